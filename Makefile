@@ -1,0 +1,38 @@
+# make run: from a clone to a better GEMM order.  make test: everything CI checks.
+# Both make .venv and install what they need; nothing else on the machine is touched.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
+
+.PHONY: run test lint docs clean
+
+run: .venv/installed
+	$(BIN)/swizzle-sim optimize gemm
+
+test: lint
+	$(BIN)/python -m pytest -n 2
+
+lint: .venv/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: .venv/installed-test  ## rewrite every generated page and picture
+	$(BIN)/python -m benchmarks.docs.regenerate
+
+clean:
+	rm -rf .venv build *.egg-info
+
+.venv/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "swizzle-sim needs Python 3.10 or newer, this is " + sys.version.split()[0] + ": make PYTHON=python3.12 " + "run")'
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python setup.cfg pyproject.toml constraints.txt
+	$(PIP) --editable .
+	touch $@
+
+.venv/installed-test: .venv/bin/python setup.cfg pyproject.toml constraints.txt
+	$(PIP) --editable '.[test]'
+	touch $@ .venv/installed

@@ -1,0 +1,80 @@
+"""Write every generated page, table and picture of the documentation.
+
+python -m benchmarks.docs.regenerate          # or: make docs
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from benchmarks.fidelity import index
+from swizzle_sim.history import History
+from swizzle_sim.kernels import kernel
+from swizzle_sim.report import write_report
+from swizzle_sim.search import Run, optimize
+from swizzle_sim.swizzle.families import families_table
+from xcd_model.catalogue import catalogue_markdown
+from xcd_model.gpu import gpu
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = {"M": 4096, "N": 4096, "K": 8192}
+PICTURES = ("map.png", "progress.png")
+SHOWN = ("identity", "contiguous+group_m(size=4)", "contiguous+group_m(size=6)")
+
+
+def pages() -> dict[str, str]:
+    """Text of the generated pages and of the pages with generated parts, by path below the repository."""
+    decision = "docs/decisions/0003-l2-index.md"
+    return {
+        "docs/gpus.md": catalogue_markdown(),
+        "docs/families.md": families_table(),
+        decision: fill(decision, "index", index.table()),
+        "README.md": fill("README.md", "measured", measured_table()),
+    }
+
+
+def fill(path: str, mark: str, text: str) -> str:
+    """Page with the part between ``<!-- mark -->`` and ``<!-- end -->`` replaced."""
+    page = (ROOT / path).read_text(encoding="utf-8")
+    pattern = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- end -->)", re.S)
+    if not pattern.search(page):
+        raise ValueError(f"{path} has no part {mark!r}")
+    return pattern.sub(lambda found: f"{found[1]}{text}\n{found[2]}", page)
+
+
+def measured_table() -> str:
+    """Markdown table for the README: simulated beside measured L2 hit rates of reads on MI355X."""
+    misses = index.read_misses(gpu("mi355x"), index.trace())
+    lines = ["| order | simulated (lockstep) | measured (rocprofv3) |", "| --- | --- | --- |"]
+    for order in SHOWN:
+        rates = [100 * (1 - count / index.READS) for count in (misses[order], index.MEASURED[order])]
+        name = "as launched" if order == "identity" else f"`{order}`"
+        lines.append(f"| {name} | {rates[0]:.1f} % | {rates[1]:.1f} % |")
+    return "\n".join(lines)
+
+
+def example_run(folder: Path) -> Run:
+    """Run whose pictures the README shows."""
+    run = optimize(kernel("gemm", **EXAMPLE), gpu("mi355x"), folder)
+    with History(folder) as history:
+        write_report(history)
+    return run
+
+
+def main() -> None:
+    """Write all of it."""
+    for path, text in pages().items():
+        (ROOT / path).write_text(text, encoding="utf-8")
+        print("written:", path)
+    with tempfile.TemporaryDirectory() as folder:
+        run = example_run(Path(folder) / "run")
+        for name in PICTURES:
+            shutil.copy(run.folder / name, ROOT / "docs" / "pictures" / name)
+            print("written:", f"docs/pictures/{name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Model against measurement."""

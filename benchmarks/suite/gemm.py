@@ -1,0 +1,165 @@
+"""GEMM with plain tiles: C = A B in fp16, one output tile a workgroup, tiles numbered row-major.
+
+Sources: shapes and tile of SwizzlePerf (arXiv 2508.20258, appendix A.2; measured there as Stream-K with 304
+workgroups, which is another kernel); tile 256 x 256 x 64 is also what the ROCm gfx950 Gluon tutorials count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import resources
+
+import numpy as np
+
+from swizzle_sim.kernels import Kernel
+from swizzle_sim.swizzle.grid import Grid
+from xcd_model.builder import TraceBuilder
+from xcd_model.dispatch import Resources
+from xcd_model.errors import SizeError
+from xcd_model.trace import Trace
+
+ITEM_BYTES = 2  # fp16
+MAX_TOUCHES = 8e9  # line touches a trace may have: about a minute of plain replay
+
+# (BLOCK_M, BLOCK_N, BLOCK_K) -> (VGPRs, LDS bytes) for 8 waves, two stages.
+# Compiled for gfx942 with Triton 3.9; other tiles are estimated by `_estimate`.
+COMPILED = {(128, 128, 64): (128, 32 * 1024), (256, 256, 64): (256, 64 * 1024)}
+THREADS = 512
+NUM_STAGES = 2
+
+SHARING = """\
+Workgroup (m, n) reads row panel m of A and column panel n of B, a BLOCK_K slice of each per step, and writes tile
+(m, n) of C once. Tiles of one tile row share the A panel, tiles of one tile column share the B panel, and nothing
+else is shared. Tiles that run at the same time march through K together, so a slice is reused only while they are in
+step."""
+
+
+def gemm(
+    *, M: int = 8192, N: int = 8192, K: int = 8192, BLOCK_M: int = 256, BLOCK_N: int = 256, BLOCK_K: int = 64
+) -> Kernel:
+    """GEMM of row-major fp16 matrices.
+
+    Parameters
+    ----------
+    M, N, K : int
+        A is (M, K), B is (K, N), C is (M, N).
+    BLOCK_M, BLOCK_N, BLOCK_K : int
+        Tile; powers of two from 16 to 1024, as Triton's ``tl.arange`` and ``tl.dot`` need.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    SizeError
+        If a block is no power of two in range, or the problem is too large to trace.
+    """
+    problem = {"M": M, "N": N, "K": K, "BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N, "BLOCK_K": BLOCK_K}
+    _check(problem)
+    tiles = (-(-M // BLOCK_M), -(-N // BLOCK_N))
+    return Kernel(
+        name="gemm",
+        summary="C = A B, fp16, one output tile a workgroup",
+        problem=problem,
+        dtype="fp16",
+        grid=Grid((tiles[0] * tiles[1],), tiles),
+        flops=2.0 * M * N * K,
+        resources=_resources(problem),
+        build_trace=lambda line_bytes: trace(problem, line_bytes),
+        reference=reference,
+        make_inputs=lambda seed: make_inputs(problem, seed),
+        triton_source=resources.files("benchmarks.suite").joinpath("gemm_triton.py").read_text(encoding="utf-8"),
+        sharing=SHARING,
+        sources=("arXiv 2508.20258, appendix A.2", "ROCm gfx950-gluon-tutorials, GEMM kernels"),
+        at_grids=lambda: _at_grids(problem),
+    )
+
+
+def _check(problem: Mapping[str, int]) -> None:
+    for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"):
+        block = problem[name]
+        if block & (block - 1) or not 16 <= block <= 1024:
+            raise SizeError(f"gemm: {name} = {block}: a block is a power of two from 16 to 1024 (tl.dot and tl.arange)")
+    steps = -(-problem["K"] // problem["BLOCK_K"])
+    workgroups = -(-problem["M"] // problem["BLOCK_M"]) * -(-problem["N"] // problem["BLOCK_N"])
+    rows = problem["BLOCK_M"] + problem["BLOCK_K"] * -(-problem["BLOCK_N"] * ITEM_BYTES // 128)
+    if workgroups * steps * rows > MAX_TOUCHES or workgroups * steps > 1e8:
+        raise SizeError(
+            f"gemm: {problem['M']} x {problem['N']} x {problem['K']} in these tiles is about "
+            f"{workgroups * steps * rows:.1e} line touches in {workgroups * steps:.1e} steps; the limit is "
+            f"{MAX_TOUCHES:.0e} in 1e8: use larger tiles or a smaller problem"
+        )
+
+
+def _resources(problem: Mapping[str, int]) -> Resources:
+    block = (problem["BLOCK_M"], problem["BLOCK_N"], problem["BLOCK_K"])
+    if block in COMPILED:
+        vgprs, lds = COMPILED[block]
+        source = "compiled for gfx942 with Triton 3.9"
+    else:
+        vgprs, lds = _estimate(*block)
+        source = "estimated: fp32 accumulators over 512 threads plus addresses, one stage of A and B in LDS"
+    return Resources(threads=THREADS, vgprs=vgprs, lds_bytes=lds, instructions_in_flight=2 * NUM_STAGES, source=source)
+
+
+def _estimate(block_m: int, block_n: int, block_k: int) -> tuple[int, int]:
+    """VGPRs and LDS bytes of a tile nobody compiled: accumulators and as much again for operands and addresses."""
+    vgprs = min(512, max(64, 2 * block_m * block_n // THREADS))
+    return vgprs, min(65536, (block_m + block_n) * block_k * ITEM_BYTES)
+
+
+def trace(problem: Mapping[str, int], line_bytes: int) -> Trace:
+    """Access model: per K step one load of A, one of B; at the end one store of C."""
+    m, n, k = problem["M"], problem["N"], problem["K"]
+    block_m, block_n, block_k = problem["BLOCK_M"], problem["BLOCK_N"], problem["BLOCK_K"]
+    num_pid_n = -(-n // block_n)
+    pid_m, pid_n = np.divmod(np.arange(-(-m // block_m) * num_pid_n, dtype=np.int64), num_pid_n)
+    build = TraceBuilder(n_workgroups=pid_m.size, line_bytes=line_bytes)
+    a = build.array("A", rows=m, cols=k, item_bytes=ITEM_BYTES)
+    b = build.array("B", rows=k, cols=n, item_bytes=ITEM_BYTES)
+    c = build.array("C", rows=m, cols=n, item_bytes=ITEM_BYTES)
+    row, col = (pid_m * block_m)[:, None], (pid_n * block_n)[:, None]
+    inner = np.arange(0, k, block_k, dtype=np.int64)[None, :]
+    build.step(
+        build.read(a, row=row, col=inner, rows=block_m, cols=block_k),
+        build.read(b, row=inner, col=col, rows=block_k, cols=block_n),
+    )
+    build.step(build.write(c, row=row, col=col, rows=block_m, cols=block_n))
+    return build.trace()
+
+
+def make_inputs(problem: Mapping[str, int], seed: int) -> dict[str, np.ndarray]:
+    """Random fp16 A and B of unit scale."""
+    draw = np.random.default_rng(seed)
+    shapes = {"a": (problem["M"], problem["K"]), "b": (problem["K"], problem["N"])}
+    return {name: draw.standard_normal(shape, np.float32).astype(np.float16) for name, shape in shapes.items()}
+
+
+def reference(inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """C in fp16, accumulated in fp32."""
+    return {"c": (inputs["a"].astype(np.float32) @ inputs["b"].astype(np.float32)).astype(np.float16)}
+
+
+def _at_grids(problem: Mapping[str, int]) -> Iterable[tuple[Grid, Mapping[str, int]]]:
+    """Other tile grids: square, skinny, prime, smaller than the XCD count; each once exact and once ragged."""
+    shapes = [
+        (1, 1),
+        (1, 5),
+        (3, 1),
+        (2, 2),
+        (4, 4),
+        (4, 8),
+        (7, 5),
+        (8, 8),
+        (5, 16),
+        (13, 3),
+        (11, 11),
+        (16, 16),
+        (32, 2),
+        (37, 1),
+    ]
+    for tiles_m, tiles_n in shapes:
+        for cut in (0, 1):
+            m, n = tiles_m * problem["BLOCK_M"] - cut, tiles_n * problem["BLOCK_N"] - cut
+            yield Grid((tiles_m * tiles_n,), (tiles_m, tiles_n)), {**problem, "M": m, "N": n}

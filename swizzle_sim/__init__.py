@@ -1,0 +1,79 @@
+"""The experiment: kernels, swizzles, their scores, and the search for better ones.
+
+The names below are the Python API; they are imported on first use, so that ``import swizzle_sim`` stays light.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from swizzle_sim.history import Attempt, History
+    from swizzle_sim.kernels import Kernel, kernel, kernel_names
+    from swizzle_sim.release import version
+    from swizzle_sim.scoring import Score, Scorer, score
+    from swizzle_sim.search import Run, optimize
+    from swizzle_sim.swizzle import Grid, Swizzle, Verdict, emit_hip, emit_triton, family, verify
+    from xcd_model.errors import NotBijective, SwizzleSimError
+    from xcd_model.gpu import Gpu, gpu, gpu_names
+
+_HOME = {
+    "Attempt": "swizzle_sim.history",
+    "Gpu": "xcd_model.gpu",
+    "Grid": "swizzle_sim.swizzle",
+    "History": "swizzle_sim.history",
+    "Kernel": "swizzle_sim.kernels",
+    "NotBijective": "xcd_model.errors",
+    "Run": "swizzle_sim.search",
+    "Score": "swizzle_sim.scoring",
+    "Scorer": "swizzle_sim.scoring",
+    "Swizzle": "swizzle_sim.swizzle",
+    "SwizzleSimError": "xcd_model.errors",
+    "Verdict": "swizzle_sim.swizzle",
+    "emit_hip": "swizzle_sim.swizzle",
+    "emit_triton": "swizzle_sim.swizzle",
+    "family": "swizzle_sim.swizzle",
+    "gpu": "xcd_model.gpu",
+    "gpu_names": "xcd_model.gpu",
+    "kernel": "swizzle_sim.kernels",
+    "kernel_names": "swizzle_sim.kernels",
+    "optimize": "swizzle_sim.search",
+    "score": "swizzle_sim.scoring",
+    "verify": "swizzle_sim.swizzle",
+    "version": "swizzle_sim.release",
+}
+
+__all__ = [
+    "Attempt",
+    "Gpu",
+    "Grid",
+    "History",
+    "Kernel",
+    "NotBijective",
+    "Run",
+    "Score",
+    "Scorer",
+    "Swizzle",
+    "SwizzleSimError",
+    "Verdict",
+    "emit_hip",
+    "emit_triton",
+    "family",
+    "gpu",
+    "gpu_names",
+    "kernel",
+    "kernel_names",
+    "optimize",
+    "score",
+    "verify",
+    "version",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,93 @@
+"""What the commands take in common: sizes, a GPU, a swizzle from a file or a family."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from xcd_model.errors import LanguageError, SizeError
+
+if TYPE_CHECKING:
+    from swizzle_sim.kernels import Kernel
+    from swizzle_sim.swizzle import Swizzle
+
+KernelName = Annotated[
+    str, typer.Argument(metavar="KERNEL", help="Kernel, such as gemm; `swizzle-sim kernels` lists them.")
+]
+Sizes = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME=SIZE]...", help="Problem sizes, such as M=4096 N=4096 K=8192.")
+]
+GpuName = Annotated[str, typer.Option("--gpu", help="GPU by name, or a TOML file.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+Replay = Annotated[str, typer.Option("--replay", help="Replay that the counts come from: lockstep.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the replay; lockstep draws no random numbers.")]
+SwizzleText = Annotated[
+    str,
+    typer.Option(
+        "--swizzle", metavar="FILE|FAMILY", help="A file, - for stdin, or a family such as 'group_m(size=8)'."
+    ),
+]
+
+
+def parse_sizes(words: Sequence[str] | None) -> dict[str, int]:
+    """Read ``NAME=SIZE`` words.
+
+    Raises
+    ------
+    SizeError
+        If a word is not a name, an equals sign and an integer, or a name comes twice.
+    """
+    sizes: dict[str, int] = {}
+    for word in words or ():
+        name, equals, value = word.partition("=")
+        number = value.replace("_", "")
+        if not (
+            equals and name.isidentifier() and number.lstrip("-").isdigit() and number.isascii() and len(number) < 20
+        ):
+            raise SizeError(f"{word!r}: a size is written NAME=INTEGER, such as M=4096")
+        if name in sizes:
+            raise SizeError(f"{name} is given twice: {sizes[name]} and {value}")
+        sizes[name] = int(number)
+    return sizes
+
+
+def load_kernel(name: str, words: Sequence[str] | None) -> Kernel:
+    """Kernel at the sizes typed."""
+    from swizzle_sim.kernels import kernel
+
+    return kernel(name, **parse_sizes(words))
+
+
+def load_swizzle(where: str) -> Swizzle:
+    """Swizzle from a file, from stdin (``-``) or from a family specification.
+
+    Raises
+    ------
+    LanguageError
+        If there is no such file, it is no text, or its text is outside the language.
+    UnknownName
+        If the words are no file and no family; the message offers the nearest families.
+    """
+    from swizzle_sim.swizzle import Swizzle, family
+
+    if where == "-":
+        return Swizzle.parse(sys.stdin.read(), name="stdin", filename="<stdin>")
+    path = Path(where)
+    if path.is_file():
+        return Swizzle.parse(_text_of(path), name=path.name, filename=where)
+    if path.suffix or "/" in where or path.is_dir():
+        raise LanguageError("no such file", filename=where, code="file")
+    return Swizzle.parse(family(where), name=where, filename=f"<{where}>")
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise LanguageError(f"not UTF-8 text (byte {error.start})", filename=str(path), code="file") from None
+    except OSError as error:
+        raise LanguageError(f"cannot be read ({error.strerror})", filename=str(path), code="file") from None

@@ -1,0 +1,192 @@
+"""``optimize``: the search, with a progress bar, a table and a run folder."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Replay, Seed, Sizes
+
+if TYPE_CHECKING:
+    from swizzle_sim.history import Attempt
+    from swizzle_sim.scoring import Scorer
+    from swizzle_sim.search import Run
+
+RUNS = "runs"
+TOP = 5
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to make; by default runs/KERNEL-GPU-NNN.")]
+Resume = Annotated[Path | None, typer.Option("--resume", help="Run folder of an interrupted run to go on with.")]
+Threads = Annotated[int | None, typer.Option("--threads", min=1, max=256, help="By default one a core.")]
+
+
+def optimize(
+    kernel: KernelName,
+    sizes: Sizes = None,
+    gpu: GpuName = "mi300x",
+    replay: Replay = "lockstep",
+    seed: Seed = 0,
+    out: Out = None,
+    resume: Resume = None,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Try the known families of swizzles on a kernel and keep the best."""
+    from swizzle_sim.cli.arguments import load_kernel
+    from swizzle_sim.history import History
+    from swizzle_sim.report import write_report
+    from swizzle_sim.scoring import Scorer
+    from swizzle_sim.search import optimize as search
+    from xcd_model.errors import RunError
+    from xcd_model.gpu import gpu as load_gpu
+
+    if out and resume:
+        raise RunError("--out makes a new run and --resume goes on with one: give one of them")
+    workload, device = load_kernel(kernel, sizes), load_gpu(gpu)
+    folder = resume or out or next_folder(Path(RUNS), f"{workload.name}-{device.name}")
+    command = "swizzle-sim " + shlex.join(sys.argv[1:])
+    scorer = Scorer(workload, device, replay=replay, seed=seed)
+    try:
+        with _Progress(f"{workload.name} on {device.title}") as progress:
+            run = search(
+                workload,
+                device,
+                folder,
+                replay=replay,
+                seed=seed,
+                threads=threads,
+                resume=resume is not None,
+                command=command,
+                on_attempt=progress.advance,
+            )
+    except KeyboardInterrupt:
+        print(f"\ninterrupted; go on with: {_resume_command(folder, workload, device.name)}", file=sys.stderr)
+        raise typer.Exit(130) from None
+    with History(run.folder) as history:
+        write_report(history)
+    if json:
+        _print_json(run, scorer)
+    else:
+        _print_run(run, scorer)
+
+
+def next_folder(where: Path, stem: str) -> Path:
+    """First ``where/stem-NNN`` that does not exist."""
+    number = 1
+    while (where / f"{stem}-{number:03d}").exists():
+        number += 1
+    return where / f"{stem}-{number:03d}"
+
+
+def _resume_command(folder: Path, workload: Any, gpu: str) -> str:
+    from swizzle_sim.cli.output import sizes_text
+
+    return f"swizzle-sim optimize {workload.name} {sizes_text(workload.problem)} --gpu {gpu} --resume {folder}"
+
+
+class _Progress:
+    """A progress bar on a terminal; two lines in a log."""
+
+    def __init__(self, what: str):
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.console = Console(stderr=True, highlight=False)
+        self.bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[best]}", markup=False),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
+        self.what, self.best = what, 0.0
+        self.task = self.bar.add_task(f"trying candidates for {what}", total=None, best="")
+
+    def __enter__(self) -> _Progress:
+        if not self.console.is_terminal:
+            self.console.print(f"trying candidates for {self.what} ...", markup=False)
+        self.bar.start()
+        return self
+
+    def __exit__(self, *exc_info) -> None:
+        self.bar.stop()
+
+    def advance(self, attempt: Attempt, done: int, total: int) -> None:
+        """Take note of one attempt."""
+        if attempt.score is not None:
+            self.best = max(self.best, attempt.score.l2_hit_rate)
+        self.bar.update(self.task, completed=done, total=total, best=f"best L2 hit rate {100 * self.best:.2f} %")
+
+
+def _counts(run: Run) -> dict[str, int]:
+    refused = sum(not a.verdict.get("bijective", False) for a in run.attempts)
+    scored = sum(a.score is not None for a in run.attempts)
+    return {
+        "tried": len(run.attempts),
+        "scored": scored,
+        "refused": refused,
+        "duplicates": len(run.attempts) - scored - refused,
+    }
+
+
+def _top(run: Run) -> list[Attempt]:
+    """Best candidates, the order as launched left out: it has a row of its own."""
+    return [attempt for attempt in run.ranked if attempt.number != run.baseline.number][:TOP]
+
+
+def _entry(attempt: Attempt) -> dict[str, Any]:
+    score = attempt.score.as_dict() if attempt.score else None
+    return {
+        "number": attempt.number,
+        "name": attempt.name,
+        "source": attempt.source,
+        "verdict": dict(attempt.verdict),
+        "score": score,
+    }
+
+
+def _print_json(run: Run, scorer: Scorer) -> None:
+    from swizzle_sim.cli.output import print_json
+
+    print_json(
+        {
+            "kernel": scorer.kernel.name,
+            "gpu": scorer.gpu.name,
+            "problem": dict(scorer.kernel.problem),
+            "replay": scorer.replay,
+            "kind": "simulated",
+            "seed": scorer.seed,
+            "run": str(run.folder),
+            **_counts(run),
+            "baseline": _entry(run.baseline),
+            "best": [_entry(attempt) for attempt in _top(run)],
+        }
+    )
+
+
+def _print_run(run: Run, scorer: Scorer) -> None:
+    from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, console, score_cells, sizes_text, table
+
+    shown = [("as launched", run.baseline), *((str(i + 1), a) for i, a in enumerate(_top(run)))]
+    rows = [(place, a.name, *score_cells(a.score), str(a.verdict["domain"])) for place, a in shown if a.score]
+    title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
+    table(title, ("", "swizzle", *SCORE_COLUMNS, "valid"), rows, left=2, note=SIMULATED.format(replay=scorer.replay))
+    counts = _counts(run)
+    out = console(wide=True)
+    out.print(
+        f"{counts['tried']} candidates tried: {counts['scored']} scored, "
+        f"{counts['duplicates']} repeat another's permutation, {counts['refused']} refused",
+        markup=False,
+    )
+    if run.best.number == run.baseline.number:
+        out.print("No candidate beats the order as launched here: best.* hold the identity.", markup=False)
+    out.print(
+        f"written: {run.folder}/ (report.html, best.txt, best_triton.py, best.hip, pictures, history)", markup=False
+    )
+    print(f"next: swizzle-sim report {shlex.quote(str(run.folder))} --open")

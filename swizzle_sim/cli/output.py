@@ -1,0 +1,80 @@
+"""How the commands print: one JSON document, or a table for people, with the same words everywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from swizzle_sim.scoring import Score
+
+SIMULATED = "simulated, {replay} replay; time is a roofline lower bound, not a measurement"
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """Print one document on stdout; NaN never appears."""
+    print(json.dumps(document, indent=2, allow_nan=False))
+
+
+def console(*, wide: bool = False) -> Console:
+    """Console on stdout; plain text into a pipe, and with NO_COLOR. ``wide`` leaves long lines to the terminal."""
+    return Console(highlight=False, soft_wrap=wide)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, note: str = "") -> None:
+    """Print a table; the first ``left`` columns are text, the others figures, aligned right."""
+    shown = Table(title=title, caption=note or None, title_justify="left", caption_justify="left")
+    for i, column in enumerate(columns):
+        shown.add_column(column, justify="left" if i < left else "right", overflow="fold")
+    for row in rows:
+        shown.add_row(*(_escape(cell) for cell in row))
+    out = console()
+    if not out.is_terminal:  # a log or a pipe has no width: never cut a figure
+        out.width = max(out.width, 160)
+    out.print(shown)
+
+
+def _escape(cell: str) -> str:
+    from rich.markup import escape
+
+    return escape(cell)
+
+
+def pct(rate: float | None) -> str:
+    """Rate as a percentage; a dash where there is none."""
+    return "-" if rate is None or rate != rate else f"{100 * rate:.2f} %"  # noqa: PLR0124 (nan)
+
+
+def gigabytes(size: int) -> str:
+    """Bytes as 10**9 bytes."""
+    return f"{size / 1e9:.3f}"
+
+
+SCORE_COLUMNS = (
+    "L2 hit rate",
+    "Infinity Cache hit rate",
+    "HBM [GB]",
+    "time [µs]",
+    "speedup",
+    "below bound",
+)
+
+
+def score_cells(score: Score) -> list[str]:
+    """Cells of one score, in the order of `SCORE_COLUMNS`."""
+    return [
+        pct(score.l2_hit_rate),
+        pct(score.mall_hit_rate),
+        gigabytes(score.hbm_bytes),
+        f"{score.time_us:.1f}",
+        f"{score.speedup:.3f}",
+        f"{100 * score.distance_to_bound:.2f} pt",
+    ]
+
+
+def sizes_text(problem: Mapping[str, int]) -> str:
+    """Problem sizes as they are typed."""
+    return " ".join(f"{name}={value}" for name, value in problem.items())

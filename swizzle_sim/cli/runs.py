@@ -1,0 +1,89 @@
+"""``runs`` and ``report``: what was tried before, and the page about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from swizzle_sim.cli.arguments import Json
+
+
+def runs(
+    folder: Annotated[Path, typer.Argument(help="Folder that holds run folders.")] = Path("runs"),
+    json: Json = False,
+) -> None:
+    """List runs: finished, interrupted and running ones."""
+    from swizzle_sim.cli.output import console, pct, print_json, sizes_text, table
+    from swizzle_sim.search import runs_in
+
+    found = [_describe(path) for path in runs_in(folder)]
+    if json:
+        print_json({"runs": found})
+        return
+    if not found:
+        console().print(f"no runs in {folder}; make one: swizzle-sim optimize gemm", markup=False)
+        return
+    rows = [
+        (
+            r["run"],
+            r["state"],
+            r.get("kernel", "-"),
+            r.get("gpu", "-"),
+            sizes_text(r.get("problem", {})),
+            str(r.get("attempts", "-")),
+            pct(r.get("best_l2_hit_rate")),
+            r.get("best") or r.get("error", "-"),
+        )
+        for r in found
+    ]
+    table(
+        f"Runs in {folder}",
+        ("run", "state", "kernel", "GPU", "sizes", "attempts", "best L2 hit rate", "best"),
+        rows,
+        left=5,
+    )
+
+
+def _describe(path: Path) -> dict[str, Any]:
+    from swizzle_sim.history import History, rank
+    from xcd_model.errors import RunError
+
+    try:
+        with History(path) as history:
+            attempts = list(history)
+            best = next(iter(rank(attempts)), None)
+            about = {key: history.about[key] for key in ("kernel", "gpu", "problem", "replay", "version")}
+            return {
+                "run": str(path),
+                "state": history.state,
+                **about,
+                "attempts": len(attempts),
+                "best": best.name if best else None,
+                "best_l2_hit_rate": best.score.l2_hit_rate if best and best.score else None,
+            }
+    except RunError as error:
+        return {"run": str(path), "state": "damaged", "error": str(error)}
+
+
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, finished or interrupted.")],
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    json: Json = False,
+) -> None:
+    """Write the report of a run: report.html, pictures, and the best swizzle as text, Triton and HIP."""
+    from swizzle_sim.cli.output import console, print_json
+    from swizzle_sim.history import History
+    from swizzle_sim.report import write_report
+
+    with History(run) as history:
+        page = write_report(history)
+    if json:
+        print_json({"run": str(run), "report": str(page)})
+    else:
+        console().print(f"written: {page}", markup=False)
+    if open_:
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())

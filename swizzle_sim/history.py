@@ -1,0 +1,206 @@
+"""`History`: every attempt of a run, in SQLite, durable before it is used.
+
+A run folder holds ``history.sqlite`` and what is made from it (report, pictures, best swizzle). One row of table
+``run`` says what was asked and how far it came; table ``attempt`` has a row for each candidate.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swizzle_sim.scoring import Score
+from xcd_model.errors import RunError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FILE = "history.sqlite"
+FORMAT = 1  # raise when the tables change
+STATES = ("running", "interrupted", "finished")
+
+_TABLES = """
+CREATE TABLE run (format INTEGER NOT NULL, state TEXT NOT NULL, about TEXT NOT NULL);
+CREATE TABLE attempt (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    source TEXT NOT NULL,
+    proposer TEXT NOT NULL,
+    verdict TEXT NOT NULL,
+    score TEXT,
+    critique TEXT NOT NULL,
+    cost_ms REAL NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One candidate: where it came from, what was found, what it cost.
+
+    Parameters
+    ----------
+    number : int
+        Position in the run, from 0; 0 is the baseline.
+    name : str
+        Family specification, or what the proposer calls it.
+    source : str
+        Text in the closed language.
+    proposer : str
+    verdict : mapping
+        As `swizzle_sim.swizzle.Verdict.as_dict` gives it.
+    score : Score or None
+        None where there is none: not a bijection, or the same permutation as an earlier attempt.
+    critique : str
+        Why there is no score, or empty.
+    cost_ms : float [ms]
+        Time the attempt took.
+    """
+
+    number: int
+    name: str
+    source: str
+    proposer: str
+    verdict: Mapping[str, Any]
+    score: Score | None
+    critique: str = ""
+    cost_ms: float = 0.0
+
+
+class History:
+    """The store of one run.
+
+    Parameters
+    ----------
+    folder : Path
+        A run folder that `create` made.
+
+    Raises
+    ------
+    RunError
+        If there is no run in the folder, or its store is damaged or of another format.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = Path(folder)
+        path = self.folder / FILE
+        if not path.is_file():
+            raise RunError(f"{self.folder}: no run here (no {FILE}); `swizzle-sim runs` lists the runs there are")
+        try:
+            self._db = sqlite3.connect(path, timeout=10)
+            self._db.execute("PRAGMA synchronous=FULL")
+            row = self._db.execute("SELECT format FROM run").fetchone()
+        except sqlite3.DatabaseError as error:
+            raise RunError(f"{path}: not a readable history ({error})") from error
+        if row is None or row[0] != FORMAT:
+            raise RunError(f"{path}: format {row and row[0]}, this version reads format {FORMAT}")
+
+    @classmethod
+    def create(cls, folder: Path, about: Mapping[str, Any]) -> History:
+        """Start a run in a new folder.
+
+        Raises
+        ------
+        RunError
+            If the folder exists: a run is never overwritten.
+        """
+        folder = Path(folder)
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            raise RunError(
+                f"{folder} exists, and a run is never overwritten: name another folder, or --resume it"
+            ) from None
+        except OSError as error:
+            raise RunError(f"{folder}: cannot make the run folder ({error.strerror})") from error
+        db = sqlite3.connect(folder / FILE)
+        with db:
+            db.executescript(_TABLES)
+            db.execute("INSERT INTO run VALUES (?, 'running', ?)", (FORMAT, json.dumps(dict(about))))
+        db.close()
+        return cls(folder)
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(self, *exc_info) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the run was asked: kernel, gpu, problem, replay, seed, version."""
+        return json.loads(self._db.execute("SELECT about FROM run").fetchone()[0])
+
+    @property
+    def state(self) -> str:
+        """One of `STATES`; a run that was killed stays ``running``."""
+        return self._db.execute("SELECT state FROM run").fetchone()[0]
+
+    def set_state(self, state: str) -> None:
+        """Record how far the run came."""
+        with self._db:
+            self._db.execute("UPDATE run SET state = ?", (state,))
+
+    def append(self, attempt: Attempt) -> None:
+        """Store an attempt; on disk when this returns."""
+        score = None if attempt.score is None else json.dumps(attempt.score.as_dict())
+        row = (attempt.number, attempt.name, attempt.source, attempt.proposer, json.dumps(dict(attempt.verdict)))
+        with self._db:
+            self._db.execute(
+                "INSERT INTO attempt VALUES (?,?,?,?,?,?,?,?)", (*row, score, attempt.critique, attempt.cost_ms)
+            )
+
+    def __iter__(self) -> Iterator[Attempt]:
+        """Attempts in the order made."""
+        for number, name, source, proposer, verdict, score, critique, cost in self._db.execute(
+            "SELECT * FROM attempt ORDER BY number"
+        ):
+            yield Attempt(
+                number=number,
+                name=name,
+                source=source,
+                proposer=proposer,
+                verdict=json.loads(verdict),
+                score=Score.from_dict(json.loads(score)) if score else None,
+                critique=critique,
+                cost_ms=cost,
+            )
+
+    def frame(self) -> pd.DataFrame:
+        """Attempts as a table: one row each, score fields as columns, NaN where there is no score."""
+        import pandas as pd
+
+        rows = [
+            {
+                "number": a.number,
+                "name": a.name,
+                "proposer": a.proposer,
+                "bijective": a.verdict.get("bijective", False),
+                "domain": a.verdict.get("domain"),
+                "critique": a.critique,
+                "cost_ms": a.cost_ms,
+                **({} if a.score is None else a.score.as_dict()),
+            }
+            for a in self
+        ]
+        return pd.DataFrame(rows)
+
+    def __len__(self) -> int:
+        return self._db.execute("SELECT COUNT(*) FROM attempt").fetchone()[0]
+
+
+def rank(attempts: Iterable[Attempt]) -> list[Attempt]:
+    """Attempts that have a score, best first: hit rate, then time, then HBM bytes, then the shorter text."""
+    scored = [(a.score, a) for a in attempts if a.score is not None]
+    scored.sort(
+        key=lambda pair: (-pair[0].l2_hit_rate, pair[0].time_us, pair[0].hbm_bytes, len(pair[1].source), pair[1].number)
+    )
+    return [attempt for _, attempt in scored]

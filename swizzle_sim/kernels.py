@@ -1,0 +1,122 @@
+"""`Kernel`, a workload, and the one registry through which workloads are found by name.
+
+The registry is the entry-point group ``swizzle_sim.kernels``: the built-in suite is listed in this distribution's
+``setup.cfg``, and any installed package can add its own kernels the same way.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Any
+
+from swizzle_sim.swizzle.grid import Grid
+from xcd_model.dispatch import Resources
+from xcd_model.errors import SizeError, UnknownName
+from xcd_model.trace import Trace
+
+GROUP = "swizzle_sim.kernels"
+MAX_SIZE = 2**31 - 1  # sizes reach the kernel as signed 32-bit integers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kernel:
+    """One workload at one problem size.
+
+    Parameters
+    ----------
+    name, summary : str
+    problem : mapping of str to int
+        Every size by the name the kernel's source uses; a candidate may read them.
+    dtype : str
+        Type the arithmetic runs in, a key of ``Gpu.peak_tflops``.
+    grid : Grid
+    flops : float
+        Floating-point operations of one launch.
+    resources : Resources
+        What a workgroup of the compiled kernel occupies.
+    build_trace : callable
+        ``build_trace(line_bytes) -> Trace``.
+    reference : callable
+        ``reference(inputs) -> outputs``, numpy arrays by name.
+    make_inputs : callable
+        ``make_inputs(seed) -> dict`` of numpy arrays.
+    triton_source : str
+        Text of the Triton kernel.
+    sharing : str
+        In words, which workgroups share which data.
+    sources : tuple of str
+    at_grids : callable
+        ``at_grids() -> iterable of (Grid, sizes)``: the same kernel at other grids, ragged sizes among them, for the
+        check over a lattice.
+    """
+
+    name: str
+    summary: str
+    problem: Mapping[str, int]
+    dtype: str
+    grid: Grid
+    flops: float
+    resources: Resources
+    build_trace: Callable[[int], Trace] = field(repr=False)
+    reference: Callable[[Mapping[str, Any]], Mapping[str, Any]] = field(repr=False)
+    make_inputs: Callable[[int], Mapping[str, Any]] = field(repr=False)
+    triton_source: str = field(repr=False)
+    sharing: str = field(repr=False)
+    sources: tuple[str, ...] = field(repr=False)
+    at_grids: Callable[[], Iterable[tuple[Grid, Mapping[str, int]]]] = field(repr=False)
+
+
+def check_sizes(name: str, sizes: Mapping[str, int]) -> None:
+    """Refuse sizes that are no positive 32-bit integers.
+
+    Raises
+    ------
+    SizeError
+        Names the size, its value and the rule.
+    """
+    for size, value in sizes.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise SizeError(f"{name}: {size} = {value!r}: a size is an integer")
+        if not 1 <= value <= MAX_SIZE:
+            raise SizeError(f"{name}: {size} = {value}: a size is at least 1 and at most {MAX_SIZE}")
+
+
+def kernel_names() -> list[str]:
+    """Names of all registered kernels, sorted."""
+    return sorted({entry.name for entry in metadata.entry_points(group=GROUP)})
+
+
+def kernel(name: str, **sizes: int) -> Kernel:
+    """Kernel of the registry at given sizes; sizes not given keep the kernel's default.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"gemm"``.
+    **sizes : int
+        Such as ``M=4096``.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    UnknownName
+        If there is no such kernel, or the kernel has no such size; the message offers the nearest names.
+    SizeError
+        If the sizes make no sense for the kernel.
+    """
+    found = {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
+    if name not in found:
+        raise UnknownName("kernel", name, found)
+    make = found[name].load()
+    known = inspect.signature(make).parameters
+    for size in sizes:
+        if size not in known:
+            raise UnknownName(f"size of kernel {name}", size, known)
+    check_sizes(name, {p.name: sizes.get(p.name, p.default) for p in known.values()})
+    return make(**sizes)

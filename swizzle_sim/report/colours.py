@@ -1,0 +1,44 @@
+"""Colours that colour-blind readers tell apart, and which family of swizzle gets which.
+
+Source: Okabe and Ito, Color Universal Design, 2008.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+INK = "#222222"
+OTHER = "#8a8a8a"
+BEFORE = "#6b7280"
+AFTER = "#0072b2"
+BOUND = "#b3460b"
+
+# One for each XCD of today's parts; the black of the original is softened so that numbers on it are read.
+XCDS = ("#3b3b3b", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")
+
+_FAMILIES = ("#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#a89b00")
+_NAME = re.compile(r"[A-Za-z0-9_+-]{1,40}")
+
+
+def family_of(name: str) -> str:
+    """Family of an attempt: its name without parameters; ``other`` for a name that is no specification.
+
+    What a proposer calls its candidate is free text, and free text has no place in a legend.
+    """
+    bare = re.sub(r"\([^()]*\)", "", name).replace(" ", "")
+    return bare if _NAME.fullmatch(bare) else "other"
+
+
+def family_colours(families: Iterable[str]) -> dict[str, str]:
+    """Colours of the families met most often, by count and then by name; the rest is for ``other`` to hold."""
+    counts = Counter(family for family in families if family != "other")
+    ordered = sorted(counts, key=lambda family: (-counts[family], family))
+    return dict(zip(ordered, _FAMILIES, strict=False))
+
+
+def on_colour(colour: str) -> str:
+    """Black or white, whichever reads better on a colour ``#rrggbb``."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 128 else "white"

@@ -1,0 +1,237 @@
+"""`optimize`: try candidates, keep what happened, rank what is left.
+
+Each candidate goes parse → permutation at the grid → already tried? → replay → lattice of other grids, and stops at the
+first no. Replays run in threads (the compiled code holds no lock); attempts are stored in the order proposed, so a run
+is the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swizzle_sim.candidates import Candidate, family_candidates
+from swizzle_sim.history import Attempt, History, rank
+from swizzle_sim.kernels import Kernel
+from swizzle_sim.release import version
+from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.swizzle import Swizzle, family
+from xcd_model.errors import LanguageError, RunError
+from xcd_model.gpu import Gpu
+
+OnAttempt = Callable[[Attempt, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished or interrupted search.
+
+    Parameters
+    ----------
+    folder : Path
+    attempts : tuple of Attempt
+        All of them; the first is the baseline.
+    """
+
+    folder: Path
+    attempts: tuple[Attempt, ...]
+
+    @property
+    def baseline(self) -> Attempt:
+        """The order as launched."""
+        return self.attempts[0]
+
+    @property
+    def ranked(self) -> list[Attempt]:
+        """Attempts with a score, best first."""
+        return rank(self.attempts)
+
+    @property
+    def best(self) -> Attempt:
+        """The best attempt; the baseline if nothing beats it."""
+        return self.ranked[0]
+
+
+def about_run(scorer: Scorer, command: str = "") -> dict[str, Any]:
+    """What a run folder says of itself: enough to score its candidates again."""
+    return {
+        "kernel": scorer.kernel.name,
+        "problem": dict(scorer.kernel.problem),
+        "gpu": scorer.gpu.name,
+        "gpu_description": scorer.gpu.as_dict(),
+        "replay": scorer.replay,
+        "seed": scorer.seed,
+        "version": version(),
+        "command": command,
+    }
+
+
+def optimize(
+    kernel: Kernel,
+    gpu: Gpu,
+    folder: str | Path,
+    *,
+    candidates: Sequence[Candidate] | None = None,
+    replay: str = "lockstep",
+    seed: int = 0,
+    threads: int | None = None,
+    resume: bool = False,
+    command: str = "",
+    on_attempt: OnAttempt | None = None,
+) -> Run:
+    """Try candidates on a kernel and rank them by L2 hit rate.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    gpu : Gpu
+    folder : path
+        Run folder to make; with ``resume`` one that an earlier call left.
+    candidates : sequence of Candidate, optional
+        By default the published families over their parameters.
+    replay : {"lockstep"}
+    seed : int
+    threads : int, optional
+        By default one a core; the result does not depend on it.
+    resume : bool
+        Go on where the run in ``folder`` stopped; its attempts are not repeated.
+    command : str
+        What to note as the command that made the run.
+    on_attempt : callable, optional
+        Called as ``on_attempt(attempt, done, total)`` after each attempt is stored.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    RunError
+        If the folder exists and ``resume`` is off, or the run in it asked for something else.
+
+    Source: the loop and its objective are those of SwizzlePerf (arXiv 2508.20258), with a simulator for the GPU.
+    """
+    scorer = Scorer(kernel, gpu, replay=replay, seed=seed)
+    first = Candidate("identity", family("identity"), "baseline")
+    wanted = [first, *(family_candidates(kernel, gpu) if candidates is None else candidates)]
+    about = about_run(scorer, command)
+    with _open(Path(folder), about, resume) as history:
+        try:
+            history.set_state("running")
+            _try_all(scorer, wanted, history, threads or os.cpu_count() or 1, on_attempt)
+        except BaseException:
+            history.set_state("interrupted")
+            raise
+        history.set_state("finished")
+        return Run(history.folder, tuple(history))
+
+
+def _open(folder: Path, about: dict[str, Any], resume: bool) -> History:
+    if not resume:
+        return History.create(folder, about)
+    history = History(folder)
+    was = history.about
+    for key in ("kernel", "problem", "gpu", "gpu_description", "replay", "seed", "version"):
+        if was.get(key) != json.loads(json.dumps(about[key])):
+            history.close()
+            raise RunError(f"{folder}: cannot resume: its {key} is {was.get(key)}, this command's is {about[key]}")
+    return history
+
+
+def _try_all(scorer: Scorer, wanted: Sequence[Candidate], history: History, threads: int, on_attempt: OnAttempt | None):
+    """Try the candidates that the history does not hold yet, ``threads`` replays at a time.
+
+    Judging is cheap and happens here, in order, so that which of two equal permutations counts as the first does not
+    depend on threads; only replays run beside each other.
+    """
+    done = list(history)
+    for attempt, candidate in zip(done, wanted, strict=False):
+        if attempt.source != candidate.source:
+            raise RunError(f"{history.folder}: cannot resume: attempt {attempt.number} is not {candidate.name}")
+    seen = {_digest(scorer.permutation(Swizzle.parse(a.source))): a.number for a in done if a.score is not None}
+    _ = scorer.baseline  # trace, bound and baseline before the threads need them
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Callable[[], Attempt]] = deque()
+        try:
+            for number in range(len(done), len(wanted)):
+                waiting.append(_begin(scorer, pool, number, wanted[number], seen))
+                if len(waiting) > 2 * threads:
+                    _store(waiting.popleft()(), history, len(wanted), on_attempt)
+            while waiting:
+                _store(waiting.popleft()(), history, len(wanted), on_attempt)
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _store(attempt: Attempt, history: History, total: int, on_attempt: OnAttempt | None) -> None:
+    history.append(attempt)
+    if on_attempt:
+        on_attempt(attempt, attempt.number + 1, total)
+
+
+def _digest(order: np.ndarray) -> bytes:
+    return blake2b(order.tobytes(), digest_size=16).digest()
+
+
+def _begin(
+    scorer: Scorer, pool: ThreadPoolExecutor, number: int, candidate: Candidate, seen: dict[bytes, int]
+) -> Callable[[], Attempt]:
+    """Judge a candidate and, if it is a new bijection, start its replay; call the answer for the attempt."""
+    began = time.perf_counter()
+    verdict, order, critique = _judge(scorer, candidate)
+    if order is not None:
+        earlier = seen.setdefault(_digest(order), number)
+        if earlier != number:
+            order, critique = None, f"the same permutation as attempt {earlier}"
+    judged_ms = (time.perf_counter() - began) * 1e3
+    future = None if order is None else pool.submit(_score, scorer, order)
+
+    def finish() -> Attempt:
+        score, replay_ms = future.result() if future else (None, 0.0)
+        return Attempt(
+            number=number,
+            name=candidate.name,
+            source=candidate.source,
+            proposer=candidate.proposer,
+            verdict=verdict,
+            score=score,
+            critique=critique,
+            cost_ms=judged_ms + replay_ms,
+        )
+
+    return finish
+
+
+def _judge(scorer: Scorer, candidate: Candidate) -> tuple[dict[str, Any], np.ndarray | None, str]:
+    """Verdict, permutation if there is one, and what is wrong if there is none."""
+    try:
+        swizzle = Swizzle.parse(candidate.source, name=candidate.name)
+        verdict = scorer.verify(swizzle)
+    except LanguageError as error:
+        return {"bijective": False, "domain": "nowhere", "code": error.code}, None, str(error)
+    if not verdict.bijective:
+        return verdict.as_dict(), None, verdict.counterexample.message if verdict.counterexample else ""
+    return verdict.as_dict(), scorer.permutation(swizzle), ""
+
+
+def _score(scorer: Scorer, order: np.ndarray) -> tuple[Score, float]:
+    began = time.perf_counter()
+    return scorer.score_order(order, baseline_us=scorer.baseline.time_us), (time.perf_counter() - began) * 1e3
+
+
+def runs_in(folder: str | Path) -> Iterator[Path]:
+    """Run folders directly below ``folder``, by name."""
+    where = Path(folder)
+    if where.is_dir():
+        yield from sorted(path.parent for path in where.glob("*/history.sqlite"))

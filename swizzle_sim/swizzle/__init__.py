@@ -1,0 +1,49 @@
+"""The closed language of PID remappings: parse, check, evaluate, verify.
+
+``Swizzle.parse(text)`` gives a candidate; ``swizzle.verify(grid, num_xcds)`` proves or disproves it.
+"""
+
+from swizzle_sim.swizzle.emit_hip import emit_hip
+from swizzle_sim.swizzle.emit_names import arguments
+from swizzle_sim.swizzle.emit_text import emit_text
+from swizzle_sim.swizzle.emit_triton import emit_triton
+from swizzle_sim.swizzle.families import (
+    FAMILIES,
+    Family,
+    Parameter,
+    condition_of,
+    family,
+    holds,
+    is_spec,
+    parse_spec,
+    spec_of,
+)
+from swizzle_sim.swizzle.form import Form
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.parse import parse_form
+from swizzle_sim.swizzle.swizzle import Swizzle
+from swizzle_sim.swizzle.verdict import Counterexample, Verdict
+from swizzle_sim.swizzle.verify import verify
+
+__all__ = [
+    "FAMILIES",
+    "Counterexample",
+    "Family",
+    "Form",
+    "Grid",
+    "Parameter",
+    "Swizzle",
+    "Verdict",
+    "arguments",
+    "condition_of",
+    "emit_hip",
+    "emit_text",
+    "emit_triton",
+    "family",
+    "holds",
+    "is_spec",
+    "parse_form",
+    "parse_spec",
+    "spec_of",
+    "verify",
+]

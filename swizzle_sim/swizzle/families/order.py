@@ -1,0 +1,99 @@
+"""Families that choose an order on the tile grid: they take ``pid`` to ``pid_m, pid_n``.
+
+They read ``pid`` as a rank, so a placement written in front of them decides which ranks an XCD gets.
+"""
+
+from __future__ import annotations
+
+from swizzle_sim.swizzle.families.nouns import Family, Parameter
+from swizzle_sim.swizzle.families.placement import CHUNK, chunked_text
+
+
+def _row() -> str:
+    return "pid_m = pid // num_pid_n\npid_n = pid % num_pid_n\n"
+
+
+def _column() -> str:
+    return "pid_m = pid % num_pid_m\npid_n = pid // num_pid_m\n"
+
+
+def _snake() -> str:
+    return """\
+step = pid % num_pid_n
+pid_m = pid // num_pid_n
+pid_n = step if pid_m % 2 == 0 else num_pid_n - 1 - step
+"""
+
+
+def _grouped(size: int, along: str, across: str) -> str:
+    # min(size, ...) keeps group_pids within the grid, hence within 32 bits; a larger group is the same order.
+    return f"""\
+group = min({size}, num_{along})
+group_pids = group * num_{across}
+first = (pid // group_pids) * group
+length = min(num_{along} - first, group)
+step = pid % group_pids
+{along} = first + step % length
+{across} = step // length
+"""
+
+
+def _group_m(size: int) -> str:
+    return _grouped(size, "pid_m", "pid_n")
+
+
+def _group_n(size: int) -> str:
+    return _grouped(size, "pid_n", "pid_m")
+
+
+def _windowed(chunk: int, window: int) -> str:
+    return chunked_text(chunk) + _group_m(window)
+
+
+ORDERS = (
+    Family(
+        name="row",
+        summary="Row by row.",
+        text=_row,
+        source="Triton tutorial 03-matrix-multiplication with GROUP_SIZE_M = 1",
+        needs_tiles=True,
+    ),
+    Family(
+        name="column",
+        summary="Column by column.",
+        text=_column,
+        source="AMD tessera sweep (COL)",
+        needs_tiles=True,
+    ),
+    Family(
+        name="snake",
+        summary="Row by row, every other row backwards (boustrophedon).",
+        text=_snake,
+        source="AMD tessera sweep (SNAKE)",
+        needs_tiles=True,
+    ),
+    Family(
+        name="group_m",
+        summary="Bands of `size` rows, each walked column by column (GROUP_SIZE_M).",
+        text=_group_m,
+        source="Triton tutorial 03-matrix-multiplication (GROUP_SIZE_M)",
+        parameters={"size": Parameter(8, 1, 65536, "rows of tiles in a band")},
+        needs_tiles=True,
+    ),
+    Family(
+        name="group_n",
+        summary="Bands of `size` columns, each walked row by row: the mirror of group_m.",
+        text=_group_n,
+        source="Triton tutorial 03-matrix-multiplication, mirrored; hipBLASLt WGM groups along this axis",
+        parameters={"size": Parameter(8, 1, 65536, "columns of tiles in a band")},
+        needs_tiles=True,
+    ),
+    Family(
+        name="windowed",
+        summary="HipKittens Algorithm 1: chunked, then windows of `window` rows walked column by column.",
+        text=_windowed,
+        source="HipKittens Algorithm 1 (arXiv 2511.08083)",
+        parameters={"chunk": CHUNK, "window": Parameter(8, 1, 65536, "rows of tiles in a window")},
+        needs_tiles=True,
+    ),
+)

@@ -1,0 +1,71 @@
+"""Families that choose which XCD gets which ids: they take ``pid`` to ``pid``, on any grid.
+
+The hardware runs workgroup w on XCD ``(w + offset) % num_xcds``, so ``pid % num_xcds`` names the XCD (up to a
+relabelling that no L2 notices) and ``pid // num_xcds`` counts the workgroups that this XCD was given before.
+"""
+
+from __future__ import annotations
+
+from swizzle_sim.swizzle.families.nouns import Family, Parameter
+
+
+def _identity() -> str:
+    return "pid = pid\n"
+
+
+def _contiguous() -> str:
+    # The first num_pids % num_xcds XCDs get one workgroup more, so their runs are one id longer.
+    return """\
+xcd = pid % num_xcds
+pid = xcd * (num_pids // num_xcds) + min(xcd, num_pids % num_xcds) + pid // num_xcds
+"""
+
+
+def _contiguous_naive() -> str:
+    return "pid = (pid % num_xcds) * (num_pids // num_xcds) + pid // num_xcds\n"
+
+
+def chunked_text(chunk: int) -> str:
+    """Text of ``chunked``; `windowed` begins with it too."""
+    # Published with `pid > mapped`: the same map, as `mapped` would go to itself.
+    return f"""\
+chunk = {chunk}
+block = num_xcds * chunk
+mapped = (num_pids // block) * block
+if pid < mapped:
+    local = pid // num_xcds
+    pid = (local // chunk) * block + (pid % num_xcds) * chunk + local % chunk
+"""
+
+
+CHUNK = Parameter(64, 1, 65536, "consecutive ids an XCD gets before the next XCD's begin")
+
+PLACEMENTS = (
+    Family(
+        name="identity",
+        summary="The launch order as it is: neighbouring ids on different XCDs.",
+        text=_identity,
+        source="hardware round robin",
+    ),
+    Family(
+        name="contiguous",
+        summary="Each XCD gets one contiguous run of ids; exact for any grid.",
+        text=_contiguous,
+        source="AITER remap_xcd; Triton matmul xcd_swizzle; Gluon GEMM tutorial get_pids (one map, three spellings)",
+    ),
+    Family(
+        name="contiguous_naive",
+        summary="The short form of contiguous, right only where the XCDs share the grid evenly.",
+        text=_contiguous_naive,
+        source="HipKittens (arXiv 2511.08083), Iris and tritonBLAS chiplet_transform",
+        # With a remainder r > 0 and at least one id each, ids 1 and num_xcds * (num_pids // num_xcds) collide.
+        condition="num_pids % num_xcds == 0 or num_pids == 1",
+    ),
+    Family(
+        name="chunked",
+        summary="Each XCD gets runs of `chunk` ids, the XCDs' runs side by side; a partial last block stays as it is.",
+        text=chunked_text,
+        source="HipKittens chiplet_transform_chunked (arXiv 2511.08083); tritonBLAS pid_transforms",
+        parameters={"chunk": CHUNK},
+    ),
+)

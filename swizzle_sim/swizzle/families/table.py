@@ -1,0 +1,33 @@
+"""The families as a Markdown table, which `docs/families.md` holds."""
+
+from __future__ import annotations
+
+from swizzle_sim.swizzle.families.nouns import Family
+from swizzle_sim.swizzle.families.spec import FAMILIES
+
+_HEAD = """\
+# Families
+
+<!-- Generated: python -m swizzle_sim.swizzle.families > docs/families.md -->
+
+A spec names families, joined by `+`: placements first, one order last, as in `contiguous+group_m(size=8)`. A
+placement takes `pid` to `pid` and works on any grid. An order reads `pid` as a rank, answers `pid_m, pid_n`, and needs
+a grid with two tile axes. *Bijective where* is exact: there and nowhere else (an order on a grid of tiles).
+
+| family | kind | parameters (default, range) | bijective where | what it does | source |
+| --- | --- | --- | --- | --- | --- |
+"""
+
+
+def families_table() -> str:
+    """Text of ``docs/families.md``."""
+    return _HEAD + "".join(_row(one) for one in FAMILIES.values())
+
+
+def _row(one: Family) -> str:
+    parameters = "<br>".join(
+        f"`{key}`: {rule.doc} ({rule.default}, {rule.low} to {rule.high})" for key, rule in one.parameters.items()
+    )
+    kind = "order" if one.needs_tiles else "placement"
+    where = one.condition if one.condition == "always" else f"`{one.condition}`"
+    return f"| `{one.name}` | {kind} | {parameters} | {where} | {one.summary} | {one.source} |\n"

@@ -1,0 +1,219 @@
+"""The register machine that evaluates candidates.
+
+One compiled function runs every candidate, as compiling each (half a second) would cost more than replaying it. It
+computes in 64 bits and checks after every instruction that a signed 32-bit GPU integer would hold the same value and
+that C and Python agree on it. Both sides of a select and of ``and``/``or`` are evaluated, as a GPU does; only the
+branch taken of an ``if`` is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from swizzle_sim.swizzle.binding import bind, result_digits
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.lower import Program
+
+# Faults, in the order of the numbers that the compiled code writes. The words are stable.
+FAULTS = ("", "overflow", "division-by-zero", "signed-division", "shift", "step-limit")
+MAX_STEPS_PER_PID = 100_000
+MAX_STEPS = 1_000_000_000  # of a whole run: some seconds
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a run stopped: a code of `FAULTS`, the workgroup and the line of the text."""
+
+    code: str
+    pid: int
+    line: int
+
+
+@dataclass(frozen=True)
+class OutOfRange:
+    """The first workgroup whose answer lies outside the grid."""
+
+    pid: int
+    name: str
+    value: int
+    extent: int
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a program computed.
+
+    Parameters
+    ----------
+    ids : (num_pids,) int64 array
+        Logical tile of each workgroup, -1 where a coordinate is out of range; meaningless from a fault on.
+    fault : Fault or None
+    out_of_range : OutOfRange or None
+    steps : int
+        Instructions executed.
+    """
+
+    ids: np.ndarray
+    fault: Fault | None
+    out_of_range: OutOfRange | None
+    steps: int
+
+
+def run(
+    program: Program,
+    grid: Grid,
+    num_xcds: int,
+    sizes: Mapping[str, int] | None = None,
+    max_steps: int = MAX_STEPS,
+) -> Run:
+    """Evaluate a program for every workgroup of a grid.
+
+    Parameters
+    ----------
+    program : Program
+    grid : Grid
+    num_xcds : int
+    sizes : mapping of str to int, optional
+        The kernel's size names.
+    max_steps : int
+        Instructions after which the run stops with ``step-limit``.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    LanguageError
+        With code ``name`` if the grid or the kernel lacks a name that the candidate uses.
+    """
+    bound = bind(program.inputs, grid, num_xcds, sizes, program.input_lines)
+    computed, kept = result_digits(tuple(program.results), grid, program.last_line)
+    registers = program.registers.copy()
+    for name, value in bound.constants.items():
+        registers[program.inputs[name]] = value
+    decode = [(program.inputs[name], digit.stride, digit.extent) for name, digit in bound.digits.items()]
+    encode = [(program.results[name], digit.stride, digit.extent) for name, digit in computed.items()]
+    # A coordinate that the candidate leaves alone has no register: its digit of the hardware's id is kept.
+    encode += [(-1, digit.stride, digit.extent) for digit in kept.values()]
+    ids = np.empty(grid.num_pids, np.int64)
+    report = np.array([0, 0, 0, -1, 0, 0, 0, max_steps], np.int64)
+    _evaluate(program.code, registers, _table(decode), _table(encode), ids, report)
+    return _read_report(ids, report, list(computed), [digit.extent for digit in computed.values()])
+
+
+def _table(rows: list[tuple[int, int, int]]) -> np.ndarray:
+    return np.array(rows, np.int64).reshape(-1, 3)
+
+
+def _read_report(ids: np.ndarray, report: np.ndarray, names: list[str], extents: list[int]) -> Run:
+    code, pid, line, lost_pid, axis, value, steps, _ = (int(number) for number in report)
+    fault = Fault(FAULTS[code], pid, line) if code else None
+    lost = OutOfRange(lost_pid, names[axis], value, extents[axis]) if lost_pid >= 0 else None
+    return Run(ids, fault, lost, steps)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _evaluate(code, reg, decode, encode, ids, report):
+    """Run ``code`` for every workgroup. Checks nothing of its arguments: ``run`` has.
+
+    code   : (n, 6) int32, op, dst, a, b, c, line; opcodes as in `lower.OPCODES`
+    reg    : (n_registers,) int64, literals and constant inputs filled in
+    decode : (n_in, 3) int64, register, stride, extent of each input that differs between workgroups
+    encode : (n_out, 3) int64, the same of each coordinate of the answer; register -1 keeps the hardware's
+    ids    : (num_pids,) int64, output
+    report : (8,) int64, output: fault, its pid, its line; first pid out of range, coordinate, value; steps.
+             The last is an input: steps allowed.
+    """
+    for pid in range(ids.size):
+        for k in range(decode.shape[0]):
+            reg[decode[k, 0]] = (pid // decode[k, 1]) % decode[k, 2]
+        fault, line, steps = _run_one(code, reg, min(MAX_STEPS_PER_PID, report[7] - report[6]))
+        report[6] += steps
+        if fault:
+            report[0], report[1], report[2] = fault, pid, line
+            return
+        tile = 0
+        for k in range(encode.shape[0]):
+            stride, extent = encode[k, 1], encode[k, 2]
+            value = reg[encode[k, 0]] if encode[k, 0] >= 0 else (pid // stride) % extent
+            if value < 0 or value >= extent:
+                tile = -1
+                if report[3] < 0:
+                    report[3], report[4], report[5] = pid, k, value
+                break
+            tile += value * stride
+        ids[pid] = tile
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _run_one(code, reg, max_steps):
+    """Run ``code`` once on ``reg``; returns fault, line and steps."""
+    at, steps = 0, 0
+    while at < code.shape[0]:
+        op, dst, line = code[at, 0], code[at, 1], code[at, 5]
+        steps += 1
+        if steps > max_steps:
+            return 5, line, steps
+        if op == 0:  # jump
+            at = dst
+            continue
+        if op == 1:  # jump where a register is zero
+            at = dst if reg[code[at, 2]] == 0 else at + 1
+            continue
+        fault, value = _operate(op, reg[code[at, 2]], reg[code[at, 3]], reg[code[at, 4]])
+        if fault == 0 and (value < -2147483648 or value > 2147483647):
+            fault = 1
+        if fault:
+            return fault, line, steps
+        reg[dst] = value
+        at += 1
+    return 0, 0, steps
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _operate(op, a, b, c):  # noqa: PLR0911, PLR0912 - one case an opcode
+    """One instruction of int32 values held in 64 bits; returns fault and value."""
+    if op == 2:
+        return 0, a
+    if op == 3:
+        return 0, a + b
+    if op == 4:
+        return 0, a - b
+    if op == 5:
+        return 0, a * b
+    if 6 <= op <= 7:  # floor division and remainder
+        if b == 0:
+            return 2, a
+        quotient = a // b
+        remainder = a - quotient * b
+        if remainder != 0 and (a < 0) != (b < 0):  # C truncates, Python floors
+            return 3, a
+        return 0, quotient if op == 6 else remainder
+    if 8 <= op <= 9:
+        if b < 0 or b > 31:
+            return 4, a
+        return 0, a << b if op == 8 else a >> b
+    if op == 10:
+        return 0, a & b
+    if op == 11:
+        return 0, a | b
+    if op == 12:
+        return 0, a ^ b
+    if op == 13:
+        return 0, min(a, b)
+    if op == 14:
+        return 0, max(a, b)
+    if op == 15:
+        return 0, np.int64(a < b)
+    if op == 16:
+        return 0, np.int64(a <= b)
+    if op == 17:
+        return 0, np.int64(a == b)
+    if op == 18:
+        return 0, np.int64(a != b)
+    return 0, b if a != 0 else c  # select

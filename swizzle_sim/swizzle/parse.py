@@ -1,0 +1,201 @@
+"""Text of a candidate to its typed form. Nothing of the text is ever executed.
+
+The text goes through ``ast.parse`` and an allow-list, node by node, into `form`; what is not on the list is refused by
+name, with line, column and what to write instead.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import NoReturn
+
+from swizzle_sim.swizzle.expressions import ExpressionReader, spelled
+from swizzle_sim.swizzle.flow import find_inputs
+from swizzle_sim.swizzle.form import Assign, Binary, Expr, For, Form, If, Int, Name, Stmt
+from swizzle_sim.swizzle.reads import names_read
+from swizzle_sim.swizzle.rules import ASSIGN_RESULT, BINARY_OPS, PAIR_FUNCTION, RANGES, RESULT_GROUPS, refusal
+from swizzle_sim.swizzle.source import Source
+
+
+def parse_form(text: str, filename: str = "<candidate>") -> Form:
+    """Read a candidate.
+
+    Parameters
+    ----------
+    text : str
+        Python-like statements, as a kernel engineer writes them at the top of a Triton kernel.
+    filename : str
+        Name for messages.
+
+    Returns
+    -------
+    Form
+
+    Raises
+    ------
+    LanguageError
+        With code ``syntax``, ``node``, ``call``, ``name``, ``limit``, ``unassigned`` or ``result``.
+    """
+    source = Source(text, filename)
+    tree = source.parse()
+    reader = StatementReader(source)
+    body = reader.block(tree.body)
+    results = reader.results()
+    return Form(body, results, find_inputs(body, results, source))
+
+
+class StatementReader:
+    """Read the statements of one source, and remember in which order results are assigned."""
+
+    def __init__(self, source: Source):
+        self.source = source
+        self.expressions = ExpressionReader(source)
+        self._assigned: dict[str, int] = {}  # result name -> rank of its last assignment, in text order
+        self._taken: set[str] = set()
+        self._loops: list[str] = []
+
+    def block(self, nodes: list[ast.stmt]) -> tuple[Stmt, ...]:
+        """Read statements in order."""
+        return tuple(stmt for node in nodes for stmt in self._statement(node))
+
+    def _statement(self, node: ast.stmt) -> list[Stmt]:  # noqa: PLR0911 - one a kind
+        if isinstance(node, ast.Assign):
+            return self._assign(node)
+        if isinstance(node, ast.AugAssign):
+            return self._augmented(node)
+        if isinstance(node, ast.AnnAssign):
+            if node.value is None or not isinstance(node.target, ast.Name):
+                self._refuse(node, "an annotation needs a plain name and a value, such as x: tl.constexpr = 8")
+            return self._store(node.target, self.expressions.integer(node.value))
+        if isinstance(node, ast.If):
+            condition = self.expressions.condition(node.test)
+            body, orelse = self.block(node.body), self.block(node.orelse)
+            return [If(condition, body, orelse, node.lineno)] if body or orelse else []
+        if isinstance(node, ast.For):
+            return self._for(node)
+        if isinstance(node, ast.Pass):
+            return []
+        if isinstance(node, ast.Expr):
+            return self._bare(node)
+        self._refuse(node, refusal(node))
+
+    def _bare(self, node: ast.Expr) -> list[Stmt]:
+        """Let a docstring pass; any other lone expression computes nothing."""
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            return []
+        self.expressions.either(node.value)  # what is refused anyway is refused by its own name
+        self._refuse(node, f"an expression alone on a line does nothing: {ASSIGN_RESULT}")
+
+    def _assign(self, node: ast.Assign) -> list[Stmt]:
+        first, *others = node.targets
+        if isinstance(first, ast.Tuple) and not others:
+            return self._unpack(first, node.value)
+        names = [self._target(target) for target in node.targets]
+        value = self.expressions.integer(node.value)
+        # a = b = v: the first takes the value, the rest copy it
+        copies = [Assign(name, Name(names[0]), node.lineno) for name in names[1:]]
+        return [Assign(names[0], value, node.lineno), *copies]
+
+    def _unpack(self, target: ast.Tuple, value: ast.expr) -> list[Stmt]:
+        names = [self._target(part) for part in target.elts]
+        if isinstance(value, ast.Call) and spelled(value.func) == PAIR_FUNCTION:
+            self.expressions.arguments(value, PAIR_FUNCTION, 2, 2)
+            # read twice, once for each half, so that no part of the form is shared
+            values: list[Expr] = [
+                Binary(op, self.expressions.integer(value.args[0]), self.expressions.integer(value.args[1]))
+                for op in ("//", "%")
+            ]
+        elif isinstance(value, ast.Tuple):
+            values = [self.expressions.integer(part) for part in value.elts]
+        else:
+            self._refuse(value, "several names take a tuple of as many values, or divmod(a, b)")
+        if len(names) != len(values):
+            self._refuse(target, f"{len(names)} names for {len(values)} values")
+        return self._together(names, values, target.lineno)
+
+    def _together(self, names: list[str], values: list[Expr], line: int) -> list[Stmt]:
+        """Assign all at once: through fresh names where a later value reads an earlier target."""
+        clash = any(names[i] in names_read(value) for k, value in enumerate(values) for i in range(k))
+        if not clash:
+            return [Assign(name, value, line) for name, value in zip(names, values, strict=True)]
+        fresh = [self._fresh(f"{name}_new") for name in names]
+        first = [Assign(name, value, line) for name, value in zip(fresh, values, strict=True)]
+        return [*first, *(Assign(name, Name(new), line) for name, new in zip(names, fresh, strict=True))]
+
+    def _fresh(self, name: str) -> str:
+        """Return a name that the text does not use."""
+        while name in self._taken or name in self.source.text:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def _augmented(self, node: ast.AugAssign) -> list[Stmt]:
+        name = self._target(node.target)
+        op = BINARY_OPS.get(type(node.op))
+        if op is None:
+            self._refuse(node, refusal(node.op))
+        return [Assign(name, Binary(op, Name(name), self.expressions.integer(node.value)), node.lineno)]
+
+    def _store(self, target: ast.expr, value: Expr) -> list[Stmt]:
+        return [Assign(self._target(target), value, target.lineno)]
+
+    def _target(self, node: ast.expr) -> str:
+        """Return the name assigned to, and note it if it may be the answer."""
+        if not isinstance(node, ast.Name):
+            self._refuse(node, refusal(node) if isinstance(node, ast.Subscript | ast.Starred) else "assign to a name")
+        name = self.expressions.name(node, node.id)
+        if name in self._loops:
+            self._refuse(node, f"the loop variable {name!r} is assigned inside its loop: use another name")
+        if any(name in group for group in RESULT_GROUPS):
+            self._assigned.pop(name, None)
+            self._assigned[name] = node.lineno
+        return name
+
+    def _for(self, node: ast.For) -> list[Stmt]:
+        if node.orelse:
+            self._refuse(node.orelse[0], "'for ... else' is not in the language: write the statements after the loop")
+        var = self._loop_variable(node)
+        start, stop, step = self._range(node.iter)
+        self._loops.append(var)
+        body = self.block(node.body)
+        self._loops.pop()
+        return [For(var, start, stop, step, body, node.lineno)] if body else []
+
+    def _loop_variable(self, node: ast.For) -> str:
+        if not isinstance(node.target, ast.Name):
+            self._refuse(node.target, "a loop has one plain variable")
+        var = self.expressions.name(node.target, node.target.id)
+        if any(var in group for group in RESULT_GROUPS):
+            self._refuse(node.target, f"{var!r} names a result, so it cannot be a loop variable: rename it", "result")
+        if var in self._loops:
+            self._refuse(node.target, f"the loop variable {var!r} is already that of an outer loop: rename it")
+        return var
+
+    def _range(self, node: ast.expr) -> tuple[Expr, Expr, int]:
+        called = spelled(node.func) if isinstance(node, ast.Call) else ""
+        if not isinstance(node, ast.Call) or called not in RANGES:
+            self._refuse(node, f"a for runs over {', '.join(RANGES)} only", "call")
+        self.expressions.arguments(node, called, 1, 3)
+        values = [self.expressions.integer(arg) for arg in node.args]
+        start, stop = (Int(0), values[0]) if len(values) == 1 else (values[0], values[1])
+        step = values[2] if len(values) == 3 else Int(1)
+        if not isinstance(step, Int) or step.value < 1:
+            self._refuse(node.args[-1], "the step of a range is a positive literal", "call")
+        return start, stop, step.value
+
+    def results(self) -> tuple[str, ...]:
+        """Return the names that hold the answer: those assigned of the group that the text assigns last."""
+        if not self._assigned:
+            self.source.refuse(f"nothing is computed: {ASSIGN_RESULT}", "result")
+        last = list(self._assigned)[-1]
+        group = next(group for group in RESULT_GROUPS if last in group)
+        names = tuple(name for name in group if name in self._assigned)
+        others = [name for name in self._assigned if name not in group and name != "pid"]
+        if len(group) > 1 and len(names) == 1 and others:
+            line = self._assigned[last]
+            message = f"{others[-1]!r} and {last!r} are coordinates of different groups: {ASSIGN_RESULT}"
+            self.source.refuse(message, "result", line, self.source.column_of(last, line))
+        return names
+
+    def _refuse(self, node: ast.AST, message: str, code: str = "node") -> NoReturn:
+        self.source.refuse_node(node, message, code)

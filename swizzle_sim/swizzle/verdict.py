@@ -1,0 +1,80 @@
+"""What verification says about a candidate."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+EVERYWHERE = "everywhere"
+THIS_GRID_ONLY = "this grid only"
+NOWHERE = "nowhere"
+UNNAMED = "no simple condition"
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Why a candidate is not a permutation of one grid.
+
+    Parameters
+    ----------
+    code : str
+        One of ``collision``, ``out-of-range``, ``overflow``, ``division-by-zero``, ``signed-division``, ``shift``
+        and ``step-limit``; stable.
+    message : str
+        A sentence with the grid and the XCDs in it.
+    pids : tuple of int
+        The hardware ids that show it: two that collide, or the one that fails.
+    tile : int or None
+        The logical tile that both compute.
+    missing : int or None
+        The first tile that nobody computes.
+    distinct_tiles : int
+        Tiles computed by somebody; 0 where evaluation stopped.
+    line : int
+        Line of the text at fault, 0 where none is.
+    """
+
+    code: str
+    message: str
+    pids: tuple[int, ...]
+    tile: int | None = None
+    missing: int | None = None
+    distinct_tiles: int = 0
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a candidate is a bijection, and where.
+
+    Parameters
+    ----------
+    bijective : bool
+        At the grid in hand. Decided by trying every workgroup.
+    domain : str
+        ``everywhere`` (that was tested), a condition such as ``num_pids % num_xcds == 0`` that was sufficient on
+        every grid tested, ``this grid only``, ``nowhere``, or ``no simple condition`` where other grids passed and
+        none of the conditions known to `domain` tells them apart.
+    counterexample : Counterexample or None
+        Of the grid in hand.
+    distinct_tiles : int
+        Tiles of the grid in hand that somebody computes.
+    n_workgroups : int
+        Of the grid in hand.
+    tested, passed : int
+        Grids times XCD counts, the one in hand included.
+    lattice_counterexample : Counterexample or None
+        Of the first other grid that fails.
+    """
+
+    bijective: bool
+    domain: str
+    counterexample: Counterexample | None
+    distinct_tiles: int
+    n_workgroups: int
+    tested: int
+    passed: int
+    lattice_counterexample: Counterexample | None = None
+
+    def as_dict(self) -> dict:
+        """Return plain data for JSON; the keys are stable."""
+        return asdict(self)

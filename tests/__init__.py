@@ -1,0 +1,1 @@
+"""Tests; one folder a question (see the house style, rule 8)."""

@@ -1,0 +1,71 @@
+"""Does every mistake get a sentence that says what to do, and exit status 2?"""
+
+import pytest
+
+MISUSE = [
+    (("score", "gem", "--swizzle", "row"), "gemm"),
+    (("score", "gemm", "--gpu", "mi300", "--swizzle", "row"), "mi300x"),
+    (("score", "gemm", "--swizzle", "contigous"), "contiguous"),
+    (("score", "gemm", "--swizzle", "group_m(sze=3)"), "size"),
+    (("score", "gemm", "--swizzle", "group_m(size=0)"), "1 to 65536"),
+    (("score", "gemm", "--swizzle", "missing.txt"), "no such file"),
+    (("score", "gemm", "m=4096", "--swizzle", "row"), "did you mean M"),
+    (("score", "gemm", "M=0", "--swizzle", "row"), "at least 1"),
+    (("score", "gemm", "M=-4", "--swizzle", "row"), "at least 1"),
+    (("score", "gemm", "M=4k", "--swizzle", "row"), "NAME=INTEGER"),
+    (("score", "gemm", "M=1", "M=2", "--swizzle", "row"), "twice"),
+    (("score", "gemm", "M=99999999999", "--swizzle", "row"), "at most"),
+    (("score", "gemm", "M=2000000", "N=2000000", "--swizzle", "row"), "use larger tiles"),
+    (("score", "gemm", "BLOCK_M=100", "--swizzle", "row"), "power of two"),
+    (("score", "gemm", "--replay", "timed", "--swizzle", "row"), "lockstep"),
+    (("check", "row", "--grid", "0x4"), "at least 1"),
+    (("check", "row", "--grid", "a"), "64x64"),
+    (("check", "row", "--grid", "99999x99999"), "31 bits"),
+    (("check", "row"), "--grid"),
+    (("check", "row", "--grid", "4", "--kernel", "gemm"), "either"),
+    (("report", "nowhere"), "no run here"),
+    (("optimize", "gemm", "--resume", "nowhere"), "no run here"),
+    (("optimise", "gemm"), "optimize"),
+]
+TEXTS = [
+    ("pid = pid / 2", ["<stdin>:1:7", "use //", "^"]),
+    ("pid = (pid", ["<stdin>:1:7", "never closed"]),
+    ("x1 = pid\npid = qid", ["<stdin>:2:", "'qid'", "did you mean"]),
+    ("pid = open('f')", ["<stdin>:1:7", "open"]),
+    ("import os\npid = 0", ["<stdin>:1:1", "import"]),
+    ("pid = pid.__class__", ["<stdin>:1:7", "attribute"]),
+    ("q = pid", ["assign pid"]),
+    ("", ["assign pid"]),
+    ("pid = " + "(" * 5000 + "pid" + ")" * 5000, ["<stdin>"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"), MISUSE, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+)
+def test_misuse_exits_2_with_a_hint(typed, words, hint):
+    answer = typed(*words)
+    assert answer.code == 2
+    assert hint in answer.err
+    assert answer.out == ""
+
+
+@pytest.mark.parametrize(("text", "hints"), TEXTS, ids=[text[:20] for text, _ in TEXTS])
+def test_a_text_outside_the_language_is_shown(typed, text, hints):
+    answer = typed("check", "-", "--grid", "64x64", stdin=text)
+    assert answer.code == 2
+    for hint in hints:
+        assert hint in answer.err
+
+
+def test_errors_are_json_too(typed):
+    answer = typed("score", "gemm", "--swizzle", "contigous", "--json")
+    assert answer.code == 2
+    assert answer.json["error"]["code"] == "unknown-name"
+
+
+def test_a_file_that_is_no_text_is_refused(typed, tmp_path):
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe pid = pid")
+    assert "not UTF-8" in typed("check", "bytes.txt", "--grid", "4").err
+    (tmp_path / "bad.toml").write_text("xcds = 8\n")
+    assert "bad.toml" in typed("score", "gemm", "--gpu", "bad.toml", "--swizzle", "row").err

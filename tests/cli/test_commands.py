@@ -1,0 +1,113 @@
+"""Do the commands do what they say, for people and for programs?"""
+
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.cli.conftest import COMMAND
+
+SMALL = ("M=1024", "N=1024", "K=128")
+SCORE_KEYS = {
+    *("l2_hit_rate", "mall_hit_rate", "l2_requests", "l2_hits", "l2_misses", "hbm_read_bytes", "hbm_write_bytes"),
+    *("time_us", "speedup", "limiter", "bound_l2_hit_rate", "per_xcd_l2_hit_rate"),
+}
+
+
+def test_help_names_every_command(typed):
+    answer = typed("--help")
+    assert answer.code == 0
+    for command in ("gpus", "kernels", "show", "check", "score", "optimize", "runs", "report"):
+        assert command in answer.out
+    assert typed("--version").out.startswith("swizzle-sim 0.")
+
+
+def test_what_there_is(typed):
+    gpus = typed("gpus", "--json").json["gpus"]
+    assert [(g["name"], g["xcds"]) for g in gpus] == [("mi300a", 6), ("mi300x", 8), ("mi325x", 8), ("mi355x", 8)]
+    assert gpus[1]["facts"]["l2.size_bytes"]["source"]
+    assert "mi355x" in typed("gpus").out
+    assert typed("kernels", "--json").json["kernels"][0]["name"] == "gemm"
+    assert "gemm" in typed("kernels").out
+    shown = typed("show", "gemm", *SMALL, "--json").json
+    assert shown["tiles"] == [4, 4] and 0 < shown["bound_l2_hit_rate"] < 1
+    assert "row panel" in typed("show", "gemm", *SMALL).out
+
+
+def test_score_has_the_documented_keys(typed):
+    answer = typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)", "--json")
+    assert answer.code == 0
+    document = answer.json
+    assert {"kernel", "gpu", "problem", "replay", "swizzle", "verdict", "baseline", "score"} <= set(document)
+    assert set(document["score"]) == set(document["baseline"]) == SCORE_KEYS
+    assert document["verdict"]["bijective"] is True
+    assert document["problem"]["M"] == 1024
+    assert len(document["score"]["per_xcd_l2_hit_rate"]) == 8
+    assert "group_m(size=2)" in typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)").out
+
+
+@pytest.mark.parametrize("style", [[], ["--json"]])
+def test_what_is_no_bijection_exits_1_and_has_no_score(typed, style):
+    answer = typed("score", "gemm", *SMALL, "--swizzle", "-", *style, stdin="pid = pid % 4\n")
+    assert answer.code == 1
+    assert "4 of 16 tiles are computed" in answer.out
+    if style:
+        assert answer.json["score"] is None
+    else:
+        assert "hit rate" not in answer.out
+
+
+def test_check_names_the_domain(typed, tmp_path):
+    (tmp_path / "naive.txt").write_text("pid = (pid % num_xcds) * (num_pids // num_xcds) + pid // num_xcds\n")
+    assert typed("check", "naive.txt", "--grid", "4096").code == 0
+    negative = typed("check", "naive.txt", "--grid", "1001", "--json")
+    assert negative.code == 1
+    assert negative.json["verdict"]["domain"] == "num_pids % num_xcds == 0"
+    assert len(negative.json["verdict"]["counterexample"]["pids"]) == 2
+    assert typed("check", "naive.txt", "--grid", "1001", "--xcds", "7").code == 0
+    assert typed("check", "contiguous", "--kernel", "gemm", "M=1000", "N=777").code == 0
+    for grid in ("1", "3", "64x64", "8x16x4"):
+        assert typed("check", "contiguous", "--grid", grid).code == 0
+    assert typed("check", "hilbert", "--grid", "8x16x4").code == 2
+
+
+def test_optimize_report_and_runs(typed, tmp_path):
+    document = typed("optimize", "gemm", *SMALL, "--json").json
+    folder = tmp_path / document["run"]
+    for name in ("history.sqlite", "best.txt", "best_triton.py", "best.hip", "report.html", "map.png", "progress.png"):
+        assert (folder / name).stat().st_size > 0
+    assert document["tried"] == document["scored"] + document["refused"] + document["duplicates"]
+    rates = [entry["score"]["l2_hit_rate"] for entry in document["best"]]
+    assert rates == sorted(rates, reverse=True) and len(rates) == 5
+    assert document["baseline"]["name"] == "identity"
+    again = typed("optimize", "gemm", *SMALL)
+    assert again.out.splitlines()[-1] == "next: swizzle-sim report runs/gemm-mi300x-002 --open"
+    assert [r["state"] for r in typed("runs", "--json").json["runs"]] == ["finished", "finished"]
+    assert typed("report", document["run"]).code == 0
+    best = f"{document['run']}/best.txt"
+    assert typed("score", "gemm", *SMALL, "--swizzle", best, "--json").json["score"] == max(
+        (document["best"][0]["score"], document["baseline"]["score"]), key=lambda score: score["l2_hit_rate"]
+    )
+    assert typed("optimize", "gemm", *SMALL, "--out", document["run"]).code == 2
+
+
+def test_ctrl_c_leaves_a_run_that_opens_and_goes_on(typed, tmp_path):
+    words = ["optimize", "gemm", "M=4096", "N=4096", "K=4096", "--out", "cut"]
+    process = subprocess.Popen([COMMAND, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        listed = typed("runs", ".", "--json").json["runs"]
+        if listed and (listed[0].get("attempts") or 0) > 2:
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "--resume cut" in said
+    assert typed("runs", ".", "--json").json["runs"][0]["state"] == "interrupted"
+    assert typed("report", "cut").code == 0
+    assert (tmp_path / "cut" / "report.html").exists()
+    resumed = typed("optimize", "gemm", "M=4096", "N=4096", "K=4096", "--resume", "cut", "--json")
+    assert resumed.json["tried"] > 200
+    assert typed("runs", ".", "--json").json["runs"][0]["state"] == "finished"

@@ -1,0 +1,1 @@
+"""Does the model match formulas, other simulators and hardware?"""

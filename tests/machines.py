@@ -1,0 +1,187 @@
+"""Small GPUs and small traces, fixed and random."""
+
+import dataclasses
+
+import numpy as np
+from hypothesis import strategies as st
+
+from xcd_model.builder import TraceBuilder
+from xcd_model.gpu import Cache, Gpu, gpu
+from xcd_model.trace import Tensor, Trace
+
+
+def small_cache(like: Cache, *, sets, ways, line=128, read=128, write=64, fold=None) -> Cache:
+    """A cache of ``sets`` indexed by plain modulo, or by ``fold`` = (channels, lines a piece)."""
+    return dataclasses.replace(
+        like,
+        size_bytes=sets * ways * line,
+        line_bytes=line,
+        ways=ways,
+        read_request_bytes=read,
+        write_request_bytes=write,
+        channels=1,
+        index="channel-fold" if fold else "modulo",
+        index_channels=fold[0] if fold else None,
+        index_interleave_bytes=fold[1] * line if fold else None,
+    )
+
+
+def _cache(like, sets, ways, fold=None, **request):
+    return small_cache(like, sets=sets, ways=ways, fold=fold, **request)
+
+
+def small_gpu(*, xcds=2, cus=2, offset=0, l2=(4, 2), mall=(8, 2), line=128, read=128, write=64) -> Gpu:
+    """An MI300X with ``l2`` and ``mall`` of (sets, ways[, fold]); no Infinity Cache for ``mall=None``."""
+    big = gpu("mi300x")
+    request = {"line": line, "read": read, "write": write}
+    return dataclasses.replace(
+        big,
+        xcds=xcds,
+        cus_per_xcd=cus,
+        dispatch_offset=offset,
+        facts={},
+        l2=_cache(big.l2, *l2, **request),
+        mall=_cache(big.mall, *mall, **request) if mall else None,
+    )
+
+
+# line, read request, write request: dirty pieces from one to four a line
+REQUESTS = [(128, 128, 64), (128, 64, 32), (128, 128, 128), (64, 64, 32), (32, 32, 32), (256, 128, 64)]
+
+
+@st.composite
+def shapes(draw, most_sets):
+    """(sets, ways, fold) of a cache: any number of sets by modulo, or a power of two for each folded channel."""
+    ways = draw(st.integers(1, 5))
+    if draw(st.booleans()):
+        return draw(st.integers(1, most_sets)), ways, None
+    channels, lines_per_piece = draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2, 4]))
+    return channels * draw(st.sampled_from([1, 2, 4])), ways, (channels, lines_per_piece)
+
+
+@st.composite
+def gpus(draw, requests=None):
+    line, read, write = requests or draw(st.sampled_from(REQUESTS))
+    xcds = draw(st.integers(1, 5))
+    l2 = draw(shapes(9))
+    mall = draw(st.one_of(st.none(), shapes(17)))
+    offset = draw(st.integers(0, xcds - 1))
+    cus = draw(st.integers(1, 4))
+    return small_gpu(xcds=xcds, cus=cus, offset=offset, l2=l2, mall=mall, line=line, read=read, write=write)
+
+
+@st.composite
+def built_traces(draw, line_bytes=128):
+    """Rectangles of up to three arrays, overlapping as they may, read and written, clipped at the edges."""
+    n = draw(st.integers(1, 24))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    build = TraceBuilder(n_workgroups=n, line_bytes=line_bytes)
+    arrays = []
+    for name in "xyz"[: draw(st.integers(1, 3))]:
+        rows, cols, item = (int(rng.integers(1, high)) for high in (12, 90, 9))
+        pitch = cols * item + int(rng.choice([0, 0, 5, 64]))
+        arrays.append(build.array(name, rows=rows, cols=cols, item_bytes=item, pitch_bytes=pitch))
+    for step in range(draw(st.integers(1, 4))):
+        trips = int(rng.integers(1, 4))
+        accesses = []
+        for _ in range(int(rng.integers(1, 4))):
+            array = arrays[rng.integers(len(arrays))]
+            put = build.write if rng.random() < 0.4 else build.read
+            beyond = (
+                0 if step == 0 else 1
+            )  # in the first step every rectangle begins inside: nobody is left with nothing
+            row = rng.integers(0, array.rows + beyond, (n, trips))
+            col = rng.integers(0, array.cols + beyond, (n, trips))
+            accesses.append(put(array, row=row, col=col, rows=rng.integers(1, 5), cols=rng.integers(1, 60)))
+        build.step(*accesses)
+    return build.trace()
+
+
+@st.composite
+def raw_traces(draw, line_bytes=128):
+    """Any arrays that fit together: ragged lengths, any lines in any order, any sectors, several tensors with gaps."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    tensors, at = [], int(rng.integers(0, 5))
+    for name in "abc"[: draw(st.integers(1, 3))]:
+        size = int(rng.integers(1, 24))
+        tensors.append(Tensor(name, at, size, size * line_bytes))
+        at += size + int(rng.integers(0, 40))
+    rel, sectors, is_write, owner, spans = [], [], [], [], []
+    for _ in range(int(rng.integers(1, 6))):
+        t = int(rng.integers(len(tensors)))
+        span = int(rng.integers(1, tensors[t].n_lines + 1))
+        rel.append(rng.permutation(span)[: rng.integers(1, span + 1)])
+        sectors.append(rng.integers(1, 1 << (line_bytes // 32), rel[-1].size))
+        is_write.append(rng.random() < 0.4)
+        owner.append(t)
+        spans.append(span)
+    lengths = rng.integers(1, 7, draw(st.integers(1, 24)))
+    template = rng.integers(0, len(rel), lengths.sum())
+    first = np.array([tensors[owner[t]].base_line for t in template])
+    free = np.array([tensors[owner[t]].n_lines - spans[t] for t in template])
+    return Trace(
+        line_bytes=line_bytes,
+        tensors=tuple(tensors),
+        start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        base=(first + rng.integers(0, free + 1)).astype(np.int64),
+        template=template.astype(np.int32),
+        rel_start=np.concatenate([[0], np.cumsum([r.size for r in rel])]).astype(np.int64),
+        rel=np.concatenate(rel).astype(np.int32),
+        sectors=np.concatenate(sectors).astype(np.uint8),
+        is_write=np.array(is_write, bool),
+        tensor=np.array(owner, np.int32),
+    )
+
+
+@st.composite
+def tiled_traces(draw, line_bytes=128):
+    """Disjoint tiles, touched whole: what symmetry is exact for. Most tiles repeat a pattern over the sets."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_tiles, tile_lines = draw(st.integers(1, 12)), int(rng.choice([4, 8, 16, 24]))
+    scatter = draw(st.booleans())
+    deal = rng.permutation(n_tiles * tile_lines) if scatter else np.arange(n_tiles * tile_lines)
+    tiles = deal.reshape(n_tiles, tile_lines)
+    lengths = rng.integers(1, 9, draw(st.integers(1, 24)))
+    every = (1 << (line_bytes // 32)) - 1
+    part = int(rng.integers(1, every + 1))  # some lines whole, some in part: the order of dirty pieces counts
+    sectors = np.where(rng.random(deal.size) < rng.choice([0, 0.3]), part, every)
+    return Trace(
+        line_bytes=line_bytes,
+        tensors=(Tensor("t", 0, deal.size, deal.size * line_bytes),),
+        start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        base=np.zeros(lengths.sum(), np.int64),
+        template=rng.integers(0, n_tiles, lengths.sum()).astype(np.int32),
+        rel_start=np.arange(n_tiles + 1, dtype=np.int64) * tile_lines,
+        rel=tiles.reshape(-1).astype(np.int32),
+        sectors=sectors.astype(np.uint8),
+        is_write=rng.random(n_tiles) < rng.choice([0.3, 0.8]),
+        tensor=np.zeros(n_tiles, np.int32),
+    )
+
+
+@st.composite
+def cases(draw, traces=None):
+    """(trace, order, gpu, workgroups per CU) that fit each other."""
+    requests = draw(st.sampled_from(REQUESTS))
+    make = traces or draw(st.sampled_from([built_traces, raw_traces, tiled_traces]))
+    trace = draw(make(line_bytes=requests[0]))
+    machine = draw(gpus(requests=requests))
+    order = np.array(draw(st.permutations(range(trace.n_workgroups))), np.int64)
+    return trace, order, machine, draw(st.integers(1, 3))
+
+
+def gemm_trace(m, n, k, block_m, block_n, block_k, *, line_bytes=128) -> Trace:
+    """GEMM of row-major fp16 matrices, one output tile a workgroup, row-major."""
+    tiles_n = -(-n // block_n)
+    pid_m, pid_n = np.divmod(np.arange(-(-m // block_m) * tiles_n), tiles_n)
+    build = TraceBuilder(n_workgroups=pid_m.size, line_bytes=line_bytes)
+    a = build.array("A", rows=m, cols=k, item_bytes=2)
+    b = build.array("B", rows=k, cols=n, item_bytes=2)
+    c = build.array("C", rows=m, cols=n, item_bytes=2)
+    row, col, inner = (pid_m * block_m)[:, None], (pid_n * block_n)[:, None], np.arange(0, k, block_k)[None, :]
+    build.step(
+        build.read(a, row=row, col=inner, rows=block_m, cols=block_k),
+        build.read(b, row=inner, col=col, rows=block_k, cols=block_n),
+    )
+    build.step(build.write(c, row=row, col=col, rows=block_m, cols=block_n))
+    return build.trace()

@@ -1,0 +1,1 @@
+"""Is each part right?"""

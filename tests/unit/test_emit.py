@@ -1,0 +1,255 @@
+"""Do the emitted Triton, HIP and text compute what the candidate computes, and can a person read them?"""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swizzle_sim.swizzle import Grid, arguments, emit_hip, emit_text, emit_triton, family, parse_form
+from xcd_model.errors import LanguageError
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import emit_cases  # noqa: E402
+import naive_language  # noqa: E402
+import triton_semantics  # noqa: E402
+
+TEXTS = {**emit_cases.FAMILY_TEXTS, **emit_cases.TEXTS}
+FORMS = {name: parse_form(text) for name, text in TEXTS.items()}
+POINTS = [(name, grid) for name, form in FORMS.items() for grid in emit_cases.GRIDS if emit_cases.has_grid(form, grid)]
+
+
+def wanted(form, grid):
+    return [naive_language.results(form, known) for known, _ in emit_cases.values(form, grid)]
+
+
+# ---- text
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_text_parses_back(name):
+    assert parse_form(emit_text(FORMS[name])) == FORMS[name]
+    assert emit_text(parse_form(emit_text(FORMS[name]))) == emit_text(FORMS[name])
+
+
+@st.composite
+def expressions(draw, depth=4):
+    """Texts of integer expressions, every part bracketed, so that only the emitter decides on brackets."""
+    if depth == 0 or draw(st.booleans()):
+        return draw(st.sampled_from(["pid", "num_pids", "a", "tl.program_id(1)", "7", "-3", "-0", "True", "False"]))
+    one, other = draw(expressions(depth - 1)), draw(expressions(depth - 1))
+    op = draw(st.sampled_from("+ - * // % << >> & | ^ min max tl.cdiv tl.where if ~ neg".split()))  # noqa: SIM905
+    if op in ("min", "max", "tl.cdiv"):
+        return f"{op}({one}, {other})"
+    if op in ("tl.where", "if"):
+        condition = draw(conditions(depth - 1))
+        return (
+            f"tl.where({condition}, {one}, {other})" if op == "tl.where" else f"(({one}) if {condition} else ({other}))"
+        )
+    if op in ("~", "neg"):
+        return f"({'~' if op == '~' else '-'}({one}))"
+    return f"(({one}) {op} ({other}))"
+
+
+@st.composite
+def conditions(draw, depth):
+    if depth == 0 or draw(st.booleans()):
+        op = draw(st.sampled_from(["<", "<=", ">", ">=", "==", "!="]))
+        return f"(({draw(expressions(max(depth - 1, 0)))}) {op} ({draw(expressions(max(depth - 1, 0)))}))"
+    if draw(st.booleans()):
+        return f"(not {draw(conditions(depth - 1))})"
+    return f"({draw(conditions(depth - 1))} {draw(st.sampled_from(['and', 'or']))} {draw(conditions(depth - 1))})"
+
+
+@settings(max_examples=300, deadline=None)
+@given(expressions(), conditions(3))
+def test_brackets_are_enough_for_any_expression(value, condition):
+    form = parse_form(f"a = num_pids\nif {condition}:\n    a = {value}\npid = {value}\n")
+    assert parse_form(emit_text(form)) == form
+
+
+def test_text_has_few_brackets():
+    plain = "pid = (pid % num_xcds) * (num_pids // num_xcds) + pid // num_xcds\n"
+    assert emit_text(parse_form(plain.replace("+ pid // num_xcds", "+ ((pid) // (num_xcds))"))) == plain
+
+
+# ---- Triton
+
+
+@pytest.mark.parametrize(("name", "grid"), POINTS, ids=str)
+def test_triton_text_computes_the_candidate(name, grid):
+    form = FORMS[name]
+    loaded = triton_semantics.load(emit_triton(form))
+    loaded.counts[: len(grid.launch)] = grid.launch
+    found = []
+    for pid, (known, _) in enumerate(emit_cases.values(form, grid)):
+        loaded.ids[:2] = pid % grid.launch[0], pid // grid.launch[0]
+        given_ = [known[one] for one in arguments(form) if not one.endswith(")")]
+        # what differs between workgroups or is a count is a tensor; the number of XCDs is a constant
+        answer = loaded.call(*(one if one == 8 else triton_semantics.Int32(one) for one in given_))
+        found.append(tuple(int(one.__index__()) for one in (answer if isinstance(answer, tuple) else (answer,))))
+    assert found == wanted(form, grid)
+
+
+def kernel_source(form):
+    """Emitted helper with a kernel that loads its arguments from a table and stores its answer."""
+    names = [one for one in arguments(form) if not one.endswith(")")]
+    columns = {one: k for k, one in enumerate(names)}
+    given_ = [
+        "XCDS" if one.lower() == "num_xcds" else f"tl.load(table + row * {len(names)} + {columns[one]})"
+        for one in names
+    ]
+    results = [f"r{k}" for k in range(len(form.results))]
+    lines = [
+        emit_triton(form),
+        "",
+        "@triton.jit",
+        "def kernel(table, out, XCDS: tl.constexpr):",
+        "    row = tl.program_id(0) + tl.num_programs(0) * tl.program_id(1)",
+        f"    {', '.join(results)} = swizzle({', '.join(given_)})",
+        *(f"    tl.store(out + row * {len(results)} + {k}, {one})" for k, one in enumerate(results)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def run_triton(mode, names, folder):
+    """Answers of Triton itself, in a process of its own."""
+    grid, cases = Grid((3, 5)), {}
+    for name in names:
+        form = FORMS[name]
+        (folder / f"case_{name}.py").write_text(kernel_source(form))
+        keep = [not one.endswith(")") for one in arguments(form)]
+        rows = [[v for v, kept in zip(row, keep, strict=True) if kept] for _, row in emit_cases.values(form, grid)]
+        cases[f"case_{name}"] = {"grid": grid.launch, "table": rows, "n_results": len(form.results)}
+    (folder / "cases.json").write_text(json.dumps(cases))
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "cache")}
+    environment.pop("TRITON_INTERPRET", None)
+    if mode == "interpret":
+        environment["TRITON_INTERPRET"] = "1"
+    command = [sys.executable, str(HERE / "run_triton.py"), mode, str(folder)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return {name: answer for name, answer in json.loads((folder / "answers.json").read_text()).items()}
+
+
+needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+
+
+@needs_triton
+def test_triton_interprets_every_helper(tmp_path):
+    found = run_triton("interpret", FORMS, tmp_path)
+    for name, form in FORMS.items():
+        assert [tuple(row) for row in found[f"case_{name}"]] == wanted(form, Grid((3, 5))), name
+
+
+@needs_triton
+def test_triton_compiles_helpers_for_mi300x(tmp_path):
+    names = ("chunked_hilbert", "loop_makes", "changed_input", "loop_in_branch")
+    assert all(run_triton("compile", names, tmp_path).values())
+
+
+def test_triton_text_is_what_a_person_would_write():
+    source = emit_triton(parse_form(family("contiguous")), "remap")
+    assert source.startswith("import triton\nimport triton.language as tl\n\n\n# Workgroup id to tile")
+    assert "#     pid = remap(pid, num_pids, NUM_XCDS=8)\n" in source
+    assert source.endswith(
+        "@triton.jit\n"
+        "def remap(pid, num_pids, NUM_XCDS: tl.constexpr):\n"
+        "    xcd = pid % NUM_XCDS\n"
+        "    pid = xcd * (num_pids // NUM_XCDS) + tl.minimum(xcd, num_pids % NUM_XCDS) + pid // NUM_XCDS\n"
+        "    return pid\n"
+    )
+
+
+# ---- HIP
+
+
+def cpp_program():
+    """One C++ program: case number and arguments in, answers out."""
+    prelude, _ = emit_hip(FORMS["row"]).split("#endif\n\n", 1)
+    parts = ["#include <cstdio>\n", prelude, "#endif\n"]
+    branches = []
+    for k, form in enumerate(FORMS.values()):
+        _, function = emit_hip(form).split("#endif\n\n", 1)
+        parts.append(f"namespace case_{k} {{\n{function}}}\n")
+        count = len(arguments(form))
+        call = f"case_{k}::swizzle({', '.join(f'a[{i}]' for i in range(count))})"
+        if len(form.results) == 1:
+            branches.append(f'case {k}: std::printf("%d\\n", {call}); break;')
+        else:
+            branches.append(f'case {k}: {{ const auto [m, n] = {call}; std::printf("%d %d\\n", m, n); break; }}')
+    body = "\n".join(branches)
+    parts.append(
+        "int main() {\n  int k, n, a[16] = {};\n"
+        '  while (std::scanf("%d %d", &k, &n) == 2) {\n'
+        '    for (int i = 0; i < n; ++i) if (std::scanf("%d", &a[i]) != 1) return 1;\n'
+        f"    switch (k) {{\n{body}\n    }}\n  }}\n  return 0;\n}}\n"
+    )
+    return "".join(parts)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_hip_text_compiles_cleanly_and_computes_the_candidate(tmp_path):
+    source, program = tmp_path / "swizzles.cpp", tmp_path / "swizzles"
+    source.write_text(cpp_program())
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-O1", "-fsanitize=undefined", "-fno-sanitize-recover"]
+    built = subprocess.run(["g++", *flags, str(source), "-o", str(program)], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr[:3000]
+    order = list(FORMS)
+    lines, answers = [], []
+    for name, grid in POINTS:
+        answers += wanted(FORMS[name], grid)
+        for _, row in emit_cases.values(FORMS[name], grid):
+            lines.append(" ".join(map(str, (order.index(name), len(row), *row))))
+    done = subprocess.run([str(program)], input="\n".join(lines), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:3000]
+    found = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    assert found == answers
+
+
+def test_hip_text_is_what_a_person_would_write():
+    source = emit_hip(parse_form(family("chunked(chunk=4)")), "remap")
+    assert source.endswith(
+        "__host__ __device__ __forceinline__ int remap(int pid, int num_pids, int num_xcds) {\n"
+        "    int chunk = 4;\n"
+        "    int block = num_xcds * chunk;\n"
+        "    int mapped = (num_pids / block) * block;\n"
+        "    if (pid < mapped) {\n"
+        "        int local = pid / num_xcds;\n"
+        "        pid = (local / chunk) * block + (pid % num_xcds) * chunk + local % chunk;\n"
+        "    }\n"
+        "    return pid;\n"
+        "}\n"
+    )
+
+
+def test_a_loop_bound_that_the_body_changes_is_looked_at_once():
+    source = emit_hip(parse_form("n = 3\nfor i in range(n):\n    n = n + 1\npid = n\n"))
+    assert "const int i_stop = n;\n    for (int i = 0; i < i_stop; ++i) {" in source
+
+
+def test_arguments_come_in_a_stated_order():
+    form = parse_form("pid = BLOCK + num_xcds + num_pids + pid + num_pid_m + tl.program_id(1) + A\n")
+    assert arguments(form) == ("pid", "program_id(1)", "num_pid_m", "num_pids", "A", "BLOCK", "num_xcds")
+
+
+@pytest.mark.parametrize("name", ["", "a b", "1a", "tl", "x;y", "é", "_x"])
+def test_a_function_name_that_is_none_is_refused(name):
+    for emit in (emit_triton, emit_hip):
+        with pytest.raises(LanguageError, match="cannot name") as caught:
+            emit(FORMS["row"], name)
+        assert caught.value.code == "name"
+
+
+def test_a_function_may_not_be_a_word_of_the_target():
+    for emit, name in ((emit_triton, "lambda"), (emit_triton, "triton"), (emit_hip, "class"), (emit_hip, "main")):
+        with pytest.raises(LanguageError, match="cannot name"):
+            emit(FORMS["row"], name)

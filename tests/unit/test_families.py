@@ -1,0 +1,235 @@
+"""Is each published family the map that it is said to be, and a bijection exactly where it says?"""
+
+import contextlib
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swizzle_sim.swizzle import (
+    FAMILIES,
+    Grid,
+    Swizzle,
+    condition_of,
+    family,
+    holds,
+    is_spec,
+    parse_form,
+    parse_spec,
+    spec_of,
+)
+from swizzle_sim.swizzle.families import families_table
+from xcd_model.errors import LanguageError, NotBijective, SizeError, UnknownName
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import naive_families  # noqa: E402
+
+PLACEMENTS = [name for name, one in FAMILIES.items() if not one.needs_tiles]
+ORDERS = [name for name, one in FAMILIES.items() if one.needs_tiles]
+
+
+def permutation(spec, grid, num_xcds):
+    """Tile of each workgroup, or None where the swizzle is no bijection."""
+    try:
+        return Swizzle.parse(family(spec)).permutation(grid, num_xcds)
+    except NotBijective:
+        return None
+
+
+def as_ids(tiles, grid):
+    """Oracle's tiles as the linear ids of a grid."""
+    if not isinstance(tiles[0], tuple):
+        return tiles
+    rows, cols = grid.shape
+    return [m * cols + n if grid.tiles else m + rows * n for m, n in tiles]
+
+
+@st.composite
+def specs(draw):
+    """One to two placements and perhaps an order, parameters mostly small."""
+    names = draw(st.lists(st.sampled_from(PLACEMENTS), max_size=2))
+    names += draw(st.lists(st.sampled_from(ORDERS), min_size=not names, max_size=1))
+    parts = []
+    for name in names:
+        rules = FAMILIES[name].parameters
+        parts.append((name, {key: draw(st.integers(rule.low, 40) | st.just(rule.high)) for key, rule in rules.items()}))
+    return parts
+
+
+@st.composite
+def grids(draw):
+    rows, cols = draw(st.integers(1, 24)), draw(st.integers(1, 24))
+    return Grid((rows * cols,), (rows, cols)) if draw(st.booleans()) else Grid((rows, cols))
+
+
+@settings(max_examples=400, deadline=None)
+@given(specs(), grids(), st.integers(1, 12))
+def test_a_spec_is_its_oracle_exactly_where_it_holds(parts, grid, num_xcds):
+    spec = spec_of(parts)
+    found = permutation(spec, grid, num_xcds)
+    assert (found is not None) == holds(spec, grid, num_xcds)
+    if found is not None:
+        wanted = naive_families.tiles_of(parts, *grid.shape, num_xcds)
+        np.testing.assert_array_equal(found, as_ids(wanted, grid))
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_an_order_is_a_bijection_of_every_small_grid(name):
+    swizzle = Swizzle.parse(family(name))
+    for rows in range(1, 20):
+        for cols in range(1, 20):
+            swizzle.permutation(Grid((rows * cols,), (rows, cols)), 8)  # raises where it is not
+
+
+@pytest.mark.parametrize("shape", [(1, 257), (300, 1), (257, 31), (3, 509), (64, 64), (127, 128)])
+@pytest.mark.parametrize("name", ["morton", "hilbert"])
+def test_curves_on_skinny_prime_and_larger_grids(name, shape):
+    grid = Grid((shape[0] * shape[1],), shape)
+    np.testing.assert_array_equal(
+        permutation(name, grid, 8), as_ids(naive_families.tiles_of([(name, {})], *shape, 8), grid)
+    )
+
+
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_a_placement_is_a_bijection_exactly_where_it_holds(name):
+    swizzle = Swizzle.parse(family(f"{name}(chunk=3)" if name == "chunked" else name))
+    for num_pids in range(1, 70):
+        for num_xcds in range(1, 12):
+            grid = Grid((num_pids,))
+            try:
+                swizzle.permutation(grid, num_xcds)
+                bijective = True
+            except NotBijective:
+                bijective = False
+            assert bijective == holds(name, grid, num_xcds), (num_pids, num_xcds)
+
+
+def test_the_naive_form_fails_where_the_grid_does_not_divide():
+    assert condition_of("contiguous_naive+group_m") == "num_pids % num_xcds == 0 or num_pids == 1"
+    assert condition_of("contiguous+group_m") == "always"
+    assert holds("contiguous_naive", Grid((64,)), 8)
+    assert not holds("contiguous_naive", Grid((63,)), 8)
+    assert not holds("contiguous_naive", Grid((7,)), 8)
+    assert holds("contiguous_naive", Grid((1,)), 8)
+
+
+def test_an_order_holds_on_no_grid_without_tiles():
+    assert not holds("row", Grid((64,)), 8)
+    assert not holds("hilbert", Grid((4, 4, 4)), 8)
+    assert holds("chunked", Grid((4, 4, 4)), 8)
+    with pytest.raises(SizeError):
+        holds("row", Grid((8, 8)), 0)
+
+
+@given(st.integers(1, 3000), st.integers(1, 16))
+def test_contiguous_gives_each_xcd_one_run(num_pids, num_xcds):
+    ids = permutation("contiguous", Grid((num_pids,)), num_xcds)
+    for xcd in range(min(num_xcds, num_pids)):
+        run = ids[xcd::num_xcds]
+        np.testing.assert_array_equal(run, np.arange(run[0], run[0] + run.size))
+
+
+def test_chunked_gives_each_xcd_its_chunk_and_leaves_the_tail():
+    ids = permutation("chunked(chunk=4)", Grid((70,)), 8)
+    assert list(ids[3:32:8]) == [12, 13, 14, 15]
+    assert list(ids[64:]) == list(range(64, 70))
+    small = permutation("chunked(chunk=64)", Grid((511,)), 8)  # less than one block: as launched
+    np.testing.assert_array_equal(small, np.arange(511))
+
+
+@pytest.mark.parametrize("side", [2, 4, 8, 16, 32, 64])
+def test_neighbours_on_the_hilbert_curve_touch(side):
+    ids = permutation("hilbert", Grid((side * side,), (side, side)), 8)
+    steps = np.abs(np.diff(ids // side)) + np.abs(np.diff(ids % side))
+    assert (steps == 1).all()
+
+
+@pytest.mark.parametrize("grid", [Grid((99,), (9, 11)), Grid((9, 11))])
+def test_identities_between_families(grid):
+    def same(one, other):
+        np.testing.assert_array_equal(permutation(one, grid, 8), permutation(other, grid, 8))
+
+    same("group_m(size=1)", "row")
+    same("group_m(size=9)", "column")
+    same("group_m(size=65536)", "column")
+    same("group_n(size=1)", "column")
+    same("group_n(size=11)", "row")
+    same("windowed(chunk=2, window=3)", "chunked(chunk=2)+group_m(size=3)")
+    same("identity+snake", "snake")
+
+
+def test_every_family_is_documented_and_reads_what_it_says():
+    for name, one in FAMILIES.items():
+        form = parse_form(family(name))
+        assert form.results == (("pid_m", "pid_n") if one.needs_tiles else ("pid",))
+        assert set(form.inputs) <= {"pid", "num_pids", "num_pid_m", "num_pid_n", "num_xcds"}
+        assert one.name == name and one.summary.endswith(".") and one.source
+        assert all(rule.low <= rule.default <= rule.high and rule.doc for rule in one.parameters.values())
+
+
+@given(specs())
+def test_spec_of_undoes_parse_spec(parts):
+    spec = spec_of(parts)
+    assert is_spec(spec)
+    assert [(one.name, params) for one, params in parse_spec(spec)] == parts
+    assert spec_of(parse_spec(spec)) == spec
+
+
+def test_defaults_are_filled_in_and_blanks_do_not_matter():
+    assert spec_of(parse_spec(" contiguous + group_m ( size = 4 ) ")) == "contiguous+group_m(size=4)"
+    assert spec_of(parse_spec("windowed(window=2)")) == "windowed(chunk=64, window=2)"
+    assert spec_of([(FAMILIES["group_m"], {})]) == "group_m(size=8)"
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "says"),
+    [
+        ("group_m(size=0)", "parameter", "from 1 to 65536"),
+        ("group_m(size=65537)", "parameter", "from 1 to 65536"),
+        ("group_m(size=8.5)", "parameter", "is an integer"),
+        ("group_m(size=" + "9" * 500 + ")", "parameter", "is an integer"),
+        ("group_m(size=\u0668)", "parameter", "is an integer"),
+        ("group_m(8)", "parameter", "size=integer"),
+        ("group_m(size=8,)", "parameter", "not parameter=integer"),
+        ("group_m(size=8, size=4)", "parameter", "twice"),
+        ("row+contiguous", "result", "contiguous cannot follow"),
+        ("row+column", "result", "column cannot follow"),
+        ("contiguous+", "syntax", "not a spec"),
+        ("", "syntax", "not a spec"),
+        ("pid = pid", "syntax", "not a spec"),
+        ("contiguous\npid = 0", "syntax", "not a spec"),
+        ("__import__('os').system('true')", "syntax", "not a spec"),
+        ("contiguous" + "+contiguous" * 100, "syntax", "not a spec"),
+    ],
+)
+def test_a_bad_spec_is_refused(spec, code, says):
+    with pytest.raises(LanguageError, match=says) as caught:
+        family(spec)
+    assert caught.value.code == code
+    assert len(str(caught.value)) < 400
+
+
+def test_unknown_names_offer_the_nearest():
+    with pytest.raises(UnknownName, match="hilbert"):
+        family("hilbrt")
+    with pytest.raises(UnknownName, match="size"):
+        family("group_m(sise=3)")
+
+
+@given(st.text(alphabet="abcontiguous_(=1,)+ \n\t", max_size=60) | st.text(max_size=60))
+def test_any_text_parses_or_is_refused(text):
+    with contextlib.suppress(LanguageError, UnknownName):
+        parse_form(family(text))
+
+
+def test_the_documentation_is_the_table():
+    assert (ROOT / "docs" / "families.md").read_text(encoding="utf-8") == families_table()
+    command = [sys.executable, "-m", "swizzle_sim.swizzle.families"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert printed == families_table()

@@ -1,0 +1,272 @@
+"""Are the shipped GPU descriptions sound, and are unsound ones refused by key, value and rule?"""
+
+import copy
+import dataclasses
+import json
+import pickle
+import re
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from xcd_model.catalogue import catalogue_markdown
+from xcd_model.errors import SpecError, UnknownName
+from xcd_model.gpu import Gpu, gpu, gpu_names, load_gpu
+from xcd_model.parts import STATUSES, Fact
+
+DOCS = Path(__file__).parents[2] / "docs" / "gpus.md"
+SHIPPED = ("mi300a", "mi300x", "mi325x", "mi355x")
+MI300X_TEXT = (resources.files("xcd_model") / "gpus" / "mi300x.toml").read_text(encoding="utf-8")
+
+# name, xcds, CUs, LDS bytes, HBM bytes, HBM peak GB/s, clock MHz, dense fp16 TFLOPS: AMD data sheets
+PUBLIC = [
+    ("mi300x", 8, 304, 65536, 192 << 30, 5300, 2100, 1307.4),
+    ("mi300a", 6, 228, 65536, 128 << 30, 5300, 2100, 980.6),
+    ("mi325x", 8, 304, 65536, 256 << 30, 6000, 2100, 1307.4),
+    ("mi355x", 8, 256, 163840, 288 << 30, 8000, 2400, 2516.6),
+]
+
+
+def fact_line(key, value, status="documented", source="a book"):
+    return f'{key} = {{ value = {value}, status = "{status}", source = "{source}" }}'
+
+
+def edited(key, line, section=None):
+    """Text of the MI300X with the line of ``key`` (in ``section``) replaced; ``None`` takes it out."""
+    out, here, found = [], None, False
+    for old in MI300X_TEXT.splitlines():
+        here = old.strip("[]") if old.startswith("[") else here
+        hit = here == section and old.startswith(f"{key} = ")
+        found |= hit
+        out += [old] if not hit else [] if line is None else [line]
+    assert found, (section, key)
+    return "\n".join(out)
+
+
+def load_text(tmp_path, text):
+    path = tmp_path / "bad.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_gpu(path)
+
+
+def test_the_shipped_names_are_these():
+    assert tuple(gpu_names()) == SHIPPED
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_fact_has_a_status_and_a_public_source(name):
+    machine = gpu(name)
+    assert machine.name == name
+    for key, fact in machine.facts.items():
+        assert fact.status in STATUSES, key
+        assert len(fact.source) >= 5, key
+        assert not any(word in fact.source for word in ("/work", "/home", "/tmp", ".md")), key
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_number_of_a_gpu_is_a_fact(name):
+    machine = gpu(name)
+    plain = machine.as_dict()
+    facts = plain.pop("facts")
+    for key in ("name", "title", "arch", "partition", "memory_mode"):
+        plain.pop(key)
+    flat = {}
+    for key, value in plain.items():
+        flat |= {f"{key}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {key: value}
+    given = {key: value for key, value in flat.items() if value is not None}
+    assert given == {key: fact["value"] for key, fact in facts.items()}
+
+
+@pytest.mark.parametrize("row", PUBLIC, ids=[row[0] for row in PUBLIC])
+def test_public_figures(row):
+    machine = gpu(row[0])
+    hbm, lds = machine.hbm, machine.limits.lds_bytes_per_cu
+    size = (machine.xcds, machine.cus, lds, hbm.size_bytes)
+    rate = (hbm.peak_bandwidth_gbps, machine.clock_mhz, machine.peak_tflops["fp16"])
+    assert size + rate == row[1:]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_public_cache_geometry(name):
+    machine = gpu(name)
+    l2 = machine.l2
+    assert (l2.size_bytes, l2.line_bytes, l2.ways, l2.channels) == (4 << 20, 128, 16, 16)
+    assert (machine.l1.sets, machine.l2.sets) == (4, 2048)
+    assert machine.mall is not None
+    assert (machine.mall.size_bytes, machine.mall.ways) == (256 << 20, 16)
+    assert machine.l2.read_bytes_per_cycle == 2048
+
+
+def test_white_paper_bandwidths_follow_from_the_widths():
+    machine = gpu("mi300x")
+    ghz = machine.clock_mhz / 1000
+    assert machine.xcds * machine.l2.read_bytes_per_cycle * ghz == pytest.approx(34400, rel=2e-3)  # [GB/s]
+    assert machine.mall.read_bytes_per_cycle * ghz == pytest.approx(17200, rel=2e-3)
+    assert machine.cus * 2048 * ghz / 1000 == pytest.approx(machine.peak_tflops["fp16"], rel=1e-3)
+
+
+def test_names_in_any_case_and_paths(tmp_path):
+    assert gpu("MI300X") == gpu("mi300x")
+    path = tmp_path / "own.toml"
+    path.write_text(MI300X_TEXT, encoding="utf-8")
+    assert gpu(str(path)) == gpu("mi300x")
+
+
+def test_an_unknown_name_offers_the_nearest():
+    with pytest.raises(UnknownName, match="mi300x") as caught:
+        gpu("MI300XX")
+    assert "mi300x" in caught.value.nearest
+
+
+def test_round_trips():
+    machine = gpu("mi300x")
+    assert pickle.loads(pickle.dumps(machine)) == machine == copy.deepcopy(machine)
+    assert hash(machine) == hash(gpu("mi300x"))
+    plain = json.loads(json.dumps(machine.as_dict()))
+    assert plain["l2"]["size_bytes"] == 4194304
+    assert plain["facts"]["l2.ways"]["status"] == "documented"
+
+
+def test_a_gpu_is_frozen():
+    machine = gpu("mi300x")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        machine.xcds = 4
+    with pytest.raises(TypeError):
+        machine.peak_tflops["fp16"] = 1.0
+
+
+def test_slots():
+    machine = gpu("mi300x")
+    assert machine.slots_per_xcd(2) == 76
+    for bad in (0, 33, True, 1.5):
+        with pytest.raises(SpecError, match="workgroups_per_cu"):
+            machine.slots_per_xcd(bad)
+
+
+def test_a_gpu_may_have_no_infinity_cache(tmp_path):
+    lines = MI300X_TEXT.splitlines()
+    start, end = lines.index("[mall]"), lines.index("[hbm]")
+    assert load_text(tmp_path, "\n".join(lines[:start] + lines[end:])).mall is None
+
+
+def test_the_size_message_names_the_nearest_sizes():
+    with pytest.raises(SpecError) as caught:
+        dataclasses.replace(gpu("mi300x").l2, size_bytes=4_000_000)
+    assert str(caught.value) == (
+        "size_bytes = 4_000_000 is not a whole number of sets (line_bytes * ways = 128 * 16 = 2048 B); "
+        "nearest sizes are 3_999_744 and 4_001_792"
+    )
+
+
+# what is wrong, section, key, its line (None: taken out), what the message must say
+BAD = [
+    ("unknown key", "l2", "ways", fact_line("wys", 16), "l2.wys is not a known key"),
+    ("unknown top key", None, "xcds", fact_line("xcd", 8), "xcd is not a known key"),
+    ("facts is not a key", None, "xcds", fact_line("facts", 8), "facts is not a known key"),
+    ("missing", "l2", "ways", None, "l2.ways is missing"),
+    ("missing at top", None, "xcds", None, "xcds is missing"),
+    ("missing string", None, "arch", None, 'arch is missing; add arch = "..."'),
+    ("negative", "l2", "ways", fact_line("ways", -16), "l2.ways = -16 must be more than 0"),
+    ("zero", "limits", "wave_size", fact_line("wave_size", 0), "limits.wave_size = 0 must be more than 0"),
+    (
+        "not whole sets",
+        "l2",
+        "size_bytes",
+        fact_line("size_bytes", 4000000),
+        "l2.size_bytes = 4_000_000 is not a whole",
+    ),
+    ("ways too many", "l2", "ways", fact_line("ways", 65536), "l2.size_bytes = 4_194_304 .* nearest size is 8_388_608"),
+    ("line not a power", "l2", "line_bytes", fact_line("line_bytes", 96), "l2.line_bytes = 96 must be a power of two"),
+    (
+        "request",
+        "l2",
+        "read_request_bytes",
+        fact_line("read_request_bytes", 96),
+        "l2.read_request_bytes = 96 must divide",
+    ),
+    ("channels", "l2", "channels", fact_line("channels", 3), "l2.channels = 3 must divide"),
+    (
+        "index",
+        "l2",
+        "index",
+        fact_line("index", '"xor"'),
+        "l2.index = 'xor' is not known; accepted: modulo, channel-fold",
+    ),
+    ("fold", "l2", "index_channels", fact_line("index_channels", 12), "l2.index_channels = 12 must be a power of two"),
+    ("fold missing", "l2", "index_channels", None, "l2.index_channels = None must be given"),
+    ("modulo with fold", "l2", "index", fact_line("index", '"modulo"'), "l2.index_channels = 16 must be left out"),
+    ("text for int", "l2", "ways", fact_line("ways", '"16"'), "l2.ways = '16' must be a whole number"),
+    ("float for int", "l2", "ways", fact_line("ways", 16.0), "l2.ways = 16.0 must be a whole number"),
+    ("bool for int", "l2", "ways", fact_line("ways", "true"), "l2.ways = True must be a whole number"),
+    ("int for bool", "l2", "write_back", fact_line("write_back", 1), "l2.write_back = 1 must be true or false"),
+    ("NaN", "hbm", "latency_ns", fact_line("latency_ns", "nan"), "hbm.latency_ns = nan must be a finite number"),
+    ("infinite", "hbm", "latency_ns", fact_line("latency_ns", "inf"), "hbm.latency_ns = inf must be a finite number"),
+    (
+        "above peak",
+        "hbm",
+        "bandwidth_gbps",
+        fact_line("bandwidth_gbps", 9e3),
+        "hbm.bandwidth_gbps = 9000.0 must be at most",
+    ),
+    ("mall bandwidth", "mall", "bandwidth_gbps", None, "mall.bandwidth_gbps is missing"),
+    ("dtype", "peak_tflops", "fp16", fact_line("half", 1.0), "peak_tflops key = 'half' is not known"),
+    ("tflops", "peak_tflops", "fp16", fact_line("fp16", '"fast"'), "peak_tflops.fp16 = 'fast' must be a finite"),
+    ("bare number", "l2", "ways", "ways = 16", r"l2.ways = 16 must be \{ value"),
+    ("no source", "l2", "ways", 'ways = { value = 16, status = "assumed" }', r"l2.ways = .* must be \{ value"),
+    ("blank source", "l2", "ways", fact_line("ways", 16, source=" "), "l2.ways: source = ' ' must"),
+    ("status", "l2", "ways", fact_line("ways", 16, status="guessed"), "l2.ways: status = 'guessed' is not known"),
+    ("partition", None, "partition", 'partition = "CPX"', "partition = 'CPX' is not known; accepted: SPX"),
+    ("string type", None, "name", "name = 3", "name = 3 must be a string"),
+    ("offset", None, "dispatch_offset", fact_line("dispatch_offset", 8), "dispatch_offset = 8 must be at most"),
+    (
+        "clock",
+        None,
+        "sustained_clock_mhz",
+        fact_line("sustained_clock_mhz", 3e3),
+        "sustained_clock_mhz = 3000.0 must be",
+    ),
+    ("section", None, "xcds", "l2 = 3", "l2 = 3|is not TOML"),
+    ("not TOML", None, "xcds", "xcds = = 8", "is not TOML"),
+]
+
+
+@pytest.mark.parametrize(("section", "key", "line", "message"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+def test_bad_descriptions_are_refused_by_name(tmp_path, section, key, line, message):
+    with pytest.raises(SpecError, match=f"^bad.toml: .*({message})") as caught:
+        load_text(tmp_path, edited(key, line, section))
+    assert caught.value.code == "gpu-spec"
+
+
+def test_a_section_that_is_no_table(tmp_path):
+    with pytest.raises(SpecError, match=r"bad.toml: hbm = 3 must be a table, \[hbm\]"):
+        load_text(tmp_path, "hbm = 3\n" + re.sub(r"\[hbm\][^\[]*", "", MI300X_TEXT))
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(SpecError, match=r"absent.toml: cannot be read"):
+        gpu(str(tmp_path / "absent.toml"))
+    path = tmp_path / "binary.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SpecError, match=r"binary.toml: is not UTF-8"):
+        load_gpu(path)
+
+
+def test_a_fact_says_how_it_is_known():
+    with pytest.raises(SpecError, match="status"):
+        Fact(value=1, status="sure", source="a book")
+
+
+def test_the_page_of_gpus_is_generated():
+    hint = "run: python -m xcd_model.catalogue > docs/gpus.md"
+    assert DOCS.read_text(encoding="utf-8") == catalogue_markdown(), hint
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_gpu_comes_back_from_its_dictionary(name):
+    machine = gpu(name)
+    back = Gpu.from_dict(json.loads(json.dumps(machine.as_dict())))
+    assert back == machine
+    assert back.facts == machine.facts
+    with pytest.raises(SpecError, match="not the description of a GPU"):
+        Gpu.from_dict({"name": name})

@@ -1,0 +1,157 @@
+"""Does the register machine compute what the form says, and stop where a GPU would disagree?"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swizzle_sim.swizzle import Grid, parse_form
+from swizzle_sim.swizzle.lower import compile_form
+from swizzle_sim.swizzle.machine import run
+from tests.naive_int32 import NaiveFault, evaluate
+from tests.strategies import forms
+from xcd_model.errors import LanguageError, SizeError
+
+
+def run_text(text, grid, num_xcds=8, sizes=None, **limits):
+    return run(compile_form(parse_form(text)), grid, num_xcds, sizes, **limits)
+
+
+@settings(max_examples=150, deadline=None)
+@given(form=forms(), num_pids=st.integers(1, 9), num_xcds=st.integers(1, 8), size=st.integers(-5, 5000))
+def test_agrees_with_the_naive_evaluator(form, num_pids, num_xcds, size):
+    result = run(compile_form(form), Grid((num_pids,)), num_xcds, {"M": size})
+    for pid in range(num_pids):
+        inputs = {"pid": pid, "num_pids": num_pids, "num_xcds": num_xcds, "M": size}
+        try:
+            (value,) = evaluate(form, inputs)
+        except NaiveFault as fault:
+            assert (result.fault.code, result.fault.pid) == (str(fault), pid)
+            return
+        assert result.ids[pid] == (value if 0 <= value < num_pids else -1)
+    assert result.fault is None
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "pid", "line"),
+    [
+        ("a = pid * 2147483647\npid = a", "overflow", 2, 1),
+        ("a = -2147483648\npid = -a", "overflow", 0, 2),
+        ("pid = abs(-2147483648)", "overflow", 0, 1),
+        ("pid = cdiv(2147483647, 2)", "overflow", 0, 1),
+        ("pid = pid << 31", "overflow", 1, 1),
+        ("pid = 7 // (3 - pid)", "division-by-zero", 3, 1),
+        ("pid = pid % 0", "division-by-zero", 0, 1),
+        ("pid = tl.where(pid > 0, 4 // pid, 0)", "division-by-zero", 0, 1),
+        ("pid = (pid - 2) // 4", "signed-division", 0, 1),
+        ("pid = (pid - 5) % 3", "signed-division", 0, 1),
+        ("pid = 0 << (pid + 30)", "shift", 2, 1),
+        ("pid = pid >> -1", "shift", 0, 1),
+        ("a = 0\nfor i in range(1000000):\n    a = i\npid = a", "step-limit", 0, 2),
+    ],
+)
+def test_stops_where_a_gpu_would_disagree(text, code, pid, line):
+    fault = run_text(text, Grid((8,))).fault
+    assert (fault.code, fault.pid) == (code, pid)
+    assert fault.line in (line, line + 1)  # in a loop the limit may strike in the body
+
+
+def test_the_branch_not_taken_is_not_evaluated():
+    text = "if pid > 0:\n    a = 4 // pid\nelse:\n    a = 0\npid = a"
+    assert run_text(text, Grid((8,))).fault is None
+
+
+def test_the_budget_of_a_whole_run_is_kept():
+    result = run_text("a = pid + 1\npid = a - 1", Grid((1000,)), max_steps=100)
+    assert result.fault.code == "step-limit"
+    assert result.steps <= 101
+
+
+def test_a_range_looks_at_its_end_once():
+    text = "n = 3\na = 0\nfor i in range(n):\n    n = n + 1\n    a += 1\npid = pid + a - 3"
+    np.testing.assert_array_equal(run_text(text, Grid((5,))).ids, np.arange(5))
+
+
+def test_an_overwritten_input_is_whole_for_the_next_workgroup():
+    text = "M += 1\nnum_xcds = num_xcds * M\npid = pid + num_xcds - 24"
+    np.testing.assert_array_equal(run_text(text, Grid((6,)), 8, {"M": 2}).ids, np.arange(6))
+
+
+def decoded(grid):
+    """The coordinates of each workgroup, x fastest, spelled out."""
+    gx, gy, gz = (*grid.launch, 1, 1)[:3]
+    return [(x, y, z) for z in range(gz) for y in range(gy) for x in range(gx)]
+
+
+@pytest.mark.parametrize("launch", [(12,), (3, 5), (5, 3), (2, 3, 4)])
+def test_program_id_counts_x_fastest(launch):
+    grid = Grid(launch)
+    for axis in range(3):
+        text = f"pid = tl.program_id({axis})"
+        assert run_text(text, grid).ids.tolist() == [where[axis] for where in decoded(grid)]
+        counted = run_text(f"pid = tl.num_programs({axis}) - 1", grid).ids
+        assert set(counted.tolist()) == {(*launch, 1, 1)[axis] - 1}
+
+
+@pytest.mark.parametrize("names", [("pid_m", "pid_n"), ("pid_x", "pid_y"), ("x", "y")])
+def test_two_axes_go_back_x_fastest(names):
+    a, b = names
+    assert run_text(f"{a}, {b} = {a}, {b}", Grid((3, 5))).ids.tolist() == list(range(15))
+    # one coordinate alone: the other keeps what the hardware gave
+    turned = run_text(f"{b} = ({b} + 1) % 5", Grid((3, 5))).ids
+    assert turned.tolist() == [x + 3 * ((y + 1) % 5) for x, y, _ in decoded(Grid((3, 5)))]
+
+
+def test_three_axes():
+    grid = Grid((2, 3, 4))
+    assert run_text("x = 1 - x", grid).ids.tolist() == [1 - x + 2 * (y + 3 * z) for x, y, z in decoded(grid)]
+    ids = run_text("pid_x, pid_z = pid_x, 3 - pid_z", grid).ids
+    assert ids.tolist() == [x + 2 * (y + 3 * (3 - z)) for x, y, z in decoded(grid)]
+
+
+def test_tiles_are_row_major():
+    grid = Grid((15,), (3, 5))
+    assert run_text("pid_m, pid_n = pid // num_pid_n, pid % num_pid_n", grid).ids.tolist() == list(range(15))
+    assert run_text("pid = pid_m * num_pid_n + pid_n", grid).ids.tolist() == list(range(15))
+    assert run_text("pid_m = num_pid_m - 1 - pid_m", grid).ids.tolist() == [*range(10, 15), *range(5, 10), *range(5)]
+
+
+def test_rows_alone_are_the_pid():
+    assert run_text("pid_m = num_pid_m - 1 - pid_m", Grid((4,))).ids.tolist() == [3, 2, 1, 0]
+
+
+def test_a_coordinate_out_of_range_does_not_alias_another_row():
+    result = run_text("pid_m, pid_n = pid // num_pid_n, pid % num_pid_n + 1", Grid((15,), (3, 5)))
+    assert result.ids[4] == -1
+    lost = result.out_of_range
+    assert (lost.pid, lost.name, lost.value, lost.extent) == (4, "pid_n", 5, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "grid", "name"),
+    [
+        ("pid = pid + OFFSET", Grid((4,)), "OFFSET"),
+        ("pid = pid_n", Grid((4,)), "pid_n"),
+        ("pid = pid_m", Grid((2, 2, 2)), "pid_m"),
+        ("pid_z = 0", Grid((2, 2)), "pid_z"),
+        ("pid_n = 0", Grid((4,)), "pid_n"),
+    ],
+)
+def test_names_that_a_grid_lacks(text, grid, name):
+    with pytest.raises(LanguageError) as caught:
+        run_text(text, grid)
+    assert caught.value.code == "name"
+    assert repr(name) in str(caught.value)
+    assert caught.value.line == 1
+
+
+def test_the_nearest_size_is_offered():
+    with pytest.raises(LanguageError, match="did you mean BLOCK_M"):
+        run_text("pid = pid % BLOCKM", Grid((4,)), sizes={"BLOCK_M": 2})
+
+
+def test_sizes_fit_32_bits():
+    with pytest.raises(SizeError, match="M = "):
+        run_text("pid = pid % M", Grid((4,)), sizes={"M": 2**31})
+    with pytest.raises(SizeError, match="num_xcds"):
+        run_text("pid = pid", Grid((4,)), 0)

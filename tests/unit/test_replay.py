@@ -1,0 +1,244 @@
+"""Is the lockstep replay the naive one, in every column, on every XCD and in every turn?"""
+
+import dataclasses
+import importlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import naive
+from tests.machines import built_traces, cases, gemm_trace, small_gpu
+from xcd_model.builder import TraceBuilder
+from xcd_model.dispatch import xcd_of
+from xcd_model.errors import ReplayError, TraceError
+from xcd_model.gpu import gpu
+from xcd_model.plan import prepare
+from xcd_model.replay import replay
+from xcd_model.trace import Tensor, Trace
+from xcd_model.traffic import COLUMNS, READ_MISSES, WRITE_MISSES
+
+symmetry_module = importlib.import_module("xcd_model.symmetry")
+replay_module = importlib.import_module("xcd_model.replay")  # the package has a function of that name
+
+
+def test_oracle_has_the_same_columns():
+    assert naive.COLUMNS == COLUMNS
+
+
+@pytest.mark.parametrize("symmetry", [False, True])
+@settings(max_examples=300, deadline=None)
+@given(case=cases())
+def test_replay_is_the_naive_replay(symmetry, case):
+    trace, order, machine, occupancy = case
+    expected = np.array(naive.as_table(naive.replay(trace, order, machine, occupancy)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(symmetry_module, "WORTHWHILE", 1.0)  # take classes even where they save nothing
+        got = replay(prepare(trace, machine, symmetry=symmetry), order, workgroups_per_cu=occupancy)
+    assert (got.turns, got.turns_per_bin) == (len(expected), 1)
+    np.testing.assert_array_equal(got.timeline, expected)
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=cases())
+def test_traffic_is_consistent(case):
+    trace, order, machine, occupancy = case
+    got = replay(prepare(trace, machine), order, workgroups_per_cu=occupancy)
+    assert got.l2_hits + got.l2_misses == got.l2_requests
+    assert 0 <= got.l2_hit_rate <= 1
+    assert np.all(got.timeline >= 0)
+    assert got.timeline[:, :, 0].sum() == trace.n_instructions
+    rates = np.array(got.per_xcd_l2_hit_rate)
+    requests = got.per_xcd[:, 1] + got.per_xcd[:, 2]
+    assert np.isnan(rates).tolist() == (requests == 0).tolist()
+    assert np.nansum(rates * requests) == pytest.approx(got.l2_hits)
+    read = got.total(COLUMNS.index("read_misses")) - got.total(COLUMNS.index("mall_hits"))
+    assert got.hbm_read_bytes == read * machine.l2.line_bytes
+    assert got.hbm_write_bytes == got.total(COLUMNS.index("writebacks")) * machine.l2.write_request_bytes
+    if machine.mall:
+        assert got.total(COLUMNS.index("mall_requests")) == got.total(COLUMNS.index("read_misses"))
+    else:
+        assert np.isnan(got.mall_hit_rate)
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases())
+def test_same_inputs_same_bytes(case):
+    trace, order, machine, occupancy = case
+    first, second = (
+        replay(prepare(trace, machine), order, workgroups_per_cu=occupancy).timeline.tobytes() for _ in range(2)
+    )
+    assert first == second
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases(), data=st.data())
+def test_relabelling_xcds_moves_counts_and_keeps_totals(case, data):
+    """With a grid that fills the XCDs evenly and no shared cache, an XCD's counts follow its workgroups."""
+    trace, order, machine, occupancy = case
+    xcds = max(d for d in range(1, machine.xcds + 1) if trace.n_workgroups % d == 0)
+    offset = machine.dispatch_offset % xcds
+    machine = dataclasses.replace(machine, xcds=xcds, dispatch_offset=offset, mall=None)
+    rename = np.array(data.draw(st.permutations(range(xcds))))
+    w = np.arange(trace.n_workgroups)
+    plain = replay(prepare(trace, machine), order, workgroups_per_cu=occupancy)
+    renamed = replay(prepare(trace, machine), order[w // xcds * xcds + rename[w % xcds]], workgroups_per_cu=occupancy)
+    x = np.arange(xcds)
+    source = (rename[(x - offset) % xcds] + offset) % xcds
+    np.testing.assert_array_equal(renamed.per_xcd, plain.per_xcd[source])
+    assert renamed.per_xcd.sum(axis=0).tolist() == plain.per_xcd.sum(axis=0).tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases(), data=st.data())
+def test_the_start_offset_relabels_xcds(case, data):
+    trace, order, machine, occupancy = case
+    machine = dataclasses.replace(machine, mall=None)
+    offsets = data.draw(st.tuples(*[st.integers(0, machine.xcds - 1)] * 2))
+    a, b = (
+        replay(
+            prepare(trace, dataclasses.replace(machine, dispatch_offset=o)), order, workgroups_per_cu=occupancy
+        ).per_xcd
+        for o in offsets
+    )
+    np.testing.assert_array_equal(np.roll(a, offsets[1] - offsets[0], axis=0), b)
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases(), more=st.integers(1, 4))
+def test_more_ways_never_lose_a_hit(case, more):
+    trace, order, machine, occupancy = case
+    l2 = machine.l2
+    wider = dataclasses.replace(l2, ways=l2.ways + more, size_bytes=l2.sets * (l2.ways + more) * l2.line_bytes)
+    few, many = (
+        replay(prepare(trace, dataclasses.replace(machine, l2=c)), order, workgroups_per_cu=occupancy)
+        for c in (l2, wider)
+    )
+    for column in (READ_MISSES, WRITE_MISSES):
+        assert np.all(many.timeline[:, :, column] <= few.timeline[:, :, column])
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases(), max_bins=st.sampled_from([2, 4, 8]))
+def test_folding_the_timeline_keeps_totals_and_places(case, max_bins):
+    trace, order, machine, occupancy = case
+    plan = prepare(trace, machine)
+    fine = replay(plan, order, workgroups_per_cu=occupancy)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replay_module, "MAX_BINS", max_bins)
+        coarse = replay(plan, order, workgroups_per_cu=occupancy)
+    assert coarse.turns == fine.turns
+    assert len(coarse.timeline) <= max_bins
+    n = coarse.turns_per_bin
+    folded = np.add.reduceat(fine.timeline, np.arange(0, fine.turns, n), axis=0)
+    np.testing.assert_array_equal(coarse.timeline, folded)
+
+
+def test_unequal_workgroups_take_the_first_free_slot():
+    """By hand: one XCD, two slots; workgroup 0 has three loads, the others one. Slot 1 takes 1, 2, 3 in turn."""
+    build = TraceBuilder(n_workgroups=4, line_bytes=128)
+    x = build.array("x", rows=1, cols=64 * 8, item_bytes=2)
+    w = np.arange(4)
+    build.step(build.read(x, row=0, col=64 * w, rows=1, cols=64))
+    build.step(build.read(x, row=np.where(w == 0, 0, 1)[:, None], col=[[64 * 4, 64 * 5]], rows=1, cols=64))
+    machine = small_gpu(xcds=1, cus=2, mall=None, l2=(1, 16))
+    got = replay(prepare(build.trace(), machine), w, workgroups_per_cu=1)
+    assert got.timeline[:, 0, 0].tolist() == [2, 2, 2]
+    assert got.total(READ_MISSES) == 6
+
+
+def test_tags_of_the_whole_memory_do_not_collide():
+    """Lines at the top of a MI300X's memory: neighbours in a set that differ in high bits only."""
+    machine = gpu("mi300x")
+    top = machine.hbm.size_bytes // 128
+    lines = [0, 2048, 2048 << 15, 2048 << 18, top - 2048, 0, 2048, 2048 << 15, 2048 << 18, top - 2048]
+    one = np.zeros(1, np.int32)
+    trace = Trace(
+        line_bytes=128,
+        tensors=(Tensor("all", 0, top, top * 128),),
+        start=np.array([0, len(lines)]),
+        base=np.array(lines),
+        template=np.zeros(len(lines), np.int32),
+        rel_start=np.array([0, 1]),
+        rel=one,
+        sectors=np.array([15], np.uint8),
+        is_write=np.array([False]),
+        tensor=one,
+    )
+    for symmetry in (False, True):
+        assert replay(prepare(trace, machine, symmetry=symmetry), np.array([0]), workgroups_per_cu=1).l2_misses == 5
+
+
+TRACE = gemm_trace(64, 64, 64, 16, 16, 16)
+
+
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [
+        (np.zeros(16, int), "twice"),
+        (np.arange(15), r"16 workgroups"),
+        (np.arange(1, 17), r"1\.\.16"),
+        (np.arange(-1, 15), r"-1\.\.14"),
+        (np.arange(16.0), "float64"),
+        (np.arange(16).reshape(4, 4), r"\(4, 4\)"),
+        ([], "16 workgroups"),
+    ],
+)
+def test_an_order_that_is_no_permutation_is_refused(order, says):
+    with pytest.raises(ReplayError, match=says):
+        replay(prepare(TRACE, small_gpu()), order, workgroups_per_cu=1)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint64, np.int32])
+def test_any_integer_type_will_do_for_an_order(dtype):
+    plan = prepare(TRACE, small_gpu())
+    expected = replay(plan, np.arange(16), workgroups_per_cu=1).timeline
+    np.testing.assert_array_equal(replay(plan, np.arange(16).astype(dtype), workgroups_per_cu=1).timeline, expected)
+
+
+def test_an_occupancy_below_one_is_refused():
+    with pytest.raises(ReplayError, match="workgroups_per_cu = 0"):
+        replay(prepare(TRACE, small_gpu()), np.arange(16), workgroups_per_cu=0)
+
+
+def test_a_trace_of_another_line_size_is_refused():
+    with pytest.raises(ReplayError, match=r"l2\.line_bytes = 64.*built for 128"):
+        prepare(TRACE, small_gpu(line=64, read=64))
+
+
+def test_tags_that_overflow_are_refused():
+    far = 1 << 31
+    tensors = tuple(dataclasses.replace(t, base_line=t.base_line + far) for t in TRACE.tensors)
+    moved = dataclasses.replace(TRACE, tensors=tensors, base=TRACE.base + far)
+    with pytest.raises(TraceError, match="does not fit the tags of mi300x l2"):
+        prepare(moved, small_gpu(l2=(1, 4), mall=None))
+
+
+@pytest.mark.parametrize(
+    ("line", "read", "write"), [(256, 128, 32), (128, 128, 16), (128, 16, 64)], ids=["8 pieces", "16 B", "16 B read"]
+)
+def test_request_sizes_that_the_model_cannot_hold_are_refused(line, read, write):
+    trace = gemm_trace(32, 32, 32, 16, 16, 16, line_bytes=line)
+    with pytest.raises(ReplayError, match="request_bytes"):
+        prepare(trace, small_gpu(line=line, read=read, write=write))
+
+
+@pytest.mark.parametrize("policy", ["write_back", "write_allocate"])
+def test_a_write_policy_that_is_not_modelled_is_refused(policy):
+    machine = small_gpu()
+    with pytest.raises(ReplayError, match=policy):
+        prepare(TRACE, dataclasses.replace(machine, l2=dataclasses.replace(machine.l2, **{policy: False})))
+
+
+@settings(max_examples=30, deadline=None)
+@given(trace=built_traces(), data=st.data())
+def test_totals_do_not_depend_on_xcd_count_where_nothing_is_evicted(trace, data):
+    """Requests follow the trace alone, and with room for all, misses are the distinct (XCD, line) pairs."""
+    machine = small_gpu(xcds=data.draw(st.integers(1, 4)), l2=(16, 64), mall=None)
+    order = np.array(data.draw(st.permutations(range(trace.n_workgroups))))
+    got = replay(prepare(trace, machine), order, workgroups_per_cu=1)
+    assert (got.per_xcd[:, READ_MISSES] + got.per_xcd[:, WRITE_MISSES]).tolist() == naive.distinct_lines(
+        trace, order, machine
+    )
+    assert xcd_of(trace.n_workgroups, machine).max() < machine.xcds

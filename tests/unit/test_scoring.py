@@ -1,0 +1,82 @@
+"""Is a score what the replay counted, and is nothing scored that is no bijection?"""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import swizzle_sim
+from benchmarks.suite.gemm import gemm
+from swizzle_sim.scoring import Score, Scorer, score
+from swizzle_sim.swizzle import Swizzle, family
+from xcd_model import NotBijective, ReplayError, gpu
+
+SMALL = {"M": 2048, "N": 1536, "K": 256}
+
+
+@pytest.fixture(scope="module")
+def scorer():
+    return Scorer(gemm(**SMALL), gpu("mi300x"))
+
+
+def test_the_baseline_is_the_identity(scorer):
+    assert scorer.score(Swizzle.parse("pid = pid")) == scorer.baseline
+    assert scorer.baseline.speedup == 1
+
+
+@pytest.mark.parametrize("spec", ["contiguous", "group_m(size=3)", "chunked(chunk=2)+hilbert"])
+def test_counts_fit_together(scorer, spec):
+    found = scorer.score(Swizzle.parse(family(spec)))
+    assert found.l2_hits + found.l2_misses == found.l2_requests
+    assert found.l2_hit_rate == found.l2_hits / found.l2_requests <= found.bound_l2_hit_rate
+    assert found.speedup == pytest.approx(scorer.baseline.time_us / found.time_us)
+    assert found.hbm_write_bytes == SMALL["M"] * SMALL["N"] * 2
+    assert found.hbm_bytes >= 2 * (SMALL["M"] * SMALL["K"] + SMALL["N"] * SMALL["K"] + SMALL["M"] * SMALL["N"])
+
+
+@pytest.mark.parametrize("text", ["pid = pid % 7", "pid = 0", "pid = pid + 1", "pid_m = 0\npid_n = pid"])
+def test_what_is_no_bijection_has_no_score(scorer, text):
+    with pytest.raises(NotBijective):
+        scorer.score(Swizzle.parse(text))
+    with pytest.raises(NotBijective):
+        score(scorer.kernel, Swizzle.parse(text), scorer.gpu)
+    with pytest.raises(ReplayError, match="twice"):
+        scorer.traffic(np.zeros(scorer.kernel.grid.num_pids, np.int64))
+
+
+def test_a_bound_that_is_reached_exactly_is_no_error():
+    workload = gemm(M=1024, N=1024, K=256, BLOCK_M=128, BLOCK_N=128)
+    found = score(workload, Swizzle.parse(family("contiguous+group_m(size=4)")), gpu("mi300x"))
+    assert found.distance_to_bound == 0
+
+
+def test_a_score_survives_json_also_without_infinity_cache(scorer):
+    bare = dataclasses.replace(gpu("mi300x"), mall=None)
+    for found in (scorer.baseline, Scorer(gemm(M=256, N=256, K=64), bare).baseline):
+        back = Score.from_dict(json.loads(json.dumps(found.as_dict(), allow_nan=False)))
+        assert repr(back) == repr(found)  # nan differs from itself, its text does not
+
+
+def test_an_unknown_replay_is_refused(scorer):
+    with pytest.raises(ReplayError, match="lockstep"):
+        Scorer(scorer.kernel, scorer.gpu, replay="guess")
+
+
+@pytest.mark.parametrize("grid", [(256, 256), (256, 512), (1, 1), (300, 70)])
+def test_tiny_grids_score(grid):
+    found = Scorer(gemm(M=grid[0], N=grid[1], K=64), gpu("mi300x")).score(Swizzle.parse(family("contiguous")))
+    assert 0 <= found.l2_hit_rate <= found.bound_l2_hit_rate
+    assert np.isfinite(found.per_xcd_l2_hit_rate).sum() == min(8, gemm(M=grid[0], N=grid[1]).grid.num_pids)
+
+
+def test_the_public_names_are_pinned():
+    assert swizzle_sim.__all__ == [
+        *("Attempt", "Gpu", "Grid", "History", "Kernel", "NotBijective", "Run", "Score", "Scorer", "Swizzle"),
+        *("SwizzleSimError", "Verdict", "emit_hip", "emit_triton", "family", "gpu", "gpu_names", "kernel"),
+        *("kernel_names", "optimize", "score", "verify", "version"),
+    ]
+    for name in swizzle_sim.__all__:
+        assert getattr(swizzle_sim, name).__doc__
+    with pytest.raises(AttributeError):
+        _ = swizzle_sim.nothing

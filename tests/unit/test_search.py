@@ -1,0 +1,105 @@
+"""Does the search keep what happened, in order, once, and go on where it stopped?"""
+
+import sqlite3
+
+import pytest
+
+from benchmarks.suite.gemm import gemm
+from swizzle_sim.candidates import Candidate, family_candidates, family_specs
+from swizzle_sim.history import FILE, History
+from swizzle_sim.search import optimize, runs_in
+from swizzle_sim.swizzle import Swizzle, family
+from xcd_model import RunError, gpu
+
+MI300X = gpu("mi300x")
+WORKLOAD = gemm(M=2048, N=2048, K=128)
+HOSTILE = [
+    Candidate("broken", "pid = (", "test"),
+    Candidate("python", "__import__('os').system('true')", "test"),
+    Candidate("cheat", "pid = pid % 16", "test"),
+    Candidate("again", "pid = pid + 0", "test"),
+    Candidate("good", family("group_m(size=4)"), "test"),
+]
+
+
+class Stop(BaseException):
+    """What a Ctrl-C looks like to the search."""
+
+
+def stop_after(count):
+    def on_attempt(attempt, done, total):
+        if done == count:
+            raise Stop
+
+    return on_attempt
+
+
+def facts(run):
+    return [(a.number, a.name, a.source, a.verdict, a.score, a.critique) for a in run.attempts]
+
+
+def test_what_is_refused_or_repeated_is_kept_without_a_score(tmp_path):
+    run = optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=HOSTILE)
+    assert [a.name for a in run.attempts] == ["identity", "broken", "python", "cheat", "again", "good"]
+    assert [a.score is not None for a in run.attempts] == [True, False, False, False, False, True]
+    assert [a.verdict["bijective"] for a in run.attempts] == [True, False, False, False, True, True]
+    assert "attempt 0" in run.attempts[4].critique
+    assert "16 of 64 tiles" in run.attempts[3].critique
+    assert {a.name for a in run.ranked} == {"identity", "good"}
+
+
+def test_threads_do_not_change_a_run(tmp_path):
+    candidates = family_candidates(WORKLOAD, MI300X)[:40]
+    one = optimize(WORKLOAD, MI300X, tmp_path / "one", candidates=candidates, threads=1)
+    four = optimize(WORKLOAD, MI300X, tmp_path / "four", candidates=candidates, threads=4)
+    assert facts(one) == facts(four)
+
+
+def test_an_interrupted_run_is_kept_and_goes_on(tmp_path):
+    candidates = family_candidates(WORKLOAD, MI300X)[:20]
+    with pytest.raises(Stop):
+        optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=candidates, on_attempt=stop_after(7))
+    with History(tmp_path / "run") as history:
+        assert (history.state, len(history)) == ("interrupted", 7)
+        assert len(history.frame()) == 7
+    resumed = optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=candidates, resume=True)
+    assert facts(resumed) == facts(optimize(WORKLOAD, MI300X, tmp_path / "whole", candidates=candidates))
+    assert [path.name for path in runs_in(tmp_path)] == ["run", "whole"]
+    again = optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=candidates, resume=True)
+    assert facts(again) == facts(resumed)
+
+
+def test_a_run_is_never_overwritten_nor_resumed_as_another(tmp_path):
+    folder = tmp_path / "run"
+    optimize(WORKLOAD, MI300X, folder, candidates=HOSTILE[:1])
+    with pytest.raises(RunError, match="never overwritten"):
+        optimize(WORKLOAD, MI300X, folder, candidates=HOSTILE[:1])
+    with pytest.raises(RunError, match="its problem"):
+        optimize(gemm(M=1024, N=2048, K=128), MI300X, folder, candidates=HOSTILE[:1], resume=True)
+    with pytest.raises(RunError, match="its gpu"):
+        optimize(WORKLOAD, gpu("mi355x"), folder, candidates=HOSTILE[:1], resume=True)
+    with pytest.raises(RunError, match="attempt 1 is not"):
+        optimize(WORKLOAD, MI300X, folder, candidates=HOSTILE[2:], resume=True)
+    with pytest.raises(RunError, match="no run here"):
+        optimize(WORKLOAD, MI300X, tmp_path / "none", resume=True)
+
+
+def test_a_damaged_history_says_so(tmp_path):
+    (tmp_path / FILE).write_bytes(b"this is no database" * 100)
+    with pytest.raises(RunError, match="not a readable history"):
+        History(tmp_path)
+    (tmp_path / FILE).unlink()
+    with sqlite3.connect(tmp_path / FILE) as db:
+        db.execute("CREATE TABLE run (format INTEGER, state TEXT, about TEXT)")
+        db.execute("INSERT INTO run VALUES (99, 'finished', '{}')")
+    db.close()
+    with pytest.raises(RunError, match="format 99"):
+        History(tmp_path)
+
+
+def test_the_default_search_tries_at_least_200_bijections():
+    workload = gemm()
+    specs = list(family_specs(workload, MI300X))
+    assert len(specs) == len(set(specs))
+    orders = {Swizzle.parse(family(s)).permutation(workload.grid, 8).tobytes() for s in specs}
+    assert len(orders) >= 200

@@ -1,0 +1,131 @@
+"""Does the replay by symmetry give every count of the plain replay, and step aside where it is not exact?"""
+
+import importlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.machines import cases, gemm_trace, small_gpu, tiled_traces
+from xcd_model.builder import TraceBuilder
+from xcd_model.gpu import gpu
+from xcd_model.plan import prepare
+from xcd_model.replay import replay
+
+symmetry = importlib.import_module("xcd_model.symmetry")
+
+
+def both(trace, order, machine, occupancy=1):
+    plans = [prepare(trace, machine, symmetry=s) for s in (False, True)]
+    return plans[1].simulated_fraction, [replay(p, order, workgroups_per_cu=occupancy) for p in plans]
+
+
+def orders(n):
+    draw = np.random.default_rng(n)
+    return [np.arange(n), np.arange(n)[::-1].copy(), draw.permutation(n)]
+
+
+# m, n, k, blocks, (l2 sets, ways), (mall sets, ways), largest fraction simulated
+GEMMS = [
+    (128, 128, 128, (32, 64, 64), (32, 4), (64, 4), 0.5),
+    (256, 256, 256, (64, 64, 64), (64, 2), (256, 2), 0.5),
+    (256, 256, 256, (64, 64, 64), (64, 2), None, 0.5),
+    (256, 128, 512, (64, 64, 64), (16, 8), (16, 1), 0.5),
+    (192, 320, 192, (64, 64, 64), (64, 2), (128, 4), 1),  # odd numbers of tiles: rows of 3 and 5 lines
+    (256, 256, 256, (64, 64, 64), (48, 3), (96, 3), 1),  # modulo without masks
+    (256, 256, 256, (64, 64, 64), (64, 2, (4, 2)), (256, 2, (4, 2)), 1),
+    (256, 256, 512, (64, 64, 64), (32, 4, (16, 1)), (128, 1), 1),
+    (100, 130, 70, (32, 32, 32), (16, 2), (64, 2), 1),  # ragged pitch: lines shared by tiles
+]
+
+
+@pytest.mark.parametrize(("m", "n", "k", "blocks", "l2", "mall", "most"), GEMMS)
+def test_gemm_by_symmetry_is_the_plain_gemm_in_every_turn(m, n, k, blocks, l2, mall, most):
+    trace = gemm_trace(m, n, k, *blocks)
+    machine = small_gpu(xcds=3, cus=2, l2=l2, mall=mall)
+    for order in orders(trace.n_workgroups):
+        for occupancy in (1, 2):
+            fraction, (plain, quick) = both(trace, order, machine, occupancy)
+            assert 0 < fraction <= most
+            np.testing.assert_array_equal(quick.timeline, plain.timeline)
+            assert (quick.turns, quick.turns_per_bin) == (plain.turns, plain.turns_per_bin)
+            assert quick.simulated_fraction == fraction
+
+
+@pytest.mark.parametrize("size", [2048, 1920, 2000])
+def test_gemm_on_a_whole_mi300x(size):
+    trace = gemm_trace(size, size, size, 256, 256, 64)
+    for order in orders(trace.n_workgroups):
+        fraction, (plain, quick) = both(trace, order, gpu("mi300x"))
+        np.testing.assert_array_equal(quick.timeline, plain.timeline)
+        if size == 2048:
+            assert fraction <= 1 / 8
+
+
+@settings(max_examples=300, deadline=None)
+@given(case=cases(traces=tiled_traces), worthwhile=st.sampled_from([0.5, 1.0]))
+def test_any_disjoint_tiles_on_any_machine(case, worthwhile):
+    trace, order, machine, occupancy = case
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(symmetry, "WORTHWHILE", worthwhile)  # 1: take classes even where they save nothing
+        _, (plain, quick) = both(trace, order, machine, occupancy)
+    np.testing.assert_array_equal(quick.timeline, plain.timeline)
+
+
+def test_the_random_tiles_do_exercise_symmetry():
+    """Guards the test above: a strategy that always fell back would prove nothing."""
+    machine = small_gpu(l2=(8, 2), mall=(16, 2))
+    seen = set()
+
+    @settings(max_examples=60, deadline=None, database=None, derandomize=True)
+    @given(trace=tiled_traces())
+    def collect(trace):
+        seen.add(prepare(trace, machine).simulated_fraction)
+
+    collect()
+    assert min(seen) <= 0.25
+    assert max(seen) == 1
+
+
+def rows(n, cols, **step):
+    """Workgroup w reads row w of x, in line-aligned rows of ``cols`` fp16."""
+    build = TraceBuilder(n_workgroups=n, line_bytes=128)
+    x = build.array("x", rows=n, cols=cols, item_bytes=2)
+    build.step(build.read(x, row=np.arange(n), col=0, rows=1, cols=cols))
+    return build, x
+
+
+def test_a_line_shared_by_two_tiles_falls_back():
+    build, x = rows(4, 1024)
+    build.step(build.read(x, row=0, col=64, rows=1, cols=1024))  # one line in: 15 lines shared with row 0
+    assert prepare(build.trace(), small_gpu(l2=(16, 2), mall=None)).simulated_fraction == 1.0
+
+
+def test_a_tile_read_and_written_falls_back():
+    build, x = rows(4, 1024)
+    build.step(build.write(x, row=np.arange(4), col=0, rows=1, cols=1024))
+    assert prepare(build.trace(), small_gpu(l2=(16, 2), mall=None)).simulated_fraction == 1.0
+
+
+def test_disjoint_rows_do_not_fall_back():
+    build, _ = rows(4, 1024)
+    assert prepare(build.trace(), small_gpu(l2=(16, 2), mall=(32, 2))).simulated_fraction == 1 / 16
+    assert prepare(build.trace(), small_gpu(l2=(16, 2), mall=(32, 2)), symmetry=False).simulated_fraction == 1.0
+
+
+def test_an_infinity_cache_set_fed_by_two_l2_sets_falls_back():
+    build, _ = rows(4, 1024)
+    assert prepare(build.trace(), small_gpu(l2=(16, 2), mall=(24, 2))).simulated_fraction == 1.0
+
+
+def test_sets_that_differ_only_in_dirty_pieces_are_told_apart():
+    """Half of the last line is written: its set writes back one piece, the others two."""
+    build = TraceBuilder(n_workgroups=2, line_bytes=128)
+    x = build.array("x", rows=2, cols=512, item_bytes=2)
+    build.step(build.write(x, row=np.arange(2), col=0, rows=1, cols=480))
+    trace, machine = build.trace(), small_gpu(l2=(8, 2), mall=None)
+    fraction, (plain, quick) = both(trace, np.arange(2), machine)
+    assert fraction == 2 / 8
+    np.testing.assert_array_equal(quick.timeline, plain.timeline)
+    assert plain.hbm_write_bytes == 2 * 960

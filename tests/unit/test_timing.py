@@ -1,0 +1,132 @@
+"""Is the roofline the formula one gets by hand?"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.machines import small_gpu
+from xcd_model.errors import ReplayError
+from xcd_model.timing import roofline
+from xcd_model.traffic import COLUMNS, Traffic
+
+GPU = dataclasses.replace(
+    small_gpu(xcds=2, cus=4),
+    clock_mhz=1000.0,
+    sustained_clock_mhz=1000.0,
+    fabric_bytes_per_cycle=64,
+    peak_tflops={"fp16": 8.0},
+)
+# 8 TFLOPS over 8 CUs: 1e6 flop a microsecond a CU; L2 2048 B/cycle; fabric 64 B/cycle; MALL 11 900, HBM 4100 GB/s
+LATENCY_US = 2 * GPU.hbm.latency_ns / 1e3
+
+
+def traffic(*bins, turns_per_bin=1):
+    """Traffic of bins; each bin is a list of an XCD's counts by name."""
+    table = [[[xcd.get(name, 0) for name in COLUMNS] for xcd in bin_] for bin_ in bins]
+    return Traffic(np.array(table, np.int64), turns_per_bin, len(bins) * turns_per_bin, 128, 64)
+
+
+def time(t, machine=GPU, flops=1e6, window=1):
+    return roofline(t, machine, flops_per_instruction=flops, dtype="fp16", turns_per_window=window)
+
+
+def test_compute_bound():
+    """Three turns of 4 CUs with 1e6 flop each: 1 us a turn; the other XCD idles along."""
+    got = time(traffic(*[[{"instructions": 4}, {"instructions": 2}]] * 3))
+    assert got.limiter == "compute"
+    assert got.limited_by_us["compute"] == pytest.approx(3)
+    assert got.total_us == pytest.approx(3 + LATENCY_US)
+    assert got.latency_us == LATENCY_US
+
+
+def test_one_busy_cu_is_as_slow_as_all_of_them():
+    assert time(traffic([{"instructions": 1}, {}])).limited_by_us["compute"] == pytest.approx(1)
+
+
+def test_two_workgroups_a_cu_take_twice_as_long():
+    assert time(traffic([{"instructions": 8}, {}])).limited_by_us["compute"] == pytest.approx(2)
+
+
+def test_hbm_bound():
+    """32 000 fills of 128 B and 4000 writes of 64 B at 4100 GB/s; a fill that the Infinity Cache holds is free."""
+    xcd = {"read_requests": 10000, "read_misses": 20000, "mall_requests": 20000, "mall_hits": 4000}
+    wide = dataclasses.replace(GPU, fabric_bytes_per_cycle=4096)
+    got = time(traffic([xcd | {"writebacks": 2000}] * 2), wide)
+    assert got.limiter == "hbm"
+    assert got.limited_by_us["hbm"] == pytest.approx((32000 * 128 + 4000 * 64) / 4.1e6)
+    assert got.total_us == got.limited_by_us["hbm"] + LATENCY_US
+
+
+def test_infinity_cache_bound():
+    xcd = {"read_misses": 20000, "mall_requests": 20000, "mall_hits": 20000, "writebacks": 500}
+    got = time(traffic([xcd, xcd]), dataclasses.replace(GPU, fabric_bytes_per_cycle=65536))
+    assert got.limiter == "mall"
+    assert got.limited_by_us["mall"] == pytest.approx((40000 * 128 + 1000 * 64) / 11.9e6)
+
+
+def test_fabric_bound_by_the_busiest_xcd():
+    got = time(
+        traffic([{"read_misses": 1000, "writebacks": 100}, {"read_misses": 10}]), dataclasses.replace(GPU, mall=None)
+    )
+    assert got.limiter == "fabric"
+    assert got.limited_by_us["fabric"] == pytest.approx((1000 * 128 + 100 * 64) / 64e3)
+    assert got.limited_by_us["mall"] == 0
+
+
+def test_l2_bound_in_requests():
+    got = time(traffic([{"read_requests": 1600, "write_requests": 3200}, {}]))
+    assert got.limiter == "l2"
+    assert got.limited_by_us["l2"] == pytest.approx((1600 * 128 + 3200 * 64) / 2048e3)
+
+
+def test_windows_overlap_what_is_in_flight_and_no_more():
+    """A turn of compute, a turn of memory: apart they add up, in one window the slower hides the other."""
+    compute, memory = [{"instructions": 4}, {}], [{"read_misses": 1000}, {}]
+    bare = dataclasses.replace(GPU, mall=None)
+    apart, together = (time(traffic(compute, memory), bare, window=w) for w in (1, 2))
+    assert apart.total_us == pytest.approx(1 + 2 + LATENCY_US)
+    assert together.total_us == pytest.approx(2 + LATENCY_US)
+
+
+def test_a_window_is_at_least_a_bin_and_the_last_may_be_short():
+    bins = [[{"instructions": 4}, {}]] * 5
+    assert time(traffic(*bins), window=2).limited_by_us["compute"] == pytest.approx(5)
+    coarse = traffic(*[[{"instructions": 16}, {}]] * 3, turns_per_bin=4)
+    assert time(coarse, window=2).limited_by_us["compute"] == pytest.approx(12)
+    short = dataclasses.replace(traffic([{"instructions": 4}, {}], [{"instructions": 1}, {}], turns_per_bin=4), turns=5)
+    assert time(short, window=8).limited_by_us["compute"] == pytest.approx(5)
+
+
+def test_a_turn_in_which_an_xcd_idles_costs_it_nothing():
+    """One workgroup busy for two turns of a window of four: two instructions long, not four."""
+    busy, idle = [{"instructions": 4}, {}], [{}, {"instructions": 1}]
+    assert time(traffic(busy, busy, idle, idle), window=4).limited_by_us["compute"] == pytest.approx(2)
+
+
+counts = st.integers(0, 10**6)
+
+
+@given(
+    column=st.sampled_from(COLUMNS[:-1]),  # more Infinity Cache hits make it faster
+    base=st.lists(st.tuples(*[counts] * 5), min_size=1, max_size=6),
+    more=st.integers(0, 10**6),
+    window=st.integers(1, 4),
+)
+def test_more_of_anything_is_never_faster(column, base, more, window):
+    bins = []
+    for instructions, requests, misses, held, writebacks in base:
+        xcd = {"instructions": instructions, "read_requests": requests, "writebacks": writebacks}
+        bins.append([xcd | {"read_misses": misses, "mall_requests": misses, "mall_hits": min(held, misses)}, {}])
+    before = time(traffic(*bins), window=window)
+    bins[0][0] = bins[0][0] | {column: bins[0][0].get(column, 0) + more}
+    after = time(traffic(*bins), window=window)
+    assert after.total_us >= before.total_us * (1 - 1e-12)
+    assert sum(after.limited_by_us.values()) + after.latency_us == pytest.approx(after.total_us)
+
+
+def test_a_dtype_without_a_rate_is_refused():
+    with pytest.raises(ReplayError, match="no peak rate for fp32; it has fp16"):
+        roofline(traffic([{}, {}]), GPU, flops_per_instruction=1, dtype="fp32", turns_per_window=1)

@@ -1,0 +1,184 @@
+"""Is the verdict right, and does a counter-example show what it says?"""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swizzle_sim.swizzle import Grid, Swizzle, verify
+from tests.paper_figures import FIGURES
+from xcd_model.errors import LanguageError, NotBijective
+
+LINE = Grid((1024,))
+CHUNKED = "pid = (pid % num_xcds) * (num_pids // num_xcds) + pid // num_xcds"
+# Chunks of unequal length, so that any number of workgroups will do.
+BALANCED = """
+long = (num_pids + num_xcds - 1) // num_xcds
+n_long = num_pids % num_xcds
+n_long = num_xcds if n_long == 0 else n_long
+xcd, local = pid % num_xcds, pid // num_xcds
+if xcd < n_long:
+    pid = xcd * long + local
+else:
+    pid = n_long * long + (xcd - n_long) * (long - 1) + local
+"""
+GROUPED = """
+group = GROUP * num_pid_n
+first = (pid // group) * GROUP
+rows = min(num_pid_m - first, GROUP)
+pid_m = first + (pid % group) % rows
+pid_n = (pid % group) // rows
+"""
+
+
+def check(text, grid, num_xcds=8, sizes=None, lattice=None):
+    return Swizzle.parse(text).verify(grid, num_xcds, sizes, lattice)
+
+
+@pytest.mark.parametrize(
+    ("text", "grid", "domain"),
+    [
+        ("pid = pid", LINE, "everywhere"),
+        ("pid = num_pids - 1 - pid", LINE, "everywhere"),
+        (BALANCED, LINE, "everywhere"),
+        (BALANCED, Grid((5,)), "everywhere"),
+        (CHUNKED, LINE, "num_pids % num_xcds == 0"),
+        (CHUNKED.replace("num_xcds", "8"), LINE, "num_pids % 8 == 0"),
+        ("pid = pid ^ 1", LINE, "num_pids % 2 == 0"),
+        ("pid = min(pid, 2147483647 // num_pids)", LINE, "everywhere"),
+        ("pid_m, pid_n = pid_n, pid_m", Grid((16, 16)), "num_pid_m == num_pid_n"),
+        ("pid_x, pid_y = pid_y, pid_x", Grid((16, 16)), "num_pid_x == num_pid_y"),
+        ("pid_m = pid_m ^ (pid_n & (num_pid_m - 1))", Grid((16, 16)), "num_pid_m a power of two"),
+        ("x = num_pid_x - 1 - x", Grid((4, 3, 2)), "everywhere"),
+        (GROUPED.replace("GROUP", "4"), Grid((35,), (7, 5)), "everywhere"),
+    ],
+)
+def test_domains_of_bijections(text, grid, domain):
+    verdict = check(text, grid)
+    assert verdict.bijective
+    assert verdict.counterexample is None
+    assert verdict.domain == domain
+    assert verdict.distinct_tiles == verdict.n_workgroups == grid.num_pids
+    assert (verdict.passed == verdict.tested) == (domain == "everywhere") == (verdict.lattice_counterexample is None)
+
+
+def test_a_condition_that_the_grid_in_hand_breaks_is_still_named():
+    verdict = check(CHUNKED, Grid((1001,)))
+    assert not verdict.bijective
+    assert verdict.domain == "num_pids % num_xcds == 0"
+
+
+@pytest.mark.parametrize("num_xcds", [1, 2, 3, 8, 304])
+def test_the_count_in_hand_is_tried_too(num_xcds):
+    assert check(BALANCED, Grid((912,)), num_xcds).domain == "everywhere"
+
+
+def test_nothing_passes_nowhere():
+    verdict = check("pid = num_pids", LINE)
+    assert (verdict.bijective, verdict.domain, verdict.passed) == (False, "nowhere", 0)
+
+
+def test_a_collision_names_both_and_what_is_missing():
+    verdict = check("pid = pid % 64", LINE)
+    example = verdict.counterexample
+    assert (example.code, example.pids, example.tile, example.missing) == ("collision", (64, 0), 0, 64)
+    assert example.distinct_tiles == verdict.distinct_tiles == 64
+    for fact in ("pid 64 and pid 0", "tile 0", "64..1023", "grid 1024", "8 XCDs", "64 of 1024"):
+        assert fact in example.message
+
+
+@pytest.mark.parametrize(
+    ("text", "grid", "code", "pids"),
+    [
+        ("pid = pid + 1", LINE, "out-of-range", (1023,)),
+        ("pid = pid - 1", LINE, "out-of-range", (0,)),
+        ("pid_m, pid_n = pid // num_pid_n, pid % num_pid_n + 1", Grid((15,), (3, 5)), "out-of-range", (4,)),
+        ("pid = pid * 4194304", LINE, "overflow", (512,)),
+        ("pid = pid + 7 // (pid - pid)", LINE, "division-by-zero", (0,)),
+        ("pid = (pid - 9) // 2 + 5", LINE, "signed-division", (0,)),
+        ("pid = pid + (1 << (pid + 32))", LINE, "shift", (0,)),
+        ("for i in range(2147483647): pid = pid ^ 0", LINE, "step-limit", (0,)),
+    ],
+)
+def test_codes_of_counterexamples(text, grid, code, pids):
+    verdict = check(text, grid)
+    assert (verdict.counterexample.code, verdict.counterexample.pids) == (code, pids)
+    assert not verdict.bijective
+    with pytest.raises(NotBijective) as caught:
+        Swizzle.parse(text).permutation(grid, 8)
+    assert str(caught.value) == verdict.counterexample.message
+
+
+def test_a_verdict_is_plain_data():
+    data = check("pid = pid % 64", LINE).as_dict()
+    assert json.loads(json.dumps(data))["counterexample"]["code"] == "collision"
+    assert {"bijective", "domain", "counterexample", "distinct_tiles", "tested", "passed"} <= set(data)
+    assert {"code", "message", "pids", "tile", "missing"} <= set(data["counterexample"])
+
+
+def test_kernel_sizes_bring_their_own_lattice():
+    launches = [(Grid((m * n,), (m, n)), {"GROUP": g}) for m, n in ((4, 4), (5, 7), (1, 9)) for g in (1, 4, 6)]
+    grid = Grid((35,), (7, 5))
+    verdict = check(GROUPED, grid, sizes={"GROUP": 4}, lattice=launches)
+    assert (verdict.domain, verdict.tested) == ("everywhere", 1 + 6 * len(launches))
+    alone = check(GROUPED, grid, sizes={"GROUP": 4})
+    assert (alone.domain, alone.tested) == ("this grid only", 6)  # other XCD counts are no other grids
+    with pytest.raises(LanguageError, match="GROUP"):
+        check(GROUPED, grid)
+
+
+def test_a_slow_candidate_is_tried_on_fewer_grids():
+    slow = "for i in range(5000): pid = pid ^ num_xcds ^ num_xcds"
+    verdict = check(slow, Grid((64,)))
+    assert verdict.bijective
+    assert verdict.tested < check("pid = pid", Grid((64,))).tested
+
+
+@settings(max_examples=60, deadline=None)
+@given(num_pids=st.integers(1, 300), num_xcds=st.integers(1, 9))
+def test_balanced_chunks_are_a_permutation(num_pids, num_xcds):
+    tiles = Swizzle.parse(BALANCED).permutation(Grid((num_pids,)), num_xcds)
+    assert sorted(tiles) == list(range(num_pids))
+    for xcd in range(min(num_xcds, num_pids)):  # each XCD gets neighbours, in order
+        assert (np.diff(tiles[xcd::num_xcds]) == 1).all()
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data(), num_pids=st.integers(2, 40))
+def test_any_table_gets_the_verdict_that_counting_gives(data, num_pids):
+    table = data.draw(st.lists(st.integers(-1, num_pids), min_size=num_pids, max_size=num_pids))
+    lines = [f"if pid == {pid}: out = {tile}" for pid, tile in enumerate(table)]
+    text = "\n".join(["out = 0", *lines, "pid = out"])
+    run_verdict = check(text, Grid((num_pids,)))
+    inside = {tile for tile in table if 0 <= tile < num_pids}
+    assert run_verdict.bijective == (len(inside) == num_pids)
+    assert run_verdict.distinct_tiles == len(inside)
+    example = run_verdict.counterexample
+    if example:
+        assert example.missing == min(set(range(num_pids)) - inside)
+    if example and example.code == "collision":
+        assert {table[pid] for pid in example.pids} == {example.tile}
+    elif example:
+        assert not 0 <= table[example.pids[0]] < num_pids
+
+
+@pytest.mark.parametrize(
+    ("number", "distinct"),
+    [
+        (6, 64),
+        (7, 64),
+        (8, 2048),
+        (9, 256),
+        (10, 131072),
+        (11, 1024 * 1024),
+        (12, 1024 * 1024),
+        (13, 1024 * 1024),
+    ],
+)
+def test_the_papers_listings(number, distinct):
+    text, grid, sizes = FIGURES[number]
+    verdict = verify(Swizzle.parse(text), grid, 8, sizes)
+    assert verdict.distinct_tiles == distinct
+    assert verdict.bijective == (distinct == grid.num_pids)

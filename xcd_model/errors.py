@@ -1,0 +1,122 @@
+"""The one tree of errors that swizzle-sim raises on purpose.
+
+    SwizzleSimError
+    ├── SpecError        a GPU description that cannot be true
+    ├── TraceError       a trace that cannot be replayed
+    ├── ReplayError      a replay asked for what the model does not have
+    ├── UnknownName      no kernel, GPU, family, parameter or size of that name
+    ├── SizeError        problem sizes that make no sense for a kernel
+    ├── LanguageError    a candidate outside the closed language
+    ├── NotBijective     a candidate that is not a permutation of the grid
+    └── RunError         a run folder that is missing, in the way or damaged
+
+Each carries ``code``, a word that stays the same between versions: it is what ``--json`` prints and what
+a proposer is told, so a message may be reworded and a code may not.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SwizzleSimError(Exception):
+    """Base of every error raised on purpose."""
+
+    code = "error"
+
+
+class SpecError(SwizzleSimError):
+    """A GPU description breaks a rule; names file, key, value and rule."""
+
+    code = "gpu-spec"
+
+
+class TraceError(SwizzleSimError):
+    """A trace cannot be replayed; names the workgroup and the instruction."""
+
+    code = "trace"
+
+
+class ReplayError(SwizzleSimError):
+    """A replay was asked for something that the model does not have."""
+
+    code = "replay"
+
+
+class UnknownName(SwizzleSimError):
+    """No such name; the message offers the nearest ones.
+
+    Parameters
+    ----------
+    what : str
+        The noun, such as ``"kernel"``.
+    name : str
+        What was asked for.
+    choices : iterable of str
+        What there is.
+    """
+
+    code = "unknown-name"
+
+    def __init__(self, what: str, name: str, choices: Iterable[str]):
+        known = sorted(choices)
+        folded = {choice.lower(): choice for choice in known}
+        close = [folded[match] for match in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.5)]
+        hint = f"did you mean {' or '.join(close)}? " if close else ""
+        super().__init__(f"no {what} is called {name!r}; {hint}there is: {', '.join(known)}")
+        self.what, self.name, self.nearest = what, name, tuple(close)
+
+
+class SizeError(SwizzleSimError):
+    """Problem sizes that make no sense; names the size, its value and the rule."""
+
+    code = "size"
+
+
+class LanguageError(SwizzleSimError):
+    """A candidate's text is outside the closed language.
+
+    Parameters
+    ----------
+    message : str
+        What was found and which rule it breaks.
+    filename : str
+    line, column : int
+        Where, both counted from 1; 0 when the text as a whole is at fault.
+    source_line : str
+        The line of text, for the caret.
+    code : str
+        Stable code, one of ``syntax``, ``name``, ``call``, ``node``, ``limit``, ``unassigned``, ``result``.
+    """
+
+    code = "language"
+
+    def __init__(self, message, *, filename="<candidate>", line=0, column=0, source_line="", code="language"):
+        place = f"{filename}:{line}:{column}: " if line else f"{filename}: "
+        caret = f"\n    {source_line}\n    {' ' * (column - 1)}^" if line and source_line else ""
+        super().__init__(f"{place}{message}{caret}")
+        self.message, self.filename, self.line, self.column, self.code = message, filename, line, column, code
+
+    def placed(self, filename: str, text: str) -> LanguageError:
+        """Same error with the file named and the line shown, where it was found after parsing."""
+        lines = text.splitlines()
+        if self.filename != "<candidate>" or not 1 <= self.line <= len(lines):
+            return self
+        source_line = lines[self.line - 1]
+        column = len(source_line) - len(source_line.lstrip()) + 1
+        return LanguageError(
+            self.message, filename=filename, line=self.line, column=column, source_line=source_line, code=self.code
+        )
+
+
+class NotBijective(SwizzleSimError):
+    """A candidate is not a permutation of the grid, so it has no score."""
+
+    code = "not-bijective"
+
+
+class RunError(SwizzleSimError):
+    """A run folder is missing, in the way or damaged."""
+
+    code = "run"

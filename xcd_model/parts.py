@@ -1,0 +1,184 @@
+"""The parts of a `xcd_model.gpu.Gpu`: facts, caches, memory, occupancy limits; each checks itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xcd_model.errors import SpecError
+from xcd_model.spec_rules import at_most, check_types, divides, one_of
+
+INDEX_FUNCTIONS = ("modulo", "channel-fold")
+STATUSES = ("documented", "measured", "assumed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """One value of a description, with how it is known and where from.
+
+    Parameters
+    ----------
+    value : int, float, bool or str
+    status : str
+        ``documented``, ``measured`` or ``assumed``.
+    source : str
+        The public document or measurement; for an assumed value, why it is assumed.
+    """
+
+    value: Any
+    status: str
+    source: str
+
+    def __post_init__(self):
+        one_of("status", self.status, STATUSES)
+        if not isinstance(self.source, str) or not self.source.strip():
+            raise SpecError(f"source = {self.source!r} must be a sentence that says where the value comes from")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cache:
+    """One level of cache.
+
+    The L1 is one compute unit's, the L2 one XCD's, the MALL (Infinity Cache) the whole GPU's, and the
+    bandwidths count for the same extent.
+
+    Parameters
+    ----------
+    size_bytes, line_bytes, ways : int
+        ``size_bytes`` is a whole number of sets of ``line_bytes * ways`` [bytes].
+    read_request_bytes, write_request_bytes : int
+        Largest read and write that count as one request here [bytes]; each divides ``line_bytes``.
+    channels : int
+        Independent slices; divides ``sets``.
+    index : str
+        How a line finds its set. ``"modulo"``: line mod sets. ``"channel-fold"``: the address is cut into pieces of
+        ``index_interleave_bytes``; all bits of the piece number, folded by XOR to log2(``index_channels``) bits,
+        choose the channel, and what is left of the line, mod the sets of a channel, chooses the set in it.
+    write_back, write_allocate : bool
+    read_bytes_per_cycle : int
+        Peak read rate [bytes/cycle].
+    latency_ns : float
+        Load-to-use time of a hit, from the CU [ns].
+    bandwidth_gbps : float, optional
+        Read rate that a benchmark has reached [GB/s].
+    index_channels, index_interleave_bytes : int, optional
+        For ``"channel-fold"`` only: powers of two, and so is ``sets / index_channels``.
+    """
+
+    size_bytes: int
+    line_bytes: int
+    ways: int
+    read_request_bytes: int
+    write_request_bytes: int
+    channels: int
+    index: str
+    write_back: bool
+    write_allocate: bool
+    read_bytes_per_cycle: int
+    latency_ns: float
+    bandwidth_gbps: float | None = None
+    index_channels: int | None = None
+    index_interleave_bytes: int | None = None
+
+    def __post_init__(self):
+        check_types(self)
+        one_of("index", self.index, INDEX_FUNCTIONS)
+        if self.line_bytes & (self.line_bytes - 1):
+            raise SpecError(f"line_bytes = {self.line_bytes} must be a power of two")
+        for key in ("read_request_bytes", "write_request_bytes"):
+            divides(key, getattr(self, key), "line_bytes", self.line_bytes)
+        set_bytes = self.line_bytes * self.ways
+        if self.size_bytes % set_bytes:
+            below = self.size_bytes // set_bytes * set_bytes
+            near = f"sizes are {below:_} and {below + set_bytes:_}" if below else f"size is {set_bytes:_}"
+            raise SpecError(
+                f"size_bytes = {self.size_bytes:_} is not a whole number of sets (line_bytes * ways = "
+                f"{self.line_bytes} * {self.ways} = {set_bytes} B); nearest {near}"
+            )
+        divides("channels", self.channels, "the number of sets", self.sets)
+        self._check_fold()
+
+    def _check_fold(self):
+        folds = self.index == "channel-fold"
+        for key in ("index_channels", "index_interleave_bytes"):
+            value = getattr(self, key)
+            if folds != (value is not None):
+                rule = "must be given" if folds else "must be left out"
+                raise SpecError(f"{key} = {value} {rule} where index = {self.index!r}")
+            if value is not None and value & (value - 1):
+                raise SpecError(f"{key} = {value} must be a power of two")
+        if self.index_channels and self.index_interleave_bytes:
+            divides("line_bytes", self.line_bytes, "index_interleave_bytes", self.index_interleave_bytes)
+            per_channel, left = divmod(self.sets, self.index_channels)
+            if left or per_channel & (per_channel - 1):
+                raise SpecError(f"sets / index_channels = {self.sets} / {self.index_channels} must be a power of two")
+
+    @property
+    def sets(self) -> int:
+        """Number of sets, over all channels."""
+        return self.size_bytes // (self.line_bytes * self.ways)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """The HBM of one GPU.
+
+    Parameters
+    ----------
+    size_bytes : int
+    bandwidth_gbps : float
+        What a streaming benchmark reaches [GB/s].
+    peak_bandwidth_gbps : float
+        What the data sheet says [GB/s].
+    latency_ns : float
+        Load-to-use time of a miss in every cache, from the CU [ns].
+    burst_bytes : int
+        Smallest access [bytes].
+    """
+
+    size_bytes: int
+    bandwidth_gbps: float
+    peak_bandwidth_gbps: float
+    latency_ns: float
+    burst_bytes: int
+
+    def __post_init__(self):
+        check_types(self)
+        at_most("bandwidth_gbps", self.bandwidth_gbps, "peak_bandwidth_gbps", self.peak_bandwidth_gbps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What bounds the workgroups resident on one CU.
+
+    Parameters
+    ----------
+    waves_per_cu, simds_per_cu, wave_size, threads_per_workgroup : int
+    vgprs_per_simd : int
+        32-bit registers a lane on one SIMD, shared by the waves on it (architectural and accumulation together).
+    vgpr_granule : int
+        Registers are handed to a wave in multiples of this.
+    lds_bytes_per_cu : int
+    workgroups_per_cu : int
+        Most workgroups of a single wave on one CU.
+    barriers_per_cu : int
+        Most workgroups of two waves or more on one CU, since each of them holds a barrier.
+    """
+
+    waves_per_cu: int
+    wave_size: int
+    threads_per_workgroup: int
+    simds_per_cu: int
+    vgprs_per_simd: int
+    vgpr_granule: int
+    lds_bytes_per_cu: int
+    workgroups_per_cu: int
+    barriers_per_cu: int
+
+    def __post_init__(self):
+        check_types(self)
+        divides("wave_size", self.wave_size, "threads_per_workgroup", self.threads_per_workgroup)
+        divides("simds_per_cu", self.simds_per_cu, "waves_per_cu", self.waves_per_cu)
+        divides("vgpr_granule", self.vgpr_granule, "vgprs_per_simd", self.vgprs_per_simd)
+        at_most("workgroups_per_cu", self.workgroups_per_cu, "waves_per_cu", self.waves_per_cu)
+        at_most("barriers_per_cu", self.barriers_per_cu, "workgroups_per_cu", self.workgroups_per_cu)

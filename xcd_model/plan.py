@@ -1,0 +1,124 @@
+"""`Plan`: a trace made ready to be replayed on one GPU, under any number of orders.
+
+Where the trace allows it the plan holds only one cache set of each class of sets that see the same stream up to names,
+see `xcd_model.symmetry`; counts stay exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .cache import DIRTY_BITS, check_tags
+from .errors import ReplayError
+from .gpu import Gpu
+from .stream import Machine, Stream, machine_of
+from .symmetry import find_classes, select_lines
+from .trace import SECTOR_BYTES, Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A trace ready for a GPU; make it with `prepare`.
+
+    Parameters
+    ----------
+    trace : Trace
+    gpu : Gpu
+    stream, machine
+        What the compiled replay reads.
+    simulated_fraction : float
+        L2 sets looked up one by one, of all.
+    """
+
+    trace: Trace
+    gpu: Gpu
+    stream: Stream = field(repr=False)
+    machine: Machine = field(repr=False)
+    simulated_fraction: float = 1.0
+
+    @property
+    def n_workgroups(self) -> int:
+        """Workgroups of the trace."""
+        return self.trace.n_workgroups
+
+
+def _check_policy(gpu: Gpu) -> None:
+    """Refuse an L2 that the replay would silently treat as another."""
+    l2 = gpu.l2
+    if not (l2.write_back and l2.write_allocate):
+        raise ReplayError(
+            f"{gpu.name} has l2.write_back = {l2.write_back}, l2.write_allocate = {l2.write_allocate}: the replay "
+            "models an L2 that does both"
+        )
+    if gpu.mall and (gpu.mall.write_back or gpu.mall.write_allocate):
+        raise ReplayError(
+            f"{gpu.name} has mall.write_back = {gpu.mall.write_back}, mall.write_allocate = {gpu.mall.write_allocate}: "
+            "the replay lets writes pass through the Infinity Cache"
+        )
+    for key in ("read_request_bytes", "write_request_bytes"):
+        if getattr(l2, key) % SECTOR_BYTES:
+            raise ReplayError(
+                f"{gpu.name} has l2.{key} = {getattr(l2, key)}: a trace resolves multiples of {SECTOR_BYTES} B"
+            )
+    if l2.line_bytes // l2.write_request_bytes > DIRTY_BITS:
+        raise ReplayError(
+            f"{gpu.name} has l2.write_request_bytes = {l2.write_request_bytes}: the replay tracks at most "
+            f"{DIRTY_BITS} dirty pieces a line, so at least {l2.line_bytes // DIRTY_BITS} B each"
+        )
+
+
+def _check_fit(trace: Trace, gpu: Gpu) -> None:
+    _check_policy(gpu)
+    for name, cache in (("l2", gpu.l2), ("mall", gpu.mall)):
+        if cache is None:
+            continue
+        if cache.line_bytes != trace.line_bytes:
+            raise ReplayError(
+                f"{gpu.name} has {name}.line_bytes = {cache.line_bytes}, the trace was built for {trace.line_bytes}: "
+                "build the trace with the GPU's line size"
+            )
+        check_tags(max(t.base_line + t.n_lines for t in trace.tensors), cache, f"{gpu.name} {name}")
+
+
+def prepare(trace: Trace, gpu: Gpu, *, symmetry: bool = True) -> Plan:
+    """Make a trace ready for replays on one GPU.
+
+    Parameters
+    ----------
+    trace : Trace
+    gpu : Gpu
+    symmetry : bool
+        Simulate one cache set of each class of equivalent sets, where there are such classes. Counts are the same.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ReplayError
+        If the trace was built for another line size, or the L2's write policy or request sizes are not modelled.
+    TraceError
+        If an address does not fit the model's tags.
+    """
+    _check_fit(trace, gpu)
+    machine = machine_of(gpu)
+    dirty = trace.written_pieces(gpu.l2.write_request_bytes)
+    requests = trace.requests_per_template(gpu.l2.read_request_bytes, gpu.l2.write_request_bytes)
+    plain = Stream(
+        start=trace.start,
+        base=trace.base,
+        template=trace.template,
+        rel_start=trace.rel_start,
+        rel=trace.rel,
+        dirty=dirty,
+        is_write=trace.is_write,
+        requests=requests,
+        set_weight=np.ones(machine.l2.n_sets, np.int64),
+    )
+    classes = find_classes(plain, machine) if symmetry else None
+    if classes is None:
+        return Plan(trace, gpu, plain, machine)
+    return Plan(trace, gpu, select_lines(plain, machine, classes), machine, classes.n_classes / machine.l2.n_sets)

@@ -1,0 +1,165 @@
+"""Exact replay by symmetry: one cache set of each class that sees the same stream up to names.
+
+Call a *tile* a distinct (base, template) pair. In lockstep a tile is touched whole, in one order. If every line
+belongs to one tile only, and two L2 sets hold the lines of every tile in the same arrangement (as many, with the same
+dirty pieces, feeding Infinity Cache sets that are arranged alike), then a renaming of lines carries the stream of one
+set into that of the other, whatever the order of workgroups. LRU does not look at names: the counts are equal.
+
+Arrangements are compared through sums of 64-bit hashes, so classes are found without knowing the index function; two
+different arrangements are taken for equal with a chance below 1e-12 a plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import njit
+
+from .cache import _locate
+from .stream import Machine, Stream
+
+MAX_TILE_LINES = 1 << 25  # above this, finding the classes costs more than it saves
+WORTHWHILE = 0.5  # classes a set, above which the plain replay is as good
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Classes of L2 sets.
+
+    Parameters
+    ----------
+    representative : (l2_sets,) bool
+        The one set of each class that is simulated.
+    set_weight : (l2_sets,) int64
+        Sets that each representative stands for; 0 elsewhere.
+    n_classes : int
+    tile_of : (n_instructions,) int32
+        Tile of each instruction.
+    first : (n_tiles,) int64
+        An instruction that touches each tile.
+    """
+
+    representative: np.ndarray = field(repr=False)
+    set_weight: np.ndarray = field(repr=False)
+    n_classes: int
+    tile_of: np.ndarray = field(repr=False)
+    first: np.ndarray = field(repr=False)
+
+
+@njit(inline="always")
+def _mix(x):
+    """Scramble 64 bits. Source: Steele, Lea and Flood, OOPSLA 2014 (SplitMix64)."""
+    x = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def _touch_once(stream, first, seen):
+    """Mark the lines of each tile in ``seen``; False if a line belongs to two tiles."""
+    for tile in range(first.size):
+        base, template = stream.base[first[tile]], stream.template[first[tile]]
+        for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
+            line = base + stream.rel[entry]
+            if seen[line]:
+                return False
+            seen[line] = True
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _sign_groups(stream, machine, first, group_hash, group_set):
+    """Sum, per Infinity Cache set (per L2 set without one), hashes of (tile, rank in the L2 set, dirty pieces).
+
+    group_hash : (n_groups,) uint64, zeros; group_set : (n_groups,) int64, -1: L2 set that feeds the group.
+    Returns False if a group is fed by two L2 sets.
+    """
+    rank = np.zeros(machine.l2.n_sets, np.int64)
+    for tile in range(first.size):
+        base, template = stream.base[first[tile]], stream.template[first[tile]]
+        tile_hash = _mix(tile)
+        for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
+            line = base + stream.rel[entry]
+            index = _locate(line, machine.l2)[0]
+            group = _locate(line, machine.mall)[0] if machine.mall.n_sets else index
+            if group_set[group] >= 0 and group_set[group] != index:
+                return False
+            group_set[group] = index
+            group_hash[group] += _mix(tile_hash ^ np.uint64((rank[index] << 4) | np.int64(stream.dirty[entry])))
+            rank[index] += 1
+        for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
+            rank[_locate(base + stream.rel[entry], machine.l2)[0]] = 0
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _sign_sets(group_hash, group_set, signature):
+    """Add the scrambled hash of every group to the signature of the L2 set that feeds it."""
+    for group in range(group_hash.size):
+        if group_set[group] >= 0:
+            signature[group_set[group]] += _mix(group_hash[group])
+
+
+@njit(cache=True, nogil=True)
+def _select(stream, machine, first, representative, rel_start, rel, dirty):
+    """Write the lines of each tile that lie in representative sets; with empty ``rel`` only count them."""
+    at = 0
+    for tile in range(first.size):
+        rel_start[tile] = at
+        base, template = stream.base[first[tile]], stream.template[first[tile]]
+        for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
+            line = base + stream.rel[entry]
+            if representative[_locate(line, machine.l2)[0]]:
+                if rel.size:
+                    rel[at] = line
+                    dirty[at] = stream.dirty[entry]
+                at += 1
+    rel_start[first.size] = at
+
+
+def find_classes(stream: Stream, machine: Machine) -> Classes | None:
+    """Group the L2 sets that see the same stream up to names; None where that is not exact or not worth it."""
+    n_templates = stream.requests.size
+    key = stream.base * n_templates + stream.template
+    _, first, tile_of = np.unique(key, return_index=True, return_inverse=True)
+    lines_a_tile = np.diff(stream.rel_start)[stream.template[first]]
+    last = int((stream.base + np.maximum.reduceat(stream.rel, stream.rel_start[:-1])[stream.template]).max())
+    if lines_a_tile.sum() > MAX_TILE_LINES or last >= 2**31:
+        return None
+    if not _touch_once(stream, first, np.zeros(last + 1, np.bool_)):
+        return None
+    n_groups = machine.mall.n_sets or machine.l2.n_sets
+    group_hash, group_set = np.zeros(n_groups, np.uint64), np.full(n_groups, -1, np.int64)
+    if not _sign_groups(stream, machine, first, group_hash, group_set):
+        return None
+    signature = np.zeros(machine.l2.n_sets, np.uint64)
+    _sign_sets(group_hash, group_set, signature)
+    _, representative, counts = np.unique(signature, return_index=True, return_counts=True)
+    if representative.size > WORTHWHILE * machine.l2.n_sets:
+        return None
+    weight = np.zeros(machine.l2.n_sets, np.int64)
+    weight[representative] = counts
+    return Classes(weight > 0, weight, representative.size, tile_of.reshape(-1).astype(np.int32), first)
+
+
+def select_lines(stream: Stream, machine: Machine, classes: Classes) -> Stream:
+    """Stream of the representative sets: every tile becomes a template of absolute lines."""
+    rel_start = np.zeros(classes.first.size + 1, np.int64)
+    none = np.zeros(0, np.int32)
+    _select(stream, machine, classes.first, classes.representative, rel_start, none, np.zeros(0, np.uint8))
+    n_entries = max(1, int(rel_start[-1]))
+    rel, dirty = np.zeros(n_entries, np.int32), np.zeros(n_entries, np.uint8)
+    _select(stream, machine, classes.first, classes.representative, rel_start, rel, dirty)
+    template = stream.template[classes.first]
+    return stream._replace(
+        base=np.zeros_like(stream.base),
+        template=classes.tile_of,
+        rel_start=rel_start,
+        rel=rel,
+        dirty=dirty,
+        is_write=stream.is_write[template],
+        requests=stream.requests[template],
+        set_weight=classes.set_weight,
+    )

@@ -1,0 +1,118 @@
+"""Traffic to time: a roofline over the turns of a lockstep replay.
+
+Turns are grouped into windows as long as software pipelining can hide; within a window everything overlaps and the
+slowest resource decides, between windows nothing does. The sum is a lower bound on kernel time with ideal matrix
+pipes and no drift: use it to rank candidates, not to predict a stopwatch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .errors import ReplayError
+from .gpu import Gpu
+from .traffic import (
+    INSTRUCTIONS,
+    MALL_HITS,
+    MALL_REQUESTS,
+    READ_MISSES,
+    READ_REQUESTS,
+    WRITE_REQUESTS,
+    WRITEBACKS,
+    Traffic,
+)
+
+
+@dataclass(frozen=True)
+class Time:
+    """Predicted time of one launch, and which resource limits how much of it.
+
+    Parameters
+    ----------
+    total_us : float [us]
+    limited_by_us : dict of str to float [us]
+        Time of the windows that each of compute, l2, fabric, mall, hbm decides; sums to ``total_us`` less
+        ``latency_us``.
+    latency_us : float [us]
+        One trip to memory before the first window, and one back after the last.
+    """
+
+    total_us: float
+    limited_by_us: dict[str, float]
+    latency_us: float
+
+    @property
+    def limiter(self) -> str:
+        """The resource that decides most of the time."""
+        return max(self.limited_by_us, key=lambda name: self.limited_by_us[name])
+
+
+def _windows(per_bin: np.ndarray, bins: int) -> np.ndarray:
+    """(n_windows, ...) float: sums of ``bins`` bins each; the last window may be short."""
+    padding = -per_bin.shape[0] % bins
+    padded = np.concatenate([per_bin, np.zeros((padding, *per_bin.shape[1:]), per_bin.dtype)])
+    return padded.reshape(-1, bins, *per_bin.shape[1:]).sum(axis=1).astype(float)
+
+
+def _busiest_cu(traffic: Traffic, cus_per_xcd: int) -> np.ndarray:
+    """(n_bins, n_xcds): instructions of each XCD's busiest CU; a CU works off its own workgroups."""
+    issued = traffic.timeline[:, :, INSTRUCTIONS]
+    first_turn = traffic.turns_per_bin * np.arange(issued.shape[0])[:, None]
+    turns = np.minimum(traffic.turns_per_bin, traffic.turns - first_turn)  # the last bin may be short
+    return np.maximum(issued / cus_per_xcd, np.minimum(issued, turns))
+
+
+def roofline(traffic: Traffic, gpu: Gpu, *, flops_per_instruction: float, dtype: str, turns_per_window: int) -> Time:
+    """Time that the counts of a lockstep replay take at the documented and measured rates of a GPU.
+
+    Parameters
+    ----------
+    traffic : Traffic
+    gpu : Gpu
+    flops_per_instruction : float
+        Floating-point operations of the kernel over its tensor instructions.
+    dtype : str
+        Key of ``gpu.peak_tflops``.
+    turns_per_window : int
+        Tensor instructions of one workgroup in flight at once.
+
+    Returns
+    -------
+    Time
+
+    Raises
+    ------
+    ReplayError
+        If the GPU has no peak rate for ``dtype``.
+
+    Source: Williams, Waterman and Patterson, CACM 52(4), 2009 (the roofline), per window and per XCD.
+    """
+    if dtype not in gpu.peak_tflops:
+        raise ReplayError(f"{gpu.name} has no peak rate for {dtype}; it has {', '.join(sorted(gpu.peak_tflops))}")
+    bins = max(1, -(-turns_per_window // traffic.turns_per_bin))
+    counts = _windows(traffic.timeline, bins)
+    cycles_per_us = gpu.clock_mhz
+    per_cu = _windows(_busiest_cu(traffic, gpu.cus_per_xcd), bins)
+    line, piece = traffic.line_bytes, traffic.write_request_bytes
+    l2_bytes = counts[:, :, READ_REQUESTS] * gpu.l2.read_request_bytes + counts[:, :, WRITE_REQUESTS] * piece
+    fabric_bytes = counts[:, :, READ_MISSES] * line + counts[:, :, WRITEBACKS] * piece
+    mall_bytes = counts[:, :, MALL_REQUESTS].sum(axis=1) * line + counts[:, :, WRITEBACKS].sum(axis=1) * piece
+    fills = counts[:, :, READ_MISSES].sum(axis=1) - counts[:, :, MALL_HITS].sum(axis=1)
+    hbm_bytes = fills * line + counts[:, :, WRITEBACKS].sum(axis=1) * piece
+    flops_per_us_per_cu = gpu.peak_tflops[dtype] * 1e6 / gpu.cus
+    needed = {
+        "compute": (per_cu * flops_per_instruction / flops_per_us_per_cu).max(axis=1),
+        "l2": (l2_bytes / (gpu.l2.read_bytes_per_cycle * cycles_per_us)).max(axis=1),
+        "fabric": (fabric_bytes / (gpu.fabric_bytes_per_cycle * cycles_per_us)).max(axis=1),
+        "mall": mall_bytes / (gpu.mall.bandwidth_gbps * 1e3)
+        if gpu.mall and gpu.mall.bandwidth_gbps
+        else np.zeros(counts.shape[0]),
+        "hbm": hbm_bytes / (gpu.hbm.bandwidth_gbps * 1e3),
+    }
+    names, table = list(needed), np.stack(list(needed.values()))
+    slowest = table.argmax(axis=0)
+    decided = {name: float(table[i, slowest == i].sum()) for i, name in enumerate(names)}
+    latency_us = 2 * gpu.hbm.latency_ns / 1e3
+    return Time(sum(decided.values()) + latency_us, decided, latency_us)

@@ -1,0 +1,100 @@
+"""`Traffic`: the counts that a replay gives, per XCD and over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+COLUMNS = (
+    "instructions",  # tensor instructions issued
+    "read_requests",  # to the L2, of the GPU's read request size
+    "write_requests",  # to the L2, of the GPU's write request size
+    "read_misses",  # lines read that the L2 did not hold
+    "write_misses",  # lines written that the L2 did not hold (allocated, not fetched)
+    "writebacks",  # write requests' worth of dirty pieces that left the L2
+    "mall_requests",  # line fills asked of the Infinity Cache
+    "mall_hits",  # of which it held
+)
+(INSTRUCTIONS, READ_REQUESTS, WRITE_REQUESTS, READ_MISSES, WRITE_MISSES, WRITEBACKS, MALL_REQUESTS, MALL_HITS) = range(
+    len(COLUMNS)
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """Counts of one replay.
+
+    Parameters
+    ----------
+    timeline : (n_bins, n_xcds, len(COLUMNS)) int64
+        Counts of each bin of turns; the dirty lines flushed at the end are in the last bin.
+    turns_per_bin : int
+        Turns a bin; a turn is one instruction of every resident workgroup.
+    turns : int
+        Turns in all.
+    line_bytes, write_request_bytes : int [bytes]
+    simulated_fraction : float
+        Part of the cache sets that was looked up one by one; below 1 the rest follows exactly by symmetry.
+    """
+
+    timeline: np.ndarray = field(repr=False)
+    turns_per_bin: int
+    turns: int
+    line_bytes: int
+    write_request_bytes: int
+    simulated_fraction: float = 1.0
+
+    @property
+    def per_xcd(self) -> np.ndarray:
+        """(n_xcds, len(COLUMNS)) int64: totals of each XCD."""
+        return self.timeline.sum(axis=0)
+
+    def total(self, column: int) -> int:
+        """Sum of one column over XCDs and time."""
+        return int(self.timeline[:, :, column].sum())
+
+    @property
+    def l2_requests(self) -> int:
+        """Requests that reached an L2, as TCC_HIT + TCC_MISS counts them."""
+        return self.total(READ_REQUESTS) + self.total(WRITE_REQUESTS)
+
+    @property
+    def l2_misses(self) -> int:
+        """Requests that missed: one a line, the other requests of the same instruction to that line hit."""
+        return self.total(READ_MISSES) + self.total(WRITE_MISSES)
+
+    @property
+    def l2_hits(self) -> int:
+        """Requests that hit."""
+        return self.l2_requests - self.l2_misses
+
+    @property
+    def l2_hit_rate(self) -> float:
+        """TCC_HIT / (TCC_HIT + TCC_MISS), 0 to 1, in requests."""
+        return self.l2_hits / self.l2_requests
+
+    @property
+    def per_xcd_l2_hit_rate(self) -> tuple[float, ...]:
+        """Hit rate of each XCD's L2; nan for an XCD that had no work."""
+        totals = self.per_xcd
+        requests = totals[:, READ_REQUESTS] + totals[:, WRITE_REQUESTS]
+        misses = totals[:, READ_MISSES] + totals[:, WRITE_MISSES]
+        rate = np.divide(requests - misses, requests, out=np.full(requests.size, np.nan), where=requests > 0)
+        return tuple(float(r) for r in rate)
+
+    @property
+    def mall_hit_rate(self) -> float:
+        """Share of the L2s' line fills that the Infinity Cache held; nan where the GPU has none."""
+        requests = self.total(MALL_REQUESTS)
+        return self.total(MALL_HITS) / requests if requests else float("nan")
+
+    @property
+    def hbm_read_bytes(self) -> int:
+        """Bytes read from HBM: line fills that no cache held."""
+        return (self.total(READ_MISSES) - self.total(MALL_HITS)) * self.line_bytes
+
+    @property
+    def hbm_write_bytes(self) -> int:
+        """Bytes written to HBM: dirty pieces that left an L2, the flush at the end included."""
+        return self.total(WRITEBACKS) * self.write_request_bytes
