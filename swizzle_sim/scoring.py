@@ -15,17 +15,24 @@ from xcd_model import (
     Bound,
     Gpu,
     NotBijective,
+    Pace,
     Plan,
     ReplayError,
+    Time,
     Traffic,
+    busy,
+    compute_fs,
+    energy,
     hit_rate_bound,
     prepare,
     replay,
+    replay_timed,
     roofline,
     workgroups_per_cu,
 )
 
-REPLAYS = ("lockstep",)
+MAY_BE_NAN = ("mall_hit_rate", "energy_j", "energy_low_j", "energy_high_j")
+REPLAYS = ("lockstep", "timed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,14 +47,17 @@ class Score:
         As TCC_HIT and TCC_MISS count.
     hbm_read_bytes, hbm_write_bytes : int [bytes]
     time_us : float [us]
-        Roofline over windows of turns, see `xcd_model.roofline`.
+        Lockstep: roofline over windows of turns, see `xcd_model.roofline`. Timed: end of the last workgroup.
     speedup : float
         Baseline time over this time.
     limiter : str
-        Resource that decides most of the time.
+        Resource that takes most of the time: compute, l2, fabric, mall or hbm.
     bound_l2_hit_rate : float
         What no balanced bijection exceeds.
     per_xcd_l2_hit_rate : tuple of float
+    energy_j, energy_low_j, energy_high_j : float [J]
+        Middle and range of assumed rates, see `xcd_model.energy`: only differences on one GPU mean anything. Nan for a
+        GPU without rates.
     """
 
     l2_hit_rate: float
@@ -62,6 +72,9 @@ class Score:
     limiter: str
     bound_l2_hit_rate: float
     per_xcd_l2_hit_rate: tuple[float, ...]
+    energy_j: float
+    energy_low_j: float
+    energy_high_j: float
 
     @property
     def hbm_bytes(self) -> int:
@@ -76,7 +89,8 @@ class Score:
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready; a rate that does not exist is None."""
         values = asdict(self)
-        values["mall_hit_rate"] = _none_if_nan(self.mall_hit_rate)
+        for name in MAY_BE_NAN:
+            values[name] = _none_if_nan(values[name])
         values["per_xcd_l2_hit_rate"] = [_none_if_nan(rate) for rate in self.per_xcd_l2_hit_rate]
         return values
 
@@ -84,7 +98,8 @@ class Score:
     def from_dict(cls, values: dict[str, Any]) -> Score:
         """Inverse of `as_dict`."""
         back = dict(values)
-        back["mall_hit_rate"] = _nan_if_none(values["mall_hit_rate"])
+        for name in MAY_BE_NAN:
+            back[name] = _nan_if_none(values[name])
         back["per_xcd_l2_hit_rate"] = tuple(_nan_if_none(rate) for rate in values["per_xcd_l2_hit_rate"])
         return cls(**back)
 
@@ -104,22 +119,41 @@ class Scorer:
     ----------
     kernel : Kernel
     gpu : Gpu
-    replay : {"lockstep"}
+    replay : {"lockstep", "timed"}
         Which replay the counts come from.
     seed : int
-        Of the replay's random numbers. The lockstep replay draws none, so every seed gives the same counts.
+        Of the jitter.
+    jitter_ns : float [ns]
+        Largest delay added to each load of the timed replay, drawn evenly from 0; 0 for none.
 
     Raises
     ------
     ReplayError
-        If there is no such replay, or no workgroup of the kernel fits a CU.
+        If there is no such replay, no workgroup of the kernel fits a CU, or jitter is asked of the lockstep replay.
     """
 
-    def __init__(self, kernel: Kernel, gpu: Gpu, *, replay: str = "lockstep", seed: int = 0):
+    def __init__(self, kernel: Kernel, gpu: Gpu, *, replay: str = "lockstep", seed: int = 0, jitter_ns: float = 0.0):
         if replay not in REPLAYS:
             raise ReplayError(f"no replay is called {replay!r}; there is: {', '.join(REPLAYS)}")
-        self.kernel, self.gpu, self.replay, self.seed = kernel, gpu, replay, seed
+        if replay == "lockstep" and jitter_ns:
+            raise ReplayError("the lockstep replay has no time, so no jitter: use the timed replay")
+        self.kernel, self.gpu, self.replay, self.seed, self.jitter_ns = kernel, gpu, replay, seed, jitter_ns
         self.occupancy = workgroups_per_cu(kernel.resources, gpu)
+
+    @cached_property
+    def flops_per_instruction(self) -> float:
+        """Floating-point operations of the kernel over its tensor instructions."""
+        return self.kernel.flops / self.plan.trace.n_instructions
+
+    @cached_property
+    def pace(self) -> Pace:
+        """How fast the kernel's workgroups compute in the timed replay."""
+        instruction_fs = compute_fs(self.gpu, flops_per_instruction=self.flops_per_instruction, dtype=self.kernel.dtype)
+        pace = Pace(
+            self.kernel.resources.instructions_in_flight, instruction_fs, round(self.jitter_ns * 1e6), self.seed
+        )
+        pace.check()
+        return pace
 
     @cached_property
     def plan(self) -> Plan:
@@ -145,9 +179,24 @@ class Scorer:
         """Workgroup that each hardware id computes, (num_pids,) int64; raises NotBijective if it is no permutation."""
         return swizzle.permutation(self.kernel.grid, self.gpu.xcds, self.kernel.problem)
 
-    def traffic(self, order: np.ndarray) -> Traffic:
-        """Replay one permutation."""
+    def traffic(self, order: np.ndarray, *, seed: int | None = None) -> Traffic:
+        """Replay one permutation; ``seed`` takes the place of the scorer's."""
+        if self.replay == "timed":
+            pace = self.pace if seed is None else self.pace._replace(seed=seed)
+            return replay_timed(self.plan, order, workgroups_per_cu=self.occupancy, pace=pace)
         return replay(self.plan, order, workgroups_per_cu=self.occupancy)
+
+    def time(self, traffic: Traffic) -> Time:
+        """Time that a replay of this kernel stands for."""
+        if self.replay == "timed":
+            return busy(traffic, self.gpu, self.pace)
+        return roofline(
+            traffic,
+            self.gpu,
+            flops_per_instruction=self.flops_per_instruction,
+            dtype=self.kernel.dtype,
+            turns_per_window=self.kernel.resources.instructions_in_flight,
+        )
 
     def score(self, swizzle: Swizzle) -> Score:
         """Score a candidate.
@@ -162,13 +211,7 @@ class Scorer:
     def score_order(self, order: np.ndarray, *, baseline_us: float | None) -> Score:
         """Score a permutation; ``baseline_us`` None makes it its own baseline."""
         traffic = self.traffic(order)
-        time = roofline(
-            traffic,
-            self.gpu,
-            flops_per_instruction=self.kernel.flops / self.plan.trace.n_instructions,
-            dtype=self.kernel.dtype,
-            turns_per_window=self.kernel.resources.instructions_in_flight,
-        )
+        time = self.time(traffic)
         if traffic.l2_misses < self.bound.l2_misses:  # would be a defect of the model, never a win
             raise ReplayError(
                 f"{traffic.l2_misses} misses, fewer than the bound {self.bound.l2_misses}: please report this"
@@ -186,7 +229,15 @@ class Scorer:
             limiter=time.limiter,
             bound_l2_hit_rate=self.bound.l2_hit_rate,
             per_xcd_l2_hit_rate=traffic.per_xcd_l2_hit_rate,
+            **self._energy(traffic, time.total_us),
         )
+
+    def _energy(self, traffic: Traffic, time_us: float) -> dict[str, float]:
+        rates = self.gpu.energy
+        if rates is None or self.kernel.dtype not in rates.flop_pj:
+            return dict.fromkeys(("energy_j", "energy_low_j", "energy_high_j"), math.nan)
+        found = energy(traffic, self.gpu, flops=self.kernel.flops, dtype=self.kernel.dtype, time_us=time_us)
+        return {"energy_j": found.joules, "energy_low_j": found.low_joules, "energy_high_j": found.high_joules}
 
 
 def score(kernel: Kernel, swizzle: Swizzle, gpu: Gpu, *, replay: str = "lockstep", seed: int = 0) -> Score:
@@ -197,7 +248,7 @@ def score(kernel: Kernel, swizzle: Swizzle, gpu: Gpu, *, replay: str = "lockstep
     kernel : Kernel
     swizzle : Swizzle
     gpu : Gpu
-    replay : {"lockstep"}
+    replay : {"lockstep", "timed"}
     seed : int
 
     Returns

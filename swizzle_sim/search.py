@@ -71,6 +71,7 @@ def about_run(scorer: Scorer, command: str = "") -> dict[str, Any]:
         "gpu_description": scorer.gpu.as_dict(),
         "replay": scorer.replay,
         "seed": scorer.seed,
+        "jitter_ns": scorer.jitter_ns,
         "version": version(),
         "command": command,
     }
@@ -84,6 +85,7 @@ def optimize(
     candidates: Sequence[Candidate] | None = None,
     replay: str = "lockstep",
     seed: int = 0,
+    jitter_ns: float = 0.0,
     threads: int | None = None,
     resume: bool = False,
     command: str = "",
@@ -99,8 +101,10 @@ def optimize(
         Run folder to make; with ``resume`` one that an earlier call left.
     candidates : sequence of Candidate, optional
         By default the published families over their parameters.
-    replay : {"lockstep"}
+    replay : {"lockstep", "timed"}
     seed : int
+    jitter_ns : float [ns]
+        See `Scorer`.
     threads : int, optional
         By default one a core; the result does not depend on it.
     resume : bool
@@ -121,7 +125,7 @@ def optimize(
 
     Source: the loop and its objective are those of SwizzlePerf (arXiv 2508.20258), with a simulator for the GPU.
     """
-    scorer = Scorer(kernel, gpu, replay=replay, seed=seed)
+    scorer = Scorer(kernel, gpu, replay=replay, seed=seed, jitter_ns=jitter_ns)
     first = Candidate("identity", family("identity"), "baseline")
     wanted = [first, *(family_candidates(kernel, gpu) if candidates is None else candidates)]
     about = about_run(scorer, command)
@@ -141,7 +145,7 @@ def _open(folder: Path, about: dict[str, Any], resume: bool) -> History:
         return History.create(folder, about)
     history = History(folder)
     was = history.about
-    for key in ("kernel", "problem", "gpu", "gpu_description", "replay", "seed", "version"):
+    for key in ("kernel", "problem", "gpu", "gpu_description", "replay", "seed", "jitter_ns", "version"):
         if was.get(key) != json.loads(json.dumps(about[key])):
             history.close()
             raise RunError(f"{folder}: cannot resume: its {key} is {was.get(key)}, this command's is {about[key]}")

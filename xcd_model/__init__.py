@@ -4,6 +4,7 @@ from .bounds import Bound, assigned_misses, hit_rate_bound
 from .builder import TraceBuilder
 from .cache import replay_lru
 from .dispatch import Resources, workgroups_per_cu, xcd_of
+from .energy import Energy, energy
 from .errors import (
     LanguageError,
     NotBijective,
@@ -15,20 +16,24 @@ from .errors import (
     TraceError,
     UnknownName,
 )
-from .gpu import Cache, Gpu, Memory, gpu, gpu_names, load_gpu
+from .gpu import Cache, Gpu, Memory, gpu, gpu_modes, gpu_names, load_gpu
 from .plan import Plan, prepare
+from .rates import Pace
 from .replay import replay
-from .timing import Time, roofline
+from .timed import replay_timed
+from .timing import Time, busy, compute_fs, roofline
 from .trace import Tensor, Trace
 from .traffic import Traffic
 
 __all__ = [
     "Bound",
     "Cache",
+    "Energy",
     "Gpu",
     "LanguageError",
     "Memory",
     "NotBijective",
+    "Pace",
     "Plan",
     "ReplayError",
     "Resources",
@@ -44,13 +49,18 @@ __all__ = [
     "Traffic",
     "UnknownName",
     "assigned_misses",
+    "busy",
+    "compute_fs",
+    "energy",
     "gpu",
+    "gpu_modes",
     "gpu_names",
     "hit_rate_bound",
     "load_gpu",
     "prepare",
     "replay",
     "replay_lru",
+    "replay_timed",
     "roofline",
     "workgroups_per_cu",
     "xcd_of",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from xcd_model.gpu import Gpu, gpu, gpu_names
+from xcd_model.gpu import Gpu, gpu, gpu_modes, gpu_names, load_modes, shipped
+from xcd_model.parts import Fact
 
 _MARK = {"documented": "", "measured": " (m)", "assumed": " (a)"}
 _INTRO = """\
@@ -12,6 +13,11 @@ _INTRO = """\
 
 Generated from `xcd_model/gpus/*.toml` by `python -m xcd_model.catalogue > docs/gpus.md`; a test compares the two.
 An unmarked value is documented; (m) is measured; (a) is assumed, and its source says why.
+The energy rates are ranges, written value [low to high]; only differences between candidates on one GPU mean anything.
+"""
+_MODES = """\
+One row is one device of a chip in that mode, the other devices idle. In NPS1 it reaches the whole Infinity Cache and
+HBM bandwidth; with more NUMA domains it stays in its own. `--gpu` takes the name in the first column.
 """
 
 
@@ -23,9 +29,10 @@ def catalogue_markdown() -> str:
     text : str
     """
     gpus = [gpu(name) for name in gpu_names()]
-    parts = [_INTRO, "## Side by side\n", _comparison(gpus)]
+    parts = [_INTRO, "## Side by side\n", _comparison(gpus), "## Partition and memory modes\n", _MODES, _modes(gpus)]
     for each in gpus:
-        parts += [f"## {each.title}\n", _summary(each), _sources(each)]
+        facts = {**each.facts, **load_modes(shipped(each.name)).facts}
+        parts += [f"## {each.title}\n", _summary(each, facts), _sources(facts)]
     return "\n".join(parts)
 
 
@@ -35,23 +42,38 @@ def _comparison(gpus: list[Gpu]) -> str:
     return _table(["fact", *(each.name for each in gpus)], rows)
 
 
-def _summary(each: Gpu) -> str:
-    counts = [f"{_count(each, status)} {status}" for status in _MARK]
+def _summary(each: Gpu, facts: dict[str, Fact]) -> str:
+    counts = [f"{sum(fact.status == status for fact in facts.values())} {status}" for status in _MARK]
     return f"`{each.name}`: {each.arch}, {each.partition}/{each.memory_mode}, {each.cus} CUs; {', '.join(counts)}.\n"
 
 
-def _sources(each: Gpu) -> str:
-    rows = [[f"`{key}`", _number(fact.value), fact.status, fact.source] for key, fact in each.facts.items()]
+def _modes(gpus: list[Gpu]) -> str:
+    rows = []
+    for chip in gpus:
+        for pair in gpu_modes(chip.name):
+            each = gpu(chip.name, partition=pair[0], memory_mode=pair[1])
+            mall = (each.mall.size_bytes / 2**20, each.mall.latency_ns) if each.mall else (0, 0)
+            hbm = (each.hbm.size_bytes / 2**30, each.hbm.bandwidth_gbps, each.hbm.latency_ns)
+            figures = (chip.xcds // each.xcds, each.xcds, *mall, *hbm)
+            rows.append([f"`{each.name}`", "/".join(pair), *(_number(round(figure, 1)) for figure in figures)])
+    header = ["name", "mode", "devices", "XCDs each", "MALL [MiB]", "MALL [ns]", "HBM [GiB]", "HBM [GB/s]", "HBM [ns]"]
+    return _table(header, rows)
+
+
+def _sources(facts: dict[str, Fact]) -> str:
+    rows = [[f"`{key}`", _value(fact), fact.status, fact.source] for key, fact in facts.items()]
     return _table(["fact", "value", "status", "source"], rows)
 
 
 def _cell(each: Gpu, key: str) -> str:
     fact = each.facts.get(key)
-    return f"{_number(fact.value)}{_MARK[fact.status]}" if fact else "-"
+    return f"{_value(fact)}{_MARK[fact.status]}" if fact else "-"
 
 
-def _count(each: Gpu, status: str) -> int:
-    return sum(fact.status == status for fact in each.facts.values())
+def _value(fact: Fact) -> str:
+    if isinstance(fact.value, list):
+        return ", ".join(fact.value)
+    return _number(fact.value) + (f" [{_number(fact.low)} to {_number(fact.high)}]" if fact.low is not None else "")
 
 
 def _number(value: Any) -> str:

@@ -2,7 +2,8 @@
 
 A shipped description is one file in ``xcd_model/gpus``. Everything in it but five plain strings is a *fact*, an
 inline table ``{ value, status, source }``; the facts stay with the ``Gpu`` under their dotted keys, so that any
-number in a result can be traced to a document, a measurement or an admitted assumption.
+number in a result can be traced to a document, a measurement or an admitted assumption. The tables ``partitions`` and
+``memory_modes`` say which other modes the chip has; `xcd_model.modes` derives one device of them.
 """
 
 from __future__ import annotations
@@ -18,32 +19,29 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from xcd_model.errors import SpecError, UnknownName
-from xcd_model.parts import Cache, Fact, Limits, Memory
+from xcd_model.modes import MEMORY_MODES, PARTITIONS, TABLES, Modes, device_of, read_modes
+from xcd_model.parts import DTYPES, Cache, EnergyRates, Fact, Limits, Memory
 from xcd_model.spec_rules import at_most, check_types, check_value, one_of
+from xcd_model.spec_tables import RANGE_FORM, check_keys, check_table, take_facts, take_values
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
-PARTITIONS = ("SPX",)
-MEMORY_MODES = ("NPS1",)
-DTYPES = ("fp64", "fp32", "fp16", "bf16", "fp8", "int8")
-
-_FACT_FORM = "{ value = ..., status = ..., source = ... }"
 _STRINGS = ("name", "title", "arch", "partition", "memory_mode")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """One GPU in one partition mode.
+    """One GPU, or one of the devices that a chip divides into, in one partition mode.
 
     Parameters
     ----------
     name, title, arch : str
         Short name, full name, and LLVM target such as ``gfx942``.
     partition, memory_mode : str
-        ``"SPX"`` and ``"NPS1"``, the only modes described so far.
+        ``"SPX"`` and ``"NPS1"`` describe a whole chip, others one device of it.
     xcds, cus_per_xcd : int
     clock_mhz, sustained_clock_mhz : float
         Peak engine clock, and the clock under a heavy matrix kernel at the power cap [MHz].
@@ -58,6 +56,8 @@ class Gpu:
     limits : Limits
     peak_tflops : mapping of str to float
         Dense peak by data type [TFLOPS].
+    energy : EnergyRates, optional
+        What traffic and operations cost; every one of them a range.
     facts : mapping of str to Fact
         Status and source by dotted key, such as ``l2.size_bytes``. Not part of equality.
 
@@ -84,6 +84,7 @@ class Gpu:
     hbm: Memory
     limits: Limits
     peak_tflops: Mapping[str, float] = dataclasses.field(hash=False)
+    energy: EnergyRates | None = None
     facts: Mapping[str, Fact] = dataclasses.field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self):
@@ -135,9 +136,11 @@ class Gpu:
         """
         try:
             parts = {key: part(**values[key]) for key, part in _SECTIONS.items() if values.get(key) is not None}
+            if values.get("energy") is not None:
+                parts["energy"] = EnergyRates.from_dict(values["energy"])
             facts = {key: Fact(**fact) for key, fact in values["facts"].items()}
             return cls(**{**values, **parts, "facts": facts})
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise SpecError(f"not the description of a GPU: {error}") from error
 
     def _shallow(self) -> dict[str, Any]:
@@ -146,6 +149,8 @@ class Gpu:
 
 
 _SECTIONS: dict[str, type] = {"l1": Cache, "l2": Cache, "mall": Cache, "hbm": Memory, "limits": Limits}
+_TABLES = (*_SECTIONS, "peak_tflops", "energy")
+_FORMS = {key: f'{key} = "..."' for key in _STRINGS} | {key: f"a table [{key}]" for key in _TABLES}
 
 
 def gpu_names() -> list[str]:
@@ -153,21 +158,47 @@ def gpu_names() -> list[str]:
     return sorted(entry.name[: -len(".toml")] for entry in _shipped().iterdir() if entry.name.endswith(".toml"))
 
 
-def gpu(name: str) -> Gpu:
+def gpu_modes(name: str) -> tuple[tuple[str, str], ...]:
+    """Legal pairs of partition and memory mode of a shipped description, or of the file at a path.
+
+    Raises
+    ------
+    UnknownName, SpecError
+        As `gpu`.
+    """
+    chip, modes = _read(_find(_split(name)[0]))
+    return modes.legal or ((chip.partition, chip.memory_mode),)
+
+
+def gpu(name: str, *, partition: str | None = None, memory_mode: str | None = None) -> Gpu:
     """Load a shipped description by name, in any case, or the file at a path that ends in ``.toml``.
+
+    Parameters
+    ----------
+    name : str
+        One of `gpu_names`, and with it the mode, if you like: ``mi300x``, ``mi300x-cpx``, ``mi300x-cpx-nps4``.
+    partition, memory_mode : str, optional
+        In any case; by default what the name says, or else what the file describes (SPX and NPS1).
+
+    Returns
+    -------
+    device : Gpu
+        One device of that mode; `xcd_model.modes` says what it is taken to see.
 
     Raises
     ------
     UnknownName
         If there is no such name; the message lists those there are.
     SpecError
-        If the description breaks a rule.
+        If the description breaks a rule, or the chip does not have the mode; the message lists those it has.
     """
-    if name.endswith(".toml"):
-        return load_gpu(name)
-    if name.lower() not in gpu_names():
-        raise UnknownName("GPU", name, gpu_names())
-    return load_gpu(_shipped() / f"{name.lower()}.toml")
+    base, asked = _split(name)
+    for key, value in (("partition", partition), ("memory_mode", memory_mode)):
+        if value is not None and asked.setdefault(key, value.upper()) != value.upper():
+            raise SpecError(f"{key} = {value!r} contradicts the name {name!r}; leave one of them out")
+    chip, modes = _read(_find(base))
+    mode = {"partition": chip.partition, "memory_mode": chip.memory_mode} | asked
+    return device_of(chip, modes, **mode)
 
 
 def load_gpu(source: str | Path | Traversable) -> Gpu:
@@ -182,9 +213,20 @@ def load_gpu(source: str | Path | Traversable) -> Gpu:
     SpecError
         Names the file, the key, the value and the rule that it breaks.
     """
+    return _read(source)[0]
+
+
+def load_modes(source: str | Path | Traversable) -> Modes:
+    """Read the modes of one TOML description; raises as `load_gpu`."""
+    return _read(source)[1]
+
+
+def _read(source: str | Path | Traversable) -> tuple[Gpu, Modes]:
     path = Path(source) if isinstance(source, str) else source
     try:
-        return _build(tomllib.loads(path.read_text(encoding="utf-8")))
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        chip = _build({key: value for key, value in data.items() if key not in TABLES})
+        return chip, read_modes(data, chip.xcds)
     except OSError as error:
         raise SpecError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -195,66 +237,81 @@ def load_gpu(source: str | Path | Traversable) -> Gpu:
         raise SpecError(f"{path.name}: {error}") from error
 
 
+def shipped(name: str) -> Traversable:
+    """Path of a shipped description."""
+    return _shipped() / f"{name.lower()}.toml"
+
+
 def _shipped() -> Traversable:
     return resources.files("xcd_model") / "gpus"
+
+
+def _find(name: str) -> str | Traversable:
+    """Path of the description that ``name`` means."""
+    if name.endswith(".toml"):
+        return name
+    if name.lower() not in gpu_names():
+        raise UnknownName("GPU", name, gpu_names())
+    return shipped(name)
+
+
+def _split(name: str) -> tuple[str, dict[str, str]]:
+    """Take the mode off a name: ``mi300x-cpx-nps4`` is the mi300x in CPX and NPS4."""
+    base, *words = name.split("-")
+    if name.endswith(".toml") or base.lower() not in gpu_names():
+        return name, {}
+    asked = {"partition" if word.upper() in PARTITIONS else "memory_mode": word.upper() for word in words}
+    if len(asked) < len(words) or not set(asked.values()) <= {*PARTITIONS, *MEMORY_MODES}:
+        legal = ["-".join([base, *pair]).lower() for pair in gpu_modes(base)]
+        raise UnknownName("GPU", name, [*gpu_names(), *legal])
+    return base, asked
 
 
 def _build(data: Mapping[str, Any]) -> Gpu:
     """Turn parsed TOML into a Gpu, collecting the facts on the way."""
     facts: dict[str, Fact] = {}
     plain = {key: data[key] for key in _STRINGS if key in data}
-    tables = {key: data[key] for key in (*_SECTIONS, "peak_tflops") if key in data}
+    tables = {key: data[key] for key in _TABLES if key in data}
     scalars = {key: value for key, value in data.items() if key not in plain and key not in tables}
-    _check_keys("", data, Gpu)
-    values = plain | _values("", scalars, facts)
+    check_keys("", data, Gpu, _FORMS)
+    values = plain | take_values("", scalars, facts)
     for key, table in tables.items():
-        if not isinstance(table, dict):
-            raise SpecError(f"{key} = {table!r} must be a table, [{key}]")
-        if key in _SECTIONS:
-            _check_keys(f"{key}.", table, _SECTIONS[key])
-        inner = _values(f"{key}.", table, facts)
-        try:
-            values[key] = _SECTIONS[key](**inner) if key in _SECTIONS else inner
-        except SpecError as error:
-            raise SpecError(f"{key}.{error}") from error
+        check_table(key, table)
+        values[key] = _energy(table, facts) if key == "energy" else _section(key, table, facts)
     return Gpu(**values, facts=facts)
 
 
-def _values(prefix: str, table: Mapping[str, Any], facts: dict[str, Fact]) -> dict[str, Any]:
-    """Take the values out of a table of facts, and file the facts under dotted keys."""
-    for key, item in table.items():
-        if not isinstance(item, dict) or set(item) != {"value", "status", "source"}:
-            raise SpecError(f"{prefix}{key} = {item!r} must be {_FACT_FORM}")
-        try:
-            facts[prefix + key] = Fact(**item)
-        except SpecError as error:
-            raise SpecError(f"{prefix}{key}: {error}") from error
-    return {key: item["value"] for key, item in table.items()}
+def _section(key: str, table: Mapping[str, Any], facts: dict[str, Fact]) -> Any:
+    part = _SECTIONS.get(key, dict)
+    if key in _SECTIONS:
+        check_keys(f"{key}.", table, part)
+    inner = take_values(f"{key}.", table, facts)
+    try:
+        return part(**inner)
+    except SpecError as error:
+        raise SpecError(f"{key}.{error}") from error
 
 
-def _check_keys(prefix: str, table: Mapping[str, Any], cls: type) -> None:
-    """Refuse keys that ``cls`` does not have, and the lack of those that it needs."""
-    known = {f.name: f for f in fields(cls) if f.name != "facts"}
-    for key in table:
-        if key not in known:
-            raise SpecError(f"{prefix}{key} is not a known key; known here: {', '.join(sorted(known))}")
-    for key, field in known.items():
-        if key not in table and field.default is dataclasses.MISSING:
-            raise SpecError(f"{prefix}{key} is missing; add {_form(prefix, key)}")
-
-
-def _form(prefix: str, key: str) -> str:
-    """Say how ``key`` is written in TOML."""
-    if not prefix and key in _STRINGS:
-        return f'{key} = "..."'
-    tables = (*_SECTIONS, "peak_tflops")
-    return f"a table [{key}]" if not prefix and key in tables else f"{key} = {_FACT_FORM}"
+def _energy(table: Mapping[str, Any], facts: dict[str, Fact]) -> EnergyRates:
+    check_keys("energy.", table, EnergyRates, {"flop_pj": "a table [energy.flop_pj]"})
+    check_table("energy.flop_pj", table["flop_pj"])
+    single = {key: item for key, item in table.items() if key != "flop_pj"}
+    rates = take_facts("energy.", single, facts, RANGE_FORM)
+    flops = take_facts("energy.flop_pj.", table["flop_pj"], facts, RANGE_FORM)
+    try:
+        pj = {key: fact.range() for key, fact in flops.items()}
+        return EnergyRates(flop_pj=pj, **{key: fact.range() for key, fact in rates.items()})
+    except SpecError as error:
+        raise SpecError(f"energy.{error}") from error
 
 
 def _plain(value: Any) -> Any:
+    """Dicts and numbers all the way down; a fact without a range does not mention one."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    return {key: _plain(item) for key, item in value.items()} if isinstance(value, dict) else value
+        pairs = {field.name: getattr(value, field.name) for field in fields(value)}
+        idle = ("low", "high") if isinstance(value, Fact) and value.low is None else ()
+        return {key: _plain(item) for key, item in pairs.items() if key not in idle}
+    return {key: _plain(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def _gpu_from_fields(values: dict[str, Any]) -> Gpu:

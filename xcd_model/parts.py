@@ -1,8 +1,12 @@
-"""The parts of a `xcd_model.gpu.Gpu`: facts, caches, memory, occupancy limits; each checks itself."""
+"""The parts of a `xcd_model.gpu.Gpu`: facts, caches, memory, occupancy limits, energy; each checks itself."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from xcd_model.errors import SpecError
@@ -10,6 +14,31 @@ from xcd_model.spec_rules import at_most, check_types, divides, one_of
 
 INDEX_FUNCTIONS = ("modulo", "channel-fold")
 STATUSES = ("documented", "measured", "assumed")
+DTYPES = ("fp64", "fp32", "fp16", "bf16", "fp8", "int8")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """A number that is known only to lie between two others, with the one in between to use.
+
+    Parameters
+    ----------
+    low, value, high : float
+        More than 0, in rising order; equal is allowed.
+    """
+
+    low: float
+    value: float
+    high: float
+
+    def __post_init__(self):
+        check_types(self)
+        at_most("low", self.low, "value", self.value)
+        at_most("value", self.value, "high", self.high)
+
+    def scaled(self, factor: float) -> Range:
+        """All three times ``factor``."""
+        return Range(low=self.low * factor, value=self.value * factor, high=self.high * factor)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,21 +47,37 @@ class Fact:
 
     Parameters
     ----------
-    value : int, float, bool or str
+    value : int, float, bool, str or list of str
     status : str
         ``documented``, ``measured`` or ``assumed``.
     source : str
         The public document or measurement; for an assumed value, why it is assumed.
+    low, high : float, optional
+        Both or neither: the range in which the value is taken to lie.
     """
 
     value: Any
     status: str
     source: str
+    low: float | None = None
+    high: float | None = None
 
     def __post_init__(self):
+        if self.low is not None or self.high is not None:
+            self.range()
         one_of("status", self.status, STATUSES)
         if not isinstance(self.source, str) or not self.source.strip():
             raise SpecError(f"source = {self.source!r} must be a sentence that says where the value comes from")
+
+    def range(self) -> Range:
+        """The value with its range.
+
+        Raises
+        ------
+        SpecError
+            If low or high is missing, or the three are not in order.
+        """
+        return Range(low=self.low, value=self.value, high=self.high)  # type: ignore[arg-type]  # Range checks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,3 +227,40 @@ class Limits:
         divides("vgpr_granule", self.vgpr_granule, "vgprs_per_simd", self.vgprs_per_simd)
         at_most("workgroups_per_cu", self.workgroups_per_cu, "waves_per_cu", self.waves_per_cu)
         at_most("barriers_per_cu", self.barriers_per_cu, "workgroups_per_cu", self.workgroups_per_cu)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnergyRates:
+    """What moving a byte, doing an operation and being switched on cost; nothing here is published for this GPU.
+
+    Parameters
+    ----------
+    l2_pj_per_byte, fabric_pj_per_byte, mall_pj_per_byte, hbm_pj_per_byte : Range
+        A byte read or written at the L2, between an XCD and the I/O die, at the Infinity Cache, at the HBM [pJ/byte].
+    static_w : Range
+        Power that is drawn whatever the kernel does [W].
+    flop_pj : mapping of str to Range
+        One operation of the matrix cores by data type, a multiply-add being two [pJ].
+    """
+
+    l2_pj_per_byte: Range
+    fabric_pj_per_byte: Range
+    mall_pj_per_byte: Range
+    hbm_pj_per_byte: Range
+    static_w: Range
+    flop_pj: Mapping[str, Range] = dataclasses.field(hash=False)
+
+    def __post_init__(self):
+        for dtype in self.flop_pj:
+            one_of("flop_pj key", dtype, DTYPES)
+        object.__setattr__(self, "flop_pj", MappingProxyType(dict(self.flop_pj)))
+
+    def __reduce__(self):
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return partial(EnergyRates, **values | {"flop_pj": dict(self.flop_pj)}), ()  # a mappingproxy does not pickle
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> EnergyRates:
+        """Rebuild from the plain dictionaries of `xcd_model.gpu.Gpu.as_dict`."""
+        single = {key: Range(**item) for key, item in values.items() if key != "flop_pj"}
+        return cls(**single, flop_pj={key: Range(**item) for key, item in values["flop_pj"].items()})

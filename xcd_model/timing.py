@@ -1,8 +1,8 @@
-"""Traffic to time: a roofline over the turns of a lockstep replay.
+"""Traffic to time: a roofline over the turns of a lockstep replay, and what kept a timed replay busy.
 
-Turns are grouped into windows as long as software pipelining can hide; within a window everything overlaps and the
-slowest resource decides, between windows nothing does. The sum is a lower bound on kernel time with ideal matrix
-pipes and no drift: use it to rank candidates, not to predict a stopwatch.
+Roofline: turns are grouped into windows as long as software pipelining can hide; within a window everything overlaps
+and the slowest resource decides, between windows nothing does. The sum is a lower bound on kernel time with ideal
+matrix pipes and no drift: use it to rank candidates, not to predict a stopwatch.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from .errors import ReplayError
 from .gpu import Gpu
+from .rates import Pace, rates_of
 from .traffic import (
     INSTRUCTIONS,
     MALL_HITS,
@@ -27,26 +28,71 @@ from .traffic import (
 
 @dataclass(frozen=True)
 class Time:
-    """Predicted time of one launch, and which resource limits how much of it.
+    """Predicted time of one launch, and how much of it each resource takes.
 
     Parameters
     ----------
     total_us : float [us]
-    limited_by_us : dict of str to float [us]
-        Time of the windows that each of compute, l2, fabric, mall, hbm decides; sums to ``total_us`` less
-        ``latency_us``.
+    by_resource_us : dict of str to float [us]
+        For each of compute, l2, fabric, mall, hbm. Lockstep: time of the windows that it decides; with
+        ``latency_us`` they sum to ``total_us``. Timed: time it was busy, of the busiest XCD where each has its own.
     latency_us : float [us]
-        One trip to memory before the first window, and one back after the last.
+        Lockstep: one trip to memory before the first window, and one back after the last. Timed: 0.
     """
 
     total_us: float
-    limited_by_us: dict[str, float]
-    latency_us: float
+    by_resource_us: dict[str, float]
+    latency_us: float = 0.0
 
     @property
     def limiter(self) -> str:
-        """The resource that decides most of the time."""
-        return max(self.limited_by_us, key=lambda name: self.limited_by_us[name])
+        """The resource that takes most of the time."""
+        return max(self.by_resource_us, key=lambda name: self.by_resource_us[name])
+
+
+def busy(traffic: Traffic, gpu: Gpu, pace: Pace) -> Time:
+    """Time of a timed replay, and how long each resource was busy in it.
+
+    Parameters
+    ----------
+    traffic : Traffic
+        Of `xcd_model.timed.replay_timed`.
+    gpu : Gpu
+    pace : Pace
+        That it was replayed at.
+
+    Returns
+    -------
+    Time
+    """
+    rates, counts = rates_of(gpu), traffic.per_xcd.astype(float)
+    fills, written = counts[:, READ_MISSES], counts[:, WRITEBACKS]
+    from_hbm = fills.sum() - counts[:, MALL_HITS].sum()
+    taken_fs = {
+        "compute": counts[:, INSTRUCTIONS].max() * pace.compute_fs / gpu.cus_per_xcd,
+        "l2": (counts[:, READ_REQUESTS] * rates.l2_read + counts[:, WRITE_REQUESTS] * rates.l2_write).max(),
+        "fabric": (fills * rates.fabric + written * rates.fabric_write).max(),
+        "mall": fills.sum() * rates.mall + written.sum() * rates.mall_write,
+        "hbm": from_hbm * rates.hbm + written.sum() * rates.hbm_write,
+    }
+    return Time(traffic.time_fs / 1e9, {name: float(fs) / 1e9 for name, fs in taken_fs.items()})
+
+
+def compute_fs(gpu: Gpu, *, flops_per_instruction: float, dtype: str) -> int:
+    """Compute time of one tensor instruction on one CU at the documented peak [fs].
+
+    Raises
+    ------
+    ReplayError
+        If the GPU has no peak rate for ``dtype``.
+    """
+    _check_dtype(gpu, dtype)
+    return round(flops_per_instruction / (gpu.peak_tflops[dtype] * 1e12 / gpu.cus) * 1e15)
+
+
+def _check_dtype(gpu: Gpu, dtype: str) -> None:
+    if dtype not in gpu.peak_tflops:
+        raise ReplayError(f"{gpu.name} has no peak rate for {dtype}; it has {', '.join(sorted(gpu.peak_tflops))}")
 
 
 def _windows(per_bin: np.ndarray, bins: int) -> np.ndarray:
@@ -89,8 +135,7 @@ def roofline(traffic: Traffic, gpu: Gpu, *, flops_per_instruction: float, dtype:
 
     Source: Williams, Waterman and Patterson, CACM 52(4), 2009 (the roofline), per window and per XCD.
     """
-    if dtype not in gpu.peak_tflops:
-        raise ReplayError(f"{gpu.name} has no peak rate for {dtype}; it has {', '.join(sorted(gpu.peak_tflops))}")
+    _check_dtype(gpu, dtype)
     bins = max(1, -(-turns_per_window // traffic.turns_per_bin))
     counts = _windows(traffic.timeline, bins)
     cycles_per_us = gpu.clock_mhz

@@ -28,14 +28,14 @@ class Traffic:
     Parameters
     ----------
     timeline : (n_bins, n_xcds, len(COLUMNS)) int64
-        Counts of each bin of turns; the dirty lines flushed at the end are in the last bin.
-    turns_per_bin : int
-        Turns a bin; a turn is one instruction of every resident workgroup.
-    turns : int
-        Turns in all.
+        Counts of each bin of turns or of time; the dirty lines flushed at the end are in the last bin.
+    turns_per_bin, turns : int
+        Lockstep: turns a bin, and in all; a turn is one instruction of every resident workgroup. Timed: 0.
     line_bytes, write_request_bytes : int [bytes]
     simulated_fraction : float
         Part of the cache sets that was looked up one by one; below 1 the rest follows exactly by symmetry.
+    time_fs, bin_fs : int [fs]
+        Timed: when the last workgroup is done, and the length of a bin. Lockstep: 0.
     """
 
     timeline: np.ndarray = field(repr=False)
@@ -44,6 +44,18 @@ class Traffic:
     line_bytes: int
     write_request_bytes: int
     simulated_fraction: float = 1.0
+    time_fs: int = 0
+    bin_fs: int = 0
+
+    @property
+    def bin_width(self) -> float:
+        """Length of a bin [turns, or us if timed]."""
+        return self.turns_per_bin if self.turns else self.bin_fs / 1e9
+
+    @property
+    def duration(self) -> float:
+        """Length of the whole replay [turns, or us if timed]; more than 0."""
+        return self.turns or max(self.time_fs, 1) / 1e9
 
     @property
     def per_xcd(self) -> np.ndarray:

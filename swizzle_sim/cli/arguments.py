@@ -23,8 +23,11 @@ Sizes = Annotated[
 ]
 GpuName = Annotated[str, typer.Option("--gpu", help="GPU by name, or a TOML file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
-Replay = Annotated[str, typer.Option("--replay", help="Replay that the counts come from: lockstep.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the replay; lockstep draws no random numbers.")]
+Replay = Annotated[str, typer.Option("--replay", help="Replay that the counts come from: lockstep (fast) or timed.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the timed replay's jitter.")]
+Jitter = Annotated[
+    float, typer.Option("--jitter", min=0, max=1e6, help="Timed replay: largest random delay of a load [ns].")
+]
 SwizzleText = Annotated[
     str,
     typer.Option(

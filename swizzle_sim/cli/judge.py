@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Replay, Seed, Sizes, SwizzleText
+from swizzle_sim.cli.arguments import GpuName, Jitter, Json, KernelName, Replay, Seed, Sizes, SwizzleText
 from xcd_model.errors import SizeError
 
 if TYPE_CHECKING:
+    from swizzle_sim.spread import Spread
     from swizzle_sim.swizzle import Swizzle, Verdict
 
 GridText = Annotated[str | None, typer.Option("--grid", help="Launch grid, such as 4096, 64x64 or 8x16x4.")]
+Seeds = Annotated[int, typer.Option("--seeds", min=1, max=10_000, help="Seeds to try; prints mean and spread.")]
 OfKernel = Annotated[str | None, typer.Option("--kernel", help="Take grid and size names from this kernel instead.")]
 
 
@@ -79,16 +81,19 @@ def score(
     gpu: GpuName = "mi300x",
     replay: Replay = "lockstep",
     seed: Seed = 0,
+    jitter: Jitter = 0.0,
+    seeds: Seeds = 1,
     json: Json = False,
 ) -> None:
     """Score one swizzle beside the order as launched; exit 1, and no score, if it is not a bijection."""
     from swizzle_sim.cli.arguments import load_kernel, load_swizzle
     from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, print_json, score_cells, sizes_text, table
     from swizzle_sim.scoring import Scorer
+    from swizzle_sim.spread import spread
     from xcd_model.gpu import gpu as load_gpu
 
     candidate = load_swizzle(swizzle)
-    scorer = Scorer(load_kernel(kernel, sizes), load_gpu(gpu), replay=replay, seed=seed)
+    scorer = Scorer(load_kernel(kernel, sizes), load_gpu(gpu), replay=replay, seed=seed, jitter_ns=jitter)
     verdict = scorer.verify(candidate)
     document: dict[str, Any] = {
         "kernel": scorer.kernel.name,
@@ -97,11 +102,13 @@ def score(
         "replay": replay,
         "kind": "simulated",
         "seed": seed,
+        "jitter_ns": jitter,
         "swizzle": candidate.name,
         "source": candidate.source,
         "verdict": verdict.as_dict(),
         "baseline": None,
         "score": None,
+        "spread": None,
     }
     if not verdict.bijective:
         if json:
@@ -110,10 +117,25 @@ def score(
             _print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
         raise typer.Exit(1)
     found = scorer.score(candidate)
+    over_seeds = spread(scorer, candidate, seeds) if seeds > 1 else None
     if json:
+        document["spread"] = over_seeds and over_seeds.as_dict()
         print_json({**document, "baseline": scorer.baseline.as_dict(), "score": found.as_dict()})
         return
     rows = [("as launched", *score_cells(scorer.baseline)), (candidate.name or "candidate", *score_cells(found))]
     title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
-    table(title, ("swizzle", *SCORE_COLUMNS), rows, note=SIMULATED.format(replay=replay))
+    table(title, ("swizzle", *SCORE_COLUMNS), rows, note=SIMULATED[replay])
+    if over_seeds:
+        _print_spread(over_seeds)
     _print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
+
+
+def _print_spread(found: Spread) -> None:
+    from swizzle_sim.cli.output import console
+
+    console(wide=True).print(
+        f"over {found.seeds} seeds: L2 hit rate "
+        f"{100 * found.l2_hit_rate_mean:.2f} ± {100 * found.l2_hit_rate_std:.2f} %, "
+        f"time {found.time_us_mean:.1f} ± {found.time_us_std:.1f} µs (mean and standard deviation)",
+        markup=False,
+    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Replay, Seed, Sizes
+from swizzle_sim.cli.arguments import GpuName, Jitter, Json, KernelName, Replay, Seed, Sizes
 
 if TYPE_CHECKING:
     from swizzle_sim.history import Attempt
@@ -30,6 +30,7 @@ def optimize(
     gpu: GpuName = "mi300x",
     replay: Replay = "lockstep",
     seed: Seed = 0,
+    jitter: Jitter = 0.0,
     out: Out = None,
     resume: Resume = None,
     threads: Threads = None,
@@ -49,7 +50,7 @@ def optimize(
     workload, device = load_kernel(kernel, sizes), load_gpu(gpu)
     folder = resume or out or next_folder(Path(RUNS), f"{workload.name}-{device.name}")
     command = "swizzle-sim " + shlex.join(sys.argv[1:])
-    scorer = Scorer(workload, device, replay=replay, seed=seed)
+    scorer = Scorer(workload, device, replay=replay, seed=seed, jitter_ns=jitter)
     try:
         with _Progress(f"{workload.name} on {device.title}") as progress:
             run = search(
@@ -58,13 +59,14 @@ def optimize(
                 folder,
                 replay=replay,
                 seed=seed,
+                jitter_ns=jitter,
                 threads=threads,
                 resume=resume is not None,
                 command=command,
                 on_attempt=progress.advance,
             )
     except KeyboardInterrupt:
-        print(f"\ninterrupted; go on with: {_resume_command(folder, workload, device.name)}", file=sys.stderr)
+        print(f"\ninterrupted; go on with: {_resume_command(folder, gpu, scorer)}", file=sys.stderr)
         raise typer.Exit(130) from None
     with History(run.folder) as history:
         write_report(history)
@@ -82,10 +84,13 @@ def next_folder(where: Path, stem: str) -> Path:
     return where / f"{stem}-{number:03d}"
 
 
-def _resume_command(folder: Path, workload: Any, gpu: str) -> str:
-    from swizzle_sim.cli.output import sizes_text
-
-    return f"swizzle-sim optimize {workload.name} {sizes_text(workload.problem)} --gpu {gpu} --resume {folder}"
+def _resume_command(folder: Path, gpu: str, scorer: Scorer) -> str:
+    """Command that goes on with an interrupted run."""
+    words = ["swizzle-sim", "optimize", scorer.kernel.name]
+    words += [f"{name}={size}" for name, size in scorer.kernel.problem.items()]
+    words += ["--gpu", gpu, "--replay", scorer.replay, "--seed", str(scorer.seed)]
+    words += ["--jitter", str(scorer.jitter_ns)] if scorer.jitter_ns else []
+    return shlex.join([*words, "--resume", str(folder)])
 
 
 class _Progress:
@@ -162,6 +167,7 @@ def _print_json(run: Run, scorer: Scorer) -> None:
             "replay": scorer.replay,
             "kind": "simulated",
             "seed": scorer.seed,
+            "jitter_ns": scorer.jitter_ns,
             "run": str(run.folder),
             **_counts(run),
             "baseline": _entry(run.baseline),
@@ -176,7 +182,7 @@ def _print_run(run: Run, scorer: Scorer) -> None:
     shown = [("as launched", run.baseline), *((str(i + 1), a) for i, a in enumerate(_top(run)))]
     rows = [(place, a.name, *score_cells(a.score), str(a.verdict["domain"])) for place, a in shown if a.score]
     title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
-    table(title, ("", "swizzle", *SCORE_COLUMNS, "valid"), rows, left=2, note=SIMULATED.format(replay=scorer.replay))
+    table(title, ("", "swizzle", *SCORE_COLUMNS, "valid"), rows, left=2, note=SIMULATED[scorer.replay])
     counts = _counts(run)
     out = console(wide=True)
     out.print(

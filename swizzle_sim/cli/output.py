@@ -11,7 +11,10 @@ from rich.table import Table
 
 from swizzle_sim.scoring import Score
 
-SIMULATED = "simulated, {replay} replay; time is a roofline lower bound, not a measurement"
+SIMULATED = {
+    "lockstep": "simulated, lockstep replay; time is a roofline lower bound, not a measurement",
+    "timed": "simulated, timed replay at peak clock and ideal matrix pipes; not a measurement",
+}
 
 
 def print_json(document: Mapping[str, Any]) -> None:

@@ -60,7 +60,8 @@ def draw(scorer: Scorer, attempts: Sequence[Attempt], baseline: Score, best: Att
         "per_xcd.png": per_xcd(baseline, best_score),
     }
     same = (before.l2_hit_rate, after.l2_hit_rate) == (baseline.l2_hit_rate, best_score.l2_hit_rate)
-    return Pictures({name: png(figure) for name, figure in figures.items()}, same)
+    note = f"simulated, {scorer.replay} replay"
+    return Pictures({name: png(figure, note=note) for name, figure in figures.items()}, same)
 
 
 def tile_map(grid: Grid, xcd: np.ndarray, order: np.ndarray) -> np.ndarray:

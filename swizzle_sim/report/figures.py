@@ -26,17 +26,20 @@ NUMBERED_SIDE = 16  # maps up to this side carry the XCD's number in each tile
 LOG_FROM = 300  # attempts from which the axis is logarithmic: most of what is gained comes early
 
 
-def png(figure: Figure) -> bytes:
+def png(figure: Figure, *, note: str = "simulated") -> bytes:
     """Bytes of a figure as PNG; the same figure gives the same bytes.
 
     Parameters
     ----------
     figure : Figure
+    note : str
+        What kind of numbers these are, for the foot of the picture.
 
     Returns
     -------
     data : bytes
     """
+    figure.supxlabel(note, x=0.995, ha="right", fontsize=7, color=OTHER)
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=DPI, facecolor="white")
     return stream.getvalue()
@@ -130,9 +133,10 @@ def over_time(traffic_before: Traffic, traffic_after: Traffic) -> Figure:
         axes.stairs(100 * rate, edges, baseline=None, color=colour, lw=0.7, alpha=0.45)
         text = f"{label}: {100 * traffic.l2_hit_rate:.1f} % in all"
         axes.plot((edges[1:] + edges[:-1]) / 2, 100 * running, color=colour, lw=2, label=text)
-    axes.set_xlim(0, max(traffic_before.turns, traffic_after.turns, 1))
+    axes.set_xlim(0, max(traffic_before.duration, traffic_after.duration))
     axes.set_ylim(0, 102)
-    axes.set_xlabel("turn (one tensor instruction of every resident workgroup)")
+    unit = "turn (one tensor instruction of every resident workgroup)" if traffic_before.turns else "time [µs]"
+    axes.set_xlabel(unit)
     axes.set_ylabel("L2 hit rate [%]")
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return _finish(figure, "L2 hit rate over dispatch time")
@@ -168,7 +172,7 @@ def per_xcd(before: Score, after: Score) -> Figure:
 
 
 def hit_rate_over_time(traffic: Traffic) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """L2 hit rate in at most `MAX_BINS` bins of turns.
+    """L2 hit rate in at most `MAX_BINS` bins of turns, or of time.
 
     Parameters
     ----------
@@ -176,7 +180,7 @@ def hit_rate_over_time(traffic: Traffic) -> tuple[np.ndarray, np.ndarray, np.nda
 
     Returns
     -------
-    edges : (n + 1,) int array [turns]
+    edges : (n + 1,) array [turns, or us]
     rate, running : (n,) float array
         0 to 1; nan where nothing was asked. The second is over a window of a twentieth of the bins, as loads of
         different tensors take turns and make the first jump.
@@ -189,7 +193,7 @@ def hit_rate_over_time(traffic: Traffic) -> tuple[np.ndarray, np.ndarray, np.nda
     hits = requests - binned[:, READ_MISSES] - binned[:, WRITE_MISSES]
     window = np.ones(2 * (first.size // 40) + 1, np.int64)  # odd, so that it has a middle
     running = _rate(np.convolve(hits, window, "same"), np.convolve(requests, window, "same"))
-    return np.append(first * traffic.turns_per_bin, max(traffic.turns, 1)), _rate(hits, requests), running
+    return np.append(first * traffic.bin_width, traffic.duration), _rate(hits, requests), running
 
 
 def _rate(hits: np.ndarray, requests: np.ndarray) -> np.ndarray:
@@ -203,9 +207,8 @@ def _figure(width_inches: float, height_inches: float) -> Figure:
 
 
 def _finish(figure: Figure, title: str) -> Figure:
-    """Title, plain frames, and what kind of number this is."""
+    """Title and plain frames."""
     figure.suptitle(title, fontsize=12, color=INK, parse_math=False)
-    figure.supxlabel("simulated, lockstep replay", x=0.995, ha="right", fontsize=7, color=OTHER)
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
     return figure

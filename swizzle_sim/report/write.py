@@ -46,7 +46,7 @@ def write_report(history: History) -> Path:
     about, attempts = history.about, list(history)
     gpu = Gpu.from_dict(about["gpu_description"])
     kernel = find_kernel(about["kernel"], **about["problem"])
-    scorer = Scorer(kernel, gpu, replay=about["replay"], seed=about["seed"])
+    scorer = Scorer(kernel, gpu, replay=about["replay"], seed=about["seed"], jitter_ns=about["jitter_ns"])
     files: dict[str, bytes] = {}
     page = _frame(scorer, about, history.state, attempts)
     if ranked := rank(attempts):

@@ -17,7 +17,7 @@ MISUSE = [
     (("score", "gemm", "M=99999999999", "--swizzle", "row"), "at most"),
     (("score", "gemm", "M=2000000", "N=2000000", "--swizzle", "row"), "use larger tiles"),
     (("score", "gemm", "BLOCK_M=100", "--swizzle", "row"), "power of two"),
-    (("score", "gemm", "--replay", "timed", "--swizzle", "row"), "lockstep"),
+    (("score", "gemm", "--replay", "guess", "--swizzle", "row"), "lockstep"),
     (("check", "row", "--grid", "0x4"), "at least 1"),
     (("check", "row", "--grid", "a"), "64x64"),
     (("check", "row", "--grid", "99999x99999"), "31 bits"),

@@ -1,17 +1,21 @@
 """Do the commands do what they say, for people and for programs?"""
 
+import contextlib
 import signal
 import subprocess
 import time
 
 import pytest
 
+from swizzle_sim.history import History
 from tests.cli.conftest import COMMAND
+from xcd_model import RunError
 
 SMALL = ("M=1024", "N=1024", "K=128")
 SCORE_KEYS = {
     *("l2_hit_rate", "mall_hit_rate", "l2_requests", "l2_hits", "l2_misses", "hbm_read_bytes", "hbm_write_bytes"),
     *("time_us", "speedup", "limiter", "bound_l2_hit_rate", "per_xcd_l2_hit_rate"),
+    *("energy_j", "energy_low_j", "energy_high_j"),
 }
 
 
@@ -93,14 +97,9 @@ def test_optimize_report_and_runs(typed, tmp_path):
 
 
 def test_ctrl_c_leaves_a_run_that_opens_and_goes_on(typed, tmp_path):
-    words = ["optimize", "gemm", "M=4096", "N=4096", "K=4096", "--out", "cut"]
+    words = ["optimize", "gemm", "M=8192", "N=8192", "K=2048", "--out", "cut"]
     process = subprocess.Popen([COMMAND, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 120
-    while time.monotonic() < until:
-        listed = typed("runs", ".", "--json").json["runs"]
-        if listed and (listed[0].get("attempts") or 0) > 2:
-            break
-        time.sleep(0.1)
+    wait_for_attempts(tmp_path / "cut", 3)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -108,6 +107,16 @@ def test_ctrl_c_leaves_a_run_that_opens_and_goes_on(typed, tmp_path):
     assert typed("runs", ".", "--json").json["runs"][0]["state"] == "interrupted"
     assert typed("report", "cut").code == 0
     assert (tmp_path / "cut" / "report.html").exists()
-    resumed = typed("optimize", "gemm", "M=4096", "N=4096", "K=4096", "--resume", "cut", "--json")
+    resumed = typed("optimize", *words[1:5], "--resume", "cut", "--json")
     assert resumed.json["tried"] > 200
     assert typed("runs", ".", "--json").json["runs"][0]["state"] == "finished"
+
+
+def wait_for_attempts(folder, count):
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        with contextlib.suppress(RunError), History(folder) as history:
+            if len(history) >= count:
+                return
+        time.sleep(0.02)
+    pytest.fail(f"no {count} attempts in {folder}")

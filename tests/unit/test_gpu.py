@@ -12,12 +12,14 @@ import pytest
 
 from xcd_model.catalogue import catalogue_markdown
 from xcd_model.errors import SpecError, UnknownName
-from xcd_model.gpu import Gpu, gpu, gpu_names, load_gpu
+from xcd_model.gpu import Gpu, gpu, gpu_modes, gpu_names, load_gpu, load_modes, shipped
 from xcd_model.parts import STATUSES, Fact
 
 DOCS = Path(__file__).parents[2] / "docs" / "gpus.md"
 SHIPPED = ("mi300a", "mi300x", "mi325x", "mi355x")
 MI300X_TEXT = (resources.files("xcd_model") / "gpus" / "mi300x.toml").read_text(encoding="utf-8")
+
+MODES = [(name, *pair) for name in SHIPPED for pair in gpu_modes(name)]
 
 # name, xcds, CUs, LDS bytes, HBM bytes, HBM peak GB/s, clock MHz, dense fp16 TFLOPS: AMD data sheets
 PUBLIC = [
@@ -58,24 +60,30 @@ def test_the_shipped_names_are_these():
 def test_every_fact_has_a_status_and_a_public_source(name):
     machine = gpu(name)
     assert machine.name == name
-    for key, fact in machine.facts.items():
+    for key, fact in {**machine.facts, **load_modes(shipped(name)).facts}.items():
         assert fact.status in STATUSES, key
         assert len(fact.source) >= 5, key
         assert not any(word in fact.source for word in ("/work", "/home", "/tmp", ".md")), key
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_every_number_of_a_gpu_is_a_fact(name):
-    machine = gpu(name)
-    plain = machine.as_dict()
+def flat(values, prefix=""):
+    """Dotted keys to plain values; a range stays in one piece."""
+    out = {}
+    for key, value in values.items():
+        nested = isinstance(value, dict) and "low" not in value
+        out |= flat(value, f"{prefix}{key}.") if nested else {prefix + key: value}
+    return out
+
+
+@pytest.mark.parametrize(("name", "partition", "memory_mode"), MODES)
+def test_every_number_of_a_gpu_is_a_fact(name, partition, memory_mode):
+    plain = gpu(name, partition=partition, memory_mode=memory_mode).as_dict()
     facts = plain.pop("facts")
     for key in ("name", "title", "arch", "partition", "memory_mode"):
         plain.pop(key)
-    flat = {}
-    for key, value in plain.items():
-        flat |= {f"{key}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {key: value}
-    given = {key: value for key, value in flat.items() if value is not None}
-    assert given == {key: fact["value"] for key, fact in facts.items()}
+    given = {key: value for key, value in flat(plain).items() if value is not None}
+    known = {key: {k: fact[k] for k in ("low", "value", "high") if k in fact} for key, fact in facts.items()}
+    assert given == {key: fact if "low" in fact else fact["value"] for key, fact in known.items()}
 
 
 @pytest.mark.parametrize("row", PUBLIC, ids=[row[0] for row in PUBLIC])
@@ -159,6 +167,8 @@ def test_the_size_message_names_the_nearest_sizes():
     )
 
 
+RANGE = 'static_w = {{ value = {}, low = {}, high = {}, status = "assumed", source = "a book" }}'
+
 # what is wrong, section, key, its line (None: taken out), what the message must say
 BAD = [
     ("unknown key", "l2", "ways", fact_line("wys", 16), "l2.wys is not a known key"),
@@ -216,7 +226,7 @@ BAD = [
     ("no source", "l2", "ways", 'ways = { value = 16, status = "assumed" }', r"l2.ways = .* must be \{ value"),
     ("blank source", "l2", "ways", fact_line("ways", 16, source=" "), "l2.ways: source = ' ' must"),
     ("status", "l2", "ways", fact_line("ways", 16, status="guessed"), "l2.ways: status = 'guessed' is not known"),
-    ("partition", None, "partition", 'partition = "CPX"', "partition = 'CPX' is not known; accepted: SPX"),
+    ("partition", None, "partition", 'partition = "XPX"', "partition = 'XPX' is not known; accepted: SPX"),
     ("string type", None, "name", "name = 3", "name = 3 must be a string"),
     ("offset", None, "dispatch_offset", fact_line("dispatch_offset", 8), "dispatch_offset = 8 must be at most"),
     (
@@ -227,6 +237,53 @@ BAD = [
         "sustained_clock_mhz = 3000.0 must be",
     ),
     ("section", None, "xcds", "l2 = 3", "l2 = 3|is not TOML"),
+    ("range", "energy", "static_w", fact_line("static_w", 9.0), r"energy.static_w = .* must be \{ value = ..., low"),
+    ("range order", "energy", "static_w", RANGE.format(9.0, 10.0, 11.0), "energy.static_w: low = 10.0 must be at most"),
+    ("range zero", "energy", "static_w", RANGE.format(9.0, 0, 11.0), "energy.static_w: low = 0 must be more than 0"),
+    (
+        "range on a plain fact",
+        "l2",
+        "ways",
+        RANGE.format(9.0, 8.0, 11.0),
+        "l2.static_w = .* must be|is not a known key",
+    ),
+    ("energy key", "energy", "static_w", RANGE.replace("static", "idle").format(9, 8, 11), "energy.idle_w is not a"),
+    ("energy missing", "energy", "static_w", None, "energy.static_w is missing; add static_w = "),
+    ("flop key", "energy.flop_pj", "fp16", fact_line("half", 1.0), r"energy.flop_pj.half = .* must be"),
+    (
+        "flop dtype",
+        "energy.flop_pj",
+        "fp16",
+        RANGE.replace("static_w", "fp4").format(2, 1, 3),
+        "energy.flop_pj key = 'fp4' is not known",
+    ),
+    ("devices", "partitions", "DPX", fact_line("DPX", 3), "partitions.DPX = 3 must divide xcds = 8"),
+    ("no such partition", "partitions", "DPX", fact_line("XPX", 2), "partitions key = 'XPX' is not known"),
+    ("mode key", "memory_modes.NPS4", "domains", fact_line("domain", 4), "memory_modes.NPS4.domain is not a known key"),
+    ("mode missing", "memory_modes.NPS4", "domains", None, "memory_modes.NPS4.domains is missing; add domains = "),
+    ("domains", "memory_modes.NPS4", "domains", fact_line("domains", 0), "memory_modes.NPS4.domains = 0 must be more"),
+    ("spread", "memory_modes.NPS4", "domains", fact_line("domains", 8), "holds QPX, whose 4 devices cannot be spread"),
+    (
+        "not listed",
+        "memory_modes.NPS4",
+        "partitions",
+        fact_line("partitions", '["TPX"]'),
+        "'TPX' is not known; accepted: SPX, DPX",
+    ),
+    (
+        "no list",
+        "memory_modes.NPS4",
+        "partitions",
+        fact_line("partitions", '"CPX"'),
+        "NPS4.partitions = 'CPX' must be a list",
+    ),
+    (
+        "divisor",
+        "memory_modes.NPS4",
+        "mall_latency_divisor",
+        fact_line("mall_latency_divisor", -1.0),
+        "= -1.0 must be more",
+    ),
     ("not TOML", None, "xcds", "xcds = = 8", "is not TOML"),
 ]
 
@@ -262,9 +319,10 @@ def test_the_page_of_gpus_is_generated():
     assert DOCS.read_text(encoding="utf-8") == catalogue_markdown(), hint
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_a_gpu_comes_back_from_its_dictionary(name):
-    machine = gpu(name)
+@pytest.mark.parametrize(("name", "partition", "memory_mode"), MODES)
+def test_a_gpu_comes_back_from_its_dictionary(name, partition, memory_mode):
+    machine = gpu(name, partition=partition, memory_mode=memory_mode)
+    assert pickle.loads(pickle.dumps(machine)) == machine == copy.deepcopy(machine)
     back = Gpu.from_dict(json.loads(json.dumps(machine.as_dict())))
     assert back == machine
     assert back.facts == machine.facts

@@ -9,6 +9,7 @@ import pytest
 import swizzle_sim
 from benchmarks.suite.gemm import gemm
 from swizzle_sim.scoring import Score, Scorer, score
+from swizzle_sim.spread import spread
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import NotBijective, ReplayError, gpu
 
@@ -80,3 +81,26 @@ def test_the_public_names_are_pinned():
         assert getattr(swizzle_sim, name).__doc__
     with pytest.raises(AttributeError):
         _ = swizzle_sim.nothing
+
+
+def test_the_timed_replay_scores_and_draws(scorer):
+    timed = Scorer(scorer.kernel, scorer.gpu, replay="timed")
+    found = timed.score(Swizzle.parse(family("group_m(size=2)")))
+    assert found.l2_requests == scorer.baseline.l2_requests
+    assert found.limiter in {"compute", "l2", "fabric", "mall", "hbm"}
+    busy = timed.time(timed.traffic(np.arange(scorer.kernel.grid.num_pids)))
+    assert max(busy.by_resource_us.values()) <= busy.total_us
+
+
+def test_a_spread_needs_jitter_and_depends_on_the_seed(scorer):
+    swizzle = Swizzle.parse(family("group_m(size=2)"))
+    with pytest.raises(ReplayError, match="jitter"):
+        spread(Scorer(scorer.kernel, scorer.gpu, replay="timed"), swizzle, 3)
+    with pytest.raises(ReplayError, match="no jitter"):
+        Scorer(scorer.kernel, scorer.gpu, jitter_ns=1.0)
+    shaken = Scorer(scorer.kernel, scorer.gpu, replay="timed", jitter_ns=5000.0)
+    with pytest.raises(ReplayError, match="at least 2"):
+        spread(shaken, swizzle, 1)
+    found = spread(shaken, swizzle, 4)
+    assert found == spread(shaken, swizzle, 4)
+    assert found.time_us_std > 0

@@ -37,17 +37,17 @@ def test_compute_bound():
     """Three turns of 4 CUs with 1e6 flop each: 1 us a turn; the other XCD idles along."""
     got = time(traffic(*[[{"instructions": 4}, {"instructions": 2}]] * 3))
     assert got.limiter == "compute"
-    assert got.limited_by_us["compute"] == pytest.approx(3)
+    assert got.by_resource_us["compute"] == pytest.approx(3)
     assert got.total_us == pytest.approx(3 + LATENCY_US)
     assert got.latency_us == LATENCY_US
 
 
 def test_one_busy_cu_is_as_slow_as_all_of_them():
-    assert time(traffic([{"instructions": 1}, {}])).limited_by_us["compute"] == pytest.approx(1)
+    assert time(traffic([{"instructions": 1}, {}])).by_resource_us["compute"] == pytest.approx(1)
 
 
 def test_two_workgroups_a_cu_take_twice_as_long():
-    assert time(traffic([{"instructions": 8}, {}])).limited_by_us["compute"] == pytest.approx(2)
+    assert time(traffic([{"instructions": 8}, {}])).by_resource_us["compute"] == pytest.approx(2)
 
 
 def test_hbm_bound():
@@ -56,15 +56,15 @@ def test_hbm_bound():
     wide = dataclasses.replace(GPU, fabric_bytes_per_cycle=4096)
     got = time(traffic([xcd | {"writebacks": 2000}] * 2), wide)
     assert got.limiter == "hbm"
-    assert got.limited_by_us["hbm"] == pytest.approx((32000 * 128 + 4000 * 64) / 4.1e6)
-    assert got.total_us == got.limited_by_us["hbm"] + LATENCY_US
+    assert got.by_resource_us["hbm"] == pytest.approx((32000 * 128 + 4000 * 64) / 4.1e6)
+    assert got.total_us == got.by_resource_us["hbm"] + LATENCY_US
 
 
 def test_infinity_cache_bound():
     xcd = {"read_misses": 20000, "mall_requests": 20000, "mall_hits": 20000, "writebacks": 500}
     got = time(traffic([xcd, xcd]), dataclasses.replace(GPU, fabric_bytes_per_cycle=65536))
     assert got.limiter == "mall"
-    assert got.limited_by_us["mall"] == pytest.approx((40000 * 128 + 1000 * 64) / 11.9e6)
+    assert got.by_resource_us["mall"] == pytest.approx((40000 * 128 + 1000 * 64) / 11.9e6)
 
 
 def test_fabric_bound_by_the_busiest_xcd():
@@ -72,14 +72,14 @@ def test_fabric_bound_by_the_busiest_xcd():
         traffic([{"read_misses": 1000, "writebacks": 100}, {"read_misses": 10}]), dataclasses.replace(GPU, mall=None)
     )
     assert got.limiter == "fabric"
-    assert got.limited_by_us["fabric"] == pytest.approx((1000 * 128 + 100 * 64) / 64e3)
-    assert got.limited_by_us["mall"] == 0
+    assert got.by_resource_us["fabric"] == pytest.approx((1000 * 128 + 100 * 64) / 64e3)
+    assert got.by_resource_us["mall"] == 0
 
 
 def test_l2_bound_in_requests():
     got = time(traffic([{"read_requests": 1600, "write_requests": 3200}, {}]))
     assert got.limiter == "l2"
-    assert got.limited_by_us["l2"] == pytest.approx((1600 * 128 + 3200 * 64) / 2048e3)
+    assert got.by_resource_us["l2"] == pytest.approx((1600 * 128 + 3200 * 64) / 2048e3)
 
 
 def test_windows_overlap_what_is_in_flight_and_no_more():
@@ -93,17 +93,17 @@ def test_windows_overlap_what_is_in_flight_and_no_more():
 
 def test_a_window_is_at_least_a_bin_and_the_last_may_be_short():
     bins = [[{"instructions": 4}, {}]] * 5
-    assert time(traffic(*bins), window=2).limited_by_us["compute"] == pytest.approx(5)
+    assert time(traffic(*bins), window=2).by_resource_us["compute"] == pytest.approx(5)
     coarse = traffic(*[[{"instructions": 16}, {}]] * 3, turns_per_bin=4)
-    assert time(coarse, window=2).limited_by_us["compute"] == pytest.approx(12)
+    assert time(coarse, window=2).by_resource_us["compute"] == pytest.approx(12)
     short = dataclasses.replace(traffic([{"instructions": 4}, {}], [{"instructions": 1}, {}], turns_per_bin=4), turns=5)
-    assert time(short, window=8).limited_by_us["compute"] == pytest.approx(5)
+    assert time(short, window=8).by_resource_us["compute"] == pytest.approx(5)
 
 
 def test_a_turn_in_which_an_xcd_idles_costs_it_nothing():
     """One workgroup busy for two turns of a window of four: two instructions long, not four."""
     busy, idle = [{"instructions": 4}, {}], [{}, {"instructions": 1}]
-    assert time(traffic(busy, busy, idle, idle), window=4).limited_by_us["compute"] == pytest.approx(2)
+    assert time(traffic(busy, busy, idle, idle), window=4).by_resource_us["compute"] == pytest.approx(2)
 
 
 counts = st.integers(0, 10**6)
@@ -124,7 +124,7 @@ def test_more_of_anything_is_never_faster(column, base, more, window):
     bins[0][0] = bins[0][0] | {column: bins[0][0].get(column, 0) + more}
     after = time(traffic(*bins), window=window)
     assert after.total_us >= before.total_us * (1 - 1e-12)
-    assert sum(after.limited_by_us.values()) + after.latency_us == pytest.approx(after.total_us)
+    assert sum(after.by_resource_us.values()) + after.latency_us == pytest.approx(after.total_us)
 
 
 def test_a_dtype_without_a_rate_is_refused():

@@ -1,0 +1,206 @@
+"""Oracle of the timed replay: one event after the other, whole numbers of femtoseconds [fs], nothing clever."""
+
+import heapq
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tests import naive
+
+FS_PER_NS = 10**6
+MASK = 2**64 - 1
+
+
+@dataclass
+class Run:
+    """``issued`` is a list of (time, XCD, {column: count}), one an instruction; ``flushed`` is pieces of each XCD."""
+
+    issued: list
+    flushed: list
+    time_fs: int
+    rates: dict
+
+    def table(self, bin_fs):
+        """Nested lists (bin, XCD, column): an instruction counts when it issues, the flush in the last bin."""
+        n_bins = self.issued[-1][0] // bin_fs + 1
+        bins = [[dict.fromkeys(naive.COLUMNS, 0) for _ in self.flushed] for _ in range(n_bins)]
+        for time, xcd, counts in self.issued:
+            for column, count in counts.items():
+                bins[time // bin_fs][xcd][column] += count
+        for xcd, pieces in enumerate(self.flushed):
+            bins[-1][xcd]["writebacks"] += pieces
+        return naive.as_table(bins)
+
+    def totals(self):
+        """Nested lists (XCD, column)."""
+        return self.table(self.issued[-1][0] + 1)[0]
+
+
+def rates_of(gpu):
+    """Femtoseconds of everything, each rounded once, half to even, from the exact quotient."""
+
+    def in_cycles(size, bytes_per_cycle):
+        return round(Fraction(size) * 10**9 / (Fraction(bytes_per_cycle) * Fraction(gpu.clock_mhz)))
+
+    def at_gbps(size, gbps):
+        return round(Fraction(size) * 10**6 / Fraction(gbps))
+
+    line, piece = gpu.l2.line_bytes, gpu.l2.write_request_bytes
+    return {
+        "l2_read": in_cycles(gpu.l2.read_request_bytes, gpu.l2.read_bytes_per_cycle),
+        "l2_write": in_cycles(piece, Fraction(gpu.l2.read_bytes_per_cycle, 2)),
+        "fabric": in_cycles(line, gpu.fabric_bytes_per_cycle),
+        "fabric_wb": in_cycles(piece, gpu.fabric_bytes_per_cycle),
+        "mall": at_gbps(line, gpu.mall.bandwidth_gbps) if gpu.mall else 0,
+        "mall_wb": at_gbps(piece, gpu.mall.bandwidth_gbps) if gpu.mall else 0,
+        "hbm": at_gbps(line, gpu.hbm.bandwidth_gbps),
+        "hbm_wb": at_gbps(piece, gpu.hbm.bandwidth_gbps),
+        "l2_latency": round(gpu.l2.latency_ns * FS_PER_NS),
+        "mall_latency": round(gpu.mall.latency_ns * FS_PER_NS) if gpu.mall else 0,
+        "hbm_latency": round(gpu.hbm.latency_ns * FS_PER_NS),
+    }
+
+
+def splitmix(x):
+    """Steele, Lea and Flood, OOPSLA 2014."""
+    x = (x + 0x9E3779B97F4A7C15) & MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+    return x ^ (x >> 31)
+
+
+def jitter(seed, workgroup, k, jitter_fs):
+    """Delay of the k-th instruction of a workgroup: 0 to ``jitter_fs``."""
+    return splitmix(splitmix(splitmix(seed) ^ workgroup) ^ k) % (jitter_fs + 1)
+
+
+class Memory:
+    """The caches, and when each port is free again."""
+
+    def __init__(self, gpu):
+        self.gpu = gpu
+        self.rate = rates_of(gpu)
+        self.l2 = [naive.LruCache(gpu.l2) for _ in range(gpu.xcds)]
+        self.ready = [{} for _ in range(gpu.xcds)]  # when the data of a line is in the L2; only read for lines held
+        self.mall = naive.LruCache(gpu.mall) if gpu.mall else None
+        self.l2_free = [0] * gpu.xcds
+        self.fabric_free = [0] * gpu.xcds
+        self.mall_free = 0
+        self.hbm_free = 0
+
+    def read(self, now, xcd, lines):
+        """Return when the data is there, and what to count."""
+        requests = sum(len(naive.pieces(sectors, self.gpu.l2.read_request_bytes)) for _, sectors in lines)
+        l2_end = self._l2_port(now, xcd, requests * self.rate["l2_read"])
+        wait, missed, from_hbm, writebacks = 0, [], 0, 0
+        for line, _ in lines:
+            hit, driven_out = self.l2[xcd].touch(line)
+            writebacks += len(driven_out)
+            if hit:
+                wait = max(wait, self.ready[xcd][line])
+                continue
+            missed.append(line)
+            if not (self.mall and self.mall.touch(line)[0]):
+                from_hbm += 1
+        mall_end, hbm_end = self._beyond(l2_end, xcd, len(missed), from_hbm, writebacks)
+        arrive = max(l2_end + self.rate["l2_latency"], wait)
+        if missed:
+            fills = []
+            if len(missed) > from_hbm:
+                fills.append(mall_end + self.rate["mall_latency"])
+            if from_hbm:
+                fills.append(hbm_end + self.rate["hbm_latency"])
+            for line in missed:
+                self.ready[xcd][line] = max(fills)
+            arrive = max(arrive, *fills)
+        counts = {"read_requests": requests, "read_misses": len(missed), "writebacks": writebacks}
+        if self.mall:
+            counts |= {"mall_requests": len(missed), "mall_hits": len(missed) - from_hbm}
+        return arrive, counts
+
+    def write(self, now, xcd, lines):
+        """Return when the L2 has taken the stores (nobody waits for more), and what to count."""
+        dirty = {line: naive.pieces(sectors, self.gpu.l2.write_request_bytes) for line, sectors in lines}
+        requests = sum(len(p) for p in dirty.values())
+        l2_end = self._l2_port(now, xcd, requests * self.rate["l2_write"])
+        misses, writebacks = 0, 0
+        for line, _ in lines:
+            hit, driven_out = self.l2[xcd].touch(line, dirty[line])
+            writebacks += len(driven_out)
+            if not hit:
+                misses += 1
+                self.ready[xcd][line] = l2_end
+        self._beyond(l2_end, xcd, 0, 0, writebacks)
+        return l2_end, {"write_requests": requests, "write_misses": misses, "writebacks": writebacks}
+
+    def _l2_port(self, now, xcd, service):
+        self.l2_free[xcd] = max(now, self.l2_free[xcd]) + service
+        return self.l2_free[xcd]
+
+    def _beyond(self, l2_end, xcd, filled, from_hbm, writebacks):
+        """Fabric, then Infinity Cache, then HBM, each serving first come first served; return the last two's ends."""
+        mall_end = hbm_end = None
+        if filled or writebacks:
+            begin = max(l2_end, self.fabric_free[xcd])
+            self.fabric_free[xcd] = begin + filled * self.rate["fabric"] + writebacks * self.rate["fabric_wb"]
+            mall_end = self.fabric_free[xcd]
+            if self.mall:
+                begin = max(mall_end, self.mall_free)
+                self.mall_free = begin + filled * self.rate["mall"] + writebacks * self.rate["mall_wb"]
+                mall_end = self.mall_free
+        if from_hbm or writebacks:
+            begin = max(mall_end, self.hbm_free)
+            self.hbm_free = begin + from_hbm * self.rate["hbm"] + writebacks * self.rate["hbm_wb"]
+            hbm_end = self.hbm_free
+        return mall_end, hbm_end
+
+
+class Running:
+    """A workgroup in a slot: its instructions, and when each of them was done."""
+
+    def __init__(self, trace, workgroup, now):
+        self.workgroup = workgroup
+        self.todo = list(range(int(trace.start[workgroup]), int(trace.start[workgroup + 1])))
+        self.began = now
+        self.done = []
+
+    def next_issue(self, now, in_flight):
+        """The next instruction k waits until instruction k - in_flight is done."""
+        k = len(self.done)
+        return max(now, self.done[k - in_flight] if k >= in_flight else self.began)
+
+
+def replay(trace, order, gpu, workgroups_per_cu, *, in_flight, compute_fs, jitter_fs=0, seed=0):
+    """Replay a whole grid and return a `Run`."""
+    memory = Memory(gpu)
+    waiting = naive.queues(len(order), gpu.xcds, gpu.dispatch_offset)
+    running = {}
+    cu_free = {(xcd, cu): 0 for xcd in range(gpu.xcds) for cu in range(gpu.cus_per_xcd)}
+    events = [(0, slot, xcd) for slot in range(gpu.cus_per_xcd * workgroups_per_cu) for xcd in range(gpu.xcds)]
+    heapq.heapify(events)
+    issued, ends = [], []
+    while events:
+        now, slot, xcd = heapq.heappop(events)
+        if (slot, xcd) not in running:
+            if not waiting[xcd]:
+                continue  # the slot retires
+            running[slot, xcd] = Running(trace, int(order[waiting[xcd].pop(0)]), now)
+        mine = running[slot, xcd]
+        lines, is_write = naive.touches(trace, mine.todo.pop(0))
+        if is_write:
+            arrive, counts = memory.write(now, xcd, lines)
+        else:
+            arrive, counts = memory.read(now, xcd, lines)
+            arrive += jitter(seed, mine.workgroup, len(mine.done), jitter_fs)
+        issued.append((now, xcd, {"instructions": 1} | counts))
+        cu = xcd, slot % gpu.cus_per_xcd
+        before = mine.done[-1] if mine.done else mine.began
+        cu_free[cu] = max(arrive, before, cu_free[cu]) + compute_fs
+        mine.done.append(cu_free[cu])
+        ends.append(cu_free[cu])
+        if mine.todo:
+            heapq.heappush(events, (mine.next_issue(now, in_flight), slot, xcd))
+        else:
+            del running[slot, xcd]
+            heapq.heappush(events, (ends[-1], slot, xcd))
+    time_fs = max(ends + memory.l2_free)
+    return Run(issued, [cache.dirty_pieces() for cache in memory.l2], time_fs, memory.rate)

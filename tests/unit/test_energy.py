@@ -1,0 +1,163 @@
+"""Does energy follow the counts, and does its range hold?"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xcd_model.energy import Energy, energy
+from xcd_model.errors import ReplayError, SpecError
+from xcd_model.gpu import gpu
+from xcd_model.parts import Range
+from xcd_model.traffic import (
+    COLUMNS,
+    MALL_HITS,
+    MALL_REQUESTS,
+    READ_MISSES,
+    READ_REQUESTS,
+    WRITE_REQUESTS,
+    WRITEBACKS,
+    Traffic,
+)
+
+MI300X = gpu("mi300x")
+COUNTED = (READ_REQUESTS, WRITE_REQUESTS, READ_MISSES, WRITEBACKS, MALL_REQUESTS)
+RATES = ("l2_pj_per_byte", "fabric_pj_per_byte", "mall_pj_per_byte", "hbm_pj_per_byte", "static_w")
+
+
+def traffic(counts):
+    timeline = np.array(counts, np.int64).reshape(1, -1, len(COLUMNS))
+    return Traffic(timeline=timeline, turns_per_bin=1, turns=1, line_bytes=128, write_request_bytes=64)
+
+
+def spend(counts, machine=MI300X, flops=0.0, time_us=0.0) -> Energy:
+    return energy(traffic(counts), machine, flops=flops, dtype="fp16", time_us=time_us)
+
+
+def one(column, n=1):
+    return [n if c == column else 0 for c in range(len(COLUMNS))]
+
+
+@st.composite
+def replayed(draw):
+    """Counts of two XCDs that a replay could give: no more fills than misses, no more hits than fills."""
+    rows = []
+    for _ in range(2):
+        row = draw(st.lists(st.integers(0, 10**9), min_size=len(COLUMNS), max_size=len(COLUMNS)))
+        row[MALL_REQUESTS] = row[READ_MISSES]
+        row[MALL_HITS] = min(row[MALL_HITS], row[MALL_REQUESTS])
+        rows.append(row)
+    return np.array(rows)
+
+
+AMOUNTS = st.floats(0, 1e15)
+
+
+def test_no_traffic_costs_only_static_power():
+    got = spend(one(0, 0), time_us=1e6)
+    rate = MI300X.energy.static_w
+    assert (got.low_joules, got.joules, got.high_joules) == pytest.approx((rate.low, rate.value, rate.high))
+    assert got.parts == pytest.approx(
+        dict.fromkeys(("compute", "l2", "fabric", "mall", "hbm"), 0) | {"static": got.joules}
+    )
+    assert spend(one(0, 0)).high_joules == 0
+
+
+def test_each_part_is_bytes_times_rate():
+    rates = MI300X.energy
+    counts = [0, 1000, 100, 50, 100, 200, 50, 20]
+    got = spend(counts, flops=1e6, time_us=3.0).parts
+    written = 200 * 64
+    assert got == pytest.approx(
+        {
+            "compute": 1e6 * rates.flop_pj["fp16"].value * 1e-12,
+            "l2": (1000 * 128 + 100 * 64) * rates.l2_pj_per_byte.value * 1e-12,
+            "fabric": (50 * 128 + written) * rates.fabric_pj_per_byte.value * 1e-12,
+            "mall": (50 * 128 + written) * rates.mall_pj_per_byte.value * 1e-12,
+            "hbm": (30 * 128 + written) * rates.hbm_pj_per_byte.value * 1e-12,
+            "static": 3e-6 * rates.static_w.value,
+        }
+    )
+
+
+@given(counts=replayed(), flops=AMOUNTS, time_us=AMOUNTS)
+def test_the_range_holds_the_middle_and_the_parts_sum_to_it(counts, flops, time_us):
+    got = spend(counts, flops=flops, time_us=time_us)
+    assert 0 <= got.low_joules <= got.joules <= got.high_joules
+    assert sum(got.parts.values()) == pytest.approx(got.joules)
+
+
+@given(counts=replayed(), column=st.sampled_from(COUNTED), more=st.integers(1, 10**9), xcd=st.integers(0, 1))
+def test_energy_rises_with_each_count(counts, column, more, xcd):
+    before, after = counts.copy(), counts.copy()
+    after[xcd, column] += more
+    assert_rises(spend(before), spend(after))
+
+
+@given(counts=replayed())
+def test_a_hit_in_the_infinity_cache_saves_energy(counts):
+    without = counts.copy()
+    without[:, MALL_HITS] = 0
+    assert spend(counts).joules <= spend(without).joules
+
+
+@given(counts=replayed(), flops=AMOUNTS, time_us=AMOUNTS, more=st.floats(0, 1e15))
+def test_energy_rises_with_operations_and_time(counts, flops, time_us, more):
+    base = spend(counts, flops=flops, time_us=time_us)
+    assert_rises(base, spend(counts, flops=flops + more, time_us=time_us))
+    assert_rises(base, spend(counts, flops=flops, time_us=time_us + more))
+
+
+def assert_rises(before, after):
+    assert before.low_joules <= after.low_joules
+    assert before.joules <= after.joules
+    assert before.high_joules <= after.high_joules
+
+
+@pytest.mark.parametrize("name", ["mi300a", "mi300x", "mi325x", "mi355x", "mi300x-cpx-nps4"])
+def test_every_rate_is_an_assumed_range(name):
+    machine = gpu(name)
+    for key in (*(f"energy.{rate}" for rate in RATES), *(f"energy.flop_pj.{d}" for d in machine.peak_tflops)):
+        fact = machine.facts[key]
+        assert fact.status == "assumed"
+        assert 0 < fact.low < fact.value < fact.high
+    rates = machine.energy
+    assert rates.l2_pj_per_byte.value < rates.mall_pj_per_byte.value < rates.hbm_pj_per_byte.value
+
+
+def test_a_full_load_stays_near_the_board_limit():
+    """Peak rate and full HBM bandwidth for a second: the range must hold the 750 W of the data sheet."""
+    lines = round(MI300X.hbm.bandwidth_gbps * 1e9 / 128)
+    counts = [0, 8 * lines, 0, lines, 0, 0, lines, 0]
+    share = MI300X.sustained_clock_mhz / MI300X.clock_mhz
+    got = spend(counts, flops=MI300X.peak_tflops["fp16"] * 1e12 * share, time_us=1e6)
+    assert got.low_joules < 750 < got.high_joules
+
+
+def test_a_gpu_without_infinity_cache():
+    counts = [0, 10, 0, 10, 0, 10, 0, 0]
+    assert spend(counts, dataclasses.replace(MI300X, mall=None)).parts["mall"] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dtype": "fp4"}, "mi300x has no energy rate for fp4; it has bf16"),
+        ({"flops": -1.0}, "flops = -1.0 must be a finite number"),
+        ({"time_us": float("nan")}, "time_us = nan must be a finite number"),
+        ({"gpu": dataclasses.replace(MI300X, energy=None)}, r"has no energy rates; add a table \[energy\]"),
+    ],
+)
+def test_bad_input_is_refused(change, message):
+    call = {"gpu": MI300X, "flops": 1.0, "dtype": "fp16", "time_us": 1.0} | change
+    with pytest.raises(ReplayError, match=message):
+        energy(traffic(one(0)), **call)
+
+
+def test_a_range_is_in_order():
+    assert Range(low=1.0, value=2.0, high=3.0).scaled(2) == Range(low=2.0, value=4.0, high=6.0)
+    for bad in ((2.0, 1.0, 3.0), (1.0, 4.0, 3.0), (0, 1.0, 2.0), (1.0, 2.0, float("inf"))):
+        with pytest.raises(SpecError):
+            Range(low=bad[0], value=bad[1], high=bad[2])
