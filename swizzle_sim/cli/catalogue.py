@@ -18,11 +18,9 @@ def gpus(json: Json = False) -> None:
         (
             g.name,
             g.arch,
-            g.partition,
             str(g.xcds),
             str(g.cus_per_xcd),
             f"{g.l2.size_bytes / 2**20:g}",
-            str(g.l2.ways),
             f"{g.mall.size_bytes / 2**20:g}" if g.mall else "-",
             f"{g.hbm.size_bytes / 2**30:g}",
             f"{g.hbm.peak_bandwidth_gbps / 1e3:g}",
@@ -32,16 +30,14 @@ def gpus(json: Json = False) -> None:
     columns = (
         "name",
         "arch",
-        "mode",
         "XCDs",
-        "CUs/XCD",
-        "L2 [MiB/XCD]",
-        "ways",
-        "Infinity Cache [MiB]",
-        "HBM [GiB]",
-        "HBM [TB/s]",
+        "CUs\na XCD",
+        "L2 a XCD\n[MiB]",
+        "Infinity\nCache\n[MiB]",
+        "HBM\n[GiB]",
+        "HBM\n[TB/s]",
     )
-    table("GPUs", columns, rows, left=3, note="every number has a source and a status: docs/gpus.md, or --json")
+    table("GPUs", columns, rows, left=2, note="every number has a source and a status: docs/gpus.md, or --json")
 
 
 def kernels(json: Json = False) -> None:
@@ -107,7 +103,7 @@ def show(kernel: KernelName, sizes: Sizes = None, gpu: GpuName = "mi300x", json:
         ("tensors", ", ".join(f"{t.name} {t.size_bytes / 2**20:.1f} MiB" for t in trace.tensors)),
         ("line touches", f"{trace.n_touches:,} in {trace.n_instructions:,} tensor instructions"),
         ("flops per byte", f"{facts['flops_per_byte']:.0f}"),
-        ("bound on the L2 hit rate", f"{pct(bound.l2_hit_rate)} (no balanced bijection exceeds it)"),
+        ("bound on the L2 hit rate", f"{pct(bound.l2_hit_rate)} % (no balanced bijection exceeds it)"),
         ("sources", "; ".join(k.sources)),
     ]
     table(f"{k.name} on {scorer.gpu.title}: {k.summary}", ("", ""), rows, left=2)

@@ -179,10 +179,15 @@ def _print_json(run: Run, scorer: Scorer) -> None:
 def _print_run(run: Run, scorer: Scorer) -> None:
     from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, console, score_cells, sizes_text, table
 
-    shown = [("as launched", run.baseline), *((str(i + 1), a) for i, a in enumerate(_top(run)))]
-    rows = [(place, a.name, *score_cells(a.score), str(a.verdict["domain"])) for place, a in shown if a.score]
+    shown = [("", "as launched", run.baseline), *((str(i + 1), a.name, a) for i, a in enumerate(_top(run)))]
+    rows = [[place, name, *score_cells(a.score)] for place, name, a in shown if a.score]
+    domains = [str(a.verdict["domain"]) for _, _, a in shown if a.score]
+    columns = ["", "swizzle", *SCORE_COLUMNS]
+    if set(domains) != {"everywhere"}:
+        columns.insert(2, "valid where")
+        rows = [[*row[:2], domain, *row[2:]] for row, domain in zip(rows, domains, strict=True)]
     title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
-    table(title, ("", "swizzle", *SCORE_COLUMNS, "valid"), rows, left=2, note=SIMULATED[scorer.replay])
+    table(title, columns, rows, left=len(columns) - len(SCORE_COLUMNS), note=SIMULATED[scorer.replay])
     counts = _counts(run)
     out = console(wide=True)
     out.print(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -28,10 +30,11 @@ def console(*, wide: bool = False) -> Console:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, note: str = "") -> None:
-    """Print a table; the first ``left`` columns are text, the others figures, aligned right."""
-    shown = Table(title=title, caption=note or None, title_justify="left", caption_justify="left")
+    """Print a table; the first ``left`` columns are text that may fold, the others figures that never do."""
+    shown = Table(title=title, caption=note or None, title_justify="left", caption_justify="left", box=SIMPLE_HEAD)
     for i, column in enumerate(columns):
-        shown.add_column(column, justify="left" if i < left else "right", overflow="fold")
+        text = i < left
+        shown.add_column(column, justify="left" if text else "right", overflow="fold", no_wrap=not text)
     for row in rows:
         shown.add_row(*(_escape(cell) for cell in row))
     out = console()
@@ -47,22 +50,17 @@ def _escape(cell: str) -> str:
 
 
 def pct(rate: float | None) -> str:
-    """Rate as a percentage; a dash where there is none."""
-    return "-" if rate is None or rate != rate else f"{100 * rate:.2f} %"  # noqa: PLR0124 (nan)
-
-
-def gigabytes(size: int) -> str:
-    """Bytes as 10**9 bytes."""
-    return f"{size / 1e9:.3f}"
+    """Rate in percent; a dash where there is none."""
+    return "-" if rate is None or math.isnan(rate) else f"{100 * rate:.2f}"
 
 
 SCORE_COLUMNS = (
-    "L2 hit rate",
-    "Infinity Cache hit rate",
-    "HBM [GB]",
-    "time [µs]",
+    "L2 hit\nrate [%]",
+    "Infinity\nCache hit\nrate [%]",
+    "HBM\n[GB]",
+    "time\n[µs]",
     "speedup",
-    "below bound",
+    "below\nbound [pt]",
 )
 
 
@@ -71,10 +69,10 @@ def score_cells(score: Score) -> list[str]:
     return [
         pct(score.l2_hit_rate),
         pct(score.mall_hit_rate),
-        gigabytes(score.hbm_bytes),
+        f"{score.hbm_bytes / 1e9:.3f}",
         f"{score.time_us:.1f}",
         f"{score.speedup:.3f}",
-        f"{100 * score.distance_to_bound:.2f} pt",
+        f"{100 * score.distance_to_bound:.2f}",
     ]
 
 

@@ -15,7 +15,7 @@ def runs(
     json: Json = False,
 ) -> None:
     """List runs: finished, interrupted and running ones."""
-    from swizzle_sim.cli.output import console, pct, print_json, sizes_text, table
+    from swizzle_sim.cli.output import console, pct, print_json, table
     from swizzle_sim.search import runs_in
 
     found = [_describe(path) for path in runs_in(folder)]
@@ -29,21 +29,29 @@ def runs(
         (
             r["run"],
             r["state"],
-            r.get("kernel", "-"),
-            r.get("gpu", "-"),
-            sizes_text(r.get("problem", {})),
+            r.get("best") or r.get("error", "-"),
+            f"{r.get('kernel', '-')} {_sizes(r)} on {r.get('gpu', '-')}",
             str(r.get("attempts", "-")),
             pct(r.get("best_l2_hit_rate")),
-            r.get("best") or r.get("error", "-"),
         )
         for r in found
     ]
-    table(
-        f"Runs in {folder}",
-        ("run", "state", "kernel", "GPU", "sizes", "attempts", "best L2 hit rate", "best"),
-        rows,
-        left=5,
-    )
+    columns = ("run", "state", "best", "what", "attempts", "L2 hit\nrate [%]")
+    table(f"Runs in {folder}", columns, rows, left=4)
+
+
+def _sizes(found: dict[str, Any]) -> str:
+    """Sizes of a run that are not the kernel's default."""
+    from swizzle_sim.cli.output import sizes_text
+    from swizzle_sim.kernels import kernel
+    from xcd_model.errors import SwizzleSimError
+
+    problem = found.get("problem", {})
+    try:
+        usual = kernel(found["kernel"]).problem
+    except (KeyError, SwizzleSimError):
+        usual = {}
+    return sizes_text({name: size for name, size in problem.items() if usual.get(name) != size})
 
 
 def _describe(path: Path) -> dict[str, Any]:
