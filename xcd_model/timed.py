@@ -242,6 +242,15 @@ def _timed(stream, machine, rates, pace, order, clockwork, timeline, bin_fs):
     return latest, bin_fs, at
 
 
+def _check_time(plan: Plan, rates: Rates, pace: Pace) -> None:
+    """Refuse a replay whose times might leave 64 bits, were everything to run one after the other."""
+    slowest = plan.trace.n_touches * sum(rates) * 8 + plan.trace.n_instructions * (pace.compute_fs + pace.jitter_fs)
+    if slowest >= 2**63:
+        raise ReplayError(
+            f"one after the other the instructions take up to {slowest} fs, over 64 bits: a smaller problem"
+        )
+
+
 def _clockwork(plan: Plan, slots: int, in_flight: int) -> Clockwork:
     machine = plan.machine
     n_words, n_slots = machine.l2.n_sets * machine.l2_ways, machine.xcds * slots
@@ -301,6 +310,7 @@ def replay_timed(
         raise ReplayError(f"workgroups_per_cu = {workgroups_per_cu}, bin_fs = {bin_fs}: both are at least 1")
     pace.check()
     rates: Rates = rates_of(plan.gpu)
+    _check_time(plan, rates, pace)
     slots = plan.gpu.cus_per_xcd * workgroups_per_cu
     timeline = np.zeros((MAX_BINS, plan.machine.xcds, len(COLUMNS)), np.int64)
     clockwork = _clockwork(plan, slots, pace.in_flight)

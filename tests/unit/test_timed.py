@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.suite.gemm import gemm
 from tests import naive, naive_timed
 from tests.machines import cases, gemm_trace, small_gpu, tiled_traces
 from xcd_model.bounds import assigned_misses, hit_rate_bound
@@ -278,6 +279,15 @@ def test_a_line_that_another_xcd_fetched_comes_from_the_infinity_cache():
     assert hand(build, hand_gpu(xcds=2, mall=(1, 4))).time_fs == 1026 * NS
 
 
+def test_a_hit_on_a_line_on_its_way_waits_for_it():
+    """Workgroup 0 fetches line 0 (1011); workgroup 1, on the other CU, hits it and fetches line 1 only then."""
+    build = TraceBuilder(n_workgroups=2, line_bytes=128)
+    x = build.array("x", rows=1, cols=128, item_bytes=2)
+    build.step(build.read(x, row=0, col=0, rows=1, cols=64))
+    build.step(build.read(x, row=0, col=64 * np.arange(2), rows=1, cols=64))
+    assert hand(build, hand_gpu(cus=2)).time_fs == (1011 + 1 + 1011) * NS  # behind workgroup 0's second read, 1 ns
+
+
 def test_a_store_is_not_waited_for_and_its_line_is_there_to_read():
     """A store of two requests takes 2 ns, the load after it hits: 1 + 10."""
     build = TraceBuilder(n_workgroups=1, line_bytes=128)
@@ -390,3 +400,10 @@ def test_a_wrong_order_occupancy_or_bin_is_refused(wrong, says):
     right = {"order": np.arange(16), "workgroups_per_cu": 1, "pace": Pace(in_flight=1, compute_fs=0)}
     with pytest.raises(ReplayError, match=says):
         replay_timed(plan, **(right | wrong))
+
+
+def test_times_that_could_leave_64_bits_are_refused():
+    workload = gemm(M=8192, N=8192, K=8192)
+    plan = prepare(workload.build_trace(128), gpu("mi300x"))
+    with pytest.raises(ReplayError, match="64 bits"):
+        replay_timed(plan, np.arange(1024), workgroups_per_cu=1, pace=Pace(4, 2**50))
