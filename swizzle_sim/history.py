@@ -6,6 +6,7 @@ A run folder holds ``history.sqlite`` and what is made from it (report, pictures
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
@@ -134,45 +135,47 @@ class History:
         """Let go of the file."""
         self._db.close()
 
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Say which run it was when SQLite, or what it holds, is at fault."""
+        try:
+            yield
+        except sqlite3.IntegrityError as error:
+            raise RunError(f"{self.folder}: another command writes this run at the same time ({error})") from error
+        except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
+            raise RunError(f"{self.folder / FILE}: damaged, or not to be written ({error})") from error
+
     @property
     def about(self) -> dict[str, Any]:
         """What the run was asked: kernel, gpu, problem, replay, seed, version."""
-        return json.loads(self._db.execute("SELECT about FROM run").fetchone()[0])
+        with self._guarded():
+            about = json.loads(self._db.execute("SELECT about FROM run").fetchone()[0])
+            return {**about, "kernel": about["kernel"]}
 
     @property
     def state(self) -> str:
         """One of `STATES`; a run that was killed stays ``running``."""
-        return self._db.execute("SELECT state FROM run").fetchone()[0]
+        with self._guarded():
+            return self._db.execute("SELECT state FROM run").fetchone()[0]
 
     def set_state(self, state: str) -> None:
-        """Record how far the run came."""
-        with self._db:
+        """Record how far the run came: one of `STATES`."""
+        with self._guarded(), self._db:
             self._db.execute("UPDATE run SET state = ?", (state,))
 
     def append(self, attempt: Attempt) -> None:
         """Store an attempt; on disk when this returns."""
         score = None if attempt.score is None else json.dumps(attempt.score.as_dict())
-        row = (attempt.number, attempt.name, attempt.source, attempt.proposer, json.dumps(dict(attempt.verdict)))
-        with self._db:
-            self._db.execute(
-                "INSERT INTO attempt VALUES (?,?,?,?,?,?,?,?)", (*row, score, attempt.critique, attempt.cost_ms)
-            )
+        texts = [_storable(text) for text in (attempt.name, attempt.source, attempt.proposer)]
+        row = (attempt.number, *texts, json.dumps(dict(attempt.verdict)), score, _storable(attempt.critique))
+        with self._guarded(), self._db:
+            self._db.execute("INSERT INTO attempt VALUES (?,?,?,?,?,?,?,?)", (*row, attempt.cost_ms))
 
     def __iter__(self) -> Iterator[Attempt]:
         """Attempts in the order made."""
-        for number, name, source, proposer, verdict, score, critique, cost in self._db.execute(
-            "SELECT * FROM attempt ORDER BY number"
-        ):
-            yield Attempt(
-                number=number,
-                name=name,
-                source=source,
-                proposer=proposer,
-                verdict=json.loads(verdict),
-                score=Score.from_dict(json.loads(score)) if score else None,
-                critique=critique,
-                cost_ms=cost,
-            )
+        with self._guarded():
+            attempts = [_attempt_of(row) for row in self._db.execute("SELECT * FROM attempt ORDER BY number")]
+        return iter(attempts)
 
     def frame(self) -> pd.DataFrame:
         """Attempts as a table: one row each, score fields as columns, NaN where there is no score."""
@@ -194,7 +197,27 @@ class History:
         return pd.DataFrame(rows)
 
     def __len__(self) -> int:
-        return self._db.execute("SELECT COUNT(*) FROM attempt").fetchone()[0]
+        with self._guarded():
+            return self._db.execute("SELECT COUNT(*) FROM attempt").fetchone()[0]
+
+
+def _storable(text: str) -> str:
+    """Text with what UTF-8 cannot hold (lone surrogates, from a model) spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _attempt_of(row: tuple) -> Attempt:
+    number, name, source, proposer, verdict, score, critique, cost_ms = row
+    return Attempt(
+        number=number,
+        name=name,
+        source=source,
+        proposer=proposer,
+        verdict=json.loads(verdict),
+        score=Score.from_dict(json.loads(score)) if score else None,
+        critique=critique,
+        cost_ms=cost_ms,
+    )
 
 
 def rank(attempts: Iterable[Attempt]) -> list[Attempt]:

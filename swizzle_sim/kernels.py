@@ -35,6 +35,8 @@ class Kernel:
     grid : Grid
     flops : float
         Floating-point operations of one launch.
+    issued_flops : float
+        What the hardware works off for them: masked-out parts of tiles included.
     resources : Resources
         What a workgroup of the compiled kernel occupies.
     build_trace : callable
@@ -59,6 +61,7 @@ class Kernel:
     dtype: str
     grid: Grid
     flops: float
+    issued_flops: float
     resources: Resources
     build_trace: Callable[[int], Trace] = field(repr=False)
     reference: Callable[[Mapping[str, Any]], Mapping[str, Any]] = field(repr=False)

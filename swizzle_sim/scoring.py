@@ -142,8 +142,8 @@ class Scorer:
 
     @cached_property
     def flops_per_instruction(self) -> float:
-        """Floating-point operations of the kernel over its tensor instructions."""
-        return self.kernel.flops / self.plan.trace.n_instructions
+        """Operations that the hardware works off over the kernel's tensor instructions."""
+        return self.kernel.issued_flops / self.plan.trace.n_instructions
 
     @cached_property
     def pace(self) -> Pace:
@@ -236,7 +236,7 @@ class Scorer:
         rates = self.gpu.energy
         if rates is None or self.kernel.dtype not in rates.flop_pj:
             return dict.fromkeys(("energy_j", "energy_low_j", "energy_high_j"), math.nan)
-        found = energy(traffic, self.gpu, flops=self.kernel.flops, dtype=self.kernel.dtype, time_us=time_us)
+        found = energy(traffic, self.gpu, flops=self.kernel.issued_flops, dtype=self.kernel.dtype, time_us=time_us)
         return {"energy_j": found.joules, "energy_low_j": found.low_joules, "energy_high_j": found.high_joules}
 
 

@@ -223,7 +223,9 @@ def _judge(scorer: Scorer, candidate: Candidate) -> tuple[dict[str, Any], np.nda
         swizzle = Swizzle.parse(candidate.source, name=candidate.name)
         verdict = scorer.verify(swizzle)
     except LanguageError as error:
-        return {"bijective": False, "domain": "nowhere", "code": error.code}, None, str(error)
+        undecided = error.code == "limit"  # a cap of ours says nothing of the candidate
+        found = {"bijective": None, "domain": "undecided"} if undecided else {"bijective": False, "domain": "nowhere"}
+        return {**found, "code": error.code}, None, str(error)
     if not verdict.bijective:
         return verdict.as_dict(), None, verdict.counterexample.message if verdict.counterexample else ""
     return verdict.as_dict(), scorer.permutation(swizzle), ""

@@ -91,6 +91,7 @@ def _divide(op, left, right):
     sign = -1 if (left < 0) != (right < 0) else 1
     c_quotient = sign * (abs(left) // abs(right))
     c_remainder = left - c_quotient * right
+    _fits(c_quotient)  # -2**31 by -1: the hardware divides first, whether quotient or remainder is asked for
     python_quotient, python_remainder = divmod(left, right)
     if (c_quotient, c_remainder) != (python_quotient, python_remainder):
         raise NaiveFault("signed-division")

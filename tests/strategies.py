@@ -26,7 +26,8 @@ VARIABLES = ("a", "b", "c")
 
 # Small numbers mostly, so that most forms run to the end; the edges of 32 bits sometimes.
 integers = st.one_of(
-    st.integers(-4, 40).map(Int), st.sampled_from((Int(2**31 - 1), Int(-(2**31)), Int(1 << 16), Int(31), Int(32)))
+    st.integers(-4, 40).map(Int),
+    st.sampled_from((2**31 - 1, -(2**31), -1, 1 << 16, 31, 32)).map(Int),
 )
 
 

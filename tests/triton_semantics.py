@@ -37,6 +37,8 @@ class Int32:
 
 
 def _truncated(a, b):
+    if (a, b) == (-(2**31), -1):
+        raise OverflowError("-2**31 by -1 is undefined, quotient and remainder")
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 

@@ -16,6 +16,9 @@ from .gpu import Gpu
 from .plan import Plan
 from .trace import Trace
 
+MAX_LINES = 1 << 26  # above this a tensor is left out of the per-XCD bound, which stays valid
+INSTRUCTIONS_AT_ONCE = 1 << 16
+
 
 @dataclass(frozen=True, eq=False)
 class _Panels:
@@ -37,30 +40,66 @@ def _panels(trace: Trace, tensor: int) -> _Panels | None:
     owner = np.searchsorted(trace.start, mine, side="right") - 1
     if np.unique(owner).size < trace.n_workgroups:
         return None
-    # Set of (base, template) of a workgroup, as a sum of hashes over its distinct pairs.
-    key = np.unique(np.stack([owner, trace.base[mine], trace.template[mine]]), axis=1)
-    draw = np.random.default_rng(0).integers(1, 2**63, 4, dtype=np.int64).astype(np.uint64)
-    h = (key[1].astype(np.uint64) * draw[0] + draw[1]) ^ (key[2].astype(np.uint64) * draw[2] + draw[3])
-    h = (h ^ (h >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    # A workgroup's signature is the sum of hashes over its distinct (base, template) pairs.
+    pair = _hash(trace.base[mine], trace.template[mine])
+    _, once = np.unique(_hash(pair, owner), return_index=True)
     signature = np.zeros(trace.n_workgroups, np.uint64)
-    np.add.at(signature, key[0], h ^ (h >> np.uint64(32)))
+    np.add.at(signature, owner[once], pair[once])
     _, first, of, members = np.unique(signature, return_index=True, return_inverse=True, return_counts=True)
-    sizes = [_distinct_lines(trace, key[1:, slice(*np.searchsorted(key[0], [w, w + 1]))]) for w in first]
-    together = _distinct_lines(trace, np.unique(key[1:], axis=1))
-    if sum(sizes) != together:
+    kept = once[np.isin(owner[once], first)]
+    class_of = np.full(trace.n_workgroups, -1)
+    class_of[first] = np.arange(first.size)
+    sizes = _lines_a_class(trace, class_of[owner[kept]], mine[kept], first.size)
+    if sizes is None or sizes.sum() != _distinct_lines(trace, _once(trace, mine)):
         return None
-    return _Panels(of.reshape(-1), min(sizes), int(members.max()), first.size)
+    return _Panels(of.reshape(-1), int(sizes.min()), int(members.max()), first.size)
 
 
-def _distinct_lines(trace: Trace, pairs: np.ndarray) -> int:
-    """Distinct lines of (base, template) pairs; ``pairs`` is (2, n)."""
-    base, template = pairs
+def _hash(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Scramble pairs of integers into 64 bits; (n,) uint64. Source: as `xcd_model.symmetry._mix`."""
+    with np.errstate(over="ignore"):
+        x = left.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + right.astype(np.uint64)
+        x += np.uint64(0x2545F4914F6CDD1D)  # nothing may scramble to 0: it would not show in a sum
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _lines_a_class(trace: Trace, of: np.ndarray, instruction: np.ndarray, n_classes: int) -> np.ndarray | None:
+    """Distinct lines of each class, (n_classes,) int64; ``of`` is the class of each instruction. None if too many."""
+    if int(trace.entries_per_template[trace.template[instruction]].sum()) > MAX_LINES:
+        return None
+    line, count = _lines_of(trace, instruction)
+    span = int(line.max()) + 1
+    pairs = np.unique(np.repeat(of, count) * span + line)
+    return np.bincount(pairs // span, minlength=n_classes)
+
+
+def _lines_of(trace: Trace, instruction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lines that instructions touch, one after the other, and how many each touches."""
+    template = trace.template[instruction]
     count = trace.entries_per_template[template]
     entry = np.repeat(trace.rel_start[template] - np.cumsum(count) + count, count) + np.arange(count.sum())
-    line = np.repeat(base, count) + trace.rel[entry]
-    seen = np.zeros(int(line.max() - line.min()) + 1, bool)
-    seen[line - line.min()] = True
-    return int(seen.sum())
+    return np.repeat(trace.base[instruction], count) + trace.rel[entry], count
+
+
+def _distinct_lines(trace: Trace, instruction: np.ndarray) -> int:
+    """Distinct lines that instructions touch."""
+    total = 0
+    for tensor in range(len(trace.tensors)):  # one address range at a time: they may lie far apart
+        mine = instruction[trace.tensor[trace.template[instruction]] == tensor]
+        if mine.size:
+            seen = np.zeros(trace.tensors[tensor].n_lines, bool)
+            for part in np.array_split(mine, 1 + mine.size // INSTRUCTIONS_AT_ONCE):
+                seen[_lines_of(trace, part)[0] - trace.tensors[tensor].base_line] = True
+            total += int(seen.sum())
+    return total
+
+
+def _once(trace: Trace, instruction: np.ndarray) -> np.ndarray:
+    """Instructions without repetitions of the same (base, template)."""
+    pair = _hash(trace.base[instruction], trace.template[instruction])
+    return instruction[np.unique(pair, return_index=True)[1]]
 
 
 def _fewest_lines(panels: list[_Panels], n: int) -> int:
@@ -126,8 +165,8 @@ def hit_rate_bound(plan: Plan) -> Bound:
     panels = [p for t in range(len(trace.tensors)) if (p := _panels(trace, t)) is not None]
     shares = np.bincount(xcd_of(trace.n_workgroups, gpu), minlength=gpu.xcds)
     per_xcd = {int(n): _fewest_lines(panels, int(n)) if n and panels else 0 for n in np.unique(shares)}
-    pairs = np.unique(np.stack([trace.base, trace.template.astype(np.int64)]), axis=1)
-    misses = max(sum(per_xcd[int(n)] for n in shares), _distinct_lines(trace, pairs))
+    everything = _once(trace, np.arange(trace.n_instructions))
+    misses = max(sum(per_xcd[int(n)] for n in shares), _distinct_lines(trace, everything))
     return Bound((requests - misses) / requests, misses)  # rounds as Traffic.l2_hit_rate does, so they compare exactly
 
 
@@ -143,8 +182,5 @@ def assigned_misses(trace: Trace, order: np.ndarray, gpu: Gpu) -> np.ndarray:
     of_instruction = np.repeat(xcd, np.diff(trace.start))
     misses = np.zeros(gpu.xcds, np.int64)
     for x in range(gpu.xcds):
-        mine = of_instruction == x
-        if mine.any():
-            pairs = np.unique(np.stack([trace.base[mine], trace.template[mine].astype(np.int64)]), axis=1)
-            misses[x] = _distinct_lines(trace, pairs)
+        misses[x] = _distinct_lines(trace, _once(trace, np.flatnonzero(of_instruction == x)))
     return misses

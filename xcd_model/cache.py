@@ -19,15 +19,14 @@ from .gpu import Cache
 
 DIRTY_BITS = 4
 MAX_TAG = (1 << (32 - DIRTY_BITS)) - 2
-HIT = 1  # a word no line has: tags start at 1 << DIRTY_BITS
 
 
 @njit(inline="always")
 def _touch(words, row, ways, word):
     """Look ``word`` up in the set that starts at ``words[row]``, and make it the most recent.
 
-    Returns `HIT`, or the word that fell out of the last way (0 if that was empty). On a hit the line keeps its
-    dirty pieces and adds the new ones.
+    Returns 1, which is no line's word, for a hit; else the word that fell out of the last way (0 if that was empty).
+    On a hit the line keeps its dirty pieces and adds the new ones.
     """
     carry = word
     for way in range(row, row + ways):

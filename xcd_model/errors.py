@@ -87,7 +87,8 @@ class LanguageError(SwizzleSimError):
     source_line : str
         The line of text, for the caret.
     code : str
-        Stable code, one of ``syntax``, ``name``, ``call``, ``node``, ``limit``, ``unassigned``, ``result``.
+        Stable code, one of ``syntax``, ``name``, ``call``, ``node``, ``limit``, ``unassigned``, ``result``,
+        ``parameter`` (of a family), ``file``.
     """
 
     code = "language"

@@ -109,18 +109,6 @@ class Gpu:
         """Compute units of the whole GPU."""
         return self.xcds * self.cus_per_xcd
 
-    def slots_per_xcd(self, workgroups_per_cu: int) -> int:
-        """Workgroups that one XCD holds at once, given how many fit one CU.
-
-        Raises
-        ------
-        SpecError
-            If ``workgroups_per_cu`` is not 1 to ``limits.workgroups_per_cu``.
-        """
-        check_value("workgroups_per_cu", workgroups_per_cu, "int")
-        at_most("workgroups_per_cu", workgroups_per_cu, "limits.workgroups_per_cu", self.limits.workgroups_per_cu)
-        return self.cus_per_xcd * workgroups_per_cu
-
     def as_dict(self) -> dict[str, Any]:
         """Everything, facts included, as plain dicts and numbers that ``json.dumps`` takes."""
         return {key: _plain(value) for key, value in self._shallow().items()}

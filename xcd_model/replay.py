@@ -11,19 +11,19 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from .batch import CHUNK, _count_misses, _fill_all, _locate_all, _look_up, scratch
 from .cache import _locate, _popcount4, _touch
 from .dispatch import check_order
 from .errors import ReplayError
 from .plan import Plan
+from .rows import aligned_words
 from .stream import Machine
 from .traffic import (
     COLUMNS,
     INSTRUCTIONS,
     MALL_HITS,
     MALL_REQUESTS,
-    READ_MISSES,
     READ_REQUESTS,
-    WRITE_MISSES,
     WRITE_REQUESTS,
     WRITEBACKS,
     Traffic,
@@ -56,33 +56,26 @@ def _fill(machine, mall, line, weight, counts):
         counts[MALL_HITS] += weight
 
 
-@njit(cache=True, nogil=True)
-def _issue(stream, machine, l2, mall, instruction, counts):
+@njit(inline="always")
+def _issue(stream, machine, l2, mall, instruction, scratch, counts):
     """Send the lines of one instruction to one XCD's L2 words. ``counts`` is that XCD's row of the bin."""
     template = stream.template[instruction]
     base = stream.base[instruction]
-    ways = machine.l2_ways
     counts[INSTRUCTIONS] += 1
     counts[WRITE_REQUESTS if stream.is_write[template] else READ_REQUESTS] += stream.requests[template]
-    for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
-        line = base + stream.rel[entry]
-        at, tag = _locate(line, machine.l2)
-        dirty = np.int64(stream.dirty[entry])
-        gone = _touch(l2, at * ways, ways, ((tag + 1) << 4) | dirty)
-        if gone == 1:
-            continue
-        weight = stream.set_weight[at]
-        if gone & 15:
-            counts[WRITEBACKS] += weight * _popcount4(gone)
-        if dirty:
-            counts[WRITE_MISSES] += weight
-        else:
-            counts[READ_MISSES] += weight
-            _fill(machine, mall, line, weight, counts)
+    end = stream.rel_start[template + 1]
+    for start in range(stream.rel_start[template], end, CHUNK):
+        first, n = np.uint64(start), min(CHUNK, end - start)
+        _locate_all(base, stream.rel, first, n, machine.l2, scratch.at, scratch.word)
+        n_missed = _look_up(stream.dirty, first, n, l2, machine.l2_ways, scratch)
+        if n_missed:
+            reads = _count_misses(stream, first, n_missed, scratch, counts)
+            if reads and machine.mall.n_sets:
+                _fill_all(machine, mall, base, reads, scratch, counts)
 
 
-@njit(cache=True, nogil=True)
-def _turn(stream, machine, order, state, bin_counts):
+@njit(cache=True, nogil=True, error_model="numpy")
+def _turn(stream, machine, order, state, scratch, bin_counts):
     """Let every resident workgroup issue one instruction; return how many did."""
     issued = 0
     for slot in range(machine.slots):
@@ -94,8 +87,9 @@ def _turn(stream, machine, order, state, bin_counts):
                 state.queue[xcd] = pid + machine.xcds
                 state.running[xcd, slot, 0] = stream.start[order[pid]]
                 state.running[xcd, slot, 1] = stream.start[order[pid] + 1]
-            _issue(stream, machine, state.l2[xcd], state.mall, state.running[xcd, slot, 0], bin_counts[xcd])
-            state.running[xcd, slot, 0] += 1
+            at = state.running[xcd, slot, 0]
+            _issue(stream, machine, state.l2[xcd], state.mall, at, scratch, bin_counts[xcd])
+            state.running[xcd, slot, 0] = at + 1
             issued += 1
     return issued
 
@@ -111,7 +105,7 @@ def _flush(stream, machine, l2, counts):
 
 
 @njit(cache=True, nogil=True)
-def _lockstep(stream, machine, order, state, timeline):
+def _lockstep(stream, machine, order, state, scratch, timeline):
     """Replay the whole grid; fill ``timeline`` and return (turns, turns a bin). Checks nothing.
 
     order    : (n_workgroups,) int64, workgroup that each hardware id computes
@@ -120,7 +114,7 @@ def _lockstep(stream, machine, order, state, timeline):
     turns = 0
     per_bin = 1
     at = 0
-    while _turn(stream, machine, order, state, timeline[at]):
+    while _turn(stream, machine, order, state, scratch, timeline[at]):
         turns += 1
         at = turns // per_bin
         if at == timeline.shape[0]:
@@ -159,13 +153,13 @@ def replay(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int) -> Traffic:
         raise ReplayError(f"workgroups_per_cu = {workgroups_per_cu}: at least one workgroup runs on a CU")
     machine: Machine = plan.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)
     state = State(
-        l2=np.zeros((machine.xcds, machine.l2.n_sets * machine.l2_ways), np.uint32),
-        mall=np.zeros(machine.mall.n_sets * machine.mall_ways, np.uint32),
+        l2=aligned_words(machine.xcds * machine.l2.n_sets * machine.l2_ways).reshape(machine.xcds, -1),
+        mall=aligned_words(machine.mall.n_sets * machine.mall_ways),
         running=np.zeros((machine.xcds, machine.slots, 2), np.int64),
         queue=(np.arange(machine.xcds, dtype=np.int64) - machine.offset) % machine.xcds,
     )
     timeline = np.zeros((MAX_BINS, machine.xcds, len(COLUMNS)), np.int64)
-    turns, per_bin = _lockstep(plan.stream, machine, order, state, timeline)
+    turns, per_bin = _lockstep(plan.stream, machine, order, state, scratch(), timeline)
     return Traffic(
         timeline=timeline[: -(-turns // per_bin)].copy(),
         turns_per_bin=per_bin,

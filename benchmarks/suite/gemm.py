@@ -20,6 +20,8 @@ from xcd_model.trace import Trace
 
 ITEM_BYTES = 2  # fp16
 MAX_TOUCHES = 8e9  # line touches a trace may have: about a minute of plain replay
+MAX_WORKGROUPS = 1 << 20
+MAX_STEPS = 5e6  # trips through the K loop, of all workgroups
 
 # (BLOCK_M, BLOCK_N, BLOCK_K) -> (VGPRs, LDS bytes) for 8 waves, two stages.
 # Compiled for gfx942 with Triton 3.9; other tiles are estimated by `_estimate`.
@@ -65,6 +67,7 @@ def gemm(
         dtype="fp16",
         grid=Grid((tiles[0] * tiles[1],), tiles),
         flops=2.0 * M * N * K,
+        issued_flops=2.0 * tiles[0] * BLOCK_M * tiles[1] * BLOCK_N * (-(-K // BLOCK_K) * BLOCK_K),
         resources=_resources(problem),
         build_trace=lambda line_bytes: trace(problem, line_bytes),
         reference=reference,
@@ -84,11 +87,11 @@ def _check(problem: Mapping[str, int]) -> None:
     steps = -(-problem["K"] // problem["BLOCK_K"])
     workgroups = -(-problem["M"] // problem["BLOCK_M"]) * -(-problem["N"] // problem["BLOCK_N"])
     rows = problem["BLOCK_M"] + problem["BLOCK_K"] * -(-problem["BLOCK_N"] * ITEM_BYTES // 128)
-    if workgroups * steps * rows > MAX_TOUCHES or workgroups * steps > 1e8:
+    if workgroups * steps * rows > MAX_TOUCHES or workgroups * steps > MAX_STEPS or workgroups > MAX_WORKGROUPS:
         raise SizeError(
-            f"gemm: {problem['M']} x {problem['N']} x {problem['K']} in these tiles is about "
-            f"{workgroups * steps * rows:.1e} line touches in {workgroups * steps:.1e} steps; the limit is "
-            f"{MAX_TOUCHES:.0e} in 1e8: use larger tiles or a smaller problem"
+            f"gemm: {problem['M']} x {problem['N']} x {problem['K']} in these tiles is {workgroups} workgroups and "
+            f"{workgroups * steps:.1e} steps with about {workgroups * steps * rows:.1e} line touches; the limits are "
+            f"{MAX_WORKGROUPS}, {MAX_STEPS:.0e} and {MAX_TOUCHES:.0e}: use larger tiles or a smaller problem"
         )
 
 
@@ -105,8 +108,8 @@ def _resources(problem: Mapping[str, int]) -> Resources:
 
 def _estimate(block_m: int, block_n: int, block_k: int) -> tuple[int, int]:
     """VGPRs and LDS bytes of a tile nobody compiled: accumulators and as much again for operands and addresses."""
-    vgprs = min(512, max(64, 2 * block_m * block_n // THREADS))
-    return vgprs, min(65536, (block_m + block_n) * block_k * ITEM_BYTES)
+    vgprs = max(64, 2 * block_m * block_n // THREADS)
+    return vgprs, (block_m + block_n) * block_k * ITEM_BYTES
 
 
 def trace(problem: Mapping[str, int], line_bytes: int) -> Trace:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 
 import typer
 
@@ -51,8 +52,19 @@ for _command in (
     app.command()(_command)
 
 
+def _find_room_for_compiled_code() -> None:
+    """Where neither the code's folder nor the home can be written (a container), let numba cache in a folder of ours.
+
+    The folder is new each time, so compiling is slow each time: nobody else could have put code there.
+    """
+    home = os.path.expanduser("~")
+    if not any(os.access(place, os.W_OK) for place in (os.path.dirname(__file__), home)):
+        os.environ.setdefault("NUMBA_CACHE_DIR", tempfile.mkdtemp(prefix="swizzle-sim-"))
+
+
 def main() -> None:
     """Run the command line; the console script calls this."""
+    _find_room_for_compiled_code()
     try:
         app()
     except NotBijective as error:

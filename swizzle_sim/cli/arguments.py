@@ -82,14 +82,16 @@ def load_swizzle(where: str) -> Swizzle:
     path = Path(where)
     if path.is_file():
         return Swizzle.parse(_text_of(path), name=path.name, filename=where)
-    if path.suffix or "/" in where or path.is_dir():
+    if path.exists():
+        raise LanguageError("not a file", filename=where, code="file")
+    if path.suffix or "/" in where:
         raise LanguageError("no such file", filename=where, code="file")
     return Swizzle.parse(family(where), name=where, filename=f"<{where}>")
 
 
 def _text_of(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise LanguageError(f"not UTF-8 text (byte {error.start})", filename=str(path), code="file") from None
     except OSError as error:

@@ -67,9 +67,11 @@ def _print_verdict(candidate: Swizzle, grid: str, num_xcds: int, verdict: Verdic
     if verdict.counterexample:
         out.print(f"  {verdict.counterexample.message}", markup=False)
     out.print(
-        f"  valid: {verdict.domain} ({verdict.passed} of {verdict.tested} other grids and XCD counts pass)",
+        f"  valid: {verdict.domain} ({verdict.passed} of {verdict.tested} grids and XCD counts pass)",
         markup=False,
     )
+    if not verdict.complete:
+        out.print("  other grids took too long and were cut: nothing is said of the rest", markup=False)
     if verdict.bijective and verdict.lattice_counterexample:
         out.print(f"  elsewhere: {verdict.lattice_counterexample.message}", markup=False)
 

@@ -9,10 +9,13 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from swizzle_sim.report.content import visible
 from swizzle_sim.scoring import Score
 
+NARROW = 72  # columns below which a table of figures cannot be read
 SIMULATED = {
     "lockstep": "simulated, lockstep replay; time is a roofline lower bound, not a measurement",
     "timed": "simulated, timed replay at peak clock and ideal matrix pipes; not a measurement",
@@ -25,28 +28,40 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 
 def console(*, wide: bool = False) -> Console:
-    """Console on stdout; plain text into a pipe, and with NO_COLOR. ``wide`` leaves long lines to the terminal."""
+    """Console on stdout; plain into a pipe, no colour with NO_COLOR. ``wide`` leaves long lines to the terminal."""
     return Console(highlight=False, soft_wrap=wide)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, note: str = "") -> None:
-    """Print a table; the first ``left`` columns are text that may fold, the others figures that never do."""
+    """Print a table; the first ``left`` columns are text that may fold, the others figures that never do.
+
+    On a terminal narrower than `NARROW` each row becomes a list of names and values.
+    """
+    out = console()
+    cells = [[escape(visible(cell)) for cell in row] for row in rows]
+    heads = [escape(column) for column in columns]
+    if out.is_terminal and out.width < NARROW:
+        _lists(out, title, heads, cells, note)
+        return
     shown = Table(title=title, caption=note or None, title_justify="left", caption_justify="left", box=SIMPLE_HEAD)
-    for i, column in enumerate(columns):
+    for i, column in enumerate(heads):
         text = i < left
         shown.add_column(column, justify="left" if text else "right", overflow="fold", no_wrap=not text)
-    for row in rows:
-        shown.add_row(*(_escape(cell) for cell in row))
-    out = console()
+    for row in cells:
+        shown.add_row(*row)
     if not out.is_terminal:  # a log or a pipe has no width: never cut a figure
         out.width = max(out.width, 160)
     out.print(shown)
 
 
-def _escape(cell: str) -> str:
-    from rich.markup import escape
-
-    return escape(cell)
+def _lists(out: Console, title: str, columns: Sequence[str], cells: Sequence[Sequence[str]], note: str) -> None:
+    for line in (title, *(["(" + note + ")"] if note else [])):
+        out.print(line, markup=False)
+    for row in cells:
+        out.print()
+        for column, cell in zip(columns, row, strict=True):
+            if cell:
+                out.print(f"{column.replace(chr(10), ' ') or '-'}: {cell}")
 
 
 def pct(rate: float | None) -> str:

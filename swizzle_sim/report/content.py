@@ -35,7 +35,8 @@ def best_rows(attempts: Sequence[Attempt], baseline: Score | None) -> list[dict[
     """
     launched = attempts[0].verdict if attempts else {}
     rows = [] if baseline is None else [_row("baseline", "as launched", baseline, launched)]
-    for place, attempt in enumerate(rank(list(attempts))[:BEST], start=1):
+    candidates = [attempt for attempt in rank(attempts) if attempt.number != 0]
+    for place, attempt in enumerate(candidates[:BEST], start=1):
         if attempt.score is not None:
             rows.append(_row(str(place), cut(attempt.name, _LONGEST_NAME), attempt.score, attempt.verdict))
     return rows

@@ -8,6 +8,7 @@ both how to decode a workgroup and how to put a tile back together.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
@@ -16,6 +17,8 @@ from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.names import AXES, GRID_NAMES
 from swizzle_sim.swizzle.rules import INT32_MAX, INT32_MIN
 from xcd_model.errors import LanguageError, SizeError
+
+_OF_TILES = ("pid_m", "pid_n", "num_pid_m", "num_pid_n")
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,9 @@ def _refuse(name: str, grid: Grid, of_grid: Iterable[str], sizes: Mapping[str, i
     given = sorted(of_grid)
     close = difflib.get_close_matches(name, [*given, *sizes], n=3, cutoff=0.6)
     hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    if name in _OF_TILES and grid.shape is None and len(grid.launch) == 1:
+        rows = next(side for side in range(math.isqrt(grid.num_pids), 0, -1) if grid.num_pids % side == 0)
+        hint = f"; this needs two tile axes: write the grid as {rows}x{grid.num_pids // rows}"
     what = f"a grid of {grid} has no {name!r}" if name in GRID_NAMES else f"{name!r} is read but never assigned"
     of_kernel = f"; the kernel gives {', '.join(sorted(sizes))}" if sizes else "; no kernel sizes are given"
     raise LanguageError(

@@ -25,7 +25,7 @@ class Trial:
     passed: bool
 
 
-def name_domain(trials: list[Trial], form: Form) -> str:
+def name_domain(trials: list[Trial], form: Form, complete: bool = True) -> str:
     """Say where a candidate holds.
 
     Parameters
@@ -34,6 +34,8 @@ def name_domain(trials: list[Trial], form: Form) -> str:
         The first is the grid in hand.
     form : Form
         Its literals, such as a group size, take part in the conditions tried.
+    complete : bool
+        Whether every trial that was planned took place; if not, nothing is generalised from those that did.
 
     Returns
     -------
@@ -41,6 +43,8 @@ def name_domain(trials: list[Trial], form: Form) -> str:
         See `Verdict`.
     """
     passed = np.array([trial.passed for trial in trials])
+    if not complete:
+        return THIS_GRID_ONLY if passed[0] else UNNAMED if passed.any() else NOWHERE
     if passed.all():  # one grid with several XCD counts is no evidence for others
         return EVERYWHERE if len({trial.grid for trial in trials}) > 1 else THIS_GRID_ONLY
     if not passed.any():

@@ -10,19 +10,39 @@ from swizzle_sim.swizzle.reads import names_read
 
 def live_before(body: tuple[Stmt, ...], live: Collection[str]) -> set[str]:
     """Names whose value at the start of a block may be read, in it or (``live``) after it."""
-    needed = set(live)
-    for stmt in reversed(body):
+    reads, sets = _reads_and_sets(body)
+    return reads | (set(live) - sets)
+
+
+def live_after_each(body: tuple[Stmt, ...], live: Collection[str]) -> list[set[str]]:
+    """Names whose value after each statement of a block may be read; ``live`` are those read after the block."""
+    after = [set(live)]
+    for stmt in reversed(body[1:]):
+        reads, sets = _reads_and_sets((stmt,))
+        after.append(reads | (after[-1] - sets))
+    return after[::-1]
+
+
+def _reads_and_sets(body: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
+    """Names that a block reads before it sets them, and those that it sets on every path.
+
+    Neither depends on what follows, so one walk is enough: what a loop's body reads first, an earlier iteration may
+    have left, and so adds nothing new.
+    """
+    reads: set[str] = set()
+    sets: set[str] = set()
+    for stmt in body:
         if isinstance(stmt, Assign):
-            needed = (needed - {stmt.target}) | set(names_read(stmt.value))
+            first, always = set(names_read(stmt.value)), {stmt.target}
         elif isinstance(stmt, If):
-            branches = live_before(stmt.body, needed) | live_before(stmt.orelse, needed)
-            needed = branches | set(names_read(stmt.condition))
-        else:
-            # twice round, as what one iteration leaves another may read
-            once = live_before(stmt.body, needed)
-            inside = live_before(stmt.body, needed | once) - {stmt.var}
-            needed |= inside | set(names_read(stmt.start)) | set(names_read(stmt.stop))
-    return needed
+            then, other = _reads_and_sets(stmt.body), _reads_and_sets(stmt.orelse)
+            first, always = {*names_read(stmt.condition), *then[0], *other[0]}, then[1] & other[1]
+        else:  # perhaps not once, so it sets nothing for sure
+            inside = _reads_and_sets(stmt.body)[0] - {stmt.var}
+            first, always = {*names_read(stmt.start), *names_read(stmt.stop), *inside}, set()
+        reads |= first - sets
+        sets |= always
+    return reads, sets
 
 
 def live_inside(loop: For, live_after: Collection[str]) -> set[str]:
@@ -58,8 +78,7 @@ def with_initial_values(body: tuple[Stmt, ...], live: Collection[str], alive: se
         Names that exist at its start; those that exist at its end are added.
     """
     done: list[Stmt] = []
-    for k, stmt in enumerate(body):
-        after = live_before(body[k + 1 :], live)
+    for stmt, after in zip(body, live_after_each(body, live), strict=False):
         if isinstance(stmt, Assign):
             alive.add(stmt.target)
             done.append(stmt)

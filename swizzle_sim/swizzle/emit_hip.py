@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from swizzle_sim.swizzle.emit import Dialect
-from swizzle_sim.swizzle.emit_flow import assigned, live_before, live_inside
+from swizzle_sim.swizzle.emit_flow import assigned, live_after_each, live_inside
 from swizzle_sim.swizzle.emit_names import arguments, check_function_name, respelled, used
 from swizzle_sim.swizzle.form import Assign, Compare, For, Form, If, Name, Stmt
 from swizzle_sim.swizzle.reads import names_read
@@ -104,8 +104,7 @@ class _Writer:
     def block(self, body: tuple[Stmt, ...], live: Collection[str], alive: set[str], indent: str) -> list[str]:
         """Lines of a block; ``live`` are names read after it, ``alive`` those declared (it adds its own)."""
         lines = []
-        for k, stmt in enumerate(body):
-            after = live_before(body[k + 1 :], live)
+        for stmt, after in zip(body, live_after_each(body, live), strict=False):
             if isinstance(stmt, Assign):
                 lines.append(indent + self._assign(stmt, after, alive))
                 continue

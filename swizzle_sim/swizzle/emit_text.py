@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 from swizzle_sim.swizzle.emit import Dialect
-from swizzle_sim.swizzle.form import Assign, Expr, For, Form, If, Int, Stmt, Unary
+from swizzle_sim.swizzle.form import Assign, For, Form, If, Int, Stmt
 
 _INDENT = "    "
 _CALLS = {"min": "min", "max": "max", "cdiv": "tl.cdiv"}
-
-
-class _Text(Dialect):
-    """The language itself."""
-
-    def expr(self, node: Expr) -> str:
-        """Text of an integer expression."""
-        # The parser reads `-1` as a literal, so a minus of 0 or 1 can only have been one of a truth value.
-        if isinstance(node, Unary) and node.op == "-" and node.operand in (Int(0), Int(1)):
-            return f"-{node.operand == Int(1)}"
-        return super().expr(node)
 
 
 def emit_text(form: Form) -> str:
@@ -33,7 +22,7 @@ def emit_text(form: Form) -> str:
         Parses to an equal form. Names such as ``program_id(1)`` become ``tl.program_id(1)``.
     """
     calls = {name: f"tl.{name}" for name in form.inputs if name.endswith(")")}
-    dialect = _Text(calls=_CALLS, select="{then} if {condition} else {other}", names=calls)
+    dialect = Dialect(calls=_CALLS, select="{then} if {condition} else {other}", names=calls)
     return "\n".join(python_lines(form.body, dialect)) + "\n"
 
 

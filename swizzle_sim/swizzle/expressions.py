@@ -100,7 +100,7 @@ class ExpressionReader:
             operand = node.operand
             if isinstance(operand, ast.Constant) and type(operand.value) is int:
                 return self._literal(node, -operand.value)  # so that -2147483648 can be written
-            return Unary("-", self.integer(operand))
+            return _negated(self.integer(operand))
         if isinstance(node.op, ast.Invert):
             value = self.either(node.operand)
             if isinstance(value, _CONDITIONS):  # -2 in Python, "not" in Triton
@@ -163,7 +163,7 @@ class ExpressionReader:
         if function == "int":
             return self.integer(args[0])
         if function == "abs":
-            return Binary("max", self.integer(args[0]), Unary("-", self.integer(args[0])))
+            return Binary("max", self.integer(args[0]), _negated(self.integer(args[0])))
         values = [self.integer(arg) for arg in args]
         return reduce(lambda a, b: Binary(function, a, b), values[1:], values[0])
 
@@ -182,6 +182,11 @@ class ExpressionReader:
             if isinstance(axis, ast.Constant) and type(axis.value) is int and 0 <= axis.value <= 2:
                 return axis.value
         self.refuse(node, f"{called}() takes one axis, the literal 0, 1 or 2", "call")
+
+
+def _negated(value: form.Expr) -> form.Expr:
+    """Minus a value, as a literal where it is one and fits."""
+    return Int(-value.value) if isinstance(value, Int) and value.value > INT32_MIN else Unary("-", value)
 
 
 def spelled(node: ast.expr) -> str:

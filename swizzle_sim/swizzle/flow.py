@@ -55,7 +55,7 @@ class _Flow:
     def read(self, name: str, line: int) -> None:
         if name in self.sure or name in self.inputs:
             return
-        if name in self.maybe and name not in GRID_NAMES:
+        if name in self.ended or (name in self.maybe and name not in GRID_NAMES):
             why = (
                 "is the variable of a loop that has ended: copy it to another name inside the loop"
                 if name in self.ended

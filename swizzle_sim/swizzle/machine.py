@@ -17,11 +17,15 @@ from numba import njit
 from swizzle_sim.swizzle.binding import bind, result_digits
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.lower import Program
+from xcd_model.errors import LanguageError
 
 # Faults, in the order of the numbers that the compiled code writes. The words are stable.
 FAULTS = ("", "overflow", "division-by-zero", "signed-division", "shift", "step-limit")
 MAX_STEPS_PER_PID = 100_000
-MAX_STEPS = 1_000_000_000  # of a whole run: some seconds
+# Of a whole run, whichever is more: some seconds, or what the longest honest candidates need on any grid.
+MAX_STEPS = 1_000_000_000
+MEAN_STEPS_PER_PID = 1_000
+_CUT = len(FAULTS)  # no fault of the candidate: the run was stopped
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def run(
     grid: Grid,
     num_xcds: int,
     sizes: Mapping[str, int] | None = None,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
 ) -> Run:
     """Evaluate a program for every workgroup of a grid.
 
@@ -79,8 +83,9 @@ def run(
     num_xcds : int
     sizes : mapping of str to int, optional
         The kernel's size names.
-    max_steps : int
-        Instructions after which the run stops with ``step-limit``.
+    max_steps : int, optional
+        Instructions of all workgroups together; by default `MAX_STEPS`, or `MEAN_STEPS_PER_PID` for each workgroup
+        where that is more.
 
     Returns
     -------
@@ -89,8 +94,11 @@ def run(
     Raises
     ------
     LanguageError
-        With code ``name`` if the grid or the kernel lacks a name that the candidate uses.
+        With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if ``max_steps``
+        run out: that says nothing about the candidate.
     """
+    if max_steps is None:
+        max_steps = max(MAX_STEPS, MEAN_STEPS_PER_PID * grid.num_pids)
     bound = bind(program.inputs, grid, num_xcds, sizes, program.input_lines)
     computed, kept = result_digits(tuple(program.results), grid, program.last_line)
     registers = program.registers.copy()
@@ -103,6 +111,14 @@ def run(
     ids = np.empty(grid.num_pids, np.int64)
     report = np.array([0, 0, 0, -1, 0, 0, 0, max_steps], np.int64)
     _evaluate(program.code, registers, _table(decode), _table(encode), ids, report)
+    if report[0] == _CUT:
+        raise LanguageError(
+            f"grid {grid} is too large to decide: after {max_steps} steps {report[1]} of {grid.num_pids} workgroups "
+            "are done; shorten the loops, or take a smaller grid",
+            line=int(report[2]),
+            column=1,
+            code="limit",
+        )
     return _read_report(ids, report, list(computed), [digit.extent for digit in computed.values()])
 
 
@@ -126,14 +142,17 @@ def _evaluate(code, reg, decode, encode, ids, report):
     decode : (n_in, 3) int64, register, stride, extent of each input that differs between workgroups
     encode : (n_out, 3) int64, the same of each coordinate of the answer; register -1 keeps the hardware's
     ids    : (num_pids,) int64, output
-    report : (8,) int64, output: fault, its pid, its line; first pid out of range, coordinate, value; steps.
+    report : (8,) int64, output: fault or _CUT, its pid, its line; first pid out of range, coordinate, value; steps.
              The last is an input: steps allowed.
     """
     for pid in range(ids.size):
         for k in range(decode.shape[0]):
             reg[decode[k, 0]] = (pid // decode[k, 1]) % decode[k, 2]
-        fault, line, steps = _run_one(code, reg, min(MAX_STEPS_PER_PID, report[7] - report[6]))
+        left = report[7] - report[6]
+        fault, line, steps = _run_one(code, reg, min(MAX_STEPS_PER_PID, left))
         report[6] += steps
+        if fault == 5 and left < MAX_STEPS_PER_PID:
+            fault = _CUT
         if fault:
             report[0], report[1], report[2] = fault, pid, line
             return
@@ -189,6 +208,8 @@ def _operate(op, a, b, c):  # noqa: PLR0911, PLR0912 - one case an opcode
     if 6 <= op <= 7:  # floor division and remainder
         if b == 0:
             return 2, a
+        if a == -2147483648 and b == -1:  # the remainder would fit, but C leaves both undefined
+            return 1, a
         quotient = a // b
         remainder = a - quotient * b
         if remainder != 0 and (a < 0) != (b < 0):  # C truncates, Python floors

@@ -12,8 +12,17 @@ from typing import NoReturn
 from swizzle_sim.swizzle.expressions import ExpressionReader, spelled
 from swizzle_sim.swizzle.flow import find_inputs
 from swizzle_sim.swizzle.form import Assign, Binary, Expr, For, Form, If, Int, Name, Stmt
+from swizzle_sim.swizzle.names import GRID_NAMES
 from swizzle_sim.swizzle.reads import names_read
-from swizzle_sim.swizzle.rules import ASSIGN_RESULT, BINARY_OPS, PAIR_FUNCTION, RANGES, RESULT_GROUPS, refusal
+from swizzle_sim.swizzle.rules import (
+    ASSIGN_RESULT,
+    BINARY_OPS,
+    MAX_LOOPS,
+    PAIR_FUNCTION,
+    RANGES,
+    RESULT_GROUPS,
+    refusal,
+)
 from swizzle_sim.swizzle.source import Source
 
 
@@ -154,6 +163,8 @@ class StatementReader:
     def _for(self, node: ast.For) -> list[Stmt]:
         if node.orelse:
             self._refuse(node.orelse[0], "'for ... else' is not in the language: write the statements after the loop")
+        if len(self._loops) >= MAX_LOOPS:
+            self._refuse(node, f"loops nest at most {MAX_LOOPS} deep: join two of them with // and %", "limit")
         var = self._loop_variable(node)
         start, stop, step = self._range(node.iter)
         self._loops.append(var)
@@ -165,8 +176,10 @@ class StatementReader:
         if not isinstance(node.target, ast.Name):
             self._refuse(node.target, "a loop has one plain variable")
         var = self.expressions.name(node.target, node.target.id)
-        if any(var in group for group in RESULT_GROUPS):
-            self._refuse(node.target, f"{var!r} names a result, so it cannot be a loop variable: rename it", "result")
+        if var in GRID_NAMES:  # after the loop its readers would get the grid's value here, the loop's in Python
+            self._refuse(
+                node.target, f"{var!r} is a name of the grid, so it cannot be a loop variable: rename it", "name"
+            )
         if var in self._loops:
             self._refuse(node.target, f"the loop variable {var!r} is already that of an outer loop: rename it")
         return var

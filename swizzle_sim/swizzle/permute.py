@@ -9,7 +9,7 @@ from numba import njit
 
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.lower import Program
-from swizzle_sim.swizzle.machine import MAX_STEPS, MAX_STEPS_PER_PID, Fault, OutOfRange, Run, run
+from swizzle_sim.swizzle.machine import MAX_STEPS_PER_PID, Fault, OutOfRange, Run, run
 from swizzle_sim.swizzle.verdict import Counterexample
 
 _FAULT_TEXT = {
@@ -17,7 +17,7 @@ _FAULT_TEXT = {
     "division-by-zero": "a division or remainder by zero",
     "signed-division": "// or % of operands with opposite signs, where Python rounds down and a GPU towards zero",
     "shift": "a shift by less than 0 or more than 31 bits",
-    "step-limit": f"more than {MAX_STEPS_PER_PID} steps in one workgroup, or {MAX_STEPS} in all: shorten the loops",
+    "step-limit": f"more than {MAX_STEPS_PER_PID} steps in one workgroup: shorten the loops",
 }
 
 
@@ -26,14 +26,14 @@ def permutation_of(
     grid: Grid,
     num_xcds: int,
     sizes: Mapping[str, int] | None = None,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
 ) -> tuple[Run, Counterexample | None]:
     """Evaluate a program on a grid and say what keeps it from being a permutation, if anything.
 
     Raises
     ------
     LanguageError
-        With code ``name`` if the grid or the kernel lacks a name that the candidate uses.
+        With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the run was cut.
     """
     result = run(program, grid, num_xcds, sizes, max_steps)
     where = f"(grid {grid}, {num_xcds} XCD{'s' * (num_xcds != 1)})"

@@ -11,6 +11,7 @@ MAX_TEXT_BYTES = 64 * 1024
 MAX_NODES = 2000
 MAX_DEPTH = 100  # the readers recurse a few Python frames a level; the interpreter's own limit is 1000
 MAX_NAME_LENGTH = 100
+MAX_LOOPS = 8  # one inside another; CPython compiles 20, and a GPU unrolls or spills long before
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 # Names of what a candidate may compute, in the order in which they are looked for.

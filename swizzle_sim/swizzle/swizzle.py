@@ -72,7 +72,8 @@ class Swizzle:
         NotBijective
             If it is no permutation of the grid; the message is the counter-example's.
         LanguageError
-            With code ``name`` if the grid or the kernel lacks a name that the candidate uses.
+            With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the grid
+            is too large for this many steps.
         """
         try:
             run, counterexample = permutation_of(self.program, grid, num_xcds, sizes)

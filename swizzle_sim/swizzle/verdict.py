@@ -53,7 +53,9 @@ class Verdict:
     domain : str
         ``everywhere`` (that was tested), a condition such as ``num_pids % num_xcds == 0`` that was sufficient on
         every grid tested, ``this grid only``, ``nowhere``, or ``no simple condition`` where other grids passed and
-        none of the conditions known to `domain` tells them apart.
+        none of the conditions known to `domain` tells them apart. Where ``complete`` is false it is never
+        ``everywhere`` nor a condition: ``this grid only`` if bijective here, otherwise ``nowhere`` (none tried passed)
+        or ``no simple condition``.
     counterexample : Counterexample or None
         Of the grid in hand.
     distinct_tiles : int
@@ -64,6 +66,9 @@ class Verdict:
         Grids times XCD counts, the one in hand included.
     lattice_counterexample : Counterexample or None
         Of the first other grid that fails.
+    complete : bool
+        Whether every other grid was tried. False where the candidate is so slow that the steps allowed for them ran
+        out; the grid that was cut short is left out of ``tested``.
     """
 
     bijective: bool
@@ -74,6 +79,7 @@ class Verdict:
     tested: int
     passed: int
     lattice_counterexample: Counterexample | None = None
+    complete: bool = True
 
     def as_dict(self) -> dict:
         """Return plain data for JSON; the keys are stable."""

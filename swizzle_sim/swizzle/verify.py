@@ -49,7 +49,8 @@ def verify(
     Raises
     ------
     LanguageError
-        With code ``name`` if a grid or the kernel lacks a name that the candidate uses.
+        With code ``name`` if a grid or the kernel lacks a name that the candidate uses, ``limit`` if the grid in hand
+        is too large to decide for this many steps.
     """
     try:
         counterexample = permutation_of(swizzle.program, grid, num_xcds, sizes)[1]
@@ -57,43 +58,50 @@ def verify(
         raise error.placed(swizzle.filename, swizzle.source) from None
     trials = [Trial(grid, num_xcds, counterexample is None)]
     first_failing: Counterexample | None = None
-    # What is too slow here is too slow anywhere: no lattice.
-    if counterexample is None or counterexample.code != "step-limit":
-        others, first_failing = _try_lattice(swizzle, grid, num_xcds, _points(swizzle, grid, sizes, lattice))
+    complete = counterexample is None or counterexample.code != "step-limit"
+    if complete:  # what is too slow here is too slow anywhere: no lattice
+        others, first_failing, complete = _try_lattice(swizzle, grid, num_xcds, _points(swizzle, grid, sizes, lattice))
         trials += others
     distinct = grid.num_pids if counterexample is None else counterexample.distinct_tiles
     return Verdict(
         bijective=counterexample is None,
-        domain=name_domain(trials, swizzle.form),
+        domain=name_domain(trials, swizzle.form, complete),
         counterexample=counterexample,
         distinct_tiles=distinct,
         n_workgroups=grid.num_pids,
         tested=len(trials),
         passed=sum(trial.passed for trial in trials),
         lattice_counterexample=first_failing,
+        complete=complete,
     )
 
 
 def _try_lattice(
     swizzle: Swizzle, grid: Grid, num_xcds: int, points: Iterable[Point]
-) -> tuple[list[Trial], Counterexample | None]:
-    """Try other launches with each XCD count; returns the trials and the first counter-example."""
+) -> tuple[list[Trial], Counterexample | None, bool]:
+    """Try other launches with each XCD count; returns trials, first counter-example and whether all were tried."""
     trials: list[Trial] = []
     first_failing: Counterexample | None = None
     asks = any(name.lower() == "num_xcds" for name in swizzle.form.inputs)
     steps = _LATTICE_STEPS
     for other, sizes in points:
-        failure: Counterexample | None = None
+        here: list[Trial] = []  # a grid counts only with all its XCD counts: some of them alone would mislead
+        failure, failures = None, []
         for rank, xcds in enumerate(sorted({*XCD_COUNTS, num_xcds})):
             if asks or rank == 0:  # a candidate that never asks how many XCDs there are is the same for all counts
-                run, failure = permutation_of(swizzle.program, other, xcds, sizes, max(steps, 1))
+                try:
+                    run, failure = permutation_of(swizzle.program, other, xcds, sizes, steps)
+                except LanguageError as error:
+                    if error.code != "limit":
+                        raise
+                    return trials, first_failing, False
                 steps -= run.steps
-            if steps <= 0:  # the budget cut this one short, so it says nothing
-                return trials, first_failing
             if (other, xcds) != (grid, num_xcds):
-                trials.append(Trial(other, xcds, failure is None))
-                first_failing = first_failing or failure
-    return trials, first_failing
+                here.append(Trial(other, xcds, failure is None))
+                failures += [failure] if failure else []
+        trials += here
+        first_failing = first_failing or next(iter(failures), None)
+    return trials, first_failing, True
 
 
 def _points(

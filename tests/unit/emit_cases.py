@@ -22,6 +22,10 @@ TEXTS = {
     "loop_carries": "a = 1\nb = 0\nfor i in range(pid % 7):\n    a, b = a + b, a\npid = a\n",
     "loop_same_name": "a = 0\nfor i in range(3):\n    t = i\n    a += t\nfor i in range(4):\n    t = 2 * i\npid = a",
     "loop_var_later": "a = 0\nfor i in range(3):\n    a += i\ni = a + 1\npid = i\n",
+    "loops_eight_deep": "a = b = 0\n"
+    + "".join("  " * k + f"for i{k} in range({1 + (k < 3)}):\n" for k in range(8))
+    + "  " * 8
+    + "a, b = a + b + i0, a ^ pid ^ i2\npid = a\n",
     "loop_in_branch": "if pid > 3:\n    for i in range(2):\n        a = pid + i\nelse:\n    a = 7\npid = a\n",
     "select": "a = (pid if pid > 3 else 2) if pid > 5 else (1 if pid < 2 else 4)\npid = a + (1 if a > 2 else 0) * 3\n",
     "conditions": "a = pid > 3 and not (pid > 7 or pid == 5) and (pid < 9 or pid > 20)\npid = a\n",

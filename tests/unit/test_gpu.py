@@ -144,14 +144,6 @@ def test_a_gpu_is_frozen():
         machine.peak_tflops["fp16"] = 1.0
 
 
-def test_slots():
-    machine = gpu("mi300x")
-    assert machine.slots_per_xcd(2) == 76
-    for bad in (0, 33, True, 1.5):
-        with pytest.raises(SpecError, match="workgroups_per_cu"):
-            machine.slots_per_xcd(bad)
-
-
 def test_a_gpu_may_have_no_infinity_cache(tmp_path):
     lines = MI300X_TEXT.splitlines()
     start, end = lines.index("[mall]"), lines.index("[hbm]")

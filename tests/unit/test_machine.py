@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import Grid, parse_form
+from swizzle_sim.swizzle import Grid, machine, parse_form
 from swizzle_sim.swizzle.lower import compile_form
 from swizzle_sim.swizzle.machine import run
 from tests.naive_int32 import NaiveFault, evaluate
@@ -38,6 +38,8 @@ def test_agrees_with_the_naive_evaluator(form, num_pids, num_xcds, size):
         ("a = pid * 2147483647\npid = a", "overflow", 2, 1),
         ("a = -2147483648\npid = -a", "overflow", 0, 2),
         ("pid = abs(-2147483648)", "overflow", 0, 1),
+        ("pid = -2147483648 // (pid - 1)", "overflow", 0, 1),
+        ("pid = -2147483648 % (pid - 1)", "overflow", 0, 1),
         ("pid = cdiv(2147483647, 2)", "overflow", 0, 1),
         ("pid = pid << 31", "overflow", 1, 1),
         ("pid = 7 // (3 - pid)", "division-by-zero", 3, 1),
@@ -62,9 +64,22 @@ def test_the_branch_not_taken_is_not_evaluated():
 
 
 def test_the_budget_of_a_whole_run_is_kept():
-    result = run_text("a = pid + 1\npid = a - 1", Grid((1000,)), max_steps=100)
-    assert result.fault.code == "step-limit"
-    assert result.steps <= 101
+    text = "a = pid + 1\npid = a - 1"
+    steps = run_text(text, Grid((1000,))).steps
+    assert run_text(text, Grid((1000,)), max_steps=steps).fault is None
+    with pytest.raises(LanguageError, match=r"too large to decide.* 999 of 1000 workgroups") as caught:
+        run_text(text, Grid((1000,)), max_steps=steps - 1)
+    assert caught.value.code == "limit"
+
+
+def test_a_whole_run_may_take_longer_on_a_larger_grid(monkeypatch):
+    monkeypatch.setattr(machine, "MAX_STEPS", 100)
+    assert run_text("a = pid + 1\npid = a - 1", Grid((1000,))).fault is None
+    with pytest.raises(LanguageError, match="too large to decide"):
+        run_text("for i in range(9000): pid = pid ^ 0", Grid((1000,)))
+    # one workgroup that is too slow is the candidate's own fault, whatever is left for the others
+    slow = run_text("n = 100000 if pid == 1 else 0\nfor i in range(n): pid = pid ^ 0", Grid((1000,)))
+    assert (slow.fault.code, slow.fault.pid) == ("step-limit", 1)
 
 
 def test_a_range_looks_at_its_end_once():
@@ -143,6 +158,13 @@ def test_names_that_a_grid_lacks(text, grid, name):
     assert caught.value.code == "name"
     assert repr(name) in str(caught.value)
     assert caught.value.line == 1
+
+
+@pytest.mark.parametrize("name", ["pid_n", "num_pid_n"])
+@pytest.mark.parametrize(("sides", "better"), [(4096, "64x64"), (4098, "6x683"), (7, "1x7")])
+def test_tile_axes_of_a_line_are_explained(name, sides, better):
+    with pytest.raises(LanguageError, match=f"needs two tile axes: write the grid as {better};"):
+        run_text(f"pid = pid + {name}", Grid((sides,)))
 
 
 def test_the_nearest_size_is_offered():

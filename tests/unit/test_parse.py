@@ -4,6 +4,7 @@ import pytest
 
 from swizzle_sim.swizzle import parse_form
 from swizzle_sim.swizzle.form import Assign, Binary, Compare, Connect, Form, Int, Name, Select, Unary
+from swizzle_sim.swizzle.names import GRID_NAMES
 from tests.paper_figures import FIGURES
 from xcd_model.errors import LanguageError
 
@@ -23,6 +24,10 @@ def value_of(expression):
         ("-2147483648", Int(-(2**31))),
         ("0x55555555", Int(0x55555555)),
         ("-pid", Unary("-", PID)),
+        ("-(-5)", Int(5)),
+        ("-True", Int(-1)),
+        ("abs(-5)", Binary("max", Int(-5), Int(5))),
+        ("-(-2147483648)", Unary("-", Int(-(2**31)))),
         ("~pid", Unary("~", PID)),
         ("True", Int(1)),
         ("int(pid)", PID),
@@ -164,7 +169,8 @@ REFUSED = [
     ("for i in M: pid = 1", "call", 1, 10, "range"),
     ("for i in range(9, 0, -1): pid = 1", "call", 1, 22, "step"),
     ("for i in range(0, 9, M): pid = 1", "call", 1, 22, "step"),
-    ("for x in range(9): pid = 1", "result", 1, 5, "loop variable"),
+    ("for x in range(9): pid = 1", "name", 1, 5, "loop variable"),
+    ("a = 0\nfor num_xcds in range(3): a += num_xcds\npid = pid % num_xcds", "name", 2, 5, "num_xcds"),
     ("i = 0\nfor i in range(9): pid = i", "name", 2, 5, "rename"),
     ("pid = __import__('os')", "call", 1, 7, "__import__"),
     ("pid = os.system(1)", "call", 1, 7, "os.system"),
@@ -238,6 +244,27 @@ def test_hostile_text_is_refused_and_nothing_worse(name):
     assert caught.value.code in {"syntax", "limit", "node", "name", "result"}
     assert len(str(caught.value)) < 1000
     assert "\x1b" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in GRID_NAMES if "(" not in name))
+def test_no_name_of_the_grid_is_a_loop_variable(name):
+    with pytest.raises(LanguageError, match="name of the grid") as caught:
+        parse_form(f"a = 0\nfor {name} in range(3):\n    a = a + {name}\npid_n = {name}")
+    assert (caught.value.code, caught.value.line, caught.value.column) == ("name", 2, 5)
+
+
+def nested_loops(depth):
+    """Loops within loops, each of which leaves something for the next."""
+    lines = ["a = 0", *("    " * k + f"for i{k} in range(2):" for k in range(depth)), "    " * depth + "a = a + b + i0"]
+    lines.insert(1, "b = 1")
+    return "\n".join([*lines, "    " * depth + "b = a ^ 1", "pid = pid ^ a ^ a"])
+
+
+def test_loops_nest_eight_deep_and_no_deeper():
+    assert parse_form(nested_loops(8)).results == ("pid",)
+    with pytest.raises(LanguageError, match="nest at most 8 deep") as caught:
+        parse_form(nested_loops(9))
+    assert (caught.value.code, caught.value.line) == ("limit", 11)
 
 
 def test_columns_count_in_the_text_as_given():

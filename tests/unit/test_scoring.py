@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import swizzle_sim
+import xcd_model
 from benchmarks.suite.gemm import gemm
 from swizzle_sim.scoring import Score, Scorer, score
 from swizzle_sim.spread import spread
@@ -59,6 +60,18 @@ def test_a_score_survives_json_also_without_infinity_cache(scorer):
         assert repr(back) == repr(found)  # nan differs from itself, its text does not
 
 
+def test_ragged_tiles_take_the_time_of_whole_ones():
+    whole, ragged = (Scorer(gemm(M=m, N=m, K=4096), gpu("mi300x")).baseline.time_us for m in (512, 257))
+    assert ragged == pytest.approx(whole, rel=0.02)
+
+
+def test_a_tile_that_fits_no_cu_is_refused():
+    with pytest.raises(ReplayError, match="LDS"):
+        Scorer(gemm(BLOCK_K=1024), gpu("mi300x"))
+    with pytest.raises(ReplayError, match="VGPRs"):
+        Scorer(gemm(BLOCK_M=1024, BLOCK_N=1024), gpu("mi300x"))
+
+
 def test_an_unknown_replay_is_refused(scorer):
     with pytest.raises(ReplayError, match="lockstep"):
         Scorer(scorer.kernel, scorer.gpu, replay="guess")
@@ -69,6 +82,18 @@ def test_tiny_grids_score(grid):
     found = Scorer(gemm(M=grid[0], N=grid[1], K=64), gpu("mi300x")).score(Swizzle.parse(family("contiguous")))
     assert 0 <= found.l2_hit_rate <= found.bound_l2_hit_rate
     assert np.isfinite(found.per_xcd_l2_hit_rate).sum() == min(8, gemm(M=grid[0], N=grid[1]).grid.num_pids)
+
+
+def test_the_public_names_of_the_machine_are_pinned():
+    assert sorted(xcd_model.__all__) == [
+        *("Bound", "Cache", "Energy", "Gpu", "LanguageError", "Memory", "NotBijective", "Pace", "Plan", "ReplayError"),
+        *("Resources", "RunError", "SizeError", "SpecError", "SwizzleSimError", "Tensor", "Time", "Trace"),
+        *("TraceBuilder", "TraceError", "Traffic", "UnknownName", "assigned_misses", "busy", "compute_fs", "energy"),
+        *("gpu", "gpu_modes", "gpu_names", "hit_rate_bound", "load_gpu", "prepare", "replay", "replay_lru"),
+        *("replay_timed", "roofline", "workgroups_per_cu", "xcd_of"),
+    ]
+    for name in xcd_model.__all__:
+        assert getattr(xcd_model, name).__doc__
 
 
 def test_the_public_names_are_pinned():

@@ -17,6 +17,7 @@ HOSTILE = [
     Candidate("broken", "pid = (", "test"),
     Candidate("python", "__import__('os').system('true')", "test"),
     Candidate("cheat", "pid = pid % 16", "test"),
+    Candidate("\x1b[31mred", "# \ud800\npid = 0", "test"),
     Candidate("again", "pid = pid + 0", "test"),
     Candidate("good", family("group_m(size=4)"), "test"),
 ]
@@ -40,10 +41,10 @@ def facts(run):
 
 def test_what_is_refused_or_repeated_is_kept_without_a_score(tmp_path):
     run = optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=HOSTILE)
-    assert [a.name for a in run.attempts] == ["identity", "broken", "python", "cheat", "again", "good"]
-    assert [a.score is not None for a in run.attempts] == [True, False, False, False, False, True]
-    assert [a.verdict["bijective"] for a in run.attempts] == [True, False, False, False, True, True]
-    assert "attempt 0" in run.attempts[4].critique
+    assert [a.name for a in run.attempts] == ["identity", "broken", "python", "cheat", "\x1b[31mred", "again", "good"]
+    assert [a.score is not None for a in run.attempts] == [True, False, False, False, False, False, True]
+    assert [a.verdict["bijective"] for a in run.attempts] == [True, False, False, False, False, True, True]
+    assert "attempt 0" in run.attempts[5].critique
     assert "16 of 64 tiles" in run.attempts[3].critique
     assert {a.name for a in run.ranked} == {"identity", "good"}
 
@@ -95,6 +96,19 @@ def test_a_damaged_history_says_so(tmp_path):
     db.close()
     with pytest.raises(RunError, match="format 99"):
         History(tmp_path)
+    with sqlite3.connect(tmp_path / FILE) as db:
+        db.execute("UPDATE run SET format = 1")
+    db.close()
+    with History(tmp_path) as history:
+        for broken in (lambda: history.about, lambda: list(history), lambda: len(history)):
+            with pytest.raises(RunError, match="damaged"):
+                broken()
+
+
+def test_two_writers_of_one_run_do_not_mix(tmp_path):
+    optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=[])
+    with History(tmp_path / "run") as history, pytest.raises(RunError, match="another command"):
+        history.append(next(iter(history)))
 
 
 def test_the_default_search_tries_at_least_200_bijections():

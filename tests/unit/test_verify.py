@@ -1,5 +1,6 @@
 """Is the verdict right, and does a counter-example show what it says?"""
 
+import importlib
 import json
 
 import numpy as np
@@ -7,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import Grid, Swizzle, verify
+from swizzle_sim.swizzle import Grid, Swizzle, machine, verify
 from tests.paper_figures import FIGURES
 from xcd_model.errors import LanguageError, NotBijective
 
+verify_module = importlib.import_module("swizzle_sim.swizzle.verify")  # the package has a function of that name
 LINE = Grid((1024,))
 CHUNKED = "pid = (pid % num_xcds) * (num_pids // num_xcds) + pid // num_xcds"
 # Chunks of unequal length, so that any number of workgroups will do.
@@ -129,11 +131,54 @@ def test_kernel_sizes_bring_their_own_lattice():
         check(GROUPED, grid)
 
 
-def test_a_slow_candidate_is_tried_on_fewer_grids():
+def test_a_slow_candidate_is_tried_on_fewer_grids_and_says_so():
     slow = "for i in range(5000): pid = pid ^ num_xcds ^ num_xcds"
-    verdict = check(slow, Grid((64,)))
+    verdict, quick = check(slow, Grid((64,))), check("pid = pid", Grid((64,)))
     assert verdict.bijective
-    assert verdict.tested < check("pid = pid", Grid((64,))).tested
+    assert verdict.tested < quick.tested
+    assert (verdict.complete, verdict.domain) == (False, "this grid only")
+    assert (quick.complete, quick.as_dict()["complete"], verdict.as_dict()["complete"]) == (True, True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "grid", "domain"),
+    [
+        ("pid = pid", 64, "this grid only"),
+        (CHUNKED, 64, "this grid only"),
+        (CHUNKED, 65, "no simple condition"),
+        ("pid = num_pids + num_xcds", 64, "nowhere"),
+    ],
+)
+def test_a_lattice_that_was_cut_names_no_condition(text, grid, domain, monkeypatch):
+    whole = check(text, Grid((grid,)))
+    for steps in range(1, 20_000, 487):
+        monkeypatch.setattr(verify_module, "_LATTICE_STEPS", steps)
+        verdict = check(text, Grid((grid,)))
+        if verdict.complete:
+            assert verdict == whole
+            continue
+        assert verdict.tested < whole.tested
+        assert verdict.tested % 6 in (0, 1)  # no grid with some of its six XCD counts only
+        assert verdict.domain == (domain if verdict.passed or grid == 64 else "nowhere")
+
+
+def test_a_grid_too_large_to_decide_gets_no_verdict(monkeypatch):
+    monkeypatch.setattr(machine, "MAX_STEPS", 1_000_000)
+    slow = "for i in range(3000): pid = pid ^ 0"
+    for judge in (check, lambda *given: Swizzle.parse(slow).permutation(*given[1:], 8)):
+        with pytest.raises(LanguageError, match="too large to decide") as caught:
+            judge(slow, Grid((2048,)))
+        assert (caught.value.code, caught.value.line) == ("limit", 1)
+
+
+def test_what_is_too_slow_here_is_not_tried_elsewhere():
+    verdict = check("for i in range(2147483647): pid = pid ^ 0", LINE)
+    assert (verdict.complete, verdict.tested, verdict.domain) == (False, 1, "nowhere")
+
+
+def test_a_loop_over_a_name_of_the_grid_gets_no_verdict():
+    with pytest.raises(LanguageError, match="num_xcds"):
+        check(f"a = 0\nfor num_xcds in range(3):\n    a = a + num_xcds\n{CHUNKED}", Grid((9,)))
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,0 +1,55 @@
+"""Are the batched locating and the vector rows the plain ones, word by word?"""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from tests.machines import shapes, small_gpu
+from xcd_model.batch import _locate_all
+from xcd_model.cache import _locate, _touch, index_of
+from xcd_model.rows import HOST_LINE_BYTES, WAYS, _touch_row, aligned_words
+
+
+@njit
+def locate_all(base, rel, first, n, index, at, word):
+    _locate_all(base, rel, np.uint64(first), n, index, at, word)
+
+
+@njit
+def touch_row(words, at, word, last):
+    return _touch_row(words, at, word, last)
+
+
+@settings(max_examples=100, deadline=None)
+@given(shape=shapes(300), base=st.integers(0, 2**33), rel=st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=40))
+def test_a_chunk_is_located_as_its_lines_are(shape, base, rel):
+    index = index_of(small_gpu(l2=shape).l2)
+    first = len(rel) // 2
+    n = len(rel) - first
+    at, word = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
+    locate_all(base, np.array(rel, np.int32), first, n, index, at, word)
+    expected = [_locate(base + line, index) for line in rel[first:]]
+    assert at.tolist() == [where for where, _ in expected]
+    assert word.tolist() == [(tag + 1) << 4 for _, tag in expected]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    ways=st.integers(1, WAYS),
+    touches=st.lists(
+        st.tuples(st.integers(0, 2), st.one_of(st.integers(0, 20), st.just(2**28 - 2)), st.integers(0, 15)),
+        max_size=120,
+    ),
+)
+def test_a_vector_row_is_the_scalar_row(ways, touches):
+    """Three neighbouring sets: a narrow row must leave the words behind it alone."""
+    scalar, vector = np.zeros(3 * ways, np.uint32), aligned_words(3 * ways)
+    for at, tag, dirty in touches:
+        word = (tag + 1) << 4 | dirty
+        assert touch_row(vector, at * ways, word, 1 << (ways - 1)) == _touch(scalar, at * ways, ways, word)
+        assert vector.tolist() == scalar.tolist()
+
+
+def test_rows_of_a_full_vector_start_host_cache_lines():
+    assert all(aligned_words(n).ctypes.data % HOST_LINE_BYTES == 0 for n in (16, 1000, 4096, 1 << 20))
