@@ -1,5 +1,6 @@
 """The machine: GPUs as data, traces of workgroups, dispatch and caches. Arrays in, counts out."""
 
+from . import kernel_cache as _kernel_cache  # before any kernel  # isort: skip  # noqa: F401
 from .bounds import Bound, assigned_misses, hit_rate_bound
 from .builder import TraceBuilder
 from .cache import replay_lru

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 
 import typer
 
 from swizzle_sim.cli import catalogue, judge, optimize, runs
-from xcd_model.errors import NotBijective, SwizzleSimError
 
 app = typer.Typer(
     name="swizzle-sim",
@@ -52,38 +50,29 @@ for _command in (
     app.command()(_command)
 
 
-def _find_room_for_compiled_code() -> None:
-    """Where neither the code's folder nor the home can be written (a container), let numba cache in a folder of ours.
-
-    The folder is new each time, so compiling is slow each time: nobody else could have put code there.
-    """
-    home = os.path.expanduser("~")
-    if not any(os.access(place, os.W_OK) for place in (os.path.dirname(__file__), home)):
-        os.environ.setdefault("NUMBA_CACHE_DIR", tempfile.mkdtemp(prefix="swizzle-sim-"))
-
-
 def main() -> None:
     """Run the command line; the console script calls this."""
-    _find_room_for_compiled_code()
     try:
         app()
-    except NotBijective as error:
-        sys.exit(_complain(error, status=1))
-    except SwizzleSimError as error:
-        sys.exit(_complain(error, status=2))
     except BrokenPipeError:  # the reader of a pipe went away; nothing is left to say
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except MemoryError:
-        sys.exit(_complain(SwizzleSimError("out of memory: use a smaller problem or larger tiles"), status=2))
+        sys.exit(_complain("memory", "out of memory: use a smaller problem or larger tiles", status=2))
+    except Exception as error:
+        from xcd_model.errors import NotBijective, SwizzleSimError
+
+        if not isinstance(error, SwizzleSimError):
+            raise
+        sys.exit(_complain(error.code, str(error), status=1 if isinstance(error, NotBijective) else 2))
 
 
-def _complain(error: SwizzleSimError, *, status: int) -> int:
+def _complain(code: str, message: str, *, status: int) -> int:
     """Say what is wrong: on stderr, and with ``--json`` as a document on stdout."""
     if "--json" in sys.argv:
         from swizzle_sim.cli.output import print_json
 
-        print_json({"error": {"code": error.code, "message": str(error)}})
+        print_json({"error": {"code": code, "message": message}})
     else:
-        print(f"swizzle-sim: {error}", file=sys.stderr)
+        print(f"swizzle-sim: {message}", file=sys.stderr)
     return status

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xcd_model.errors import LanguageError, SizeError
-
 if TYPE_CHECKING:
     from swizzle_sim.kernels import Kernel
     from swizzle_sim.swizzle import Swizzle
@@ -44,6 +42,8 @@ def parse_sizes(words: Sequence[str] | None) -> dict[str, int]:
     SizeError
         If a word is not a name, an equals sign and an integer, or a name comes twice.
     """
+    from xcd_model.errors import SizeError
+
     sizes: dict[str, int] = {}
     for word in words or ():
         name, equals, value = word.partition("=")
@@ -76,6 +76,7 @@ def load_swizzle(where: str) -> Swizzle:
         If the words are no file and no family; the message offers the nearest families.
     """
     from swizzle_sim.swizzle import Swizzle, family
+    from xcd_model.errors import LanguageError
 
     if where == "-":
         return Swizzle.parse(sys.stdin.read(), name="stdin", filename="<stdin>")
@@ -90,6 +91,8 @@ def load_swizzle(where: str) -> Swizzle:
 
 
 def _text_of(path: Path) -> str:
+    from xcd_model.errors import LanguageError
+
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swizzle_sim.cli.arguments import GpuName, Jitter, Json, KernelName, Replay, Seed, Sizes, SwizzleText
-from xcd_model.errors import SizeError
 
 if TYPE_CHECKING:
     from swizzle_sim.spread import Spread
@@ -31,6 +30,7 @@ def check(
     from swizzle_sim.cli.arguments import load_kernel, load_swizzle, parse_sizes
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.swizzle import Grid, verify
+    from xcd_model.errors import SizeError
     from xcd_model.gpu import gpu as load_gpu
 
     if (grid is None) == (kernel is None):
