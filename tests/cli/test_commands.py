@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -12,6 +13,10 @@ from tests.cli.conftest import COMMAND
 from xcd_model import RunError
 
 SMALL = ("M=1024", "N=1024", "K=128")
+# A test run in the background of a script inherits an ignored Ctrl-C.
+HEED_CTRL_C = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+)
 SCORE_KEYS = {
     *("l2_hit_rate", "mall_hit_rate", "l2_requests", "l2_hits", "l2_misses", "hbm_read_bytes", "hbm_write_bytes"),
     *("time_us", "speedup", "limiter", "bound_l2_hit_rate", "per_xcd_l2_hit_rate"),
@@ -98,7 +103,8 @@ def test_optimize_report_and_runs(typed, tmp_path):
 
 def test_ctrl_c_leaves_a_run_that_opens_and_goes_on(typed, tmp_path):
     words = ["optimize", "gemm", "M=8192", "N=8192", "K=2048", "--out", "cut"]
-    process = subprocess.Popen([COMMAND, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    heed = [sys.executable, "-c", HEED_CTRL_C, COMMAND, *words]
+    process = subprocess.Popen(heed, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     wait_for_attempts(tmp_path / "cut", 3)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
