@@ -25,11 +25,14 @@ from benchmarks.suite.gemm import gemm
 from xcd_model.cache import replay_lru
 from xcd_model.gpu import gpu
 from xcd_model.plan import Plan, prepare
+from xcd_model.rates import Pace
 from xcd_model.replay import replay
+from xcd_model.timed import replay_timed
 from xcd_model.trace import Trace
 from xcd_model.traffic import READ_MISSES, WRITE_MISSES
 
 REPEATS = 3
+COMPUTE_FS = 243_818_000  # two operations for each of 128 x 128 x 64 over two loads, at the peak of one CU
 ASSOCIATIVE_LINES = 512  # a fully associative cache that both simulators can be; ours walks its ways
 
 
@@ -66,13 +69,17 @@ def own_rows(trace: Trace) -> list[tuple[str, float, int]]:
     def once(plan: Plan):
         return replay(plan, order, workgroups_per_cu=1)
 
-    plans = {"lockstep": prepare(trace, machine, symmetry=False), "lockstep, by symmetry": prepare(trace, machine)}
-    for name, plan in plans.items():
-        once(plan)
-        seconds, traffic = median(lambda plan=plan: once(plan))
-        rows.append((name, trace.n_touches / seconds, hits(traffic)))
+    def timed(plan: Plan):
+        return replay_timed(plan, order, workgroups_per_cu=1, pace=Pace(in_flight=4, compute_fs=COMPUTE_FS))
+
+    plain, symmetric = prepare(trace, machine, symmetry=False), prepare(trace, machine)
+    for kind, run in (("lockstep", once), ("timed", timed)):
+        for name, plan in ((kind, plain), (f"{kind}, by symmetry", symmetric)):
+            run(plan)
+            seconds, traffic = median(lambda run=run, plan=plan: run(plan))
+            rows.append((name, trace.n_touches / seconds, hits(traffic)))
     with ThreadPoolExecutor(2) as pool:
-        seconds, both = median(lambda: list(pool.map(once, [plans["lockstep"]] * 2)))
+        seconds, both = median(lambda: list(pool.map(once, [plain] * 2)))
     rows.append(("lockstep, two replays in two threads", 2 * trace.n_touches / seconds, hits(both[1])))
     return rows
 
