@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: run test lint docs clean
+.PHONY: run test lint docs speed clean
 
 run: .venv/installed
 	$(BIN)/swizzle-sim optimize gemm
@@ -21,6 +21,10 @@ lint: .venv/installed-test
 
 docs: .venv/installed-test  ## rewrite every generated page and picture
 	$(BIN)/python -m benchmarks.docs.regenerate
+
+speed: .venv/installed-test  ## measure the replay beside its peers and rewrite docs/speed.md
+	$(PIP) --editable '.[bench]'
+	$(BIN)/python -m benchmarks.docs.speed
 
 clean:
 	rm -rf .venv build *.egg-info

@@ -83,7 +83,7 @@ def _touch_filled(words, filler, row, ways, word, instruction):
     return np.int64(held), np.int64(-1)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _look_up(stream, machine, clockwork, xcd, instruction, counts):
     """Send the lines of one instruction to its L2; return (latest arrival of a hit line, fills, fills from HBM, wb).
 
@@ -114,7 +114,7 @@ def _look_up(stream, machine, clockwork, xcd, instruction, counts):
     return wait, fills, fills - (counts[MALL_HITS] - before[1]), counts[WRITEBACKS] - before[2]
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _travel(machine, rates, clockwork, xcd, l2_end, fills, from_hbm, writebacks):
     """Queue an instruction's fills and write-backs behind the others; return when the last fill is there."""
     if fills == 0 and writebacks == 0:
@@ -135,7 +135,7 @@ def _travel(machine, rates, clockwork, xcd, l2_end, fills, from_hbm, writebacks)
     return there
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _issue_at(stream, machine, rates, clockwork, xcd, instruction, now, counts):
     """Issue one instruction; return (when its data is there, when the L2 port is free)."""
     template = stream.template[instruction]
@@ -154,7 +154,7 @@ def _issue_at(stream, machine, rates, clockwork, xcd, instruction, now, counts):
     return (max(arrive, there) if fills else arrive), l2_end
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _start(stream, machine, clockwork, order, slot, now):
     """Give an empty slot the next workgroup of its XCD; False if there is none."""
     xcd = slot % machine.xcds
@@ -170,7 +170,7 @@ def _start(stream, machine, clockwork, order, slot, now):
     return True
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _sink(heap_time, heap_slot, size):
     """Restore the heap after its first event was changed."""
     time, slot = heap_time[0], heap_slot[0]
@@ -186,7 +186,7 @@ def _sink(heap_time, heap_slot, size):
     heap_time[at], heap_slot[at] = time, slot
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _bin_at(timeline, now, bin_fs):
     """Bin of a time and the length of a bin, after merging pairs of bins as often as the time asks for."""
     while now // bin_fs >= timeline.shape[0]:
@@ -198,7 +198,7 @@ def _bin_at(timeline, now, bin_fs):
     return now // bin_fs, bin_fs
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _step(stream, machine, rates, pace, clockwork, order, slot, now, counts):
     """Issue the next instruction of a slot; return (when the slot can issue again, the latest time it made)."""
     xcd = slot % machine.xcds
