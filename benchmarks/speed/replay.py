@@ -28,11 +28,11 @@ from xcd_model.plan import Plan, prepare
 from xcd_model.rates import Pace
 from xcd_model.replay import replay
 from xcd_model.timed import replay_timed
+from xcd_model.timing import compute_fs
 from xcd_model.trace import Trace
 from xcd_model.traffic import READ_MISSES, WRITE_MISSES
 
 REPEATS = 3
-COMPUTE_FS = 243_818_000  # two operations for each of 128 x 128 x 64 over two loads, at the peak of one CU
 ASSOCIATIVE_LINES = 512  # a fully associative cache that both simulators can be; ours walks its ways
 
 
@@ -69,8 +69,11 @@ def own_rows(trace: Trace) -> list[tuple[str, float, int]]:
     def once(plan: Plan):
         return replay(plan, order, workgroups_per_cu=1)
 
+    # two operations for each of 128 x 128 x 64 items of a step, over its two loads
+    pace = Pace(in_flight=4, compute_fs=compute_fs(machine, flops_per_instruction=128 * 128 * 64, dtype="fp16"))
+
     def timed(plan: Plan):
-        return replay_timed(plan, order, workgroups_per_cu=1, pace=Pace(in_flight=4, compute_fs=COMPUTE_FS))
+        return replay_timed(plan, order, workgroups_per_cu=1, pace=pace)
 
     plain, symmetric = prepare(trace, machine, symmetry=False), prepare(trace, machine)
     for kind, run in (("lockstep", once), ("timed", timed)):

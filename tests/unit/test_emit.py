@@ -13,15 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swizzle_sim.swizzle import Grid, arguments, emit_flow, emit_hip, emit_text, emit_triton, family, parse_form
+from tests import naive_language, triton_semantics
+from tests.unit import emit_cases
 from xcd_model.errors import LanguageError
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
-
-import emit_cases  # noqa: E402
-import naive_language  # noqa: E402
-import triton_semantics  # noqa: E402
-
 TEXTS = {**emit_cases.FAMILY_TEXTS, **emit_cases.TEXTS}
 FORMS = {name: parse_form(text) for name, text in TEXTS.items()}
 POINTS = [(name, grid) for name, form in FORMS.items() for grid in emit_cases.GRIDS if emit_cases.has_grid(form, grid)]

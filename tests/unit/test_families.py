@@ -23,13 +23,10 @@ from swizzle_sim.swizzle import (
     spec_of,
 )
 from swizzle_sim.swizzle.families import families_table
+from tests import naive_families
 from xcd_model.errors import LanguageError, NotBijective, SizeError, UnknownName
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
-
-import naive_families  # noqa: E402
-
 PLACEMENTS = [name for name, one in FAMILIES.items() if not one.needs_tiles]
 ORDERS = [name for name, one in FAMILIES.items() if one.needs_tiles]
 
