@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
+from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model.dispatch import Resources
 from xcd_model.errors import SizeError, UnknownName
@@ -53,6 +54,8 @@ class Kernel:
     at_grids : callable
         ``at_grids() -> iterable of (Grid, sizes)``: the same kernel at other grids, ragged sizes among them, for the
         check over a lattice.
+    launch : Launch, optional
+        The Triton launch, by which the kernel can be captured, compiled and rewritten.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Kernel:
     sharing: str = field(repr=False)
     sources: tuple[str, ...] = field(repr=False)
     at_grids: Callable[[], Iterable[tuple[Grid, Mapping[str, int]]]] = field(repr=False)
+    launch: Launch | None = None
 
 
 def check_sizes(name: str, sizes: Mapping[str, int]) -> None:

@@ -59,6 +59,8 @@ class Trace:
     is_write : (n_templates,) bool
     tensor : (n_templates,) int32
         Index into `tensors`.
+    wave_requests : (n_entries,) uint16
+        Accesses of the line by the workgroup's waves after coalescing: what the L1 is asked. Ones where not given.
 
     Raises
     ------
@@ -77,8 +79,11 @@ class Trace:
     sectors: np.ndarray = field(repr=False)
     is_write: np.ndarray = field(repr=False)
     tensor: np.ndarray = field(repr=False)
+    wave_requests: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.uint16))
 
     def __post_init__(self):
+        if self.wave_requests.size == 0:
+            object.__setattr__(self, "wave_requests", np.ones(self.rel.size, np.uint16))
         if self.start.size < 2 or self.start[0] != 0 or self.start[-1] != self.base.size:
             raise TraceError(f"start = {self.start[:3]}...: begins at 0 and ends at the {self.base.size} instructions")
         if np.any(np.diff(self.start) < 1):
@@ -100,6 +105,10 @@ class Trace:
         if not 0 <= self.tensor.min() <= self.tensor.max() < len(self.tensors):
             raise TraceError(
                 f"tensor = {self.tensor.min()}..{self.tensor.max()}: there are {len(self.tensors)} tensors"
+            )
+        if self.wave_requests.size != self.rel.size or self.wave_requests.min() < 1:
+            raise TraceError(
+                f"wave_requests has {self.wave_requests.size} entries, rel {self.rel.size}; each at least 1"
             )
         if self.sectors.min() < 1 or int(self.sectors.max()) >> (self.line_bytes // SECTOR_BYTES):
             raise TraceError(f"sectors: each line has a bit set, and none beyond its {self.line_bytes} B")

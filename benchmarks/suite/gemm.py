@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import resources
+from pathlib import Path
 
 import numpy as np
 
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model.builder import TraceBuilder
 from xcd_model.dispatch import Resources
@@ -76,6 +78,28 @@ def gemm(
         sharing=SHARING,
         sources=("arXiv 2508.20258, appendix A.2", "ROCm gfx950-gluon-tutorials, GEMM kernels"),
         at_grids=lambda: _at_grids(problem),
+        launch=launch(problem),
+    )
+
+
+def launch(problem: Mapping[str, int]) -> Launch:
+    """Launch of the Triton kernel at one size."""
+    m, n, k = problem["M"], problem["N"], problem["K"]
+    tiles = -(-m // problem["BLOCK_M"]) * -(-n // problem["BLOCK_N"])
+    return Launch(
+        path=Path(__file__).with_name("gemm_triton.py"),
+        function="gemm",
+        arguments={
+            "a_ptr": Array(shape=(m, k), dtype="fp16"),
+            "b_ptr": Array(shape=(k, n), dtype="fp16"),
+            "c_ptr": Array(shape=(m, n), dtype="fp16", role="out"),
+            **{"M": m, "N": n, "K": k, "stride_am": k, "stride_bk": n, "stride_cm": n},
+        },
+        constexprs={name: problem[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K")},
+        grid=(tiles,),
+        num_warps=8,
+        num_stages=NUM_STAGES,
+        make_inputs=lambda seed: {f"{name}_ptr": values for name, values in make_inputs(problem, seed).items()},
     )
 
 

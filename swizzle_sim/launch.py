@@ -1,0 +1,128 @@
+"""`Launch`: one launch of a Triton kernel, said without Triton: function, arguments, grid, compile options.
+
+Capture reads addresses from it, the AMD compile its types and constants, the rewrite its source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from xcd_model.errors import SizeError
+
+ITEM_BYTES = {
+    "bool": 1,
+    "int8": 1,
+    "uint8": 1,
+    "int16": 2,
+    "uint16": 2,
+    "int32": 4,
+    "uint32": 4,
+    "int64": 8,
+    "uint64": 8,
+    "fp8e4": 1,
+    "fp8e5": 1,
+    "fp16": 2,
+    "bf16": 2,
+    "fp32": 4,
+    "fp64": 8,
+}
+ROLES = ("in", "out", "inout")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Array:
+    """A tensor argument: what of it a launch needs before any of it is real.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Items along each axis, each at least 1.
+    dtype : str
+        A key of `ITEM_BYTES`.
+    strides : tuple of int, optional
+        Items from one to the next along each axis; row-major where not given.
+    role : {"in", "out", "inout"}
+        Whether the kernel reads it, writes it, or both.
+    is_index : bool
+        Its values decide addresses (as CSR row pointers do), so capture needs them real.
+
+    Raises
+    ------
+    SizeError
+        If a side, the type, the role or the strides make no sense.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...] | None = None
+    role: str = "in"
+    is_index: bool = False
+
+    def __post_init__(self):
+        if not self.shape or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in self.shape):
+            raise SizeError(f"shape = {self.shape!r}: one or more integers, each at least 1")
+        if self.dtype not in ITEM_BYTES:
+            raise SizeError(f"dtype = {self.dtype!r}: one of {', '.join(ITEM_BYTES)}")
+        if self.role not in ROLES:
+            raise SizeError(f"role = {self.role!r}: one of {', '.join(ROLES)}")
+        if self.strides is not None and (len(self.strides) != len(self.shape) or min(self.strides) < 0):
+            raise SizeError(f"strides = {self.strides!r}: one for each axis of {self.shape}, none negative")
+
+    @property
+    def item_bytes(self) -> int:
+        """Size of one item [bytes]."""
+        return ITEM_BYTES[self.dtype]
+
+    @property
+    def item_strides(self) -> tuple[int, ...]:
+        """Items from one to the next along each axis."""
+        if self.strides is not None:
+            return self.strides
+        return tuple(int(np.prod(self.shape[axis + 1 :], dtype=np.int64)) for axis in range(len(self.shape)))
+
+    @property
+    def n_items(self) -> int:
+        """Items from the first to the last, gaps included."""
+        return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.item_strides, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Launch:
+    """One launch of a ``@triton.jit`` function.
+
+    Parameters
+    ----------
+    path : Path
+        File that holds the function.
+    function : str
+        Its name there.
+    arguments : mapping of str to Array, int or float
+        Run-time arguments by parameter name, in the order of the signature.
+    constexprs : mapping of str to int, float, bool or str
+        ``tl.constexpr`` parameters by name.
+    grid : tuple of int
+        Programs along x, y, z.
+    num_warps, num_stages : int
+        Compile options.
+    make_inputs : callable
+        ``make_inputs(seed) -> dict`` of numpy arrays, by the name of each "in" and "inout" array.
+    """
+
+    path: Path
+    function: str
+    arguments: Mapping[str, Array | int | float]
+    constexprs: Mapping[str, int | float | bool | str]
+    grid: tuple[int, ...]
+    num_warps: int = 4
+    num_stages: int = 2
+    make_inputs: Callable[[int], Mapping[str, Any]] = field(repr=False, default=lambda seed: {})
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """The tensor arguments."""
+        return {name: value for name, value in self.arguments.items() if isinstance(value, Array)}
