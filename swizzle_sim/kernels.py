@@ -56,6 +56,8 @@ class Kernel:
         check over a lattice.
     launch : Launch, optional
         The Triton launch, by which the kernel can be captured, compiled and rewritten.
+    launches : int
+        How often a run launches it back to back on the same arrays, as a time step is; 1 where once is all.
     """
 
     name: str
@@ -74,10 +76,11 @@ class Kernel:
     sources: tuple[str, ...] = field(repr=False)
     at_grids: Callable[[], Iterable[tuple[Grid, Mapping[str, int]]]] = field(repr=False)
     launch: Launch | None = None
+    launches: int = 1
 
 
-def check_sizes(name: str, sizes: Mapping[str, int]) -> None:
-    """Refuse sizes that are no positive 32-bit integers.
+def check_sizes(name: str, sizes: Mapping[str, int], switches: Iterable[str] = ()) -> None:
+    """Refuse sizes that are no positive 32-bit integers, and switches that are neither 0 nor 1.
 
     Raises
     ------
@@ -85,6 +88,10 @@ def check_sizes(name: str, sizes: Mapping[str, int]) -> None:
         Names the size, its value and the rule.
     """
     for size, value in sizes.items():
+        if size in switches:
+            if value not in (0, 1):
+                raise SizeError(f"{name}: {size} = {value!r}: a switch is 0 or 1")
+            continue
         if isinstance(value, bool) or not isinstance(value, int):
             raise SizeError(f"{name}: {size} = {value!r}: a size is an integer")
         if not 1 <= value <= MAX_SIZE:
@@ -125,5 +132,6 @@ def kernel(name: str, **sizes: int) -> Kernel:
     for size in sizes:
         if size not in known:
             raise UnknownName(f"size of kernel {name}", size, known)
-    check_sizes(name, {p.name: sizes.get(p.name, p.default) for p in known.values()})
+    switches = [p.name for p in known.values() if isinstance(p.default, bool)]
+    check_sizes(name, {p.name: sizes.get(p.name, p.default) for p in known.values()}, switches)
     return make(**sizes)

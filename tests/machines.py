@@ -10,8 +10,10 @@ from xcd_model.gpu import Cache, Gpu, gpu
 from xcd_model.trace import Tensor, Trace
 
 
-def small_cache(like: Cache, *, sets, ways, line=128, read=128, write=64, fold=None) -> Cache:
-    """A cache of ``sets`` indexed by plain modulo, or by ``fold`` = (channels, lines a piece)."""
+def small_cache(like: Cache, *, sets, ways, line=128, read=128, write=64, index=None) -> Cache:
+    """A cache of ``sets`` indexed by plain modulo, by (channels, lines a piece), or by a list of rows of line bits."""
+    fold = index if isinstance(index, tuple) else None
+    rows = tuple(row * line for row in index) if isinstance(index, list) else None
     return dataclasses.replace(
         like,
         size_bytes=sets * ways * line,
@@ -20,18 +22,24 @@ def small_cache(like: Cache, *, sets, ways, line=128, read=128, write=64, fold=N
         read_request_bytes=read,
         write_request_bytes=write,
         channels=1,
-        index="channel-fold" if fold else "modulo",
+        index="channel-fold" if fold else "modulo" if rows is None else "xor",
+        index_rows=rows,
         index_channels=fold[0] if fold else None,
         index_interleave_bytes=fold[1] * line if fold else None,
     )
 
 
-def _cache(like, sets, ways, fold=None, **request):
-    return small_cache(like, sets=sets, ways=ways, fold=fold, **request)
+def _cache(like, sets, ways, index=None, *, kept=None, **request):
+    kept = like.kept_between_launches if kept is None else kept
+    return dataclasses.replace(
+        small_cache(like, sets=sets, ways=ways, index=index, **request), kept_between_launches=kept
+    )
 
 
-def small_gpu(*, xcds=2, cus=2, offset=0, l2=(4, 2), mall=(8, 2), line=128, read=128, write=64) -> Gpu:
-    """An MI300X with ``l2`` and ``mall`` of (sets, ways[, fold]); no Infinity Cache for ``mall=None``."""
+def small_gpu(
+    *, xcds=2, cus=2, offset=0, l1=None, l2=(4, 2), mall=(8, 2), line=128, read=128, write=64, kept=None
+) -> Gpu:
+    """An MI300X with caches of (sets, ways[, index]); no L1 for ``l1=None``, no Infinity Cache for ``mall=None``."""
     big = gpu("mi300x")
     request = {"line": line, "read": read, "write": write}
     return dataclasses.replace(
@@ -40,8 +48,9 @@ def small_gpu(*, xcds=2, cus=2, offset=0, l2=(4, 2), mall=(8, 2), line=128, read
         cus_per_xcd=cus,
         dispatch_offset=offset,
         facts={},
-        l2=_cache(big.l2, *l2, **request),
-        mall=_cache(big.mall, *mall, **request) if mall else None,
+        l1=_cache(big.l1, *l1, **request) if l1 else None,
+        l2=_cache(big.l2, *l2, kept=kept, **request),
+        mall=_cache(big.mall, *mall, kept=kept, **request) if mall else None,
     )
 
 
@@ -51,12 +60,18 @@ REQUESTS = [(128, 128, 64), (128, 64, 32), (128, 128, 128), (64, 64, 32), (32, 3
 
 @st.composite
 def shapes(draw, most_sets):
-    """(sets, ways, fold) of a cache: any number of sets by modulo, or a power of two for each folded channel."""
+    """(sets, ways, index) of a cache: any number of sets by modulo, powers of two by a fold or by random rows."""
     ways = draw(st.integers(1, 5))
-    if draw(st.booleans()):
+    kind = draw(st.sampled_from(["modulo", "fold", "rows"]))
+    if kind == "modulo":
         return draw(st.integers(1, most_sets)), ways, None
-    channels, lines_per_piece = draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2, 4]))
-    return channels * draw(st.sampled_from([1, 2, 4])), ways, (channels, lines_per_piece)
+    if kind == "fold":
+        channels, lines_per_piece = draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2, 4]))
+        return channels * lines_per_piece * draw(st.sampled_from([1, 2])), ways, (channels, lines_per_piece)
+    n = draw(st.integers(0, 3))
+    low = [1 << bit | draw(st.integers(0, (1 << bit) - 1)) for bit in range(n)]  # a triangle: independent
+    rows = [row | draw(st.integers(0, 2**20 - 1)) << n for row in low]
+    return 1 << n, ways, draw(st.permutations(rows))
 
 
 @st.composite
@@ -64,10 +79,13 @@ def gpus(draw, requests=None):
     line, read, write = requests or draw(st.sampled_from(REQUESTS))
     xcds = draw(st.integers(1, 5))
     l2 = draw(shapes(9))
+    l1 = draw(st.one_of(st.none(), shapes(5)))
     mall = draw(st.one_of(st.none(), shapes(17)))
+    kept = draw(st.booleans())
     offset = draw(st.integers(0, xcds - 1))
     cus = draw(st.integers(1, 4))
-    return small_gpu(xcds=xcds, cus=cus, offset=offset, l2=l2, mall=mall, line=line, read=read, write=write)
+    caches = {"l1": l1, "l2": l2, "mall": mall, "kept": kept}
+    return small_gpu(xcds=xcds, cus=cus, offset=offset, line=line, read=read, write=write, **caches)
 
 
 @st.composite
@@ -90,8 +108,8 @@ def built_traces(draw, line_bytes=128):
             beyond = (
                 0 if step == 0 else 1
             )  # in the first step every rectangle begins inside: nobody is left with nothing
-            row = rng.integers(0, array.rows + beyond, (n, trips))
-            col = rng.integers(0, array.cols + beyond, (n, trips))
+            row = rng.integers(0, array.shape[0] + beyond, (n, trips))
+            col = rng.integers(0, array.shape[1] + beyond, (n, trips))
             accesses.append(put(array, row=row, col=col, rows=rng.integers(1, 5), cols=rng.integers(1, 60)))
         build.step(*accesses)
     return build.trace()
@@ -130,6 +148,7 @@ def raw_traces(draw, line_bytes=128):
         sectors=np.concatenate(sectors).astype(np.uint8),
         is_write=np.array(is_write, bool),
         tensor=np.array(owner, np.int32),
+        wave_requests=rng.integers(1, 5, sum(r.size for r in rel)).astype(np.uint16),
     )
 
 
@@ -156,6 +175,7 @@ def tiled_traces(draw, line_bytes=128):
         sectors=sectors.astype(np.uint8),
         is_write=rng.random(n_tiles) < rng.choice([0.3, 0.8]),
         tensor=np.zeros(n_tiles, np.int32),
+        wave_requests=rng.integers(1, 5, deal.size).astype(np.uint16),
     )
 
 

@@ -13,6 +13,8 @@ COLUMNS = (
     "writebacks",
     "mall_requests",
     "mall_hits",
+    "l1_requests",
+    "l1_hits",
 )
 
 
@@ -24,30 +26,31 @@ class LruCache:
         self.sets = defaultdict(OrderedDict)
 
     def touch(self, line, dirty=()):
-        """Make ``line`` the most recent; return whether it was held, and the dirty pieces of the line it drove out."""
+        """Make ``line`` the most recent; return whether it was held, and (line, dirty pieces) of what it drove out."""
         held = self.sets[set_of(line, self.cache)]
-        driven_out = set()
+        driven_out = ()
         hit = line in held
         if not hit:
             if len(held) == self.cache.ways:
-                _, driven_out = held.popitem(last=False)
+                driven_out = held.popitem(last=False)
             held[line] = set()
         held[line] |= set(dirty)
         held.move_to_end(line)
         return hit, driven_out
-
-    def dirty_pieces(self):
-        return sum(len(pieces) for held in self.sets.values() for pieces in held.values())
 
 
 def set_of(line, cache):
     """Set of a line: (channel, set in the channel).
 
     Pieces of ``index_interleave_bytes`` are dealt to channels by the XOR of all digits of the piece's number, base the
-    number of channels. Within a channel, piece after piece, lines take the sets in turn.
+    number of channels. Within a channel, piece after piece, lines take the sets in turn. With ``index_rows`` a set is
+    named by its bits, the parity of the address under each row.
     """
     if cache.index == "modulo":
         return 0, line % cache.sets
+    if cache.index == "xor":
+        address = line * cache.line_bytes
+        return tuple(sum(address >> bit & row >> bit & 1 for bit in range(64)) % 2 for row in cache.index_rows)
     lines_per_piece = cache.index_interleave_bytes // cache.line_bytes
     piece, within = divmod(line, lines_per_piece)
     channel, digits = 0, piece
@@ -77,6 +80,11 @@ def touches(trace, instruction):
     return [(base + int(trace.rel[e]), int(trace.sectors[e])) for e in entries], bool(trace.is_write[template])
 
 
+def wave_requests(trace, instruction):
+    template = int(trace.template[instruction])
+    return [int(n) for n in trace.wave_requests[int(trace.rel_start[template]) : int(trace.rel_start[template + 1])]]
+
+
 def queues(n_workgroups, n_xcds, offset):
     """Hardware ids of each XCD, in order: round robin."""
     of_xcd = [[] for _ in range(n_xcds)]
@@ -85,59 +93,121 @@ def queues(n_workgroups, n_xcds, offset):
     return of_xcd
 
 
-def turns(trace, order, gpu, workgroups_per_cu):
-    """Lists of (XCD, instruction), one list a turn: every resident workgroup issues one, slot by slot."""
-    waiting = queues(len(order), gpu.xcds, gpu.dispatch_offset)
+def workgroups_of(order, n_xcds, offset, programs):
+    """For each XCD its queue of workgroups, in order, each a list of the trace's workgroups that it computes in turn."""
+    if not programs:
+        return [[[int(order[w])] for w in mine] for mine in queues(len(order), n_xcds, offset)]
+    tiles = [[int(order[t]) for t in range(p, len(order), programs)] for p in range(programs)]
+    return [[tiles[p] for p in mine] for mine in queues(programs, n_xcds, offset)]
+
+
+def turns(trace, order, gpu, workgroups_per_cu, programs=None):
+    """Lists of (XCD, CU, instruction), one list a turn: every resident workgroup issues one, slot by slot."""
+    waiting = workgroups_of(order, gpu.xcds, gpu.dispatch_offset, programs)
     running = {(slot, xcd): [] for slot in range(gpu.cus_per_xcd * workgroups_per_cu) for xcd in range(gpu.xcds)}
     while True:
         turn = []
-        for place, todo in running.items():  # in order of slot, then XCD
-            if not todo and waiting[place[1]]:
-                workgroup = int(order[waiting[place[1]].pop(0)])
-                todo.extend(range(int(trace.start[workgroup]), int(trace.start[workgroup + 1])))
+        for (slot, xcd), todo in running.items():  # in order of slot, then XCD
+            if not todo and waiting[xcd]:
+                for workgroup in waiting[xcd].pop(0):
+                    todo.extend(range(int(trace.start[workgroup]), int(trace.start[workgroup + 1])))
             if todo:
-                turn.append((place[1], todo.pop(0)))
+                turn.append((xcd, slot % gpu.cus_per_xcd, todo.pop(0)))
         if not turn:
             return
         yield turn
 
 
-def replay(trace, order, gpu, workgroups_per_cu):
-    """Counts of every turn: a list of turns, each a list of one dictionary an XCD.
+class Caches:
+    """The caches of a GPU. ``begin`` is a launch: L1s are new, others stay or not as the GPU says, and clean."""
 
-    L2s are written back, and allocate without a fetch on a write miss. The memory-side cache is looked up for read
-    misses only. What is dirty at the end is written back in the last turn.
+    def __init__(self, gpu):
+        self.gpu = gpu
+        self.l2 = [LruCache(gpu.l2) for _ in range(gpu.xcds)]
+        self.mall = LruCache(gpu.mall) if gpu.mall else None
+        self.begin()
+
+    def begin(self):
+        gpu = self.gpu
+        self.l1 = {(x, cu): LruCache(gpu.l1) for x in range(gpu.xcds) for cu in range(gpu.cus_per_xcd) if gpu.l1}
+        if not gpu.l2.kept_between_launches:
+            self.l2 = [LruCache(gpu.l2) for _ in range(gpu.xcds)]
+        if gpu.mall and not gpu.mall.kept_between_launches:
+            self.mall = LruCache(gpu.mall)
+
+
+class Counts:
+    """Counts by (when, XCD) and by (tensor, XCD)."""
+
+    def __init__(self, trace, gpu):
+        self.trace, self.gpu = trace, gpu
+        self.when = defaultdict(lambda: [dict.fromkeys(COLUMNS, 0) for _ in range(gpu.xcds)])
+        self.by_tensor = [[dict.fromkeys(COLUMNS, 0) for _ in range(gpu.xcds)] for _ in trace.tensors]
+
+    def add(self, when, xcd, tensor, column, amount):
+        self.when[when][xcd][column] += amount
+        self.by_tensor[tensor][xcd][column] += amount
+
+    def tensor_of(self, line):
+        spans = [range(t.base_line, t.base_line + t.n_lines) for t in self.trace.tensors]
+        return next(i for i, span in enumerate(spans) if line in span)
+
+    def flush(self, when, caches):
+        """What is dirty at the end is written back; the lines stay."""
+        for xcd, l2 in enumerate(caches.l2):
+            for held in l2.sets.values():
+                for line, dirty in held.items():
+                    self.add(when, xcd, self.tensor_of(line), "writebacks", len(dirty))
+                    held[line] = set()
+
+
+def replay(trace, order, gpu, workgroups_per_cu, programs=None, caches=None):
+    """Counts of every turn, and by tensor: two nested lists, (turn, XCD, column) and (tensor, XCD, column).
+
+    L2s are written back, and allocate without a fetch on a write miss. L1s and the memory-side cache are looked up
+    for reads only.
     """
-    l2 = [LruCache(gpu.l2) for _ in range(gpu.xcds)]
-    mall = LruCache(gpu.mall) if gpu.mall else None
-    timeline = []
-    for turn in turns(trace, order, gpu, workgroups_per_cu):
-        timeline.append([dict.fromkeys(COLUMNS, 0) for _ in range(gpu.xcds)])
-        for xcd, instruction in turn:
-            _issue(trace, instruction, gpu, l2[xcd], mall, timeline[-1][xcd])
-    for xcd in range(gpu.xcds):
-        timeline[-1][xcd]["writebacks"] += l2[xcd].dirty_pieces()
-    return timeline
+    caches = caches or Caches(gpu)
+    caches.begin()
+    counts, turn = Counts(trace, gpu), 0
+    for turn, issues in enumerate(turns(trace, order, gpu, workgroups_per_cu, programs)):
+        for xcd, cu, instruction in issues:
+            _issue(trace, instruction, caches, xcd, cu, counts, turn)
+    counts.flush(turn, caches)
+    return as_table([counts.when[t] for t in range(turn + 1)]), as_table(counts.by_tensor)
 
 
-def _issue(trace, instruction, gpu, l2, mall, count):
+def _issue(trace, instruction, caches, xcd, cu, counts, turn):
     lines, is_write = touches(trace, instruction)
-    count["instructions"] += 1
-    for line, sectors in lines:
+    tensor = int(trace.tensor[trace.template[instruction]])
+    gpu = caches.gpu
+
+    def add(column, amount=1):
+        counts.add(turn, xcd, tensor, column, amount)
+
+    add("instructions")
+    for (line, sectors), waves in zip(lines, wave_requests(trace, instruction), strict=True):
         if is_write:
             dirty = pieces(sectors, gpu.l2.write_request_bytes)
-            count["write_requests"] += len(dirty)
+            add("write_requests", len(dirty))
         else:
             dirty = set()
-            count["read_requests"] += len(pieces(sectors, gpu.l2.read_request_bytes))
-        hit, driven_out = l2.touch(line, dirty)
-        count["writebacks"] += len(driven_out)
+            if gpu.l1:
+                held = caches.l1[xcd, cu].touch(line)[0]
+                add("l1_requests", waves)
+                add("l1_hits", waves if held else waves - 1)
+                if held:
+                    continue
+            add("read_requests", len(pieces(sectors, gpu.l2.read_request_bytes)))
+        hit, driven_out = caches.l2[xcd].touch(line, dirty)
+        if driven_out:
+            counts.add(turn, xcd, counts.tensor_of(driven_out[0]), "writebacks", len(driven_out[1]))
         if hit:
             continue
-        count["write_misses" if is_write else "read_misses"] += 1
-        if not is_write and mall:
-            count["mall_requests"] += 1
-            count["mall_hits"] += mall.touch(line)[0]
+        add("write_misses" if is_write else "read_misses")
+        if not is_write and caches.mall:
+            add("mall_requests")
+            add("mall_hits", int(caches.mall.touch(line)[0]))
 
 
 def as_table(timeline):
@@ -206,9 +276,6 @@ def gemm_touches(problem, workgroup, line_bytes):
     return out
 
 
-def totals(timeline):
+def totals(table):
     """Totals over turns: (XCD, column)."""
-    table = as_table(timeline)
-    return [
-        [sum(turn[x][c] for turn in table) for c in range(len(COLUMNS))] for x in range(len(table[0]) if table else 0)
-    ]
+    return [[sum(turn[x][c] for turn in table) for c in range(len(COLUMNS))] for x in range(len(table[0]))]

@@ -35,6 +35,22 @@ def chunked(num_pids, num_xcds, chunk):
     return answer
 
 
+def row_bands(num_pids, num_xcds, rows):
+    """Deal bands of `rows` ids to the XCDs in turn while a whole turn is left, then one more run each."""
+    left = [len(range(xcd, num_pids, num_xcds)) for xcd in range(num_xcds)]
+    given = [[] for _ in range(num_xcds)]
+    following = 0
+    while True:
+        whole = min(left) >= rows
+        for xcd in range(num_xcds):
+            run = rows if whole else left[xcd]
+            given[xcd] += range(following, following + run)
+            following += run
+            left[xcd] -= run
+        if not whole:
+            return [given[pid % num_xcds][pid // num_xcds] for pid in range(num_pids)]
+
+
 def row(rows, cols):
     return [(m, n) for m in range(rows) for n in range(cols)]
 
@@ -60,11 +76,6 @@ def group_m(rows, cols, size):
 
 def group_n(rows, cols, size):
     return [(m, n) for n, m in group_m(cols, rows, size)]
-
-
-def windowed(rows, cols, num_xcds, chunk, window):
-    walk = group_m(rows, cols, window)
-    return [walk[rank] for rank in chunked(rows * cols, num_xcds, chunk)]
 
 
 def morton(rows, cols):
@@ -97,17 +108,104 @@ def hilbert(rows, cols):
     return [(m, n) for m, n in walk if m < rows and n < cols]
 
 
-def tiles_of(parts, rows, cols, num_xcds):
+def block_first(rows, cols):
+    return row(rows, cols)
+
+
+def head_first(rows, cols):
+    return column(rows, cols)
+
+
+def panel_snake(rows, cols, width):
+    walk = []
+    for index, first in enumerate(range(0, cols, width)):
+        down = range(rows) if index % 2 == 0 else range(rows - 1, -1, -1)
+        walk += [(m, n) for m in down for n in range(first, min(first + width, cols))]
+    return walk
+
+
+def blocks(num_m, num_n, rows, cols, size):
+    return _in_blocks(num_m, num_n, rows, cols, lambda high, wide: group_m(high, wide, size))
+
+
+def morton_blocks(num_m, num_n, rows, cols):
+    return _in_blocks(num_m, num_n, rows, cols, morton)
+
+
+def _in_blocks(num_m, num_n, rows, cols, inner):
+    walk = []
+    for m in range(0, num_m, rows):
+        for n in range(0, num_n, cols):
+            walk += [(m + i, n + j) for i, j in inner(min(rows, num_m - m), min(cols, num_n - n))]
+    return walk
+
+
+def boxes(sides, x, y, z):
+    """Cells of a box, in the order z, y, x from slow to fast, box after box in the same order."""
+    starts = [
+        (cx, cy, cz) for cz in range(0, sides[2], z) for cy in range(0, sides[1], y) for cx in range(0, sides[0], x)
+    ]
+    walk = []
+    for cx, cy, cz in starts:
+        walk += [
+            (i, j, k)
+            for k in range(cz, min(cz + z, sides[2]))
+            for j in range(cy, min(cy + y, sides[1]))
+            for i in range(cx, min(cx + x, sides[0]))
+        ]
+    return walk
+
+
+def morton_3d(sides):
+    """Cells sorted by their interleaved bits, z above y above x."""
+
+    def key(cell):
+        return [(cell[axis] >> bit) & 1 for bit in reversed(range(16)) for axis in (2, 1, 0)]
+
+    return sorted(boxes(sides, *sides), key=key)
+
+
+def _with_xcds(name, rows, cols, num_xcds, params):
+    """Tile by rank of the families that read ``num_xcds`` themselves."""
+    num_pids = rows * cols
+    if name == "windowed":
+        walk, ids = group_m(rows, cols, params["window"]), chunked(num_pids, num_xcds, params["chunk"])
+    elif name == "column_panels":
+        panel = min(params["width"], cols) * rows
+        walk, ids = group_n(rows, cols, params["width"]), row_bands(num_pids, num_xcds, panel)
+    elif name == "row_panels":
+        panel = min(params["height"], rows) * cols
+        walk, ids = group_m(rows, cols, params["height"]), row_bands(num_pids, num_xcds, panel)
+    elif name == "head_groups":
+        walk, ids = group_n(rows, cols, params["size"]), contiguous(num_pids, num_xcds)
+    elif name == "head_first_swizzled":
+        walk, ids = column(rows, cols), contiguous(num_pids, num_xcds)
+    else:
+        heads = contiguous(cols, num_xcds)
+        return [(m, heads[n]) for m, n in row(rows, cols)]
+    return [walk[rank] for rank in ids]
+
+
+PLACEMENTS = ("identity", "contiguous", "contiguous_naive", "chunked", "row_bands")
+WITH_XCDS = ("windowed", "column_panels", "row_panels", "head_groups", "head_first_swizzled", "block_first_swizzled")
+
+
+def tiles_of(parts, sides, num_xcds):
     """Tile of each hardware id under ``[(name, params), ...]``, or its logical id where no order is among them."""
-    ids = list(range(rows * cols))
+    num_pids = 1
+    for side in sides:
+        num_pids *= side
+    ids = list(range(num_pids))
     for name, params in parts:
-        if name == "windowed":
-            walk = windowed(rows, cols, num_xcds, **params)
-            return [walk[rank] for rank in ids]
-        if name in ("identity", "contiguous", "contiguous_naive", "chunked"):
-            placed = globals()[name](rows * cols, num_xcds, **params)
+        if name in PLACEMENTS:
+            placed = globals()[name](num_pids, num_xcds, **params)
             ids = [placed[rank] for rank in ids]
         else:
-            walk = globals()[name](rows, cols, **params)
+            if name in WITH_XCDS:
+                walk = _with_xcds(name, *sides, num_xcds, params)
+            elif len(sides) == 3:
+                walk = globals()[name](sides, **params)
+            else:
+                walk = globals()[name](*sides, **params)
             return [walk[rank] for rank in ids]
     return ids

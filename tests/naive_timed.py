@@ -12,27 +12,34 @@ MASK = 2**64 - 1
 
 @dataclass
 class Run:
-    """``issued`` is a list of (time, XCD, {column: count}), one an instruction; ``flushed`` is pieces of each XCD."""
+    """``issued`` is a list of (time, XCD, tensor, {column: count}); ``written`` the same of what was written back."""
 
+    trace: object
+    gpu: object
     issued: list
-    flushed: list
+    written: list
     time_fs: int
     rates: dict
 
+    def counts(self, bin_fs):
+        counts = naive.Counts(self.trace, self.gpu)
+        for time, xcd, tensor, columns in self.issued + self.written:
+            for column, count in columns.items():
+                counts.add(time // bin_fs, xcd, tensor, column, count)
+        return counts
+
     def table(self, bin_fs):
         """Nested lists (bin, XCD, column): an instruction counts when it issues, the flush in the last bin."""
-        n_bins = self.issued[-1][0] // bin_fs + 1
-        bins = [[dict.fromkeys(naive.COLUMNS, 0) for _ in self.flushed] for _ in range(n_bins)]
-        for time, xcd, counts in self.issued:
-            for column, count in counts.items():
-                bins[time // bin_fs][xcd][column] += count
-        for xcd, pieces in enumerate(self.flushed):
-            bins[-1][xcd]["writebacks"] += pieces
-        return naive.as_table(bins)
+        counts = self.counts(bin_fs)
+        return naive.as_table([counts.when[b] for b in range(self.issued[-1][0] // bin_fs + 1)])
 
     def totals(self):
         """Nested lists (XCD, column)."""
         return self.table(self.issued[-1][0] + 1)[0]
+
+    def by_tensor(self):
+        """Nested lists (tensor, XCD, column)."""
+        return naive.as_table(self.counts(1).by_tensor)
 
 
 def rates_of(gpu):
@@ -46,6 +53,8 @@ def rates_of(gpu):
 
     line, piece = gpu.l2.line_bytes, gpu.l2.write_request_bytes
     return {
+        "l1": in_cycles(gpu.l1.line_bytes, gpu.l1.read_bytes_per_cycle) if gpu.l1 else 0,
+        "l1_latency": round(gpu.l1.latency_ns * FS_PER_NS) if gpu.l1 else 0,
         "l2_read": in_cycles(gpu.l2.read_request_bytes, gpu.l2.read_bytes_per_cycle),
         "l2_write": in_cycles(piece, Fraction(gpu.l2.read_bytes_per_cycle, 2)),
         "fabric": in_cycles(line, gpu.fabric_bytes_per_cycle),
@@ -74,32 +83,58 @@ def jitter(seed, workgroup, k, jitter_fs):
 
 
 class Memory:
-    """The caches, and when each port is free again."""
+    """The caches, when their lines are there, and when each port is free again."""
 
-    def __init__(self, gpu):
-        self.gpu = gpu
+    def __init__(self, trace, gpu, caches):
+        self.gpu, self.caches = gpu, caches
         self.rate = rates_of(gpu)
-        self.l2 = [naive.LruCache(gpu.l2) for _ in range(gpu.xcds)]
         self.ready = [{} for _ in range(gpu.xcds)]  # when the data of a line is in the L2; only read for lines held
-        self.mall = naive.LruCache(gpu.mall) if gpu.mall else None
+        self.ready_l1 = {place: {} for place in caches.l1}
+        self.l1_free = dict.fromkeys(caches.l1, 0)
         self.l2_free = [0] * gpu.xcds
         self.fabric_free = [0] * gpu.xcds
         self.mall_free = 0
         self.hbm_free = 0
+        self.tensor_of = naive.Counts(trace, gpu).tensor_of
+        self.written = []  # (time, XCD, tensor, counts)
 
-    def read(self, now, xcd, lines):
+    def read(self, now, xcd, cu, lines, waves):
         """Return when the data is there, and what to count."""
+        counts, held_until, port_free = {}, 0, now
+        if self.gpu.l1:
+            port_free = max(now, self.l1_free[xcd, cu]) + sum(waves) * self.rate["l1"]
+            self.l1_free[xcd, cu] = port_free
+            held_until = port_free + self.rate["l1_latency"]
+            counts = {"l1_requests": sum(waves), "l1_hits": sum(waves)}
+            missing = []
+            for line, sectors in lines:
+                if self.caches.l1[xcd, cu].touch(line)[0]:
+                    held_until = max(held_until, self.ready_l1[xcd, cu][line])
+                else:
+                    missing.append((line, sectors))
+            lines = missing
+            counts["l1_hits"] -= len(missing)
+        arrive = held_until
+        if lines:
+            l2_arrive, l2_counts = self._read_l2(now, port_free, xcd, lines)
+            arrive, counts = max(arrive, l2_arrive), counts | l2_counts
+        if self.gpu.l1:
+            for line, _ in lines:
+                self.ready_l1[xcd, cu][line] = arrive
+        return arrive, counts
+
+    def _read_l2(self, issued, now, xcd, lines):
         requests = sum(len(naive.pieces(sectors, self.gpu.l2.read_request_bytes)) for _, sectors in lines)
         l2_end = self._l2_port(now, xcd, requests * self.rate["l2_read"])
         wait, missed, from_hbm, writebacks = 0, [], 0, 0
         for line, _ in lines:
-            hit, driven_out = self.l2[xcd].touch(line)
-            writebacks += len(driven_out)
+            hit, driven_out = self.caches.l2[xcd].touch(line)
+            writebacks += self._drive_out(issued, xcd, driven_out)
             if hit:
-                wait = max(wait, self.ready[xcd][line])
+                wait = max(wait, self.ready[xcd].get(line, 0))
                 continue
             missed.append(line)
-            if not (self.mall and self.mall.touch(line)[0]):
+            if not (self.caches.mall and self.caches.mall.touch(line)[0]):
                 from_hbm += 1
         mall_end, hbm_end = self._beyond(l2_end, xcd, len(missed), from_hbm, writebacks)
         arrive = max(l2_end + self.rate["l2_latency"], wait)
@@ -112,8 +147,8 @@ class Memory:
             for line in missed:
                 self.ready[xcd][line] = max(fills)
             arrive = max(arrive, *fills)
-        counts = {"read_requests": requests, "read_misses": len(missed), "writebacks": writebacks}
-        if self.mall:
+        counts = {"read_requests": requests, "read_misses": len(missed)}
+        if self.caches.mall:
             counts |= {"mall_requests": len(missed), "mall_hits": len(missed) - from_hbm}
         return arrive, counts
 
@@ -124,13 +159,29 @@ class Memory:
         l2_end = self._l2_port(now, xcd, requests * self.rate["l2_write"])
         misses, writebacks = 0, 0
         for line, _ in lines:
-            hit, driven_out = self.l2[xcd].touch(line, dirty[line])
-            writebacks += len(driven_out)
+            hit, driven_out = self.caches.l2[xcd].touch(line, dirty[line])
+            writebacks += self._drive_out(now, xcd, driven_out)
             if not hit:
                 misses += 1
                 self.ready[xcd][line] = l2_end
         self._beyond(l2_end, xcd, 0, 0, writebacks)
-        return l2_end, {"write_requests": requests, "write_misses": misses, "writebacks": writebacks}
+        return l2_end, {"write_requests": requests, "write_misses": misses}
+
+    def flush(self, now):
+        """What is dirty at the end is written back; the lines stay."""
+        for xcd, l2 in enumerate(self.caches.l2):
+            for held in l2.sets.values():
+                for line, dirty in held.items():
+                    self._drive_out(now, xcd, (line, dirty))
+                    held[line] = set()
+
+    def _drive_out(self, now, xcd, driven_out):
+        """Note a line that leaves the L2; return its dirty pieces."""
+        if not driven_out or not driven_out[1]:
+            return 0
+        line, dirty = driven_out
+        self.written.append((now, xcd, self.tensor_of(line), {"writebacks": len(dirty)}))
+        return len(dirty)
 
     def _l2_port(self, now, xcd, service):
         self.l2_free[xcd] = max(now, self.l2_free[xcd]) + service
@@ -143,7 +194,7 @@ class Memory:
             begin = max(l2_end, self.fabric_free[xcd])
             self.fabric_free[xcd] = begin + filled * self.rate["fabric"] + writebacks * self.rate["fabric_wb"]
             mall_end = self.fabric_free[xcd]
-            if self.mall:
+            if self.gpu.mall:
                 begin = max(mall_end, self.mall_free)
                 self.mall_free = begin + filled * self.rate["mall"] + writebacks * self.rate["mall_wb"]
                 mall_end = self.mall_free
@@ -155,24 +206,45 @@ class Memory:
 
 
 class Running:
-    """A workgroup in a slot: its instructions, and when each of them was done."""
+    """Workgroups that one slot computes in turn: the instructions, and when each of the present workgroup's was done."""
 
-    def __init__(self, trace, workgroup, now):
-        self.workgroup = workgroup
-        self.todo = list(range(int(trace.start[workgroup]), int(trace.start[workgroup + 1])))
-        self.began = now
-        self.done = []
+    def __init__(self, trace, workgroups):
+        self.trace, self.workgroups = trace, list(workgroups)
+        self.todo, self.done = [], []
+
+    def begin(self, now):
+        """Start on the next workgroup, if the last is done."""
+        if not self.todo:
+            self.workgroup = self.workgroups.pop(0)
+            self.todo = list(range(int(self.trace.start[self.workgroup]), int(self.trace.start[self.workgroup + 1])))
+            self.done, self.began = [], now
 
     def next_issue(self, now, in_flight):
-        """The next instruction k waits until instruction k - in_flight is done."""
+        """The next instruction k waits until instruction k - in_flight is done; a new workgroup until all are."""
+        if not self.todo:
+            return self.done[-1]
         k = len(self.done)
         return max(now, self.done[k - in_flight] if k >= in_flight else self.began)
 
 
-def replay(trace, order, gpu, workgroups_per_cu, *, in_flight, compute_fs, jitter_fs=0, seed=0):
+def replay(
+    trace,
+    order,
+    gpu,
+    workgroups_per_cu,
+    *,
+    in_flight,
+    compute_fs,
+    jitter_fs=0,
+    seed=0,
+    programs=None,
+    caches=None,
+):
     """Replay a whole grid and return a `Run`."""
-    memory = Memory(gpu)
-    waiting = naive.queues(len(order), gpu.xcds, gpu.dispatch_offset)
+    caches = caches or naive.Caches(gpu)
+    caches.begin()
+    memory = Memory(trace, gpu, caches)
+    waiting = naive.workgroups_of(order, gpu.xcds, gpu.dispatch_offset, programs)
     running = {}
     cu_free = {(xcd, cu): 0 for xcd in range(gpu.xcds) for cu in range(gpu.cus_per_xcd)}
     events = [(0, slot, xcd) for slot in range(gpu.cus_per_xcd * workgroups_per_cu) for xcd in range(gpu.xcds)]
@@ -183,24 +255,25 @@ def replay(trace, order, gpu, workgroups_per_cu, *, in_flight, compute_fs, jitte
         if (slot, xcd) not in running:
             if not waiting[xcd]:
                 continue  # the slot retires
-            running[slot, xcd] = Running(trace, int(order[waiting[xcd].pop(0)]), now)
+            running[slot, xcd] = Running(trace, waiting[xcd].pop(0))
         mine = running[slot, xcd]
-        lines, is_write = naive.touches(trace, mine.todo.pop(0))
+        mine.begin(now)
+        instruction = mine.todo.pop(0)
+        cu = xcd, slot % gpu.cus_per_xcd
+        lines, is_write = naive.touches(trace, instruction)
         if is_write:
             arrive, counts = memory.write(now, xcd, lines)
         else:
-            arrive, counts = memory.read(now, xcd, lines)
+            arrive, counts = memory.read(now, *cu, lines, naive.wave_requests(trace, instruction))
             arrive += jitter(seed, mine.workgroup, len(mine.done), jitter_fs)
-        issued.append((now, xcd, {"instructions": 1} | counts))
-        cu = xcd, slot % gpu.cus_per_xcd
+        issued.append((now, xcd, int(trace.tensor[trace.template[instruction]]), {"instructions": 1} | counts))
         before = mine.done[-1] if mine.done else mine.began
         cu_free[cu] = max(arrive, before, cu_free[cu]) + compute_fs
         mine.done.append(cu_free[cu])
         ends.append(cu_free[cu])
-        if mine.todo:
-            heapq.heappush(events, (mine.next_issue(now, in_flight), slot, xcd))
-        else:
+        heapq.heappush(events, (mine.next_issue(now, in_flight), slot, xcd))
+        if not mine.todo and not mine.workgroups:
             del running[slot, xcd]
-            heapq.heappush(events, (ends[-1], slot, xcd))
     time_fs = max(ends + memory.l2_free)
-    return Run(issued, [cache.dirty_pieces() for cache in memory.l2], time_fs, memory.rate)
+    memory.flush(issued[-1][0])
+    return Run(trace, gpu, issued, memory.written, time_fs, memory.rate)

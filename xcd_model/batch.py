@@ -1,12 +1,10 @@
-"""Up to `CHUNK` lines of an instruction at once: locate them, look them up, fetch what missed.
+"""Up to `CHUNK` lines of an instruction at once: through the L1, to their sets, into the L2.
 
-One pass a step, each over short arrays that stay in the host's L1. Locating is a loop that LLVM vectorises (0.7 ns a
-line, four times less than line by line), the look-ups know their addresses ahead of time, and the Infinity Cache,
-whose words are larger than the host's L2, is prefetched (12 % of the replay). The look-ups of each cache keep the
-order of the lines.
+One pass a step, each over short arrays that stay in the host's L1. Locating is a loop that LLVM vectorises, and the
+look-ups know their addresses ahead of time. The look-ups of each cache keep the order of the lines.
 
-All of it is inlined into `xcd_model.replay._turn`, which calls nothing: around a call numba counts references to
-every array of a tuple, and with those the replay of a few lines an instruction takes five times as long.
+All of it is inlined into its callers, which are compiled without numba's reference counting (``_nrt=False``): counting
+references to every array of a tuple makes a replay three to ten times slower. In return nothing there may allocate.
 """
 
 from __future__ import annotations
@@ -16,112 +14,115 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .cache import _popcount4, _touch
-from .rows import WAYS, _prefetch, _touch_row
-from .traffic import MALL_HITS, MALL_REQUESTS, READ_MISSES, WRITE_MISSES, WRITEBACKS
+from .cache import _line_of, _touch
+from .l1 import _read_line
+from .rows import WAYS, _touch_row
 
 CHUNK = 256
 
 
 class Scratch(NamedTuple):
-    """Arrays of `CHUNK` + 1; ``at`` and ``word`` say where each line goes, the others are of the lines that missed.
+    """Arrays of `CHUNK` + 1: the lines that reach the L2, where each goes, and of those that missed place and victim.
 
-    ``missed`` is their place in the chunk, ``fell`` the word that made room, ``rel`` and ``weight`` are of the reads.
+    ``fell`` is the word that made room, ``missed`` the place in the chunk.
     """
 
+    line: np.ndarray
+    dirty: np.ndarray
     at: np.ndarray
     word: np.ndarray
     missed: np.ndarray
     fell: np.ndarray
-    rel: np.ndarray
-    weight: np.ndarray
 
 
 def scratch() -> Scratch:
     """Scratch arrays for one thread."""
     size = CHUNK + 1
     return Scratch(
+        line=np.zeros(size, np.int64),
+        dirty=np.zeros(size, np.uint8),
         at=np.zeros(size, np.uint64),
         word=np.zeros(size, np.uint64),
         missed=np.zeros(size, np.uint64),
         fell=np.zeros(size, np.int64),
-        rel=np.zeros(size, np.int32),
-        weight=np.zeros(size, np.int64),
     )
 
 
 @njit(inline="always")
-def _locate_folded(base, rel, first, n, index, at, word):
-    """`_locate_all` where the channel is a fold: halving shifts fold 64 digits without a branch."""
-    bits, inner, shift = np.uint64(index.fold_bits), np.uint64(index.interleave_bits), np.uint64(index.channel_shift)
-    one, four = np.uint64(1), np.uint64(4)
-    channels, within, inside = (one << bits) - one, (one << inner) - one, (one << shift) - one
-    by2, by4 = np.uint64(min(63, 2 * index.fold_bits)), np.uint64(min(63, 4 * index.fold_bits))
-    by8, by16 = np.uint64(min(63, 8 * index.fold_bits)), np.uint64(min(63, 16 * index.fold_bits))
-    by32 = np.uint64(min(63, 32 * index.fold_bits))
+def _gather(rel, dirty, base, first, n, line, kept_dirty):
+    """Copy all of ``n`` entries."""
     for i in range(np.uint64(n)):
-        line = np.uint64(base + rel[first + i])
-        upper = line >> inner
-        rest = ((upper >> bits) << inner) | (line & within)
-        upper ^= upper >> by32
-        upper ^= upper >> by16
-        upper ^= upper >> by8
-        upper ^= upper >> by4
-        upper ^= upper >> by2
-        upper ^= upper >> bits
-        at[i] = ((upper & channels) << shift) | (rest & inside)
-        word[i] = ((rest >> shift) + one) << four
+        line[i] = base + rel[first + i]
+        kept_dirty[i] = dirty[first + i]
+    return n
 
 
 @njit(inline="always")
-def _locate_all(base, rel, first, n, index, at, word):
-    """Set and clean word of the lines ``base + rel[first : first + n]``, as `xcd_model.cache._locate` has them.
+def _gather_sets(rel, index, base, first, n, missing, line, kept_dirty):
+    """Copy the entries that lie in one of the ``missing`` L1 sets; return how many."""
+    n_sets, mask, table = index.n_sets, index.mask, index.hash
+    kept = np.int64(0)
+    for i in range(n):
+        touched = base + rel[first + i]
+        at = touched % n_sets if mask < 0 else touched & mask
+        if table.size:
+            at ^= table[touched >> index.shift]
+        line[kept] = touched
+        kept_dirty[kept] = 0
+        kept += (missing >> at) & 1
+    return kept
 
-    base : int64; first : uint64; at, word : (n,) uint64, output
+
+@njit(inline="always")
+def _gather_lines(rel, pieces, index, ways, words, filler, base, first, n, instruction, arrival, line, kept_dirty):
+    """Copy the entries that an L1 misses; return (how many, their L2 requests, latest arrival of the others)."""
+    n_sets, mask, shift, table = index.n_sets, index.mask, index.shift, index.hash
+    kept = requests = wait = np.int64(0)
+    for i in range(n):
+        touched = base + rel[first + i]
+        at, tag = (touched % n_sets, touched // n_sets) if mask < 0 else (touched & mask, touched >> shift)
+        if table.size:
+            at ^= table[tag]
+        by = _read_line(words, filler, at * ways, ways, np.uint32(tag + 1), instruction)
+        if by < 0:
+            line[kept] = touched
+            kept_dirty[kept] = 0
+            kept += 1
+            requests += np.int64(pieces[first + i])
+        elif arrival.size:
+            wait = max(wait, arrival[by])
+    return kept, requests, wait
+
+
+@njit(inline="always")
+def _locate_all(line, n, index, at, word):
+    """Set and clean word of ``n`` lines, as `xcd_model.cache._locate` has them.
+
+    line : (n,) int64; at, word : (n,) uint64, output
     """
-    if index.fold_bits:
-        _locate_folded(base, rel, first, n, index, at, word)
-        return
     one, four = np.uint64(1), np.uint64(4)
     n_sets, mask, shift = np.uint64(index.n_sets), np.uint64(index.mask), np.uint64(max(0, index.shift))
-    if index.mask >= 0:
+    table = index.hash
+    if index.mask < 0:
         for i in range(np.uint64(n)):
-            line = np.uint64(base + rel[first + i])
-            at[i] = line & mask
-            word[i] = ((line >> shift) + one) << four
-    else:
+            at[i] = np.uint64(line[i]) % n_sets
+            word[i] = ((np.uint64(line[i]) // n_sets) + one) << four
+        return
+    for i in range(np.uint64(n)):
+        at[i] = np.uint64(line[i]) & mask
+        word[i] = ((np.uint64(line[i]) >> shift) + one) << four
+    if table.size:
         for i in range(np.uint64(n)):
-            line = np.uint64(base + rel[first + i])
-            at[i] = line % n_sets
-            word[i] = ((line // n_sets) + one) << four
+            at[i] ^= np.uint64(table[np.uint64(line[i]) >> shift])
 
 
 @njit(inline="always")
-def _fill_all(machine, mall, base, n, scratch, counts):
-    """Fetch the ``n`` missed reads of the scratch arrays from the Infinity Cache; overwrites ``at`` and ``word``."""
-    at, word = scratch.at, scratch.word
-    ways = machine.mall_ways
-    last = np.int64(1) << (ways - 1)
-    _locate_all(base, scratch.rel, np.uint64(0), n, machine.mall, at, word)
-    for i in range(np.uint64(n)):
-        _prefetch(mall, np.int64(at[i]) * ways)
-    hits = 0
-    for i in range(np.uint64(n)):
-        row, fetched = np.int64(at[i]) * ways, np.int64(word[i])
-        gone = _touch_row(mall, row, fetched, last) if ways <= WAYS else _touch(mall, row, ways, fetched)
-        hits += scratch.weight[i] * np.int64(gone == 1)
-        counts[MALL_REQUESTS] += scratch.weight[i]
-    counts[MALL_HITS] += hits
-
-
-@njit(inline="always")
-def _look_up(dirty, first, n, l2, ways, scratch):
-    """Look the located lines up in an L2; returns how many missed. ``first`` is uint64, of the chunk."""
-    at, word, missed, fell = scratch.at, scratch.word, scratch.missed, scratch.fell
+def _look_up(n, l2, ways, at, word, dirty, missed, fell):
+    """Look the located lines up in an L2; returns how many missed."""
     last = np.int64(1) << (ways - 1)
     n_missed = np.uint64(0)
     for i in range(np.uint64(n)):
-        row, touched = np.int64(at[i]) * ways, np.int64(word[i]) | np.int64(dirty[first + i])
+        row, touched = np.int64(at[i]) * ways, np.int64(word[i]) | np.int64(dirty[i])
         gone = _touch_row(l2, row, touched, last) if ways <= WAYS else _touch(l2, row, ways, touched)
         missed[n_missed] = i  # kept or overwritten by the next: a branch would be mispredicted
         fell[n_missed] = gone
@@ -130,21 +131,11 @@ def _look_up(dirty, first, n, l2, ways, scratch):
 
 
 @njit(inline="always")
-def _count_misses(stream, first, n_missed, scratch, counts):
-    """Count what missed and what fell out; gather the reads for `_fill_all` and return how many."""
-    reads = np.uint64(0)
-    read_misses = write_misses = writebacks = 0
-    for j in range(n_missed):
-        i = scratch.missed[j]
-        weight = stream.set_weight[scratch.at[i]]
-        is_read = np.int64(stream.dirty[first + i] == 0)
-        writebacks += weight * _popcount4(scratch.fell[j])
-        scratch.rel[reads] = stream.rel[first + i]
-        scratch.weight[reads] = weight
-        reads += np.uint64(is_read)
-        read_misses += weight * is_read
-        write_misses += weight * (1 - is_read)
-    counts[READ_MISSES] += read_misses
-    counts[WRITE_MISSES] += write_misses
-    counts[WRITEBACKS] += writebacks
-    return reads
+def _write_back(tensor_lines, index, at, word, pieces, column, counts, by_tensor):
+    """Count a dirty word that left the L2, for the tensor that it belongs to."""
+    written = _line_of(at, (word >> 4) - 1, index)
+    owner = 0
+    while written < tensor_lines[owner, 0] or written >= tensor_lines[owner, 1]:
+        owner += 1
+    counts[column] += pieces
+    by_tensor[owner, column] += pieces

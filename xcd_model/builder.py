@@ -1,27 +1,31 @@
-"""`TraceBuilder`: a trace from the rectangles of arrays that a kernel's instructions touch."""
+"""`TraceBuilder`: a trace from the boxes of arrays that a kernel's instructions touch, and from gathers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from .box import box_lines
+from .coalesce import Touched
 from .errors import TraceError
+from .gathering import gather_lines
 from .trace import MAX_LINE_BYTES, SECTOR_BYTES, Tensor, Trace
 
 # Assumed: device allocators hand out large tensors on 2 MiB boundaries (the fragment size of the driver).
 TENSOR_ALIGN_BYTES = 2 * 1024 * 1024
+MAX_TABLE = 1 << 20  # distinct boxes are found by a table where so many can be told apart, else by sorting
 
 
 @dataclass(frozen=True)
-class Array2D:
-    """A row-major two-dimensional array that the builder has placed in the address space."""
+class PlacedArray:
+    """An array that the builder has placed in the address space; ``strides_bytes`` has one step for each axis."""
 
     index: int
-    rows: int
-    cols: int
+    shape: tuple[int, ...]
+    strides_bytes: tuple[int, ...]
     item_bytes: int
-    pitch_bytes: int
     base_bytes: int
 
 
@@ -42,6 +46,12 @@ class TraceBuilder:
     line_bytes : int
         Line of the caches that the trace will be replayed on [bytes].
 
+    Notes
+    -----
+    A matrix comes from `array` and is touched by `read` and `write`; an array of any number of axes comes from `place`
+    and is touched by `read_box` and `write_box`. `gather` touches items anywhere. Whatever lies outside an array is
+    left out, as masks do. Waves' requests follow `xcd_model.coalesce` for the whole tile, masked items included.
+
     Examples
     --------
     >>> import numpy as np
@@ -60,83 +70,184 @@ class TraceBuilder:
         self.n_workgroups, self.line_bytes = n_workgroups, line_bytes
         self._tensors: list[Tensor] = []
         self._next_byte = 0
-        self._templates: dict[tuple, int] = {}
-        self._lines: list[tuple[np.ndarray, np.ndarray]] = []
+        self._boxes: dict[tuple, int] = {}
+        self._lines: list[Touched] = []
         self._owner: list[tuple[int, bool]] = []
         self._columns: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def array(self, name: str, *, rows: int, cols: int, item_bytes: int, pitch_bytes: int | None = None) -> Array2D:
-        """Place a row-major array after the ones before it; ``pitch_bytes`` is the distance of rows [bytes]."""
+    def array(self, name: str, *, rows: int, cols: int, item_bytes: int, pitch_bytes: int | None = None) -> PlacedArray:
+        """Place a row-major matrix after the arrays before it; ``pitch_bytes`` is the distance of rows [bytes]."""
         pitch = cols * item_bytes if pitch_bytes is None else pitch_bytes
         if min(rows, cols, item_bytes) < 1 or pitch < cols * item_bytes:
             raise TraceError(f"array {name}: {rows} x {cols} items of {item_bytes} B do not fit a pitch of {pitch} B")
-        size = (rows - 1) * pitch + cols * item_bytes
+        return self._place(name, (rows, cols), (pitch, item_bytes), item_bytes)
+
+    def place(
+        self, name: str, *, shape: Sequence[int], item_bytes: int, strides: Sequence[int] | None = None
+    ) -> PlacedArray:
+        """Place an array of any number of axes after the ones before it.
+
+        Parameters
+        ----------
+        name : str
+        shape : sequence of int
+            Items along each axis.
+        item_bytes : int [bytes]
+        strides : sequence of int, optional
+            Items from one to the next along each axis, none negative; row-major where not given.
+        """
+        if strides is None:
+            strides = [int(np.prod(shape[axis + 1 :], dtype=np.int64)) for axis in range(len(shape))]
+        if not shape or min(*shape, item_bytes) < 1 or len(strides) != len(shape) or min(strides) < 0:
+            raise TraceError(
+                f"array {name}: shape {tuple(shape)}, strides {tuple(strides)}, items of {item_bytes} B: "
+                "one stride for each axis, no side below 1, no stride below 0"
+            )
+        return self._place(name, tuple(shape), tuple(s * item_bytes for s in strides), item_bytes)
+
+    def _place(self, name, shape, strides_bytes, item_bytes) -> PlacedArray:
+        size = sum((n - 1) * s for n, s in zip(shape, strides_bytes, strict=True)) + item_bytes
         base = self._next_byte
         self._next_byte = -(-(base + size) // TENSOR_ALIGN_BYTES) * TENSOR_ALIGN_BYTES
         self._tensors.append(Tensor(name, base // self.line_bytes, -(-size // self.line_bytes), size))
-        return Array2D(len(self._tensors) - 1, rows, cols, item_bytes, pitch, base)
+        return PlacedArray(len(self._tensors) - 1, shape, strides_bytes, item_bytes, base)
 
-    def read(self, array: Array2D, *, row, col, rows, cols) -> Access:
-        """Load a rectangle; see `_access` for the arguments."""
-        return self._access(array, row, col, rows, cols, False)
+    def read(self, array: PlacedArray, *, row, col, rows, cols) -> Access:
+        """Load a rectangle of a matrix; as `read_box` at ``(row, col)`` of size ``(rows, cols)``."""
+        return self._box(array, (row, col), (rows, cols), False)
 
-    def write(self, array: Array2D, *, row, col, rows, cols) -> Access:
-        """Store a rectangle; see `_access` for the arguments."""
-        return self._access(array, row, col, rows, cols, True)
+    def write(self, array: PlacedArray, *, row, col, rows, cols) -> Access:
+        """Store a rectangle of a matrix; as `write_box` at ``(row, col)`` of size ``(rows, cols)``."""
+        return self._box(array, (row, col), (rows, cols), True)
 
-    def _access(self, array: Array2D, row, col, rows, cols, write: bool) -> Access:
-        """Bases and templates of rectangles, clipped to the array as a mask would.
+    def read_box(self, array: PlacedArray, *, at: Sequence, size: Sequence) -> Access:
+        """Load a box, clipped to the array as a mask would.
 
-        ``row, col`` (first item) and ``rows, cols`` (extent) are integers or arrays that broadcast to
-        (n_workgroups,) or (n_workgroups, n_trips). A rectangle wholly outside gets template -1: no instruction.
+        Parameters
+        ----------
+        array : PlacedArray
+        at, size : sequence
+            First item and extent along each axis of the array, the tile's axes in the array's order: integers, or
+            arrays that broadcast to (n_workgroups,) or (n_workgroups, n_trips). The box may begin before the array
+            or end behind it; one wholly outside, or of extent 0, is no instruction.
         """
-        row, col, rows, cols = np.broadcast_arrays(*(np.asarray(v, np.int64) for v in (row, col, rows, cols)))
-        if row.size and min(int(row.min()), int(col.min())) < 0:
-            raise TraceError(f"tensor {self._tensors[array.index].name}: a rectangle begins before the array")
-        if row.size and min(int(rows.min()), int(cols.min())) < 0:
-            raise TraceError(f"tensor {self._tensors[array.index].name}: a rectangle has a negative extent")
-        high = np.clip(array.rows - row, 0, rows)
-        wide = np.clip(array.cols - col, 0, cols)
-        address = array.base_bytes + row * array.pitch_bytes + col * array.item_bytes
-        base, phase = np.divmod(address, self.line_bytes)
-        shape = np.stack([phase, high, wide], axis=-1).reshape(-1, 3)
-        distinct, inverse = np.unique(shape, axis=0, return_inverse=True)
-        ids = [self._template(array, int(p), int(h), int(w), write) for p, h, w in distinct]
-        return Access(base, np.array(ids, np.int32)[inverse.reshape(-1)].reshape(base.shape))
+        return self._box(array, at, size, False)
 
-    def _template(self, array: Array2D, phase: int, high: int, wide: int, write: bool) -> int:
-        if high == 0 or wide == 0:
+    def write_box(self, array: PlacedArray, *, at: Sequence, size: Sequence) -> Access:
+        """Store a box; see `read_box`."""
+        return self._box(array, at, size, True)
+
+    def gather(self, array: PlacedArray, index: np.ndarray, *, write: bool = False) -> Access:
+        """Touch items anywhere.
+
+        Parameters
+        ----------
+        array : PlacedArray
+        index : (n_workgroups, n_items) or (n_workgroups, n_trips, n_items) int array
+            Items of the tile in its row-major order, each counted from the array's first item; masked out where
+            negative. No instruction where all are.
+        write : bool
+        """
+        index = np.asarray(index, np.int64)
+        name, item = self._tensors[array.index].name, array.item_bytes
+        limit = self._tensors[array.index].size_bytes // item
+        if index.ndim not in (2, 3) or index.shape[0] != self.n_workgroups:
+            raise TraceError(
+                f"tensor {name}: a gather of shape {index.shape}, not ({self.n_workgroups}[, trips], items)"
+            )
+        if index.size and int(index.max()) >= limit:
+            raise TraceError(f"tensor {name}: a gather reads item {index.max()}; it has {limit}")
+        if SECTOR_BYTES % item:
+            raise TraceError(f"tensor {name}: items of {item} B do not divide a sector of {SECTOR_BYTES} B")
+        address = np.where(index < 0, -1, index * item).reshape(-1, index.shape[-1])
+        found = gather_lines(address, item, self.line_bytes)
+        count = np.diff(found.start)
+        base = np.zeros(count.size, np.int64)
+        template = np.full(count.size, -1, np.int32)
+        some = np.flatnonzero(count)
+        if some.size:
+            base[some] = np.minimum.reduceat(found.line, found.start[some])
+            template[some] = self._keep_gathers(array.index, write, found, base, some)
+        shape = index.shape[:-1]
+        return Access((base + array.base_bytes // self.line_bytes).reshape(shape), template.reshape(shape))
+
+    def _keep_gathers(self, index: int, write: bool, found, base: np.ndarray, some: np.ndarray) -> list[int]:
+        """Templates of the gathers ``some``, one for all that look the same from their lowest line."""
+        ids = []
+        for i in some.tolist():
+            span = slice(found.start[i], found.start[i + 1])
+            touched = Touched(found.line[span] - base[i], found.sectors[span], found.wave_requests[span])
+            key = (index, write, *(part.tobytes() for part in touched))
+            ids.append(self._template(key, index, write, touched))
+        return ids
+
+    def _box(self, array: PlacedArray, at: Sequence, size: Sequence, write: bool) -> Access:
+        """Bases and templates of boxes, clipped to the array."""
+        name, axes = self._tensors[array.index].name, len(array.shape)
+        if not len(at) == len(size) == axes:
+            raise TraceError(
+                f"tensor {name}: a box at {len(at)} places of {len(size)} sides; the array has {axes} axes"
+            )
+        values = np.broadcast_arrays(*(np.asarray(v, np.int64) for v in (*at, *size)))
+        at, size = values[:axes], values[axes:]
+        if values[0].size and min(int(extent.min()) for extent in size) < 0:
+            raise TraceError(f"tensor {name}: a rectangle has a negative extent")
+        address = np.full(values[0].shape, array.base_bytes, np.int64)
+        skip, kept = [], []
+        for first, extent, side, stride in zip(at, size, array.shape, array.strides_bytes, strict=True):
+            skip.append(np.minimum(np.maximum(-first, 0), extent))
+            kept.append(np.clip(np.minimum(first + extent, side) - np.maximum(first, 0), 0, None))
+            address += np.clip(first, 0, side) * stride
+        base, phase = np.divmod(address, self.line_bytes)
+        distinct, inverse = _distinct([phase, *skip, *kept, *size])
+        ids = [self._box_template(array, key, write) for key in distinct]
+        return Access(base, np.array(ids, np.int32)[inverse])
+
+    def _box_template(self, array: PlacedArray, box: tuple[int, ...], write: bool) -> int:
+        axes = len(array.shape)
+        phase, skip, kept, size = box[0], box[1 : 1 + axes], box[1 + axes : 1 + 2 * axes], box[1 + 2 * axes :]
+        if min(kept) == 0:
             return -1
-        key = (array.index, phase, high, wide, write)
-        if key not in self._templates:
-            self._templates[key] = len(self._lines)
-            first = phase + np.arange(high, dtype=np.int64) * array.pitch_bytes
-            self._lines.append(_lines_of(first, first + wide * array.item_bytes, self.line_bytes))
-            self._owner.append((array.index, write))
-        return self._templates[key]
+        key = (array.index, write, box)
+        if key in self._boxes:
+            return self._boxes[key]
+        touched = box_lines(
+            phase=phase,
+            skip=skip,
+            kept=kept,
+            size=size,
+            strides=array.strides_bytes,
+            item_bytes=array.item_bytes,
+            line_bytes=self.line_bytes,
+        )
+        return self._template(key, array.index, write, touched)
+
+    def _template(self, key: tuple, index: int, write: bool, touched: Touched) -> int:
+        if key not in self._boxes:
+            self._boxes[key] = len(self._lines)
+            self._lines.append(touched)
+            self._owner.append((index, write))
+        return self._boxes[key]
 
     def step(self, *accesses: Access) -> None:
         """Append one pass of a loop body: the accesses in order, for each trip; trips are the second axis."""
-        bases, templates = [], []
         trips = max(1 if a.base.ndim < 2 else a.base.shape[1] for a in accesses)
-        for access in accesses:
-            shape = (self.n_workgroups, trips)
-            column = [
-                np.broadcast_to(v if v.ndim > 1 else v.reshape(-1, 1), shape) for v in (access.base, access.template)
-            ]
-            bases.append(column[0])
-            templates.append(column[1])
+        shape = (self.n_workgroups, trips)
+        bases, templates = (
+            [np.broadcast_to(v if v.ndim > 1 else v.reshape(-1, 1), shape) for v in values]
+            for values in ([a.base for a in accesses], [a.template for a in accesses])
+        )
         stacked = (self.n_workgroups, trips * len(accesses))
         self._columns.append((np.stack(bases, -1).reshape(stacked), np.stack(templates, -1).reshape(stacked)))
 
     def trace(self) -> Trace:
-        """Build the trace; raises TraceError if a workgroup touches nothing or a rectangle leaves its array."""
+        """Build the trace; raises TraceError if a workgroup touches nothing."""
         if not self._columns or not self._lines:
             raise TraceError("no workgroup touches anything: call step() with accesses inside their arrays")
         base = np.concatenate([c[0] for c in self._columns], axis=1)
         template = np.concatenate([c[1] for c in self._columns], axis=1)
         keep = template >= 0
-        counts = np.array([lines.size for lines, _ in self._lines], np.int64)
+        counts = np.array([touched.line.size for touched in self._lines], np.int64)
         return Trace(
             line_bytes=self.line_bytes,
             tensors=tuple(self._tensors),
@@ -144,20 +255,36 @@ class TraceBuilder:
             base=np.ascontiguousarray(base[keep]),
             template=np.ascontiguousarray(template[keep].astype(np.int32)),
             rel_start=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-            rel=np.concatenate([lines for lines, _ in self._lines]).astype(np.int32),
-            sectors=np.concatenate([sectors for _, sectors in self._lines]),
+            rel=np.concatenate([touched.line for touched in self._lines]).astype(np.int32),
+            sectors=np.concatenate([touched.sectors for touched in self._lines]),
             is_write=np.array([write for _, write in self._owner], bool),
             tensor=np.array([index for index, _ in self._owner], np.int32),
+            wave_requests=np.concatenate([touched.wave_requests for touched in self._lines]),
         )
 
 
-def _lines_of(first: np.ndarray, last: np.ndarray, line_bytes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Lines of the byte ranges ``first .. last - 1``, each once in the order touched, and their sector bits."""
-    sector_first, sector_end = first // SECTOR_BYTES, (last - 1) // SECTOR_BYTES + 1
-    sectors = np.concatenate([np.arange(a, b) for a, b in zip(sector_first, sector_end, strict=True)])
-    per_line = line_bytes // SECTOR_BYTES
-    line, at = np.unique(sectors // per_line, return_index=True)
-    bits = np.zeros(line.size, np.uint8)
-    np.bitwise_or.at(bits, np.searchsorted(line, sectors // per_line), (1 << (sectors % per_line)).astype(np.uint8))
-    order = np.argsort(at, kind="stable")
-    return line[order], bits[order]
+def _distinct(columns: list[np.ndarray]) -> tuple[list[tuple[int, ...]], np.ndarray]:
+    """Return the distinct tuples across columns of equal shape, and which of them is where.
+
+    Tuples are numbered by mixed radix over the values' ranges, which are narrow as a rule: no sort is needed then.
+    """
+    code, n_codes = np.zeros(columns[0].shape, np.int64), 1
+    for column in columns:
+        low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
+        if n_codes > 2**62 // (high - low + 1):  # too wide: number what there is so far
+            seen, code = np.unique(code, return_inverse=True)
+            code, n_codes = code.reshape(column.shape), seen.size
+        code = code * (high - low + 1) + (column - low)
+        n_codes *= high - low + 1
+    flat = code.reshape(-1)
+    if n_codes <= MAX_TABLE:
+        where = np.full(n_codes, -1, np.int64)
+        where[flat[::-1]] = np.arange(flat.size - 1, -1, -1)  # the first place of each code
+        first = where[where >= 0]
+        number = np.zeros(n_codes, np.int64)
+        number[where >= 0] = np.arange(first.size)
+        inverse = number[flat]
+    else:
+        _, first, inverse = np.unique(flat, return_index=True, return_inverse=True)
+    values = np.stack([column.reshape(-1)[first] for column in columns], axis=1)
+    return [tuple(row) for row in values.tolist()], inverse.reshape(code.shape)

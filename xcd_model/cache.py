@@ -9,16 +9,14 @@ recency-ordered row is its stack distance, so moving to the front is all the boo
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
 from .errors import TraceError
 from .gpu import Cache
+from .index import Index, hash_table
 
 DIRTY_BITS = 4
-MAX_TAG = (1 << (32 - DIRTY_BITS)) - 2
 
 
 @njit(inline="always")
@@ -39,39 +37,25 @@ def _touch(words, row, ways, word):
     return np.int64(carry)
 
 
-class Index(NamedTuple):
-    """How a line finds its set, as the compiled code reads it.
-
-    ``mask`` and ``shift`` do the work of modulo and division where the number of sets is a power of two, else -1.
-    With ``fold_bits`` over 0 the channel is an XOR fold of the address above ``interleave_bits`` [bits of a line].
-    """
-
-    n_sets: int
-    mask: int
-    shift: int
-    fold_bits: int
-    interleave_bits: int
-    channel_shift: int
-
-
-@njit(cache=True)
+@njit(inline="always")
 def _locate(line, index):
-    """(set, tag) of a line; together they determine the line."""
-    if index.fold_bits:
-        channels = (1 << index.fold_bits) - 1
-        within = (1 << index.interleave_bits) - 1
-        upper = line >> index.interleave_bits
-        channel = upper & channels
-        upper >>= index.fold_bits
-        rest = (upper << index.interleave_bits) | (line & within)
-        while upper:
-            channel ^= upper & channels
-            upper >>= index.fold_bits
-        in_channel = rest & ((1 << index.channel_shift) - 1)
-        return (channel << index.channel_shift) | in_channel, rest >> index.channel_shift
-    if index.mask >= 0:
-        return line & index.mask, line >> index.shift
-    return line % index.n_sets, line // index.n_sets
+    """(set, tag) of a line; together they determine the line, see `_line_of`."""
+    if index.mask < 0:
+        return line % index.n_sets, line // index.n_sets
+    tag = line >> index.shift
+    if index.hash.size:
+        return (line & index.mask) ^ index.hash[tag], tag
+    return line & index.mask, tag
+
+
+@njit(inline="always")
+def _line_of(at, tag, index):
+    """Line of a set and a tag."""
+    if index.mask < 0:
+        return tag * index.n_sets + at
+    if index.hash.size:
+        at ^= index.hash[tag]
+    return (tag << index.shift) | at
 
 
 @njit(cache=True)
@@ -93,30 +77,30 @@ def _replay_lru(lines, index, ways, hit):
         hit[i] = _touch(words, at * ways, ways, (tag + 1) << 4) == 1
 
 
-def index_of(cache: Cache | None) -> Index:
-    """Index function of a cache; no sets at all where there is none."""
+def index_of(cache: Cache | None, highest_line: int) -> Index:
+    """Index function of a cache for lines up to ``highest_line``; no sets at all where there is no cache."""
+    none = np.zeros(0, np.int64)
     if cache is None:
-        return Index(0, 0, 0, 0, 0, 0)
+        return Index(0, 0, 0, none)
     n_sets = cache.sets
-    power = n_sets & (n_sets - 1) == 0
-    mask, shift = (n_sets - 1, n_sets.bit_length() - 1) if power else (-1, -1)
-    if cache.index_channels is None or cache.index_interleave_bytes is None:
-        return Index(n_sets, mask, shift, 0, 0, 0)
-    fold_bits = cache.index_channels.bit_length() - 1
-    interleave_bits = (cache.index_interleave_bytes // cache.line_bytes).bit_length() - 1
-    return Index(n_sets, mask, shift, fold_bits, interleave_bits, (n_sets >> fold_bits).bit_length() - 1)
+    if n_sets & (n_sets - 1):
+        return Index(n_sets, -1, -1, none)
+    shift = n_sets.bit_length() - 1
+    rows = cache.line_rows()
+    return Index(n_sets, n_sets - 1, shift, hash_table(rows, (highest_line >> shift) + 1) if rows else none)
 
 
-def check_tags(highest_line: int, cache: Cache, name: str) -> None:
+def check_tags(highest_line: int, cache: Cache, name: str, *, dirty_bits: int = DIRTY_BITS) -> None:
     """Refuse a trace whose tags would not fit a word.
 
     Raises
     ------
     TraceError
-        If ``highest_line // cache.sets`` is over 2**28 - 2.
+        If ``highest_line // cache.sets`` is over 2**(32 - dirty_bits) - 2.
     """
-    if highest_line // cache.sets > MAX_TAG:
-        limit = MAX_TAG * cache.sets * cache.line_bytes
+    max_tag = (1 << (32 - dirty_bits)) - 2
+    if highest_line // cache.sets > max_tag:
+        limit = max_tag * cache.sets * cache.line_bytes
         raise TraceError(f"line {highest_line} does not fit the tags of {name}: the model addresses {limit} B there")
 
 
@@ -145,7 +129,8 @@ def replay_lru(lines: np.ndarray, cache: Cache) -> np.ndarray:
         raise TraceError(f"lines has shape {lines.shape} and type {lines.dtype}: one dimension of integers")
     if lines.size and lines.min() < 0:
         raise TraceError(f"lines[{int(np.argmin(lines))}] = {lines.min()}: a cache line is at least 0")
-    check_tags(int(lines.max()) if lines.size else 0, cache, "this cache")
+    highest = int(lines.max()) if lines.size else 0
+    check_tags(highest, cache, "this cache")
     hit = np.empty(lines.size, bool)
-    _replay_lru(lines.astype(np.int64), index_of(cache), cache.ways, hit)
+    _replay_lru(lines.astype(np.int64), index_of(cache, highest), cache.ways, hit)
     return hit

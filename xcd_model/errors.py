@@ -8,7 +8,11 @@
     ├── SizeError        problem sizes that make no sense for a kernel
     ├── LanguageError    a candidate outside the closed language
     ├── NotBijective     a candidate that is not a permutation of the grid
-    └── RunError         a run folder that is missing, in the way or damaged
+    ├── RunError         a run folder that is missing, in the way or damaged
+    ├── ModelError       a language model that cannot be asked, or did not answer
+    ├── CaptureError     a Triton kernel that cannot be captured, or a trace file that cannot be read
+    ├── CompileError     a kernel that Triton's AMD backend does not compile, or no Triton to do it
+    └── RewriteError     a kernel whose source cannot take a swizzle, or that computes otherwise with it
 
 Each carries ``code``, a word that stays the same between versions: it is what ``--json`` prints and what
 a proposer is told, so a message may be reworded and a code may not.
@@ -121,3 +125,66 @@ class RunError(SwizzleSimError):
     """A run folder is missing, in the way or damaged."""
 
     code = "run"
+
+
+class ModelError(SwizzleSimError):
+    """A language model cannot be asked, or did not answer.
+
+    Parameters
+    ----------
+    message : str
+        What is missing or went wrong, and what to do.
+    code : str
+        Stable code: ``extra``, ``no-key``, ``no-endpoint``, ``no-model``, or a code of `agent.failures`.
+    """
+
+    code = "model"
+
+    def __init__(self, message: str, *, code: str = "model"):
+        super().__init__(message)
+        self.code = code
+
+
+class CaptureError(SwizzleSimError):
+    """A Triton kernel cannot be captured, or a trace file cannot be read; names the argument or the source line.
+
+    Parameters
+    ----------
+    message : str
+    code : str
+        Stable code: ``capture``, ``not-followed`` (only full interpretation can capture it), ``kernel-raised``,
+        ``arguments``, ``no-triton``, ``triton-version``, ``declaration``, ``trace-file``, ``mismatch``.
+    """
+
+    code = "capture"
+
+    def __init__(self, message: str, *, code: str = "capture"):
+        super().__init__(message)
+        self.code = code
+
+
+class CompileError(SwizzleSimError):
+    """A kernel was not compiled: Triton refused it, or is missing; names file and line where Triton does."""
+
+    code = "compile"
+
+
+class RewriteError(SwizzleSimError):
+    """A kernel cannot take a swizzle, or its rewritten form does not compute what it did.
+
+    Parameters
+    ----------
+    message : str
+        What stands in the way, and what to do.
+    path : str or Path
+        File of the kernel.
+    line : int
+        Line at fault, counted from 1; 0 where none is.
+    """
+
+    code = "rewrite"
+
+    def __init__(self, message: str, *, path="", line: int = 0):
+        place = f"{path}:{line}: " if line else f"{path}: " if path else ""
+        super().__init__(place + message)
+        self.message, self.path, self.line = message, str(path), line

@@ -49,7 +49,9 @@ class Gpu:
         Workgroup w goes to XCD ``(w + dispatch_offset) % xcds``.
     fabric_bytes_per_cycle : int
         Read rate from the I/O die into one XCD's L2 [bytes/cycle].
-    l1, l2 : Cache
+    l1 : Cache or None
+        One CU's; None replays every request at the L2.
+    l2 : Cache
     mall : Cache or None
         The Infinity Cache; needs ``bandwidth_gbps``.
     hbm : Memory
@@ -78,7 +80,7 @@ class Gpu:
     sustained_clock_mhz: float
     dispatch_offset: int = 0
     fabric_bytes_per_cycle: int
-    l1: Cache
+    l1: Cache | None = None
     l2: Cache
     mall: Cache | None = None
     hbm: Memory

@@ -10,9 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 from xcd_model.errors import SpecError
+from xcd_model.index import fold_rows, reduce_rows
 from xcd_model.spec_rules import at_most, check_types, divides, one_of
 
-INDEX_FUNCTIONS = ("modulo", "channel-fold")
+INDEX_FUNCTIONS = ("modulo", "channel-fold", "xor")
 STATUSES = ("documented", "measured", "assumed")
 DTYPES = ("fp64", "fp32", "fp16", "bf16", "fp8", "int8")
 
@@ -98,8 +99,11 @@ class Cache:
     index : str
         How a line finds its set. ``"modulo"``: line mod sets. ``"channel-fold"``: the address is cut into pieces of
         ``index_interleave_bytes``; all bits of the piece number, folded by XOR to log2(``index_channels``) bits,
-        choose the channel, and what is left of the line, mod the sets of a channel, chooses the set in it.
+        choose the channel, and what is left of the line, mod the sets of a channel, chooses the set in it. ``"xor"``:
+        bit i of the set is the XOR of the address bits that are set in ``index_rows[i]``.
     write_back, write_allocate : bool
+    kept_between_launches : bool
+        Whether lines outlive the kernel that brought them; dirty ones are written back at its end in any case.
     read_bytes_per_cycle : int
         Peak read rate [bytes/cycle].
     latency_ns : float
@@ -108,6 +112,9 @@ class Cache:
         Read rate that a benchmark has reached [GB/s].
     index_channels, index_interleave_bytes : int, optional
         For ``"channel-fold"`` only: powers of two, and so is ``sets / index_channels``.
+    index_rows : tuple of int, optional
+        For ``"xor"`` only: one mask of byte address bits for each bit of the set; over the lowest bits of the line
+        the rows are independent.
     """
 
     size_bytes: int
@@ -119,11 +126,13 @@ class Cache:
     index: str
     write_back: bool
     write_allocate: bool
+    kept_between_launches: bool
     read_bytes_per_cycle: int
     latency_ns: float
     bandwidth_gbps: float | None = None
     index_channels: int | None = None
     index_interleave_bytes: int | None = None
+    index_rows: tuple[int, ...] | None = None
 
     def __post_init__(self):
         check_types(self)
@@ -142,6 +151,7 @@ class Cache:
             )
         divides("channels", self.channels, "the number of sets", self.sets)
         self._check_fold()
+        self._check_rows()
 
     def _check_fold(self):
         folds = self.index == "channel-fold"
@@ -157,6 +167,38 @@ class Cache:
             per_channel, left = divmod(self.sets, self.index_channels)
             if left or per_channel & (per_channel - 1):
                 raise SpecError(f"sets / index_channels = {self.sets} / {self.index_channels} must be a power of two")
+            if per_channel * self.line_bytes < self.index_interleave_bytes:
+                raise SpecError(
+                    f"index_interleave_bytes = {self.index_interleave_bytes} must be at most the lines of one way of a "
+                    f"channel, {per_channel} sets * {self.line_bytes} B"
+                )
+
+    def _check_rows(self):
+        if (self.index == "xor") != (self.index_rows is not None):
+            rule = "must be given" if self.index == "xor" else "must be left out"
+            raise SpecError(f"index_rows = {self.index_rows} {rule} where index = {self.index!r}")
+        if self.index_rows is None:
+            return
+        bits = self.sets.bit_length() - 1
+        if self.sets != 1 << bits or len(self.index_rows) != bits:
+            raise SpecError(f"index_rows has {len(self.index_rows)} rows: {self.sets} sets need one for each set bit")
+        for row in self.index_rows:
+            if isinstance(row, bool) or not isinstance(row, int) or not self.line_bytes <= row < 1 << 52:
+                raise SpecError(f"index_rows: {row!r} must be a mask of address bits, none of them within a line")
+            if row % self.line_bytes:
+                raise SpecError(f"index_rows: {row:#x} must be a mask of address bits, none of them within a line")
+        object.__setattr__(self, "index_rows", tuple(self.index_rows))
+        self.line_rows()
+
+    def line_rows(self) -> list[int] | None:
+        """For each bit of the set a mask of line bits, reduced as in `xcd_model.index`; None for plain modulo."""
+        if self.index_rows is not None:
+            return reduce_rows([row // self.line_bytes for row in self.index_rows])
+        if self.index_channels and self.index_interleave_bytes:
+            return reduce_rows(
+                fold_rows(self.sets, self.index_channels, self.index_interleave_bytes // self.line_bytes)
+            )
+        return None
 
     @property
     def sets(self) -> int:

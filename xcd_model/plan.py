@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from .cache import DIRTY_BITS, check_tags
 from .errors import ReplayError
 from .gpu import Gpu
-from .stream import Machine, Stream, machine_of
+from .stream import BY_TILE, NO_L1, Machine, Stream, machine_of, stream_of
 from .symmetry import find_classes, select_lines
+from .tiles import find_tiles, with_tiles
 from .trace import SECTOR_BYTES, Trace
 
 
@@ -71,7 +70,7 @@ def _check_policy(gpu: Gpu) -> None:
 
 def _check_fit(trace: Trace, gpu: Gpu) -> None:
     _check_policy(gpu)
-    for name, cache in (("l2", gpu.l2), ("mall", gpu.mall)):
+    for name, cache in (("l1", gpu.l1), ("l2", gpu.l2), ("mall", gpu.mall)):
         if cache is None:
             continue
         if cache.line_bytes != trace.line_bytes:
@@ -79,16 +78,23 @@ def _check_fit(trace: Trace, gpu: Gpu) -> None:
                 f"{gpu.name} has {name}.line_bytes = {cache.line_bytes}, the trace was built for {trace.line_bytes}: "
                 "build the trace with the GPU's line size"
             )
-        check_tags(max(t.base_line + t.n_lines for t in trace.tensors), cache, f"{gpu.name} {name}")
+        check_tags(_highest_line(trace), cache, f"{gpu.name} {name}", dirty_bits=0 if name == "l1" else DIRTY_BITS)
 
 
-def prepare(trace: Trace, gpu: Gpu, *, symmetry: bool = True) -> Plan:
+def _highest_line(trace: Trace) -> int:
+    return max(t.base_line + t.n_lines for t in trace.tensors)
+
+
+def prepare(trace: Trace, gpu: Gpu, *, programs: int | None = None, symmetry: bool = True) -> Plan:
     """Make a trace ready for replays on one GPU.
 
     Parameters
     ----------
     trace : Trace
     gpu : Gpu
+    programs : int, optional
+        Of a persistent kernel: that many are launched, and program p computes tiles p, p + programs, ... of the
+        order, each a workgroup of the trace.
     symmetry : bool
         Simulate one cache set of each class of equivalent sets, where there are such classes. Counts are the same.
 
@@ -99,26 +105,25 @@ def prepare(trace: Trace, gpu: Gpu, *, symmetry: bool = True) -> Plan:
     Raises
     ------
     ReplayError
-        If the trace was built for another line size, or the L2's write policy or request sizes are not modelled.
+        If the trace was built for another line size, the L2's write policy or request sizes are not modelled, or
+        there are fewer than one or more programs than tiles.
     TraceError
         If an address does not fit the model's tags.
     """
     _check_fit(trace, gpu)
-    machine = machine_of(gpu)
-    dirty = trace.written_pieces(gpu.l2.write_request_bytes)
-    requests = trace.requests_per_template(gpu.l2.read_request_bytes, gpu.l2.write_request_bytes)
-    plain = Stream(
-        start=trace.start,
-        base=trace.base,
-        template=trace.template,
-        rel_start=trace.rel_start,
-        rel=trace.rel,
-        dirty=dirty,
-        is_write=trace.is_write,
-        requests=requests,
-        set_weight=np.ones(machine.l2.n_sets, np.int64),
-    )
-    classes = find_classes(plain, machine) if symmetry else None
-    if classes is None:
-        return Plan(trace, gpu, plain, machine)
-    return Plan(trace, gpu, select_lines(plain, machine, classes), machine, classes.n_classes / machine.l2.n_sets)
+    if programs is not None and not 1 <= programs <= trace.n_workgroups:
+        raise ReplayError(f"programs = {programs}: at least 1, and at most the {trace.n_workgroups} tiles")
+    highest = _highest_line(trace)
+    machine = machine_of(gpu, highest, programs=programs or 0)
+    stream = stream_of(trace, gpu, machine)
+    if not (symmetry or gpu.l1):
+        return Plan(trace, gpu, stream, machine)
+    tiles = find_tiles(stream, highest)
+    if tiles is not None and tiles.reads_apart:
+        stream = with_tiles(stream, tiles, machine.l1)
+        machine = machine._replace(l1_mode=BY_TILE if gpu.l1 else NO_L1)
+    classes = find_classes(stream, machine, tiles) if symmetry else None
+    if classes is None or tiles is None:
+        return Plan(trace, gpu, stream, machine)
+    few = select_lines(stream, machine, tiles, classes)
+    return Plan(trace, gpu, few, machine, classes.n_classes / machine.l2.n_sets)

@@ -50,6 +50,7 @@ class Pace(NamedTuple):
 class Rates(NamedTuple):
     """Time of one line filled or one write request [fs], and the load-to-use latencies [fs]; 0 for an absent level."""
 
+    l1: int
     l2_read: int
     l2_write: int
     fabric: int
@@ -58,6 +59,7 @@ class Rates(NamedTuple):
     mall_write: int
     hbm: int
     hbm_write: int
+    l1_latency: int
     l2_latency: int
     mall_latency: int
     hbm_latency: int
@@ -74,6 +76,7 @@ def rates_of(gpu: Gpu) -> Rates:
     mall = 1e6 / gpu.mall.bandwidth_gbps if gpu.mall and gpu.mall.bandwidth_gbps else 0.0  # [fs] a byte
     hbm = 1e6 / gpu.hbm.bandwidth_gbps
     return Rates(
+        l1=round(gpu.l1.line_bytes / gpu.l1.read_bytes_per_cycle * cycle_fs) if gpu.l1 else 0,
         l2_read=round(read / port * cycle_fs),
         l2_write=round(write / (port / 2) * cycle_fs),
         fabric=round(line / fabric * cycle_fs),
@@ -82,6 +85,7 @@ def rates_of(gpu: Gpu) -> Rates:
         mall_write=round(write * mall),
         hbm=round(line * hbm),
         hbm_write=round(write * hbm),
+        l1_latency=round(gpu.l1.latency_ns * 1e6) if gpu.l1 else 0,
         l2_latency=round(gpu.l2.latency_ns * 1e6),
         mall_latency=round(gpu.mall.latency_ns * 1e6) if gpu.mall else 0,
         hbm_latency=round(gpu.hbm.latency_ns * 1e6),

@@ -31,8 +31,30 @@ def _splat(builder, word):
     return builder.shuffle_vector(one, undefined, ir.Constant(_ROW, [0] * WAYS))
 
 
-def _address(context, builder, signature, words, at):
-    return builder.gep(context.make_array(signature.args[0])(context, builder, words).data, [at])
+def _address(context, builder, signature, argument, words, at):
+    return builder.gep(context.make_array(signature.args[argument])(context, builder, words).data, [at])
+
+
+def _find(builder, row, word, last):
+    """(Whether ``word`` is in the row, the way that gives up its place, the lanes up to it as a mask)."""
+    differs = builder.xor(row, _splat(builder, word))
+    same = builder.icmp_unsigned("<", differs, ir.Constant(_ROW, [16] * WAYS))
+    ours = builder.sub(builder.shl(last, _I32(1)), _I32(1))
+    found = builder.and_(builder.zext(builder.bitcast(same, _I16), _I32), ours)
+    hit = builder.icmp_unsigned("!=", found, _I32(0))
+    until = builder.or_(found, last)
+    moves = builder.trunc(builder.xor(until, builder.sub(until, _I32(1))), _I16)
+    return hit, builder.cttz(until, _I1(1)), builder.bitcast(moves, _MASK)
+
+
+def _held(builder, address, way):
+    return builder.load(builder.gep(address, [builder.zext(way, _I64)]), align=4)
+
+
+def _to_front(builder, row_address, row, front, moves):
+    """Put ``front`` first, and move on what stood before the way that gave up its place."""
+    shifted = builder.shuffle_vector(row, _splat(builder, front), ir.Constant(_ROW, [WAYS, *range(WAYS - 1)]))
+    builder.store(builder.select(moves, shifted, row), row_address, align=4)
 
 
 @intrinsic
@@ -41,27 +63,43 @@ def _touch_row(typing, words, at, word, last):
 
     def emit(context, builder, signature, args):
         words, at, word, last = args
-        address = _address(context, builder, signature, words, at)
+        address = _address(context, builder, signature, 0, words, at)
         row_address = builder.bitcast(address, _ROW.as_pointer())
         row = builder.load(row_address, align=4)
         word, last = builder.trunc(word, _I32), builder.trunc(last, _I32)
-        differs = builder.xor(row, _splat(builder, word))
-        same = builder.icmp_unsigned("<", differs, ir.Constant(_ROW, [16] * WAYS))
-        ours = builder.sub(builder.shl(last, _I32(1)), _I32(1))
-        found = builder.and_(builder.zext(builder.bitcast(same, _I16), _I32), ours)
-        hit = builder.icmp_unsigned("!=", found, _I32(0))
-        until = builder.or_(found, last)  # the way that gives up its place: where it hit, else the last
-        way = builder.cttz(until, _I1(1))
-        held = builder.load(builder.gep(address, [builder.zext(way, _I64)]), align=4)
+        hit, way, moves = _find(builder, row, word, last)
+        held = _held(builder, address, way)
         dirty = builder.select(hit, builder.and_(held, _I32(15)), _I32(0))
-        front = _splat(builder, builder.or_(word, dirty))
-        shifted = builder.shuffle_vector(row, front, ir.Constant(_ROW, [WAYS, *range(WAYS - 1)]))
-        moves = builder.trunc(builder.xor(until, builder.sub(until, _I32(1))), _I16)
-        moved = builder.select(builder.bitcast(moves, _MASK), shifted, row)
-        builder.store(moved, row_address, align=4)
+        _to_front(builder, row_address, row, builder.or_(word, dirty), moves)
         return builder.select(hit, _I64(1), builder.zext(held, _I64))
 
     return types.int64(words, types.int64, types.int64, types.int64), emit
+
+
+@intrinsic
+def _touch_row_by(typing, words, filler, at, word, last, by):
+    """As `_touch_row`, with the filler of each line moving along in ``filler``; a new line gets ``by``.
+
+    Returns what `_touch_row` does in the low 32 bits, and in the high ones the filler of a line that hit.
+    """
+
+    def emit(context, builder, signature, args):
+        words, filler, at, word, last, by = args
+        address = _address(context, builder, signature, 0, words, at)
+        by_address = _address(context, builder, signature, 1, filler, at)
+        row_address = builder.bitcast(address, _ROW.as_pointer())
+        by_row_address = builder.bitcast(by_address, _ROW.as_pointer())
+        row, by_row = builder.load(row_address, align=4), builder.load(by_row_address, align=4)
+        word, last, by = (builder.trunc(value, _I32) for value in (word, last, by))
+        hit, way, moves = _find(builder, row, word, last)
+        held, held_by = _held(builder, address, way), _held(builder, by_address, way)
+        dirty = builder.select(hit, builder.and_(held, _I32(15)), _I32(0))
+        _to_front(builder, row_address, row, builder.or_(word, dirty), moves)
+        _to_front(builder, by_row_address, by_row, builder.select(hit, held_by, by), moves)
+        gone = builder.select(hit, _I64(1), builder.zext(held, _I64))
+        return builder.or_(gone, builder.shl(builder.zext(held_by, _I64), _I64(32)))
+
+    return types.int64(words, filler, types.int64, types.int64, types.int64, types.int64), emit
 
 
 @intrinsic
@@ -70,7 +108,7 @@ def _prefetch(typing, words, at):
 
     def emit(context, builder, signature, args):
         pointer = ir.IntType(8).as_pointer()
-        address = builder.bitcast(_address(context, builder, signature, *args), pointer)
+        address = builder.bitcast(_address(context, builder, signature, 0, *args), pointer)
         kind = ir.FunctionType(ir.VoidType(), [pointer, _I32, _I32, _I32])
         builder.call(
             builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind), [address, *map(_I32, (1, 3, 1))]

@@ -1,9 +1,10 @@
 """Exact replay by symmetry: one cache set of each class that sees the same stream up to names.
 
-Call a *tile* a distinct (base, template) pair. In lockstep a tile is touched whole, in one order. If every line
-belongs to one tile only, and two L2 sets hold the lines of every tile in the same arrangement (as many, with the same
-dirty pieces, feeding Infinity Cache sets that are arranged alike), then a renaming of lines carries the stream of one
-set into that of the other, whatever the order of workgroups. LRU does not look at names: the counts are equal.
+A tile (see `xcd_model.tiles`) is touched whole, in one order, but for the L1 sets that hold their part of it. If every
+line belongs to one tile only, and two L2 sets hold the lines of every tile in the same arrangement (as many, of the
+same L1 sets, with the same dirty pieces, feeding Infinity Cache sets that are arranged alike), then a renaming of
+lines carries the stream of one set into that of the other, whatever the order of workgroups. LRU does not look at
+names: the counts are equal.
 
 Arrangements are compared through sums of 64-bit hashes, so classes are found without knowing the index function; two
 different arrangements are taken for equal with a chance below 1e-12 a plan.
@@ -18,8 +19,8 @@ from numba import njit
 
 from .cache import _locate
 from .stream import Machine, Stream
+from .tiles import Tiles
 
-MAX_TILE_LINES = 1 << 25  # above this, finding the classes costs more than it saves
 WORTHWHILE = 0.5  # classes a set, above which the plain replay is as good
 
 
@@ -34,17 +35,11 @@ class Classes:
     set_weight : (l2_sets,) int64
         Sets that each representative stands for; 0 elsewhere.
     n_classes : int
-    tile_of : (n_instructions,) int32
-        Tile of each instruction.
-    first : (n_tiles,) int64
-        An instruction that touches each tile.
     """
 
     representative: np.ndarray = field(repr=False)
     set_weight: np.ndarray = field(repr=False)
     n_classes: int
-    tile_of: np.ndarray = field(repr=False)
-    first: np.ndarray = field(repr=False)
 
 
 @njit(inline="always")
@@ -57,21 +52,8 @@ def _mix(x):
 
 
 @njit(cache=True, nogil=True)
-def _touch_once(stream, first, seen):
-    """Mark the lines of each tile in ``seen``; False if a line belongs to two tiles."""
-    for tile in range(first.size):
-        base, template = stream.base[first[tile]], stream.template[first[tile]]
-        for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
-            line = base + stream.rel[entry]
-            if seen[line]:
-                return False
-            seen[line] = True
-    return True
-
-
-@njit(cache=True, nogil=True)
 def _sign_groups(stream, machine, first, group_hash, group_set):
-    """Sum, per Infinity Cache set (per L2 set without one), hashes of (tile, rank in the L2 set, dirty pieces).
+    """Sum, per Infinity Cache set (per L2 set without one), hashes of (tile, L1 set, rank in the L2 set, dirty).
 
     group_hash : (n_groups,) uint64, zeros; group_set : (n_groups,) int64, -1: L2 set that feeds the group.
     Returns False if a group is fed by two L2 sets.
@@ -87,7 +69,8 @@ def _sign_groups(stream, machine, first, group_hash, group_set):
             if group_set[group] >= 0 and group_set[group] != index:
                 return False
             group_set[group] = index
-            group_hash[group] += _mix(tile_hash ^ np.uint64((rank[index] << 4) | np.int64(stream.dirty[entry])))
+            part = _mix(tile_hash ^ np.uint64(_locate(line, machine.l1)[0])) if machine.l1.n_sets else tile_hash
+            group_hash[group] += _mix(part ^ np.uint64((rank[index] << 4) | np.int64(stream.dirty[entry])))
             rank[index] += 1
         for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
             rank[_locate(base + stream.rel[entry], machine.l2)[0]] = 0
@@ -119,20 +102,13 @@ def _select(stream, machine, first, representative, rel_start, rel, dirty):
     rel_start[first.size] = at
 
 
-def find_classes(stream: Stream, machine: Machine) -> Classes | None:
+def find_classes(stream: Stream, machine: Machine, tiles: Tiles | None) -> Classes | None:
     """Group the L2 sets that see the same stream up to names; None where that is not exact or not worth it."""
-    n_templates = stream.requests.size
-    key = stream.base * n_templates + stream.template
-    _, first, tile_of = np.unique(key, return_index=True, return_inverse=True)
-    lines_a_tile = np.diff(stream.rel_start)[stream.template[first]]
-    last = int((stream.base + np.maximum.reduceat(stream.rel, stream.rel_start[:-1])[stream.template]).max())
-    if lines_a_tile.sum() > MAX_TILE_LINES or last >= 2**31:
-        return None
-    if not _touch_once(stream, first, np.zeros(last + 1, np.bool_)):
+    if tiles is None or not tiles.apart:
         return None
     n_groups = machine.mall.n_sets or machine.l2.n_sets
     group_hash, group_set = np.zeros(n_groups, np.uint64), np.full(n_groups, -1, np.int64)
-    if not _sign_groups(stream, machine, first, group_hash, group_set):
+    if not _sign_groups(stream, machine, tiles.first, group_hash, group_set):
         return None
     signature = np.zeros(machine.l2.n_sets, np.uint64)
     _sign_sets(group_hash, group_set, signature)
@@ -141,25 +117,27 @@ def find_classes(stream: Stream, machine: Machine) -> Classes | None:
         return None
     weight = np.zeros(machine.l2.n_sets, np.int64)
     weight[representative] = counts
-    return Classes(weight > 0, weight, representative.size, tile_of.reshape(-1).astype(np.int32), first)
+    return Classes(weight > 0, weight, representative.size)
 
 
-def select_lines(stream: Stream, machine: Machine, classes: Classes) -> Stream:
+def select_lines(stream: Stream, machine: Machine, tiles: Tiles, classes: Classes) -> Stream:
     """Stream of the representative sets: every tile becomes a template of absolute lines."""
-    rel_start = np.zeros(classes.first.size + 1, np.int64)
+    rel_start = np.zeros(tiles.first.size + 1, np.int64)
     none = np.zeros(0, np.int32)
-    _select(stream, machine, classes.first, classes.representative, rel_start, none, np.zeros(0, np.uint8))
+    _select(stream, machine, tiles.first, classes.representative, rel_start, none, np.zeros(0, np.uint8))
     n_entries = max(1, int(rel_start[-1]))
     rel, dirty = np.zeros(n_entries, np.int32), np.zeros(n_entries, np.uint8)
-    _select(stream, machine, classes.first, classes.representative, rel_start, rel, dirty)
-    template = stream.template[classes.first]
+    _select(stream, machine, tiles.first, classes.representative, rel_start, rel, dirty)
+    template = stream.template[tiles.first]
     return stream._replace(
         base=np.zeros_like(stream.base),
-        template=classes.tile_of,
+        template=tiles.of,
         rel_start=rel_start,
         rel=rel,
         dirty=dirty,
         is_write=stream.is_write[template],
         requests=stream.requests[template],
+        waves=stream.waves[template],
+        tensor=stream.tensor[template],
         set_weight=classes.set_weight,
     )

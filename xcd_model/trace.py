@@ -171,6 +171,11 @@ class Trace:
         write = np.add.reduceat(_pieces(self.sectors, write_request_bytes), self.rel_start[:-1])
         return np.where(self.is_write, write, read).astype(np.int64)
 
+    def read_pieces(self, read_request_bytes: int) -> np.ndarray:
+        """Read requests that each template entry takes, (n_entries,) uint8; 0 for writes."""
+        is_read = np.repeat(~self.is_write, self.entries_per_template)
+        return np.where(is_read, _pieces(self.sectors, read_request_bytes), 0).astype(np.uint8)
+
     def written_pieces(self, write_request_bytes: int) -> np.ndarray:
         """Bit mask, per template entry, of the request-sized pieces that a write dirties; 0 for reads.
 

@@ -15,10 +15,11 @@ COLUMNS = (
     "writebacks",  # write requests' worth of dirty pieces that left the L2
     "mall_requests",  # line fills asked of the Infinity Cache
     "mall_hits",  # of which it held
+    "l1_requests",  # reads that waves ask of an L1, coalesced to lines; 0 without L1s
+    "l1_hits",  # of which went no further: the line was held, or another wave of the instruction asked first
 )
-(INSTRUCTIONS, READ_REQUESTS, WRITE_REQUESTS, READ_MISSES, WRITE_MISSES, WRITEBACKS, MALL_REQUESTS, MALL_HITS) = range(
-    len(COLUMNS)
-)
+INSTRUCTIONS, READ_REQUESTS, WRITE_REQUESTS, READ_MISSES, WRITE_MISSES = range(5)
+WRITEBACKS, MALL_REQUESTS, MALL_HITS, L1_REQUESTS, L1_HITS = range(5, 10)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,14 @@ class Traffic:
         Part of the cache sets that was looked up one by one; below 1 the rest follows exactly by symmetry.
     time_fs, bin_fs : int [fs]
         Timed: when the last workgroup is done, and the length of a bin. Lockstep: 0.
+    by_tensor : (n_tensors, n_xcds, len(COLUMNS)) int64
+        Totals of each tensor; write-backs are those of the tensor written back.
+    tensors : tuple of str
+        Their names.
+    launch : int
+        Which launch in a row this is, from 1.
+    steady : bool
+        The launch before counted the same.
     """
 
     timeline: np.ndarray = field(repr=False)
@@ -46,6 +55,10 @@ class Traffic:
     simulated_fraction: float = 1.0
     time_fs: int = 0
     bin_fs: int = 0
+    by_tensor: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 0, len(COLUMNS)), np.int64))
+    tensors: tuple[str, ...] = ()
+    launch: int = 1
+    steady: bool = False
 
     @property
     def bin_width(self) -> float:
@@ -94,6 +107,12 @@ class Traffic:
         misses = totals[:, READ_MISSES] + totals[:, WRITE_MISSES]
         rate = np.divide(requests - misses, requests, out=np.full(requests.size, np.nan), where=requests > 0)
         return tuple(float(r) for r in rate)
+
+    @property
+    def l1_hit_rate(self) -> float:
+        """Share of the waves' reads that an L1 answered; nan where the GPU's L1s are not modelled."""
+        requests = self.total(L1_REQUESTS)
+        return self.total(L1_HITS) / requests if requests else float("nan")
 
     @property
     def mall_hit_rate(self) -> float:

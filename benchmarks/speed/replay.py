@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from xcd_model.replay import replay
 from xcd_model.timed import replay_timed
 from xcd_model.timing import compute_fs
 from xcd_model.trace import Trace
-from xcd_model.traffic import READ_MISSES, WRITE_MISSES
+from xcd_model.traffic import L1_HITS, READ_MISSES, WRITE_MISSES
 
 REPEATS = 3
 ASSOCIATIVE_LINES = 512  # a fully associative cache that both simulators can be; ours walks its ways
@@ -58,32 +57,38 @@ def touches_per_xcd(trace: Trace, xcds: int) -> np.ndarray:
 
 
 def own_rows(trace: Trace) -> list[tuple[str, float, int]]:
-    """(case, accesses a second, hits of XCD 0) of our own replays."""
-    machine, order = gpu("mi300x"), np.arange(trace.n_workgroups)
+    """(case, accesses a second, hits of XCD 0) of our own replays; the peers know no L1, so most go without."""
+    whole, order = gpu("mi300x"), np.arange(trace.n_workgroups)
+    machine = dataclasses.replace(whole, l1=None)
     of_xcd = touches_per_xcd(trace, machine.xcds)
-    rows = []
-
-    def hits(traffic) -> int:
-        return int(of_xcd[0] - traffic.per_xcd[0, [READ_MISSES, WRITE_MISSES]].sum())
-
-    def once(plan: Plan):
-        return replay(plan, order, workgroups_per_cu=1)
-
     # two operations for each of 128 x 128 x 64 items of a step, over its two loads
     pace = Pace(in_flight=4, compute_fs=compute_fs(machine, flops_per_instruction=128 * 128 * 64, dtype="fp16"))
+    plain, symmetric, with_l1 = prepare(trace, machine, symmetry=False), prepare(trace, machine), prepare(trace, whole)
+    plain_with_l1 = prepare(trace, whole, symmetry=False)
+
+    def lockstep(plan: Plan, threads: int = 1):
+        return replay(plan, order, workgroups_per_cu=1, threads=threads)
 
     def timed(plan: Plan):
         return replay_timed(plan, order, workgroups_per_cu=1, pace=pace)
 
-    plain, symmetric = prepare(trace, machine, symmetry=False), prepare(trace, machine)
-    for kind, run in (("lockstep", once), ("timed", timed)):
-        for name, plan in ((kind, plain), (f"{kind}, by symmetry", symmetric)):
-            run(plan)
-            seconds, traffic = median(lambda run=run, plan=plan: run(plan))
-            rows.append((name, trace.n_touches / seconds, hits(traffic)))
-    with ThreadPoolExecutor(2) as pool:
-        seconds, both = median(lambda: list(pool.map(once, [plain] * 2)))
-    rows.append(("lockstep, two replays in two threads", 2 * trace.n_touches / seconds, hits(both[1])))
+    runs = {
+        "lockstep": lambda: lockstep(plain),
+        "lockstep, two threads over XCDs": lambda: lockstep(plain, threads=2),
+        "lockstep with L1s": lambda: lockstep(plain_with_l1),
+        "lockstep, by symmetry": lambda: lockstep(symmetric),
+        "lockstep with L1s, by symmetry": lambda: lockstep(with_l1),
+        "timed": lambda: timed(plain),
+        "timed with L1s": lambda: timed(plain_with_l1),
+        "timed, by symmetry": lambda: timed(symmetric),
+        "timed with L1s, by symmetry": lambda: timed(with_l1),
+    }
+    rows = []
+    for name, run in runs.items():
+        run()
+        seconds, traffic = median(run)
+        misses = traffic.per_xcd[0, [READ_MISSES, WRITE_MISSES]].sum() + traffic.per_xcd[0, L1_HITS]
+        rows.append((name, trace.n_touches / seconds, int(of_xcd[0] - misses)))
     return rows
 
 

@@ -1,9 +1,12 @@
 """Candidates that emitters must get right, and how an emitted function is called for one workgroup."""
 
 from swizzle_sim.swizzle import FAMILIES, Grid, arguments, family
-from swizzle_sim.swizzle.binding import bind, result_digits
+from swizzle_sim.swizzle.binding import bind, coordinates
 
-GRIDS = (Grid((1,), (1, 1)), Grid((99,), (9, 11)), Grid((64,), (8, 8)), Grid((5, 13)), Grid((34,), (2, 17)))
+GRIDS = (
+    *(Grid((1,), (1, 1)), Grid((99,), (9, 11)), Grid((64,), (8, 8)), Grid((5, 13)), Grid((34,), (2, 17))),
+    Grid((5, 3, 4)),
+)
 NUM_XCDS = 8
 
 FAMILY_TEXTS = {name: family(name) for name in FAMILIES}
@@ -57,5 +60,6 @@ def values(form, grid):
 
 
 def has_grid(form, grid):
-    """Whether a grid has the coordinates that a form computes."""
-    return all(name in result_digits(form.results, grid)[0] for name in form.results)
+    """Whether a grid has the coordinates that a form computes or reads."""
+    read = (name.removeprefix("num_") for name in form.inputs if name.startswith(("pid", "num_pid_")))
+    return {*form.results, *read} <= coordinates(grid).keys()

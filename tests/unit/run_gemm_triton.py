@@ -3,6 +3,7 @@
 Every element of C lies between guard items, and stays NaN until the kernel stores it.
 """
 
+import functools
 import json
 import sys
 
@@ -14,6 +15,7 @@ from benchmarks.suite.gemm_triton import gemm as gemm_triton
 GUARD = 64  # items before and after C that no workgroup may store to
 
 
+@functools.cache  # Triton remembers types by object: each must live as long as the process, as torch's do
 class DType:
     """What Triton reads of a torch dtype: its last word."""
 

@@ -97,7 +97,8 @@ def test_triton_text_computes_the_candidate(name, grid):
     loaded.counts[: len(grid.launch)] = grid.launch
     found = []
     for pid, (known, _) in enumerate(emit_cases.values(form, grid)):
-        loaded.ids[:2] = pid % grid.launch[0], pid // grid.launch[0]
+        gx, gy = (*grid.launch, 1)[:2]
+        loaded.ids[:] = pid % gx, pid // gx % gy, pid // (gx * gy)
         given_ = [known[one] for one in arguments(form) if not one.endswith(")")]
         # what differs between workgroups or is a count is a tensor; the number of XCDs is a constant
         answer = loaded.call(*(one if one == 8 else triton_semantics.Int32(one) for one in given_))
@@ -119,18 +120,24 @@ def kernel_source(form):
         "",
         "@triton.jit",
         "def kernel(table, out, XCDS: tl.constexpr):",
-        "    row = tl.program_id(0) + tl.num_programs(0) * tl.program_id(1)",
+        "    row = tl.program_id(1) + tl.num_programs(1) * tl.program_id(2)",
+        "    row = tl.program_id(0) + tl.num_programs(0) * row",
         f"    {', '.join(results)} = swizzle({', '.join(given_)})",
         *(f"    tl.store(out + row * {len(results)} + {k}, {one})" for k, one in enumerate(results)),
     ]
     return "\n".join(lines) + "\n"
 
 
+def small_grid(form):
+    return next(grid for grid in (Grid((3, 5)), Grid((3, 5, 2))) if emit_cases.has_grid(form, grid))
+
+
 def run_triton(mode, names, folder):
     """Answers of Triton itself, in a process of its own."""
-    grid, cases = Grid((3, 5)), {}
+    cases = {}
     for name in names:
         form = FORMS[name]
+        grid = small_grid(form)
         (folder / f"case_{name}.py").write_text(kernel_source(form))
         keep = [not one.endswith(")") for one in arguments(form)]
         rows = [[v for v, kept in zip(row, keep, strict=True) if kept] for _, row in emit_cases.values(form, grid)]
@@ -153,7 +160,7 @@ needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, re
 def test_triton_interprets_every_helper(tmp_path):
     found = run_triton("interpret", FORMS, tmp_path)
     for name, form in FORMS.items():
-        assert [tuple(row) for row in found[f"case_{name}"]] == wanted(form, Grid((3, 5))), name
+        assert [tuple(row) for row in found[f"case_{name}"]] == wanted(form, small_grid(form)), name
 
 
 @needs_triton
@@ -191,7 +198,9 @@ def cpp_program():
         if len(form.results) == 1:
             branches.append(f'case {k}: std::printf("%d\\n", {call}); break;')
         else:
-            branches.append(f'case {k}: {{ const auto [m, n] = {call}; std::printf("%d %d\\n", m, n); break; }}')
+            names, form_text = ", ".join("uvw"[: len(form.results)]), " ".join(["%d"] * len(form.results))
+            show = f'std::printf("{form_text}\\n", {names})'
+            branches.append(f"case {k}: {{ const auto [{names}] = {call}; {show}; break; }}")
     body = "\n".join(branches)
     parts.append(
         "int main() {\n  int k, n, a[16] = {};\n"

@@ -67,7 +67,7 @@ def test_no_traffic_costs_only_static_power():
 
 def test_each_part_is_bytes_times_rate():
     rates = MI300X.energy
-    counts = [0, 1000, 100, 50, 100, 200, 50, 20]
+    counts = [0, 1000, 100, 50, 100, 200, 50, 20, 0, 0]
     got = spend(counts, flops=1e6, time_us=3.0).parts
     written = 200 * 64
     assert got == pytest.approx(
@@ -130,14 +130,14 @@ def test_every_rate_is_an_assumed_range(name):
 def test_a_full_load_stays_near_the_board_limit():
     """Peak rate and full HBM bandwidth for a second: the range must hold the 750 W of the data sheet."""
     lines = round(MI300X.hbm.bandwidth_gbps * 1e9 / 128)
-    counts = [0, 8 * lines, 0, lines, 0, 0, lines, 0]
+    counts = [0, 8 * lines, 0, lines, 0, 0, lines, 0, 0, 0]
     share = MI300X.sustained_clock_mhz / MI300X.clock_mhz
     got = spend(counts, flops=MI300X.peak_tflops["fp16"] * 1e12 * share, time_us=1e6)
     assert got.low_joules < 750 < got.high_joules
 
 
 def test_a_gpu_without_infinity_cache():
-    counts = [0, 10, 0, 10, 0, 10, 0, 0]
+    counts = [0, 10, 0, 10, 0, 10, 0, 0, 0, 0]
     assert spend(counts, dataclasses.replace(MI300X, mall=None)).parts["mall"] == 0
 
 

@@ -1,6 +1,7 @@
 """Is each published family the map that it is said to be, and a bijection exactly where it says?"""
 
 import contextlib
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -27,14 +28,17 @@ from tests import naive_families
 from xcd_model.errors import LanguageError, NotBijective, SizeError, UnknownName
 
 ROOT = Path(__file__).parents[2]
-PLACEMENTS = [name for name, one in FAMILIES.items() if not one.needs_tiles]
-ORDERS = [name for name, one in FAMILIES.items() if one.needs_tiles]
+PLACEMENTS, ORDERS, BOX_ORDERS = ([name for name, one in FAMILIES.items() if one.axes == axes] for axes in (0, 2, 3))
 
 
 def permutation(spec, grid, num_xcds):
     """Tile of each workgroup, or None where the swizzle is no bijection."""
+    return permutation_or_none(Swizzle.parse(family(spec)), grid, num_xcds)
+
+
+def permutation_or_none(swizzle, grid, num_xcds):
     try:
-        return Swizzle.parse(family(spec)).permutation(grid, num_xcds)
+        return swizzle.permutation(grid, num_xcds)
     except NotBijective:
         return None
 
@@ -43,15 +47,18 @@ def as_ids(tiles, grid):
     """Oracle's tiles as the linear ids of a grid."""
     if not isinstance(tiles[0], tuple):
         return tiles
+    if len(grid.launch) == 3:
+        gx, gy, _ = grid.launch
+        return [x + gx * (y + gy * z) for x, y, z in tiles]
     rows, cols = grid.shape
     return [m * cols + n if grid.tiles else m + rows * n for m, n in tiles]
 
 
 @st.composite
-def specs(draw):
+def specs(draw, orders=tuple(ORDERS)):
     """One to two placements and perhaps an order, parameters mostly small."""
     names = draw(st.lists(st.sampled_from(PLACEMENTS), max_size=2))
-    names += draw(st.lists(st.sampled_from(ORDERS), min_size=not names, max_size=1))
+    names += draw(st.lists(st.sampled_from(orders), min_size=not names, max_size=1))
     parts = []
     for name in names:
         rules = FAMILIES[name].parameters
@@ -65,23 +72,35 @@ def grids(draw):
     return Grid((rows * cols,), (rows, cols)) if draw(st.booleans()) else Grid((rows, cols))
 
 
-@settings(max_examples=400, deadline=None)
-@given(specs(), grids(), st.integers(1, 12))
-def test_a_spec_is_its_oracle_exactly_where_it_holds(parts, grid, num_xcds):
+boxes = st.tuples(*[st.integers(1, 9)] * 3).map(Grid)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.data(), st.one_of(grids(), boxes), st.integers(1, 12))
+def test_a_spec_is_its_oracle_exactly_where_it_holds(data, grid, num_xcds):
+    parts = data.draw(specs(BOX_ORDERS if len(grid.launch) == 3 else ORDERS))
     spec = spec_of(parts)
     found = permutation(spec, grid, num_xcds)
     assert (found is not None) == holds(spec, grid, num_xcds)
     if found is not None:
-        wanted = naive_families.tiles_of(parts, *grid.shape, num_xcds)
+        wanted = naive_families.tiles_of(parts, grid.shape or grid.launch, num_xcds)
         np.testing.assert_array_equal(found, as_ids(wanted, grid))
 
 
 @pytest.mark.parametrize("name", ORDERS)
-def test_an_order_is_a_bijection_of_every_small_grid(name):
+def test_an_order_is_a_bijection_of_every_small_grid_where_it_holds(name):
     swizzle = Swizzle.parse(family(name))
     for rows in range(1, 20):
         for cols in range(1, 20):
-            swizzle.permutation(Grid((rows * cols,), (rows, cols)), 8)  # raises where it is not
+            for grid in (Grid((rows * cols,), (rows, cols)), Grid((rows, cols))):
+                assert (permutation_or_none(swizzle, grid, 8) is not None) == holds(name, grid, 8), grid
+
+
+@pytest.mark.parametrize("name", BOX_ORDERS)
+def test_a_box_order_is_a_bijection_of_every_small_box(name):
+    swizzle = Swizzle.parse(family(name))
+    for sides in itertools.product((1, 2, 3, 4, 5, 7, 8, 11), repeat=3):
+        swizzle.permutation(Grid(sides), 8)  # raises where it is not
 
 
 @pytest.mark.parametrize("shape", [(1, 257), (300, 1), (257, 31), (3, 509), (64, 64), (127, 128)])
@@ -89,21 +108,17 @@ def test_an_order_is_a_bijection_of_every_small_grid(name):
 def test_curves_on_skinny_prime_and_larger_grids(name, shape):
     grid = Grid((shape[0] * shape[1],), shape)
     np.testing.assert_array_equal(
-        permutation(name, grid, 8), as_ids(naive_families.tiles_of([(name, {})], *shape, 8), grid)
+        permutation(name, grid, 8), as_ids(naive_families.tiles_of([(name, {})], shape, 8), grid)
     )
 
 
 @pytest.mark.parametrize("name", PLACEMENTS)
 def test_a_placement_is_a_bijection_exactly_where_it_holds(name):
-    swizzle = Swizzle.parse(family(f"{name}(chunk=3)" if name == "chunked" else name))
+    swizzle = Swizzle.parse(family({"chunked": "chunked(chunk=3)", "row_bands": "row_bands(rows=3)"}.get(name, name)))
     for num_pids in range(1, 70):
         for num_xcds in range(1, 12):
             grid = Grid((num_pids,))
-            try:
-                swizzle.permutation(grid, num_xcds)
-                bijective = True
-            except NotBijective:
-                bijective = False
+            bijective = permutation_or_none(swizzle, grid, num_xcds) is not None
             assert bijective == holds(name, grid, num_xcds), (num_pids, num_xcds)
 
 
@@ -119,6 +134,8 @@ def test_the_naive_form_fails_where_the_grid_does_not_divide():
 def test_an_order_holds_on_no_grid_without_tiles():
     assert not holds("row", Grid((64,)), 8)
     assert not holds("hilbert", Grid((4, 4, 4)), 8)
+    assert not holds("boxes", Grid((4, 4)), 8)
+    assert holds("boxes", Grid((4, 4, 4)), 8)
     assert holds("chunked", Grid((4, 4, 4)), 8)
     with pytest.raises(SizeError):
         holds("row", Grid((8, 8)), 0)
@@ -159,13 +176,23 @@ def test_identities_between_families(grid):
     same("group_n(size=11)", "row")
     same("windowed(chunk=2, window=3)", "chunked(chunk=2)+group_m(size=3)")
     same("identity+snake", "snake")
+    same("block_first", "row")
+    same("head_first", "column")
+    same("head_groups(size=1)", "contiguous+column")
+    same("panel_snake(width=65536)", "row")
+    same("blocks(rows=65536, cols=65536, size=3)", "group_m(size=3)")
+    same("blocks(rows=3, cols=1, size=3)", "group_m(size=3)")
+    same("morton_blocks(rows=65536, cols=65536)", "morton")
+    same("row_bands(rows=65536)+row", "contiguous+row")
+    same("column_panels(width=65536)", "contiguous+row")
 
 
 def test_every_family_is_documented_and_reads_what_it_says():
     for name, one in FAMILIES.items():
         form = parse_form(family(name))
-        assert form.results == (("pid_m", "pid_n") if one.needs_tiles else ("pid",))
-        assert set(form.inputs) <= {"pid", "num_pids", "num_pid_m", "num_pid_n", "num_xcds"}
+        assert form.results == one.answers
+        counts = {"num_pid_m", "num_pid_n"} if one.axes < 3 else {"num_pid_x", "num_pid_y", "num_pid_z"}
+        assert set(form.inputs) <= {"pid", "num_pids", "num_xcds", *counts}
         assert one.name == name and one.summary.endswith(".") and one.source
         assert all(rule.low <= rule.default <= rule.high and rule.doc for rule in one.parameters.values())
 
@@ -197,6 +224,7 @@ def test_defaults_are_filled_in_and_blanks_do_not_matter():
         ("group_m(size=8, size=4)", "parameter", "twice"),
         ("row+contiguous", "result", "contiguous cannot follow"),
         ("row+column", "result", "column cannot follow"),
+        ("boxes+row", "result", "boxes answers pid_x, pid_y, pid_z, so row cannot follow"),
         ("contiguous+", "syntax", "not a spec"),
         ("", "syntax", "not a spec"),
         ("pid = pid", "syntax", "not a spec"),

@@ -19,6 +19,7 @@ from xcd_model.replay import replay
 from xcd_model.trace import Tensor, Trace
 from xcd_model.traffic import COLUMNS, READ_MISSES, WRITE_MISSES
 
+fills = importlib.import_module("xcd_model.fills")
 symmetry_module = importlib.import_module("xcd_model.symmetry")
 replay_module = importlib.import_module("xcd_model.replay")  # the package has a function of that name
 
@@ -29,15 +30,19 @@ def test_oracle_has_the_same_columns():
 
 @pytest.mark.parametrize("symmetry", [False, True])
 @settings(max_examples=300, deadline=None)
-@given(case=cases())
-def test_replay_is_the_naive_replay(symmetry, case):
+@given(case=cases(), data=st.data())
+def test_replay_is_the_naive_replay(symmetry, case, data):
     trace, order, machine, occupancy = case
-    expected = np.array(naive.as_table(naive.replay(trace, order, machine, occupancy)))
+    programs = data.draw(st.one_of(st.none(), st.integers(1, trace.n_workgroups)))
+    expected, by_tensor = naive.replay(trace, order, machine, occupancy, programs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(symmetry_module, "WORTHWHILE", 1.0)  # take classes even where they save nothing
-        got = replay(prepare(trace, machine, symmetry=symmetry), order, workgroups_per_cu=occupancy)
+        patch.setattr(fills, "QUEUE_LINES", data.draw(st.sampled_from([1, 64, 1 << 18])))  # windows of any length
+        plan = prepare(trace, machine, programs=programs, symmetry=symmetry)
+        got = replay(plan, order, workgroups_per_cu=occupancy, threads=data.draw(st.integers(1, 2)))
     assert (got.turns, got.turns_per_bin) == (len(expected), 1)
     np.testing.assert_array_equal(got.timeline, expected)
+    np.testing.assert_array_equal(got.by_tensor, by_tensor)
 
 
 @settings(max_examples=100, deadline=None)

@@ -8,12 +8,13 @@ from numba import njit
 from tests.machines import shapes, small_gpu
 from xcd_model.batch import _locate_all
 from xcd_model.cache import _locate, _touch, index_of
-from xcd_model.rows import HOST_LINE_BYTES, WAYS, _touch_row, aligned_words
+from xcd_model.rows import HOST_LINE_BYTES, WAYS, _touch_row, _touch_row_by, aligned_words
+from xcd_model.timed import _touch_by
 
 
 @njit
-def locate_all(base, rel, first, n, index, at, word):
-    _locate_all(base, rel, np.uint64(first), n, index, at, word)
+def locate_all(line, index, at, word):
+    _locate_all(line, line.size, index, at, word)
 
 
 @njit
@@ -22,14 +23,12 @@ def touch_row(words, at, word, last):
 
 
 @settings(max_examples=100, deadline=None)
-@given(shape=shapes(300), base=st.integers(0, 2**33), rel=st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=40))
-def test_a_chunk_is_located_as_its_lines_are(shape, base, rel):
-    index = index_of(small_gpu(l2=shape).l2)
-    first = len(rel) // 2
-    n = len(rel) - first
-    at, word = np.zeros(n, np.uint64), np.zeros(n, np.uint64)
-    locate_all(base, np.array(rel, np.int32), first, n, index, at, word)
-    expected = [_locate(base + line, index) for line in rel[first:]]
+@given(shape=shapes(300), lines=st.lists(st.integers(0, 2**24), min_size=1, max_size=40))
+def test_a_chunk_is_located_as_its_lines_are(shape, lines):
+    index = index_of(small_gpu(l2=shape).l2, max(lines))
+    at, word = np.zeros(len(lines), np.uint64), np.zeros(len(lines), np.uint64)
+    locate_all(np.array(lines, np.int64), index, at, word)
+    expected = [_locate(line, index) for line in lines]
     assert at.tolist() == [where for where, _ in expected]
     assert word.tolist() == [(tag + 1) << 4 for _, tag in expected]
 
@@ -53,3 +52,21 @@ def test_a_vector_row_is_the_scalar_row(ways, touches):
 
 def test_rows_of_a_full_vector_start_host_cache_lines():
     assert all(aligned_words(n).ctypes.data % HOST_LINE_BYTES == 0 for n in (16, 1000, 4096, 1 << 20))
+
+
+@njit
+def touch_row_by(words, filler, at, word, last, by):
+    return _touch_row_by(words, filler, at, word, last, by)
+
+
+@settings(max_examples=200, deadline=None)
+@given(ways=st.integers(1, WAYS), touches=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 15)), max_size=120))
+def test_a_vector_row_with_fillers_is_the_scalar_one(ways, touches):
+    plain = [np.zeros(WAYS, np.uint32), np.zeros(WAYS, np.int32)]
+    quick = [aligned_words(WAYS), aligned_words(WAYS).view(np.int32)]
+    for by, (tag, dirty) in enumerate(touches):
+        word = (tag + 1) << 4 | dirty
+        expected = _touch_by(*plain, 0, ways, word, by)
+        assert touch_row_by(*quick, 0, word, 1 << (ways - 1), by) == expected
+    for a, b in zip(plain, quick, strict=True):
+        assert a[:ways].tolist() == b[:ways].tolist()

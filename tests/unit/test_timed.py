@@ -18,7 +18,16 @@ from xcd_model.gpu import gpu
 from xcd_model.plan import prepare
 from xcd_model.replay import replay
 from xcd_model.timed import Pace, replay_timed
-from xcd_model.traffic import COLUMNS, INSTRUCTIONS, READ_MISSES, WRITE_MISSES, WRITEBACKS
+from xcd_model.traffic import (
+    COLUMNS,
+    INSTRUCTIONS,
+    L1_REQUESTS,
+    READ_MISSES,
+    READ_REQUESTS,
+    WRITE_MISSES,
+    WRITE_REQUESTS,
+    WRITEBACKS,
+)
 
 symmetry_module = importlib.import_module("xcd_model.symmetry")
 NS = 10**6  # femtoseconds
@@ -49,23 +58,25 @@ paces = st.builds(
 )
 
 
-def timed(case, pace, *, symmetry=True, **options):
+def timed(case, pace, *, symmetry=True, programs=None, **options):
     trace, order, machine, occupancy = case
-    plan = prepare(trace, machine, symmetry=symmetry)
+    plan = prepare(trace, machine, programs=programs, symmetry=symmetry)
     return replay_timed(plan, order, workgroups_per_cu=occupancy, pace=Pace(**pace), **options)
 
 
 @pytest.mark.parametrize("symmetry", [False, True])
 @settings(max_examples=300, deadline=None)
-@given(case=rated_cases(), pace=paces, bin_fs=st.sampled_from([7 * NS, 300 * NS, 10**9]))
-def test_timed_replay_is_the_naive_one(symmetry, case, pace, bin_fs):
-    expected = naive_timed.replay(*case, **pace)
+@given(case=rated_cases(), pace=paces, bin_fs=st.sampled_from([7 * NS, 300 * NS, 10**9]), data=st.data())
+def test_timed_replay_is_the_naive_one(symmetry, case, pace, bin_fs, data):
+    programs = data.draw(st.one_of(st.none(), st.integers(1, case[0].n_workgroups)))
+    expected = naive_timed.replay(*case, **pace, programs=programs)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(symmetry_module, "WORTHWHILE", 1.0)  # take classes even where they save nothing
-        got = timed(case, pace, symmetry=symmetry, bin_fs=bin_fs)
+        got = timed(case, pace, symmetry=symmetry, programs=programs, bin_fs=bin_fs)
     assert got.time_fs == expected.time_fs
     np.testing.assert_array_equal(got.per_xcd, expected.totals())
     np.testing.assert_array_equal(got.timeline, expected.table(got.bin_fs))
+    np.testing.assert_array_equal(got.by_tensor, expected.by_tensor())
 
 
 @settings(max_examples=150, deadline=None)
@@ -95,8 +106,9 @@ def test_traffic_is_consistent(case, pace):
     trace, order, machine, occupancy = case
     got, lockstep = timed(case, pace), replay(prepare(trace, machine), order, workgroups_per_cu=occupancy)
     assert np.all(got.timeline >= 0)
-    assert got.l2_hits + got.l2_misses == got.l2_requests == lockstep.l2_requests
-    assert np.all(got.per_xcd[:, :3] == lockstep.per_xcd[:, :3])  # what is asked of an XCD does not depend on when
+    assert got.l2_hits + got.l2_misses == got.l2_requests
+    asked = [INSTRUCTIONS, WRITE_REQUESTS, L1_REQUESTS if machine.l1 else READ_REQUESTS]
+    assert np.all(got.per_xcd[:, asked] == lockstep.per_xcd[:, asked])  # what an XCD is asked does not depend on when
     misses = got.per_xcd[:, READ_MISSES] + got.per_xcd[:, WRITE_MISSES]
     assert np.all(misses >= assigned_misses(trace, order, machine))
     assert got.l2_misses >= hit_rate_bound(prepare(trace, machine)).l2_misses
@@ -126,7 +138,7 @@ def test_time_is_at_least_the_work_of_each_resource(case, pace):
     """What a read waits for must have been served; stores that leave an L2 are not waited for, so fills only."""
     trace, _, machine, _ = case
     got, rate = timed(case, pace), naive_timed.rates_of(machine)
-    instructions, reads, writes, fills, _, _, _, held = got.per_xcd.T
+    instructions, reads, writes, fills, _, _, _, held, _, _ = got.per_xcd.T
     assert np.all(reads * rate["l2_read"] + writes * rate["l2_write"] <= got.time_fs)
     assert np.all(instructions * pace["compute_fs"] <= got.time_fs * machine.cus_per_xcd)
     assert np.diff(trace.start).max() * pace["compute_fs"] <= got.time_fs
@@ -143,10 +155,10 @@ def test_time_is_at_least_the_work_of_each_resource(case, pace):
 def test_time_is_at_most_everything_one_after_the_other(case, pace):
     """The last thing done waited for a chain of services and trips, and no service or trip is twice in a chain."""
     got, rate = timed(case, pace), naive_timed.rates_of(case[2])
-    instructions, reads, writes, fills, _, writebacks, _, held = got.per_xcd.sum(axis=0).tolist()
-    trip = max(rate["l2_latency"], rate["mall_latency"], rate["hbm_latency"])
+    instructions, reads, writes, fills, _, writebacks, _, held, asked, _ = got.per_xcd.sum(axis=0).tolist()
+    trip = max(rate["l1_latency"], rate["l2_latency"], rate["mall_latency"], rate["hbm_latency"])
     most = instructions * (pace["compute_fs"] + pace["jitter_fs"] + trip)
-    most += reads * rate["l2_read"] + writes * rate["l2_write"]
+    most += asked * rate["l1"] + reads * rate["l2_read"] + writes * rate["l2_write"]
     most += fills * (rate["fabric"] + rate["mall"]) + (fills - held) * rate["hbm"]
     most += writebacks * (rate["fabric_wb"] + rate["mall_wb"] + rate["hbm_wb"])
     assert got.time_fs <= most
@@ -287,7 +299,7 @@ def test_a_store_is_not_waited_for_and_its_line_is_there_to_read():
     build.step(build.read(x, row=0, col=0, rows=1, cols=64))
     got = hand(build, hand_gpu())
     assert got.time_fs == 13 * NS
-    assert got.per_xcd.tolist() == [[2, 1, 2, 0, 1, 2, 0, 0]]
+    assert got.per_xcd.tolist() == [[2, 1, 2, 0, 1, 2, 0, 0, 0, 0]]
 
 
 def test_two_workgroups_share_a_cu_or_do_not():
@@ -335,7 +347,7 @@ def test_ten_workgroups_by_hand():
     got = hand(build, hand_gpu(xcds=2, l2=(1, 2)), occupancy=2, compute_ns=5)
     assert got.time_fs == 3119 * NS
     assert got.bin_fs == 1000 * NS
-    assert got.per_xcd.tolist() == [[10, 5, 10, 3, 5, 10, 0, 0]] * 2
+    assert got.per_xcd.tolist() == [[10, 5, 10, 3, 5, 10, 0, 0, 0, 0]] * 2
     assert got.timeline[:, :, INSTRUCTIONS].tolist() == [[2, 2], [4, 4], [3, 3], [1, 1]]
     assert got.timeline[:, :, READ_MISSES].tolist() == [[1, 1], [1, 1], [1, 1], [0, 0]]
     assert got.timeline[:, :, WRITEBACKS].tolist() == [[0, 0], [2, 2], [4, 4], [4, 4]]  # two flushed at the end

@@ -1,0 +1,162 @@
+"""Do boxes and gathers touch the lines of their items, and are waves' requests those of their lanes?"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.naive_coalesce import shown, touched
+from xcd_model.box import box_lines
+from xcd_model.builder import TENSOR_ALIGN_BYTES, TraceBuilder
+from xcd_model.coalesce import coalesce
+from xcd_model.errors import TraceError
+
+LINES = [32, 64, 128, 256]
+
+
+@st.composite
+def boxes(draw):
+    """An array of one to three axes, row-major, padded or transposed, and a box for each of three workgroups."""
+    axes = draw(st.integers(1, 3))
+    shape = [draw(st.integers(1, 12)) for _ in range(axes - 1)] + [draw(st.integers(1, 40))]
+    item = draw(st.sampled_from([1, 2, 4, 8]))
+    order = draw(st.permutations(range(axes)))
+    strides, step = [0] * axes, 1
+    for axis in order:
+        strides[axis] = step
+        step = step * shape[axis] + draw(st.sampled_from([0, 0, 8, 5]))
+    sides = [1, 2, 3, 4, 8, 16] if axes > 1 else [1, 7, 64, 256, 1024]
+    at = [[draw(st.integers(-6, side)) for side in shape] for _ in range(3)]
+    size = [draw(st.sampled_from([*sides, 32])) for _ in range(axes)]
+    return shape, strides, item, at, size
+
+
+@settings(max_examples=200, deadline=None)
+@given(case=boxes(), line_bytes=st.sampled_from(LINES), write=st.booleans())
+def test_a_box_is_its_items(case, line_bytes, write):
+    shape, strides, item, at, size = case
+    build = TraceBuilder(n_workgroups=3, line_bytes=line_bytes)
+    before = build.place("before", shape=(1,), item_bytes=1)
+    x = build.place("x", shape=shape, item_bytes=item, strides=strides)
+    build.step(build.read_box(before, at=(0,), size=(1,)))
+    put = build.write_box if write else build.read_box
+    build.step(put(x, at=[np.array(axis) for axis in zip(*at, strict=True)], size=size))
+    trace = build.trace()
+    for w in range(3):
+        addresses = []
+        for tile in np.ndindex(*size):
+            index = [a + t for a, t in zip(at[w], tile, strict=True)]
+            inside = all(0 <= i < n for i, n in zip(index, shape, strict=True))
+            offset = sum(i * s for i, s in zip(index, strides, strict=True)) * item
+            addresses.append(TENSOR_ALIGN_BYTES + offset if inside else None)
+        expected = touched(addresses, item, line_bytes)
+        span = range(trace.start[w] + 1, trace.start[w + 1])
+        assert [shown(trace, i) for i in span] == ([expected] if expected else [])
+        assert all(trace.is_write[trace.template[i]] == write for i in span)
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), item=st.sampled_from([1, 2, 4, 8]), line_bytes=st.sampled_from(LINES))
+def test_gathers_are_their_items(data, item, line_bytes):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    n_items, limit = data.draw(st.sampled_from([1, 3, 64, 200, 1024])), int(rng.integers(1, 3000))
+    index = rng.integers(0, limit, (2, 3, n_items))
+    for w, trip in np.ndindex(2, 3):  # some scattered, some runs, some runs broken once
+        if rng.random() < 0.6:
+            index[w, trip] = np.minimum(rng.integers(0, limit) + np.arange(n_items), limit - 1)
+    index[rng.random(index.shape) < data.draw(st.sampled_from([0, 0.3, 1]))] = -1
+    build = TraceBuilder(n_workgroups=2, line_bytes=line_bytes)
+    x = build.place("x", shape=(limit,), item_bytes=item)
+    build.step(build.gather(x, index, write=True))
+    build.step(build.read_box(x, at=(0,), size=(1,)))
+    trace = build.trace()
+    for w in range(2):
+        plain = [[None if i < 0 else i * item for i in index[w, trip].tolist()] for trip in range(3)]
+        expected = [touched(addresses, item, line_bytes) for addresses in plain]
+        span = range(trace.start[w], trace.start[w + 1] - 1)
+        assert [shown(trace, i) for i in span] == [e for e in expected if e]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    phase=st.integers(0, 15),
+    rows=st.integers(1, 70),
+    cols=st.sampled_from([8, 16, 64, 512, 4096]),
+    pad=st.sampled_from([0, 0, 8, 33]),
+    item=st.sampled_from([1, 2, 4]),
+    data=st.data(),
+)
+def test_rows_at_once_are_items_one_by_one(phase, rows, cols, pad, item, data):
+    """The fast way over contiguous rows gives what `coalesce` gives of every address."""
+    skip = data.draw(st.integers(0, rows - 1)), data.draw(st.integers(0, cols - 1))
+    kept = data.draw(st.integers(1, rows - skip[0])), data.draw(st.integers(1, cols - skip[1]))
+    strides = ((cols + pad) * item, item)
+    address = np.full((rows, cols), -1, np.int64)
+    r, c = np.arange(kept[0])[:, None], np.arange(kept[1])[None, :]
+    address[skip[0] : skip[0] + kept[0], skip[1] : skip[1] + kept[1]] = phase * item + r * strides[0] + c * strides[1]
+    expected = coalesce(address.reshape(-1), item, 128)
+    got = box_lines(
+        phase=phase * item, skip=skip, kept=kept, size=(rows, cols), strides=strides, item_bytes=item, line_bytes=128
+    )
+    assert [part.tolist() for part in got] == [part.tolist() for part in expected]
+
+
+def test_a_whole_tile_asks_for_each_line_once_and_a_narrow_one_more_often():
+    """fp16: a wave takes 512 items, so 4 rows of 128; 32 rows of 32 items are two waves, half a line each."""
+    build = TraceBuilder(n_workgroups=1, line_bytes=128)
+    x = build.array("x", rows=64, cols=64, item_bytes=2)
+    t = build.place("t", shape=(64, 64), item_bytes=2, strides=(1, 64))
+    build.step(
+        build.read(x, row=0, col=0, rows=32, cols=32),
+        build.read_box(t, at=(0, 0), size=(64, 64)),
+    )
+    trace = build.trace()
+    ours = trace.wave_requests.tolist()
+    assert ours[:32] == [1] * 32
+    assert ours[32:] == [64] * 64  # a column at a time: every wave of one item a lane meets every line of its column
+
+
+def test_large_grids_are_built_in_seconds_with_few_templates():
+    n = 1 << 18
+    build = TraceBuilder(n_workgroups=n, line_bytes=128)
+    x = build.array("x", rows=512 * 32, cols=512 * 32, item_bytes=2)
+    m, k = np.divmod(np.arange(n), 512)
+    for dr, dc in ((0, 0), (-1, 0), (0, -1)):
+        build.step(build.read(x, row=m * 32 + dr, col=k * 32 + dc, rows=32, cols=32))
+    assert (
+        build.trace().is_write.size == 2 + 2 + 3
+    )  # two phases, two clipped above; two phases and a clipped one to the left
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda b, x: b.read_box(x, at=(0,), size=(1, 1)), "1 places of 2 sides; the array has 2 axes"),
+        (lambda b, x: b.read_box(x, at=(0, 0), size=(1, -1)), "negative extent"),
+        (lambda b, x: b.place("y", shape=(), item_bytes=2), "array y: shape"),
+        (lambda b, x: b.place("y", shape=(2, 0), item_bytes=2), "array y: shape"),
+        (lambda b, x: b.place("y", shape=(2, 2), item_bytes=2, strides=(1,)), "one stride for each axis"),
+        (lambda b, x: b.place("y", shape=(2, 2), item_bytes=2, strides=(-2, 1)), "no stride below 0"),
+        (lambda b, x: b.gather(x, np.zeros(3)), "a gather of shape"),
+        (lambda b, x: b.gather(x, np.zeros((1, 3))), "a gather of shape"),
+        (lambda b, x: b.gather(x, np.full((2, 3), 12)), "a gather reads item 12; it has 12"),
+        (lambda b, x: b.gather(b.place("o", shape=(4,), item_bytes=3), np.zeros((2, 3))), "do not divide a sector"),
+    ],
+)
+def test_boxes_and_gathers_that_make_no_sense_are_refused(call, says):
+    build = TraceBuilder(n_workgroups=2, line_bytes=128)
+    x = build.array("x", rows=3, cols=4, item_bytes=2)
+    with pytest.raises(TraceError, match=says):
+        call(build, x)
+
+
+def test_nothing_is_left_of_a_box_outside():
+    build = TraceBuilder(n_workgroups=2, line_bytes=128)
+    x = build.array("x", rows=3, cols=4, item_bytes=2)
+    build.step(build.read(x, row=0, col=0, rows=1, cols=1))
+    build.step(
+        build.read(x, row=np.array([-4, 3]), col=0, rows=4, cols=4),
+        build.gather(x, np.full((2, 5), -1)),
+        build.read(x, row=0, col=np.array([0, -9]), rows=1, cols=4),
+    )
+    assert build.trace().start.tolist() == [0, 2, 3]

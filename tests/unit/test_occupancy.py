@@ -1,0 +1,210 @@
+"""Are registers, LDS and workgroups per CU those of the compiler, and kept as long as the source stays?"""
+
+import importlib.util
+import json
+import struct
+
+import pytest
+
+from swizzle_sim.capture import occupancy
+from swizzle_sim.capture.occupancy import compile_launch, limits_of, resources_of
+from swizzle_sim.capture.occupancy_hsaco import assembly_notes, descriptor
+from swizzle_sim.capture.occupancy_loads import in_flight, is_pipelined, loads_per_step
+from swizzle_sim.kernels import kernel
+from swizzle_sim.launch import Array, Launch
+from xcd_model.dispatch import Resources
+from xcd_model.errors import CompileError
+from xcd_model.gpu import gpu
+
+needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield folder / "swizzle-sim" / "compiled"
+
+
+def gemm(block):
+    return kernel("gemm", M=8192, N=8192, K=8192, BLOCK_M=block, BLOCK_N=block, BLOCK_K=64).launch
+
+
+# Compiled here with Triton 3.9.0; workgroups per CU and gfx942's LDS as in the table the project started from.
+@needs_triton
+@pytest.mark.parametrize(
+    ("block", "name", "vgprs", "used", "lds", "workgroups"),
+    [
+        (128, "mi300x", 128, 128, 32 * 1024, 2),
+        (256, "mi300x", 248, 248, 64 * 1024, 1),
+        (128, "mi355x", 104, 100, 68016, 2),
+        (256, "mi355x", 256, 256, 136112, 1),
+    ],
+)
+def test_gemm_occupies_what_the_compiler_says(block, name, vgprs, used, lds, workgroups):
+    device = gpu(name)
+    found = compile_launch(gemm(block), device.arch)
+    assert (found.threads, found.lds_bytes, found.instructions_in_flight) == (512, lds, 4)
+    limits = limits_of(found.resources, device)
+    assert limits.workgroups == workgroups and limits.short == ("VGPRs", "LDS")
+    assert found.options["num_warps"] == 8 and found.options["arch"] == device.arch
+    if found.triton.startswith("3.9."):
+        assert (found.vgprs, found.vgprs_used) == (vgprs, used)
+    compiles = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(occupancy, "run_worker", lambda *args, **options: compiles.append(1))
+        bigger = kernel("gemm", M=4096, N=4096, K=4096, BLOCK_M=block, BLOCK_N=block).launch
+        assert compile_launch(bigger, device.arch) == found and not compiles  # sizes of one class, one compile
+    assert found.vgprs - 8 < found.vgprs_used <= found.vgprs
+    assert (found.vgpr_spills > 0) == (found.scratch_bytes > 0)
+    assert found.resources.source == f"compiled for {device.arch} with Triton {found.triton}"
+
+
+@needs_triton
+def test_an_answer_is_kept_until_the_source_changes(tmp_path, monkeypatch, cache):
+    compiled = []
+    inner = occupancy.run_worker
+    monkeypatch.setattr(occupancy, "run_worker", lambda *args, **options: compiled.append(1) or inner(*args, **options))
+    helper, path = tmp_path / "beside_kernel.py", tmp_path / "k.py"
+    helper.write_text("import triton\n\n@triton.jit\ndef twice(x):\n    return x * 2\n")
+    text = (
+        "import triton\nimport triton.language as tl\nfrom beside_kernel import twice\n\n\n"
+        "@triton.heuristics({'EVEN': lambda args: args['N'] % args['B'] == 0})\n@triton.jit\n"
+        "def k(x_ptr, N, s, B: tl.constexpr, EVEN: tl.constexpr):\n"
+        "    at = tl.program_id(0) * B + tl.arange(0, B)\n"
+        "    tl.store(x_ptr + at * s, twice(tl.load(x_ptr + at * s)))\n"
+    )
+    path.write_text(text)
+
+    def launch(n, stride=1):
+        x = Array(shape=(n,), dtype="bf16", role="inout")
+        return Launch(
+            path=path, function="k", arguments={"x_ptr": x, "N": n, "s": stride}, constexprs={"B": 256}, grid=(4,)
+        )
+
+    first = resources_of(launch(1024), "gfx942")
+    assert (first.threads, first.lds_bytes, first.instructions_in_flight) == (256, 0, 1)
+    assert resources_of(launch(1024), "gfx942") == first and len(compiled) == 1
+    resources_of(launch(1040), "gfx942")
+    resources_of(launch(1024), "gfx942")
+    assert len(compiled) == 3  # a heuristic reads the size, so that its class is not enough
+    compiled.clear()
+    resources_of(launch(1024, stride=3), "gfx942")
+    assert len(compiled) == 1  # a stride that is not 1 is other code
+    helper.write_text(helper.read_text().replace("x * 2", "x * 3"))
+    resources_of(launch(1024), "gfx942")
+    assert len(compiled) == 2
+    for entry in cache.glob("*.json"):
+        entry.write_text(entry.read_text()[:-9])
+    resources_of(launch(1024), "gfx942")
+    assert len(compiled) == 3  # what is damaged is made anew
+    path.write_text(text.replace("twice(", "thrice("))
+    with pytest.raises(CompileError, match=r"k\.py:10: k for gfx942: .*thrice"):
+        resources_of(launch(1024), "gfx942")
+    path.write_text(text)
+    bad = Launch(
+        path=path, function="k", arguments={"x_ptr": Array(shape=(4,), dtype="fp32")}, constexprs={}, grid=(1,)
+    )
+    with pytest.raises(CompileError, match=r"k\.py: k: the launch gives no 'N'"):
+        resources_of(bad, "gfx942")
+
+
+def test_what_cannot_be_compiled_is_refused_before_triton_starts(tmp_path, monkeypatch):
+    launch = Launch(path=tmp_path / "none.py", function="k", arguments={}, constexprs={}, grid=(1,))
+    with pytest.raises(CompileError, match=r"none.py: no such file"):
+        compile_launch(launch, "gfx942")
+    with pytest.raises(CompileError, match=r"sm_90.*gfx942 and gfx950"):
+        compile_launch(launch, "sm_90")
+    (tmp_path / "none.py").write_text("")
+    monkeypatch.setattr(occupancy, "triton_version", lambda: (_ for _ in ()).throw(CompileError("not installed")))
+    with pytest.raises(CompileError, match="not installed"):
+        compile_launch(launch, "gfx942")
+
+
+def test_what_limits_is_named():
+    def short(threads, vgprs, lds):
+        stated = Resources(threads=threads, vgprs=vgprs, lds_bytes=lds, instructions_in_flight=1, source="")
+        found = limits_of(stated, gpu("mi300x"))
+        return found.workgroups, found.short
+
+    # By hand, for 4 SIMDs of 8 waves and 512 registers, 64 KiB of LDS.
+    assert short(256, 128, 0) == (4, ("VGPRs",))
+    assert short(256, 32, 40 * 1024) == (1, ("LDS",))
+    assert short(256, 16, 0) == (8, ("VGPRs", "LDS", "waves and slots"))
+    assert short(512, 128, 32 * 1024) == (2, ("VGPRs", "LDS"))
+
+
+def test_the_descriptor_is_found_in_an_elf_file():
+    names = b"\0other.kd\0k.kd\0"
+    kd = bytearray(64)
+    struct.pack_into("<I", kd, 4, 268)
+    struct.pack_into("<I", kd, 48, (5 << 6) | 15)  # 16 granules of 8 registers, and SGPR bits above
+    rodata_at, names_at, symbols_at = 64, 256, 300
+    symbols = b"".join(struct.pack("<IBBHQQ", *row) for row in [(1, 0, 0, 1, 0x1000, 64), (10, 0, 0, 1, 0x1040, 64)])
+    table_at = 400
+    rows = [
+        (0,) * 10,
+        (0, 1, 0, 0x1000, rodata_at, 128, 0, 0, 0, 0),
+        (0, 3, 0, 0, names_at, len(names), 0, 0, 0, 0),
+        (0, 2, 0, 0, symbols_at, len(symbols), 2, 0, 0, 24),
+    ]
+    elf = bytearray(table_at) + b"".join(struct.pack("<IIQQQQIIQQ", *row) for row in rows)
+    elf[:5] = b"\x7fELF\x02"
+    struct.pack_into("<Q", elf, 40, table_at)
+    struct.pack_into("<HH", elf, 58, 64, len(rows))
+    elf[rodata_at + 64 : rodata_at + 128] = kd
+    elf[names_at : names_at + len(names)] = names
+    elf[symbols_at : symbols_at + len(symbols)] = symbols
+    assert descriptor(bytes(elf), "k") == {"vgprs": 128, "scratch_bytes": 268}
+    with pytest.raises(ValueError, match="no kernel descriptor"):
+        descriptor(bytes(elf), "missing")
+    with pytest.raises(ValueError, match="ELF"):
+        descriptor(b"text", "k")
+
+
+def test_notes_are_read_from_the_assembly():
+    notes = assembly_notes("    .sgpr_count:     42\n    .vgpr_count:     248\n; Occupancy: 2\n")
+    assert (notes["sgprs"], notes["vgprs_used"], notes["llvm_waves_per_simd"], notes["vgpr_spills"]) == (42, 248, 2, 0)
+
+
+TTIR = """
+  tt.func public @k(%a: !tt.ptr<f16> loc("tt.load {"(#loc))) {
+    %0 = tt.load %a {isVolatile = true} : !tt.ptr<f16>
+    %1 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %0) -> (f16) : i32 {
+      %2 = tt.load %p : tensor<4x!tt.ptr<f16>> loc(#loc9)
+      scf.if %c {
+        %3 = tt.descriptor_load %d[%i] : tensor<4xf16>
+      }
+      scf.while : () -> () {
+        scf.condition(%c)
+      } do {
+        %4 = tt.load %q : tensor<4x!tt.ptr<f16>>
+      }
+    }
+  }
+"""
+
+
+def test_loads_are_counted_in_the_loop_that_has_most():
+    assert loads_per_step(TTIR) == 2
+    assert loads_per_step("tt.load\ntt.load\ntt.store") == 2 and loads_per_step("") == 0
+    pipelined = TTIR + "%9 = amdg.buffer_load_to_local %x\n%9 = amdg.buffer_load %x\n"
+    assert not is_pipelined(TTIR, TTIR) and is_pipelined(TTIR, pipelined)
+    assert (in_flight(TTIR, TTIR, 3), in_flight(TTIR, pipelined, 3), in_flight("", "", 2)) == (2, 6, 1)
+
+
+def test_the_command_prints_and_falls_back(monkeypatch, capsys):
+    from swizzle_sim.capture import occupancy_process
+    from swizzle_sim.cli.occupancy import occupancy as command
+
+    def missing():
+        raise CompileError("Triton is not installed")
+
+    monkeypatch.setattr(occupancy_process, "triton_version", missing)
+    command("gemm", ["BLOCK_M=128", "BLOCK_N=128"], "mi300x", json=True)
+    document = json.loads(capsys.readouterr().out)
+    assert document["compiled"] is None and "not installed" in document["not_compiled"]
+    assert document["workgroups_per_cu"] == 2 and document["limited_by"] == ["VGPRs", "LDS"]
+    command("gemm", ["BLOCK_M=128", "BLOCK_N=128"], "mi300x")
+    assert "These are the figures that the kernel states" in capsys.readouterr().out

@@ -1,0 +1,104 @@
+"""Caches that outlive a launch, and kernels that are launched again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from .errors import ReplayError
+from .plan import Plan
+from .rows import aligned_words
+from .traffic import Traffic
+
+MAX_LAUNCHES = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Caches:
+    """Words of the L2s and the Infinity Cache of one GPU; replays change them in place.
+
+    Parameters
+    ----------
+    l2 : (n_xcds, sets * ways) uint32
+    mall : (sets * ways,) uint32
+    """
+
+    l2: np.ndarray = field(repr=False)
+    mall: np.ndarray = field(repr=False)
+
+    def begin(self, plan: Plan) -> None:
+        """Drop what does not outlive a launch.
+
+        Raises
+        ------
+        ReplayError
+            If they are those of another GPU.
+        """
+        machine = plan.machine
+        if self.l2.shape != (machine.xcds, machine.l2.n_sets * machine.l2_ways) or (
+            self.mall.size != machine.mall.n_sets * machine.mall_ways
+        ):
+            raise ReplayError(f"these caches are not those of {plan.gpu.name}")
+        if not plan.gpu.l2.kept_between_launches:
+            self.l2[:] = 0
+        if plan.gpu.mall and not plan.gpu.mall.kept_between_launches:
+            self.mall[:] = 0
+
+
+def cold_caches(plan: Plan) -> Caches:
+    """Empty caches for a plan's GPU."""
+    machine = plan.machine
+    return Caches(
+        l2=aligned_words(machine.xcds * machine.l2.n_sets * machine.l2_ways).reshape(machine.xcds, -1),
+        mall=aligned_words(machine.mall.n_sets * machine.mall_ways),
+    )
+
+
+def replay_launches(
+    plans: Sequence[Plan], replay_one: Callable[[Plan, Caches], Traffic], launches: int
+) -> tuple[Traffic, ...]:
+    """Launch a round of kernels again and again, caches warm, until a round counts as the one before it.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+        One round: a single kernel, or several in turn that share one address space (the two directions of a
+        ping-pong). More than one needs plans made with ``symmetry=False``.
+    replay_one : callable
+        ``replay_one(plan, caches) -> Traffic``, such as a partial `xcd_model.replay`.
+    launches : int
+        Rounds at most, 1 to `MAX_LAUNCHES`.
+
+    Returns
+    -------
+    traffic : tuple of Traffic
+        Of the last round, each with its ``launch`` number from 1, and ``steady``: whether it equals the round before.
+
+    Raises
+    ------
+    ReplayError
+        If there is no plan, launches is out of range, or the plans do not share GPU and tensors.
+    """
+    if not plans or not 1 <= launches <= MAX_LAUNCHES:
+        raise ReplayError(f"{len(plans)} kernels, launches = {launches}: at least one, and 1 to {MAX_LAUNCHES}")
+    _check_round(plans)
+    caches = cold_caches(plans[0])
+    before: list[bytes] = []
+    for launch in range(1, launches + 1):
+        found = [replace(replay_one(plan, caches), launch=launch) for plan in plans]
+        now = [traffic.per_xcd.tobytes() + np.int64(traffic.time_fs).tobytes() for traffic in found]
+        if now == before:
+            return tuple(replace(traffic, steady=True) for traffic in found)
+        before = now
+    return tuple(found)
+
+
+def _check_round(plans: Sequence[Plan]) -> None:
+    first = plans[0]
+    for plan in plans[1:]:
+        if plan.gpu != first.gpu or plan.trace.tensors != first.trace.tensors:
+            raise ReplayError("the kernels of a round run on one GPU and share their tensors")
+    if len(plans) > 1 and any(plan.simulated_fraction < 1 for plan in plans):
+        raise ReplayError("kernels that share caches are replayed set by set: prepare them with symmetry=False")
