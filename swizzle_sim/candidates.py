@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from swizzle_sim.kernels import Kernel
-from swizzle_sim.swizzle import family
+from swizzle_sim.swizzle import Grid, family, holds
 from xcd_model.gpu import Gpu
 
 # Window and chunk sizes people publish lie between these steps; all divisors would repeat permutations.
 WINDOWS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64)
+PANELS = (1, 2, 4, 8, 16, 32, 64)
+BOX_SIDES = (1, 4, 16)  # of boxes in three dimensions, besides the whole side
+BANDS = (1, 4, 16)  # rows of a band in a two-level order, besides the whole block
+LONGEST = 65536  # of a family's parameter
 
 
 @dataclass(frozen=True)
@@ -48,12 +53,46 @@ def orders(tiles: tuple[int, int] | None) -> list[str]:
     return ["row", "column", "snake", "morton", "hilbert", *grouped]
 
 
+def xcd_orders(tiles: tuple[int, int], num_xcds: int) -> list[str]:
+    """Specifications of orders that deal tiles to XCDs themselves: attention's, panels, one block an XCD."""
+    rows, cols = tiles
+    found = ["head_first_swizzled", "block_first_swizzled"]
+    found += [f"head_groups(size={w})" for w in PANELS if 1 < w <= cols]
+    found += [f"column_panels(width={w})" for w in PANELS if w <= cols]
+    found += [f"row_panels(height={w})" for w in PANELS if w <= rows]
+    for across in (n for n in range(1, num_xcds + 1) if num_xcds % n == 0):
+        high, wide = min(-(-rows * across // num_xcds), LONGEST), min(-(-cols // across), LONGEST)
+        block = f"rows={high}, cols={wide}"
+        found += [f"contiguous+blocks({block}, size={size})" for size in (*(n for n in BANDS if n < high), high)]
+        found.append(f"contiguous+morton_blocks({block})")
+    return found
+
+
+def box_orders(grid: Grid) -> list[str]:
+    """Specifications of orders of a three-dimensional launch."""
+    sides = [[n for n in BOX_SIDES if n < side] + [min(side, LONGEST)] for side in grid.launch]
+    return ["morton_3d", *(f"boxes(x={x}, y={y}, z={z})" for x, y, z in product(*sides))]
+
+
 def family_specs(kernel: Kernel, gpu: Gpu) -> Iterator[str]:
-    """Every combination of placement and order, the one-family ones first, then by placement."""
-    for placement in placements(kernel.grid.num_pids, gpu):
-        for order in orders(kernel.grid.shape):
+    """Every combination of placement and order, the one-family ones first, then by placement; then what places itself.
+
+    Only specifications that are bijections of the kernel's grid, and have parameters within their families' ranges.
+    """
+    grid = kernel.grid
+    for placement in placements(grid.num_pids, gpu):
+        for order in orders(grid.shape):
             if spec := "+".join(part for part in (placement, order) if part):
                 yield spec
+    more: list[str] = []
+    if len(grid.launch) == 3:
+        some = ("", "contiguous+", f"chunked(chunk={gpu.cus_per_xcd})+", "chunked(chunk=256)+")
+        more = [placement + order for placement in some for order in box_orders(grid)]
+    elif grid.shape:
+        more = xcd_orders(grid.shape, gpu.xcds)
+    else:
+        more = [f"row_bands(rows={w})" for w in PANELS if grid.num_pids % (w * gpu.xcds)]
+    yield from (spec for spec in more if holds(spec, grid, gpu.xcds))
 
 
 def family_candidates(kernel: Kernel, gpu: Gpu, specs: Iterable[str] | None = None) -> list[Candidate]:

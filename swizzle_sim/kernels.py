@@ -54,6 +54,9 @@ class Kernel:
     at_grids : callable
         ``at_grids() -> iterable of (Grid, sizes)``: the same kernel at other grids, ragged sizes among them, for the
         check over a lattice.
+    programs : int, optional
+        Of a persistent kernel whose grid is its tiles: that many programs are launched, and program p computes tiles
+        p, p + programs, ... of the order.
     launch : Launch, optional
         The Triton launch, by which the kernel can be captured, compiled and rewritten.
     launches : int
@@ -75,6 +78,7 @@ class Kernel:
     sharing: str = field(repr=False)
     sources: tuple[str, ...] = field(repr=False)
     at_grids: Callable[[], Iterable[tuple[Grid, Mapping[str, int]]]] = field(repr=False)
+    programs: int | None = None
     launch: Launch | None = None
     launches: int = 1
 

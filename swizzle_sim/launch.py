@@ -64,8 +64,12 @@ class Array:
     is_index: bool = False
 
     def __post_init__(self):
-        if not self.shape or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in self.shape):
-            raise SizeError(f"shape = {self.shape!r}: one or more integers, each at least 1")
+        if (
+            not isinstance(self.shape, tuple)
+            or not self.shape
+            or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in self.shape)
+        ):
+            raise SizeError(f"shape = {self.shape!r}: a tuple of one or more integers, each at least 1")
         if self.dtype not in ITEM_BYTES:
             raise SizeError(f"dtype = {self.dtype!r}: one of {', '.join(ITEM_BYTES)}")
         if self.role not in ROLES:
@@ -90,6 +94,28 @@ class Array:
         """Items from the first to the last, gaps included."""
         return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.item_strides, strict=True))
 
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "shape": list(self.shape),
+            "dtype": self.dtype,
+            "strides": list(self.strides) if self.strides is not None else None,
+            "role": self.role,
+            "is_index": self.is_index,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Array:
+        """Inverse of `as_dict`."""
+        strides = values["strides"]
+        return cls(
+            shape=tuple(values["shape"]),
+            dtype=values["dtype"],
+            strides=tuple(strides) if strides is not None else None,
+            role=values["role"],
+            is_index=values["is_index"],
+        )
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Launch:
@@ -103,8 +129,9 @@ class Launch:
         Its name there.
     arguments : mapping of str to Array, int or float
         Run-time arguments by parameter name, in the order of the signature.
-    constexprs : mapping of str to int, float, bool or str
-        ``tl.constexpr`` parameters by name.
+    constexprs : mapping of str to int, float, bool, str or None
+        ``tl.constexpr`` parameters by name, and pointers that are None. Text that begins with ``tl.`` names a part of
+        the language, such as ``"tl.float32"``.
     grid : tuple of int
         Programs along x, y, z.
     num_warps, num_stages : int
@@ -116,7 +143,7 @@ class Launch:
     path: Path
     function: str
     arguments: Mapping[str, Array | int | float]
-    constexprs: Mapping[str, int | float | bool | str]
+    constexprs: Mapping[str, int | float | bool | str | None]
     grid: tuple[int, ...]
     num_warps: int = 4
     num_stages: int = 2
@@ -126,3 +153,37 @@ class Launch:
     def arrays(self) -> dict[str, Array]:
         """The tensor arguments."""
         return {name: value for name, value in self.arguments.items() if isinstance(value, Array)}
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready, without ``make_inputs``."""
+        return {
+            "path": str(self.path),
+            "function": self.function,
+            "arguments": {
+                name: {"array": value.as_dict()} if isinstance(value, Array) else {"value": value}
+                for name, value in self.arguments.items()
+            },
+            "constexprs": dict(self.constexprs),
+            "grid": list(self.grid),
+            "num_warps": self.num_warps,
+            "num_stages": self.num_stages,
+        }
+
+    @classmethod
+    def from_dict(
+        cls, values: Mapping[str, Any], make_inputs: Callable[[int], Mapping[str, Any]] | None = None
+    ) -> Launch:
+        """Inverse of `as_dict`."""
+        return cls(
+            path=Path(values["path"]),
+            function=values["function"],
+            arguments={
+                name: Array.from_dict(value["array"]) if "array" in value else value["value"]
+                for name, value in values["arguments"].items()
+            },
+            constexprs=values["constexprs"],
+            grid=tuple(values["grid"]),
+            num_warps=values["num_warps"],
+            num_stages=values["num_stages"],
+            make_inputs=make_inputs or (lambda seed: {}),
+        )

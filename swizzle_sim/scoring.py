@@ -30,8 +30,10 @@ from xcd_model import (
     roofline,
     workgroups_per_cu,
 )
+from xcd_model.bounds import assigned_misses
+from xcd_model.launches import MAX_LAUNCHES, Caches, replay_launches
 
-MAY_BE_NAN = ("mall_hit_rate", "energy_j", "energy_low_j", "energy_high_j")
+MAY_BE_NAN = ("l1_hit_rate", "mall_hit_rate", "energy_j", "energy_low_j", "energy_high_j")
 REPLAYS = ("lockstep", "timed")
 
 
@@ -41,8 +43,9 @@ class Score:
 
     Parameters
     ----------
-    l2_hit_rate, mall_hit_rate : float
-        0 to 1, in requests; the Infinity Cache's is of the L2s' line fills, nan without such a cache.
+    l2_hit_rate, mall_hit_rate, l1_hit_rate : float
+        0 to 1, in requests; the Infinity Cache's is of the L2s' line fills, the L1s' of the waves' reads. Nan without
+        such a cache, or without reads.
     l2_requests, l2_hits, l2_misses : int
         As TCC_HIT and TCC_MISS count.
     hbm_read_bytes, hbm_write_bytes : int [bytes]
@@ -58,6 +61,10 @@ class Score:
     energy_j, energy_low_j, energy_high_j : float [J]
         Middle and range of assumed rates, see `xcd_model.energy`: only differences on one GPU mean anything. Nan for a
         GPU without rates.
+    launch : int
+        Which launch in a row was counted, from 1: more than one for a kernel that is launched again and again.
+    steady : bool
+        It counted as the launch before it.
     """
 
     l2_hit_rate: float
@@ -75,6 +82,9 @@ class Score:
     energy_j: float
     energy_low_j: float
     energy_high_j: float
+    l1_hit_rate: float = math.nan
+    launch: int = 1
+    steady: bool = False
 
     @property
     def hbm_bytes(self) -> int:
@@ -158,7 +168,8 @@ class Scorer:
     @cached_property
     def plan(self) -> Plan:
         """The kernel's trace, ready for the GPU."""
-        return prepare(self.kernel.build_trace(self.gpu.l2.line_bytes), self.gpu)
+        trace = self.kernel.build_trace(self.gpu.l2.line_bytes)
+        return prepare(trace, self.gpu, programs=self.kernel.programs)
 
     @cached_property
     def bound(self) -> Bound:
@@ -179,12 +190,32 @@ class Scorer:
         """Workgroup that each hardware id computes, (num_pids,) int64; raises NotBijective if it is no permutation."""
         return swizzle.permutation(self.kernel.grid, self.gpu.xcds, self.kernel.problem)
 
-    def traffic(self, order: np.ndarray, *, seed: int | None = None) -> Traffic:
-        """Replay one permutation; ``seed`` takes the place of the scorer's."""
-        if self.replay == "timed":
-            pace = self.pace if seed is None else self.pace._replace(seed=seed)
-            return replay_timed(self.plan, order, workgroups_per_cu=self.occupancy, pace=pace)
-        return replay(self.plan, order, workgroups_per_cu=self.occupancy)
+    def traffic(self, order: np.ndarray, *, seed: int | None = None, threads: int = 1) -> Traffic:
+        """Replay one permutation, launch after launch until the counts repeat or the kernel's launches are used up.
+
+        Parameters
+        ----------
+        order : (num_pids,) int array
+        seed : int, optional
+            Takes the place of the scorer's.
+        threads : int
+            XCDs replayed at once in lockstep; the counts are the same for any number.
+        """
+        pace = self.pace if self.replay == "timed" else None
+        if pace is not None and seed is not None:
+            pace = pace._replace(seed=seed)
+
+        def once(plan: Plan, caches: Caches) -> Traffic:
+            if pace is None:
+                return replay(plan, order, workgroups_per_cu=self.occupancy, caches=caches, threads=threads)
+            return replay_timed(plan, order, workgroups_per_cu=self.occupancy, pace=pace, caches=caches)
+
+        return replay_launches([self.plan], once, min(self.kernel.launches, MAX_LAUNCHES))[0]
+
+    def assigned_bound(self, order: np.ndarray) -> float:
+        """L2 hit rate that no cache could exceed with each workgroup on the XCD where ``order`` puts it."""
+        misses = assigned_misses(self.plan.trace, order, self.gpu, programs=self.kernel.programs)
+        return 1 - int(misses.sum()) / self.bound.l2_requests
 
     def time(self, traffic: Traffic) -> Time:
         """Time that a replay of this kernel stands for."""
@@ -229,6 +260,9 @@ class Scorer:
             limiter=time.limiter,
             bound_l2_hit_rate=self.bound.l2_hit_rate,
             per_xcd_l2_hit_rate=traffic.per_xcd_l2_hit_rate,
+            l1_hit_rate=traffic.l1_hit_rate,
+            launch=traffic.launch,
+            steady=traffic.steady,
             **self._energy(traffic, time.total_us),
         )
 

@@ -129,7 +129,7 @@ def optimize(
     first = Candidate("identity", family("identity"), "baseline")
     wanted = [first, *(family_candidates(kernel, gpu) if candidates is None else candidates)]
     about = about_run(scorer, command)
-    with _open(Path(folder), about, resume) as history:
+    with open_run(Path(folder), about, resume) as history:
         try:
             history.set_state("running")
             _try_all(scorer, wanted, history, threads or os.cpu_count() or 1, on_attempt)
@@ -140,12 +140,19 @@ def optimize(
         return Run(history.folder, tuple(history))
 
 
-def _open(folder: Path, about: dict[str, Any], resume: bool) -> History:
+def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Sequence[str] = ()) -> History:
+    """Make a run, or open one that asked for the same; ``more_keys`` of ``about`` must agree too.
+
+    Raises
+    ------
+    RunError
+        If the folder exists and ``resume`` is off, or the run in it asked for something else.
+    """
     if not resume:
         return History.create(folder, about)
     history = History(folder)
     was = history.about
-    for key in ("kernel", "problem", "gpu", "gpu_description", "replay", "seed", "jitter_ns", "version"):
+    for key in ("kernel", "problem", "gpu", "gpu_description", "replay", "seed", "jitter_ns", "version", *more_keys):
         if was.get(key) != json.loads(json.dumps(about[key])):
             history.close()
             raise RunError(f"{folder}: cannot resume: its {key} is {was.get(key)}, this command's is {about[key]}")

@@ -3,8 +3,7 @@
 One pass a step, each over short arrays that stay in the host's L1. Locating is a loop that LLVM vectorises, and the
 look-ups know their addresses ahead of time. The look-ups of each cache keep the order of the lines.
 
-All of it is inlined into its callers, which are compiled without numba's reference counting (``_nrt=False``): counting
-references to every array of a tuple makes a replay three to ten times slower. In return nothing there may allocate.
+All of it is inlined into its callers, see `xcd_model.compiled`.
 """
 
 from __future__ import annotations
@@ -74,16 +73,18 @@ def _gather_sets(rel, index, base, first, n, missing, line, kept_dirty):
 
 
 @njit(inline="always")
-def _gather_lines(rel, pieces, index, ways, words, filler, base, first, n, instruction, arrival, line, kept_dirty):
+def _gather_lines(rel, pieces, index, ways, l1, unit, base, first, n, instruction, arrival, line, kept_dirty):
     """Copy the entries that an L1 misses; return (how many, their L2 requests, latest arrival of the others)."""
     n_sets, mask, shift, table = index.n_sets, index.mask, index.shift, index.hash
+    words, filler, older, newer = l1.words[unit], l1.filler[unit], l1.older[unit], l1.newer[unit]
+    newest = l1.newest[unit]
     kept = requests = wait = np.int64(0)
     for i in range(n):
         touched = base + rel[first + i]
         at, tag = (touched % n_sets, touched // n_sets) if mask < 0 else (touched & mask, touched >> shift)
         if table.size:
             at ^= table[tag]
-        by = _read_line(words, filler, at * ways, ways, np.uint32(tag + 1), instruction)
+        by = _read_line(words, filler, older, newer, newest, at, ways, np.uint32(tag + 1), instruction)
         if by < 0:
             line[kept] = touched
             kept_dirty[kept] = 0

@@ -134,10 +134,13 @@ class Bound:
         0 to 1, in requests.
     l2_misses : int
         Fewest misses.
+    l2_requests : int
+        Most requests: none answered by an L1.
     """
 
     l2_hit_rate: float
     l2_misses: int
+    l2_requests: int
 
 
 def hit_rate_bound(plan: Plan) -> Bound:
@@ -155,7 +158,9 @@ def hit_rate_bound(plan: Plan) -> Bound:
     -----
     Proof. Round robin fixes how many workgroups each XCD gets, and a bijection only chooses which. The misses of
     XCD x are at least the distinct lines its workgroups touch, at least `_fewest_lines` of that many workgroups over
-    the tensors whose classes are disjoint. Over all XCDs they are also at least the distinct lines of the trace.
+    the tensors whose classes are disjoint. Over all XCDs they are also at least the distinct lines of the trace. What
+    an L1 answers only takes requests away, so with the most requests the rate is a bound all the same. It is one for
+    cold L2s: launches that find lines of the one before have no bound but 1.
 
     Source: Loomis and Whitney, Bull. AMS 55, 1949; Irony, Toledo and Tiskin, JPDC 64(9), 2004, for GEMM.
     """
@@ -164,14 +169,16 @@ def hit_rate_bound(plan: Plan) -> Bound:
         trace.requests_per_template(gpu.l2.read_request_bytes, gpu.l2.write_request_bytes)[trace.template].sum()
     )
     panels = [p for t in range(len(trace.tensors)) if (p := _panels(trace, t)) is not None]
-    shares = np.bincount(xcd_of(trace.n_workgroups, gpu), minlength=gpu.xcds)
+    shares = np.bincount(xcd_of(trace.n_workgroups, gpu, plan.machine.programs), minlength=gpu.xcds)
     per_xcd = {int(n): _fewest_lines(panels, int(n)) if n and panels else 0 for n in np.unique(shares)}
     everything = _once(trace, np.arange(trace.n_instructions))
     misses = max(sum(per_xcd[int(n)] for n in shares), _distinct_lines(trace, everything))
-    return Bound((requests - misses) / requests, misses)  # rounds as Traffic.l2_hit_rate does, so they compare exactly
+    return Bound(
+        (requests - misses) / requests, misses, requests
+    )  # rounds as Traffic.l2_hit_rate does, so they compare exactly
 
 
-def assigned_misses(trace: Trace, order: np.ndarray, gpu: Gpu) -> np.ndarray:
+def assigned_misses(trace: Trace, order: np.ndarray, gpu: Gpu, *, programs: int | None = None) -> np.ndarray:
     """Compulsory misses of each XCD under one order: the distinct lines that its workgroups touch.
 
     Returns
@@ -179,7 +186,7 @@ def assigned_misses(trace: Trace, order: np.ndarray, gpu: Gpu) -> np.ndarray:
     misses : (n_xcds,) int64 [lines]
     """
     xcd = np.empty(trace.n_workgroups, np.int64)
-    xcd[order] = xcd_of(trace.n_workgroups, gpu)
+    xcd[order] = xcd_of(trace.n_workgroups, gpu, programs)
     of_instruction = np.repeat(xcd, np.diff(trace.start))
     misses = np.zeros(gpu.xcds, np.int64)
     for x in range(gpu.xcds):

@@ -79,14 +79,14 @@ def workgroups_per_cu(resources: Resources, gpu: Gpu) -> int:
     return min(fits[short], limits.workgroups_per_cu)
 
 
-def xcd_of(n_workgroups: int, gpu: Gpu) -> np.ndarray:
-    """XCD that each hardware workgroup id runs on.
+def xcd_of(n_workgroups: int, gpu: Gpu, programs: int | None = None) -> np.ndarray:
+    """XCD that each hardware workgroup id runs on, or each tile of a persistent kernel of so many programs.
 
     Returns
     -------
     xcd : (n_workgroups,) int64 array, each in ``0 .. gpu.xcds - 1``
     """
-    return (np.arange(n_workgroups, dtype=np.int64) + gpu.dispatch_offset) % gpu.xcds
+    return (np.arange(n_workgroups, dtype=np.int64) % (programs or n_workgroups) + gpu.dispatch_offset) % gpu.xcds
 
 
 def check_order(order: np.ndarray, n_workgroups: int) -> np.ndarray:

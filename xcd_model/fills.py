@@ -14,6 +14,7 @@ from numba import njit
 
 from .batch import CHUNK, Scratch, _locate_all
 from .cache import _touch
+from .compiled import uncounted
 from .rows import WAYS, _prefetch, _touch_row
 from .stream import Machine
 from .traffic import MALL_HITS, MALL_REQUESTS
@@ -79,7 +80,7 @@ def _fetch(index, ways, mall, line, weight, first, end, at, word):
     return requests, hits
 
 
-@njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+@uncounted()
 def _merge(queue, machine, mall, first_turn, per_bin, timeline, by_tensor, scratch: Scratch):
     """Send a window's missed reads to the Infinity Cache, in order of place, then XCD; empties the queues."""
     n_xcds, slots, ways = queue.size.size, machine.slots, machine.mall_ways

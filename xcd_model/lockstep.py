@@ -9,6 +9,7 @@ from numba import njit
 
 from .batch import CHUNK, _gather, _gather_lines, _gather_sets, _locate_all, _look_up, _write_back
 from .cache import _popcount4
+from .compiled import uncounted
 from .l1 import _read_tile
 from .stream import BY_LINE, BY_TILE, NO_L1, Machine
 from .traffic import (
@@ -132,9 +133,8 @@ def _issue(stream, machine, l1, l2, unit, instruction, queued_line, queued_weigh
     for start in range(begin, end if missing else begin, CHUNK):
         first, n = np.uint64(start), min(CHUNK, end - start)
         if by_line:
-            words, filler = l1.words[unit], l1.filler[unit]
             n, asked, _ = _gather_lines(
-                stream.rel, stream.pieces, machine.l1, machine.l1_ways, words, filler, base, first, n, instruction,
+                stream.rel, stream.pieces, machine.l1, machine.l1_ways, l1, unit, base, first, n, instruction,
                 NO_TIMES, scratch.line, scratch.dirty,
             )  # fmt: skip
             requests += asked
@@ -150,7 +150,7 @@ def _issue(stream, machine, l1, l2, unit, instruction, queued_line, queued_weigh
     return queued
 
 
-@njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+@uncounted()
 def _advance(
     stream, machine, order, slots, l1, l2, xcd, first_turn, n_turns, per_bin, timeline, totals, queue, scratch
 ):
@@ -191,7 +191,7 @@ def _advance(
     return turn
 
 
-@njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+@uncounted()
 def _flush(stream, machine, l2, xcd, timeline, where, totals):
     """Write back what is dirty in one L2 at the end of the kernel; its lines stay, clean."""
     counts, by_tensor, set_weight, ways = timeline[where, xcd], totals[:, xcd], stream.set_weight, machine.l2_ways

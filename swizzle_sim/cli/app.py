@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import metadata
 
 import typer
 
-from swizzle_sim.cli import catalogue, judge, optimize, runs
+from swizzle_sim.cli import capture, catalogue, doctor, judge, occupancy, optimize, rewrite, runs
 
 app = typer.Typer(
     name="swizzle-sim",
@@ -38,6 +39,8 @@ def _options(
 
 
 for _command in (
+    capture.capture,
+    capture.init_kernel,
     catalogue.gpus,
     catalogue.kernels,
     catalogue.show,
@@ -46,8 +49,17 @@ for _command in (
     optimize.optimize,
     runs.runs,
     runs.report,
+    doctor.doctor,
+    occupancy.occupancy,
+    rewrite.rewrite,
 ):
     app.command()(_command)
+
+# Commands of other rooms and packages; what they load here is typer alone.
+for _name, _entry in sorted(
+    {entry.name: entry for entry in metadata.entry_points(group="swizzle_sim.commands")}.items()
+):
+    app.command(_name)(_entry.load())
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from swizzle_sim.swizzle import Swizzle
 
 KernelName = Annotated[
-    str, typer.Argument(metavar="KERNEL", help="Kernel, such as gemm; `swizzle-sim kernels` lists them.")
+    str, typer.Argument(metavar="KERNEL", help="Kernel of `swizzle-sim kernels`, my_kernel.py, or my.trace.npz.")
 ]
 Sizes = Annotated[
     list[str] | None, typer.Argument(metavar="[NAME=SIZE]...", help="Problem sizes, such as M=4096 N=4096 K=8192.")
@@ -58,8 +58,15 @@ def parse_sizes(words: Sequence[str] | None) -> dict[str, int]:
     return sizes
 
 
-def load_kernel(name: str, words: Sequence[str] | None) -> Kernel:
-    """Kernel at the sizes typed."""
+def load_kernel(name: str, words: Sequence[str] | None, arch: str = "gfx942") -> Kernel:
+    """Kernel of the suite, of a Python file or of a trace file, at the sizes typed.
+
+    ``arch`` is the GPU architecture whose compile the resources of a captured kernel come from.
+    """
+    if name.endswith(".npz") or ".py" in name:
+        from swizzle_sim.capture.user_kernel import load
+
+        return load(name, parse_sizes(words), arch)
     from swizzle_sim.kernels import kernel
 
     return kernel(name, **parse_sizes(words))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Jitter, Json, KernelName, Replay, Seed, Sizes
+from swizzle_sim.cli import proposed
+from swizzle_sim.cli.arguments import GpuName, Jitter, Json, Seed, Sizes
 
 if TYPE_CHECKING:
     from swizzle_sim.history import Attempt
@@ -21,32 +22,146 @@ TOP = 5
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to make; by default runs/KERNEL-GPU-NNN.")]
 Resume = Annotated[Path | None, typer.Option("--resume", help="Run folder of an interrupted run to go on with.")]
+KernelName = Annotated[
+    str | None, typer.Argument(metavar="KERNEL", help="Kernel, such as gemm; not needed with --replay RUN.")
+]
+Replay = Annotated[
+    str | None,
+    typer.Option(
+        "--replay",
+        metavar="lockstep|timed|RUN",
+        help="Replay that the counts come from: lockstep (fast; families) or timed (llm); or a run of llm to repeat.",
+    ),
+]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, max=256, help="By default one a core.")]
 
 
 def optimize(
-    kernel: KernelName,
+    kernel: KernelName = None,
     sizes: Sizes = None,
     gpu: GpuName = "mi300x",
-    replay: Replay = "lockstep",
+    replay: Replay = None,
     seed: Seed = 0,
     jitter: Jitter = 0.0,
     out: Out = None,
     resume: Resume = None,
     threads: Threads = None,
+    proposer: proposed.Proposer = "families",
+    model: proposed.Model = None,
+    api_base: proposed.ApiBase = None,
+    context: proposed.Context = None,
+    docs: proposed.Docs = None,
+    iterations: proposed.Iterations = None,
+    candidates: proposed.Candidates = None,
+    max_tokens: proposed.MaxTokens = None,
+    max_dollars: proposed.MaxDollars = None,
+    max_minutes: proposed.MaxMinutes = None,
+    temperature: proposed.Temperature = None,
+    reply_tokens: proposed.ReplyTokens = None,
+    timeout: proposed.Timeout = None,
+    tries: proposed.Tries = None,
+    stream: proposed.Stream = False,
+    structured: proposed.Structured = False,
+    image: proposed.Image = False,
+    program: proposed.Program = None,
+    prices: proposed.Prices = None,
     json: Json = False,
 ) -> None:
-    """Try the known families of swizzles on a kernel and keep the best."""
+    """Try swizzles on a kernel and keep the best: the known families, or those that a language model proposes."""
+    from xcd_model.errors import RunError, SizeError
+
+    if out and resume:
+        raise RunError("--out makes a new run and --resume goes on with one: give one of them")
+    options: dict[str, Any] = {
+        **{"models": model or None, "api_base": api_base, "context": context, "docs": docs, "iterations": iterations},
+        **{"candidates": candidates, "max_tokens": max_tokens, "max_dollars": max_dollars, "max_minutes": max_minutes},
+        **{"temperature": temperature, "reply_tokens": reply_tokens, "timeout_s": timeout, "tries": tries},
+        **{"stream": stream or None, "structured": structured or None, "image": image or None},
+        **{"program": program, "prices": prices},
+    }
+    repeat = proposed.run_of(replay)
+    if kernel is None and repeat is None:
+        raise SizeError("name a kernel, such as gemm; `swizzle-sim kernels` lists them")
+    if proposer == "families" and repeat is None:
+        if given := [key for key, value in options.items() if value is not None]:
+            raise RunError(f"{', '.join(given)} belongs to another proposer than families: add --proposer llm")
+        _families(str(kernel), sizes, gpu, replay or "lockstep", seed, jitter, out, resume, threads, json)
+        return
+    _propose(proposer, kernel, sizes, gpu, replay, (seed, jitter), (out, resume, repeat), options, json)
+
+
+def _propose(
+    name: str,
+    kernel: str | None,
+    sizes: list[str] | None,
+    gpu: str,
+    replay: str | None,
+    chance: tuple[int, float],
+    where: tuple[Path | None, Path | None, Path | None],
+    options: dict[str, Any],
+    json: bool,
+) -> None:
+    """Run a proposer of the registry; ``where`` is (out, resume, repeat)."""
+    from swizzle_sim.cli.arguments import load_kernel
+    from swizzle_sim.proposers import Task, load_proposer
+    from xcd_model.gpu import gpu as load_gpu
+
+    out, resume, repeat = where
+    run = load_proposer("llm" if repeat else name)
+    workload = None if repeat else load_kernel(str(kernel), sizes)
+    device = None if repeat else load_gpu(gpu)
+    stem = f"{Path(repeat).resolve().name}-again" if repeat else f"{kernel}-{device and device.name}-{name}"
+    folder = resume or out or next_folder(Path(RUNS), stem)
+    task = Task(
+        kernel=workload,
+        gpu=device,
+        folder=folder,
+        replay=replay or "timed",
+        seed=chance[0],
+        jitter_ns=chance[1],
+        resume=resume is not None,
+        repeat=repeat,
+        command="swizzle-sim " + shlex.join(sys.argv[1:]),
+        options=options,
+        say=proposed.say,
+    )
+    try:
+        found = run(task)
+    except KeyboardInterrupt:
+        print(f"\ninterrupted; go on with: {_typed_again(folder, out, resume)}", file=sys.stderr)
+        raise typer.Exit(130) from None
+    proposed.print_proposed(found, json)
+
+
+def _typed_again(folder: Path, out: Path | None, resume: Path | None) -> str:
+    """Command as it was typed, made to go on with a run instead of making one."""
+    words = list(sys.argv[1:])
+    if out is not None:
+        at = next(i for i, word in enumerate(words) if word in ("--out", "-o") or word.startswith(("--out=", "-o")))
+        del words[at : at + (2 if words[at] in ("--out", "-o") else 1)]
+    return shlex.join(["swizzle-sim", *words, *([] if resume else ["--resume", str(folder)])])
+
+
+def _families(
+    kernel: str,
+    sizes: list[str] | None,
+    gpu: str,
+    replay: str,
+    seed: int,
+    jitter: float,
+    out: Path | None,
+    resume: Path | None,
+    threads: int | None,
+    json: bool,
+) -> None:
+    """Try the known families."""
     from swizzle_sim.cli.arguments import load_kernel
     from swizzle_sim.history import History
     from swizzle_sim.report import write_report
     from swizzle_sim.scoring import Scorer
     from swizzle_sim.search import optimize as search
-    from xcd_model.errors import RunError
     from xcd_model.gpu import gpu as load_gpu
 
-    if out and resume:
-        raise RunError("--out makes a new run and --resume goes on with one: give one of them")
     workload, device = load_kernel(kernel, sizes), load_gpu(gpu)
     folder = resume or out or next_folder(Path(RUNS), f"{workload.name}-{device.name}")
     command = "swizzle-sim " + shlex.join(sys.argv[1:])

@@ -9,6 +9,7 @@ import pytest
 from swizzle_sim.capture import occupancy
 from swizzle_sim.capture.occupancy import compile_launch, limits_of, resources_of
 from swizzle_sim.capture.occupancy_hsaco import assembly_notes, descriptor
+from swizzle_sim.capture.occupancy_load import digest
 from swizzle_sim.capture.occupancy_loads import in_flight, is_pipelined, loads_per_step
 from swizzle_sim.kernels import kernel
 from swizzle_sim.launch import Array, Launch
@@ -63,9 +64,15 @@ def test_gemm_occupies_what_the_compiler_says(block, name, vgprs, used, lds, wor
 
 @needs_triton
 def test_an_answer_is_kept_until_the_source_changes(tmp_path, monkeypatch, cache):
-    compiled = []
-    inner = occupancy.run_worker
-    monkeypatch.setattr(occupancy, "run_worker", lambda *args, **options: compiled.append(1) or inner(*args, **options))
+    compiled, inner = [], occupancy.run_worker
+
+    def once(*args, **options):
+        """Compile truly the first time; then give that answer again, with the files as they are by now."""
+        reply = json.loads(compiled[0]) if compiled else inner(*args, **options)
+        compiled.append(json.dumps(reply))
+        return {**reply, "files": {where: digest(where) for where in reply["files"]}}
+
+    monkeypatch.setattr(occupancy, "run_worker", once)
     helper, path = tmp_path / "beside_kernel.py", tmp_path / "k.py"
     helper.write_text("import triton\n\n@triton.jit\ndef twice(x):\n    return x * 2\n")
     text = (
@@ -89,16 +96,16 @@ def test_an_answer_is_kept_until_the_source_changes(tmp_path, monkeypatch, cache
     resources_of(launch(1040), "gfx942")
     resources_of(launch(1024), "gfx942")
     assert len(compiled) == 3  # a heuristic reads the size, so that its class is not enough
-    compiled.clear()
     resources_of(launch(1024, stride=3), "gfx942")
-    assert len(compiled) == 1  # a stride that is not 1 is other code
+    assert len(compiled) == 4  # a stride that is not 1 is other code
     helper.write_text(helper.read_text().replace("x * 2", "x * 3"))
     resources_of(launch(1024), "gfx942")
-    assert len(compiled) == 2
+    assert len(compiled) == 5
     for entry in cache.glob("*.json"):
         entry.write_text(entry.read_text()[:-9])
     resources_of(launch(1024), "gfx942")
-    assert len(compiled) == 3  # what is damaged is made anew
+    assert len(compiled) == 6  # what is damaged is made anew
+    monkeypatch.setattr(occupancy, "run_worker", inner)
     path.write_text(text.replace("twice(", "thrice("))
     with pytest.raises(CompileError, match=r"k\.py:10: k for gfx942: .*thrice"):
         resources_of(launch(1024), "gfx942")

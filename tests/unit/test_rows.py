@@ -8,8 +8,8 @@ from numba import njit
 from tests.machines import shapes, small_gpu
 from xcd_model.batch import _locate_all
 from xcd_model.cache import _locate, _touch, index_of
+from xcd_model.clockwork import _touch_by
 from xcd_model.rows import HOST_LINE_BYTES, WAYS, _touch_row, _touch_row_by, aligned_words
-from xcd_model.timed import _touch_by
 
 
 @njit

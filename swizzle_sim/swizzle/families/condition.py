@@ -13,7 +13,7 @@ from xcd_model.errors import LanguageError, SizeError
 
 
 def condition_of(spec: str) -> str:
-    """Condition under which a spec is a bijection, besides that an order needs a grid of tiles.
+    """Condition under which a spec is a bijection, besides that an order needs a grid with its axes.
 
     A composition is a bijection exactly where each part is: a map of a finite set onto itself that loses an id
     cannot be mended by another.
@@ -42,7 +42,7 @@ def holds(spec: str, grid: Grid, num_xcds: int) -> bool:
     Returns
     -------
     holds : bool
-        False, too, where an order is asked of a grid without two tile axes.
+        False, too, where an order is asked of a grid without its two or three axes.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def holds(spec: str, grid: Grid, num_xcds: int) -> bool:
     if num_xcds < 1:
         raise SizeError(f"num_xcds = {num_xcds}: a GPU has at least one XCD")
     for one, params in parse_spec(spec):
-        if one.needs_tiles and grid.shape is None:
+        if (one.axes == 2 and grid.shape is None) or (one.axes == 3 and len(grid.launch) != 3):
             return False
         if one.condition != "always" and not _true(one.condition, grid, num_xcds, params):
             return False

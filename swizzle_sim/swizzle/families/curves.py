@@ -9,20 +9,27 @@ from __future__ import annotations
 
 from swizzle_sim.swizzle.families.nouns import Family
 
-# floor(log2(longest side - 1)) by bisection: five steps instead of thirty-one.
-_PREFIX = """\
-side = max(num_pid_m, num_pid_n) - 1
+# floor(log2(longest side - 1)) is found by bisection: five steps instead of thirty-one.
+
+
+def _prefix(first_m: str, first_n: str, rows: str, cols: str, rank: str) -> str:
+    """Names of the loops below, for the cells of ``rows`` x ``cols`` tiles from ``(first_m, first_n)``."""
+    return f"""\
+rows = {rows}
+cols = {cols}
+rank = {rank}
+pid_m = {first_m}
+pid_n = {first_n}
+side = max(rows, cols) - 1
 bits = 0
 for i in range(5):
     jump = 16 >> i
     if (side >> (bits + jump)) > 0:
         bits = bits + jump
-rank = pid
-pid_m = 0
-pid_n = 0
-rows = num_pid_m
-cols = num_pid_n
 """
+
+
+_WHOLE = ("0", "0", "num_pid_m", "num_pid_n", "pid")
 
 _MORTON = """\
 for level in range(bits + 1):
@@ -69,12 +76,17 @@ for level in range(bits + 1):
 """
 
 
+def morton_text(first_m: str, first_n: str, rows: str, cols: str, rank: str) -> str:
+    """Text of ``morton`` on a part of the grid; each argument is an expression."""
+    return _prefix(first_m, first_n, rows, cols, rank) + _MORTON
+
+
 def _morton() -> str:
-    return _PREFIX + _MORTON
+    return morton_text(*_WHOLE)
 
 
 def _hilbert() -> str:
-    return _PREFIX + _HILBERT
+    return _prefix(*_WHOLE) + _HILBERT
 
 
 CURVES = (
@@ -83,13 +95,13 @@ CURVES = (
         summary="Z order: quarters of quarters, each row by row; clipped to the grid.",
         text=_morton,
         source="Morton, IBM technical report, 1966",
-        needs_tiles=True,
+        axes=2,
     ),
     Family(
         name="hilbert",
         summary="Hilbert curve: as Z order, but turned so that consecutive tiles touch; clipped to the grid.",
         text=_hilbert,
         source="Hilbert, Math. Annalen 38, 1891; AMD tessera sweep (its cousin GILBERT)",
-        needs_tiles=True,
+        axes=2,
     ),
 )

@@ -41,12 +41,13 @@ class Family:
         Paper or project that published it.
     parameters : mapping of str to Parameter
         In the order in which a spec writes them.
-    needs_tiles : bool
-        Whether it reads ``num_pid_m`` and ``num_pid_n`` and answers ``pid_m, pid_n`` (an order); otherwise it
-        takes ``pid`` to ``pid`` (a placement) and works on any grid.
+    axes : int
+        0 for a placement, which takes ``pid`` to ``pid`` on any grid. 2 for an order of tiles, which reads
+        ``num_pid_m, num_pid_n`` and answers ``pid_m, pid_n``. 3 for an order of boxes, which reads
+        ``num_pid_x, num_pid_y, num_pid_z`` and answers ``pid_x, pid_y, pid_z``.
     condition : str
         Where it is a bijection, exactly: ``"always"`` or a condition of the language over ``num_pids``,
-        ``num_pid_m``, ``num_pid_n``, ``num_xcds`` and the parameters.
+        ``num_pid_m``, ``num_pid_n``, ``num_xcds`` and the parameters, besides that the grid has the axes.
     """
 
     name: str
@@ -54,5 +55,10 @@ class Family:
     text: Callable[..., str]
     source: str
     parameters: Mapping[str, Parameter] = field(default_factory=lambda: MappingProxyType({}))
-    needs_tiles: bool = False
+    axes: int = 0
     condition: str = "always"
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """What its text computes."""
+        return {0: ("pid",), 2: ("pid_m", "pid_n"), 3: ("pid_x", "pid_y", "pid_z")}[self.axes]

@@ -38,16 +38,18 @@ step = pid % group_pids
 """
 
 
-def _group_m(size: int) -> str:
+def group_m_text(size: int) -> str:
+    """Text of ``group_m``."""
     return _grouped(size, "pid_m", "pid_n")
 
 
-def _group_n(size: int) -> str:
+def group_n_text(size: int) -> str:
+    """Text of ``group_n``."""
     return _grouped(size, "pid_n", "pid_m")
 
 
 def _windowed(chunk: int, window: int) -> str:
-    return chunked_text(chunk) + _group_m(window)
+    return chunked_text(chunk) + group_m_text(window)
 
 
 ORDERS = (
@@ -56,37 +58,37 @@ ORDERS = (
         summary="Row by row.",
         text=_row,
         source="Triton tutorial 03-matrix-multiplication with GROUP_SIZE_M = 1",
-        needs_tiles=True,
+        axes=2,
     ),
     Family(
         name="column",
         summary="Column by column.",
         text=_column,
         source="AMD tessera sweep (COL)",
-        needs_tiles=True,
+        axes=2,
     ),
     Family(
         name="snake",
         summary="Row by row, every other row backwards (boustrophedon).",
         text=_snake,
         source="AMD tessera sweep (SNAKE)",
-        needs_tiles=True,
+        axes=2,
     ),
     Family(
         name="group_m",
         summary="Bands of `size` rows, each walked column by column (GROUP_SIZE_M).",
-        text=_group_m,
+        text=group_m_text,
         source="Triton tutorial 03-matrix-multiplication (GROUP_SIZE_M)",
         parameters={"size": Parameter(8, 1, 65536, "rows of tiles in a band")},
-        needs_tiles=True,
+        axes=2,
     ),
     Family(
         name="group_n",
         summary="Bands of `size` columns, each walked row by row: the mirror of group_m.",
-        text=_group_n,
+        text=group_n_text,
         source="Triton tutorial 03-matrix-multiplication, mirrored; hipBLASLt WGM groups along this axis",
         parameters={"size": Parameter(8, 1, 65536, "columns of tiles in a band")},
-        needs_tiles=True,
+        axes=2,
     ),
     Family(
         name="windowed",
@@ -94,6 +96,6 @@ ORDERS = (
         text=_windowed,
         source="HipKittens Algorithm 1 (arXiv 2511.08083)",
         parameters={"chunk": CHUNK, "window": Parameter(8, 1, 65536, "rows of tiles in a window")},
-        needs_tiles=True,
+        axes=2,
     ),
 )

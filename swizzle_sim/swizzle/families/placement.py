@@ -13,7 +13,8 @@ def _identity() -> str:
     return "pid = pid\n"
 
 
-def _contiguous() -> str:
+def contiguous_text() -> str:
+    """Text of ``contiguous``; `head_groups` begins with it too."""
     # The first num_pids % num_xcds XCDs get one workgroup more, so their runs are one id longer.
     return """\
 xcd = pid % num_xcds
@@ -38,6 +39,30 @@ if pid < mapped:
 """
 
 
+def dealt_text(run: str) -> str:
+    """Text that deals out runs of ``run`` ids, an expression of at least 1; panels begin with it too.
+
+    The tail that is no whole turn of runs is shared out as `contiguous` shares a grid, so that every XCD gets as many
+    ids as the hardware will ask it for.
+    """
+    return f"""\
+run = {run}
+turns = num_pids // num_xcds // run
+dealt = turns * run * num_xcds
+xcd = pid % num_xcds
+local = pid // num_xcds
+if pid < dealt:
+    pid = (local // run * num_xcds + xcd) * run + local % run
+else:
+    tail = num_pids - dealt
+    pid = dealt + xcd * (tail // num_xcds) + min(xcd, tail % num_xcds) + local - turns * run
+"""
+
+
+def _row_bands(rows: int) -> str:
+    return dealt_text(str(rows))
+
+
 CHUNK = Parameter(64, 1, 65536, "consecutive ids an XCD gets before the next XCD's begin")
 
 PLACEMENTS = (
@@ -50,7 +75,7 @@ PLACEMENTS = (
     Family(
         name="contiguous",
         summary="Each XCD gets one contiguous run of ids; exact for any grid.",
-        text=_contiguous,
+        text=contiguous_text,
         source="AITER remap_xcd; Triton matmul xcd_swizzle; Gluon GEMM tutorial get_pids (one map, three spellings)",
     ),
     Family(
@@ -67,5 +92,12 @@ PLACEMENTS = (
         text=chunked_text,
         source="HipKittens chiplet_transform_chunked (arXiv 2511.08083); tritonBLAS pid_transforms",
         parameters={"chunk": CHUNK},
+    ),
+    Family(
+        name="row_bands",
+        summary="Each XCD gets bands of `rows` consecutive ids in turn, the tail shared out evenly; one id a row.",
+        text=_row_bands,
+        source="block-cyclic distribution as in ScaLAPACK; chunked (arXiv 2511.08083) made exact on its tail",
+        parameters={"rows": Parameter(16, 1, 65536, "consecutive ids in a band")},
     ),
 )

@@ -10,13 +10,19 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
+from swizzle_sim.swizzle.families.attention import ATTENTION
+from swizzle_sim.swizzle.families.blocks import BLOCKS
+from swizzle_sim.swizzle.families.boxes import BOXES
 from swizzle_sim.swizzle.families.curves import CURVES
 from swizzle_sim.swizzle.families.nouns import Family
 from swizzle_sim.swizzle.families.order import ORDERS
+from swizzle_sim.swizzle.families.panels import PANELS
 from swizzle_sim.swizzle.families.placement import PLACEMENTS
 from xcd_model.errors import LanguageError, UnknownName
 
-FAMILIES: dict[str, Family] = {family.name: family for family in (*PLACEMENTS, *ORDERS, *CURVES)}
+FAMILIES: dict[str, Family] = {
+    family.name: family for family in (*PLACEMENTS, *ORDERS, *CURVES, *BLOCKS, *PANELS, *ATTENTION, *BOXES)
+}
 
 Part = tuple[Family, dict[str, int]]
 
@@ -63,10 +69,10 @@ def parse_spec(spec: str) -> tuple[Part, ...]:
         )
     parts = tuple(_parse_part(part) for part in spec.strip().split("+"))
     for (before, _), (after, _) in pairwise(parts):
-        if before.needs_tiles:
+        if before.axes:
             raise LanguageError(
-                f"{spec.strip()!r}: {before.name} answers pid_m, pid_n, so {after.name} cannot follow it; "
-                f"write placements ({', '.join(one.name for one in PLACEMENTS)}) first and one order last",
+                f"{spec.strip()!r}: {before.name} answers {', '.join(before.answers)}, so {after.name} cannot follow "
+                f"it; write placements ({', '.join(one.name for one in PLACEMENTS)}) first and one order last",
                 filename="<spec>",
                 code="result",
             )

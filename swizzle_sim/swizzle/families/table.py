@@ -12,7 +12,8 @@ _HEAD = """\
 
 A spec names families, joined by `+`: placements first, one order last, as in `contiguous+group_m(size=8)`. A
 placement takes `pid` to `pid` and works on any grid. An order reads `pid` as a rank, answers `pid_m, pid_n`, and needs
-a grid with two tile axes. *Bijective where* is exact: there and nowhere else (an order on a grid of tiles).
+a grid with two tile axes; a 3-D order answers `pid_x, pid_y, pid_z` and needs a launch of three axes. For attention the
+rows are query blocks and the columns heads. *Bijective where* is exact: there and nowhere else, on grids with the axes.
 
 | family | kind | parameters (default, range) | bijective where | what it does | source |
 | --- | --- | --- | --- | --- | --- |
@@ -28,6 +29,6 @@ def _row(one: Family) -> str:
     parameters = "<br>".join(
         f"`{key}`: {rule.doc} ({rule.default}, {rule.low} to {rule.high})" for key, rule in one.parameters.items()
     )
-    kind = "order" if one.needs_tiles else "placement"
+    kind = {0: "placement", 2: "order", 3: "order, 3-D"}[one.axes]
     where = one.condition if one.condition == "always" else f"`{one.condition}`"
     return f"| `{one.name}` | {kind} | {parameters} | {where} | {one.summary} | {one.source} |\n"

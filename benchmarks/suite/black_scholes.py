@@ -1,0 +1,119 @@
+"""Black-Scholes: prices of calls, each asset's volatility smoothed over its two neighbours.
+
+Sources: SwizzlePerf (arXiv 2508.20258); measured there on 2**28 assets in fp32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.suite import grids
+from benchmarks.suite.limits import check_block, check_traceable
+from benchmarks.suite.occupancy import resources
+from swizzle_sim.kernels import Kernel
+from swizzle_sim.launch import Array, Launch
+from swizzle_sim.swizzle.grid import Grid
+from xcd_model.builder import TraceBuilder
+from xcd_model.trace import Trace
+
+TRITON = Path(__file__).with_name("black_scholes_triton.py")
+ITEM_BYTES = 4  # fp32
+FLOPS_PER_ITEM = 24  # as written in the Triton source; erf, log and division count one each
+STRIKE, RATE, YEARS = 100.0, 0.05, 1.0
+NUM_WARPS = 4
+COMPILED = {((1024,), 4): (32, 0), ((4096,), 4): (96, 0)}
+
+SHARING = """\
+Workgroup i reads BLOCK_SIZE spots and volatilities, the volatilities three times, shifted by one item down and up, and
+writes as many prices. The shifted loads hit what the workgroup has just read; across its borders a workgroup shares one
+item, and so one line, with each neighbour. Everything else is a stream."""
+
+
+def black_scholes(*, n_assets: int = 1 << 28, BLOCK_SIZE: int = 1024) -> Kernel:
+    """Call prices of fp32 spots and volatilities.
+
+    Raises
+    ------
+    SizeError
+        If the block is no power of two, or the problem is too large to trace.
+    """
+    problem = {"n_assets": n_assets, "BLOCK_SIZE": BLOCK_SIZE}
+    check_block("black_scholes", most=1 << 16, BLOCK_SIZE=BLOCK_SIZE)
+    workgroups = -(-n_assets // BLOCK_SIZE)
+    touches = 5 * workgroups * (2 + BLOCK_SIZE * ITEM_BYTES / 128)
+    check_traceable("black_scholes", workgroups=workgroups, instructions=5 * workgroups, touches=touches)
+    return Kernel(
+        name="black_scholes",
+        summary="call prices, fp32, one block of assets a workgroup",
+        problem=problem,
+        dtype="fp32",
+        grid=Grid((workgroups,)),
+        flops=float(FLOPS_PER_ITEM * n_assets),
+        issued_flops=float(FLOPS_PER_ITEM * workgroups * BLOCK_SIZE),
+        resources=resources(COMPILED, (BLOCK_SIZE,), num_warps=NUM_WARPS, in_flight=4),
+        build_trace=lambda line_bytes: trace(problem, line_bytes),
+        reference=reference,
+        make_inputs=lambda seed: make_inputs(problem, seed),
+        triton_source=TRITON.read_text(encoding="utf-8"),
+        sharing=SHARING,
+        sources=("arXiv 2508.20258", "Black and Scholes, Journal of Political Economy 81(3), 1973"),
+        at_grids=lambda: grids.rows(problem, "n_assets", "BLOCK_SIZE"),
+        launch=launch(problem),
+    )
+
+
+def launch(problem: Mapping[str, int]) -> Launch:
+    """Launch of the Triton kernel at one size."""
+    n = problem["n_assets"]
+    return Launch(
+        path=TRITON,
+        function="black_scholes",
+        arguments={
+            "s_ptr": Array(shape=(n,), dtype="fp32"),
+            "v_ptr": Array(shape=(n,), dtype="fp32"),
+            "price_ptr": Array(shape=(n,), dtype="fp32", role="out"),
+            **{"n_assets": n, "strike": STRIKE, "rate": RATE, "years": YEARS},
+        },
+        constexprs={"BLOCK_SIZE": problem["BLOCK_SIZE"]},
+        grid=(-(-n // problem["BLOCK_SIZE"]),),
+        num_warps=NUM_WARPS,
+        make_inputs=lambda seed: {f"{name}_ptr": values for name, values in make_inputs(problem, seed).items()},
+    )
+
+
+def trace(problem: Mapping[str, int], line_bytes: int) -> Trace:
+    """Access model: loads of s and of v one down, in place and one up; a store of the prices."""
+    n, block = problem["n_assets"], problem["BLOCK_SIZE"]
+    first = np.arange(-(-n // block)) * block
+    build = TraceBuilder(n_workgroups=first.size, line_bytes=line_bytes)
+    s, v, price = (build.place(name, shape=(n,), item_bytes=ITEM_BYTES) for name in ("s", "v", "price"))
+    build.step(
+        build.read_box(s, at=(first,), size=(block,)),
+        *(build.read_box(v, at=(first + shift,), size=(block,)) for shift in (-1, 0, 1)),
+        build.write_box(price, at=(first,), size=(block,)),
+    )
+    return build.trace()
+
+
+def make_inputs(problem: Mapping[str, int], seed: int) -> dict[str, np.ndarray]:
+    """Spots around the strike, volatilities from 10 to 60 %."""
+    draw = np.random.default_rng(seed)
+    n = problem["n_assets"]
+    return {
+        "s": draw.uniform(0.5 * STRIKE, 1.5 * STRIKE, n).astype(np.float32),
+        "v": draw.uniform(0.1, 0.6, n).astype(np.float32),
+    }
+
+
+def reference(inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Prices in fp32, computed in fp64; the first and the last asset have their own volatility for a neighbour's."""
+    spot, own = inputs["s"].astype(np.float64), inputs["v"].astype(np.float64)
+    padded = np.pad(own, 1, mode="edge")
+    spread = (padded[:-2] + own + padded[2:]) / 3 * math.sqrt(YEARS)
+    d1 = (np.log(spot / STRIKE) + RATE * YEARS) / spread + spread / 2
+    below = [(1 + np.vectorize(math.erf)(d / math.sqrt(2))) / 2 for d in (d1, d1 - spread)]
+    return {"price": (spot * below[0] - STRIKE * math.exp(-RATE * YEARS) * below[1]).astype(np.float32)}

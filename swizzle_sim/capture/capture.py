@@ -1,0 +1,131 @@
+"""`capture`: a Triton launch to its trace, with no GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swizzle_sim.capture.process import OnProgress, ask
+from swizzle_sim.capture.space import Space
+from swizzle_sim.launch import Launch
+from swizzle_sim.swizzle.grid import Grid
+from xcd_model.errors import CaptureError
+from xcd_model.trace import Trace
+
+LINE_BYTES = 128  # of all GPUs that are modelled
+
+
+@dataclass(frozen=True, eq=False)
+class Captured:
+    """A trace and how it was come by.
+
+    Parameters
+    ----------
+    launch : Launch
+    trace : Trace
+    triton : str
+        Version that interpreted the kernel.
+    how : {"followed", "interpreted"}
+    checked : tuple of int
+        Workgroups whose lines were compared with real interpretation.
+    n_paths : int or None
+        Control-flow paths that the workgroups take; None where all were interpreted.
+    dependencies : dict of str to str
+        Digest of each of the user's files that the kernel was loaded with.
+    """
+
+    launch: Launch
+    trace: Trace
+    triton: str
+    how: str
+    checked: tuple[int, ...]
+    n_paths: int | None
+    dependencies: dict[str, str]
+
+
+def capture(launch: Launch, **options: Any) -> Captured:
+    """Capture one launch; see `capture_each` for the options. Raises its error."""
+    return capture_all([launch], **options)[0]
+
+
+def capture_all(launches: Sequence[Launch], **options: Any) -> list[Captured]:
+    """As `capture_each`; raises the first error."""
+    found = capture_each(launches, **options)
+    for one in found:
+        if isinstance(one, CaptureError):
+            raise one
+    return [one for one in found if isinstance(one, Captured)]
+
+
+def capture_each(
+    launches: Sequence[Launch],
+    *,
+    line_bytes: int = LINE_BYTES,
+    full: bool = False,
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+) -> list[Captured | CaptureError]:
+    """Capture launches, all in one process.
+
+    Parameters
+    ----------
+    launches : sequence of Launch
+    line_bytes : int
+        Line of the caches that the traces will be replayed on [bytes].
+    full : bool
+        Interpret every workgroup on real data, which follows anything and is slow.
+    seed : int
+        Of the inputs, and of the workgroups that are checked.
+    on_progress : callable, optional
+        ``on_progress(kernel, done, total)`` in workgroups.
+
+    Returns
+    -------
+    captured : list of Captured or CaptureError
+        The error of a launch that raises, is wrong or cannot be followed; it names the source line or argument.
+
+    Raises
+    ------
+    CaptureError
+        If Triton is missing or of another version, or its process dies.
+    SizeError
+        If a grid overflows 31 bits.
+    """
+    for launch in launches:
+        Grid(launch.grid)  # refuses what no hardware launches
+    request = {
+        "verb": "capture",
+        "launches": [launch.as_dict() for launch in launches],
+        "line_bytes": line_bytes,
+        "full": full,
+        "seed": seed,
+    }
+    inputs = {f"inputs-{i}": _inputs(launch, full, seed) for i, launch in enumerate(launches)}
+    with ask(request, {key: value for key, value in inputs.items() if value}, on_progress) as (reply, folder):
+        found: list[Captured | CaptureError] = []
+        for i, (launch, item) in enumerate(zip(launches, reply["items"], strict=True)):
+            if "error" in item:
+                found.append(CaptureError(item["error"]["message"], code=item["error"]["code"]))
+                continue
+            trace = _trace(folder / f"trace-{i}.npz", launch, line_bytes)
+            how = "interpreted" if full else "followed"
+            checked = tuple(item["checked"])
+            found.append(Captured(launch, trace, reply["triton"], how, checked, item["paths"], reply["dependencies"]))
+        return found
+
+
+def _inputs(launch: Launch, full: bool, seed: int) -> dict[str, np.ndarray]:
+    wanted = {name for name, array in launch.arrays.items() if array.is_index or (full and array.role != "out")}
+    if not wanted:
+        return {}
+    made = launch.make_inputs(seed)
+    return {name: np.asarray(made[name]) for name in wanted if name in made}
+
+
+def _trace(path: Path, launch: Launch, line_bytes: int) -> Trace:
+    with np.load(path) as arrays:
+        return Trace(line_bytes=line_bytes, tensors=Space.place(launch.arrays).tensors(line_bytes), **dict(arrays))

@@ -1,0 +1,214 @@
+"""`Kernel`, what a user's file says of its Triton function: arguments, constants, grid, and how inputs are made."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.launch import Array, Launch
+from swizzle_sim.swizzle.grid import Grid
+from xcd_model.errors import CaptureError, SizeError, UnknownName
+
+PEAK = {"fp8e4": "fp8", "fp8e5": "fp8", "fp16": "fp16", "bf16": "bf16", "fp32": "fp32", "fp64": "fp64", "int8": "int8"}
+
+
+def _line(given: Any, error: BaseException) -> str:
+    """``file:line`` of the innermost frame in the file that a function comes from."""
+    path = getattr(getattr(given, "__code__", None), "co_filename", "")
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
+    return f"{Path(path).name}:{lines[-1]}" if lines else Path(path).name
+
+
+class Sizes(dict):
+    """Problem sizes, read as ``s.M`` or ``s["M"]``."""
+
+    def __getattr__(self, name: str) -> int:
+        if name in self:
+            return self[name]
+        raise AttributeError(f"no size is called {name}; there is: {', '.join(self)}")
+
+
+class Kernel:
+    """Declaration of a Triton kernel.
+
+    Parameters
+    ----------
+    function : triton.JITFunction
+        The ``@triton.jit`` function, unchanged; autotuners and heuristics around it are taken off.
+    sizes : mapping of str to int
+        Problem sizes with their defaults; what follows gets them as ``s``.
+    arguments : callable or mapping
+        ``arguments(s) -> {parameter: Array, int or float}``, every run-time parameter.
+    grid : callable or tuple
+        ``grid(s) -> tuple`` of programs along x, y, z.
+    constexprs : callable or mapping
+        ``constexprs(s) -> {parameter: value}``, every ``tl.constexpr`` without default, and pointers that are None.
+    num_warps, num_stages : int
+        Compile options.
+    make_inputs : callable, optional
+        ``make_inputs(s, seed) -> {parameter: numpy array}``. Tensors left out are drawn at random where they are
+        needed; those with ``is_index=True`` have to be given.
+    reference : callable, optional
+        ``reference(inputs) -> {parameter: numpy array}``, the expected outputs.
+    flops : callable, optional
+        ``flops(s) -> float``, operations of one launch.
+    dtype : str, optional
+        Type the arithmetic runs in; by default that of the first floating-point tensor.
+    tiles : callable, optional
+        ``tiles(s) -> (num_pid_m, num_pid_n)`` where a 1-D grid is decoded row-major into tiles.
+    name, summary, sharing : str, optional
+        For people: what the kernel is, and in words which workgroups share data.
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        *,
+        sizes: Mapping[str, int],
+        arguments: Any,
+        grid: Any,
+        constexprs: Any = None,
+        num_warps: int = 4,
+        num_stages: int = 2,
+        make_inputs: Callable[[Sizes, int], Mapping[str, Any]] | None = None,
+        reference: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
+        flops: Callable[[Sizes], float] | None = None,
+        dtype: str | None = None,
+        tiles: Callable[[Sizes], Sequence[int]] | None = None,
+        name: str | None = None,
+        summary: str | None = None,
+        sharing: str | None = None,
+    ):
+        while not hasattr(function, "rewrite") and hasattr(function, "fn"):
+            function = function.fn
+        self._python = getattr(function, "fn", function)
+        if not inspect.isfunction(self._python):
+            raise CaptureError(
+                f"Kernel({function!r}, ...): the first argument is a @triton.jit function", code="declaration"
+            )
+        self.sizes, self._arguments, self._grid, self._constexprs = dict(sizes), arguments, grid, constexprs or {}
+        self.num_warps, self.num_stages = num_warps, num_stages
+        self.make_inputs, self.reference, self._flops, self._tiles = make_inputs, reference, flops, tiles
+        self._dtype = dtype
+        self.name = name or self._python.__name__
+        self.summary = (
+            summary or (inspect.getdoc(self._python) or f"Triton kernel {self.name}").split("\n", maxsplit=1)[0]
+        )
+        self.sharing = sharing or f"Captured from {self.path.name}; its author says nothing on what workgroups share."
+
+    @property
+    def path(self) -> Path:
+        """File of the Triton function."""
+        return Path(inspect.getsourcefile(self._python) or "").resolve()
+
+    def sizes_at(self, sizes: Mapping[str, int]) -> Sizes:
+        """Defaults with some sizes replaced.
+
+        Raises
+        ------
+        UnknownName
+            If the declaration has no such size.
+        SizeError
+            If a size is no positive 32-bit integer.
+        """
+        for name in sizes:
+            if name not in self.sizes:
+                raise UnknownName(f"size of kernel {self.name}", name, self.sizes)
+        found = Sizes({**self.sizes, **sizes})
+        for name, value in found.items():
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**31:
+                raise SizeError(f"{self.name}: {name} = {value!r}: a size is an integer from 1 to {2**31 - 1}")
+        return found
+
+    def at(self, **sizes: int) -> Launch:
+        """Launch at given sizes; sizes not given keep their default.
+
+        Raises
+        ------
+        CaptureError
+            If the declaration raises or gives what cannot be launched; names the part and the value.
+        SizeError
+            If the grid overflows.
+        """
+        s = self.sizes_at(sizes)
+        arguments = {
+            name: self._plain(name, value) for name, value in self._ask("arguments", self._arguments, s).items()
+        }
+        constexprs = {name: self._constant(name, v) for name, v in self._ask("constexprs", self._constexprs, s).items()}
+        both = sorted(arguments.keys() & constexprs.keys())
+        if both:
+            raise CaptureError(f"{self.name}: {', '.join(both)} is both argument and constexpr", code="arguments")
+        if not any(isinstance(value, Array) for value in arguments.values()):
+            raise CaptureError(f"{self.name}: arguments hold no Array, so the kernel has no memory", code="arguments")
+        order = list(inspect.signature(self._python).parameters)
+        place = {name: order.index(name) if name in order else len(order) for name in arguments}
+        return Launch(
+            path=self.path,
+            function=self._python.__name__,
+            arguments={name: arguments[name] for name in sorted(arguments, key=lambda n: place[n])},
+            constexprs=constexprs,
+            grid=Grid(self._sides(s)).launch,
+            num_warps=self.num_warps,
+            num_stages=self.num_stages,
+            make_inputs=lambda seed: dict(self.make_inputs(s, seed)) if self.make_inputs else {},
+        )
+
+    def _sides(self, s: Sizes) -> tuple[int, ...]:
+        found = self._ask("grid", self._grid, s)
+        if isinstance(found, int):
+            found = (found,)
+        try:
+            return tuple(int(side) for side in found)
+        except (TypeError, ValueError):
+            raise CaptureError(
+                f"{self.name}: grid gives {found!r}: one to three integers", code="declaration"
+            ) from None
+
+    def _ask(self, part: str, given: Any, s: Sizes) -> Any:
+        if not callable(given):
+            return given
+        try:
+            return given(s)
+        except (SizeError, CaptureError) as error:
+            raise type(error)(f"{_line(given, error)}: {self.name}: {part}: {error}") from error
+        except Exception as error:
+            raise CaptureError(
+                f"{_line(given, error)}: {self.name}: {part} raises {type(error).__name__}: {error}", code="declaration"
+            ) from error
+
+    def _plain(self, name: str, value: Any) -> Array | int | float:
+        if isinstance(value, Array | float | int):
+            if isinstance(value, int) and not -(2**63) <= value < 2**64:
+                raise CaptureError(f"{self.name}: {name} = {value} does not fit 64 bits", code="arguments")
+            return value
+        raise CaptureError(
+            f"{self.name}: {name} = {value!r}: an argument is an Array, an int or a float (None goes in constexprs)",
+            code="arguments",
+        )
+
+    def _constant(self, name: str, value: Any) -> Any:
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if type(value).__module__.startswith("triton") and hasattr(value, "name"):  # such as tl.float32
+            language = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}
+            return f"tl.{language.get(value.name, value.name)}"
+        raise CaptureError(
+            f"{self.name}: {name} = {value!r}: a constexpr is a number, text, None or a type", code="arguments"
+        )
+
+    def facts(self, s: Sizes, launch: Launch) -> dict[str, Any]:
+        """What people and models are told of the kernel, JSON-ready."""
+        tiles = self._ask("tiles", self._tiles, s) if self._tiles else None
+        floats = [PEAK[a.dtype] for a in launch.arrays.values() if a.dtype in PEAK]
+        return {
+            "name": self.name,
+            "summary": self.summary,
+            "sharing": self.sharing,
+            "problem": dict(s),
+            "dtype": self._dtype or (floats[0] if floats else "fp32"),
+            "tiles": [int(n) for n in tiles] if tiles else None,
+            "flops": float(self._ask("flops", self._flops, s)) if self._flops else 0.0,
+        }

@@ -1,0 +1,109 @@
+"""Concolic capture: one run of the kernel for each control-flow path, for all workgroups that take it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from swizzle_sim.capture.builder import FollowingBuilder
+from swizzle_sim.capture.fork import Fork
+from swizzle_sim.capture.patterns import Patterns
+from swizzle_sim.capture.program import Program
+from swizzle_sim.capture.record import Recorder, Templates
+from xcd_model.errors import CaptureError
+from xcd_model.trace import Trace
+
+MAX_RUNS = 20_000
+OnProgress = Callable[[int, int], None]
+
+
+class Path(NamedTuple):
+    """Instructions of the workgroups that take one path: ``base`` and ``template`` (n_instructions, n)."""
+
+    workgroups: np.ndarray
+    base: np.ndarray
+    template: np.ndarray
+
+
+def program_ids(workgroups: np.ndarray, grid: tuple[int, ...]) -> np.ndarray:
+    """(3, n) program ids of linear ids; the hardware counts x fastest."""
+    x, rest = workgroups % grid[0], workgroups // grid[0]
+    return np.stack([x, rest % grid[1], rest // grid[1]])
+
+
+def follow(
+    program: Program, line_bytes: int, index_data: Mapping[int, np.ndarray], on_progress: OnProgress
+) -> tuple[Trace, list[np.ndarray]]:
+    """Trace of a launch, and the workgroups of each path.
+
+    Raises
+    ------
+    CaptureError
+        If the kernel raises, is wrong, or does what cannot be followed; names the line.
+    """
+    grid = program.grid
+    total = int(np.prod(grid, dtype=np.int64))
+    table, templates = Patterns(), Templates()
+    waiting, paths, done, runs = [np.arange(total, dtype=np.int64)], [], 0, 0
+    while waiting:
+        workgroups = waiting.pop()
+        recorder = Recorder(table, program.space, templates, workgroups, line_bytes)
+        pids = program_ids(workgroups, grid)
+        runs += 1
+        if runs > MAX_RUNS:
+            raise CaptureError(
+                f"workgroups take more than {MAX_RUNS // 2} different paths through the kernel: use --full",
+                code="not-followed",
+            )
+        try:
+            program.run(FollowingBuilder(program.language.parts, table, recorder, pids, grid, index_data))
+        except Fork as fork:
+            waiting.extend(workgroups[part] for part in reversed(fork.parts))
+            continue
+        paths.append(_path(recorder))
+        done += workgroups.size
+        on_progress(done, total)
+    return assemble(paths, templates, program, line_bytes), [path.workgroups for path in paths]
+
+
+def _path(recorder: Recorder) -> Path:
+    shape = (len(recorder.base), recorder.workgroups.size)
+    base, template = np.empty(shape, np.int64), np.empty(shape, np.int32)
+    for i, (b, t) in enumerate(zip(recorder.base, recorder.template, strict=True)):
+        base[i], template[i] = b, t
+    return Path(recorder.workgroups, base, template)
+
+
+def assemble(paths: list[Path], templates: Templates, program: Program, line_bytes: int) -> Trace:
+    """Trace of all paths, each workgroup's instructions in program order."""
+    total = sum(path.workgroups.size for path in paths)
+    counts = np.zeros(total, np.int64)
+    for path in paths:
+        counts[path.workgroups] = (path.template >= 0).sum(axis=0)
+    if counts.min() < 1:
+        raise CaptureError(
+            f"workgroup {int(np.argmin(counts))} of {program.launch.function} loads and stores nothing: launch fewer"
+        )
+    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    base, template = np.empty(start[-1], np.int64), np.empty(start[-1], np.int32)
+    for path in paths:
+        keep = path.template.T >= 0
+        own = counts[path.workgroups]
+        to = np.arange(own.sum()) + np.repeat(start[path.workgroups] - (np.cumsum(own) - own), own)
+        base[to], template[to] = path.base.T[keep], path.template.T[keep]
+    sizes = [touched.line.size for touched in templates.touched]
+    return Trace(
+        line_bytes=line_bytes,
+        tensors=program.space.tensors(line_bytes),
+        start=start,
+        base=base,
+        template=template,
+        rel_start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        rel=np.concatenate([touched.line for touched in templates.touched]).astype(np.int32),
+        sectors=np.concatenate([touched.sectors for touched in templates.touched]),
+        wave_requests=np.concatenate([touched.wave_requests for touched in templates.touched]),
+        is_write=np.array([write for _, write in templates.owner], bool),
+        tensor=np.array([tensor for tensor, _ in templates.owner], np.int32),
+    )

@@ -1,0 +1,102 @@
+"""Real items of tensors: index tensors for any capture, all tensors for a full interpretation."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from swizzle_sim.capture.space import Space
+from swizzle_sim.launch import Array
+from xcd_model.errors import CaptureError
+
+KINDS = {"fp16": np.float16, "fp32": np.float32, "fp64": np.float64, "bf16": np.uint16, "fp8e4": np.uint8,
+         "fp8e5": np.uint8}  # fmt: skip
+MEMORY_SHARE = 0.5  # of the machine's memory that inputs may take
+
+
+def real_items(space: Space, given: Path | None, *, everything: bool, seed: int) -> dict[int, np.ndarray]:
+    """Items by tensor: of index tensors, or of all.
+
+    Parameters
+    ----------
+    space : Space
+    given : Path, optional
+        npz of arrays by argument name.
+    everything : bool
+        Also tensors that are no index; those not given are drawn at random, outputs are zeros.
+    seed : int
+
+    Raises
+    ------
+    CaptureError
+        If an index tensor is not given, an array does not match its declaration, or all are too large for memory.
+    """
+    wanted = [i for i, array in enumerate(space.arrays) if everything or array.is_index]
+    _check_memory(space, wanted)
+    arrays = dict(np.load(given)) if given else {}
+    draw = np.random.default_rng(seed)
+    found = {}
+    for i in wanted:
+        name, array = space.names[i], space.arrays[i]
+        if name in arrays:
+            found[i] = flat_items(name, array, arrays[name])
+        elif array.is_index:
+            raise CaptureError(
+                f"{name} has is_index=True, so its values decide addresses: make_inputs has to give it",
+                code="arguments",
+            )
+        else:
+            found[i] = _draw(array, draw)
+    return found
+
+
+def flat_items(name: str, array: Array, values: np.ndarray) -> np.ndarray:
+    """Items in memory order, gaps of the strides as zeros.
+
+    Raises
+    ------
+    CaptureError
+        If shape or type do not match the declaration; names the argument.
+    """
+    values = np.asarray(values)
+    kind = np.dtype(KINDS.get(array.dtype, array.dtype))
+    if values.shape != array.shape:
+        raise CaptureError(
+            f"{name}: make_inputs gives shape {values.shape}, declared is {array.shape}", code="arguments"
+        )
+    if values.dtype != kind:
+        if kind.kind in "iub" or values.dtype.kind not in "fiub":
+            raise CaptureError(f"{name}: make_inputs gives {values.dtype}, declared is {array.dtype}", code="arguments")
+        values = _as_bits(values, array.dtype, kind)
+    flat = np.zeros(array.n_items, kind)
+    view = np.lib.stride_tricks.as_strided(flat, array.shape, [s * kind.itemsize for s in array.item_strides])
+    view[...] = values
+    return flat
+
+
+def _as_bits(values: np.ndarray, dtype: str, kind: np.dtype) -> np.ndarray:
+    if dtype == "bf16":
+        return (np.ascontiguousarray(values, np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    return values.astype(kind)
+
+
+def _draw(array: Array, draw: np.random.Generator) -> np.ndarray:
+    kind = np.dtype(KINDS.get(array.dtype, array.dtype))
+    if array.role == "out" or (kind.kind in "iub" and array.dtype not in KINDS):
+        return np.zeros(array.n_items, kind)
+    values = draw.standard_normal(array.n_items, np.float32)
+    return _as_bits(values, array.dtype, kind)
+
+
+def _check_memory(space: Space, wanted: list[int]) -> None:
+    need = sum(int(space.size[i]) for i in wanted)
+    room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE
+    if need > room:
+        largest = max(wanted, key=lambda i: int(space.size[i]))
+        raise CaptureError(
+            f"inputs of {need / 2**30:.1f} GiB are too large for this machine's memory; the largest is "
+            f"{space.names[largest]} ({int(space.size[largest]) / 2**30:.1f} GiB): use a smaller problem",
+            code="memory",
+        )

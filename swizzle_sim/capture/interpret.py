@@ -1,0 +1,115 @@
+"""Real interpretation: Triton's own interpreter, one workgroup at a time, its addresses listed and coalesced.
+
+Pointers are virtual, as in the trace; every access is checked against its tensor before memory is touched, so a bad
+kernel gives an error and no crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swizzle_sim.capture.fork import source_line
+from swizzle_sim.capture.record import outside
+from swizzle_sim.capture.space import Space
+from swizzle_sim.capture.values import item_bytes
+from xcd_model.coalesce import Touched, coalesce
+from xcd_model.errors import CaptureError
+
+MEMORY = ("create_masked_load", "create_masked_store", "create_atomic_rmw", "create_atomic_cas")
+MAX_KEPT = 1 << 14  # coalesced shapes kept for reuse
+
+
+class Touch(NamedTuple):
+    """One instruction of one workgroup: lines relative to ``base``."""
+
+    base: int
+    touched: Touched
+    tensor: int
+    is_write: bool
+
+
+class Interpreter:
+    """A real builder that lists what is touched.
+
+    Parameters
+    ----------
+    parts : Parts
+    space : Space
+    line_bytes : int
+    memory : mapping of int to 1-D array
+        Items by tensor; a tensor without reads as zeros and drops what is written, and ``tl.dot`` adds nothing then.
+    """
+
+    def __init__(self, parts: Any, space: Space, line_bytes: int, memory: Mapping[int, np.ndarray]):
+        self.space, self.line_bytes, self.memory = space, line_bytes, memory
+        self.touches: list[Touch] = []
+        self._shapes: dict[tuple, Touched] = {}
+        self.builder = parts.interpreter.InterpreterBuilder()
+        self._raw = {name: getattr(self.builder, name) for name in MEMORY}
+        self._handle = parts.interpreter.TensorHandle
+        if len(memory) < len(space.names):  # without data there is nothing to multiply
+            self.builder.create_dot = lambda a, b, d, *options: d
+            self.builder.is_without_data = True
+        self._np_type = parts.interpreter._get_np_dtype
+        self.builder.create_masked_load = self._load
+        self.builder.create_masked_store = self._store
+        self.builder.create_atomic_rmw = self._rmw
+        self.builder.create_atomic_cas = self._cas
+
+    def _touch(self, pointer: Any, mask: Any, is_write: bool) -> int | None:
+        """List one instruction; the tensor it touches, None for none."""
+        address = pointer.data.astype(np.int64).reshape(-1)
+        keep = np.broadcast_to(mask.data, pointer.data.shape).reshape(-1) if mask is not None else None
+        kept = address if keep is None else address[keep]
+        if kept.size == 0:
+            return None
+        size = item_bytes(pointer.dtype)
+        first, end = int(kept.min()), int(kept.max()) + size
+        if self.space.outside(first, end):
+            raise CaptureError(f"{source_line()}: {outside(self.space, first, end, is_write)}")
+        tensor = int(self.space.owner(first))
+        base = first // self.line_bytes
+        moved = address - base * self.line_bytes
+        if keep is not None:
+            moved = np.where(keep, moved, -1)
+        key = (size, moved.tobytes())
+        if key not in self._shapes:
+            if len(self._shapes) > MAX_KEPT:
+                self._shapes.clear()
+            self._shapes[key] = coalesce(moved, size, self.line_bytes)
+        self.touches.append(Touch(base, self._shapes[key], tensor, is_write))
+        return tensor
+
+    def _load(self, pointer, mask, other, cache_policy, is_volatile):
+        tensor = self._touch(pointer, mask, False)
+        kind = self._np_type(pointer.get_element_ty())
+        if tensor is None or tensor not in self.memory:
+            data = np.zeros(pointer.data.shape, kind)
+            return self._handle(data, pointer.get_element_ty())
+        return self._raw["create_masked_load"](self._real(pointer, tensor), mask, other, cache_policy, is_volatile)
+
+    def _store(self, pointer, value, mask, cache_policy):
+        tensor = self._touch(pointer, mask, True)
+        if tensor in self.memory:
+            self._raw["create_masked_store"](self._real(pointer, tensor), value, mask, cache_policy)
+
+    def _rmw(self, op, pointer, value, mask, sem, scope):
+        tensor = self._touch(pointer, mask, True)
+        if tensor not in self.memory:
+            return self._handle(np.zeros_like(value.data), value.dtype)
+        return self._raw["create_atomic_rmw"](op, self._real(pointer, tensor), value, mask, sem, scope)
+
+    def _cas(self, pointer, expected, value, sem, scope):
+        tensor = self._touch(pointer, None, True)
+        if tensor not in self.memory:
+            return self._handle(np.zeros_like(value.data), value.dtype)
+        return self._raw["create_atomic_cas"](self._real(pointer, tensor), expected, value, sem, scope)
+
+    def _real(self, pointer: Any, tensor: int | None) -> Any:
+        """Pointer into this process's memory."""
+        assert tensor is not None
+        moved = self.memory[tensor].ctypes.data - int(self.space.base[tensor])
+        return self._handle((pointer.data.astype(np.int64) + moved).astype(np.uint64), pointer.dtype)

@@ -1,0 +1,237 @@
+"""What a workgroup of a Triton kernel occupies, from compiling it for an AMD GPU that need not be there.
+
+Triton's own AMD backend does the compiling, in a process of its own. Registers are what the kernel descriptor makes
+the hardware allocate, LDS is what the launcher asks for. Both depend on the compiler, so its version and options stay
+with them. Answers are kept on disk by source, arguments, options and Triton's version.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.capture.occupancy_load import digest
+from swizzle_sim.capture.occupancy_process import run_worker, triton_version
+from swizzle_sim.launch import Array, Launch
+from xcd_model.dispatch import Resources, workgroups_per_cu
+from xcd_model.errors import CompileError
+from xcd_model.gpu import Gpu
+
+ARCHITECTURES = ("gfx942", "gfx950")
+COMPILE_TIMEOUT_S = 600.0
+_FORMAT = 1  # of the entries on disk
+_WORKER = "swizzle_sim.capture.occupancy_worker"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """One kernel compiled for one architecture.
+
+    Parameters
+    ----------
+    function, arch, triton : str
+        ``triton`` is the compiler's version.
+    options : mapping
+        All compile options, defaults included.
+    threads : int
+        Threads a workgroup.
+    vgprs : int
+        Vector registers a lane that the descriptor allocates, accumulation registers among them.
+    vgprs_used, agprs_used, sgprs : int
+        Registers that the code uses, as LLVM counts them.
+    lds_bytes, scratch_bytes : int [bytes]
+        A workgroup, a lane.
+    vgpr_spills, sgpr_spills : int
+        Registers that did not fit.
+    llvm_waves_per_simd : int
+        Occupancy as LLVM sees it, from registers alone.
+    loads_per_step : int
+        Loads in the body of the kernel's main loop.
+    pipelined : bool
+        Whether the compiler pipelined a loop.
+    instructions_in_flight : int
+        Assumed: see `swizzle_sim.capture.occupancy_loads`.
+    compile_s : float [s]
+    files : mapping of str to str
+        SHA-256 of every source file that took part, by path.
+    """
+
+    function: str
+    arch: str
+    triton: str
+    options: Mapping[str, Any]
+    threads: int
+    vgprs: int
+    vgprs_used: int
+    agprs_used: int
+    sgprs: int
+    lds_bytes: int
+    scratch_bytes: int
+    vgpr_spills: int
+    sgpr_spills: int
+    llvm_waves_per_simd: int
+    loads_per_step: int
+    pipelined: bool
+    instructions_in_flight: int
+    compile_s: float
+    files: Mapping[str, str] = field(repr=False)
+
+    @property
+    def resources(self) -> Resources:
+        """The part that decides how many workgroups fit a CU."""
+        return Resources(
+            threads=self.threads,
+            vgprs=self.vgprs,
+            lds_bytes=self.lds_bytes,
+            instructions_in_flight=self.instructions_in_flight,
+            source=f"compiled for {self.arch} with Triton {self.triton}",
+        )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Workgroups a CU, and what each resource alone would allow.
+
+    Parameters
+    ----------
+    workgroups : int
+    alone : mapping of str to int
+        By resource: ``"VGPRs"``, ``"LDS"`` and ``"waves and slots"``.
+    """
+
+    workgroups: int
+    alone: Mapping[str, int]
+
+    @property
+    def short(self) -> tuple[str, ...]:
+        """The resources that decide."""
+        return tuple(name for name, fits in self.alone.items() if fits == self.workgroups)
+
+
+def limits_of(resources: Resources, gpu: Gpu) -> Limits:
+    """What limits the workgroups on one CU.
+
+    Raises
+    ------
+    ReplayError
+        If not even one fits.
+    """
+    fitting = workgroups_per_cu(resources, gpu)
+    only = {
+        "VGPRs": replace(resources, lds_bytes=0),
+        "LDS": replace(resources, vgprs=1),
+        "waves and slots": replace(resources, vgprs=1, lds_bytes=0),
+    }
+    return Limits(fitting, {name: workgroups_per_cu(one, gpu) for name, one in only.items()})
+
+
+def resources_of(launch: Launch, arch: str) -> Resources:
+    """Resources of a launch's kernel, compiled for ``arch``; see `compile_launch`."""
+    return compile_launch(launch, arch).resources
+
+
+def compile_launch(launch: Launch, arch: str, *, keep: bool = True) -> Compiled:
+    """Compile a launch's kernel as the HIP launcher would: aligned pointers, unit strides as constants.
+
+    Parameters
+    ----------
+    launch : Launch
+    arch : str
+        ``"gfx942"`` or ``"gfx950"``.
+    keep : bool
+        Whether to look for the answer on disk and leave it there; pointless for a file that is about to go.
+
+    Returns
+    -------
+    Compiled
+
+    Raises
+    ------
+    CompileError
+        If Triton is missing or refuses the kernel, the file cannot be read, or ``arch`` is none of these.
+    """
+    if arch not in ARCHITECTURES:
+        raise CompileError(f"arch = {arch!r}: kernels are compiled for {' and '.join(ARCHITECTURES)}")
+    path = Path(launch.path).resolve()
+    if not path.is_file():
+        raise CompileError(f"{path}: no such file")
+    version = triton_version()
+    request = _request(launch, path, arch)
+    kept = _cache_folder() / f"{_key(request, path, version)}.json"
+    found = _kept(kept, request["arguments"]) if keep else None
+    if found is None:
+        reply = run_worker(_WORKER, request, interpret=False, timeout_s=COMPILE_TIMEOUT_S)
+        if "error" in reply:
+            raise CompileError(reply["error"])
+        by_value = reply.pop("by_value")
+        found = Compiled(function=launch.function, arch=arch, triton=version, **reply)
+        if keep:
+            _keep(kept, found, request["arguments"] if by_value else None)
+    return found
+
+
+def _request(launch: Launch, path: Path, arch: str) -> dict[str, Any]:
+    arguments = {
+        name: {"dtype": value.dtype, "size_bytes": value.n_items * value.item_bytes}
+        if isinstance(value, Array)
+        else value
+        for name, value in launch.arguments.items()
+    }
+    return {
+        "path": str(path),
+        "function": launch.function,
+        "arch": arch,
+        "arguments": arguments,
+        "constexprs": dict(launch.constexprs),
+        "num_warps": launch.num_warps,
+        "num_stages": launch.num_stages,
+    }
+
+
+def _key(request: dict[str, Any], path: Path, version: str) -> str:
+    """Digest of all that a compile depends on, as far as it is known beforehand: imported files are looked at later."""
+    classes = {name: _class_of(value) for name, value in request["arguments"].items()}
+    knobs = {name: value for name, value in os.environ.items() if name.startswith(("TRITON_", "AMDGCN_"))}
+    for private in ("TRITON_CACHE_DIR", "TRITON_INTERPRET"):
+        knobs.pop(private, None)
+    text = json.dumps([_FORMAT, version, digest(path), {**request, "arguments": classes}, knobs], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _class_of(value: Any) -> Any:
+    """What of an argument the compiler sees: sizes of one class give the same code."""
+    if isinstance(value, dict):
+        return [value["dtype"], value["size_bytes"] <= 2**31 - 1]
+    if isinstance(value, bool) or not isinstance(value, int):
+        return type(value).__name__
+    return [value if value == 1 else "int", value % 16 == 0, value.bit_length() // 32]
+
+
+def _cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "swizzle-sim" / "compiled"
+
+
+def _kept(path: Path, arguments: dict[str, Any]) -> Compiled | None:
+    """Entry of the cache, unless it is missing, damaged, of other values, or one of its source files has changed."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        entry, values = Compiled(**found["compiled"]), found["values"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    if values is not None and values != arguments:  # heuristics look at values, not at their class
+        return None
+    return entry if all(digest(where) == known for where, known in entry.files.items()) else None
+
+
+def _keep(path: Path, entry: Compiled, values: dict[str, Any] | None) -> None:
+    with contextlib.suppress(OSError):  # a cache that cannot be written costs time, not answers
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}.tmp")
+        draft.write_text(json.dumps({"compiled": asdict(entry), "values": values}), encoding="utf-8")
+        draft.replace(path)

@@ -1,0 +1,84 @@
+"""What a compiled AMD kernel says of itself: its descriptor in the code object, and the notes in its assembly.
+
+Source: LLVM, "User Guide for AMDGPU Backend", tables "Kernel Descriptor" and "compute_pgm_rsrc1 for GFX6-GFX12".
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+
+VGPR_GRANULE = 8  # registers that GRANULATED_WORKITEM_VGPR_COUNT counts in, gfx90a and later CDNA
+_DESCRIPTOR_BYTES = 64
+_RSRC1_AT = 48
+_SCRATCH_AT = 4
+_SYMBOL = struct.Struct("<IBBHQQ")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL_TABLES = (2, 11)  # SHT_SYMTAB, SHT_DYNSYM
+
+
+def descriptor(hsaco: bytes, kernel: str) -> dict[str, int]:
+    """Registers and scratch that the hardware is told to allocate.
+
+    Parameters
+    ----------
+    hsaco : bytes
+        Code object, a 64-bit ELF file.
+    kernel : str
+        Name of the kernel; its descriptor is the symbol ``<kernel>.kd``.
+
+    Returns
+    -------
+    facts : dict of str to int
+        ``vgprs`` (allocated, AGPRs among them) and ``scratch_bytes`` a lane.
+
+    Raises
+    ------
+    ValueError
+        If the file holds no such descriptor.
+    """
+    at = _descriptor_offset(hsaco, f"{kernel}.kd".encode())
+    (scratch,) = struct.unpack_from("<I", hsaco, at + _SCRATCH_AT)
+    (rsrc1,) = struct.unpack_from("<I", hsaco, at + _RSRC1_AT)
+    return {"vgprs": ((rsrc1 & 0x3F) + 1) * VGPR_GRANULE, "scratch_bytes": scratch}
+
+
+def _descriptor_offset(elf: bytes, symbol: bytes) -> int:
+    if elf[:5] != b"\x7fELF\x02":
+        raise ValueError("not a 64-bit ELF file")
+    (table_at,) = struct.unpack_from("<Q", elf, 40)
+    entry_bytes, count = struct.unpack_from("<HH", elf, 58)
+    sections = [_SECTION.unpack_from(elf, table_at + k * entry_bytes) for k in range(count)]
+    for _, kind, _, _, offset, size, link, _, _, item_bytes in sections:
+        if kind not in _SYMBOL_TABLES:
+            continue
+        names_at = sections[link][4]
+        for at in range(offset, offset + size, item_bytes):
+            name, _, _, home, value, _ = _SYMBOL.unpack_from(elf, at)
+            end = elf.index(b"\0", names_at + name)
+            if elf[names_at + name : end] == symbol:
+                _, _, _, address, start, length, *_ = sections[home]
+                found = value - address + start
+                if start <= found <= start + length - _DESCRIPTOR_BYTES:
+                    return found
+    raise ValueError(f"no kernel descriptor {symbol.decode()}")
+
+
+def assembly_notes(assembly: str) -> dict[str, int]:
+    """Counts that LLVM prints beside the code; 0 where it prints none.
+
+    Returns
+    -------
+    facts : dict of str to int
+        ``vgprs_used``, ``agprs_used``, ``sgprs``, ``vgpr_spills``, ``sgpr_spills`` and ``llvm_waves_per_simd``.
+    """
+    keys = {
+        "vgprs_used": r"\.vgpr_count:\s+(\d+)",
+        "agprs_used": r"\.agpr_count:\s+(\d+)",
+        "sgprs": r"\.sgpr_count:\s+(\d+)",
+        "vgpr_spills": r"\.vgpr_spill_count:\s+(\d+)",
+        "sgpr_spills": r"\.sgpr_spill_count:\s+(\d+)",
+        "llvm_waves_per_simd": r"; Occupancy:\s+(\d+)",
+    }
+    found = {key: re.search(pattern, assembly) for key, pattern in keys.items()}
+    return {key: int(match[1]) if match else 0 for key, match in found.items()}

@@ -1,0 +1,95 @@
+"""Runs a worker that imports Triton, in a process of its own: JSON in, JSON out, in a folder that is then removed.
+
+Triton fixes on import whether it interprets or compiles, and a kernel's file runs whatever it holds, so neither
+happens in the caller's process.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from xcd_model.errors import CompileError
+
+_TAIL = 1500  # characters of stderr worth showing
+
+
+def triton_version() -> str:
+    """Version of the installed Triton.
+
+    Raises
+    ------
+    CompileError
+        If there is none; says what to install, and where there is nothing to install.
+    """
+    try:
+        if importlib.util.find_spec("triton") is not None:
+            return metadata.version("triton")
+    except (metadata.PackageNotFoundError, ValueError):
+        pass
+    if platform.system() != "Linux":
+        raise CompileError(f"Triton has no wheel for {platform.system()}: compile and rewrite kernels on Linux")
+    raise CompileError("Triton is not installed; it comes with: pip install 'swizzle-sim[triton]'")
+
+
+def run_worker(module: str, request: dict[str, Any], *, interpret: bool, timeout_s: float) -> dict[str, Any]:
+    """Answer of ``module.main(request_file, reply_file)``, run in another process.
+
+    Parameters
+    ----------
+    module : str
+        Dotted name of the worker.
+    request : dict
+        Plain data for JSON.
+    interpret : bool
+        Whether Triton interprets kernels there or compiles them.
+    timeout_s : float [s]
+
+    Returns
+    -------
+    reply : dict
+        With key ``error`` where the worker found one of its own.
+
+    Raises
+    ------
+    CompileError
+        If Triton is missing, the worker dies, or it takes longer than ``timeout_s``.
+    """
+    triton_version()
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
+        question, answer = Path(folder, "request.json"), Path(folder, "reply.json")
+        question.write_text(json.dumps(request), encoding="utf-8")
+        command = [sys.executable, "-m", module, str(question), str(answer)]
+        try:
+            done = subprocess.run(
+                command,
+                env=_environment(interpret, folder),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise CompileError(f"Triton was stopped after {timeout_s:g} s without an answer") from None
+        if done.returncode or not answer.exists():
+            raise CompileError(f"Triton's process ended with status {done.returncode}:\n{done.stderr[-_TAIL:].strip()}")
+        return json.loads(answer.read_text(encoding="utf-8"))
+
+
+def _environment(interpret: bool, folder: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    here = str(Path(__file__).resolve().parents[2])
+    kept["PYTHONPATH"] = os.pathsep.join([here, *filter(None, [kept.get("PYTHONPATH")])])
+    kept["TRITON_CACHE_DIR"] = str(Path(folder, "triton"))
+    kept["PYTHONDONTWRITEBYTECODE"] = "1"
+    return kept | ({"TRITON_INTERPRET": "1"} if interpret else {})

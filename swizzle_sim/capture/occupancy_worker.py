@@ -1,0 +1,145 @@
+"""Compiles one kernel with Triton's AMD backend; a process of its own, which no other module imports.
+
+``python -m swizzle_sim.capture.occupancy_worker REQUEST.json REPLY.json``
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, make_backend
+from triton.compiler.errors import CompilationError
+from triton.runtime.autotuner import Heuristics
+from triton.runtime.jit import JITFunction, create_function_from_signature
+
+from swizzle_sim.capture.occupancy_hsaco import assembly_notes, descriptor
+from swizzle_sim.capture.occupancy_load import constant, load_function, own_files
+from swizzle_sim.capture.occupancy_loads import in_flight, is_pipelined, loads_per_step
+
+WAVE_SIZE = 64
+_DTYPES = {"fp8e4": "fp8e4nv"}  # every other name of `ITEM_BYTES` is one of Triton's
+
+
+class Pointer:
+    """A tensor as the launcher looks at it: aligned, and so many bytes long."""
+
+    def __init__(self, dtype: str, size_bytes: int):
+        self.dtype, self.size_bytes = _DTYPES.get(dtype, dtype), size_bytes
+
+    def data_ptr(self) -> int:
+        """Allocators of GPU memory align to at least 256 bytes."""
+        return 0
+
+    def ptr_range(self) -> int:
+        """Bytes that offsets from this pointer may span."""
+        return self.size_bytes
+
+
+def main(question: str, answer: str) -> None:
+    """Compile what the request says and write figures, or the error."""
+    request = json.loads(Path(question).read_text(encoding="utf-8"))
+    try:
+        reply = compile_one(request)
+    except Refused as error:
+        reply = {"error": str(error)}
+    except CompilationError as error:
+        reply = {"error": _located(request, error)}
+    except Exception as error:  # Triton raises what it likes: the caller gets its name and words
+        reply = {"error": f"{request['path']}: {request['function']}: {type(error).__name__}: {error}"}
+    Path(answer).write_text(json.dumps(reply), encoding="utf-8")
+
+
+class Refused(Exception):
+    """A request that cannot be compiled as it stands."""
+
+
+def compile_one(request: dict[str, Any]) -> dict[str, Any]:
+    """Figures of one compiled kernel."""
+    started = time.perf_counter()
+    arguments = {
+        name: Pointer(value["dtype"], value["size_bytes"]) if isinstance(value, dict) else value
+        for name, value in request["arguments"].items()
+    }
+    constants = {name: constant(value) for name, value in request["constexprs"].items()}
+    decorated = load_function(request["path"], request["function"])
+    function, given, by_value = _undecorated(decorated, {**arguments, **constants}, request)
+    target = GPUTarget("hip", request["arch"], WAVE_SIZE)
+    backend = make_backend(target)
+    given |= {"num_warps": request["num_warps"], "num_stages": request["num_stages"]}
+    binder = create_function_from_signature(function.signature, function.params, backend)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on defaults that a later Triton changes: the options are stored anyway
+        try:
+            bound, specialization, _ = binder(**given)
+        except TypeError as error:
+            raise Refused(f"{request['path']}: {request['function']}: the launch does not fit: {error}") from None
+        options, signature, constants, attributes = function._pack_args(backend, given, bound, specialization, {})
+        compiled = triton.compile(
+            ASTSource(function, signature, constants, attributes), target=target, options=options.__dict__
+        )
+    ttir, ttgir = compiled.asm["ttir"], compiled.asm["ttgir"]
+    return {
+        "threads": compiled.metadata.num_warps * compiled.metadata.warp_size,
+        "lds_bytes": compiled.metadata.shared,
+        **assembly_notes(compiled.asm["amdgcn"]),
+        **descriptor(compiled.asm["hsaco"], compiled.metadata.name),
+        "loads_per_step": loads_per_step(ttir),
+        "pipelined": is_pipelined(ttir, ttgir),
+        "instructions_in_flight": in_flight(ttir, ttgir, compiled.metadata.num_stages),
+        "options": _plain(options.__dict__),
+        "compile_s": time.perf_counter() - started,
+        "files": own_files(),
+        "by_value": by_value,
+    }
+
+
+def _undecorated(
+    kernel: Any, given: dict[str, Any], request: dict[str, Any]
+) -> tuple[JITFunction, dict[str, Any], bool]:
+    """Return the jitted function under its decorators, with the constants that heuristics compute, if there are any."""
+    by_value = False
+    while not isinstance(kernel, JITFunction):
+        if isinstance(kernel, Heuristics):
+            by_value = True
+            try:
+                given = {**given, **{name: rule(given) for name, rule in kernel.values.items() if name not in given}}
+            except KeyError as error:
+                where = f"{request['path']}: {request['function']}"
+                raise Refused(f"{where}: the launch gives no {error}, which a heuristic reads") from None
+        if not hasattr(kernel, "fn"):
+            raise Refused(f"{request['path']}: {request['function']} is no @triton.jit function")
+        kernel = kernel.fn
+    return kernel, given, by_value
+
+
+def _located(request: dict[str, Any], error: CompilationError) -> str:
+    """Words of a compile error, with the line in the file where that can be told."""
+    where, text = request["path"], error.error_message or str(error).splitlines()[-1]
+    cause: BaseException = error
+    while cause.__cause__ is not None:  # the innermost is in the helper at fault
+        cause = cause.__cause__
+    if isinstance(cause, CompilationError):
+        text = cause.error_message or text
+    elif cause is not error:
+        text = f"{type(cause).__name__}: {cause}"
+    source = Path(where).read_text(encoding="utf-8")
+    if error.src and error.src in source and hasattr(error.node, "lineno"):
+        first = source[: source.index(error.src)].count("\n")
+        where = f"{where}:{first + error.node.lineno}"
+    return f"{where}: {request['function']} for {request['arch']}: {text}"
+
+
+def _plain(options: dict[str, Any]) -> dict[str, Any]:
+    kinds = (bool, int, float, str, type(None))
+    return {name: value for name, value in sorted(options.items()) if isinstance(value, kinds)}
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,151 @@
+"""The kernel of a launch, loaded from its file and called with handles in place of tensors."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import linecache
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swizzle_sim.capture.language import Language
+from swizzle_sim.capture.space import Space
+from swizzle_sim.launch import Array, Launch
+from xcd_model.errors import CaptureError
+
+LANGUAGE_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "bool": "int1",
+                  "fp8e4": "float8e4nv", "fp8e5": "float8e5"}  # fmt: skip
+
+
+def load_file(path: Path) -> Any:
+    """Module of a Python file, run once.
+
+    Raises
+    ------
+    CaptureError
+        If there is no such file, or running it raises; names the line.
+    """
+    if not path.is_file():
+        raise CaptureError(f"{path}: no such file", code="declaration")
+    name = f"swizzle_sim_loaded_{path.stem}"
+    if name in sys.modules and getattr(sys.modules[name], "__file__", "") == str(path):
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec and spec.loader
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise CaptureError(f"{line_of(error, path)}: {_words(error)}", code="declaration") from error
+    return module
+
+
+def line_of(error: BaseException, path: Path) -> str:
+    """``file:line`` of the innermost frame in a file, of an error or what caused it."""
+    place = str(path.name)
+    if isinstance(error, SyntaxError) and error.lineno:
+        return f"{Path(error.filename or place).name}:{error.lineno}"
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename == str(path) and frame.lineno:
+            place = f"{path.name}:{frame.lineno}"
+    return place
+
+
+def _words(error: BaseException) -> str:
+    text = str(error) or "no message"
+    return text if isinstance(error, CaptureError) else f"{type(error).__name__}: {text}"
+
+
+def unwrap(function: Any) -> Any:
+    """``@triton.jit`` function under autotuners and heuristics."""
+    while not hasattr(function, "rewrite") and hasattr(function, "fn"):
+        function = function.fn
+    if not hasattr(function, "rewrite"):
+        raise CaptureError(f"{function!r} is no @triton.jit function", code="declaration")
+    return function
+
+
+class Program:
+    """A launch that can be run, one workgroup or many at a time.
+
+    Parameters
+    ----------
+    language : Language
+    launch : Launch
+    space : Space
+    """
+
+    def __init__(self, language: Language, launch: Launch, space: Space):
+        self.language, self.launch, self.space = language, launch, space
+        module = load_file(launch.path)
+        if not hasattr(module, launch.function):
+            raise CaptureError(f"{launch.path.name} holds no function {launch.function}", code="declaration")
+        jit = unwrap(getattr(module, launch.function))
+        self.function = jit.rewrite()
+        language.patch(jit.fn)
+        self._check_names(inspect.signature(jit.fn))
+        self.grid = (*launch.grid, *(1,) * (3 - len(launch.grid)))
+
+    def _check_names(self, signature: inspect.Signature) -> None:
+        given = {**self.launch.arguments, **self.launch.constexprs}
+        extra = [name for name in given if name not in signature.parameters]
+        missing = [p.name for p in signature.parameters.values() if p.name not in given and p.default is p.empty]
+        for words, names in (("has no parameter", extra), ("is not given", missing)):
+            if names:
+                raise CaptureError(
+                    f"{self.launch.path.name}: {self.launch.function}({', '.join(signature.parameters)}) {words} "
+                    f"{', '.join(names)}",
+                    code="arguments",
+                )
+
+    def run(self, builder: Any) -> None:
+        """Run the kernel once on a builder.
+
+        Raises
+        ------
+        CaptureError
+            If the kernel raises; names the line. What a builder refuses is passed on.
+        """
+        self.language.builder = builder
+        try:
+            with np.errstate(all="ignore"):
+                self.function(**self._arguments(builder))
+        except Exception as error:
+            raise self._explain(error) from error
+
+    def _arguments(self, builder: Any) -> dict[str, Any]:
+        hold = getattr(builder, "hold", lambda handle: handle)
+        tl, interpreter = self.language.tl, self.language.interpreter
+        found: dict[str, Any] = {}
+        for name, value in self.launch.arguments.items():
+            if isinstance(value, Array):
+                base = int(self.space.base[self.space.names.index(name)])
+                kind = tl.pointer_type(getattr(tl, LANGUAGE_NAMES.get(value.dtype, value.dtype)))
+                handle = interpreter.TensorHandle(np.array([base], np.uint64), kind)
+                found[name] = tl.tensor(hold(handle), kind)
+                continue
+            made = interpreter._implicit_cvt(value)
+            found[name] = tl.tensor(hold(made.handle), made.type) if isinstance(made, tl.tensor) else made
+        for name, constant in self.launch.constexprs.items():
+            is_part = isinstance(constant, str) and constant.startswith("tl.")
+            found[name] = getattr(tl, str(constant)[3:]) if is_part else constant
+        return found
+
+    def _explain(self, error: BaseException) -> CaptureError:
+        chain = [error]
+        while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None:
+            chain.append(cause)
+        own = next((e for e in chain if isinstance(e, CaptureError)), None)
+        if own is not None:
+            return own
+        place = next((p for p in map(self._place, reversed(chain)) if ":" in p), self.launch.path.name)
+        return CaptureError(f"{place}: the kernel raises {_words(chain[-1])}", code="kernel-raised")
+
+    def _place(self, error: BaseException) -> str:
+        linecache.checkcache()
+        return line_of(error, self.launch.path)

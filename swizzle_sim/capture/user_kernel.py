@@ -1,0 +1,254 @@
+"""A user's file or a trace file as a `swizzle_sim.kernels.Kernel`, so that every command takes them.
+
+What was captured is kept as a trace file in the user's cache; it is used again only while the files that the kernel
+was loaded with, Triton and this package are the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from swizzle_sim.capture.capture import LINE_BYTES, capture
+from swizzle_sim.capture.process import OnProgress, ask
+from swizzle_sim.capture.trace_file import SUFFIX, read_trace, write_trace
+from swizzle_sim.capture.triton_parts import check_installed
+from swizzle_sim.kernels import Kernel
+from swizzle_sim.launch import Launch
+from swizzle_sim.swizzle.grid import Grid
+from xcd_model.dispatch import Resources
+from xcd_model.errors import CaptureError, CompileError, SizeError
+from xcd_model.trace import Trace
+
+ARCHS = ("gfx942", "gfx950")
+KEPT = 32  # traces in the cache
+PACKAGE = Path(__file__).parent
+
+
+def is_user_kernel(name: str) -> bool:
+    """Whether a KERNEL argument means a file: ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
+    return name.endswith(".npz") or name.partition(".py")[2].startswith(":") or name.endswith(".py")
+
+
+def load(name: str, sizes: Mapping[str, int], arch: str = ARCHS[0], on_progress: OnProgress | None = None) -> Kernel:
+    """Kernel of a Python file, captured if need be, or of a trace file.
+
+    Parameters
+    ----------
+    name : str
+        ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``.
+    sizes : mapping of str to int
+        Problem sizes; a trace file has its own.
+    arch : str
+        GPU architecture whose compile the resources come from.
+    on_progress : callable, optional
+        See `swizzle_sim.capture.capture.capture_each`.
+
+    Raises
+    ------
+    CaptureError, SizeError, CompileError, UnknownName
+        As the file, its declaration, its capture and its compile may.
+    """
+    if name.endswith(".npz"):
+        trace, manifest = read_trace(Path(name))
+        _check_fixed(name, manifest["facts"]["problem"], sizes)
+        return kernel_of(trace, manifest, arch)
+    request = request_of(name, sizes)
+    trace, manifest = _cached(request, on_progress)
+    return kernel_of(trace, manifest, arch, request)
+
+
+def request_of(name: str, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """What the worker is asked of ``my_kernel.py`` or ``my_kernel.py:NAME``."""
+    path, _, which = name.rpartition(".py")
+    return {"path": str(Path(f"{path}.py").resolve()), "name": which.lstrip(":") or None, "sizes": dict(sizes)}
+
+
+def _check_fixed(name: str, problem: Mapping[str, int], sizes: Mapping[str, int]) -> None:
+    for size, value in sizes.items():
+        if problem.get(size) != value:
+            have = " ".join(f"{n}={v}" for n, v in problem.items())
+            raise SizeError(f"{size} = {value}: {name} was captured at {have}; other sizes are another capture")
+
+
+def _cached(request: Mapping[str, Any], on_progress: OnProgress | None) -> tuple[Trace, dict[str, Any]]:
+    version = check_installed()
+    path = cache_folder() / f"{_key(request, version)}{SUFFIX}"
+    if path.exists():
+        with contextlib.suppress(CaptureError):
+            trace, manifest = read_trace(path)
+            if all(_is_same(Path(file), digest) for file, digest in manifest["dependencies"].items()):
+                os.utime(path)
+                return trace, manifest
+    trace, manifest = capture_file(request, on_progress=on_progress)
+    with contextlib.suppress(OSError, CaptureError):  # a cache that cannot be written is no reason to fail
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_trace(path, trace, manifest)
+        for old in sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda p: p.stat().st_mtime)[:-KEPT]:
+            old.unlink(missing_ok=True)
+    return trace, manifest
+
+
+def capture_file(
+    request: Mapping[str, Any], *, full: bool = False, line_bytes: int = LINE_BYTES, seed: int = 0,
+    on_progress: OnProgress | None = None,
+) -> tuple[Trace, dict[str, Any]]:  # fmt: skip
+    """Capture and compile what a file declares: trace, and manifest for `write_trace`."""
+    with ask({"verb": "describe", **request}) as (described, _):
+        pass
+    launch = Launch.from_dict(described["launch"], _inputs_of(request))
+    found = capture(launch, full=full, line_bytes=line_bytes, seed=seed, on_progress=on_progress)
+    return found.trace, {**described, **manifest_of(found, described["source"])}
+
+
+def capture_kernel(kernel: Kernel, **options: Any) -> tuple[Trace, dict[str, Any]]:
+    """As `capture_file`, of a kernel of the registry: its Triton kernel is captured, not its access model.
+
+    Raises
+    ------
+    CaptureError
+        If it has no Triton launch, or the capture does.
+    """
+    if kernel.launch is None:
+        raise CaptureError(f"{kernel.name} has an access model only, no Triton kernel to capture")
+    found = capture(kernel.launch, **options)
+    described = {
+        "facts": {
+            "name": kernel.name,
+            "summary": kernel.summary,
+            "sharing": kernel.sharing,
+            "problem": dict(kernel.problem),
+            "dtype": kernel.dtype,
+            "tiles": list(kernel.grid.tiles) if kernel.grid.tiles else None,
+            "flops": kernel.flops,
+        },
+        "grids": [
+            {"grid": list(grid.launch), "tiles": list(grid.tiles) if grid.tiles else None, "sizes": dict(sizes)}
+            for grid, sizes in kernel.at_grids()
+        ],
+    }
+    return found.trace, {**described, **manifest_of(found, kernel.triton_source)}
+
+
+def manifest_of(found: Any, source: str) -> dict[str, Any]:
+    """What a capture adds to a manifest."""
+    return {
+        "launch": found.launch.as_dict(),
+        "source": source,
+        "source_sha256": hashlib.sha256(source.encode()).hexdigest(),
+        "triton": found.triton,
+        "how": found.how,
+        "paths": found.n_paths,
+        "checked_workgroups": list(found.checked),
+        "dependencies": found.dependencies,
+        "resources": _resources(found.launch),
+    }
+
+
+def _resources(launch: Launch) -> dict[str, Any]:
+    from swizzle_sim.capture.occupancy import resources_of  # noqa: PLC0415
+
+    found: dict[str, Any] = {}
+    for arch in ARCHS:
+        try:
+            found[arch] = asdict(resources_of(launch, arch))
+        except CompileError as error:  # a tile may fit one architecture and not the other
+            found[arch] = {"error": str(error)}
+    if all("error" in one for one in found.values()):
+        raise CompileError(found[ARCHS[0]]["error"])
+    return found
+
+
+def kernel_of(
+    trace: Trace, manifest: Mapping[str, Any], arch: str = ARCHS[0], request: Mapping[str, Any] | None = None
+) -> Kernel:
+    """Kernel of a trace and its manifest; ``request`` names the file it came from, None for a trace file alone."""
+    facts = manifest["facts"]
+
+    def build_trace(line_bytes: int) -> Trace:
+        if line_bytes == trace.line_bytes:
+            return trace
+        if request is None:
+            raise CaptureError(
+                f"{facts['name']} was captured for lines of {trace.line_bytes} B, and this GPU's have {line_bytes} B: "
+                f"capture again with --line-bytes {line_bytes}"
+            )
+        return capture_file(request, line_bytes=line_bytes)[0]
+
+    resources = manifest["resources"]
+    if arch not in resources:
+        arch = ARCHS[0]
+    if "error" in resources[arch]:
+        raise CompileError(f"{facts['name']} does not compile for {arch}: {resources[arch]['error']}")
+    launch = Launch.from_dict(manifest["launch"], _inputs_of(request)) if request else None
+    return Kernel(
+        name=facts["name"],
+        summary=facts["summary"],
+        problem=facts["problem"],
+        dtype=facts["dtype"],
+        grid=_grid(manifest["launch"]["grid"], facts["tiles"]),
+        flops=facts["flops"],
+        issued_flops=facts["flops"],
+        resources=Resources(**resources[arch]),
+        build_trace=build_trace,
+        reference=_reference_of(request),
+        make_inputs=_inputs_of(request),
+        triton_source=manifest["source"],
+        sharing=facts["sharing"],
+        sources=(f"{manifest['how']} in Triton {manifest['triton']}'s interpreter",),
+        at_grids=lambda: [(_grid(at["grid"], at["tiles"]), at["sizes"]) for at in manifest["grids"]],
+        launch=launch,
+    )
+
+
+def _grid(sides: Any, tiles: Any) -> Grid:
+    return Grid(tuple(sides), (tiles[0], tiles[1]) if tiles else None)
+
+
+def _inputs_of(request: Mapping[str, Any] | None):
+    def make_inputs(seed: int) -> dict[str, np.ndarray]:
+        if request is None:
+            _no_file()
+        with ask({"verb": "inputs", **request, "seed": seed}) as (_, folder), np.load(folder / "made.npz") as made:
+            return dict(made)
+
+    return make_inputs
+
+
+def _reference_of(request: Mapping[str, Any] | None):
+    def reference(inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        if request is None:
+            _no_file()
+        given = {"given": {name: np.asarray(value) for name, value in inputs.items()}}
+        with ask({"verb": "reference", **request}, given) as (_, folder), np.load(folder / "made.npz") as made:
+            return dict(made)
+
+    return reference
+
+
+def _no_file() -> NoReturn:
+    raise CaptureError("a trace file holds no inputs and no reference: use the kernel's Python file", code="trace-file")
+
+
+def cache_folder() -> Path:
+    """Where captured traces are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "swizzle-sim" / "traces"
+
+
+def _key(request: Mapping[str, Any], version: str) -> str:
+    found = hashlib.sha256(json.dumps([request, version, LINE_BYTES], sort_keys=True).encode())
+    for path in sorted(PACKAGE.glob("*.py")):
+        found.update(path.read_bytes())
+    return found.hexdigest()[:32]
+
+
+def _is_same(path: Path, digest: str) -> bool:
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest()[:32] == digest

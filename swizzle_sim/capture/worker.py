@@ -1,0 +1,105 @@
+"""The process that imports Triton and runs users' files: ``python -m swizzle_sim.capture.worker FOLDER``.
+
+Reads ``request.json`` in the folder, writes ``reply.json`` and arrays there, and reports progress as JSON lines on
+stdout. What kernels print goes to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swizzle_sim.capture import describe, triton_parts
+from swizzle_sim.capture.check import check, sample
+from swizzle_sim.capture.follow import follow
+from swizzle_sim.capture.full import interpret_all
+from swizzle_sim.capture.inputs import real_items
+from swizzle_sim.capture.language import Language
+from swizzle_sim.capture.program import Program
+from swizzle_sim.capture.space import Space
+from swizzle_sim.launch import Launch
+from xcd_model.errors import SwizzleSimError
+
+EVERY_S = 0.2  # between two reports
+
+
+def main(folder: Path) -> None:
+    """Answer the request in a folder."""
+    say, sys.stdout = sys.stdout, sys.stderr
+    sys.setrecursionlimit(100_000)  # values worked out later form long chains
+    request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+    try:
+        reply = VERBS[request["verb"]](request, folder, say)
+    except SwizzleSimError as error:
+        reply = {"error": {"code": error.code, "message": str(error)}}
+    except MemoryError:
+        reply = {"error": {"code": "memory", "message": "out of memory: use a smaller problem"}}
+    except Exception as error:
+        traceback.print_exc()
+        reply = {"error": {"code": "capture", "message": f"{type(error).__name__}: {error}"}}
+    (folder / "reply.json").write_text(json.dumps(reply), encoding="utf-8")
+
+
+def _capture(request: dict[str, Any], folder: Path, say: Any) -> dict[str, Any]:
+    parts = triton_parts.load()
+    language = Language(parts)
+    items = []
+    for i, described in enumerate(request["launches"]):
+        launch = Launch.from_dict(described)
+        try:
+            items.append(_capture_one(language, launch, request, folder, i, _reporter(say, launch.function)))
+        except SwizzleSimError as error:
+            items.append({"error": {"code": error.code, "message": str(error)}})
+    return {"items": items, "triton": parts.version, "dependencies": describe.local_files()}
+
+
+def _capture_one(language: Language, launch: Launch, request, folder: Path, i: int, on_progress) -> dict[str, Any]:
+    space = Space.place(launch.arrays)
+    program = Program(language, launch, space)
+    path = folder / f"inputs-{i}.npz"
+    data = real_items(space, path if path.exists() else None, everything=request["full"], seed=request["seed"])
+    checked = []
+    if request["full"]:
+        trace = interpret_all(program, request["line_bytes"], data, on_progress)
+        n_paths = None
+    else:
+        trace, paths = follow(program, request["line_bytes"], data, on_progress)
+        n_paths = len(paths)
+        checked = check(program, trace, sample(program.grid, paths, request["seed"]), data)
+    np.savez(folder / f"trace-{i}.npz", **{name: getattr(trace, name) for name in ARRAYS})
+    return {"paths": n_paths, "checked": checked}
+
+
+ARRAYS = ("start", "base", "template", "rel_start", "rel", "sectors", "is_write", "tensor", "wave_requests")
+
+
+def _reporter(say: Any, name: str) -> Callable[[int, int], None]:
+    last = [0.0]
+
+    def report(done: int, total: int) -> None:
+        if time.monotonic() - last[0] > EVERY_S:
+            last[0] = time.monotonic()
+            print(json.dumps({"name": name, "done": done, "total": total}), file=say, flush=True)
+
+    return report
+
+
+VERBS: dict[str, Callable[[dict[str, Any], Path, Any], dict[str, Any]]] = {
+    "capture": _capture,
+    "describe": lambda request, folder, say: describe.describe(request),
+    "inputs": lambda request, folder, say: describe.save_inputs(request, folder),
+    "reference": lambda request, folder, say: describe.save_reference(request, folder),
+}
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
+    sys.stdout.flush()
+    os._exit(0)  # Triton leaves nothing that needs an orderly end

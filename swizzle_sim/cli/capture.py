@@ -1,0 +1,135 @@
+"""``capture`` and ``init-kernel``: a user's Triton kernel to a trace file, and the declaration that it needs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from swizzle_sim.cli.arguments import Json, Sizes
+
+File = Annotated[
+    str, typer.Argument(metavar="FILE.py", help="File with a Kernel(...) declaration, FILE.py:NAME, or a suite kernel.")
+]
+Out = Annotated[Path, typer.Option("--output", "-o", help="Trace file to write, such as my.trace.npz.")]
+Full = Annotated[bool, typer.Option("--full", help="Interpret every workgroup on real data: slow, follows anything.")]
+LineBytes = Annotated[int, typer.Option("--line-bytes", help="Cache line that the trace is for [bytes].")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the inputs and of the workgroups that are checked.")]
+
+
+def capture(
+    kernel: File,
+    output: Out,
+    sizes: Sizes = None,
+    full: Full = False,
+    line_bytes: LineBytes = 128,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Capture what every workgroup of a Triton kernel touches, with no GPU; other commands take the trace file."""
+    from swizzle_sim.capture.trace_file import write_trace
+    from swizzle_sim.cli.arguments import parse_sizes
+    from swizzle_sim.cli.output import console, print_json, sizes_text
+    from xcd_model.errors import CaptureError
+
+    if output.suffix != ".npz":
+        raise CaptureError(f"{output}: a trace file ends in .npz, such as {output.stem}.trace.npz", code="trace-file")
+    if not output.parent.is_dir():
+        raise CaptureError(f"{output}: there is no folder {output.parent}", code="trace-file")
+    began = time.monotonic()
+    with _Progress() as progress:
+        trace, manifest = _captured(
+            kernel, parse_sizes(sizes), full=full, line_bytes=line_bytes, seed=seed, on_progress=progress
+        )
+    write_trace(output, trace, manifest)
+    document = {
+        "kernel": manifest["facts"]["name"],
+        "problem": manifest["facts"]["problem"],
+        "trace": str(output),
+        "bytes": output.stat().st_size,
+        "triton": manifest["triton"],
+        "how": manifest["how"],
+        "workgroups": trace.n_workgroups,
+        "instructions": trace.n_instructions,
+        "line_touches": trace.n_touches,
+        "paths": manifest["paths"],
+        "checked_workgroups": manifest["checked_workgroups"],
+        "seconds": round(time.monotonic() - began, 2),
+        "resources": manifest["resources"],
+    }
+    if json:
+        print_json(document)
+        return
+    out = console(wide=True)
+    title = f"{document['kernel']} {sizes_text(document['problem'])}"
+    out.print(
+        f"{title}: {trace.n_workgroups} workgroups, {trace.n_touches:,} line touches in "
+        f"{trace.n_instructions:,} tensor instructions",
+        markup=False,
+    )
+    out.print(_how(document), markup=False)
+    out.print(f"written: {output} ({document['bytes'] / 1e6:.1f} MB, {document['seconds']:.1f} s)", markup=False)
+    print(f"next: swizzle-sim optimize {output}")
+
+
+def _how(document: dict[str, Any]) -> str:
+    if document["how"] == "interpreted":
+        return f"every workgroup interpreted in Triton {document['triton']}"
+    paths, checked = document["paths"], len(document["checked_workgroups"])
+    return (
+        f"{paths} control-flow path{'s' if paths > 1 else ''} followed; {checked} workgroups interpreted for "
+        f"comparison in Triton {document['triton']}, and equal line by line"
+    )
+
+
+def _captured(name: str, sizes: dict[str, int], **options: Any):
+    from swizzle_sim.capture.user_kernel import capture_file, capture_kernel, is_user_kernel, request_of
+    from swizzle_sim.kernels import kernel
+
+    if is_user_kernel(name):
+        return capture_file(request_of(name, sizes), **options)
+    return capture_kernel(kernel(name, **sizes), **options)
+
+
+class _Progress:
+    """One line on stderr that says how far the capture is; silent where stderr is no terminal, but for its start."""
+
+    def __enter__(self) -> _Progress:
+        self.live, self.wide = sys.stderr.isatty(), 0
+        print("capturing ...", file=sys.stderr, end="" if self.live else "\n", flush=True)
+        return self
+
+    def __call__(self, name: str, done: int, total: int) -> None:
+        if self.live:
+            text = f"\rcapturing {name}: {done} of {total} workgroups"
+            self.wide = max(self.wide, len(text))
+            print(text, file=sys.stderr, end="", flush=True)
+
+    def __exit__(self, *exc_info) -> None:
+        if self.live:
+            print("\r" + " " * max(self.wide, 14) + "\r", file=sys.stderr, end="", flush=True)
+
+
+def init_kernel(
+    function: Annotated[str, typer.Argument(metavar="FILE:FUNCTION", help="A @triton.jit function in a Python file.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write; by default FUNCTION_kernel.py beside FILE.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write the Kernel(...) declaration of a Triton function, as far as its source tells."""
+    from swizzle_sim.capture.init_kernel import write_declaration
+    from swizzle_sim.cli.output import console, print_json
+
+    path, open_points = write_declaration(function, output)
+    if json:
+        print_json({"written": str(path), "to_complete": open_points})
+        return
+    out = console(wide=True)
+    out.print(f"written: {path}", markup=False)
+    if open_points:
+        out.print("to complete (... in the file): " + ", ".join(open_points), markup=False)
+    print(f"next: complete it, then swizzle-sim capture {path} -o {path.stem}.trace.npz")

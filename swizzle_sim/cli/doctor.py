@@ -1,0 +1,52 @@
+"""``doctor``: what works here, what is missing, and what mends it."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+
+import typer
+
+from swizzle_sim.cli.arguments import Json
+
+GROUP = "swizzle_sim.checks"
+LIBRARIES = ("numpy", "numba", "pandas", "matplotlib", "triton")
+EXTRA_OF = {"triton": "triton"}
+
+
+def doctor(json: Json = False) -> None:
+    """Say what works on this machine and what is missing; exit 1 if something needed is."""
+    from swizzle_sim.cli.output import print_json, table
+
+    found = [*_libraries(), *_plugged_in()]
+    if json:
+        print_json({"checks": [dict(zip(("name", "state", "message"), row, strict=True)) for row in found]})
+    else:
+        table("swizzle-sim doctor", ("what", "state", "found, or what mends it"), found, left=3)
+    if any(state == "missing" and name in LIBRARIES and name not in EXTRA_OF for name, state, _ in found):
+        raise typer.Exit(1)
+
+
+def _libraries() -> Iterator[tuple[str, str, str]]:
+    from swizzle_sim.release import version
+
+    yield "swizzle-sim", "ok", version()
+    yield "Python", "ok", f"{sys.version.split()[0]} on {platform.system()} {platform.machine()}"
+    for name in LIBRARIES:
+        try:
+            yield name, "ok", metadata.version(name)
+        except metadata.PackageNotFoundError:
+            extra = f"[{EXTRA_OF[name]}]" if name in EXTRA_OF else ""
+            yield name, "off" if extra else "missing", f"pip install 'swizzle-sim{extra}'"
+
+
+def _plugged_in() -> Iterator[tuple[str, str, str]]:
+    """Checks of the entry-point group ``swizzle_sim.checks``: callables that give (name, state, message)."""
+    found = {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
+    for _, entry in sorted(found.items()):
+        try:
+            yield from entry.load()()
+        except Exception as error:  # one broken plug-in must not hide what the others say
+            yield entry.name, "missing", f"{type(error).__name__}: {error}"

@@ -1,0 +1,106 @@
+"""``rewrite``: a kernel's file with a swizzle in it, shown as a diff and checked before anything is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes, SwizzleText
+
+if TYPE_CHECKING:
+    from swizzle_sim.rewrite import Checked, Rewritten
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write; without it the text goes to stdout.")]
+Diff = Annotated[bool, typer.Option("--diff", help="Print a unified diff.")]
+Check = Annotated[bool, typer.Option("--check/--no-check", help="Run both in Triton's interpreter, compile both.")]
+At = Annotated[str, typer.Option("--at", help="Ids to remap: program, tile (of a persistent kernel) or auto.")]
+
+
+def rewrite(
+    kernel: KernelName,
+    swizzle: SwizzleText,
+    sizes: Sizes = None,
+    out: Out = None,
+    diff: Diff = False,
+    check: Check = True,
+    at: At = "auto",
+    gpu: GpuName = "mi300x",
+    json: Json = False,
+) -> None:
+    """Put a swizzle into a kernel's file; nothing is written unless the result computes the same."""
+    from swizzle_sim.capture.occupancy_workload import workload
+    from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
+    from swizzle_sim.cli.output import print_json
+    from swizzle_sim.rewrite import check_rewritten, check_target, rewrite_kernel, write_rewritten
+    from xcd_model.gpu import gpu as load_gpu
+
+    candidate, device, work = load_swizzle(swizzle), load_gpu(gpu), workload(kernel, parse_sizes(sizes))
+    found = rewrite_kernel(
+        work.launch,
+        candidate,
+        grid=work.grid,
+        num_xcds=device.xcds,
+        sizes=work.problem,
+        lattice=work.others,
+        at=at,
+    )
+    if out is not None:
+        check_target(found, out)
+    checked = check_rewritten(found, work, device.arch) if check else None
+    if out is not None:
+        write_rewritten(found, out)
+    if json:
+        print_json(_document(found, checked, out))
+        return
+    if diff:
+        print(found.diff(out.name if out else ""), end="")
+    elif out is None:
+        print(found.text.decode("utf-8", "replace"), end="")
+    _say(found, checked, out)
+
+
+def _document(found: Rewritten, checked: Checked | None, out: Path | None) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "kernel": found.function,
+        "original": str(found.path),
+        "written": str(out) if out else None,
+        "remapped": found.at,
+        "note": found.note or None,
+        "num_xcds": found.num_xcds,
+        "guard": found.guarded.condition or None,
+        "verdict": found.guarded.verdict.as_dict(),
+        "diff": found.diff(out.name if out else ""),
+        "check": asdict(checked) if checked else None,
+    }
+
+
+def _say(found: Rewritten, checked: Checked | None, out: Path | None) -> None:
+    """Say on stderr what was done: stdout may be a file."""
+    from rich.console import Console
+
+    say = Console(stderr=True, highlight=False, soft_wrap=True)
+    guard = f"where {found.guarded.condition}" if found.guarded.condition else "on every grid (all tested ones pass)"
+    say.print(f"remapped: the {found.at}'s id, {guard}", markup=False)
+    if found.note:
+        say.print(f"  not the tile's: {found.note}", markup=False)
+    for case in checked.cases if checked else ():
+        what = "outputs equal bit for bit" if case.whole else "each touches and stores what its tile did"
+        say.print(f"checked: grid {case.grid}: {case.programs} programs, {case.moved} moved, {what}", markup=False)
+        for name, count in case.unwritten.items():
+            say.print(f"  {name}: {count} items that neither kernel writes", markup=False)
+    if checked:
+        old, new = checked.before, checked.after
+        say.print(
+            f"compiled for {new.arch} with Triton {new.triton}: VGPRs {old.vgprs} -> {new.vgprs}, "
+            f"SGPRs {old.sgprs} -> {new.sgprs}, LDS {old.lds_bytes} -> {new.lds_bytes} B, "
+            f"spills {old.vgpr_spills} -> {new.vgpr_spills}",
+            markup=False,
+        )
+    else:
+        say.print("not checked (--no-check)", markup=False)
+    if out is not None:
+        say.print(f"written: {out}", markup=False)

@@ -1,0 +1,91 @@
+"""Proposers other than the families, found by name through the entry-point group ``swizzle_sim.proposers``.
+
+A proposer is a callable that takes a `Task` and gives a `Proposed`. This package imports none of them: what they need
+may be an extra that is not installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.history import Attempt
+from swizzle_sim.kernels import Kernel
+from swizzle_sim.search import Run
+from xcd_model.errors import UnknownName
+from xcd_model.gpu import Gpu
+
+GROUP = "swizzle_sim.proposers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What a proposer is asked to do.
+
+    Parameters
+    ----------
+    kernel, gpu
+        None where a run is to be repeated: the run says.
+    folder : Path
+    replay : str
+    seed : int
+    jitter_ns : float [ns]
+    resume : bool
+    repeat : Path or None
+        A run to repeat.
+    command : str
+    options : mapping
+        The proposer's own, as typed; None where not given.
+    say : callable
+        Called with a line of progress.
+    """
+
+    kernel: Kernel | None
+    gpu: Gpu | None
+    folder: Path
+    replay: str
+    seed: int
+    jitter_ns: float
+    resume: bool
+    repeat: Path | None
+    command: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    say: Callable[[str], None] = print
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposed:
+    """What a proposer came to.
+
+    Parameters
+    ----------
+    run : Run
+    beside : sequence of (str, Attempt or None)
+        What stands in the table, in order, with what to call it.
+    lines : sequence of str
+        What to say below the table.
+    document : mapping
+        For ``--json``.
+    """
+
+    run: Run
+    beside: tuple[tuple[str, Attempt | None], ...]
+    lines: tuple[str, ...]
+    document: Mapping[str, Any]
+
+
+def load_proposer(name: str) -> Callable[[Task], Proposed]:
+    """Proposer by name.
+
+    Raises
+    ------
+    UnknownName
+        If there is none of that name.
+    """
+    found = {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
+    if name not in found:
+        raise UnknownName("proposer", name, ["families", *found])
+    return found[name].load()

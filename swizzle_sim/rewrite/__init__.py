@@ -1,0 +1,7 @@
+"""A swizzle put into a user's kernel: program ids remapped, comments and layout kept, the outcome checked."""
+
+from swizzle_sim.rewrite.check import Case, Checked, check_rewritten
+from swizzle_sim.rewrite.kernel import AT, Rewritten, rewrite_kernel
+from swizzle_sim.rewrite.write import check_target, write_rewritten
+
+__all__ = ["AT", "Case", "Checked", "Rewritten", "check_rewritten", "check_target", "rewrite_kernel", "write_rewritten"]

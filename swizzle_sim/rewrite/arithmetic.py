@@ -1,0 +1,118 @@
+"""Integer expressions of a kernel over its own parameters: ``tl.cdiv(N, BLOCK_N)`` and what is made of such."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterator, Mapping
+
+_OPS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_CALLS: dict[str, Callable[[int, int], int]] = {
+    "cdiv": lambda a, b: -(-a // b),
+    "minimum": min,
+    "maximum": max,
+    "min": min,
+    "max": max,
+}
+_MAX_EXPANSIONS = 200
+
+
+class Definitions:
+    """What the local names of a function mean in its parameters, where that is fixed once.
+
+    Parameters
+    ----------
+    code : str
+        Text of the function, decorators included.
+    """
+
+    def __init__(self, code: str):
+        function = ast.parse(code).body[0]
+        assert isinstance(function, ast.FunctionDef)
+        given = function.args
+        self.parameters = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+        self.constexprs = [
+            one.arg
+            for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)
+            if one.annotation is not None and ast.unparse(one.annotation).endswith("constexpr")
+        ]
+        stored = [
+            node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        ]
+        self._once = {
+            stmt.targets[0].id: stmt.value
+            for stmt in function.body
+            if isinstance(stmt, ast.Assign)
+            and len(stmt.targets) == 1
+            and isinstance(stmt.targets[0], ast.Name)
+            and stored.count(stmt.targets[0].id) == 1
+            and stmt.targets[0].id not in self.parameters
+        }
+        self._function = function
+
+    def in_parameters(self, text: str) -> ast.expr | None:
+        """Return an expression with local names replaced by what they mean; None if that is not arithmetic."""
+        return self._expand(ast.parse(text, mode="eval").body, _MAX_EXPANSIONS)
+
+    def meaning_of(self, name: str) -> ast.expr | None:
+        """Return what a local name means in parameters, or None."""
+        return self._expand(ast.Name(name), _MAX_EXPANSIONS) if name in self._once else None
+
+    def quotients(self) -> Iterator[ast.expr]:
+        """Yield every ``cdiv`` of parameters in the function, each once."""
+        seen = set()
+        for node in ast.walk(self._function):
+            if isinstance(node, ast.Call) and _called(node) == "cdiv":
+                whole = self._expand(node, _MAX_EXPANSIONS)
+                if whole is not None and ast.unparse(whole) not in seen:
+                    seen.add(ast.unparse(whole))
+                    yield whole
+
+    def _expand(self, node: ast.expr, left: int) -> ast.expr | None:
+        match node:
+            case ast.Constant(int()):
+                return node
+            case ast.Name(name) if name in self.parameters:
+                return node
+            case ast.Name(name) if name in self._once and left:
+                return self._expand(self._once[name], left - 1)
+            case ast.BinOp(one, op, other) if type(op) in _OPS:
+                parts = self._expand(one, left - 1), self._expand(other, left - 1)
+                return ast.BinOp(parts[0], op, parts[1]) if parts[0] and parts[1] else None
+            case ast.Call(func, [one, other], []) if _called(node) in _CALLS:
+                parts = self._expand(one, left - 1), self._expand(other, left - 1)
+                return ast.Call(func, list(parts), []) if parts[0] and parts[1] else None  # type: ignore[arg-type]
+        return None
+
+
+def evaluate(node: ast.expr, values: Mapping[str, object]) -> int | None:
+    """Value of an expression; None where a name has no integer."""
+    match node:
+        case ast.Constant(int(value)):
+            return value
+        case ast.Name(name):
+            found = values.get(name)
+            return found if isinstance(found, int) and not isinstance(found, bool) else None
+        case ast.BinOp(one, op, other):
+            a, b = evaluate(one, values), evaluate(other, values)
+            rule = _OPS[type(op)]
+        case ast.Call(_, [one, other], []):
+            a, b = evaluate(one, values), evaluate(other, values)
+            rule = _CALLS[_called(node)]
+        case _:
+            return None
+    try:
+        return None if a is None or b is None else rule(a, b)
+    except ZeroDivisionError:
+        return None
+
+
+def _called(node: ast.Call) -> str:
+    """Last word of a called name."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

@@ -1,0 +1,236 @@
+"""Does a rewritten kernel compute what the original does? Interpreted at small sizes, compiled for its registers."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swizzle_sim.capture.occupancy import Compiled, compile_launch
+from swizzle_sim.capture.occupancy_process import run_worker
+from swizzle_sim.capture.occupancy_workload import Workload
+from swizzle_sim.launch import Array, Launch
+from swizzle_sim.rewrite.kernel import Rewritten
+from swizzle_sim.rewrite.small import small_workloads, with_cheap_programs
+from swizzle_sim.rewrite.source import Source
+from xcd_model.errors import RewriteError
+
+CHECK_TIMEOUT_S = 600.0
+SAMPLES = 4  # programs compared on the grid in hand
+Sampled = tuple[Workload, list[int] | None]
+_WORKER = "swizzle_sim.rewrite.check_worker"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch at which both kernels ran.
+
+    Parameters
+    ----------
+    grid : str
+    sizes : mapping of str to int
+    programs : int
+        Programs that ran.
+    whole : bool
+        Whether those were all, with outputs compared bit for bit; otherwise what each touches and stores was.
+    moved : int
+        Programs that compute another tile than they would without the swizzle.
+    unwritten : mapping of str to int
+        Items of outputs that neither kernel writes.
+    """
+
+    grid: str
+    sizes: Mapping[str, int]
+    programs: int
+    whole: bool
+    moved: int
+    unwritten: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the check of a rewritten kernel found; a kernel that computes otherwise is an error instead.
+
+    Parameters
+    ----------
+    cases : tuple of Case
+    before, after : Compiled
+        Both kernels, compiled for the GPU.
+    """
+
+    cases: tuple[Case, ...]
+    before: Compiled
+    after: Compiled
+
+
+def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int = 0) -> Checked:
+    """Run original and rewritten kernel side by side, then compile both.
+
+    Every output is poisoned in two ways before each run. Outputs must be equal bit for bit, guards around them
+    included, and each program must touch exactly what the original's program of its tile touches.
+
+    Parameters
+    ----------
+    rewritten : Rewritten
+    work : Workload
+        The kernel at the sizes in hand.
+    arch : str
+        To compile for: ``"gfx942"`` or ``"gfx950"``.
+    seed : int
+        Of the inputs.
+
+    Raises
+    ------
+    RewriteError
+        If anything differs, or the kernel cannot be run at a small size.
+    CompileError
+        If Triton is missing, or does not compile one of them.
+    """
+    cases = run_side_by_side(rewritten, _launches(rewritten, work), seed)
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, _beside(rewritten.path):
+        new = Path(folder, rewritten.path.name)
+        new.write_bytes(rewritten.text)
+        before = compile_launch(work.launch, arch)
+        after = compile_launch(_relaunched(rewritten, work.launch, new), arch, keep=False)
+    return Checked(cases, before, after)
+
+
+def _launches(rewritten: Rewritten, work: Workload) -> list[Sampled]:
+    """Small sizes to run whole, and the size in hand to sample."""
+    small = small_workloads(work, rewritten.num_xcds)
+    if not small:
+        raise RewriteError(
+            f"{work.name} has no known size that is small enough to interpret: give smaller sizes, or --no-check",
+            path=rewritten.path,
+        )
+    found: list[Sampled] = [(one, None) for one in small]
+    if work.problem != small[0].problem and rewritten.at == "program":
+        cheap = with_cheap_programs(work, blocks=False)
+        found.append((cheap, sorted({*np.linspace(0, cheap.grid.num_pids - 1, SAMPLES).astype(int).tolist()})))
+    return found
+
+
+def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: int = 0) -> tuple[Case, ...]:
+    """Interpret original and rewritten kernel and compare them.
+
+    Parameters
+    ----------
+    rewritten : Rewritten
+    launches : iterable of (Workload, list of int or None)
+        Sizes to run at, each with the programs to sample, or None for all.
+    seed : int
+        Of the inputs.
+
+    Raises
+    ------
+    RewriteError
+        If anything differs, or one of them does not run.
+    CompileError
+        If Triton is missing.
+    """
+    works = list(launches)
+    waiting = Source(rewritten.path, rewritten.original, rewritten.function).waiting_loop()
+    if waiting:
+        raise RewriteError(
+            "waits in a loop for another program, which cannot be interpreted one program at a time: rewrite it with "
+            "--no-check, and run it on hardware",
+            path=rewritten.path,
+            line=waiting,
+        )
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, _beside(rewritten.path):
+        new = Path(folder, rewritten.path.name)
+        new.write_bytes(rewritten.text)
+        cases = [_case(rewritten, one, sample, Path(folder), seed) for one, sample in works]
+        request = {"function": rewritten.function, "paths": [str(rewritten.path.resolve()), str(new)], "cases": cases}
+        reply = run_worker(_WORKER, request, interpret=True, timeout_s=CHECK_TIMEOUT_S)
+    if "different" in reply:
+        raise RewriteError(f"the rewritten kernel computes otherwise: {reply['different']}", path=rewritten.path)
+    if "error" in reply:
+        raise RewriteError(f"the kernel does not run in the interpreter: {reply['error']}", path=rewritten.path)
+    return tuple(
+        Case(
+            grid=case["text"],
+            sizes=dict(one.problem),
+            programs=found["programs"],
+            whole=sample is None,
+            moved=sum(tile != program for program, tile in enumerate(case["order"])),
+            unwritten=found["unwritten"],
+        )
+        for (one, sample), case, found in zip(works, cases, reply["cases"], strict=True)
+    )
+
+
+class _beside:
+    """While inside, workers find modules that stand beside a file."""
+
+    def __init__(self, path: Path):
+        self.folder, self.before = str(path.resolve().parent), os.environ.get("PYTHONPATH")
+
+    def __enter__(self) -> None:
+        os.environ["PYTHONPATH"] = os.pathsep.join([self.folder, *filter(None, [self.before])])
+
+    def __exit__(self, *_exc) -> None:
+        if self.before is None:
+            os.environ.pop("PYTHONPATH", None)
+        else:
+            os.environ["PYTHONPATH"] = self.before
+
+
+def _relaunched(rewritten: Rewritten, launch: Launch, path: Path) -> Launch:
+    extra = {rewritten.constexpr: rewritten.num_xcds} if rewritten.constexpr else {}
+    return replace(launch, path=path, constexprs={**launch.constexprs, **extra})
+
+
+def _case(rewritten: Rewritten, work: Workload, sample: list[int] | None, folder: Path, seed: int) -> dict[str, Any]:
+    launch = work.launch
+    grid = rewritten.grid_at(launch, work.grid)
+    inputs = ""
+    if sample is None or any(array.is_index for array in launch.arrays.values()):
+        inputs = str(folder / f"inputs-{len(list(folder.iterdir()))}.npz")
+        made: dict[str, Any] = _inputs(launch, seed)
+        np.savez(inputs, **made)
+    sizes = work.problem
+    order = rewritten.guarded.swizzle.permutation(grid, rewritten.num_xcds, sizes).tolist()
+    return {
+        "what": f"grid {grid}, {', '.join(f'{name}={value}' for name, value in sizes.items())}",
+        "text": str(grid),
+        "grid": list(launch.grid),
+        "tensors": {name: _about(array) for name, array in launch.arrays.items()},
+        "scalars": {name: value for name, value in launch.arguments.items() if not isinstance(value, Array)},
+        "constexprs": [dict(launch.constexprs), dict(_relaunched(rewritten, launch, launch.path).constexprs)],
+        "inputs": inputs,
+        "order": order,
+        "sample": sample,
+        "by_program": rewritten.at == "program",
+    }
+
+
+def _inputs(launch: Launch, seed: int) -> dict[str, np.ndarray]:
+    """Items of every tensor that is read: as the kernel makes them, else drawn at random; integers are zeros."""
+    made = {name: np.asarray(value) for name, value in launch.make_inputs(seed).items()}
+    draw = np.random.default_rng(seed)
+    for name, array in launch.arrays.items():
+        if array.role == "out" or name in made:
+            continue
+        if array.dtype.startswith("fp8"):
+            made[name] = draw.integers(0, 0x70, array.shape, np.uint8)  # bits of finite numbers
+        elif array.dtype.startswith(("fp", "bf")):
+            made[name] = draw.standard_normal(array.shape, np.float32)
+        else:
+            made[name] = np.zeros(array.shape, np.int8)
+    return made
+
+
+def _about(array: Array) -> dict[str, Any]:
+    return {
+        "dtype": array.dtype,
+        "shape": list(array.shape),
+        "strides": list(array.item_strides),
+        "n_items": array.n_items,
+        "role": array.role,
+    }

@@ -1,0 +1,187 @@
+"""Runs a kernel and its rewritten form in Triton's interpreter and compares them; a process of its own.
+
+``python -m swizzle_sim.rewrite.check_worker REQUEST.json REPLY.json``, with TRITON_INTERPRET=1.
+
+Both run on the same memory, so that not only outputs but the addresses each program touches can be compared: program
+``p`` of the rewritten kernel must do exactly what program ``order[p]`` of the original does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from triton.runtime.interpreter import InterpretedFunction, interpreter_builder
+
+from swizzle_sim.capture.occupancy_load import constant, load_function
+from swizzle_sim.rewrite.check_tensor import GUARD_ITEMS, Tensor
+
+POISONS = (0xFF, 0xA5)  # the first is a NaN in every floating-point type
+_TOUCHING = ("create_masked_load", "create_masked_store", "create_atomic_rmw", "create_atomic_cas")
+
+
+class Different(Exception):
+    """The rewritten kernel does not do what the original does."""
+
+
+def main(question: str, answer: str) -> None:
+    """Run every case of the request and write what was found."""
+    request = json.loads(Path(question).read_text(encoding="utf-8"))
+    try:
+        kernels = [_undecorated(load_function(path, request["function"])) for path in request["paths"]]
+        reply: dict[str, Any] = {"cases": [_compare(kernels, case) for case in request["cases"]]}
+    except Different as error:
+        reply = {"different": str(error)}
+    except Exception as error:  # a kernel raises what it likes: the caller gets its name and words
+        reply = {"error": f"{type(error).__name__}: {error}"}
+    Path(answer).write_text(json.dumps(reply), encoding="utf-8")
+
+
+def _undecorated(kernel: Any) -> Any:
+    while not isinstance(kernel, InterpretedFunction):
+        kernel = kernel.fn
+    return kernel
+
+
+def _compare(kernels: list[Any], case: dict[str, Any]) -> dict[str, Any]:
+    inputs = dict(np.load(case["inputs"])) if case["inputs"] else {}
+    tensors = {name: _tensor(about) for name, about in case["tensors"].items()}
+    order, sample = case["order"], case["sample"]
+    runs = range(int(np.prod(case["grid"]))) if sample is None else sample
+    if sample is not None:  # too large to run whole: what each program touches is compared, and what it stores
+        _fill_sampled(tensors, case, inputs)
+        before = _run(kernels[0], case, 0, tensors, [order[p] for p in runs])
+        _fill_sampled(tensors, case, inputs)
+        after = _run(kernels[1], case, 1, tensors, list(runs))
+        _same_programs(case, order, before, after, list(runs))
+        return {"programs": len(runs), "unwritten": {}}
+    written: list[dict[str, np.ndarray]] = []
+    for byte in POISONS:
+        _fill(tensors, case, inputs, byte)
+        before = _run(kernels[0], case, 0, tensors, list(runs))
+        wanted = {name: tensor.memory.copy() for name, tensor in tensors.items()}
+        _fill(tensors, case, inputs, byte)
+        ranked = sorted(runs, key=lambda p: order[p]) if case["by_program"] else list(runs)
+        after = _run(kernels[1], case, 1, tensors, ranked)
+        _same_memory(case, tensors, wanted)
+        _same_programs(case, order, before, after, list(runs))
+        written.append({name: _changed(tensor, byte) for name, tensor in _outputs(tensors, case)})
+    unwritten = {name: int((~(written[0][name] | written[1][name])).sum()) for name in written[0]}
+    return {"programs": len(runs), "unwritten": {name: count for name, count in unwritten.items() if count}}
+
+
+def _tensor(about: dict[str, Any]) -> Tensor:
+    return Tensor(about["dtype"], tuple(about["shape"]), tuple(about["strides"]), about["n_items"])
+
+
+def _outputs(tensors: dict[str, Tensor], case: dict[str, Any]) -> list[tuple[str, Tensor]]:
+    return [(name, tensor) for name, tensor in tensors.items() if case["tensors"][name]["role"] == "out"]
+
+
+def _fill(tensors: dict[str, Tensor], case: dict[str, Any], inputs: dict[str, np.ndarray], byte: int) -> None:
+    for name, tensor in tensors.items():
+        tensor.poison(byte)
+        if case["tensors"][name]["role"] != "out":
+            tensor.put(inputs[name])
+
+
+def _fill_sampled(tensors: dict[str, Tensor], case: dict[str, Any], inputs: dict[str, np.ndarray]) -> None:
+    """Zero what programs may write; give values only where addresses depend on them."""
+    for name, tensor in tensors.items():
+        if case["tensors"][name]["role"] != "in":
+            tensor.memory[:] = 0
+        if name in inputs:
+            tensor.put(inputs[name])
+
+
+def _changed(tensor: Tensor, byte: int) -> np.ndarray:
+    bits = tensor.values.copy().view(np.uint8).reshape(*tensor.shape, -1)
+    return (bits != byte).any(axis=-1)
+
+
+def _same_memory(case: dict[str, Any], tensors: dict[str, Tensor], wanted: dict[str, np.ndarray]) -> None:
+    for name, tensor in tensors.items():
+        own, other = (memory.view(np.uint8).reshape(memory.size, -1) for memory in (tensor.memory, wanted[name]))
+        differs = (own != other).any(axis=1)
+        if differs.any():
+            item = int(np.argmax(differs)) - GUARD_ITEMS
+            raise Different(
+                f"{case['what']}: {name} differs in {int(differs.sum())} of {tensor.values.size} items, the first at "
+                f"item {item}: {wanted[name][item + GUARD_ITEMS]} before, {tensor.memory[item + GUARD_ITEMS]} after"
+            )
+
+
+def _same_programs(
+    case: dict[str, Any], order: list[int], before: dict[int, list], after: dict[int, list], programs: list[int]
+) -> None:
+    """Refuse where a program does not touch what the original's program of its tile does.
+
+    Of a persistent kernel only the first access can be told apart: that of a program's first tile.
+    """
+    for program in programs:
+        tile = order[program] if program < len(order) else -1
+        if case["by_program"]:
+            same = after[program] == before[tile]
+        elif tile in before:
+            same = after[program][:1] == before[tile][:1]
+        else:
+            continue
+        if not same:
+            raise Different(f"{case['what']}: program {program} does not compute tile {tile}, as the swizzle says")
+
+
+def _run(
+    kernel: Any, case: dict[str, Any], which: int, tensors: dict[str, Tensor], programs: list[int]
+) -> dict[int, list[str]]:
+    """Run some programs in the order given; returns what each touched, as digests in program order."""
+    grid = (*case["grid"], 1, 1)[:3]
+    touched: dict[int, list[str]] = {program: [] for program in programs}
+    state = {"turn": -1, "program": 0}
+    names = {name: getattr(interpreter_builder, name) for name in (*_TOUCHING, "set_grid_idx", "set_grid_dim")}
+
+    def set_grid_dim(*_sides: int) -> None:
+        names["set_grid_dim"](*grid)
+
+    def set_grid_idx(*_place: int) -> None:
+        state["turn"] += 1
+        program = state["program"] = programs[state["turn"]]
+        names["set_grid_idx"](program % grid[0], program // grid[0] % grid[1], program // (grid[0] * grid[1]))
+
+    def noting(name: str) -> Any:
+        def touch(*handles: Any, **named: Any) -> Any:
+            touched[state["program"]].append(_digest(name, (*handles, *named.values())))
+            return names[name](*handles, **named)
+
+        return touch
+
+    replaced = {
+        "set_grid_dim": set_grid_dim,
+        "set_grid_idx": set_grid_idx,
+        **{name: noting(name) for name in _TOUCHING},
+    }
+    for name, method in replaced.items():
+        setattr(interpreter_builder, name, method)
+    try:
+        constants = {name: constant(value) for name, value in case["constexprs"][which].items()}
+        kernel[(len(programs),)](**tensors, **case["scalars"], **constants)
+    finally:
+        for name in replaced:
+            delattr(interpreter_builder, name)
+    return touched
+
+
+def _digest(name: str, handles: tuple[Any, ...]) -> str:
+    """Digest of what an instruction does: addresses, masks and values that go in."""
+    found = hashlib.blake2b(name.encode(), digest_size=12)
+    for handle in handles:
+        if hasattr(handle, "data"):
+            found.update(np.ascontiguousarray(handle.data).tobytes())
+    return found.hexdigest()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

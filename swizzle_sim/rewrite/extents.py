@@ -1,0 +1,91 @@
+"""Finds, in a kernel's source, the expressions for its tile counts: what a launch's grid alone does not say."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+
+from swizzle_sim.launch import Array, Launch
+from swizzle_sim.rewrite.arithmetic import Definitions, evaluate
+from swizzle_sim.swizzle.grid import Grid
+from xcd_model.errors import RewriteError
+
+_OF_TILES = ("num_pid_m", "num_pid_n")
+
+
+def values_of(launch: Launch) -> dict[str, object]:
+    """Arguments of a launch that are no tensors, by parameter name."""
+    scalars = {name: value for name, value in launch.arguments.items() if not isinstance(value, Array)}
+    return dict(scalars) | dict(launch.constexprs)
+
+
+def tile_counts(
+    wanted: Iterable[str],
+    definitions: Definitions,
+    launch: Launch,
+    grid: Grid,
+    lattice: Iterable[tuple[Grid, Mapping[str, int] | None]],
+    total: str,
+) -> dict[str, str]:
+    """Text of ``num_pid_m`` and ``num_pid_n`` in the kernel's parameters.
+
+    An expression is taken if the kernel gives it that very name, or if it is the only ``cdiv`` of the kernel with the
+    right value at the grid in hand and at every other launch known. The other count may be the quotient.
+
+    Parameters
+    ----------
+    wanted : iterable of str
+    definitions : Definitions
+    launch : Launch
+    grid : Grid
+        With tiles.
+    lattice : iterable of (Grid, sizes)
+        Other launches of the kernel.
+    total : str
+        Text of the number of workgroups or tiles.
+
+    Raises
+    ------
+    RewriteError
+        If a count cannot be told from the source; says what to write there.
+    """
+    points: list[tuple[Grid, dict]] = [(grid, values_of(launch))]
+    points += [(other, dict(sizes)) for other, sizes in lattice if sizes and other.tiles]
+    found = {name: _only(name, definitions, points) for name in _OF_TILES}
+    texts = {}
+    for name in wanted:
+        other = found[_OF_TILES[1 - _OF_TILES.index(name)]]
+        if found[name] is not None:
+            texts[name] = ast.unparse(found[name])  # type: ignore[arg-type]
+        elif other is not None:
+            texts[name] = f"{total} // {_bracketed(other)}"
+        else:
+            assert grid.tiles is not None
+            raise RewriteError(
+                f"the swizzle reads {name} ({grid.tiles[_OF_TILES.index(name)]} here), and the source of "
+                f"{launch.function} does not say how to compute it: write {name} = tl.cdiv(...) of parameters there",
+                path=launch.path,
+            )
+    return texts
+
+
+def _only(name: str, definitions: Definitions, points: list[tuple[Grid, dict]]) -> ast.expr | None:
+    """Return the one expression that counts tiles along an axis at every point."""
+    side = _OF_TILES.index(name)
+
+    def fits(one: ast.expr) -> bool:
+        values = [(evaluate(one, known), grid.tiles) for grid, known in points]
+        if values[0][0] is None:
+            return False
+        return all(value is None or (tiles and value == tiles[side]) for value, tiles in values)
+
+    named = definitions.meaning_of(name)
+    if named is not None and fits(named):
+        return named
+    fitting = [one for one in definitions.quotients() if fits(one)]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _bracketed(node: ast.expr) -> str:
+    text = ast.unparse(node)
+    return text if isinstance(node, ast.Call | ast.Name | ast.Constant) else f"({text})"

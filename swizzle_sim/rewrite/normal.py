@@ -1,0 +1,179 @@
+"""A candidate in the one shape that a kernel can call: coordinates of the launch in, the same coordinates out.
+
+A candidate may read any of the grid's names and answer in several ways. Here it becomes a form that takes ``pid`` and
+answers ``pid`` on a one-dimensional launch, and takes and answers ``pid_x, pid_y[, pid_z]`` on others, with only those
+counts that a kernel can know. What is added is built of the closed language's own nodes, never of text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from swizzle_sim.swizzle.emit_flow import assigned, live_before
+from swizzle_sim.swizzle.emit_names import used
+from swizzle_sim.swizzle.form import Assign, Binary, Cond, Expr, Form, If, Int, Name, Stmt
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.names import AXES, COORDINATES, COUNTS
+from swizzle_sim.swizzle.reads import names_read
+
+XCDS = ("num_xcds", "NUM_XCDS")
+
+
+def axes_of(grid: Grid) -> tuple[str, ...]:
+    """Coordinates that the remapped kernel asks for: ``pid``, or one name an axis."""
+    return ("pid",) if len(grid.launch) == 1 else tuple(f"pid_{axis}" for axis in AXES[: len(grid.launch)])
+
+
+def normal_form(form: Form, grid: Grid, guard: Cond | None = None) -> Form:
+    """Rewrite a form to take and answer `axes_of` its grid.
+
+    Parameters
+    ----------
+    form : Form
+    grid : Grid
+        Only its kind counts: how many axes, and whether one axis is decoded into tiles.
+    guard : condition, optional
+        Over counts and sizes; where it does not hold, the answer is what the hardware gave.
+
+    Returns
+    -------
+    Form
+        Reads its coordinates, ``num_pids``, ``num_pid_m`` and ``num_pid_n`` (one axis) or ``num_pid_x`` and its like,
+        sizes, and the number of XCDs.
+    """
+    terms = _Terms(form, grid, set(names_read(guard)) if guard else set())
+    body = (*terms.coordinates(), *form.body, *terms.answer())
+    if guard is not None:
+        body = (If(guard, body, ()),)
+    whole = (*terms.counts(), *body)
+    axes = axes_of(grid)
+    return Form(whole, axes, tuple(sorted(live_before(whole, axes) | set(axes))))
+
+
+class _Terms:
+    """The statements around a candidate's own."""
+
+    def __init__(self, form: Form, grid: Grid, guarded: set[str]):
+        self.form, self.grid = form, grid
+        self.flat, self.tiled = len(grid.launch) == 1, grid.tiles is not None
+        self.busy = used(form) | COORDINATES | COUNTS | guarded
+        self.changed = assigned(form.body)
+        self.reads = (set(form.inputs) | guarded) & COUNTS - set(XCDS)
+        self.saved: dict[str, str] = {}
+        self.kept: dict[str, str] = {}
+
+    def counts(self) -> list[Stmt]:
+        """Counts under the names that the candidate uses, and copies of those it changes."""
+        made: list[Stmt] = []
+        meanings = {name: self._count(name) for name in sorted(self.reads)}
+        made += [Assign(name, term) for name, term in meanings.items() if term != Name(name)]
+        copies: list[Stmt] = [Assign(copy, Name(name)) for name, copy in sorted(self.saved.items())]
+        return [*copies, *made]
+
+    def coordinates(self) -> list[Stmt]:
+        """Coordinates under the names that the candidate reads, and those that it leaves alone."""
+        named = {name: self._coordinate(name) for name in sorted(set(self.form.inputs) & COORDINATES)}
+        made: list[Stmt] = [Assign(self._fresh(name), self._coordinate(name)) for name in self._left_alone()]
+        own = axes_of(self.grid)
+        return made + [Assign(name, term) for name, term in named.items() if name not in own]
+
+    def answer(self) -> list[Stmt]:
+        """The launch's own coordinates from those the candidate computed."""
+        results = self.form.results
+        axes = axes_of(self.grid)
+        if results[0] == "pid":
+            return [] if self.flat else self._split()
+        if self.flat and self.tiled and results[0] in ("pid_m", "pid_n"):
+            row, col = self._result("pid_m"), self._result("pid_n")
+            return [Assign("pid", _sum(_product(row, self._stable("num_pid_n")), col))]
+        if self.flat:
+            return [Assign("pid", Name(results[0]))]
+        return [Assign(axis, Name(name)) for name in results if (axis := axes[_axis(name)]) != name]
+
+    def _split(self) -> list[Stmt]:
+        pid, x, y = Name("pid"), self._stable("num_pid_x"), self._stable("num_pid_y")
+        if len(self.grid.launch) == 2:
+            return [Assign("pid_x", Binary("%", pid, x)), Assign("pid_y", Binary("//", pid, x))]
+        return [
+            Assign("pid_x", Binary("%", pid, x)),
+            Assign("pid_y", Binary("%", Binary("//", pid, x), y)),
+            Assign("pid_z", Binary("//", pid, _product(x, y))),
+        ]
+
+    def _left_alone(self) -> list[str]:
+        """Coordinates of the answer's group that the candidate does not compute, where the answer needs them."""
+        if self.flat and self.tiled and self.form.results[0] in ("pid_m", "pid_n"):
+            return [name for name in ("pid_m", "pid_n") if name not in self.form.results]
+        return []
+
+    def _result(self, name: str) -> Name:
+        return Name(name if name in self.form.results else self.kept[name])
+
+    def _fresh(self, name: str) -> str:
+        fresh = f"own_{name}"
+        while fresh in self.busy:
+            fresh += "_"
+        self.busy.add(fresh)
+        self.kept[name] = fresh
+        return fresh
+
+    def _stable(self, name: str) -> Name:
+        """Return a count as it was before the candidate's own statements."""
+        self.reads.add(name)
+        if name not in self.changed:
+            return Name(name)
+        if name not in self.saved:
+            copy = f"all_{name}"
+            while copy in self.busy:
+                copy += "_"
+            self.busy.add(copy)
+            self.saved[name] = copy
+        return Name(self.saved[name])
+
+    def _count(self, name: str) -> Expr:
+        sides = [f"num_pid_{axis}" for axis in AXES[: len(self.grid.launch)]]
+        if self.flat:
+            if name in ("num_pid_m", "num_pid_n") and self.tiled:
+                return Name(name)
+            return Int(1) if name in ("num_programs(1)", "num_programs(2)") else Name("num_pids")
+        if name == "num_pids":
+            return _product(*map(Name, sides))
+        axis = _axis(name)
+        return Name(sides[axis]) if axis < len(sides) else Int(1)
+
+    def _coordinate(self, name: str) -> Expr:
+        axes = axes_of(self.grid)
+        if self.flat:
+            if self.tiled and name in ("pid_m", "pid_n"):
+                return Binary("//" if name == "pid_m" else "%", Name("pid"), self._stable("num_pid_n"))
+            return Int(0) if name in ("program_id(1)", "program_id(2)") else Name("pid")
+        if name == "pid":
+            x, y = self._stable("num_pid_x"), self._stable("num_pid_y")
+            inner: Expr = Name("pid_y")
+            if len(axes) == 3:
+                inner = _sum(inner, _product(y, Name("pid_z")))
+            return _sum(Name("pid_x"), _product(x, inner))
+        axis = _axis(name)
+        return Name(axes[axis]) if axis < len(axes) else Int(0)
+
+
+def _axis(name: str) -> int:
+    """Axis that a name such as ``pid_y``, ``num_pid_m`` or ``num_programs(2)`` stands for."""
+    last = name[-2] if name.endswith(")") else name[-1]
+    return {"x": 0, "m": 0, "0": 0, "y": 1, "n": 1, "1": 1, "z": 2, "2": 2}[last]
+
+
+def _sum(left: Expr, right: Expr) -> Expr:
+    return Binary("+", left, right)
+
+
+def _product(*parts: Expr) -> Expr:
+    first, *rest = parts
+    for part in rest:
+        first = Binary("*", first, part)
+    return first
+
+
+def reads_of(forms: Iterable[str]) -> list[str]:
+    """Names that are neither coordinates nor counts: the kernel's own sizes."""
+    return [name for name in forms if name not in COORDINATES | COUNTS]

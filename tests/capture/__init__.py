@@ -1,0 +1,1 @@
+"""Does capture give the trace of the real kernel?"""

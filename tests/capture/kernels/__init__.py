@@ -1,0 +1,1 @@
+"""Triton kernels that were not written for capture: the tutorials' algorithms anew, and hard cases."""

@@ -1,0 +1,109 @@
+"""Does following a kernel give what interpreting every workgroup of it gives, and is the rest refused by its line?"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from swizzle_sim.capture.capture import capture_all, capture_each
+from tests.capture.same_trace import assert_equal_traces, needs_triton
+
+pytestmark = needs_triton
+pytest.importorskip("triton")
+
+from tests.capture.kernels import attention, hard, layer_norm, matmul, refused, softmax  # noqa: E402
+
+ONLY_FULL = ("float_address", "tile_counter", "own_index", "data_branch", "unmarked_index")
+
+
+def test_every_workgroup_of_every_kernel_is_as_interpreted():
+    launches = [
+        matmul.kernel.at(),
+        matmul.kernel.at(M=64, N=33, K=31, GROUP_M=3),
+        softmax.kernel.at(ROWS=20, COLS=130, PROGRAMS=7),
+        softmax.kernel.at(ROWS=2, COLS=1),
+        layer_norm.kernel.at(M=5, N=600),
+        attention.kernel.at(N=130, HEADS=2),
+        hard.sparse.at(),
+        hard.descriptors.at(),
+        hard.threed.at(),
+        hard.atomics.at(),
+        hard.steps.at(M=50, N=70, K=40, PROGRAMS=4),
+        hard.experts.at(),
+    ]
+    followed, interpreted = capture_all(launches), capture_all(launches, full=True)
+    for launch, ours, real in zip(launches, followed, interpreted, strict=True):
+        assert (ours.how, real.how) == ("followed", "interpreted")
+        assert_equal_traces(ours.trace, real.trace, launch.function)
+
+
+def test_workgroups_that_part_take_paths_of_their_own():
+    found = capture_all([attention.kernel.at(), hard.steps.at(), hard.threed.at(), matmul.kernel.at()])
+    assert [one.n_paths for one in found] == [6, 2, 2, 1]
+
+
+def marked_line(name):
+    text = Path(refused.__file__).read_text(encoding="utf-8").splitlines()
+    return next(i for i, line in enumerate(text, 1) if line.endswith(f"# {name}"))
+
+
+def test_what_cannot_be_followed_is_refused_by_its_line():
+    errors = capture_each([kernel.at() for kernel in refused.kernels.values()])
+    for name, error in zip(refused.kernels, errors, strict=True):
+        assert str(error).startswith(f"refused.py:{marked_line(name)}: "), name
+        assert error.code == {"too_far": "capture", "raises": "kernel-raised"}.get(name, "not-followed")
+    (error,) = capture_each([layer_norm.locked.at()])
+    assert re.match(r"layer_norm\.py:\d+: this branch depends on what the atomic at layer_norm\.py", str(error))
+
+
+def test_full_interpretation_follows_what_is_refused():
+    kernels = [refused.kernels[name] for name in ONLY_FULL] + [layer_norm.locked]
+    found = capture_all([kernel.at() for kernel in kernels], full=True)
+    assert [one.trace.n_workgroups for one in found] == [40] * 5 + [24]
+    by_hand = {i: (2 * i) % 40 for i in range(40)}  # float_address stores at twice the float it loads
+    trace = found[0].trace
+    for workgroup, at in by_hand.items():
+        store = int(trace.start[workgroup]) + 1
+        first = int(trace.rel_start[trace.template[store]])
+        line = int(trace.base[store] + trace.rel[first]) - trace.tensors[1].base_line
+        assert (line, int(trace.sectors[first])) == (4 * at // 128, 1 << (4 * at % 128 // 32))
+
+
+def test_full_interpretation_refuses_what_is_wrong():
+    names = ("too_far", "raises")
+    for name, error in zip(names, capture_each([refused.kernels[name].at() for name in names], full=True), strict=True):
+        assert str(error).startswith(f"refused.py:{marked_line(name)}: ")
+
+
+def changed(launch, **change):
+    return launch.__class__(**{**vars(launch), **change})
+
+
+def test_index_tensors_have_to_be_given_as_declared():
+    launch = hard.sparse.at()
+    made = launch.make_inputs(0)
+    cases = (
+        ({"row_ptr": made["row_ptr"]}, "col_ptr has is_index=True"),
+        ({**made, "col_ptr": made["col_ptr"][:-1]}, "col_ptr: make_inputs gives shape (899,)"),
+        ({**made, "col_ptr": made["col_ptr"].astype("int64")}, "col_ptr: make_inputs gives int64"),
+        ({**made, "col_ptr": made["col_ptr"] + 10_000}, "past the end of x_ptr"),
+    )
+    errors = capture_each([changed(launch, make_inputs=lambda seed, given=given: given) for given, _ in cases])
+    for error, (_, message) in zip(errors, cases, strict=True):
+        assert message in str(error)
+
+
+def test_arguments_have_to_match_the_function():
+    launch = matmul.kernel.at()
+    fewer = {name: value for name, value in launch.arguments.items() if name != "stride_ak"}
+    more = {**launch.arguments, "stride_zz": 1}
+    errors = capture_each([changed(launch, arguments=fewer), changed(launch, arguments=more)])
+    assert "is not given stride_ak" in str(errors[0])
+    assert "has no parameter stride_zz" in str(errors[1])
+
+
+def test_device_library_functions_are_data():
+    (found,) = capture_all([hard.library.at()])
+    assert found.trace.n_workgroups == 8
+    (error,) = capture_each([hard.library.at()], full=True)
+    assert "does not compute tanh of the device library" in str(error)

@@ -1,0 +1,106 @@
+"""Kernels as people write them: comments, decorators, helpers, persistent loops. Only workers import this file."""
+
+# Layouts of many hands are what is tested.
+# fmt: off
+
+import triton
+from triton import language as tl
+
+BLOCK = 16  # a constant of the module, beside the kernels
+
+
+@triton.jit
+def row_of(ROWS: tl.constexpr):
+    # the rows of this program
+    return tl.program_id(axis=1) * ROWS + tl.arange(0, ROWS)
+
+
+@triton.jit
+def place(width, ROWS: tl.constexpr, COLS: tl.constexpr):
+    rows = row_of(ROWS)
+    cols = tl.program_id(0) * COLS + tl.arange(0, COLS)
+    return rows[:, None] * width + cols[None, :], cols[None, :] < width, rows[:, None]
+
+
+@triton.jit
+def add_2d(x_ptr, y_ptr, height, width, ROWS: tl.constexpr, COLS: tl.constexpr):
+    """Add one to every item; where it is comes from a helper of a helper."""
+    at, inside, rows = place(width, ROWS, COLS)  # x is fastest
+    mask = inside & (rows < height)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=mask) + 1, mask=mask)
+
+
+@triton.jit
+def copy_3d(
+    x_ptr, y_ptr,
+    nx, ny, nz,  # extents, x fastest
+    BX: tl.constexpr,  # items of a program along x
+):
+    x = tl.program_id(0) * BX + tl.arange(0, BX)
+    if tl.program_id(2) < nz:
+        at = (tl.program_id(2) * ny + tl.program_id(1)) * nx + x
+        tl.store(y_ptr + at, tl.load(x_ptr + at, mask=x < nx), mask=x < nx)
+
+
+@triton.autotune(
+    configs=[triton.Config({"BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16}, num_warps=4)],  # one, for the test
+    key=["M", "N", "K"],
+)
+@triton.heuristics({"EVEN_K": lambda args: args["K"] % args["BLOCK_K"] == 0})
+@triton.jit
+def persistent(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    EVEN_K: tl.constexpr,
+    NUM_SMS: tl.constexpr  # programs
+):
+    """C = A B, a program walking over tiles, the stores one tile behind."""
+    start_pid = tl.program_id(axis=0)
+    num_pid_m = tl.cdiv(M, BLOCK_M)
+    num_pid_n = tl.cdiv(N, BLOCK_N)
+    num_tiles = num_pid_m * num_pid_n
+    tile_id_c = start_pid - NUM_SMS
+
+    for tile_id in tl.range(start_pid, num_tiles, NUM_SMS):  # tiles of this program
+        pid_m = tile_id // num_pid_n
+        pid_n = tile_id % num_pid_n
+        rows = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
+        cols = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
+        acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+        for k in range(0, K, BLOCK_K):
+            inner = k + tl.arange(0, BLOCK_K)
+            a_mask = (rows[:, None] < M) & (inner[None, :] < K)
+            b_mask = (inner[:, None] < K) & (cols[None, :] < N)
+            a = tl.load(a_ptr + rows[:, None] * K + inner[None, :], mask=a_mask, other=0.0)
+            b = tl.load(b_ptr + inner[:, None] * N + cols[None, :], mask=b_mask, other=0.0)
+            acc = tl.dot(a, b, acc)
+        # the epilogue computes its place anew
+        tile_id_c += NUM_SMS
+        rows_c = tile_id_c // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M)
+        cols_c = (tile_id_c % num_pid_n) * BLOCK_N + tl.arange(0, BLOCK_N)
+        mask = (rows_c[:, None] < M) & (cols_c[None, :] < N)
+        tl.store(c_ptr + rows_c[:, None] * N + cols_c[None, :], acc.to(tl.float16), mask=mask)
+
+
+@triton.jit
+def rows_while(x_ptr, y_ptr, n_rows, width, COLS: tl.constexpr):
+    row = tl.program_id(0)
+    while row < n_rows:
+        cols = tl.arange(0, COLS)
+        x = tl.load(x_ptr + row * width + cols, mask=cols < width)
+        tl.store(y_ptr + row * width + cols, x * 2, mask=cols < width)
+        row += tl.num_programs(0)
+
+
+@triton.jit
+def histogram(x_ptr, sums_ptr, n, BLOCK_SIZE: tl.constexpr):
+    items = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    values = tl.load(x_ptr + items, mask=items < n, other=0.0)
+    tl.atomic_add(sums_ptr + items % 3, values, mask=items < n)  # order of float sums: that of the tiles

@@ -1,0 +1,91 @@
+"""``occupancy`` and ``rewrite`` as typed, on a user's file and on bad input."""
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from swizzle_sim.cli.rewrite import rewrite
+from xcd_model.errors import SwizzleSimError
+
+COMMAND = shutil.which("swizzle-sim", path=str(Path(sys.executable).parent)) or "swizzle-sim"
+DECLARED = """
+import triton
+import triton.language as tl
+
+from swizzle_sim.capture import Array, Kernel
+
+
+@triton.jit
+def double(x_ptr, y_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
+    # two lines of work
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, (tl.load(x_ptr + at, mask=at < n) * 2).to(KIND), mask=at < n)
+
+
+kernel = Kernel(
+    double,
+    sizes={"n": 900},
+    arguments=lambda s: {
+        "x_ptr": Array(shape=(s.n,), dtype="fp32"),
+        "y_ptr": Array(shape=(s.n,), dtype="fp16", role="out"),
+        "n": s.n,
+    },
+    constexprs={"KIND": tl.float16, "BLOCK": 64},
+    grid=lambda s: (triton.cdiv(s.n, 64),),
+)
+"""
+
+
+@pytest.fixture
+def typed(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def run(*words):
+        done = subprocess.run([COMMAND, *words], capture_output=True, text=True, cwd=tmp_path, timeout=300)
+        assert "Traceback" not in done.stderr
+        return done
+
+    return run
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+def test_a_users_file_is_rewritten_and_checked(typed, tmp_path):
+    (tmp_path / "mine.py").write_text(DECLARED)
+    (tmp_path / "best.txt").write_text("# import os\npid = num_pids - 1 - pid\n")
+    done = typed("rewrite", "mine.py", "--swizzle", "best.txt", "-o", "out.py", "--diff")
+    assert done.returncode == 0, done.stderr
+    assert "+    at = swizzle(tl.program_id(0), tl.num_programs(0)) * BLOCK + tl.arange(0, BLOCK)" in done.stdout
+    assert "written: out.py" in done.stderr and "outputs equal bit for bit" in done.stderr
+    assert "os" not in (tmp_path / "out.py").read_text().replace("pos", "").split("import triton", 1)[0]
+    again = typed("rewrite", "out.py", "--swizzle", "best.txt", "--no-check", "--json")
+    document = json.loads(again.stdout)
+    assert document["remapped"] == "program" and document["written"] is None and "swizzle_1" in document["diff"]
+
+
+def test_what_is_no_bijection_exits_1(typed, tmp_path):
+    (tmp_path / "bad.txt").write_text("pid = pid // 2\n")
+    done = typed("rewrite", "gemm", "--swizzle", "bad.txt", "-o", "out.py")
+    assert done.returncode == 1 and "both compute tile 0" in done.stderr
+    assert not (tmp_path / "out.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "options", "message"),
+    [
+        ("gemm", {"out": Path("none/out.py")}, "there is no folder"),
+        ("gemm", {"out": Path("out.py"), "at": "x"}, "one of auto, program, tile"),
+        ("gemm", {"out": Path("out.py"), "at": "tile"}, "no loop over tiles"),
+        ("my.trace.npz", {}, "give the Python file"),
+        ("gemmm", {}, "did you mean gemm"),
+    ],
+)
+def test_bad_input_is_named_and_nothing_is_written(tmp_path, monkeypatch, kernel, options, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SwizzleSimError, match=message):
+        rewrite(kernel, "contiguous", **options)
+    assert not list(tmp_path.iterdir())

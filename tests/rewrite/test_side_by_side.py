@@ -1,0 +1,75 @@
+"""Does the rewritten kernel compute what the original does, and does the check notice when it does not?"""
+
+import importlib.util
+from dataclasses import replace
+
+import pytest
+
+from swizzle_sim.capture.occupancy_workload import workload
+from swizzle_sim.rewrite import check_rewritten, rewrite_kernel
+from swizzle_sim.rewrite.check import run_side_by_side
+from swizzle_sim.swizzle import Swizzle, family
+from tests.rewrite import workloads
+from xcd_model.errors import RewriteError
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+
+
+def rewritten(work, spec, **options):
+    return rewrite_kernel(
+        work.launch, Swizzle.parse(family(spec)), grid=work.grid, num_xcds=8, sizes=work.problem, **options
+    )
+
+
+def test_gemm_is_checked_at_small_ragged_sizes_and_compiled(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    gemm = workload("gemm", {"M": 1024, "N": 1024, "K": 512, "BLOCK_M": 128, "BLOCK_N": 128})
+    found = rewritten(gemm, "contiguous+group_m(size=3)", lattice=gemm.others)
+    checked = check_rewritten(found, gemm, "gfx942")
+    programs = [case.programs for case in checked.cases if case.whole]
+    assert any(n > 8 and n % 8 for n in programs) and any(n % 8 == 0 for n in programs) and any(n < 8 for n in programs)
+    assert all(case.moved > 0 for case in checked.cases if case.programs > 8)
+    assert any(case.sizes["M"] % case.sizes["BLOCK_M"] for case in checked.cases)
+    assert not any(case.unwritten for case in checked.cases)
+    (sampled,) = [case for case in checked.cases if not case.whole]
+    assert sampled.sizes["M"] == 1024 and sampled.moved > 0
+    assert checked.before.vgprs == checked.after.vgprs == 128
+    assert checked.before.sgprs <= checked.after.sgprs <= checked.before.sgprs + 16
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "at"),
+    [
+        ("add_2d", "contiguous+group_m(size=2)", "program"),
+        ("copy_3d", "contiguous", "program"),
+        ("persistent", "contiguous+group_m(size=3)", "tile"),
+        ("rows_while", "chunked(chunk=2)", "tile"),
+        ("histogram", "contiguous", "program"),
+    ],
+)
+def test_outputs_are_equal_bit_for_bit(name, spec, at):
+    work = getattr(workloads, name)()
+    found = rewritten(work, spec)
+    assert found.at == at
+    (case,) = run_side_by_side(found, [(work, None)])
+    assert case.moved > 0 and case.whole and not case.unwritten
+
+
+def test_a_kernel_that_computes_otherwise_is_noticed():
+    work = workloads.copy_3d()
+    found = rewritten(work, "contiguous")
+    text = found.text.decode()
+    lost = text.replace("if swizzled_pid_z < nz:", "if swizzled_pid_z < nz - 1:")
+    asleep = text.replace("        NUM_XCDS,\n    )", "        1,\n    )")  # a permutation, but not the one asked for
+    assert lost != text != asleep
+    for broken, words in ((lost, "y_ptr differs in 120 of 600 items"), (asleep, "does not compute tile")):
+        with pytest.raises(RewriteError, match=words):
+            run_side_by_side(replace(found, text=broken.encode()), [(work, None)])
+
+
+def test_a_kernel_that_raises_is_named():
+    work = workloads.histogram()
+    found = rewritten(work, "contiguous")
+    broken = found.text.replace(b"items % 3", b"items % undefined")
+    with pytest.raises(RewriteError, match=r"kernels_triton.py: the kernel does not run.*undefined"):
+        run_side_by_side(replace(found, text=broken), [(work, None)])

@@ -1,0 +1,60 @@
+"""Small and ragged sizes of attention and the other kernels beyond the paper, for tests."""
+
+SIZES = {
+    "attention": [
+        {"B": 1, "H": 2, "S": 64, "D": 32},
+        {"B": 2, "H": 3, "S": 75, "D": 16},
+        {"B": 1, "H": 2, "S": 100, "D": 64, "CAUSAL": 1},
+        {"B": 1, "H": 1, "S": 1, "D": 16, "CAUSAL": 1},
+        {"B": 2, "H": 1, "S": 90, "D": 16, "CAUSAL": 1, "BLOCK_M": 16, "BLOCK_N": 64},
+    ],
+    "attention_gqa": [
+        {"B": 2, "H": 4, "HKV": 2, "S": 70, "D": 16},
+        {"B": 1, "H": 6, "HKV": 1, "S": 33, "D": 32, "CAUSAL": 1},
+        {"B": 2, "H": 3, "HKV": 3, "S": 40, "D": 16, "CAUSAL": 1},
+    ],
+    "attention_decode": [
+        {"B": 2, "H": 4, "HKV": 2, "S": 64, "D": 32, "SPLITS": 2, "BLOCK_N": 16},
+        {"B": 3, "H": 2, "HKV": 1, "S": 77, "D": 16, "SPLITS": 3, "BLOCK_N": 8},
+        {"B": 1, "H": 2, "HKV": 2, "S": 5, "D": 4, "SPLITS": 4, "BLOCK_N": 2},  # the last split has no keys
+        {"B": 1, "H": 1, "HKV": 1, "S": 1, "D": 1, "SPLITS": 1, "BLOCK_N": 1},
+    ],
+    "batched_gemm": [
+        {"BATCH": 3, "M": 64, "N": 96, "K": 32},
+        {"BATCH": 2, "M": 50, "N": 70, "K": 33},
+        {"BATCH": 5, "M": 1, "N": 33, "K": 1},
+    ],
+    "grouped_gemm": [
+        {"TOKENS": 50, "EXPERTS": 4, "TOPK": 2, "N": 70, "K": 33},
+        {"TOKENS": 3, "EXPERTS": 8, "TOPK": 1, "N": 32, "K": 16},  # experts without tokens
+        {"TOKENS": 64, "EXPERTS": 1, "TOPK": 1, "N": 96, "K": 32},
+    ],
+    "conv_2d": [
+        {"N": 2, "H": 4, "W": 8, "C": 32, "K": 32},
+        {"N": 1, "H": 7, "W": 5, "C": 17, "K": 35},
+        {"N": 1, "H": 5, "W": 6, "C": 3, "K": 4, "R": 1, "S": 1},
+        {"N": 2, "H": 3, "W": 3, "C": 16, "K": 16, "R": 2, "S": 5},
+    ],
+    "stencil_3d": [
+        {"NX": 32, "NY": 4, "NZ": 4},
+        {"NX": 37, "NY": 5, "NZ": 3},
+        {"NX": 1, "NY": 1, "NZ": 1},
+        {"NX": 70, "NY": 3, "NZ": 1, "BLOCK_X": 64, "BLOCK_Y": 1, "BLOCK_Z": 1},
+    ],
+}
+BLOCKS = {
+    "attention": {"BLOCK_M": 32, "BLOCK_N": 16},
+    "attention_gqa": {"BLOCK_M": 32, "BLOCK_N": 16},
+    "attention_decode": {},
+    "batched_gemm": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
+    "grouped_gemm": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},
+    "conv_2d": {"BLOCK_H": 4, "BLOCK_W": 4, "BLOCK_K": 16, "BLOCK_C": 16},
+    "stencil_3d": {"BLOCK_X": 16, "BLOCK_Y": 2, "BLOCK_Z": 2},
+}
+SIZES = {name: [BLOCKS[name] | sizes for sizes in several] for name, several in SIZES.items()}
+CASES = [(name, sizes) for name, several in SIZES.items() for sizes in several]
+
+
+def case_id(case):
+    name, sizes = case
+    return "-".join([name, *(str(value) for value in sizes.values())])

@@ -1,0 +1,172 @@
+"""What each workgroup of the kernels beyond the paper touches, item by item: the oracle of their access models.
+
+``KERNELS[name]`` gives the tensors, ``{name: (items, item bytes)}`` in the order they lie in memory, and a function
+``(problem, workgroup) -> [(tensor, writes, items of the tile or None)]`` in program order.
+"""
+
+from itertools import product
+
+ALIGN_BYTES = 2 * 1024 * 1024
+
+
+def cells(shape, block, at, outside=lambda place: False):
+    """Items of a box of a row-major array that begins at ``at``; None outside the array or where ``outside`` says."""
+    out = []
+    for step in product(*(range(side) for side in block)):
+        place = [a + s for a, s in zip(at, step, strict=True)]
+        item = 0
+        for p, side in zip(place, shape, strict=True):
+            item = item * side + p
+        inside = all(0 <= p < side for p, side in zip(place, shape, strict=True))
+        out.append(item if inside and not outside(place) else None)
+    return out
+
+
+def blocks(n, block):
+    return len(range(0, n, block))
+
+
+def attention(p, w):
+    s, d, block_m, block_n = p["S"], p["D"], p["BLOCK_M"], p["BLOCK_N"]
+    hkv = p.get("HKV", p["H"])
+    block, head = w % blocks(s, block_m), w // blocks(s, block_m)
+    key_heads = [z * hkv + h for z in range(p["B"]) for h in range(hkv) for _ in range(p["H"] // hkv)]
+    mine = cells((p["B"] * p["H"], s, d), (1, block_m, d), (head, block * block_m, 0))
+    out = [("Q", False, mine)]
+    for start in range(0, s, block_n):
+        last_query = min(s, block * block_m + block_m) - 1
+        if not p["CAUSAL"] or start <= last_query:
+            keys = cells((p["B"] * hkv, s, d), (1, block_n, d), (key_heads[head], start, 0))
+            out += [("K", False, keys), ("V", False, keys)]
+    return [*out, ("O", True, mine)]
+
+
+def attention_tensors(p):
+    queries, keys = (p["B"] * heads * p["S"] * p["D"] for heads in (p["H"], p.get("HKV", p["H"])))
+    return {"Q": (queries, 2), "K": (keys, 2), "V": (keys, 2), "O": (queries, 2)}
+
+
+def attention_decode(p, w):
+    b, h, hkv, s, d = (p[name] for name in ("B", "H", "HKV", "S", "D"))
+    batch, head, split = w % b, w // b % h, w // b // h
+    length = blocks(s, p["SPLITS"])  # keys of a split: the splits share S, rounded up
+    keys = [key for key in range(s) if key // length == split]
+    share = h // hkv
+    query = batch * h + head
+    out = [("Q", False, cells((b * h, d), (1, d), (query, 0)))]
+    for i in range(0, len(keys), p["BLOCK_N"]):
+        tile = (batch * hkv + head // share, keys[i], 0)
+        box = cells((b * hkv, s, d), (1, p["BLOCK_N"], d), tile, lambda place: place[1] not in keys)
+        out += [("K", False, box), ("V", False, box)]
+    place = query * p["SPLITS"] + split
+    return [*out, ("part", True, [place * d + i for i in range(d)]), ("lse", True, [place])]
+
+
+def decode_tensors(p):
+    b, h, hkv, s, d, splits = (p[name] for name in ("B", "H", "HKV", "S", "D", "SPLITS"))
+    keys = (b * hkv * s * d, 2)
+    return {"Q": (b * h * d, 2), "K": keys, "V": keys, "part": (b * h * splits * d, 4), "lse": (b * h * splits, 4)}
+
+
+def batched_gemm(p, w):
+    batch, m, n, k = (p[name] for name in ("BATCH", "M", "N", "K"))
+    cols, rows = blocks(n, p["BLOCK_N"]), blocks(m, p["BLOCK_M"])
+    col, row, z = w % cols * p["BLOCK_N"], w // cols % rows * p["BLOCK_M"], w // cols // rows
+    out = []
+    for start in range(0, k, p["BLOCK_K"]):
+        out.append(("A", False, cells((batch, m, k), (1, p["BLOCK_M"], p["BLOCK_K"]), (z, row, start))))
+        out.append(("B", False, cells((batch, k, n), (1, p["BLOCK_K"], p["BLOCK_N"]), (z, start, col))))
+    return [*out, ("C", True, cells((batch, m, n), (1, p["BLOCK_M"], p["BLOCK_N"]), (z, row, col)))]
+
+
+def batched_tensors(p):
+    return {name: (p["BATCH"] * p[a] * p[b], 2) for name, a, b in (("A", "M", "K"), ("B", "K", "N"), ("C", "M", "N"))}
+
+
+def row_tiles(p):
+    """[(expert, rows)] of the tiles: rows are dealt to experts in proportion to 3E, 3E - 2, 3E - 4 ..., in order."""
+    experts, rows = p["EXPERTS"], p["TOKENS"] * p["TOPK"]
+    load = [3 * experts - 2 * e for e in range(experts)]
+    out, first = [], 0
+    for e in range(experts):
+        end = rows * sum(load[: e + 1]) // sum(load)
+        mine = list(range(first, end))
+        out += [(e, mine[i : i + p["BLOCK_M"]]) for i in range(0, len(mine), p["BLOCK_M"])]
+        first = end
+    return out
+
+
+def grouped_gemm(p, w):
+    n, k, experts, rows = p["N"], p["K"], p["EXPERTS"], p["TOKENS"] * p["TOPK"]
+    tile, pid_n = divmod(w, blocks(n, p["BLOCK_N"]))
+    expert, mine = row_tiles(p)[tile]
+    col = pid_n * p["BLOCK_N"]
+
+    def panel(width, block, start):
+        return cells((rows, width), (p["BLOCK_M"], block), (mine[0], start), lambda place: place[0] not in mine)
+
+    out = [(name, False, [tile]) for name in ("expert", "first_row", "end_row")]
+    for start in range(0, k, p["BLOCK_K"]):
+        out.append(("A", False, panel(k, p["BLOCK_K"], start)))
+        out.append(("B", False, cells((experts, k, n), (1, p["BLOCK_K"], p["BLOCK_N"]), (expert, start, col))))
+    return [*out, ("C", True, panel(n, p["BLOCK_N"], col))]
+
+
+def grouped_tensors(p):
+    rows, tables = p["TOKENS"] * p["TOPK"], (len(row_tiles(p)), 4)
+    tensors = {"A": (rows * p["K"], 2), "B": (p["EXPERTS"] * p["K"] * p["N"], 2), "C": (rows * p["N"], 2)}
+    return tensors | dict.fromkeys(("expert", "first_row", "end_row"), tables)
+
+
+def conv_2d(p, w):
+    n, h, wide, c, k, r, s = (p[name] for name in ("N", "H", "W", "C", "K", "R", "S"))
+    patches = list(product(range(n), range(0, h, p["BLOCK_H"]), range(0, wide, p["BLOCK_W"])))
+    (image, row, col), channel = patches[w // blocks(k, p["BLOCK_K"])], w % blocks(k, p["BLOCK_K"]) * p["BLOCK_K"]
+    box = (1, p["BLOCK_H"], p["BLOCK_W"])
+    out = []
+    for i, j, start in product(range(r), range(s), range(0, c, p["BLOCK_C"])):
+        at = (image, row + i - (r - 1) // 2, col + j - (s - 1) // 2, start)
+        out.append(("X", False, cells((n, h, wide, c), (*box, p["BLOCK_C"]), at)))
+        weights = cells((r, s, c, k), (1, 1, p["BLOCK_C"], p["BLOCK_K"]), (i, j, start, channel))
+        out.append(("W", False, weights))
+    return [*out, ("Y", True, cells((n, h, wide, k), (*box, p["BLOCK_K"]), (image, row, col, channel)))]
+
+
+def conv_tensors(p):
+    pixels = p["N"] * p["H"] * p["W"]
+    return {"X": (pixels * p["C"], 2), "W": (p["R"] * p["S"] * p["C"] * p["K"], 2), "Y": (pixels * p["K"], 2)}
+
+
+def stencil_3d(p, w):
+    shape, block = (p["NZ"], p["NY"], p["NX"]), (p["BLOCK_Z"], p["BLOCK_Y"], p["BLOCK_X"])
+    starts = list(product(*(range(0, side, step) for side, step in zip(shape, block, strict=True))))
+    at = starts[w]  # x fastest, as the hardware counts
+    moves = product((-1, 0, 1), repeat=3)
+    moved = [cells(shape, block, [a + d for a, d in zip(at, move, strict=True)]) for move in moves]
+    return [*(("X", False, items) for items in moved), ("Y", True, cells(shape, block, at))]
+
+
+KERNELS = {
+    "attention": (attention_tensors, attention),
+    "attention_gqa": (attention_tensors, attention),
+    "attention_decode": (decode_tensors, attention_decode),
+    "batched_gemm": (batched_tensors, batched_gemm),
+    "grouped_gemm": (grouped_tensors, grouped_gemm),
+    "conv_2d": (conv_tensors, conv_2d),
+    "stencil_3d": (lambda p: dict.fromkeys("XY", (p["NX"] * p["NY"] * p["NZ"], 4)), stencil_3d),
+}
+
+
+def touches(name, problem, workgroup):
+    """[(tensor, writes, byte addresses or None, item bytes)] of one workgroup; instructions without items left out."""
+    tensors, of_workgroup = KERNELS[name]
+    base, at = {}, 0
+    for tensor, (items, item_bytes) in tensors(problem).items():
+        base[tensor] = (at, item_bytes)
+        at += -(-items * item_bytes // ALIGN_BYTES) * ALIGN_BYTES
+    out = []
+    for tensor, writes, items in of_workgroup(problem, workgroup):
+        if any(i is not None for i in items):
+            first, item_bytes = base[tensor]
+            out.append((tensor, writes, [None if i is None else first + i * item_bytes for i in items], item_bytes))
+    return out

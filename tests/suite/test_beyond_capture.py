@@ -1,0 +1,13 @@
+"""Is each access model of the kernels beyond the paper, line by line, what its Triton kernel does?"""
+
+import pytest
+
+from swizzle_sim.kernels import kernel
+from tests.capture.same_trace import assert_same_trace, needs_triton
+from tests.suite.beyond_sizes import SIZES
+
+
+@needs_triton
+@pytest.mark.parametrize("name", SIZES)
+def test_access_model_is_the_kernel(name):
+    assert_same_trace(*(kernel(name, **sizes) for sizes in SIZES[name]))

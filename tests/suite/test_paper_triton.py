@@ -1,0 +1,160 @@
+"""Does each Triton kernel of the paper compute what its reference does, in its own order and swizzled?"""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.suite import fdtd_2d
+from swizzle_sim.kernels import kernel
+from swizzle_sim.swizzle import Swizzle
+from tests.capture.same_trace import needs_triton
+from tests.suite.paper_sizes import SIZES
+
+ROOT = Path(__file__).parents[2]
+ORDERS = ["plain", "chunked", "shuffled"]
+CHUNKED = (
+    "q, r = num_pids // num_xcds, num_pids % num_xcds\nx = pid % num_xcds\npid = x * q + min(x, r) + pid // num_xcds"
+)
+
+
+def order_of(name, sizes, how):
+    """Tile of each hardware id: its own, what the XCD-chunked swizzle gives, or any permutation at all."""
+    grid = kernel(name, **sizes).grid
+    if how == "plain":
+        return None
+    if how == "chunked":
+        return Swizzle.parse(CHUNKED).permutation(grid, 8).tolist()
+    return np.random.default_rng(grid.num_pids).permutation(grid.num_pids).tolist()
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    """Outputs of every kernel at every size in every order, by those three; one process, which Triton starts slowly."""
+    keys = [(name, how, i) for name, several in SIZES.items() for how in ORDERS for i in range(len(several))]
+    cases = [
+        [name, SIZES[name][i], order_of(name, SIZES[name][i], how), 2 if name == "gemm_streamk" else 1]
+        for name, how, i in keys
+    ]
+    folder = tmp_path_factory.mktemp("outputs")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.suite.run_paper_triton", json.dumps(cases), str(folder)],
+        cwd=ROOT,
+        env=os.environ | {"TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+    return {key: dict(np.load(folder / f"{i}.npz")) for i, key in enumerate(keys)}
+
+
+def of_sizes(outputs, name, how):
+    return [(sizes, outputs[name, how, i]) for i, sizes in enumerate(SIZES[name])]
+
+
+def within(got, expected, allowed):
+    return np.all(np.abs(got.astype(np.float64) - expected.astype(np.float64)) <= allowed)
+
+
+def rounding(expected, bits):
+    """One unit in the last place of a value of ``bits`` of mantissa; two results may round to either side of it."""
+    return 2.0 ** -(bits - 1) * np.maximum(np.abs(expected.astype(np.float64)), 2.0**-14)
+
+
+@needs_triton
+@pytest.mark.parametrize("how", ORDERS)
+@pytest.mark.parametrize("name", ["fused_elementwise", "smith_waterman", "transpose"])
+def test_kernels_that_round_once_are_exact(name, how, outputs):
+    for sizes, got in of_sizes(outputs, name, how):
+        work = kernel(name, **sizes)
+        expected = work.reference(work.make_inputs(0))
+        assert set(got) == set(expected)
+        for output in expected:
+            assert got[output].dtype == expected[output].dtype
+            assert np.array_equal(got[output], expected[output]), sizes
+
+
+# fp32 against fp64, then rounded to the output: one unit of the output, plus what the fp32 steps may be off by.
+SLACK = {
+    "softmax": lambda expected: rounding(expected, 11),
+    # the variance is a difference of means: a few units of 2**-24 of the mean square, relative to a variance near 1
+    "layer_norm": lambda expected: rounding(expected, 11) + 1e-5,
+    "stencil_2d": lambda expected: rounding(expected, 11),
+    # 40 products near 1 and their sum
+    "spmv": lambda expected: rounding(expected, 11) + 40 * 40 * 2.0**-24,
+    # prices up to 150: errors of erf, log and exp in fp32, a few units of 2**-24 of the spot
+    "black_scholes": lambda expected: np.full(expected.shape, 16 * 150 * 2.0**-24),
+}
+
+
+@needs_triton
+@pytest.mark.parametrize("how", ORDERS)
+@pytest.mark.parametrize("name", SLACK)
+def test_kernels_agree_with_their_reference(name, how, outputs):
+    for sizes, got in of_sizes(outputs, name, how):
+        work = kernel(name, **sizes)
+        for output, expected in work.reference(work.make_inputs(0)).items():
+            assert got[output].dtype == expected.dtype
+            assert got[output].shape == expected.shape
+            assert within(got[output], expected, SLACK[name](expected)), sizes
+
+
+@needs_triton
+@pytest.mark.parametrize("how", ORDERS)
+def test_streamk_sums_what_the_launch_before_left(how, outputs):
+    """Locks are set from the start, so the first of two launches may read no sum and the second reads the first's."""
+    for sizes, got in of_sizes(outputs, "gemm_streamk", how):
+        work = kernel("gemm_streamk", **sizes)
+        inputs = work.make_inputs(0)
+        expected = work.reference(inputs)["c"]
+        size = np.abs(inputs["a"]).astype(np.float64) @ np.abs(inputs["b"]).astype(np.float64)
+        assert within(got["c"], expected, 2.0**-10 * np.abs(expected) + 2 * sizes["K"] * 2.0**-24 * size), sizes
+
+
+@needs_triton
+@pytest.mark.parametrize("how", ORDERS)
+def test_fdtd_is_its_tiles_one_after_the_other(how, outputs):
+    for sizes, got in of_sizes(outputs, "fdtd_2d", how):
+        work = kernel("fdtd_2d", **sizes)
+        wide, high = work.grid.launch
+        tiles = order_of("fdtd_2d", sizes, how) or list(range(wide * high))
+        # The interpreter counts the last side of a grid fastest.
+        order = [tiles[x + wide * y] for x in range(wide) for y in range(high)]
+        inputs = work.make_inputs(0)
+        expected = fdtd_2d.reference(work.problem, inputs, ((t % wide, t // wide) for t in order))
+        for name, field in expected.items():
+            assert np.array_equal(got[name], field), (sizes, name)
+
+
+def test_fdtd_reference_is_yees_step_where_there_is_one_tile():
+    work = kernel("fdtd_2d", Nx=20, Ny=30, BLOCK_SIZE_X=32, BLOCK_SIZE_Y=32)
+    fields = work.make_inputs(3)
+    ex, ey, hz = (fields[name].astype(np.float64) for name in ("ex", "ey", "hz"))
+    at = functools.partial(_at, shape=hz.shape)
+    new = {
+        (x, y): hz[x, y] - 0.7 * (at(ex, x, y + 1) - ex[x, y] + at(ey, x + 1, y) - ey[x, y])
+        for x, y in np.ndindex(20, 30)
+    }
+    got = work.reference(fields)
+    for x, y in np.ndindex(20, 30):
+        assert got["hz"][x, y] == pytest.approx(new[x, y], abs=1e-5)
+        assert got["ex"][x, y] == pytest.approx(ex[x, y] - 0.5 * (new[x, y] - new.get((x, y - 1), 0)), abs=1e-5)
+        assert got["ey"][x, y] == pytest.approx(ey[x, y] - 0.5 * (new[x, y] - new.get((x - 1, y), 0)), abs=1e-5)
+
+
+def _at(field, x, y, shape):
+    return field[x, y] if x < shape[0] and y < shape[1] else 0.0
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_inputs_follow_the_seed(name):
+    work = kernel(name, **SIZES[name][0])
+    first, again, other = work.make_inputs(7), work.make_inputs(7), work.make_inputs(8)
+    assert all(np.array_equal(first[key], again[key]) for key in first)
+    assert any(not np.array_equal(first[key], other[key]) for key in first)
