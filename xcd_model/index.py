@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import SpecError
 
-ADDRESS_BITS = 52  # of a line number: beyond any GPU's memory
+ADDRESS_BITS = 44  # of a line number: beyond any GPU's memory
 
 
 class Index(NamedTuple):

@@ -1,0 +1,67 @@
+"""Are linear index functions what their rows say, and are those refused that lose a line?"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import naive
+from tests.machines import small_gpu
+from xcd_model.cache import replay_lru
+from xcd_model.errors import SpecError
+from xcd_model.index import fold_rows, reduce_rows
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    lines=st.lists(st.integers(0, 2**16), min_size=1, max_size=200),
+    upper=st.lists(st.integers(0, 2**16 - 1), min_size=3, max_size=3),
+)
+def test_hits_under_rows_are_the_dictionarys(lines, upper):
+    cache = small_gpu(l2=(8, 2, [1 << bit | mask << 3 for bit, mask in enumerate(upper)])).l2
+    assert replay_lru(np.array(lines), cache).tolist() == naive.lru_hits(lines, cache)
+
+
+def test_a_fold_as_rows_is_the_fold():
+    """16 channels of 128 sets, 256 B pieces: the same hits, said in two ways."""
+    lines = np.random.default_rng(1).integers(0, 2**18, 20_000) * 3
+    fold = small_gpu(l2=(2048, 1, (16, 2))).l2
+    rows = small_gpu(l2=(2048, 1, fold_rows(2048, 16, 2))).l2
+    assert rows.index == "xor"
+    assert replay_lru(lines, fold).tolist() == replay_lru(lines, rows).tolist()
+
+
+def test_rows_are_reduced_to_low_bits_and_tag_bits():
+    assert reduce_rows([0b1011, 0b0110]) == [0b11, 0b01]
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([0b1001, 0b1001], "line bit 1 is lost"),
+        ([0b0100, 0b0010], "line bit 0 is lost"),
+    ],
+)
+def test_rows_that_lose_a_line_are_refused(rows, says):
+    with pytest.raises(SpecError, match=says):
+        reduce_rows(rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"index_rows": (128,)}, "1 rows: 4 sets"),
+        ({"index_rows": (128, 64)}, "none of them within a line"),
+        ({"index_rows": (128, 128 + 1)}, "none of them within a line"),
+        ({"index_rows": (128, "256")}, "must be a mask"),
+        ({"index_rows": (128, 128)}, "line bit 1 is lost"),
+        ({"index_rows": None}, "index_rows = None must be given"),
+        ({"index": "modulo"}, "must be left out"),
+    ],
+)
+def test_descriptions_with_bad_rows_are_refused(change, says):
+    cache = small_gpu(l2=(4, 2, [1, 2])).l2
+    with pytest.raises(SpecError, match=says):
+        dataclasses.replace(cache, **change)

@@ -1,0 +1,101 @@
+"""Are launches after the first what the naive caches say, in counts and time, and does a round come to rest?"""
+
+import dataclasses
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import naive, naive_timed
+from tests.machines import cases, gemm_trace, small_gpu
+from xcd_model.builder import TraceBuilder
+from xcd_model.errors import ReplayError
+from xcd_model.launches import cold_caches, replay_launches
+from xcd_model.plan import prepare
+from xcd_model.rates import Pace
+from xcd_model.replay import replay
+from xcd_model.timed import replay_timed
+from xcd_model.traffic import READ_MISSES
+
+
+@settings(max_examples=100, deadline=None)
+@given(case=cases(), symmetry=st.booleans())
+def test_every_launch_is_the_naive_one(case, symmetry):
+    trace, order, machine, occupancy = case
+    plan, oracle = prepare(trace, machine, symmetry=symmetry), naive.Caches(machine)
+    caches = cold_caches(plan)
+    for _ in range(3):
+        expected, by_tensor = naive.replay(trace, order, machine, occupancy, caches=oracle)
+        got = replay(plan, order, workgroups_per_cu=occupancy, caches=caches)
+        np.testing.assert_array_equal(got.timeline, expected)
+        np.testing.assert_array_equal(got.by_tensor, by_tensor)
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases(), in_flight=st.integers(1, 3))
+def test_every_timed_launch_is_the_naive_one(case, in_flight):
+    trace, order, machine, occupancy = case
+    plan, oracle = prepare(trace, machine), naive.Caches(machine)
+    caches = cold_caches(plan)
+    for _ in range(3):
+        expected = naive_timed.replay(
+            trace, order, machine, occupancy, in_flight=in_flight, compute_fs=10**6, caches=oracle
+        )
+        got = replay_timed(plan, order, workgroups_per_cu=occupancy, pace=Pace(in_flight, 10**6), caches=caches)
+        assert got.time_fs == expected.time_fs
+        np.testing.assert_array_equal(got.timeline, expected.table(got.bin_fs))
+
+
+def copy(n_rows, source, target):
+    """Row w of one array to row w of the other, both in one address space whichever way."""
+    build = TraceBuilder(n_workgroups=n_rows, line_bytes=128)
+    arrays = [build.array(name, rows=n_rows, cols=512, item_bytes=2) for name in "xy"]
+    at = {"row": np.arange(n_rows), "col": 0, "rows": 1, "cols": 512}
+    build.step(build.read(arrays[source], **at), build.write(arrays[target], **at))
+    return build.trace()
+
+
+def test_a_ping_pong_finds_in_the_infinity_cache_what_it_read_before():
+    """By hand: 8 rows of 8 lines. The Infinity Cache holds all that is read, from the second round on."""
+    machine = small_gpu(l2=(8, 2), mall=(64, 4), kept=False)
+    mall = dataclasses.replace(machine.mall, kept_between_launches=True)
+    machine = dataclasses.replace(machine, mall=mall)
+    plans = [prepare(copy(8, *way), machine, symmetry=False) for way in ((0, 1), (1, 0))]
+    once = partial(_lockstep, np.arange(8))
+    first = replay_launches(plans, once, 1)
+    later = replay_launches(plans, once, 10)
+    assert [t.mall_hit_rate for t in first] == [0, 0]
+    assert [t.mall_hit_rate for t in later] == [1, 1]
+    assert [(t.launch, t.steady) for t in later] == [(3, True)] * 2
+    assert [t.total(READ_MISSES) for t in later] == [64, 64]
+
+
+def _lockstep(order, plan, caches):
+    return replay(plan, order, workgroups_per_cu=1, caches=caches)
+
+
+def test_an_l2_that_is_kept_hits_in_the_next_launch():
+    trace = gemm_trace(64, 64, 64, 32, 32, 32)
+    rate = []
+    for kept in (False, True):
+        plan = prepare(trace, small_gpu(l2=(64, 16), mall=None, kept=kept))
+        rate.append(replay_launches([plan], partial(_lockstep, np.arange(4)), 3)[0].l2_hit_rate)
+    assert rate[0] < rate[1] == 1
+
+
+def test_rounds_that_make_no_sense_are_refused():
+    machine = small_gpu(l2=(16, 2), mall=None)
+    plan, other = prepare(copy(4, 0, 1), machine), prepare(copy(8, 0, 1), machine, symmetry=False)
+    once = partial(_lockstep, np.arange(4))
+    for plans, launches, says in (
+        ([], 1, "0 kernels"),
+        ([plan], 0, "launches = 0"),
+        ([prepare(copy(4, 0, 1), machine, symmetry=False), other], 1, "share their tensors"),
+        ([plan, plan], 1, "symmetry=False"),
+    ):
+        with pytest.raises(ReplayError, match=says):
+            replay_launches(plans, once, launches)
+    with pytest.raises(ReplayError, match="not those of"):
+        replay(plan, np.arange(4), workgroups_per_cu=1, caches=cold_caches(prepare(copy(4, 0, 1), small_gpu())))
