@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 GridText = Annotated[str | None, typer.Option("--grid", help="Launch grid, such as 4096, 64x64 or 8x16x4.")]
 Seeds = Annotated[int, typer.Option("--seeds", min=1, max=10_000, help="Seeds to try; prints mean and spread.")]
+Plots = Annotated[
+    Path | None, typer.Option("--plots", metavar="FOLDER", help="Draw hit rate over time and per XCD there (PNG).")
+]
 OfKernel = Annotated[str | None, typer.Option("--kernel", help="Take grid and size names from this kernel instead.")]
 
 
@@ -85,9 +89,13 @@ def score(
     seed: Seed = 0,
     jitter: Jitter = 0.0,
     seeds: Seeds = 1,
+    plots: Plots = None,
     json: Json = False,
 ) -> None:
     """Score one swizzle beside the order as launched; exit 1, and no score, if it is not a bijection."""
+    import numpy as np
+
+    from swizzle_sim.cli import detail
     from swizzle_sim.cli.arguments import load_kernel, load_swizzle
     from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, print_json, score_cells, sizes_text, table
     from swizzle_sim.scoring import Scorer
@@ -111,6 +119,8 @@ def score(
         "baseline": None,
         "score": None,
         "spread": None,
+        "assigned_bound_l2_hit_rate": None,
+        "traffic": None,
     }
     if not verdict.bijective:
         if json:
@@ -118,17 +128,28 @@ def score(
         else:
             _print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
         raise typer.Exit(1)
-    found = scorer.score(candidate)
+    order = scorer.permutation(candidate)
+    traffic = scorer.traffic(order, threads=detail.threads())
+    found = scorer.score_traffic(traffic, baseline_us=scorer.baseline.time_us)
     over_seeds = spread(scorer, candidate, seeds) if seeds > 1 else None
+    files = []
+    if plots:
+        before = scorer.traffic(np.arange(order.size), threads=detail.threads())
+        files = detail.write_plots(plots, candidate.name or "candidate", (before, traffic), (scorer.baseline, found))
     if json:
         document["spread"] = over_seeds and over_seeds.as_dict()
+        detail.assigned(document, scorer.assigned_bound(order), traffic)
         print_json({**document, "baseline": scorer.baseline.as_dict(), "score": found.as_dict()})
         return
     rows = [("as launched", *score_cells(scorer.baseline)), (candidate.name or "candidate", *score_cells(found))]
     title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
     table(title, ("swizzle", *SCORE_COLUMNS), rows, note=SIMULATED[replay])
+    note = f"launch {traffic.launch}, {'steady' if traffic.steady else 'not steady'}" if traffic.launch > 1 else ""
+    detail.print_levels(traffic, f"{candidate.name or 'candidate'}, by tensor", note)
     if over_seeds:
         _print_spread(over_seeds)
+    for file in files:
+        print(file)
     _print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
 
 

@@ -51,7 +51,7 @@ def draw(scorer: Scorer, attempts: Sequence[Attempt], baseline: Score, best: Att
     order = scorer.permutation(Swizzle.parse(best.source))
     as_launched = np.arange(kernel.grid.num_pids)
     before, after = scorer.traffic(as_launched), scorer.traffic(order)
-    xcd = xcd_of(kernel.grid.num_pids, gpu)
+    xcd = xcd_of(kernel.grid.num_pids, gpu, kernel.programs)
     maps = [tile_map(kernel.grid, xcd, one) for one in (as_launched, order)]
     figures = {
         "map.png": xcd_map(*maps, title="XCD of each tile", num_xcds=gpu.xcds, ribbon=_is_ribbon(kernel.grid)),

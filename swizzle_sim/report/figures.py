@@ -115,12 +115,14 @@ def best_so_far(attempts: Sequence[Attempt], baseline: float, bound: float) -> F
     return _finish(figure, "Best so far")
 
 
-def over_time(traffic_before: Traffic, traffic_after: Traffic) -> Figure:
+def over_time(traffic_before: Traffic, traffic_after: Traffic, *, after: str = "best swizzle") -> Figure:
     """L2 hit rate over dispatch time, before and after.
 
     Parameters
     ----------
     traffic_before, traffic_after : Traffic
+    after : str
+        What the second is called.
 
     Returns
     -------
@@ -128,7 +130,7 @@ def over_time(traffic_before: Traffic, traffic_after: Traffic) -> Figure:
     """
     figure = _figure(9.5, 3.8)
     axes = figure.subplots()
-    for traffic, label, colour in ((traffic_before, "as launched", BEFORE), (traffic_after, "best swizzle", AFTER)):
+    for traffic, label, colour in ((traffic_before, "as launched", BEFORE), (traffic_after, after, AFTER)):
         edges, rate, running = hit_rate_over_time(traffic)
         axes.stairs(100 * rate, edges, baseline=None, color=colour, lw=0.7, alpha=0.45)
         text = f"{label}: {100 * traffic.l2_hit_rate:.1f} % in all"
@@ -142,12 +144,14 @@ def over_time(traffic_before: Traffic, traffic_after: Traffic) -> Figure:
     return _finish(figure, "L2 hit rate over dispatch time")
 
 
-def per_xcd(before: Score, after: Score) -> Figure:
+def per_xcd(before: Score, after: Score, *, name: str = "best swizzle") -> Figure:
     """Draw the L2 hit rate of each XCD, before and after, as bars.
 
     Parameters
     ----------
     before, after : Score
+    name : str
+        What the second is called.
 
     Returns
     -------
@@ -156,7 +160,7 @@ def per_xcd(before: Score, after: Score) -> Figure:
     figure = _figure(9.5, 3.6)
     axes = figure.subplots()
     n = len(before.per_xcd_l2_hit_rate)
-    for score, label, colour, shift in ((before, "as launched", BEFORE, -0.2), (after, "best swizzle", AFTER, 0.2)):
+    for score, label, colour, shift in ((before, "as launched", BEFORE, -0.2), (after, name, AFTER, 0.2)):
         rate = 100 * np.array(score.per_xcd_l2_hit_rate)
         at = np.arange(n) + shift
         axes.bar(at, np.nan_to_num(rate), 0.38, color=colour, label=label)

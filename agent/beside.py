@@ -1,0 +1,79 @@
+"""What stands beside a model's best, always: the best family, and a search with as many evaluations."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from hashlib import blake2b
+
+from swizzle_sim.candidates import Candidate, family_candidates
+from swizzle_sim.history import Attempt, History
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle import Swizzle
+
+FAMILIES, SEARCH = "families", "search"
+SCREENED_TOUCHES = 5e9  # line touches that the screening of the families may simulate: half a minute or so
+LEAST_SCREENED = 24
+FINALISTS = 3  # families that the full replay decides between, of all in lockstep
+
+
+def add_beside(scorer: Scorer, history: History, *, evaluations: int, seed: int, cost_of: dict[int, float]) -> None:
+    """Append the attempts that a model is compared with; those there already are kept.
+
+    Parameters
+    ----------
+    scorer : Scorer
+    history : History
+    evaluations : int
+        Candidates that the models had judged: the search draws as many.
+    seed : int
+        Of the draw.
+    cost_of : mapping of int to float [ms]
+        Times to record, by attempt, in place of those measured: for a run that is repeated.
+    """
+    there = list(history)
+    space = family_candidates(scorer.kernel, scorer.gpu)
+    finalists = sum(a.proposer == FAMILIES for a in there)
+    if finalists < FINALISTS:
+        for candidate in _best_families(scorer, space)[finalists:]:
+            _append(scorer, history, Candidate(candidate.name, candidate.source, FAMILIES), cost_of)
+    drawn = sum(a.proposer == SEARCH for a in there)
+    shuffled = random.Random(seed).sample(space, len(space))
+    for candidate in shuffled[drawn : max(drawn, evaluations)]:
+        _append(scorer, history, Candidate(candidate.name, candidate.source, SEARCH), cost_of)
+
+
+def _best_families(scorer: Scorer, space: Sequence[Candidate]) -> list[Candidate]:
+    """Best families in lockstep, the better first; a permutation only once. Of a large kernel an even part is tried."""
+    quick = scorer if scorer.replay == "lockstep" else Scorer(scorer.kernel, scorer.gpu)
+    if quick is not scorer:
+        quick.__dict__["plan"] = scorer.plan
+    cost = max(1.0, scorer.plan.trace.n_touches * scorer.plan.simulated_fraction)
+    step = max(1, round(len(space) / max(LEAST_SCREENED, SCREENED_TOUCHES / cost)))
+    found: dict[bytes, tuple[float, int, Candidate]] = {}
+    for number, candidate in enumerate(space[::step]):
+        order = scorer.permutation(Swizzle.parse(candidate.source))
+        digest = blake2b(order.tobytes(), digest_size=16).digest()
+        if digest not in found:
+            found[digest] = (-quick.traffic(order).l2_hit_rate, number, candidate)
+    return [candidate for _, _, candidate in sorted(found.values(), key=lambda row: row[:2])[:FINALISTS]]
+
+
+def _append(scorer: Scorer, history: History, candidate: Candidate, cost_of: dict[int, float]) -> None:
+    began = time.perf_counter()
+    swizzle = Swizzle.parse(candidate.source)
+    verdict = scorer.verify(swizzle).as_dict()
+    score = scorer.score(swizzle)
+    number = len(history)
+    history.append(
+        Attempt(
+            number=number,
+            name=candidate.name,
+            source=candidate.source,
+            proposer=candidate.proposer,
+            verdict={**verdict, "code": "scored", "stage": "full replay"},
+            score=score,
+            cost_ms=cost_of.get(number, (time.perf_counter() - began) * 1e3),
+        )
+    )

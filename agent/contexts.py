@@ -1,0 +1,129 @@
+"""What a model is told of the hardware: ``aware``, ``unaware`` or ``overload``.
+
+Source: the three arms of SwizzlePerf (arXiv 2508.20258, section 4): its own prompt, one without hardware and schedule,
+and one with an unfiltered dump of documentation of more than 10 000 tokens.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from swizzle_sim.scoring import Scorer
+from xcd_model.errors import ModelError
+from xcd_model.gpu import Gpu, gpu, gpu_names
+from xcd_model.traffic import COLUMNS
+
+CONTEXTS = ("aware", "unaware", "overload")
+UNAWARE = "A GPU. Nothing else is known of it."
+OVERLOAD_TOKENS = 10_000
+CHARS_PER_TOKEN = 4  # of English and figures; enough to size a document
+MAX_DOCS_BYTES = 4 << 20
+
+
+def hardware_text(context: str, scorer: Scorer, docs: str | None = None) -> str:
+    """Hardware description for a context.
+
+    Parameters
+    ----------
+    context : {"aware", "unaware", "overload"}
+    scorer : Scorer
+    docs : str, optional
+        Text for ``overload``; by default one is generated.
+
+    Raises
+    ------
+    ModelError
+        With code ``context-name`` if there is no such context, or ``docs`` is given to another than overload.
+    """
+    if context not in CONTEXTS:
+        raise ModelError(f"context {context!r}: there is {', '.join(CONTEXTS)}", code="context-name")
+    if docs is not None and context != "overload":
+        raise ModelError(f"--docs belongs to --context overload, not to {context}", code="context-name")
+    if context == "unaware":
+        return UNAWARE
+    aware = describe(scorer)
+    if context == "aware":
+        return aware
+    return f"{aware}\n\n{everything(scorer) if docs is None else docs}"
+
+
+def describe(scorer: Scorer) -> str:
+    """Architecture and schedule of a GPU, from its description, and how many workgroups of the kernel run at once."""
+    g, grid = scorer.gpu, scorer.kernel.grid
+    resident = g.xcds * g.cus_per_xcd * scorer.occupancy
+    mall = (
+        f"Infinity Cache: {g.mall.size_bytes / 2**20:g} MiB, shared by all XCDs, behind the L2s."
+        if g.mall
+        else "There is no cache between the L2s and HBM."
+    )
+    lines = [
+        f"{g.title} ({g.arch}), {g.partition}: {g.xcds} accelerator complex dies (XCDs), {g.cus_per_xcd} CUs each.",
+        f"L2: one for each XCD, private to it, {g.l2.size_bytes / 2**20:g} MiB, {g.l2.ways} ways, "
+        f"{g.l2.line_bytes}-byte lines. A line that two XCDs read is fetched twice and held twice.",
+        mall,
+        f"HBM: {g.hbm.peak_bandwidth_gbps / 1e3:g} TB/s peak.",
+        f"Schedule: the hardware hands out workgroups one at a time, round robin: workgroup id w runs on XCD "
+        f"{'w' if not g.dispatch_offset else f'(w + {g.dispatch_offset})'} % {g.xcds}, so neighbouring ids are on "
+        "different XCDs. Within an XCD, ids are served in order, each to the first CU with room.",
+        f"Of this kernel {scorer.occupancy} workgroup{'s' * (scorer.occupancy > 1)} fit a CU at once: up to {resident} "
+        f"of its {grid.num_pids} run at the same time, {resident // g.xcds} on each XCD, and the others wait.",
+        f"Grid: {grid}.",
+    ]
+    return "\n".join(lines)
+
+
+def everything(scorer: Scorer) -> str:
+    """An unfiltered dump: each fact of each GPU of the catalogue with status and source, then raw counters."""
+    parts = [_facts(gpu(name)) for name in gpu_names()]
+    traffic = scorer.traffic(np.arange(scorer.kernel.grid.num_pids))
+    parts.append(f"Raw counters of the kernel as launched, bin by bin: {', '.join(COLUMNS)}")
+    wanted = OVERLOAD_TOKENS * CHARS_PER_TOKEN * 1.1
+    facts = size = sum(map(len, parts))
+    for bin_ in count():
+        if bin_ >= traffic.timeline.shape[0] or size > max(wanted, 1.2 * facts):
+            break
+        rows = (f"bin {bin_} XCD {x}: {' '.join(map(str, row))}" for x, row in enumerate(traffic.timeline[bin_]))
+        parts.append("\n".join(rows))
+        size += len(parts[-1])
+    return _padded("\n\n".join(parts), scorer, int(wanted))
+
+
+def _facts(device: Gpu) -> str:
+    values = device.as_dict()
+    facts = values.pop("facts")
+    lines = [f"{device.title}", json.dumps(values, indent=1)]
+    lines += [f"{key}: {json.dumps(fact)}" for key, fact in facts.items()]
+    return "\n".join(lines)
+
+
+def _padded(text: str, scorer: Scorer, wanted: int) -> str:
+    """Where catalogue and counters are short of the size, the list of which XCD each workgroup runs on."""
+    rows: list[str] = []
+    for pid in count():
+        if len(text) + 40 * len(rows) >= wanted:
+            break
+        rows.append(f"workgroup {pid} of the queue runs on XCD {(pid + scorer.gpu.dispatch_offset) % scorer.gpu.xcds}")
+    return "\n".join([text, *rows])
+
+
+def read_docs(path: str | Path) -> str:
+    """Text of a documentation file.
+
+    Raises
+    ------
+    ModelError
+        With code ``docs`` if it cannot be read, is no text, or is larger than 4 MiB.
+    """
+    where = Path(path)
+    try:
+        if where.stat().st_size > MAX_DOCS_BYTES:
+            raise ModelError(
+                f"{where}: {where.stat().st_size} bytes; at most {MAX_DOCS_BYTES} are passed on", code="docs"
+            )
+        return where.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"{where}: not a text file that can be read ({error})", code="docs") from error

@@ -1,0 +1,159 @@
+"""The llm proposer as the command line knows it: options in, run and summary out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent.beside import FAMILIES, SEARCH
+from agent.contexts import read_docs
+from agent.inputs import Inputs
+from agent.loop import END, LLM, STEP, propose
+from agent.preflight import preflight
+from agent.prices import load_prices
+from agent.program import read_program
+from agent.repeat import repeat_run
+from agent.settings import Settings
+from agent.transcript import Transcript
+from swizzle_sim.history import Attempt, History, rank
+from swizzle_sim.proposers import Proposed, Task
+from swizzle_sim.search import Run
+from xcd_model.errors import ModelError
+
+FILES = ("docs", "program", "prices")
+
+
+def llm(task: Task) -> Proposed:
+    """Run the loop for the command line.
+
+    Raises
+    ------
+    ModelError
+        If an option makes no sense, or pre-flight fails.
+    """
+    if task.repeat is not None:
+        return summary(repeat_run(task.repeat, task.folder, on_step=lambda step: task.say(step_text(step))))
+    if task.kernel is None or task.gpu is None:
+        raise ModelError("name a kernel and a GPU")
+    given = {key: value for key, value in task.options.items() if value is not None}
+    settings = Settings(seed=task.seed, **{**_earlier(task, given), **_own(given)})
+    inputs = Inputs(
+        docs=read_docs(given["docs"]) if "docs" in given else None,
+        program=read_program(given["program"]) if "program" in given else None,
+        prices=load_prices(given.get("prices")),
+    )
+    for check in preflight(settings.models, settings.api_base):
+        task.say(f"{check.model}: {check.message}")
+    run = propose(
+        task.kernel,
+        task.gpu,
+        task.folder,
+        settings,
+        inputs=inputs,
+        replay=task.replay,
+        jitter_ns=task.jitter_ns,
+        resume=task.resume,
+        command=task.command,
+        on_step=lambda step: task.say(step_text(step)),
+    )
+    return summary(run)
+
+
+def _own(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in given.items() if key not in FILES}
+
+
+def _earlier(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of the run that goes on, where the command line does not say otherwise."""
+    if not task.resume:
+        if "models" not in given:
+            raise ModelError("name a model, such as --model openai/gpt-4o", code="no-model")
+        return {}
+    with History(task.folder) as history:
+        earlier = dict(history.about.get("settings", {}))
+    earlier.pop("seed", None)
+    return earlier
+
+
+def step_text(step: Mapping[str, Any]) -> str:
+    """One iteration in a line."""
+    outcomes = ", ".join(
+        o["code"] if o["attempt"] is None else f"attempt {o['attempt']} {o['code']}" for o in step["outcomes"]
+    )
+    cost = "price unknown" if step["dollars"] is None else f"${step['dollars']:.4f}"
+    failed = "failed: " if step["failed"] else ""
+    return (
+        f"iteration {step['iteration'] + 1}, {step['model']}: {failed}{outcomes}; best "
+        f"{100 * step['best_l2_hit_rate']:.2f} %; {step['tokens']} tokens, {cost}"
+    )
+
+
+def summary(run: Run) -> Proposed:
+    """What a run of models came to, beside identity, the best family and the search."""
+    with Transcript(run.folder) as transcript:
+        exchanges, steps = list(transcript), transcript.notes(STEP)
+        ended = (transcript.noted(END) or {"reason": "interrupted"})["reason"]
+    of = {name: [a for a in run.attempts if a.proposer.startswith(name)] for name in (LLM, FAMILIES, SEARCH)}
+    best = {name: next(iter(rank(attempts)), None) for name, attempts in of.items()}
+    beside = (
+        ("as launched", run.baseline),
+        ("best family", best[FAMILIES]),
+        (f"search, {len(of[SEARCH])} evaluations", best[SEARCH]),
+        (f"llm, {len(of[LLM])} evaluations", best[LLM]),
+    )
+    dollars = [e.dollars for e in exchanges]
+    cost = {
+        "asks": len(exchanges),
+        "failed_asks": sum(e.code is not None for e in exchanges),
+        "input_tokens": sum(e.input_tokens or 0 for e in exchanges),
+        "output_tokens": sum(e.output_tokens or 0 for e in exchanges),
+        "dollars": None if None in dollars else sum(d for d in dollars if d is not None),
+        "waited_s": sum(e.latency_ms for e in exchanges) / 1e3,
+        "ended": ended,
+    }
+    document = {
+        "steps": steps,
+        "cost": cost,
+        "beside": {label: _row(attempt) for label, attempt in beside},
+        "added_over_family_points": _points(best[LLM], best[FAMILIES]),
+        "added_over_search_points": _points(best[LLM], best[SEARCH]),
+    }
+    return Proposed(run=run, beside=beside, lines=_lines(document, of[LLM]), document=document)
+
+
+def _row(attempt: Attempt | None) -> dict[str, Any] | None:
+    if attempt is None or attempt.score is None:
+        return None
+    return {"number": attempt.number, "name": attempt.name, "l2_hit_rate": attempt.score.l2_hit_rate} | {
+        "time_us": attempt.score.time_us
+    }
+
+
+def _points(one: Attempt | None, other: Attempt | None) -> float | None:
+    if one is None or other is None or one.score is None or other.score is None:
+        return None
+    return 100 * (one.score.l2_hit_rate - other.score.l2_hit_rate)
+
+
+def _lines(document: Mapping[str, Any], proposed: Sequence[Attempt]) -> tuple[str, ...]:
+    cost = document["cost"]
+    price = "at an unknown price (the model is not in the price table)"
+    if cost["dollars"] is not None:
+        price = f"for ${cost['dollars']:.4f}"
+    codes: dict[str, int] = {}
+    for attempt in proposed:
+        codes[attempt.verdict["code"]] = codes.get(attempt.verdict["code"], 0) + 1
+    tally = ", ".join(f"{n} {code}" for code, n in sorted(codes.items())) or "none"
+    added = document["added_over_family_points"]
+    said = "the models proposed nothing that could be scored"
+    if added is not None:
+        said = (
+            f"the models added {added:+.2f} points of L2 hit rate over the best family, "
+            f"{document['added_over_search_points']:+.2f} over the search"
+        )
+    return (
+        said,
+        f"candidates of the models: {tally}",
+        f"{cost['asks']} asks ({cost['failed_asks']} failed), {cost['input_tokens']} tokens in, "
+        f"{cost['output_tokens']} out, {price}, {cost['waited_s']:.1f} s of waiting; ended by {cost['ended']}",
+    )

@@ -1,0 +1,73 @@
+"""The two questions put to a model, as DSPy signatures. The docstrings are the instructions; edit them with care.
+
+Source: which inputs go in and which outputs come back is figures 3 and 4 of SwizzlePerf (arXiv 2508.20258,
+appendix A.1); the wording is new.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dspy
+import pydantic
+
+
+class Shortcoming(pydantic.BaseModel):
+    """What one earlier attempt got wrong, or left on the table."""
+
+    attempt: int
+    shortcoming: str
+
+
+class AnalyzeMemory(dspy.Signature):
+    """Study how a GPU kernel reuses memory, for an engineer who will reorder its workgroups and change nothing else.
+
+    Say which tensors are read by more than one workgroup and along which axis of the tile grid those workgroups lie;
+    what a workgroup reads once and never shares; how far apart in time two uses of the same data are; and how many
+    bytes a set of workgroups must keep in cache so that none of its shared data is fetched twice. Use the numbers of
+    the access summary. Propose no code.
+    """
+
+    kernel_source: str = dspy.InputField(desc="Triton source of the kernel")
+    access_summary: dict[str, Any] = dspy.InputField(desc="grid, problem sizes, and bytes and reuse of each tensor")
+    locality_analysis: str = dspy.OutputField(desc="at most 300 words")
+
+
+class ProposeSwizzle(dspy.Signature):
+    """Find a remapping of workgroup ids (a swizzle) that raises the L2 hit rate of a GPU kernel.
+
+    The hardware starts workgroups in the order of their ids and decides where each runs; that cannot be changed. What
+    can be changed is which tile a workgroup computes. A swizzle reads the hardware's id and computes the id, or the
+    tile coordinates, to work on. Workgroups that share data should find it in the same cache at about the same time.
+
+    Rules. The swizzle is a bijection: each tile is computed exactly once, also where the sizes do not divide evenly.
+    It is written in the small language described in the input, and nothing else: no imports, functions, arrays or
+    calls that are not listed. It is checked exhaustively before it is scored; a candidate that is no bijection, or
+    repeats the permutation of an earlier attempt, scores nothing.
+
+    Read the bottleneck report and the history first. Criticize every earlier attempt before you write a new one, and
+    do not make small variations of what did not help: if an idea has failed twice, take another. Prefer a form that
+    holds for every grid over one that fits this grid alone.
+    """
+
+    original_kernel: str = dspy.InputField(desc="Triton source of the kernel, not yet swizzled")
+    bottleneck_report: dict[str, Any] = dspy.InputField(desc="simulated counters of the kernel as launched")
+    memory_analysis: str = dspy.InputField(desc="how the kernel reuses memory")
+    hardware: str = dspy.InputField(desc="the GPU and how it schedules workgroups")
+    language: str = dspy.InputField(desc="the language in which a swizzle is written")
+    history: list[dict[str, Any]] = dspy.InputField(desc="earlier attempts with verdict and bottleneck, oldest first")
+
+    reasoning: str = dspy.OutputField(desc="think step by step about where the misses come from")
+    critique: list[Shortcoming] = dspy.OutputField(
+        desc="one entry for each attempt of the history; [] if there is none"
+    )
+    rationale: str = dspy.OutputField(desc="why the new swizzle will do better, in two or three sentences")
+    swizzle: str = dspy.OutputField(desc="the statements of the swizzle, with no fence and no comment around them")
+
+
+class ProposeSwizzleSeeing(ProposeSwizzle):  # noqa: D101 - the docstring is the prompt, and stays that of the parent
+    __doc__ = ProposeSwizzle.__doc__
+
+    picture: dspy.Image = dspy.InputField(
+        desc="left: which XCD computes each tile; right: misses of each tile, dark is many; of the best attempt so far"
+    )

@@ -1,0 +1,198 @@
+"""`Transcript`: every prompt and reply of a run, on disk before the reply is used.
+
+One SQLite file beside the run's history. A reply is found again by its position (iteration, purpose, candidate, ask)
+and counts only if the prompt is the same, to the byte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from agent.keys import strike_keys
+from xcd_model.errors import RunError
+
+FILE = "transcript.sqlite"
+FORMAT = 1
+
+
+class Position(NamedTuple):
+    """Where in a run a model is asked: ``ask`` counts repetitions of the same question."""
+
+    iteration: int
+    purpose: str
+    candidate: int
+    ask: int
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One prompt and what came back.
+
+    Parameters
+    ----------
+    iteration, purpose, candidate, ask
+        Its `Position`.
+    model : str
+        DSPy model string.
+    seed : int
+    version : str
+        Of swizzle-sim and DSPy.
+    request : str
+        JSON of messages and options, keys struck out; images as data URIs.
+    digest : str
+        Of ``request``.
+    reply : str or None
+        Text of the answer.
+    finish : str or None
+        Why the model stopped.
+    code, error : str or None
+        From `agent.failures` where no answer came.
+    input_tokens, output_tokens : int or None
+    dollars : float or None
+        None for a model without a price.
+    latency_ms : float [ms]
+    at : str
+        UTC time of the answer.
+    """
+
+    iteration: int
+    purpose: str
+    candidate: int
+    ask: int
+    model: str
+    seed: int
+    version: str
+    request: str
+    digest: str
+    reply: str | None
+    finish: str | None
+    code: str | None
+    error: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    dollars: float | None
+    latency_ms: float
+    at: str
+
+
+_COLUMNS = [field.name for field in fields(Exchange)]
+_TABLES = f"""
+CREATE TABLE format (format INTEGER NOT NULL);
+INSERT INTO format VALUES ({FORMAT});
+CREATE TABLE exchange ({", ".join(_COLUMNS)}, PRIMARY KEY (iteration, purpose, candidate, ask));
+CREATE TABLE note (kind TEXT, number INTEGER, text TEXT NOT NULL, PRIMARY KEY (kind, number));
+"""
+
+
+def request_text(request: Mapping[str, Any]) -> str:
+    """Canonical JSON of a request, keys struck out."""
+    return strike_keys(json.dumps(request, sort_keys=True, ensure_ascii=True))
+
+
+def digest_of(text: str) -> str:
+    """Digest of a request text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+class Transcript:
+    """The exchanges of one run.
+
+    Parameters
+    ----------
+    folder : Path
+        A run folder; the file is made where there is none.
+
+    Raises
+    ------
+    RunError
+        If the file is damaged or of another format.
+    """
+
+    def __init__(self, folder: Path):
+        self.path = Path(folder) / FILE
+        with self._guarded():
+            self._db = sqlite3.connect(self.path, timeout=10, check_same_thread=False)
+            self._db.execute("PRAGMA synchronous=FULL")
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")  # a kill between two of the tables leaves neither
+                if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'format'").fetchone():
+                    for statement in filter(str.strip, _TABLES.split(";")):
+                        self._db.execute(statement)
+            found = self._db.execute("SELECT format FROM format").fetchone()
+        if found is None or found[0] != FORMAT:
+            raise RunError(f"{self.path}: format {found and found[0]}, this version reads format {FORMAT}")
+
+    def __enter__(self) -> Transcript:
+        return self
+
+    def __exit__(self, *exc_info) -> None:
+        self._db.close()
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.IntegrityError as error:
+            raise RunError(f"{self.path}: another command writes this run at the same time ({error})") from error
+        except sqlite3.Error as error:
+            raise RunError(f"{self.path}: damaged, or not to be written ({error})") from error
+
+    def add(self, exchange: Exchange) -> None:
+        """Store an exchange; on disk when this returns."""
+        marks = ", ".join("?" * len(_COLUMNS))
+        row = [strike_keys(_storable(cell)) if isinstance(cell, str) else cell for cell in astuple(exchange)]
+        with self._guarded(), self._db:
+            self._db.execute(f"INSERT INTO exchange VALUES ({marks})", row)
+
+    def find(self, position: Position) -> Exchange | None:
+        """Exchange at a position, or None."""
+        with self._guarded():
+            where = "iteration = ? AND purpose = ? AND candidate = ? AND ask = ?"
+            row = self._db.execute(f"SELECT * FROM exchange WHERE {where}", position).fetchone()
+        return Exchange(*row) if row else None
+
+    def __iter__(self) -> Iterator[Exchange]:
+        """Exchanges in the order made."""
+        with self._guarded():
+            for row in self._db.execute("SELECT * FROM exchange ORDER BY rowid"):
+                yield Exchange(*row)
+
+    def note(self, kind: str, number: int, value: Any) -> None:
+        """Keep a JSON value under a kind and a number; the first one stays."""
+        with self._guarded(), self._db:
+            text = strike_keys(json.dumps(value, sort_keys=True))
+            self._db.execute("INSERT OR IGNORE INTO note VALUES (?, ?, ?)", (kind, number, text))
+
+    def noted(self, kind: str, number: int = 0) -> Any:
+        """Value kept under a kind and a number, or None."""
+        with self._guarded():
+            row = self._db.execute("SELECT text FROM note WHERE kind = ? AND number = ?", (kind, number)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def notes(self, kind: str) -> list[Any]:
+        """All values of a kind, by number."""
+        with self._guarded():
+            rows = self._db.execute("SELECT text FROM note WHERE kind = ? ORDER BY number", (kind,)).fetchall()
+        return [json.loads(row[0]) for row in rows]
+
+    def take_back(self, iteration: int, kind: str) -> None:
+        """Drop failed asks, and notes of a kind, from an iteration on: they may be asked again."""
+        with self._guarded(), self._db:
+            self._db.execute("DELETE FROM exchange WHERE iteration >= ? AND code IS NOT NULL", (iteration,))
+            self._db.execute("DELETE FROM note WHERE kind = ? AND number >= ?", (kind, iteration))
+
+    def forget(self, kind: str) -> None:
+        """Drop the notes of a kind."""
+        with self._guarded(), self._db:
+            self._db.execute("DELETE FROM note WHERE kind = ?", (kind,))
+
+
+def _storable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

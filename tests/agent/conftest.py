@@ -1,0 +1,66 @@
+"""A small kernel, a GPU and runs against a scripted model; DSPy is imported once a process."""
+
+import sqlite3
+
+import pytest
+
+from agent.loop import propose
+from agent.settings import Settings
+from benchmarks.suite.gemm import gemm
+from swizzle_sim.candidates import family_candidates
+from tests.agent.scripted_server import ScriptedServer
+from xcd_model import gpu
+
+
+@pytest.fixture(scope="session")
+def mi300x():
+    return gpu("mi300x")
+
+
+@pytest.fixture(scope="session")
+def small():
+    """8 x 8 tiles, two steps each: scored in milliseconds."""
+    return gemm(M=512, N=512, K=128, BLOCK_M=64, BLOCK_N=64)
+
+
+@pytest.fixture(autouse=True)
+def few_families(monkeypatch):
+    """Keep what stands beside a run to a dozen families: the whole space takes longer than the rest of a test."""
+    monkeypatch.setattr("agent.beside.family_candidates", lambda kernel, gpu: family_candidates(kernel, gpu)[::9])
+
+
+@pytest.fixture
+def run_script(tmp_path, small, mi300x):
+    """Run the loop against a script; gives the run, the server and the delays that retries asked for."""
+
+    def run(script, *, folder="run", models=("openai/scripted",), resume=False, server=None, **settings):
+        waits = []
+        given = {"iterations": len(script), "timeout_s": 5.0, **settings}
+        with server or ScriptedServer(script) as answers:
+            done = propose(
+                small,
+                mi300x,
+                tmp_path / folder,
+                Settings(models=models, api_base=answers.base, **given),
+                replay="lockstep",
+                resume=resume,
+                sleep=waits.append,
+            )
+        return done, answers, waits
+
+    return run
+
+
+def dump(folder):
+    """Everything that a run stores, as text."""
+    lines = []
+    for name in ("history.sqlite", "transcript.sqlite"):
+        db = sqlite3.connect(folder / name)
+        lines += db.iterdump()
+        db.close()
+    return lines
+
+
+def codes(run):
+    """Codes of the candidates that the models proposed."""
+    return [a.verdict["code"] for a in run.attempts if a.proposer.startswith("llm:")]

@@ -1,0 +1,79 @@
+"""Does each stage say no in its turn, with its code, and does the reward follow?"""
+
+import dataclasses
+
+import pytest
+
+from agent.cascade import Cascade
+from agent.verifiable import reward
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle import family
+
+CASES = {
+    "pid = (": ("parse", "parse-syntax"),
+    "import os": ("parse", "parse-node"),
+    "pid = open('x')": ("parse", "parse-call"),
+    "pid = nothing": ("parse", "parse-name"),
+    "rows = 1": ("parse", "parse-result"),
+    "pid = 0": ("grid", "grid-collision"),
+    "pid = pid + 1": ("grid", "grid-out-of-range"),
+    "pid = pid * 2147483647": ("grid", "grid-overflow"),
+    "pid = pid // (pid - pid)": ("grid", "grid-division-by-zero"),
+    family("group_m(size=4)"): ("full replay", "scored"),
+    family("contiguous_naive"): ("full replay", "scored-partial"),
+}
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_stage_and_code(small, mi300x, text):
+    found = Cascade(Scorer(small, mi300x)).judge(text, 1)
+    assert (found.stage, found.code) == CASES[text]
+    assert (found.score is None) == (not found.code.startswith("scored"))
+    assert found.verdict["code"] == found.code
+    assert found.feedback or found.code == "scored"
+
+
+def test_the_same_permutation_twice(small, mi300x):
+    cascade = Cascade(Scorer(small, mi300x))
+    assert cascade.judge(family("group_m(size=4)"), 1).code == "scored"
+    found = cascade.judge("# in other words\n" + family("group_m(size=4)"), 2)
+    assert (found.code, found.feedback) == ("duplicate", "the same permutation as attempt 1")
+
+
+def test_what_is_far_worse_in_lockstep_is_not_replayed_in_full(mi300x):
+    from benchmarks.suite.gemm import gemm
+
+    cascade = Cascade(Scorer(gemm(K=512), mi300x, replay="timed"))
+    found = cascade.judge(family("contiguous"), 1)
+    assert (found.code, found.score) == ("small-replay-worse", None)
+    assert cascade.judge("pid = num_pids - 1 - pid", 2).code == "scored"
+
+
+def test_beating_the_bound_is_a_defect(small, mi300x):
+    scorer = Scorer(small, mi300x)
+    scorer.__dict__["bound"] = dataclasses.replace(scorer.bound, l2_misses=10**9)
+    found = Cascade(scorer).judge(family("group_m(size=4)"), 1)
+    assert (found.code, found.score) == ("above-bound", None) and "report this" in found.feedback
+
+
+def test_reward_orders_candidates(small, mi300x):
+    texts = ["pid = (", "pid = 0", family("identity"), family("group_m(size=4)")]
+    paid = [reward(small, text, mi300x, replay="lockstep") for text in texts]
+    assert paid[:3] == [0.0, 0.1, 0.2] and 0.2 < paid[3] <= 1
+    assert reward(small, texts[3], mi300x, replay="lockstep") == paid[3]
+
+
+def test_reward_of_what_holds_here_alone_is_less(small, mi300x):
+    everywhere = family("contiguous+group_m(size=4)")
+    here = family("contiguous_naive") + family("group_m(size=4)")
+    whole, part = (reward(small, text, mi300x, replay="lockstep") for text in (everywhere, here))
+    assert part == pytest.approx(0.2 + 0.9 * (whole - 0.2))
+
+
+def test_the_public_api_is_what_it_says():
+    """A module of the same name must not stand in for a function, whichever was imported first."""
+    import agent
+    import agent.tune  # imports most of the room
+
+    assert callable(agent.reward) and sorted(agent.__all__) == agent.__all__
+    assert all(getattr(agent, name).__name__ == name for name in agent.__all__)

@@ -1,0 +1,104 @@
+"""The commands as typed: optimize with a model, repeat, doctor; and what they say when they cannot."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent.preflight import check_model
+from swizzle_sim.swizzle import family
+from tests.agent.scripted_server import ScriptedServer, proposal
+
+COMMAND = shutil.which("swizzle-sim", path=str(Path(sys.executable).parent)) or "swizzle-sim"
+SMALL = ("M=512", "N=512", "K=128", "BLOCK_M=64", "BLOCK_N=64")
+MODEL = ("--proposer", "llm", "--model", "openai/scripted")
+SCRIPT = [proposal("pid = pid % 3"), proposal(family("group_m(size=4)"))]
+
+
+@pytest.fixture
+def typed(tmp_path):
+    env = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
+
+    def run(*words, **more):
+        done = subprocess.run(
+            [COMMAND, *words], capture_output=True, text=True, cwd=tmp_path, timeout=300, env={**env, **more}
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    return run
+
+
+def test_optimize_with_a_model_and_repeat_it(typed, tmp_path):
+    with ScriptedServer(SCRIPT) as server:
+        words = ("optimize", "gemm", *SMALL, *MODEL, "--api-base", server.base, "--iterations", "2", "--out", "run")
+        done = typed(*words, OPENAI_API_KEY="unlikely-4711")
+        assert done.returncode == 0, done.stderr
+    assert "iteration 2, openai/scripted: attempt 2 scored" in done.stderr
+    for told in ("as launched", "best family", "search, 2 evaluations", "llm, 2 evaluations", "1 grid-collision"):
+        assert told in done.stdout
+    assert "at an unknown price" in done.stdout
+    assert {path.name for path in (tmp_path / "run").iterdir()} >= {"report.html", "best.txt", "transcript.sqlite"}
+    again = typed("optimize", "--replay", "run", "--out", "again", "--json")
+    assert again.returncode == 0, again.stderr
+    document = json.loads(again.stdout)
+    assert document["cost"]["asks"] == 3 and document["steps"][1]["outcomes"][0]["code"] == "scored"
+    assert document["beside"]["llm, 2 evaluations"]["l2_hit_rate"] > document["beside"]["as launched"]["l2_hit_rate"]
+    for name in ("best.txt", "best_triton.py", "report.html"):
+        one, other = ((tmp_path / run / name).read_text() for run in ("run", "again"))
+        assert one == other.replace("again", "run")
+    assert not any(b"unlikely-4711" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--proposer", "llm"), "--model"),
+        (("--proposer", "llm", "--model", "openai/gpt-4o"), "set OPENAI_API_KEY"),
+        ((*MODEL, "--api-base", "http://127.0.0.1:9/v1"), "is it up?"),
+        (("--model", "openai/gpt-4o"), "--proposer llm"),
+        (("--proposer", "lm"), "did you mean llm"),
+    ],
+)
+def test_what_cannot_be_is_said_before_a_run_begins(typed, tmp_path, words, told):
+    done = typed("optimize", "gemm", *words)
+    assert done.returncode == 2 and told in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_without_the_extra(typed, tmp_path):
+    (tmp_path / "dspy.py").write_text("raise ImportError('no dspy here')\n")
+    done = typed("optimize", "gemm", *MODEL, "--json", PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]))
+    assert done.returncode == 2
+    error = json.loads(done.stdout)["error"]
+    assert error["code"] == "extra" and "pip install 'swizzle-sim[llm]'" in error["message"]
+    assert "families proposer" in error["message"]
+
+
+def test_preflight_names_what_is_wrong(monkeypatch):
+    monkeypatch.setattr("agent.keys._taken", {"OPENAI_API_KEY": "wrong"})
+    with ScriptedServer(SCRIPT, models=("gpt-scripted", "other")) as server:
+        assert check_model("openai/scripted", server.base).code == "auth"
+        monkeypatch.setattr("agent.keys._taken", {})
+        missing = check_model("openai/scripted", server.base)
+        assert missing.code == "no-model" and "gpt-scripted" in missing.message
+        assert check_model("openai/other", server.base).code == "ok"
+    assert check_model("openai/other", server.base).code == "no-endpoint"
+    assert check_model("ollama/llama3", "http://127.0.0.1:9/v1").code == "no-endpoint"
+
+
+def test_doctor_says_which_keys_are_missing(typed):
+    done = typed("doctor", "--json")
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert checks["llm proposer"]["state"] == "ok" and checks["numba"]["state"] == "ok"
+    assert checks["key of openai"]["state"] == "off" and "OPENAI_API_KEY" in checks["key of openai"]["message"]
+
+
+def test_help_stays_light():
+    code = "import sys, swizzle_sim.cli.app; print([m for m in ('dspy', 'openai', 'numba') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr

@@ -1,0 +1,93 @@
+"""Is a model told what each context says, and no more?"""
+
+import dataclasses
+
+import pytest
+
+from agent.bandit import Bandit
+from agent.contexts import CHARS_PER_TOKEN, OVERLOAD_TOKENS, hardware_text, read_docs
+from agent.failures import Failure
+from agent.language_card import language_card
+from agent.picture import picture_png
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle import Grid, Swizzle, family
+from xcd_model.errors import ModelError
+
+
+@pytest.fixture
+def scorer(small, mi300x):
+    return Scorer(small, mi300x)
+
+
+def test_aware_is_built_from_the_gpu(small, mi300x):
+    other = dataclasses.replace(mi300x, title="Another GPU", xcds=5, cus_per_xcd=7, dispatch_offset=2)
+    text = hardware_text("aware", Scorer(small, other))
+    for told in ("Another GPU", "5 accelerator complex dies", "7 CUs each", "(w + 2) % 5", "round robin"):
+        assert told in text
+    assert len(text) < 2000
+
+
+def test_unaware_tells_nothing(scorer):
+    text = hardware_text("unaware", scorer)
+    assert not any(word in text for word in ("XCD", "MI300", "cache", "round robin"))
+    assert "num_xcds" not in language_card(scorer.kernel, schedule=False).split("Names that have a value")[1]
+
+
+def test_overload_is_long_and_unfiltered(scorer):
+    text = hardware_text("overload", scorer)
+    assert len(text) > OVERLOAD_TOKENS * CHARS_PER_TOKEN
+    assert all(told in text for told in ("MI300A", "MI355X", '"status": "assumed"', "bin 0 XCD 7"))
+    assert hardware_text("overload", scorer, "my own manual").endswith("my own manual")
+
+
+def test_wrong_contexts(scorer, tmp_path):
+    with pytest.raises(ModelError, match="aware, unaware, overload"):
+        hardware_text("wise", scorer)
+    with pytest.raises(ModelError, match="belongs to --context overload"):
+        hardware_text("aware", scorer, "text")
+    (tmp_path / "manual").write_bytes(b"\xff\xfe\x00")
+    for path in (tmp_path / "manual", tmp_path / "none", tmp_path):
+        with pytest.raises(ModelError, match="not a text file"):
+            read_docs(path)
+
+
+@pytest.mark.parametrize("grid", [Grid((64,)), Grid((8, 8)), Grid((4, 4, 4)), Grid((64,), (8, 8))])
+def test_every_name_of_the_card_has_a_value(small, grid):
+    card = language_card(dataclasses.replace(small, grid=grid))
+    listed = card.split("Names that have a value:")[1].split("Sizes of this kernel")[0]
+    names = [name for line in listed.strip().splitlines() for name in line[2:].split(":")[0].split(", ")]
+    for name in names:
+        text = f"pid = pid + {name} - {name}"
+        assert Swizzle.parse(text).verify(grid, 8, lattice=[]).bijective, name
+
+
+def test_the_picture_is_the_same_every_time(scorer):
+    order = scorer.permutation(Swizzle.parse(family("contiguous")))
+    png = picture_png(scorer, order)
+    assert png.startswith(b"\x89PNG") and png == picture_png(scorer, order)
+    assert png != picture_png(scorer, order[::-1].copy())
+
+
+def test_the_bandit_tries_each_and_then_prefers_what_pays():
+    bandit = Bandit(("dear", "cheap", "useless"))
+    asked = []
+    for _ in range(40):
+        model = bandit.choose()
+        asked.append(model)
+        bandit.pay(model, 0.0 if model == "useless" else 0.01, {"dear": 0.1, "cheap": 0.01, "useless": 0.01}[model], 10)
+    assert asked[:3] == ["dear", "cheap", "useless"]
+    assert asked.count("cheap") > 20 > asked.count("dear") + asked.count("useless")
+    bandit.drop("cheap", Failure("auth", "no key"))
+    assert bandit.choose() != "cheap"
+    for model in ("dear", "useless"):
+        bandit.drop(model, Failure("billing", "no money"))
+    with pytest.raises(ModelError, match="no money") as error:
+        bandit.choose()
+    assert error.value.code == "auth"
+
+
+def test_a_model_without_a_price_is_compared_by_tokens():
+    bandit = Bandit(("a", "b"))
+    bandit.pay("a", 0.01, None, 1_000_000)
+    bandit.pay("b", 0.01, None, 1_000)
+    assert [bandit.choose() for _ in range(1)] == ["b"]

@@ -1,0 +1,104 @@
+"""What goes wrong on the way to a model: is it named, asked again within bounds, and survived?"""
+
+import pytest
+
+from agent.failures import AGAIN, FATAL
+from agent.transcript import Transcript
+from swizzle_sim.swizzle import family
+from tests.agent.conftest import codes
+from tests.agent.scripted_server import Reply, ScriptedServer, proposal, said
+from xcd_model.errors import ModelError
+
+GOOD = proposal(family("group_m(size=4)"))
+HUGE = Reply(said(reasoning="x" * (2 << 20), critique="[]", rationale="r", swizzle="pid = pid"))
+
+ONCE = {
+    "rate-limit": Reply(status=429),
+    "server": Reply(status=503),
+    "empty": Reply(""),
+    "malformed": Reply("I would rather talk about the weather."),
+    "refusal": Reply("", finish="content_filter"),
+    "too-long": HUGE,
+    "connection": Reply(GOOD.text, cut=True),
+    "timeout": Reply(GOOD.text, slow_s=1.2),
+}
+
+
+def found(run):
+    with Transcript(run.folder) as transcript:
+        return [e.code for e in transcript if e.purpose == "propose"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("code", sorted(ONCE))
+def test_asked_again_and_answered(run_script, code, stream):
+    run, server, waits = run_script((ONCE[code], GOOD), iterations=1, stream=stream, timeout_s=0.8)
+    assert codes(run) == ["scored"]
+    assert len(server.proposals) == 2 and len(waits) == 1 and 0 <= waits[0] <= 2
+    stored = found(run)
+    assert stored == [None if code == "malformed" else code, None]
+    assert code in AGAIN
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tries_are_bounded_and_the_loop_goes_on(run_script, stream):
+    script = (*[Reply(status=500)] * 3, GOOD)
+    run, server, waits = run_script(script, iterations=2, tries=3, stream=stream)
+    assert len(server.proposals) == 4 and len(waits) == 2
+    assert codes(run) == ["scored"]
+
+
+def test_the_server_says_how_long_to_wait(run_script):
+    _, _, waits = run_script((Reply(status=429, headers={"Retry-After": "7"}), GOOD), iterations=1)
+    assert waits == [7.0]
+
+
+def test_waits_have_jitter(run_script):
+    _, _, waits = run_script((*[Reply(status=500)] * 3, GOOD), iterations=1)
+    assert all(0.5 * 2**i <= wait <= 1.5 * 2**i for i, wait in enumerate(waits)) and len(set(waits)) == 3
+
+
+@pytest.mark.parametrize(("status", "code"), [(400, "bad-request"), (422, "bad-request")])
+def test_what_asking_again_cannot_mend_is_not_asked_again(run_script, status, code):
+    run, server, waits = run_script((Reply(status=status), GOOD), iterations=2)
+    assert len(server.proposals) == 2 and not waits
+    assert found(run) == [code, None]
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, "auth"), (402, "billing"), (404, "no-model")])
+def test_a_model_that_cannot_be_asked_is_dropped(run_script, tmp_path, status, code):
+    with pytest.raises(ModelError, match="no model answered") as error:
+        run_script((Reply(status=status),), iterations=3)
+    assert error.value.code == code and code in FATAL
+    run, server, _ = run_script((GOOD,), resume=True, iterations=3)  # the key is mended
+    assert codes(run)[0] == "scored" and len(server.proposals) == 3
+
+
+def test_one_of_two_models_is_dropped(run_script):
+    run, server, _ = run_script((Reply(status=401), GOOD), models=("openai/a", "openai/b"), iterations=3)
+    assert [body["model"] for body in server.proposals] == ["a", "b", "b"]
+    assert codes(run) == ["scored", "duplicate"]
+
+
+def test_a_stream_that_drips_is_cut_off(run_script):
+    run, _, _ = run_script((Reply(GOOD.text, drip_s=0.2), GOOD), iterations=1, stream=True, timeout_s=0.7)
+    assert found(run) == ["timeout", None]
+
+
+def test_a_run_goes_on_without_a_memory_analysis(run_script):
+    server = ScriptedServer((GOOD,), analysis=Reply("nothing of use"))
+    run, _, _ = run_script((GOOD,), server=server)
+    assert codes(run) == ["scored"]
+    assert "No analysis was made" in str(server.proposals[0]["messages"])
+
+
+def test_hostile_candidates_are_data(run_script):
+    hostile = (
+        proposal("__import__('os').system('touch pwned')"),
+        proposal("\x1b[31m" + "pid = 0"),
+        proposal("pid = pid\n" * 4000),
+        proposal("```python\nfor i in range(2147483647):\n    pid = pid + i - i\n```"),
+        proposal("<script>alert(1)</script>"),
+    )
+    run, _, _ = run_script(hostile)
+    assert all(code.startswith(("parse-", "grid-")) for code in codes(run))

@@ -1,0 +1,134 @@
+"""Does the loop hold: propose, judge, remember, stop, and stand beside the others?"""
+
+import json
+
+import pytest
+
+from agent.loop import END, STEP
+from agent.repeat import repeat_run
+from agent.transcript import Transcript
+from swizzle_sim.swizzle import family
+from tests.agent.conftest import codes, dump
+from tests.agent.scripted_server import Reply, proposal
+from xcd_model.errors import ModelError, RunError
+
+GOOD = family("group_m(size=4)")
+SCRIPT = (proposal("pid = ("), proposal("pid = pid % 7"), proposal(GOOD), proposal("pid = pid + 0"))
+
+
+def test_each_stage_of_the_cascade_answers_the_model(run_script):
+    run, server, _ = run_script(SCRIPT)
+    assert codes(run) == ["parse-syntax", "grid-collision", "scored", "duplicate"]
+    prompt = json.dumps(server.proposals[-1]["messages"])
+    for told in ("parse-syntax", "grid-collision", "both compute tile", "was never closed", "xcds_that_fetch_a_line"):
+        assert told in prompt
+    assert "pid = pid + 0" not in prompt
+    assert "MI300X" in prompt and "round robin" in prompt
+    assert run.best.score.l2_hit_rate >= run.attempts[3].score.l2_hit_rate > run.baseline.score.l2_hit_rate
+
+
+def test_one_memory_analysis_a_run(run_script):
+    _, server, _ = run_script(SCRIPT)
+    assert len(server.requests) == 1 + len(SCRIPT)
+    assert all("Rows of A are shared" in json.dumps(body["messages"]) for body in server.proposals)
+
+
+def test_what_stands_beside(run_script):
+    run, _, _ = run_script(SCRIPT)
+    by_proposer = [a.proposer for a in run.attempts]
+    assert by_proposer.count("families") == 3 and by_proposer.count("search") == len(SCRIPT)
+    assert by_proposer[0] == "baseline"
+    assert all(a.score is not None for a in run.attempts if a.proposer in ("families", "search"))
+
+
+def test_a_run_is_repeated_to_the_byte_with_no_model(run_script, tmp_path):
+    run, _, _ = run_script((proposal("pid = ("), Reply(status=500), Reply("no fields"), proposal(GOOD)), iterations=2)
+    repeat_run(run.folder, tmp_path / "again")  # the server is gone
+    assert dump(run.folder) == dump(tmp_path / "again")
+    with pytest.raises(RunError, match="never overwritten"):
+        repeat_run(run.folder, tmp_path / "again")
+
+
+def test_a_changed_prompt_is_not_answered_from_the_record(run_script, tmp_path, monkeypatch):
+    run, _, _ = run_script(SCRIPT[:2])
+    monkeypatch.setattr("agent.briefing.language_card", lambda *args, **kwargs: "another language")
+    with pytest.raises(RunError, match="the prompt is not the one"):
+        repeat_run(run.folder, tmp_path / "again")
+
+
+def test_candidates_of_one_iteration_share_a_history(run_script):
+    run, server, _ = run_script(SCRIPT[2:], iterations=1, candidates=2)
+    assert codes(run) == ["scored", "duplicate"]
+    assert server.proposals[0]["messages"] == server.proposals[1]["messages"]
+
+
+@pytest.mark.parametrize(("limit", "asked"), [({"max_tokens": 300}, 2), ({"max_minutes": 0.0}, 0)])
+def test_budgets_stop_a_run(run_script, limit, asked):
+    run, server, _ = run_script(SCRIPT, **limit)
+    assert len(server.proposals) == asked
+    with Transcript(run.folder) as transcript:
+        assert transcript.noted(END)["reason"].startswith(("tokens", "time"))
+
+
+def test_a_budget_ends_an_iteration_between_candidates(run_script, tmp_path):
+    run, server, _ = run_script(SCRIPT, iterations=1, candidates=4, max_tokens=300)
+    assert len(server.proposals) == 2
+    repeat_run(run.folder, tmp_path / "again")
+    assert dump(run.folder) == dump(tmp_path / "again")
+
+
+def test_dollars_need_a_price(run_script):
+    with pytest.raises(ModelError, match="no price is known for openai/scripted") as error:
+        run_script(SCRIPT, max_dollars=1.0)
+    assert error.value.code == "no-price"
+    run, server, _ = run_script(SCRIPT, folder="priced", models=("openai/gpt-4o",), max_dollars=0.0008)
+    assert len(server.proposals) == 1  # an answer costs 0.00045 dollars
+    with Transcript(run.folder) as transcript:
+        assert [e.dollars for e in transcript] == [pytest.approx(0.00045)] * 2
+        assert transcript.noted(END)["reason"].startswith("dollars")
+
+
+def test_several_models_share_a_history(run_script):
+    run, server, _ = run_script(SCRIPT, models=("openai/a", "openai/b"))
+    assert {body["model"] for body in server.proposals} == {"a", "b"}
+    assert "llm:openai/b" in {a.proposer for a in run.attempts}
+    assert "pid = (" in json.dumps(server.proposals[1]["messages"])
+
+
+@pytest.mark.parametrize("context", ["aware", "unaware", "overload"])
+def test_contexts_reach_the_prompt(run_script, context):
+    _, server, _ = run_script((SCRIPT[1], SCRIPT[2], SCRIPT[0]), context=context)
+    prompt = json.dumps(server.proposals[-1]["messages"])
+    told = ("XCD" in prompt.replace("NUM_XCDS", ""), "infinity_cache" in prompt, len(prompt) > 40_000)
+    assert told == {"aware": (True, True, False), "unaware": (False, False, False)}.get(context, (True, True, True))
+
+
+def test_a_picture_goes_along(run_script):
+    _, server, _ = run_script(SCRIPT[:1], image=True)
+    parts = [
+        part
+        for message in server.proposals[0]["messages"]
+        if isinstance(message["content"], list)
+        for part in message["content"]
+    ]
+    pictures = [part for part in parts if part["type"] == "image_url"]
+    assert len(pictures) == 1 and pictures[0]["image_url"]["url"].startswith("data:image/png;base64,iVBOR")
+
+
+def test_constrained_answers_ask_for_a_schema(run_script):
+    answer = {"reasoning": "r", "critique": [], "rationale": "r", "swizzle": GOOD}
+    run, server, _ = run_script((Reply(json.dumps(answer)),), structured=True)
+    assert codes(run) == ["scored"]
+    schema = server.proposals[0]["response_format"]["json_schema"]["schema"]
+    assert list(schema["properties"]) == ["reasoning", "critique", "rationale", "swizzle"]
+
+
+def test_steps_say_what_came_of_each_iteration(run_script):
+    run, _, _ = run_script((SCRIPT[0], Reply(status=400), SCRIPT[2]))
+    with Transcript(run.folder) as transcript:
+        steps = transcript.notes(STEP)
+    assert [(s["failed"], s["outcomes"][0]["code"]) for s in steps] == [
+        (False, "parse-syntax"),
+        (True, "bad-request"),
+        (False, "scored"),
+    ]

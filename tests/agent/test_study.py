@@ -1,0 +1,104 @@
+"""Studies and prompt tuning: resumable, drawn, and the same from the record as from the model."""
+
+import json
+
+import pytest
+
+from agent.inputs import Inputs
+from agent.prices import load_prices
+from agent.program import propose_program, read_program
+from agent.settings import Settings
+from agent.study import Study, run_study
+from agent.study_picture import draw_study
+from agent.tune import tune_prompt
+from benchmarks.suite.gemm import gemm
+from swizzle_sim.swizzle import family
+from tests.agent.scripted_server import Reply, ScriptedServer, proposal
+from xcd_model.errors import ModelError
+
+SCRIPT = [proposal("pid = pid % 3"), proposal(family("group_m(size=4)"))]
+
+
+@pytest.fixture
+def study(tmp_path, small, mi300x):
+    def make(which, base=None, **more):
+        models = more.pop("models", ("openai/scripted",))
+        settings = base and Settings(models=models, api_base=base, iterations=2, timeout_s=5.0)
+        given = {"kernels": (small,), "gpu": mi300x, "folder": tmp_path / "study", "replay": "lockstep", **more}
+        return Study(which=which, settings=settings, inputs=Inputs(prices=load_prices()), **given)
+
+    return make
+
+
+def test_contexts_then_progression_from_the_record(study, tmp_path):
+    with ScriptedServer([SCRIPT[0], SCRIPT[1]] * 3) as server:
+        found = run_study(study("contexts", server.base))
+        asked = len(server.requests)
+    assert asked == 9  # three contexts, an analysis and two proposals each
+    assert [row["label"] for row in found["rows"]] == ["aware", "unaware", "overload"]
+    assert run_study(study("contexts")) == found
+    lines = run_study(study("progression"))
+    assert lines["rows"][0]["codes"] == ["grid-collision", "scored"]
+    assert lines["rows"][0]["l2_hit_rate_of_each"][0] is None
+    for gathered in (found, lines):
+        path = draw_study(gathered, tmp_path / f"{gathered['which']}.png")
+        assert path.read_bytes().startswith(b"\x89PNG")
+    assert json.loads((tmp_path / "study" / "study-contexts.json").read_text()) == found
+
+
+def test_sizes_score_the_best_swizzle_elsewhere(study, tmp_path):
+    sizes = ({"M": 256, "N": 512}, {"M": 1024, "N": 512})
+    with ScriptedServer(SCRIPT) as server:
+        found = run_study(study("sizes", server.base, sizes=sizes))
+    assert [row["problem"]["M"] for row in found["rows"]] == [256, 1024]
+    assert all(row["best_l2_hit_rate"] is not None for row in found["rows"])
+    assert draw_study(found, tmp_path / "sizes.png").exists()
+
+
+def test_models_each_have_their_run(study, tmp_path):
+    with ScriptedServer(SCRIPT) as server:
+        found = run_study(study("models", server.base, models=("openai/a", "openai/b")))
+    assert [row["label"] for row in found["rows"]] == ["openai/a", "openai/b"]
+    assert run_study(study("models")) == found
+    assert draw_study(found, tmp_path / "models.png").exists()
+
+
+def test_what_is_missing_is_named(study):
+    with pytest.raises(ModelError, match=r"gemm-.*-aware.*name a --model"):
+        run_study(study("contexts"))
+    for wrong in ({"which": "nothing"}, {"which": "contexts", "kernels": ()}):
+        with pytest.raises(ModelError):
+            study(**wrong)
+
+
+class Reflecting(ScriptedServer):
+    """Proposes badly until the instructions have been rewritten."""
+
+    def next_reply(self, body, headers):
+        self.requests.append((body, headers))
+        said = json.dumps(body["messages"])
+        if "Try group_m" in said:
+            return SCRIPT[1]
+        if "Read the bottleneck report" in said and "new_instruction" not in said:
+            return SCRIPT[0]
+        return Reply(json.dumps({"new_instruction": "Try group_m."}))
+
+
+def test_tuning_is_measured_on_kernels_held_out_and_is_not_asked_twice(tmp_path, small, mi300x):
+    other = gemm(M=512, N=1024, K=128, BLOCK_M=64, BLOCK_N=64)
+    with Reflecting(SCRIPT) as server:
+        settings = Settings(models=("openai/scripted",), api_base=server.base, timeout_s=10.0)
+        arguments = ([small], [other], mi300x, tmp_path / "tuned", settings)
+        found = tune_prompt(*arguments, calls=8, prices=load_prices())
+        asked = len(server.requests)
+        again = tune_prompt(*arguments, calls=8, prices=load_prices())
+        assert len(server.requests) == asked
+    assert again == found
+    name = "gemm-M512-N1024-K128-BLOCK_M64-BLOCK_N64"
+    assert found.before == {name: pytest.approx(0.1)} and found.after == {name: pytest.approx(0.2)}
+    assert found.instructions == "Try group_m."
+    program = propose_program(image=False, state=read_program(found.program))
+    assert program.signature.instructions == "Try group_m."
+    (tmp_path / "bad.json").write_text("[]")
+    with pytest.raises(ModelError, match="not a program"):
+        read_program(tmp_path / "bad.json")
