@@ -215,7 +215,7 @@ class Scorer:
     def assigned_bound(self, order: np.ndarray) -> float:
         """L2 hit rate that no cache could exceed with each workgroup on the XCD where ``order`` puts it."""
         misses = assigned_misses(self.plan.trace, order, self.gpu, programs=self.kernel.programs)
-        return 1 - int(misses.sum()) / self.bound.l2_requests
+        return (self.bound.l2_requests - int(misses.sum())) / self.bound.l2_requests
 
     def time(self, traffic: Traffic) -> Time:
         """Time that a replay of this kernel stands for."""
