@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.fidelity import index
+from benchmarks.paper import audit, suite_page
 from swizzle_sim.history import History
 from swizzle_sim.kernels import kernel
 from swizzle_sim.report import write_report
@@ -68,6 +69,8 @@ def main() -> None:
     for path, text in pages().items():
         (ROOT / path).write_text(text, encoding="utf-8")
         print("written:", path)
+    for minutes_long in (audit, suite_page):
+        minutes_long.main()
     with tempfile.TemporaryDirectory() as folder:
         run = example_run(Path(folder) / "run")
         for name in PICTURES:

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
 from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes
+
+FIGURES = (
+    *("workgroups_per_cu", "instructions", "line_touches", "distinct_lines", "ideal_reuse", "footprint_bytes"),
+    *("flops_per_byte", "bound_l2_hit_rate"),
+)
+
+if TYPE_CHECKING:
+    from swizzle_sim.kernels import Kernel
+    from swizzle_sim.suite.facts import Facts
+    from xcd_model.gpu import Gpu
 
 
 def gpus(json: Json = False) -> None:
@@ -40,71 +55,212 @@ def gpus(json: Json = False) -> None:
     table("GPUs", columns, rows, left=2, note="every number has a source and a status: docs/gpus.md, or --json")
 
 
-def kernels(json: Json = False) -> None:
-    """List the kernels of the suite at their default sizes."""
-    from swizzle_sim.cli.output import print_json, sizes_text, table
+def kernels(gpu: GpuName = "mi300x", json: Json = False) -> None:
+    """List the kernels of the suite at their default sizes: what they touch, and the best hit rate there could be."""
+    from swizzle_sim.cli.output import pct, print_json, table
     from swizzle_sim.kernels import kernel, kernel_names
+    from xcd_model.gpu import gpu as load_gpu
 
-    found = [kernel(name) for name in kernel_names()]
+    device = load_gpu(gpu)
+    found = _all_facts([kernel(name) for name in kernel_names()], device)
+    if json:
+        print_json({"gpu": device.name, "kernels": [_entry(k, facts) for k, facts in found]})
+        return
+    rows = [
+        (
+            k.name,
+            k.summary,
+            str(k.grid),
+            _size(facts.footprint_bytes) if facts else "-",
+            f"{k.flops / facts.footprint_bytes:.3g}" if facts else "-",
+            f"{facts.ideal_reuse:.3g}" if facts else "-",
+            pct(facts.bound_l2_hit_rate if facts else None),
+        )
+        for k, facts in found
+    ]
+    columns = (
+        "name",
+        "what",
+        "grid",
+        "tensors\n[MiB]",
+        "flops\na byte",
+        "touches\na line",
+        "bound on L2\nhit rate [%]",
+    )
+    note = (
+        "touches a line: ideal reuse, as if one cache held everything; "
+        f"bound: no balanced bijection on {device.title} exceeds it"
+    )
+    table("Kernels at their default sizes", columns, rows, left=3, note=note)
+
+
+def _all_facts(found: list[Kernel], device: Gpu) -> list[tuple[Kernel, Facts | None]]:
+    """Facts of all kernels, None where one does not fit the GPU; says on stderr when they have to be worked out."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from swizzle_sim.suite.facts import facts_of, is_known
+    from xcd_model.errors import ReplayError
+
+    known = [is_known(k, device) for k in found]
+    console = Console(stderr=True, highlight=False)
+    if not all(known) and not console.is_terminal:
+        console.print(f"tracing {known.count(False)} kernels, once; the figures are kept ...", markup=False)
+    quiet = all(known) or not console.is_terminal
+    listed: list[tuple[Kernel, Facts | None]] = []
+    for k in track(found, "tracing kernels, once", console=console, transient=True, disable=quiet):
+        try:
+            listed.append((k, facts_of(k, device)))
+        except ReplayError as error:
+            console.print(f"{k.name}: {error}", markup=False)
+            listed.append((k, None))
+    return listed
+
+
+def _entry(k: Kernel, facts: Facts | None) -> dict[str, Any]:
+    return {
+        "name": k.name,
+        "summary": k.summary,
+        "problem": dict(k.problem),
+        "grid": list(k.grid.launch),
+        "tiles": list(k.grid.shape) if k.grid.shape else None,
+        "launches": k.launches,
+        "flops": k.flops,
+        **(_figures(k, facts) if facts else dict.fromkeys(FIGURES)),
+    }
+
+
+def _figures(k: Kernel, facts: Facts) -> dict[str, Any]:
+    return {
+        "workgroups_per_cu": facts.workgroups_per_cu,
+        "instructions": facts.instructions,
+        "line_touches": facts.line_touches,
+        "distinct_lines": facts.distinct_lines,
+        "ideal_reuse": facts.ideal_reuse,
+        "footprint_bytes": facts.footprint_bytes,
+        "flops_per_byte": k.flops / facts.footprint_bytes,
+        "bound_l2_hit_rate": facts.bound_l2_hit_rate,
+    }
+
+
+def _size(size_bytes: int) -> str:
+    mib = size_bytes / 2**20
+    return f"{mib:,.0f}" if mib >= 10 else f"{mib:.2g}"
+
+
+def show(
+    kernel: KernelName,
+    sizes: Sizes = None,
+    gpu: GpuName = "mi300x",
+    workgroup: Annotated[
+        int | None, typer.Option("--workgroup", help="Tile whose sharers are shown; by default the middle one.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE.png", help="Draw who shares what as a PNG.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Explain what a kernel touches, who shares it, and the best hit rate it could have."""
+    from swizzle_sim.cli.arguments import load_kernel
+    from swizzle_sim.cli.output import print_json
+    from swizzle_sim.report.sharing import middle_of, sharing
+    from swizzle_sim.report.sharing_words import sharing_words
+    from swizzle_sim.scoring import Scorer
+    from swizzle_sim.suite.facts import work_out
+    from xcd_model.gpu import gpu as load_gpu
+
+    _check_picture(picture)
+    device = load_gpu(gpu)
+    scorer = Scorer(load_kernel(kernel, sizes, device.arch), device)
+    k = scorer.kernel
+    chosen = middle_of(k.grid) if workgroup is None else workgroup
+    shared = sharing(scorer.plan.trace, chosen)
+    facts = work_out(scorer)
+    words = sharing_words(shared, k.grid, chosen, scorer.gpu, k.programs)
+    if picture:
+        from swizzle_sim.report.figures import png
+        from swizzle_sim.report.sharing_picture import sharing_picture
+
+        figure = sharing_picture(shared, k.grid, chosen, f"{k.name}: what workgroup {chosen} shares")
+        _write(picture, png(figure, note="counted from the trace"))
     if json:
         print_json(
             {
-                "kernels": [
-                    {
-                        "name": k.name,
-                        "summary": k.summary,
-                        "problem": dict(k.problem),
-                        "grid": list(k.grid.launch),
-                        "flops": k.flops,
-                    }
-                    for k in found
-                ]
+                "kernel": k.name,
+                "problem": dict(k.problem),
+                "gpu": scorer.gpu.name,
+                "grid": list(k.grid.launch),
+                "tiles": list(k.grid.shape) if k.grid.shape else None,
+                "launches": k.launches,
+                "flops": k.flops,
+                **_figures(k, facts),
+                "sharing": k.sharing,
+                "workgroup": chosen,
+                "shared": [
+                    {"tensor": one.tensor, "lines": one.lines, "sharers": int((one.share > 0).sum()) - 1, "words": said}
+                    for one, said in zip(shared, words, strict=True)
+                ],
+                "resources": k.resources.source,
+                "sources": list(k.sources),
             }
         )
         return
-    rows = [(k.name, k.summary, sizes_text(k.problem), str(k.grid)) for k in found]
-    table("Kernels", ("name", "what", "default sizes", "grid"), rows, left=4)
+    _print_facts(k, scorer.gpu, facts, [f"{t.name} {_size(t.size_bytes)} MiB" for t in scorer.plan.trace.tensors])
+    _print_sharing(k, words, shared, chosen)
+    if picture:
+        from swizzle_sim.cli.output import console
+
+        console(wide=True).print(f"\nwritten: {picture}", markup=False)
 
 
-def show(kernel: KernelName, sizes: Sizes = None, gpu: GpuName = "mi300x", json: Json = False) -> None:
-    """Explain what a kernel touches, who shares it, and the best hit rate it could have."""
-    from swizzle_sim.cli.arguments import load_kernel
-    from swizzle_sim.cli.output import console, pct, print_json, sizes_text, table
-    from swizzle_sim.scoring import Scorer
-    from xcd_model.gpu import gpu as load_gpu
+def _check_picture(picture: Path | None) -> None:
+    from xcd_model.errors import RunError
 
-    scorer = Scorer(load_kernel(kernel, sizes), load_gpu(gpu))
-    k, trace, bound = scorer.kernel, scorer.plan.trace, scorer.bound
-    footprint = sum(t.size_bytes for t in trace.tensors)
-    facts = {
-        "kernel": k.name,
-        "problem": dict(k.problem),
-        "gpu": scorer.gpu.name,
-        "grid": list(k.grid.launch),
-        "tiles": list(k.grid.shape) if k.grid.shape else None,
-        "workgroups_per_cu": scorer.occupancy,
-        "instructions": trace.n_instructions,
-        "line_touches": trace.n_touches,
-        "footprint_bytes": footprint,
-        "flops": k.flops,
-        "flops_per_byte": k.flops / footprint,
-        "bound_l2_hit_rate": bound.l2_hit_rate,
-        "sharing": k.sharing,
-        "resources": k.resources.source,
-        "sources": list(k.sources),
-    }
-    if json:
-        print_json(facts)
-        return
+    if picture and picture.suffix.lower() != ".png":
+        raise RunError(f"--picture {picture}: pictures are PNG files, so the name ends in .png")
+
+
+def _write(path: Path, data: bytes) -> None:
+    from xcd_model.errors import RunError
+
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _print_facts(k: Kernel, gpu: Gpu, facts: Facts, tensors: list[str]) -> None:
+    from swizzle_sim.cli.output import pct, sizes_text, table
+
+    times = f"{k.launches} times in a row; caches are warm" if k.launches > 1 else "once"
     rows = [
         ("sizes", sizes_text(k.problem)),
         ("grid", str(k.grid)),
-        ("workgroups per CU", f"{scorer.occupancy} ({k.resources.source})"),
-        ("tensors", ", ".join(f"{t.name} {t.size_bytes / 2**20:.1f} MiB" for t in trace.tensors)),
-        ("line touches", f"{trace.n_touches:,} in {trace.n_instructions:,} tensor instructions"),
-        ("flops per byte", f"{facts['flops_per_byte']:.0f}"),
-        ("bound on the L2 hit rate", f"{pct(bound.l2_hit_rate)} % (no balanced bijection exceeds it)"),
+        *([("launched", times)] if k.launches > 1 else []),
+        ("workgroups per CU", f"{facts.workgroups_per_cu} ({k.resources.source})"),
+        ("tensors", ", ".join(tensors)),
+        ("line touches", f"{facts.line_touches:,} in {facts.instructions:,} tensor instructions"),
+        ("ideal reuse", f"{facts.ideal_reuse:.3g} touches of each of {facts.distinct_lines:,} lines"),
+        ("flops per byte", f"{k.flops / facts.footprint_bytes:.3g}"),
+        ("bound on the L2 hit rate", f"{pct(facts.bound_l2_hit_rate)} % (no balanced bijection exceeds it)"),
         ("sources", "; ".join(k.sources)),
     ]
-    table(f"{k.name} on {scorer.gpu.title}: {k.summary}", ("", ""), rows, left=2)
-    console(wide=True).print(k.sharing.replace("\n", " "), markup=False)
+    table(f"{k.name} on {gpu.title}: {k.summary}", ("", ""), rows, left=2)
+
+
+def _print_sharing(k: Kernel, words: list[str], shared: Any, chosen: int) -> None:
+    import sys
+
+    from swizzle_sim.cli.output import console
+    from swizzle_sim.report.sharing_picture import draw_text
+
+    out = console()
+    width = out.width if out.is_terminal else 110
+    text = console(wide=True)
+    text.print(" ".join(k.sharing.split()), markup=False)
+    text.print()
+    for said in words:
+        text.print(f"- {said}", markup=False)
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    text.print()
+    text.print(draw_text(shared, k.grid, chosen, width, unicode), markup=False)

@@ -54,7 +54,8 @@ def window(grid: Grid, workgroup: int, most_rows: int, most_cols: int) -> Window
     A one-dimensional grid is laid out in lines of `LINE`; of a three-dimensional one the plane of the workgroup is
     taken, x down and y across.
     """
-    row, col, note = "pid_m", "pid_n", []
+    row, col, note = "pid_m", "pid_n", list[str]()
+    tiles: np.ndarray
     if grid.shape and grid.tiles:
         tiles = np.arange(grid.num_pids).reshape(grid.tiles)
     elif len(grid.launch) == 1:
@@ -184,9 +185,8 @@ def _draw(axes: Axes, one: Shared, cut: Window, workgroup: int) -> None:
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
     rows, cols = cut.tiles.shape
-    colours = ListedColormap(colormaps["YlGnBu"](np.linspace(FAINTEST, 1, 256)))
-    colours.set_bad("white")
-    colours.set_under("#f3f3f3")
+    blues = ListedColormap(colormaps["YlGnBu"](np.linspace(FAINTEST, 1, 256)))
+    colours = blues.with_extremes(bad="white", under="#f3f3f3")
     extent = (cut.first_col - 0.5, cut.first_col + cols - 0.5, cut.first_row + rows - 0.5, cut.first_row - 0.5)
     skewed = not 0.25 <= rows / cols <= 4
     axes.imshow(

@@ -82,7 +82,7 @@ def _who(sharers: np.ndarray, grid: Grid, workgroup: int) -> str:
         listed = ", ".join("(" + ", ".join(f"{step:+d}" for step in steps_of) + ")" for steps_of in steps)
         return f"{'the one' if sharers.size == 1 else 'those'} at {listed} from it in ({', '.join(axes)})"
     reach = ", ".join(_reach(name, away[name], axes[name][1]) for name in free)
-    box = int(np.prod([int(away[name].max() - away[name].min()) + 1 for name in free])) - 1
+    box = int(np.prod([max(0, int(away[name].max())) - min(0, int(away[name].min())) + 1 for name in free])) - 1
     near = all(int(abs(away[name]).max()) <= NEAR for name in free)
     kind = "neighbours" if near else "all" if box == sharers.size else "some"
     return f"{kind} with {same + ' and ' if same else ''}{reach}"
@@ -90,7 +90,7 @@ def _who(sharers: np.ndarray, grid: Grid, workgroup: int) -> str:
 
 def _reach(name: str, away: np.ndarray, extent: int) -> str:
     """How far sharers lie away along one axis."""
-    low, high = int(away.min()), int(away.max())
+    low, high = min(0, int(away.min())), max(0, int(away.max()))
     return f"any {name}" if high - low == extent - 1 else f"{name} {low:+d} to {high:+d} from it"
 
 
@@ -105,5 +105,7 @@ def _pct(share: float) -> str:
 def _size(size_bytes: int) -> str:
     for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size_bytes >= scale:
-            return f"{size_bytes / scale:.3g} {unit}" if size_bytes < 1000 * scale else f"{size_bytes / scale:.0f} {unit}"
+            return (
+                f"{size_bytes / scale:.3g} {unit}" if size_bytes < 1000 * scale else f"{size_bytes / scale:.0f} {unit}"
+            )
     return f"{size_bytes} B"

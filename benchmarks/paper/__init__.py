@@ -1,0 +1,1 @@
+"""What the paper printed and measured, beside what the model says."""

@@ -1,0 +1,206 @@
+"""`score_suite`: baseline, best family and bound of many kernels, kept kernel by kernel so that a run can go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from swizzle_sim.candidates import Candidate, family_specs
+from swizzle_sim.history import Attempt, rank
+from swizzle_sim.kernels import Kernel
+from swizzle_sim.release import version
+from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.suite.result import Result, Suite
+from swizzle_sim.suite.shortlist import shortlist
+from swizzle_sim.suite.store import open_folder, store, stored
+from swizzle_sim.swizzle import Swizzle, family
+from xcd_model.dispatch import workgroups_per_cu
+from xcd_model.errors import NotBijective, ReplayError
+from xcd_model.gpu import Gpu
+
+# In the order of the paper, arXiv 2508.20258, section 4; its GEMM is the Stream-K form.
+PAPER = (
+    *("gemm_streamk", "fused_elementwise", "layer_norm", "softmax", "spmv", "transpose"),
+    *("black_scholes", "fdtd_2d", "smith_waterman", "stencil_2d"),
+)
+LOOKUPS = 500_000_000  # cache lookups spent on the candidates of one kernel
+FEWEST = 8  # candidates, however much they cost
+
+OnKernel = Callable[[str, int, int, float], None]
+
+
+def score_suite(
+    kernels: Sequence[Kernel],
+    gpu: Gpu,
+    folder: str | Path,
+    *,
+    replay: str = "lockstep",
+    effort: float = 1.0,
+    threads: int | None = None,
+    resume: bool = False,
+    on_kernel: OnKernel | None = None,
+) -> Suite:
+    """Score kernels one after the other: the order as launched, and families as far as the effort goes.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    gpu : Gpu
+    folder : path
+        Run folder to make; with ``resume`` one that an earlier call left: its kernels are not repeated.
+    replay : {"lockstep", "timed"}
+    effort : float
+        Multiple of `LOOKUPS` cache lookups a kernel; what is tried does not depend on the machine.
+    threads : int, optional
+        Replays at once, by default one a core; the result does not depend on it.
+    resume : bool
+    on_kernel : callable, optional
+        Called as ``on_kernel(name, done, total, best_l2_hit_rate)`` as candidates of a kernel are scored.
+
+    Returns
+    -------
+    Suite
+
+    Raises
+    ------
+    RunError
+        If the folder exists and ``resume`` is off, or it holds a run that asked for something else.
+    ReplayError
+        If a kernel does not fit the GPU; before anything is replayed.
+    """
+    for kernel in kernels:
+        try:
+            workgroups_per_cu(kernel.resources, gpu)
+        except ReplayError as error:
+            raise ReplayError(f"{kernel.name}: {error}; leave it out") from None
+    where = Path(folder)
+    about = {
+        "gpu": gpu.name,
+        "gpu_description": gpu.as_dict(),
+        "replay": replay,
+        "effort": effort,
+        "version": version(),
+    }
+    open_folder(where, json.loads(json.dumps(about)), resume)
+    results = []
+    for kernel in kernels:
+        found = stored(where, kernel)
+        if found is None:
+            found = score_kernel(kernel, gpu, replay=replay, effort=effort, threads=threads, on_kernel=on_kernel)
+            store(where / f"{kernel.name}.json", found.as_dict())
+        results.append(found)
+    return Suite(where, gpu.name, replay, tuple(results))
+
+
+def score_kernel(
+    kernel: Kernel,
+    gpu: Gpu,
+    *,
+    replay: str = "lockstep",
+    effort: float = 1.0,
+    threads: int | None = None,
+    on_kernel: OnKernel | None = None,
+) -> Result:
+    """Score one kernel; see `score_suite`."""
+    began = time.perf_counter()
+    scorer = Scorer(kernel, gpu, replay=replay)
+    if on_kernel:
+        on_kernel(kernel.name, 0, 0, 0.0)
+    attempts = [_attempt(0, Candidate("identity", family("identity"), "baseline"), scorer.baseline)]
+    if not _cannot_be_beaten(attempts[0]):
+        _try(scorer, attempts, most_candidates(scorer, effort), threads or os.cpu_count() or 1, on_kernel)
+    best = rank(attempts)[0]
+    if best.score is None or best.score.l2_hit_rate <= scorer.baseline.l2_hit_rate:
+        best = attempts[0]
+    verdict = scorer.verify(Swizzle.parse(best.source, name=best.name))
+    return Result(
+        kernel=kernel.name,
+        problem=dict(kernel.problem),
+        grid=str(kernel.grid),
+        launches=kernel.launches,
+        baseline=scorer.baseline,
+        best_name=best.name,
+        best_source=best.source,
+        best_domain=verdict.domain,
+        best=best.score or scorer.baseline,
+        tried=len(attempts),
+        known=sum(1 for _ in family_specs(kernel, gpu)),
+        seconds=round(time.perf_counter() - began, 1),
+    )
+
+
+def most_candidates(scorer: Scorer, effort: float) -> int:
+    """How many candidates of a kernel the effort pays for, at least `FEWEST`."""
+    plan, launches = scorer.plan, scorer.baseline.launch
+    lookups = plan.trace.n_touches * plan.simulated_fraction * launches
+    return max(FEWEST, int(effort * LOOKUPS / lookups))
+
+
+def _try(scorer: Scorer, attempts: list[Attempt], most: int, threads: int, on_kernel: OnKernel | None) -> None:
+    """Replay candidates, ``threads`` at a time, and note them in order; stop at the bound."""
+    queue: deque[tuple[Candidate, Future[Score]]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            wanted = _distinct(scorer, most)
+            for candidate, order in wanted:
+                queue.append((candidate, pool.submit(scorer.score_order, order, baseline_us=scorer.baseline.time_us)))
+                if len(queue) > 2 * threads and _note(scorer, queue, attempts, most, on_kernel):
+                    return
+            while queue:
+                if _note(scorer, queue, attempts, most, on_kernel):
+                    return
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _note(scorer: Scorer, queue: deque, attempts: list[Attempt], most: int, on_kernel: OnKernel | None) -> bool:
+    """Take the next score; True where nothing can be better."""
+    candidate, future = queue.popleft()
+    attempts.append(_attempt(len(attempts), candidate, future.result()))
+    if on_kernel:
+        best = rank(attempts)[0].score
+        on_kernel(scorer.kernel.name, len(attempts) - 1, most, best.l2_hit_rate if best else 0.0)
+    return _cannot_be_beaten(attempts[-1])
+
+
+def _distinct(scorer: Scorer, most: int) -> Iterator[tuple[Candidate, np.ndarray]]:
+    """First candidates of the shortlist that are permutations of the grid, none like another or as launched."""
+    seen = {_digest(np.arange(scorer.kernel.grid.num_pids, dtype=np.int64))}
+    for candidate in shortlist(scorer.kernel, scorer.gpu):
+        if len(seen) > most:
+            return
+        try:
+            order = scorer.permutation(Swizzle.parse(candidate.source, name=candidate.name))
+        except NotBijective:  # of this grid: such as a form that needs a multiple of the XCDs
+            continue
+        if (digest := _digest(order)) not in seen:
+            seen.add(digest)
+            yield candidate, order
+
+
+def _digest(order: np.ndarray) -> bytes:
+    return blake2b(np.ascontiguousarray(order, np.int64).tobytes(), digest_size=16).digest()
+
+
+def _attempt(number: int, candidate: Candidate, score: Score) -> Attempt:
+    return Attempt(
+        number=number,
+        name=candidate.name,
+        source=candidate.source,
+        proposer=candidate.proposer,
+        verdict={"bijective": True},
+        score=score,
+    )
+
+
+def _cannot_be_beaten(attempt: Attempt) -> bool:
+    score = attempt.score
+    return score is not None and score.l2_hit_rate >= score.bound_l2_hit_rate

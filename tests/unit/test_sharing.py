@@ -1,0 +1,168 @@
+"""Is who shares what counted right, said right and drawn right?"""
+
+import json
+
+import numpy as np
+import pytest
+
+from swizzle_sim.cli import catalogue
+from swizzle_sim.kernels import kernel
+from swizzle_sim.report.figures import png
+from swizzle_sim.report.sharing import distinct_lines, middle_of, sharing
+from swizzle_sim.report.sharing_picture import draw_text, sharing_picture, window
+from swizzle_sim.report.sharing_words import sharing_words
+from swizzle_sim.swizzle import Grid
+from tests.cli.conftest import typed  # noqa: F401  (a fixture)
+from xcd_model.errors import SizeError
+from xcd_model.gpu import gpu
+
+MI300X = gpu("mi300x")
+CASES = [
+    ("gemm", {"M": 512, "N": 768, "K": 128}),
+    ("stencil_2d", {"M": 200, "N": 330}),
+    ("spmv", {"M": 100, "N": 700, "NNZ_PER_ROW": 30, "BLOCK_SIZE": 32}),
+    ("layer_norm", {"M": 20, "N": 300}),
+    ("stencil_3d", {}),
+]
+
+
+def lines_by_workgroup(trace):
+    """For each workgroup, the set of (tensor, line) it touches: one instruction and one line at a time."""
+    found = []
+    for w in range(trace.n_workgroups):
+        mine = set()
+        for i in range(trace.start[w], trace.start[w + 1]):
+            t = trace.template[i]
+            for e in range(trace.rel_start[t], trace.rel_start[t + 1]):
+                mine.add((int(trace.tensor[t]), int(trace.base[i] + trace.rel[e])))
+        found.append(mine)
+    return found
+
+
+@pytest.mark.parametrize(("name", "sizes"), CASES[:4])
+def test_shares_are_those_of_sets(name, sizes, monkeypatch):
+    monkeypatch.setattr("swizzle_sim.report.sharing._TOUCHES_AT_ONCE", 500)
+    monkeypatch.setattr("swizzle_sim.report.sharing._CELLS_AT_ONCE", 3000)
+    trace = kernel(name, **sizes).build_trace(128)
+    touched = lines_by_workgroup(trace)
+    assert distinct_lines(trace) == len(set.union(*touched))
+    for workgroup in (0, trace.n_workgroups // 2, trace.n_workgroups - 1):
+        for one in sharing(trace, workgroup):
+            tensor = next(i for i, t in enumerate(trace.tensors) if t.name == one.tensor)
+            own = {line for line in touched[workgroup] if line[0] == tensor}
+            assert one.lines == len(own)
+            wanted = np.array([len(own & other) / len(own) for other in touched], np.float32)
+            np.testing.assert_array_equal(one.share, wanted)
+
+
+def test_no_such_workgroup():
+    trace = kernel("softmax", M=4, N=64).build_trace(128)
+    with pytest.raises(SizeError, match="workgroups 0 to 3"):
+        sharing(trace, 4)
+
+
+def said(name, workgroup=None, **sizes):
+    work = kernel(name, **sizes)
+    chosen = middle_of(work.grid) if workgroup is None else workgroup
+    shared = sharing(work.build_trace(128), chosen)
+    words = sharing_words(shared, work.grid, chosen, MI300X, work.programs)
+    return {one.tensor: text for one, text in zip(shared, words, strict=True)}
+
+
+def test_a_gemm_in_words():
+    words = said("gemm", M=2048, N=2048, K=128)
+    assert words["A"] == (
+        "A (512 KiB): workgroup 36 reads 512 lines of it; 7 others touch all of them: all with pid_m = 4. "
+        "As launched none of them runs on its XCD."
+    )
+    assert "7 others touch all of them: all with pid_n = 4. As launched all of them run on its XCD." in words["B"]
+    assert words["C"].endswith("nobody else touches those: where it runs makes no difference to C.")
+
+
+def test_rows_and_neighbours_in_words():
+    words = said("layer_norm", M=64, N=256)
+    assert (
+        "63 others touch all of them: every workgroup of the grid. As launched 7 of them run on its XCD." in words["w"]
+    )
+    words = said("transpose", M=512, N=512, workgroup=5 + 16 * 6)
+    assert "1 other touches all of them: the one at (+0, +1) from it in (pid_m, pid_n)" in words["x"]
+    assert "the one at (-1, +0)" in words["y"]
+    assert "As launched it runs on the same XCD." in words["x"] and "on another XCD" in words["y"]
+    words = said("attention_gqa")
+    assert "all with any pid_m, pid_n +0 to +7 from it" in words["K"]
+    words = said("stencil_2d", M=512, N=512)
+    assert "neighbours with pid_m -1 to +1 from it" in words["x"]
+
+
+def test_the_map_in_characters():
+    work = kernel("gemm", M=1024, N=1024, K=128)
+    shared = sharing(work.build_trace(128), 5)
+    lines = draw_text(shared, work.grid, 5, 80).splitlines()
+    assert lines[0].split() == ["A", "B", "C"]
+    assert [line.split() for line in lines[1:5]] == [
+        ["····", "·█··", "····"],
+        ["█X██", "·X··", "·X··"],
+        ["····", "·█··", "····"],
+        ["····", "·█··", "····"],
+    ]
+    narrow = draw_text(shared, work.grid, 5, 4, unicode=False)
+    assert narrow.isascii() and narrow.count("X") == 4  # one a tensor, one in the legend
+
+
+def test_windows_are_cut_around_the_workgroup():
+    cut = window(Grid((100, 80)), 90 + 100 * 3, 17, 33)
+    assert cut.tiles.shape == (17, 33) and (cut.first_row, cut.first_col) == (82, 0)
+    assert cut.tiles[90 - 82, 3] == 390
+    line = window(Grid((70,)), 69, 17, 33)
+    assert line.tiles.shape == (3, 32) and line.tiles[2, 6] == -1 and line.note == ""
+    plane = window(Grid((4, 5, 6)), 2 + 4 * (3 + 5 * 1), 17, 33)
+    assert plane.tiles.shape == (4, 5) and plane.tiles[2, 3] == 34 and "pid_z = 1 of 6" in plane.note
+    tiles = window(Grid((6,), (2, 3)), 4, 17, 33)
+    assert tiles.tiles.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize(("name", "sizes"), CASES)
+def test_a_picture_of_every_kind_of_grid(name, sizes):
+    work = kernel(name, **sizes)
+    chosen = middle_of(work.grid)
+    shared = sharing(work.build_trace(128), chosen)
+    figure = sharing_picture(shared, work.grid, chosen, name)
+    maps = [axes for axes in figure.axes if axes.images and axes.get_visible()]
+    assert len(maps) == len(shared)
+    for axes, one in zip(maps, shared, strict=True):
+        drawn = axes.images[0].get_array().compressed()
+        assert drawn.max() == 1 and set(np.unique(drawn)) <= set(np.unique(one.share))
+    assert png(figure).startswith(b"\x89PNG")
+
+
+def test_the_command(typed, tmp_path):  # noqa: F811
+    words = ("show", "gemm", "M=1024", "N=1024", "K=128")
+    answer = typed(*words, "--picture", "who.png", "--workgroup", "0")
+    assert answer.code == 0 and "all with pid_m = 0" in answer.out and "X···" in answer.out
+    assert (tmp_path / "who.png").read_bytes().startswith(b"\x89PNG")
+    document = typed(*words, "--json").json
+    assert document["ideal_reuse"] == document["line_touches"] / document["distinct_lines"]
+    assert [one["sharers"] for one in document["shared"]] == [3, 3, 0]
+    assert document["workgroup"] == 10
+    for bad, says in ((("--workgroup", "16"), "0 to 15"), (("--picture", "who.svg"), "ends in .png")):
+        assert says in typed(*words, *bad).err
+    assert "cannot be written" in typed(*words, "--picture", "no/who.png").err
+
+
+def test_the_list_has_figures(capsys, monkeypatch):
+    monkeypatch.setattr("swizzle_sim.kernels.kernel_names", lambda: ["layer_norm", "smith_waterman", "spmv"])
+    catalogue.kernels(json=True)
+    entries = {one["name"]: one for one in json.loads(capsys.readouterr().out)["kernels"]}
+    assert list(entries) == ["layer_norm", "smith_waterman", "spmv"]
+    norm = entries["layer_norm"]
+    assert norm["distinct_lines"] == 2 * 20480 * 320 + 2 * 320  # x and y, w and b, of 40 KiB a row
+    assert norm["ideal_reuse"] == norm["line_touches"] / norm["distinct_lines"]
+    assert 0 < norm["bound_l2_hit_rate"] < 1 and norm["grid"] == [20480]
+    catalogue.kernels()
+    assert "smith_waterman" in capsys.readouterr().out
+    catalogue.kernels(gpu="h200", json=True)
+    printed = capsys.readouterr()
+    little = {one["name"]: one for one in json.loads(printed.out)["kernels"]}
+    assert little["layer_norm"]["ideal_reuse"] is None and little["spmv"]["ideal_reuse"] > 1
+    assert set(little["layer_norm"]) == set(little["spmv"])
+    assert "layer_norm: no workgroup fits" in printed.err

@@ -1,0 +1,210 @@
+"""Does a run over the suite find what is there, keep it, go on with it, and say it alike in every form?"""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from swizzle_sim.candidates import family_specs
+from swizzle_sim.kernels import kernel, kernel_names
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.suite import PAPER, facts_of, score_suite, shortlist, suite_csv, suite_markdown
+from swizzle_sim.suite import facts as facts_module
+from swizzle_sim.suite.result import Result
+from swizzle_sim.suite.run import most_candidates, score_kernel
+from swizzle_sim.swizzle import Swizzle
+from tests.cli.conftest import typed  # noqa: F401  (a fixture)
+from xcd_model.errors import RunError
+from xcd_model.gpu import gpu
+
+MI300X = gpu("mi300x")
+KERNELS = (
+    ("softmax", {"M": 64, "N": 256}),
+    ("gemm", {"M": 1024, "N": 1024, "K": 128}),
+    ("fdtd_2d", {"Nx": 256, "Ny": 256}),
+)
+
+
+def kernels():
+    return [kernel(name, **sizes) for name, sizes in KERNELS]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    return score_suite(kernels(), MI300X, tmp_path_factory.mktemp("suite") / "run", effort=0.0, threads=2)
+
+
+def test_the_papers_ten_are_registered():
+    assert len(PAPER) == len(set(PAPER)) == 10
+    assert set(PAPER) <= set(kernel_names())
+
+
+def test_the_page_has_every_kernel():
+    text = (Path(__file__).parents[2] / "docs" / "suite.md").read_text(encoding="utf-8")
+    for name in kernel_names():
+        assert f"| `{name}` | {kernel(name).summary} | {kernel(name).grid} |" in text, "run: make docs"
+        assert f"\n| {name} | " in text
+
+
+def test_the_shortlist_is_every_family_once_and_varied_at_the_front():
+    for name, sizes in KERNELS:
+        work = kernel(name, **sizes)
+        listed = [candidate.name for candidate in shortlist(work, MI300X)]
+        assert sorted(listed) == sorted(set(family_specs(work, MI300X)))
+        kinds = [spec.split("(")[0] for spec in listed]
+        front = len(set(kinds)) if len(listed) < 10 else 8
+        assert len(set(kinds[:front])) >= min(front, 6)
+    first = [candidate.name for candidate in shortlist(kernel("gemm"), MI300X)]
+    assert first.index("contiguous+group_m(size=8)") < first.index("contiguous+group_m(size=32)")
+
+
+def test_scores_are_the_scorers_and_the_best_is_a_bijection(found):
+    for result, work in zip(found.results, kernels(), strict=True):
+        scorer = Scorer(work, MI300X)
+        assert result.baseline == scorer.baseline
+        best = Swizzle.parse(result.best_source)
+        assert result.best == scorer.score(best) or result.best_name == "identity"
+        assert result.best_domain == scorer.verify(best).domain
+        assert result.best.l2_hit_rate >= result.baseline.l2_hit_rate
+        assert result.known == len(list(family_specs(work, MI300X)))
+
+
+def test_a_kernel_at_its_bound_is_left_alone(found):
+    softmax = found.results[0]
+    assert softmax.at_bound and softmax.tried == 1 and softmax.best_name == "identity"
+
+
+def test_a_kernel_launched_again_and_again_is_replayed_until_steady(found):
+    fdtd = found.results[2]
+    assert fdtd.launches == 1500 and fdtd.best.steady and 1 < fdtd.best.launch < 1500
+    assert f"{fdtd.best.launch} of 1500, steady" in suite_markdown(found)
+    assert "until a launch counts as the one before it" in suite_markdown(found)
+
+
+def test_what_is_found_does_not_depend_on_threads():
+    work = kernel("gemm", M=1024, N=1024, K=128)
+    one, two = (score_kernel(work, MI300X, effort=0.0, threads=n).as_dict() for n in (1, 3))
+    assert {**one, "seconds": 0} == {**two, "seconds": 0}
+
+
+def test_only_distinct_permutations_are_replayed(monkeypatch):
+    seen = []
+    score_order = Scorer.score_order
+
+    def watched(self, order, **options):
+        seen.append(np.asarray(order).tobytes())
+        return score_order(self, order, **options)
+
+    monkeypatch.setattr(Scorer, "score_order", watched)
+    result = score_kernel(kernel("gemm", M=512, N=512, K=64), MI300X, threads=1)
+    assert len(seen) == len(set(seen)) == result.tried < result.known
+
+
+def test_more_effort_tries_more():
+    scorer = Scorer(kernel("fdtd_2d", Nx=256, Ny=256), MI300X)
+    assert most_candidates(scorer, 0.0) == 8
+    assert most_candidates(scorer, 2.0) == pytest.approx(2 * most_candidates(scorer, 1.0), abs=2)
+
+
+def test_a_run_goes_on_where_it_stopped(tmp_path):
+    folder, seen = tmp_path / "run", []
+
+    def stop(name, done, total, best):
+        if name == "gemm":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        score_suite(kernels(), MI300X, folder, effort=0.0, on_kernel=stop)
+    assert sorted(path.name for path in folder.iterdir()) == ["softmax.json", "suite.json"]
+    whole = score_suite(kernels(), MI300X, folder, effort=0.0, resume=True, on_kernel=lambda *w: seen.append(w[0]))
+    assert set(seen) == {"gemm", "fdtd_2d"}
+    again = score_suite(
+        kernels(), MI300X, folder, effort=0.0, resume=True, on_kernel=lambda *w: pytest.fail("repeated")
+    )
+    assert again.results == whole.results
+
+
+def test_a_run_is_never_overwritten_nor_mixed(tmp_path):
+    folder, little = tmp_path / "run", kernels()[:1]
+    with pytest.raises(RunError, match="cannot be read"):
+        score_suite(little, MI300X, folder, resume=True)
+    score_suite(little, MI300X, folder, effort=0.0)
+    with pytest.raises(RunError, match="never overwritten"):
+        score_suite(little, MI300X, folder, effort=0.0)
+    with pytest.raises(RunError, match=r"its effort is 0\.0"):
+        score_suite(little, MI300X, folder, effort=1.0, resume=True)
+    with pytest.raises(RunError, match="its sizes are"):
+        score_suite([kernel("softmax", M=8, N=8)], MI300X, folder, effort=0.0, resume=True)
+    (folder / "softmax.json").write_text("{", encoding="utf-8")
+    with pytest.raises(RunError, match="damaged"):
+        score_suite(little, MI300X, folder, effort=0.0, resume=True)
+    (folder / "softmax.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(RunError, match="not the result of a kernel"):
+        score_suite(little, MI300X, folder, effort=0.0, resume=True)
+
+
+def test_all_forms_say_the_same(found):
+    rows = list(csv.DictReader(io.StringIO(suite_csv(found))))
+    text = suite_markdown(found)
+    for row, result in zip(rows, found.results, strict=True):
+        assert float(row["best_l2_hit_rate"]) == result.best.l2_hit_rate
+        assert row["sizes"].split()[0] == "=".join(map(str, next(iter(result.problem.items()))))
+        assert row["kind"] == "simulated"
+        line = next(line for line in text.splitlines() if line.startswith(f"| {result.kernel} |"))
+        assert f"| {100 * result.best.l2_hit_rate:.2f} | {100 * result.best.bound_l2_hit_rate:.2f} |" in line
+        assert Result.from_dict(json.loads(json.dumps(result.as_dict()))) == result
+    assert len({line.count("|") for line in text.splitlines() if line.startswith("|")}) == 1
+
+
+def test_the_command(typed, tmp_path):  # noqa: F811
+    words = ("suite", "spmv", "smith_waterman", "--effort", "0", "--out", "run")
+    answer = typed(*words, "--csv", "s.csv", "--markdown", "s.md")
+    assert answer.code == 0, answer.err
+    assert "spmv" in answer.out and "smith_waterman" in answer.out and "tried" in answer.out
+    assert (tmp_path / "s.csv").read_text().startswith("kernel,") and "| spmv |" in (tmp_path / "s.md").read_text()
+    document = typed(*words[:-2], "--resume", "run", "--json").json
+    assert [one["kernel"] for one in document["kernels"]] == ["spmv", "smith_waterman"]
+    assert document["kind"] == "simulated"
+    assert typed(*words).code == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("spmvv",), "spmv"),
+        (("--paper", "gemm"), "names its kernels itself"),
+        (("softmax", "--csv", "nowhere/s.csv"), "there is no folder"),
+        (("softmax", "--out", "a", "--resume", "b"), "give one of them"),
+        (("softmax", "--resume", "nowhere"), "no run to go on with"),
+        (("spmv", "layer_norm", "--gpu", "h200"), "layer_norm: no workgroup fits"),
+    ],
+)
+def test_misuse_is_said_at_once(typed, words, says):  # noqa: F811
+    answer = typed("suite", *words)
+    assert answer.code == 2 and says in answer.err and answer.out == ""
+
+
+def test_facts_are_kept_and_forgotten_with_the_source(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    work = kernel("gemm", M=512, N=512, K=64)
+    first = facts_of(work, MI300X)
+    assert len(list(facts_module.cache_folder().glob("gemm-*.json"))) == 1
+    monkeypatch.setattr(facts_module, "work_out", lambda scorer: pytest.fail("worked out again"))
+    assert facts_of(kernel("gemm", M=512, N=512, K=64), MI300X) == first
+    monkeypatch.setattr(facts_module, "_source_digest", lambda folder: b"other")
+    with pytest.raises(pytest.fail.Exception):
+        facts_of(work, MI300X)
+
+
+def test_a_damaged_or_readonly_cache_is_only_slow(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    work = kernel("gemm", M=512, N=512, K=64)
+    first = facts_of(work, MI300X)
+    next(facts_module.cache_folder().glob("*.json")).write_text("{", encoding="utf-8")
+    assert facts_of(work, MI300X) == first
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert facts_of(work, MI300X) == first
