@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: run test test-llm lint docs speed clean
+.PHONY: fidelity run test test-llm lint docs speed clean
 
 run: .venv/installed
 	$(BIN)/swizzle-sim optimize gemm
@@ -29,6 +29,9 @@ docs: .venv/installed-test  ## rewrite every generated page and picture
 speed: .venv/installed-test  ## measure the replay beside its peers and rewrite docs/speed.md
 	$(PIP) --editable '.[bench]'
 	$(BIN)/python -m benchmarks.docs.speed
+
+fidelity: .venv/installed-test  ## replay every measured row and rewrite docs/fidelity.md, its table and pictures
+	$(BIN)/swizzle-sim fidelity --out docs
 
 clean:
 	rm -rf .venv build *.egg-info

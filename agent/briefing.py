@@ -42,6 +42,10 @@ class Briefing:
         self.tells_hardware = settings.context != "unaware"
         self._hardware = hardware_text(settings.context, scorer, docs)
         self._language = language_card(scorer.kernel, schedule=self.tells_hardware)
+        if settings.stage_two:
+            from agent.template import TEMPLATE_CARD
+
+            self._language = f"{self._language}\n{TEMPLATE_CARD}"
 
     def memory(self) -> dict[str, Any]:
         """Inputs of the memory analysis."""
@@ -116,6 +120,8 @@ class Briefing:
             "result": attempt.verdict.get("code", ""),
             "feedback": attempt.critique if self.tells_hardware else _XCDS.sub("", attempt.critique),
         }
+        if "template" in attempt.verdict:
+            entry["template"] = entry.pop("swizzle") if attempt.score is None else attempt.verdict["template"]
         if attempt.score is None:
             return entry
         report = self.report(attempt)

@@ -68,11 +68,12 @@ def study(
             **given,  # type: ignore[arg-type]
         )
         preflight(settings.models, api_base)
+    device = load_gpu(gpu)
     found = run_study(
         Study(
             which=which,
-            kernels=tuple(_kernel(text) for text in kernels),
-            gpu=load_gpu(gpu),
+            kernels=tuple(_kernel(text, device.arch) for text in kernels),
+            gpu=device,
             folder=out,
             settings=settings,
             inputs=Inputs(docs=read_docs(docs) if docs else None, prices=load_prices(prices)),
@@ -88,11 +89,11 @@ def study(
         _print_study(found, picture)
 
 
-def _kernel(text: str) -> Kernel:
+def _kernel(text: str, arch: str) -> Kernel:
     from swizzle_sim.cli.arguments import load_kernel
 
     name, *sizes = shlex.split(text) or [""]
-    return load_kernel(name, sizes)
+    return load_kernel(name, sizes, arch)
 
 
 def _print_study(found: dict[str, Any], picture: Path) -> None:
@@ -138,10 +139,9 @@ def tune_prompt(
 
     settings = Settings(models=tuple(model or ()), api_base=api_base, temperature=temperature, seed=seed)
     preflight(settings.models, api_base)
-    train_on, hold_out = ([_kernel(text) for text in texts] for texts in (train, held_out))
-    found = tune(
-        train_on, hold_out, load_gpu(gpu), out, settings, calls=calls, prices=load_prices(prices), replay=replay
-    )
+    device = load_gpu(gpu)
+    train_on, hold_out = ([_kernel(text, device.arch) for text in texts] for texts in (train, held_out))
+    found = tune(train_on, hold_out, device, out, settings, calls=calls, prices=load_prices(prices), replay=replay)
     if json:
         print_json({"program": str(found.program), "before": found.before, "after": found.after, "asks": found.asks})
         return

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +167,7 @@ class _Loop:
         self.briefing = Briefing(scorer, settings, transcript, inputs.docs)
         self.bandit = Bandit(settings.models)
         state = None if inputs.program is None else dict(inputs.program)
-        self.program = propose_program(image=settings.image, state=state)
+        self.program = propose_program(image=settings.image, template=settings.stage_two > 0, state=state)
         self.earlier = [a for a in history if a.proposer.startswith(LLM)]  # of a run that goes on
         self.attempts: list[Attempt] = []
 
@@ -192,9 +193,19 @@ class _Loop:
         ended = self.source.noted(END) if self.source else None
         self.transcript.note(END, 0, ended or {"reason": reason})
         judged = len(self.attempts) - 1
+        spent = sum(a.verdict.get("stage_two", {}).get("replays", 0) for a in self.attempts) or judged
         if not judged and not self.bandit.left:
             raise ModelError(f"no model answered: {self.bandit.why}", code=self.bandit.code)
-        add_beside(self.scorer, self.history, evaluations=max(1, judged), seed=self.settings.seed, cost_of=self.cost_of)
+        add_beside(self.scorer, self.history, evaluations=max(1, spent), seed=self.settings.seed, cost_of=self.cost_of)
+
+    @cached_property
+    def stage_two(self) -> Any:
+        """What searches the parameters of templates; None where formulas are asked for."""
+        if not self.settings.stage_two:
+            return None
+        from agent.template import StageTwo
+
+        return StageTwo(self.cascade, self.settings.stage_two, self.settings.seed)
 
     def _stop(self, iteration: int) -> str:
         if self.source is not None or self.transcript.noted(STEP, iteration):
@@ -266,7 +277,8 @@ class _Loop:
         return self._analysed
 
     def _judge(self, model: str, answer: Any, iteration: int, candidate: int) -> Attempt:
-        source = candidate_text(str(answer.swizzle))
+        stage_two = self.stage_two
+        source = candidate_text(str(answer.template if stage_two else answer.swizzle))
         index = len(self.attempts) - 1
         if index < len(self.earlier):  # judged before the run was interrupted
             attempt = self.earlier[index]
@@ -275,7 +287,11 @@ class _Loop:
         else:
             began, number = time.perf_counter(), len(self.history)
             name = f"{model.rpartition('/')[2]} {iteration}.{candidate}"
-            found = self.cascade.judge(source, number)
+            if stage_two:
+                found = stage_two.judge(source, number)
+                name, source = f"{name} {found.name}".strip(), found.source
+            else:
+                found = self.cascade.judge(source, number)
             attempt = self._append(name, source, LLM + model, found, began)
         self.attempts.append(attempt)
         self.briefing.report(attempt)

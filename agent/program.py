@@ -10,13 +10,15 @@ from agent.extra import load_dspy
 from xcd_model.errors import ModelError
 
 
-def propose_program(*, image: bool, state: dict[str, Any] | None = None) -> Any:
-    """Predictor that proposes a swizzle.
+def propose_program(*, image: bool, template: bool = False, state: dict[str, Any] | None = None) -> Any:
+    """Predictor that proposes a swizzle, or a template.
 
     Parameters
     ----------
     image : bool
         Whether it takes a picture.
+    template : bool
+        Whether it answers with a template.
     state : mapping, optional
         As `read_program` gives it.
 
@@ -30,9 +32,10 @@ def propose_program(*, image: bool, state: dict[str, Any] | None = None) -> Any:
         With code ``program`` if the state is not one of this program.
     """
     dspy = load_dspy()
-    from agent.signatures import ProposeSwizzle, ProposeSwizzleSeeing
+    from agent.signatures import ProposeSwizzle, ProposeSwizzleSeeing, ProposeTemplate, ProposeTemplateSeeing
 
-    predict = dspy.Predict(ProposeSwizzleSeeing if image else ProposeSwizzle)
+    plain, seeing = (ProposeTemplate, ProposeTemplateSeeing) if template else (ProposeSwizzle, ProposeSwizzleSeeing)
+    predict = dspy.Predict(seeing if image else plain)
     if state is not None:
         try:
             predict.load_state(state)

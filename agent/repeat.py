@@ -10,7 +10,7 @@ from agent.loop import INPUTS, OnStep, propose
 from agent.settings import Settings
 from agent.transcript import Transcript
 from swizzle_sim.history import History
-from swizzle_sim.kernels import kernel
+from swizzle_sim.recorded import recorded_kernel
 from swizzle_sim.search import Run
 from xcd_model.errors import ModelError
 from xcd_model.gpu import Gpu
@@ -46,7 +46,7 @@ def repeat_run(run: str | Path, folder: str | Path, *, on_step: OnStep | None = 
     with Transcript(Path(run)) as transcript:
         inputs = Inputs.from_dict(transcript.noted(INPUTS))
     return propose(
-        kernel(about["kernel"], **about["problem"]),
+        recorded_kernel(about),
         Gpu.from_dict(json.loads(json.dumps(about["gpu_description"]))),
         folder,
         settings,

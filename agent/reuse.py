@@ -72,13 +72,13 @@ def _schedule(start, order, xcds, offset, slots, sequence, ends, owner, born, di
         while issued:
             issued = False
             for slot in range(slots):
-                if next_of[slot] == end_of[slot]:
-                    if queue >= order.size:
-                        continue
+                while next_of[slot] == end_of[slot] and queue < order.size:  # a workgroup may touch nothing
                     of[slot] = order[queue]
                     queue += xcds
                     next_of[slot], end_of[slot] = start[of[slot]], start[of[slot] + 1]
                     born[of[slot]] = at
+                if next_of[slot] == end_of[slot]:
+                    continue
                 sequence[at], owner[at] = next_of[slot], of[slot]
                 died[of[slot]] = at
                 next_of[slot] += 1

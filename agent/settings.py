@@ -47,6 +47,8 @@ class Settings:
         Add a picture of the best order.
     seed : int
         Sent to models that take one.
+    stage_two : int
+        Full replays to search the parameters of each answer with, which is then a template; 0 asks for formulas.
     """
 
     models: tuple[str, ...]
@@ -65,6 +67,7 @@ class Settings:
     structured: bool = False
     image: bool = False
     seed: int = 0
+    stage_two: int = 0
 
     def __post_init__(self):
         object.__setattr__(self, "models", tuple(self.models))

@@ -65,6 +65,51 @@ class ProposeSwizzle(dspy.Signature):
     swizzle: str = dspy.OutputField(desc="the statements of the swizzle, with no fence and no comment around them")
 
 
+class ProposeTemplate(dspy.Signature):
+    """Turn the best idea for raising the L2 hit rate of a GPU kernel into a template whose parameters are searched.
+
+    The hardware starts workgroups in the order of their ids and decides where each runs; that cannot be changed. What
+    can be changed is which tile a workgroup computes. A swizzle reads the hardware's id and computes the id, or the
+    tile coordinates, to work on. Workgroups that share data should find it in the same cache at about the same time.
+
+    A template is a swizzle in which the numbers that matter are parameters with ranges. Say in it what kind of order
+    helps, and leave to the search how large, how wide and how many. A few parameters that change the permutation are
+    worth more than many that do not; ranges wide enough to hold the best value, conditions that keep out what cannot
+    be a bijection.
+
+    Rules. For every combination that its conditions allow, the template is a bijection: each tile is computed exactly
+    once, also where the sizes do not divide evenly. It is written in the small language described in the input, and
+    nothing else: no imports, functions, arrays or calls that are not listed. All combinations that are tried are
+    checked exhaustively before they are scored.
+
+    Read the bottleneck report and the history first; it holds earlier templates with the landscape of their
+    parameters. Criticize each: which parameters mattered, which made no difference, where the best value lay at the
+    end of its range. Widen or drop parameters accordingly, and take another idea where the landscape is flat.
+    """
+
+    original_kernel: str = dspy.InputField(desc="Triton source of the kernel, not yet swizzled")
+    bottleneck_report: dict[str, Any] = dspy.InputField(desc="simulated counters of the kernel as launched")
+    memory_analysis: str = dspy.InputField(desc="how the kernel reuses memory")
+    hardware: str = dspy.InputField(desc="the GPU and how it schedules workgroups")
+    language: str = dspy.InputField(desc="the language in which a template is written")
+    history: list[dict[str, Any]] = dspy.InputField(desc="earlier templates with verdict and landscape, oldest first")
+
+    reasoning: str = dspy.OutputField(desc="think step by step about where the misses come from")
+    critique: list[Shortcoming] = dspy.OutputField(
+        desc="one entry for each attempt of the history, about its parameters; [] if there is none"
+    )
+    rationale: str = dspy.OutputField(desc="what each parameter decides, in two or three sentences")
+    template: str = dspy.OutputField(desc="the template, with no fence and no comment around it")
+
+
+class ProposeTemplateSeeing(ProposeTemplate):  # noqa: D101 - the docstring is the prompt, and stays that of the parent
+    __doc__ = ProposeTemplate.__doc__
+
+    picture: dspy.Image = dspy.InputField(
+        desc="left: which XCD computes each tile; right: misses of each tile, dark is many; of the best attempt so far"
+    )
+
+
 class ProposeSwizzleSeeing(ProposeSwizzle):  # noqa: D101 - the docstring is the prompt, and stays that of the parent
     __doc__ = ProposeSwizzle.__doc__
 

@@ -21,6 +21,7 @@ from agent.loop import LLM, propose
 from agent.settings import Settings
 from swizzle_sim.history import FILE, Attempt, History, rank
 from swizzle_sim.kernels import Kernel, kernel
+from swizzle_sim.recorded import at_sizes
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
 from xcd_model.errors import ModelError, NotBijective, SizeError
@@ -114,7 +115,7 @@ def _model_cells(study: Study, one: Kernel) -> list[Cell]:
 
 def stem_of(one: Kernel) -> str:
     """Name of a kernel and those of its sizes that are not the default, for a file or a table."""
-    usual = kernel(one.name).problem
+    usual = {} if one.file else kernel(one.name).problem
     return "-".join([one.name, *(f"{k}{v}" for k, v in one.problem.items() if usual.get(k) != v)])
 
 
@@ -211,7 +212,7 @@ def _size_rows(study: Study, cell: Cell, attempts: Sequence[Attempt]) -> list[di
     rows = []
     for sizes in study.sizes:
         known = {k: v for k, v in sizes.items() if k in cell.kernel.problem}
-        scorer = Scorer(kernel(cell.kernel.name, **{**cell.kernel.problem, **known}), study.gpu, replay=study.replay)
+        scorer = Scorer(at_sizes(cell.kernel, known, study.gpu.arch), study.gpu, replay=study.replay)
         try:
             rate = scorer.score(swizzle).l2_hit_rate
         except NotBijective:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from swizzle_sim.scoring import Score, Scorer, score
     from swizzle_sim.search import Run, optimize
     from swizzle_sim.swizzle import Grid, Swizzle, Verdict, emit_hip, emit_triton, family, verify
+    from swizzle_sim.tuning.what_if import what_if
     from xcd_model.errors import NotBijective, SwizzleSimError
     from xcd_model.gpu import Gpu, gpu, gpu_names
 
@@ -42,6 +43,7 @@ _HOME = {
     "score": "swizzle_sim.scoring",
     "verify": "swizzle_sim.swizzle",
     "version": "swizzle_sim.release",
+    "what_if": "swizzle_sim.tuning.what_if",
 }
 
 __all__ = [
@@ -68,6 +70,7 @@ __all__ = [
     "score",
     "verify",
     "version",
+    "what_if",
 ]
 
 

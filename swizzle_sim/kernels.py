@@ -61,6 +61,11 @@ class Kernel:
         The Triton launch, by which the kernel can be captured, compiled and rewritten.
     launches : int
         How often a run launches it back to back on the same arrays, as a time step is; 1 where once is all.
+    file : str
+        Where a user's kernel came from, as an absolute ``my_kernel.py:NAME`` or ``my.trace.npz``; empty for the
+        registry's.
+    digest : str
+        Of such a kernel's source, launch and trace.
     """
 
     name: str
@@ -81,6 +86,8 @@ class Kernel:
     programs: int | None = None
     launch: Launch | None = None
     launches: int = 1
+    file: str = ""
+    digest: str = ""
 
 
 def check_sizes(name: str, sizes: Mapping[str, int], switches: Iterable[str] = ()) -> None:

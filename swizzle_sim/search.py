@@ -66,6 +66,8 @@ def about_run(scorer: Scorer, command: str = "") -> dict[str, Any]:
     """What a run folder says of itself: enough to score its candidates again."""
     return {
         "kernel": scorer.kernel.name,
+        "kernel_file": scorer.kernel.file,
+        "kernel_digest": scorer.kernel.digest,
         "problem": dict(scorer.kernel.problem),
         "gpu": scorer.gpu.name,
         "gpu_description": scorer.gpu.as_dict(),
@@ -152,10 +154,13 @@ def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Seque
         return History.create(folder, about)
     history = History(folder)
     was = history.about
-    for key in ("kernel", "problem", "gpu", "gpu_description", "replay", "seed", "jitter_ns", "version", *more_keys):
-        if was.get(key) != json.loads(json.dumps(about[key])):
+    same = ("kernel", "kernel_file", "kernel_digest", "problem", "gpu", "gpu_description", "replay", "seed")
+    for key in (*same, "jitter_ns", "version", *more_keys):
+        if was.get(key, "") != json.loads(json.dumps(about[key])):
             history.close()
-            raise RunError(f"{folder}: cannot resume: its {key} is {was.get(key)}, this command's is {about[key]}")
+            asked = "none" if about[key] == "" else about[key]
+            changed = f": the kernel in {about['kernel_file']} changed" if key == "kernel_digest" else ""
+            raise RunError(f"{folder}: cannot resume{changed}: its {key} is {was.get(key)}, this command's is {asked}")
     return history
 
 

@@ -133,7 +133,8 @@ def raw_traces(draw, line_bytes=128):
         is_write.append(rng.random() < 0.4)
         owner.append(t)
         spans.append(span)
-    lengths = rng.integers(1, 7, draw(st.integers(1, 24)))
+    lengths = rng.integers(draw(st.integers(0, 1)), 7, draw(st.integers(1, 24)))  # some workgroups may touch nothing
+    lengths[rng.integers(lengths.size)] += 1
     template = rng.integers(0, len(rel), lengths.sum())
     first = np.array([tensors[owner[t]].base_line for t in template])
     free = np.array([tensors[owner[t]].n_lines - spans[t] for t in template])
@@ -160,7 +161,8 @@ def tiled_traces(draw, line_bytes=128):
     scatter = draw(st.booleans())
     deal = rng.permutation(n_tiles * tile_lines) if scatter else np.arange(n_tiles * tile_lines)
     tiles = deal.reshape(n_tiles, tile_lines)
-    lengths = rng.integers(1, 9, draw(st.integers(1, 24)))
+    lengths = rng.integers(draw(st.integers(0, 1)), 9, draw(st.integers(1, 24)))
+    lengths[rng.integers(lengths.size)] += 1
     every = (1 << (line_bytes // 32)) - 1
     part = int(rng.integers(1, every + 1))  # some lines whole, some in part: the order of dirty pieces counts
     sectors = np.where(rng.random(deal.size) < rng.choice([0, 0.3]), part, every)

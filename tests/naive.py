@@ -94,7 +94,7 @@ def queues(n_workgroups, n_xcds, offset):
 
 
 def workgroups_of(order, n_xcds, offset, programs):
-    """For each XCD its queue of workgroups, in order, each a list of the trace's workgroups that it computes in turn."""
+    """For each XCD its queue of workgroups, in order, each a list of the trace's that it computes in turn."""
     if not programs:
         return [[[int(order[w])] for w in mine] for mine in queues(len(order), n_xcds, offset)]
     tiles = [[int(order[t]) for t in range(p, len(order), programs)] for p in range(programs)]
@@ -108,7 +108,7 @@ def turns(trace, order, gpu, workgroups_per_cu, programs=None):
     while True:
         turn = []
         for (slot, xcd), todo in running.items():  # in order of slot, then XCD
-            if not todo and waiting[xcd]:
+            while not todo and waiting[xcd]:  # a workgroup that touches nothing is over at once
                 for workgroup in waiting[xcd].pop(0):
                     todo.extend(range(int(trace.start[workgroup]), int(trace.start[workgroup + 1])))
             if todo:

@@ -206,18 +206,19 @@ class Memory:
 
 
 class Running:
-    """Workgroups that one slot computes in turn: the instructions, and when each of the present workgroup's was done."""
+    """Workgroups that one slot computes in turn: the instructions, and when each of the present one's was done."""
 
     def __init__(self, trace, workgroups):
         self.trace, self.workgroups = trace, list(workgroups)
         self.todo, self.done = [], []
 
     def begin(self, now):
-        """Start on the next workgroup, if the last is done."""
-        if not self.todo:
+        """Start on the next workgroup that touches anything, if the last is done; False if there is none."""
+        while not self.todo and self.workgroups:
             self.workgroup = self.workgroups.pop(0)
             self.todo = list(range(int(self.trace.start[self.workgroup]), int(self.trace.start[self.workgroup + 1])))
             self.done, self.began = [], now
+        return bool(self.todo)
 
     def next_issue(self, now, in_flight):
         """The next instruction k waits until instruction k - in_flight is done; a new workgroup until all are."""
@@ -252,12 +253,13 @@ def replay(
     issued, ends = [], []
     while events:
         now, slot, xcd = heapq.heappop(events)
-        if (slot, xcd) not in running:
+        while (slot, xcd) not in running or not running[slot, xcd].begin(now):
             if not waiting[xcd]:
-                continue  # the slot retires
+                break
             running[slot, xcd] = Running(trace, waiting[xcd].pop(0))
-        mine = running[slot, xcd]
-        mine.begin(now)
+        mine = running.get((slot, xcd))
+        if mine is None or not mine.todo:
+            continue  # the slot retires
         instruction = mine.todo.pop(0)
         cu = xcd, slot % gpu.cus_per_xcd
         lines, is_write = naive.touches(trace, instruction)

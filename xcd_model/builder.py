@@ -241,12 +241,14 @@ class TraceBuilder:
         self._columns.append((np.stack(bases, -1).reshape(stacked), np.stack(templates, -1).reshape(stacked)))
 
     def trace(self) -> Trace:
-        """Build the trace; raises TraceError if a workgroup touches nothing."""
+        """Build the trace; raises TraceError if a workgroup touches nothing: in an access model that is a mistake."""
         if not self._columns or not self._lines:
             raise TraceError("no workgroup touches anything: call step() with accesses inside their arrays")
         base = np.concatenate([c[0] for c in self._columns], axis=1)
         template = np.concatenate([c[1] for c in self._columns], axis=1)
         keep = template >= 0
+        if not keep.any(axis=1).all():
+            raise TraceError(f"workgroup {int(np.argmin(keep.any(axis=1)))} touches nothing")
         counts = np.array([touched.line.size for touched in self._lines], np.int64)
         return Trace(
             line_bytes=self.line_bytes,

@@ -72,7 +72,7 @@ def _cell(each: Gpu, key: str) -> str:
 
 def _value(fact: Fact) -> str:
     if isinstance(fact.value, list):
-        return ", ".join(fact.value)
+        return ", ".join(hex(one) if isinstance(one, int) else str(one) for one in fact.value)
     return _number(fact.value) + (f" [{_number(fact.low)} to {_number(fact.high)}]" if fact.low is not None else "")
 
 

@@ -10,9 +10,11 @@
     ├── NotBijective     a candidate that is not a permutation of the grid
     ├── RunError         a run folder that is missing, in the way or damaged
     ├── ModelError       a language model that cannot be asked, or did not answer
+    ├── SearchError      a space with nothing in it, or a search or sweep that cannot be run
     ├── CaptureError     a Triton kernel that cannot be captured, or a trace file that cannot be read
     ├── CompileError     a kernel that Triton's AMD backend does not compile, or no Triton to do it
-    └── RewriteError     a kernel whose source cannot take a swizzle, or that computes otherwise with it
+    ├── RewriteError     a kernel whose source cannot take a swizzle, or that computes otherwise with it
+    └── HardwareError    a bundle, a profiler's file or a result that cannot be made, read or taken
 
 Each carries ``code``, a word that stays the same between versions: it is what ``--json`` prints and what
 a proposer is told, so a message may be reworded and a code may not.
@@ -145,6 +147,24 @@ class ModelError(SwizzleSimError):
         self.code = code
 
 
+class SearchError(SwizzleSimError):
+    """A space has nothing in it, or a search or sweep cannot be run as asked.
+
+    Parameters
+    ----------
+    message : str
+        What is at fault, its value and the rule.
+    code : str
+        Stable code: ``space``, ``objective``, ``sampler``, ``tune``, ``sweep``, ``scheduler``.
+    """
+
+    code = "search"
+
+    def __init__(self, message: str, *, code: str = "search"):
+        super().__init__(message)
+        self.code = code
+
+
 class CaptureError(SwizzleSimError):
     """A Triton kernel cannot be captured, or a trace file cannot be read; names the argument or the source line.
 
@@ -188,3 +208,21 @@ class RewriteError(SwizzleSimError):
         place = f"{path}:{line}: " if line else f"{path}: " if path else ""
         super().__init__(place + message)
         self.message, self.path, self.line = message, str(path), line
+
+
+class HardwareError(SwizzleSimError):
+    """A bundle, a profiler's file or a result cannot be made, read or taken; names both sides of what differs.
+
+    Parameters
+    ----------
+    message : str
+    code : str
+        Stable code: ``hardware``, ``format`` (a file), ``other-gpu``, ``other-kernel``, ``other-size``,
+        ``other-bundle``, ``changed`` (a bundle or a result after it was made), ``not-a-bijection``.
+    """
+
+    code = "hardware"
+
+    def __init__(self, message: str, *, code: str = "hardware"):
+        super().__init__(message)
+        self.code = code

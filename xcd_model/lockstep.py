@@ -60,6 +60,15 @@ def _next_pid(machine, n_tiles, pid, waiting, xcd):
 
 
 @njit(inline="always")
+def _next_work(stream, machine, order, pid, waiting, xcd):
+    """As `_next_pid`, past the workgroups that touch nothing: they end as soon as they begin."""
+    pid = _next_pid(machine, order.size, pid, waiting, xcd)
+    while pid >= 0 and stream.start[order[pid]] == stream.start[order[pid] + 1]:
+        pid = _next_pid(machine, order.size, pid, waiting, xcd)
+    return pid
+
+
+@njit(inline="always")
 def _l2(stream, machine, l2, n, is_write, tensor, queued_line, queued_weight, queued, scratch, counts, by_tensor):
     """Send ``n`` gathered lines to an L2; return the length of the queue of missed reads."""
     line, at, missed, fell = scratch.line, scratch.at, scratch.missed, scratch.fell
@@ -169,7 +178,7 @@ def _advance(
         for slot in range(machine.slots):
             at = slots.running[xcd, slot, 0]
             if at == slots.running[xcd, slot, 1]:
-                pid = _next_pid(machine, order.size, slots.pid[xcd, slot], slots.waiting, xcd)
+                pid = _next_work(stream, machine, order, slots.pid[xcd, slot], slots.waiting, xcd)
                 if pid < 0:
                     continue
                 slots.pid[xcd, slot] = pid

@@ -18,7 +18,7 @@ from .compiled import uncounted
 from .dispatch import check_order
 from .errors import ReplayError
 from .launches import Caches, cold_caches
-from .lockstep import _flush, _next_pid
+from .lockstep import _flush, _next_work
 from .plan import Plan
 from .rates import Pace, Rates, rates_of
 from .replay import MAX_BINS
@@ -83,7 +83,7 @@ def _step(stream, machine, rates, pace, clockwork, order, slot, now, counts, tot
 def _start(stream, machine, clockwork, order, slot, now):
     """Give an empty slot its next workgroup; False if there is none."""
     xcd, place, slots = slot % machine.xcds, slot // machine.xcds, clockwork.slots
-    pid = _next_pid(machine, order.size, slots.pid[xcd, place], slots.waiting, xcd)
+    pid = _next_work(stream, machine, order, slots.pid[xcd, place], slots.waiting, xcd)
     if pid < 0:
         return False
     slots.pid[xcd, place] = pid

@@ -47,7 +47,7 @@ class Trace:
         Cache line the trace was built for [bytes].
     tensors : tuple of Tensor
     start : (n_workgroups + 1,) int64
-        Workgroup ``w`` runs instructions ``start[w] .. start[w + 1] - 1``.
+        Workgroup ``w`` runs instructions ``start[w] .. start[w + 1] - 1``; none in a workgroup that touches nothing.
     base, template : (n_instructions,) int64, int32
         First line and template of each instruction.
     rel_start : (n_templates + 1,) int64
@@ -65,8 +65,8 @@ class Trace:
     Raises
     ------
     TraceError
-        If an instruction touches a line outside its tensor (names workgroup and instruction), a workgroup touches
-        nothing, or the arrays do not fit together.
+        If an instruction touches a line outside its tensor (names workgroup and instruction), no workgroup touches
+        anything, or the arrays do not fit together.
     """
 
     line_bytes: int
@@ -86,9 +86,11 @@ class Trace:
             object.__setattr__(self, "wave_requests", np.ones(self.rel.size, np.uint16))
         if self.start.size < 2 or self.start[0] != 0 or self.start[-1] != self.base.size:
             raise TraceError(f"start = {self.start[:3]}...: begins at 0 and ends at the {self.base.size} instructions")
-        if np.any(np.diff(self.start) < 1):
-            empty = int(np.argmax(np.diff(self.start) < 1))
-            raise TraceError(f"workgroup {empty} touches nothing: every workgroup of a trace has an instruction")
+        if np.any(np.diff(self.start) < 0):
+            back = int(np.argmax(np.diff(self.start) < 0))
+            raise TraceError(f"workgroup {back} ends before it begins: start = {self.start[back : back + 2]}")
+        if self.base.size == 0:
+            raise TraceError("no workgroup touches anything")
         if np.any(np.diff(self.rel_start) < 1) or self.template.size != self.base.size:
             raise TraceError("every template has a line, and every instruction one base and one template")
         self._check_templates()

@@ -50,9 +50,10 @@ def _renumber(lines, index):
 
 
 def _chunks(lines: np.ndarray, cache: Cache) -> Iterator[list[int]]:
+    index = index_of(cache, int(lines.max()))
     for first in range(0, lines.size, CHUNK_LINES):
         chunk = lines[first : first + CHUNK_LINES].copy()
-        _renumber(chunk, index_of(cache))
+        _renumber(chunk, index)
         yield (chunk * cache.line_bytes).tolist()
 
 

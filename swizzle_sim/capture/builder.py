@@ -17,7 +17,7 @@ from swizzle_sim.capture import arithmetic
 from swizzle_sim.capture.exact import evaluate
 from swizzle_sim.capture.fork import known, refuse, source_line
 from swizzle_sim.capture.index_loads import gather
-from swizzle_sim.capture.patterns import Patterns
+from swizzle_sim.capture.patterns import Patterns, rows_of
 from swizzle_sim.capture.record import Recorder
 from swizzle_sim.capture.triton_parts import Parts
 from swizzle_sim.capture.values import Known, Later, Unknown, Value, element_type, force, item_bytes
@@ -180,7 +180,7 @@ class FollowingBuilder:
 
     def create_masked_store(self, pointer, value, mask, cache_policy):
         """Record a store."""
-        self._touch(pointer, mask, "store", is_write=True)
+        self._touch(pointer, mask, "store", is_write=True, value=value)
 
     def create_atomic_rmw(self, op, pointer, value, mask, sem, scope):
         """Record an atomic as one write; what it returns is unknown."""
@@ -205,15 +205,24 @@ class FollowingBuilder:
         """Refuse to wait for another workgroup."""
         refuse("waits for another workgroup")
 
-    def _touch(self, pointer: Value, mask: Value | None, what: str, *, is_write: bool):
+    def _touch(self, pointer: Value, mask: Value | None, what: str, *, is_write: bool, value: Value | None = None):
         """Record; pointers, mask, and the tensors that are touched."""
         where = known(pointer, f"the address of this {what}")
         under = None if mask is None else known(mask, f"the mask of this {what}")
         owners = self._recorder.touch(where, under, item_bytes(where.dtype), is_write)
         for owner in owners:
-            if is_write and owner in self._index_data:
+            if is_write and owner in self._index_data and not self._is_there(where, under, value):
                 refuse(f"writes {self._recorder.space.names[owner]}, whose values decide addresses")
         return where, under, owners
+
+    def _is_there(self, where: Known, under: Known | None, value: Value | None) -> bool:
+        """Whether index memory holds what a store puts there already, as a flag that is set again."""
+        stored = None if value is None else force(value)
+        if not isinstance(stored, Known):
+            return False
+        held = gather(self._table, self._recorder.space, self._index_data, where, under, stored, source_line())
+        same = arithmetic.compare(self._table, held, stored, "EQ") if isinstance(held, Known) else None
+        return same is not None and all(self._table[p].all() for (p,) in rows_of([same.p])[0])
 
     # tensor descriptors
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.capture.inputs import check_memory
 from swizzle_sim.capture.process import OnProgress, ask
 from swizzle_sim.capture.space import Space
 from swizzle_sim.launch import Launch
@@ -122,6 +123,7 @@ def _inputs(launch: Launch, full: bool, seed: int) -> dict[str, np.ndarray]:
     wanted = {name for name, array in launch.arrays.items() if array.is_index or (full and array.role != "out")}
     if not wanted:
         return {}
+    check_memory([(name, array.n_items * array.item_bytes) for name, array in launch.arrays.items() if name in wanted])
     made = launch.make_inputs(seed)
     return {name: np.asarray(made[name]) for name in wanted if name in made}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.launch import Array, Launch
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.grid import MAX_WORKGROUPS, Grid
 from xcd_model.errors import CaptureError, SizeError, UnknownName
 
 PEAK = {"fp8e4": "fp8", "fp8e5": "fp8", "fp16": "fp16", "bf16": "bf16", "fp32": "fp32", "fp64": "fp64", "int8": "int8"}
@@ -58,7 +58,12 @@ class Kernel:
     dtype : str, optional
         Type the arithmetic runs in; by default that of the first floating-point tensor.
     tiles : callable, optional
-        ``tiles(s) -> (num_pid_m, num_pid_n)`` where a 1-D grid is decoded row-major into tiles.
+        ``tiles(s) -> (num_pid_m, num_pid_n)`` where a 1-D grid is decoded row-major into tiles; of a persistent kernel
+        also ``tiles(s) -> number of tiles``.
+    programs : str, optional
+        Of a persistent kernel, whose program p computes tiles p, p + programs, ...: the size that says how many
+        programs are launched. With as many programs as tiles each computes one tile, which is how the kernel is
+        captured; a capture at the real number of programs is compared with it.
     name, summary, sharing : str, optional
         For people: what the kernel is, and in words which workgroups share data.
     """
@@ -77,7 +82,8 @@ class Kernel:
         reference: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
         flops: Callable[[Sizes], float] | None = None,
         dtype: str | None = None,
-        tiles: Callable[[Sizes], Sequence[int]] | None = None,
+        tiles: Callable[[Sizes], Sequence[int] | int] | None = None,
+        programs: str | None = None,
         name: str | None = None,
         summary: str | None = None,
         sharing: str | None = None,
@@ -92,12 +98,17 @@ class Kernel:
         self.sizes, self._arguments, self._grid, self._constexprs = dict(sizes), arguments, grid, constexprs or {}
         self.num_warps, self.num_stages = num_warps, num_stages
         self.make_inputs, self.reference, self._flops, self._tiles = make_inputs, reference, flops, tiles
-        self._dtype = dtype
+        self._dtype, self.programs = dtype, programs
         self.name = name or self._python.__name__
         self.summary = (
             summary or (inspect.getdoc(self._python) or f"Triton kernel {self.name}").split("\n", maxsplit=1)[0]
         )
-        self.sharing = sharing or f"Captured from {self.path.name}; its author says nothing on what workgroups share."
+        self.sharing = sharing or f"Captured from {self.path.name}; what workgroups share is not described."
+        if programs is not None and programs not in self.sizes:
+            raise CaptureError(
+                f"{self.name}: programs = {programs!r} is no size; there is: {', '.join(self.sizes)}",
+                code="declaration",
+            )
 
     @property
     def path(self) -> Path:
@@ -167,6 +178,38 @@ class Kernel:
                 f"{self.name}: grid gives {found!r}: one to three integers", code="declaration"
             ) from None
 
+    def grid_at(self, s: Sizes, launch: Launch) -> Grid:
+        """Grid that a swizzle permutes: that of the launch, or a persistent kernel's tiles.
+
+        Raises
+        ------
+        CaptureError
+            If the tiles are no integers, or there is no telling how many a persistent kernel has.
+        SizeError
+            If they are not as many as the grid has programs.
+        """
+        given = self._ask("tiles", self._tiles, s) if self._tiles else None
+        if isinstance(given, int) and self.programs:
+            return Grid((given,))
+        try:
+            tiles = None if given is None else tuple(int(n) for n in given)
+            if tiles is not None and len(tiles) != 2:
+                raise ValueError
+        except (TypeError, ValueError):
+            raise CaptureError(f"{self.name}: tiles gives {given!r}: two integers", code="declaration") from None
+        if not self.programs:
+            return Grid(launch.grid, (tiles[0], tiles[1]) if tiles else None)
+        if tiles:
+            return Grid((tiles[0] * tiles[1],), (tiles[0], tiles[1]))
+        most = self._sides(Sizes({**s, self.programs: MAX_WORKGROUPS}))
+        if len(most) != 1 or most[0] >= MAX_WORKGROUPS:
+            raise CaptureError(
+                f"{self.name}: programs = {self.programs!r}, and its grid does not end at the number of tiles: say "
+                "tiles=lambda s: ...",
+                code="declaration",
+            )
+        return Grid(most)
+
     def _ask(self, part: str, given: Any, s: Sizes) -> Any:
         if not callable(given):
             return given
@@ -201,7 +244,7 @@ class Kernel:
 
     def facts(self, s: Sizes, launch: Launch) -> dict[str, Any]:
         """What people and models are told of the kernel, JSON-ready."""
-        tiles = self._ask("tiles", self._tiles, s) if self._tiles else None
+        grid = self.grid_at(s, launch)
         floats = [PEAK[a.dtype] for a in launch.arrays.values() if a.dtype in PEAK]
         return {
             "name": self.name,
@@ -209,6 +252,7 @@ class Kernel:
             "sharing": self.sharing,
             "problem": dict(s),
             "dtype": self._dtype or (floats[0] if floats else "fp32"),
-            "tiles": [int(n) for n in tiles] if tiles else None,
+            "tiles": list(grid.tiles) if grid.tiles else None,
+            "programs": min(grid.num_pids, Grid(launch.grid).num_pids) if self.programs else None,
             "flops": float(self._ask("flops", self._flops, s)) if self._flops else 0.0,
         }

@@ -14,7 +14,6 @@ import numpy as np
 
 from swizzle_sim.capture.declare import Kernel
 from swizzle_sim.capture.program import line_of, load_file
-from swizzle_sim.swizzle.grid import Grid
 from xcd_model.errors import CaptureError, SwizzleSimError, UnknownName
 
 PACKAGES = [Path(p).resolve() for p in {*site.getsitepackages(), sysconfig.get_path("stdlib"), sys.prefix}]
@@ -67,11 +66,14 @@ def describe(request: Mapping[str, Any]) -> dict[str, Any]:
     kernel = declared(Path(request["path"]), request["name"])
     sizes = kernel.sizes_at(request["sizes"])
     launch = kernel.at(**sizes)
-    facts = kernel.facts(sizes, launch)
-    Grid(launch.grid, tuple(facts["tiles"]) if facts["tiles"] else None)
+    facts, grid = kernel.facts(sizes, launch), kernel.grid_at(sizes, launch)
+    spread = {**sizes, kernel.programs: grid.num_pids} if kernel.programs else None
     return {
         "launch": launch.as_dict(),
+        "launch_by_tile": kernel.at(**spread).as_dict() if spread else None,
+        "sizes_by_tile": spread,
         "facts": facts,
+        "grid": list(grid.launch),
         "grids": _other_grids(kernel, sizes, set(launch.constexprs)),
         "source": launch.path.read_text(encoding="utf-8"),
     }
@@ -88,11 +90,11 @@ def _other_grids(kernel: Kernel, sizes: Mapping[str, int], fixed: set[str]) -> l
     for change in tries:
         try:
             at = kernel.sizes_at({**sizes, **change})
-            launch = kernel.at(**at)
-            tiles = kernel.facts(at, launch)["tiles"]
+            grid = kernel.grid_at(at, kernel.at(**at))
         except SwizzleSimError:
             continue
-        found.setdefault(f"{launch.grid}{tiles}", {"grid": list(launch.grid), "tiles": tiles, "sizes": dict(at)})
+        tiles = list(grid.tiles) if grid.tiles else None
+        found.setdefault(str(grid), {"grid": list(grid.launch), "tiles": tiles, "sizes": dict(at)})
     return list(found.values())[:MAX_GRIDS]
 
 

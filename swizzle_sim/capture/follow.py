@@ -82,10 +82,8 @@ def assemble(paths: list[Path], templates: Templates, program: Program, line_byt
     counts = np.zeros(total, np.int64)
     for path in paths:
         counts[path.workgroups] = (path.template >= 0).sum(axis=0)
-    if counts.min() < 1:
-        raise CaptureError(
-            f"workgroup {int(np.argmin(counts))} of {program.launch.function} loads and stores nothing: launch fewer"
-        )
+    if not counts.any():
+        raise CaptureError(f"no workgroup of {program.launch.function} loads or stores anything")
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     base, template = np.empty(start[-1], np.int64), np.empty(start[-1], np.int32)
     for path in paths:

@@ -87,6 +87,8 @@ def declaration_of(facts: SourceFacts, module: str, *, same_folder: bool) -> tup
         [
             f'"""Declaration of {module}.{facts.function} for swizzle-sim: complete each ... and see each CHECK."""',
             "",
+            "import triton  # for triton.cdiv and the like",
+            "",
             f"from {module} import {facts.function}{where}",
             "",
             "from swizzle_sim.capture import Array, Kernel",
@@ -104,9 +106,10 @@ def declaration_of(facts: SourceFacts, module: str, *, same_folder: bool) -> tup
             f"    grid=lambda s: ({', '.join(['...'] * facts.axes)}{',' if facts.axes == 1 else ''}),",
             "    num_warps=4,  # CHECK: as launched",
             "    num_stages=2,  # CHECK: as launched",
-            "    # make_inputs=lambda s, seed: {...},  numpy arrays; needed for tensors with is_index=True",
+            "    # make_inputs=lambda s, seed: {...},  # numpy arrays; needed for tensors with is_index=True",
             "    # reference=lambda inputs: {...},",
             "    # flops=lambda s: ...,",
+            '    # programs="PROGRAMS",  # the size that is the number of programs, if each steps through tiles',
             ")",
             "",
         ]

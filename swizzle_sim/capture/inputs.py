@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from xcd_model.errors import CaptureError
 
 KINDS = {"fp16": np.float16, "fp32": np.float32, "fp64": np.float64, "bf16": np.uint16, "fp8e4": np.uint8,
          "fp8e5": np.uint8}  # fmt: skip
-MEMORY_SHARE = 0.5  # of the machine's memory that inputs may take
+MEMORY_SHARE = 0.25  # of the machine's memory that inputs may take: they are drawn, handed over and laid out
 
 
 def real_items(space: Space, given: Path | None, *, everything: bool, seed: int) -> dict[int, np.ndarray]:
@@ -34,7 +35,7 @@ def real_items(space: Space, given: Path | None, *, everything: bool, seed: int)
         If an index tensor is not given, an array does not match its declaration, or all are too large for memory.
     """
     wanted = [i for i, array in enumerate(space.arrays) if everything or array.is_index]
-    _check_memory(space, wanted)
+    check_memory([(space.names[i], int(space.size[i])) for i in wanted])
     arrays = dict(np.load(given)) if given else {}
     draw = np.random.default_rng(seed)
     found = {}
@@ -90,13 +91,20 @@ def _draw(array: Array, draw: np.random.Generator) -> np.ndarray:
     return _as_bits(values, array.dtype, kind)
 
 
-def _check_memory(space: Space, wanted: list[int]) -> None:
-    need = sum(int(space.size[i]) for i in wanted)
+def check_memory(wanted: Sequence[tuple[str, int]]) -> None:
+    """Refuse inputs, (name, bytes) each, that this machine has no memory for.
+
+    Raises
+    ------
+    CaptureError
+        Names the largest.
+    """
+    need = sum(size for _, size in wanted)
     room = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE
     if need > room:
-        largest = max(wanted, key=lambda i: int(space.size[i]))
+        name, size = max(wanted, key=lambda one: one[1])
         raise CaptureError(
-            f"inputs of {need / 2**30:.1f} GiB are too large for this machine's memory; the largest is "
-            f"{space.names[largest]} ({int(space.size[largest]) / 2**30:.1f} GiB): use a smaller problem",
+            f"inputs of {need / 2**30:.1f} GiB are too large for this machine's memory; the largest is {name} "
+            f"({size / 2**30:.1f} GiB): use a smaller problem",
             code="memory",
         )

@@ -37,7 +37,9 @@ def triton_version() -> str:
         pass
     if platform.system() != "Linux":
         raise CompileError(f"Triton has no wheel for {platform.system()}: compile and rewrite kernels on Linux")
-    raise CompileError("Triton is not installed; it comes with: pip install 'swizzle-sim[triton]'")
+    raise CompileError(
+        "Triton is not installed; it comes with: pip install 'swizzle-sim[triton]', Python 3.11 or newer"
+    )
 
 
 def run_worker(module: str, request: dict[str, Any], *, interpret: bool, timeout_s: float) -> dict[str, Any]:

@@ -28,6 +28,8 @@ class Workload:
         ``at(sizes) -> Workload``.
     resources : Resources, optional
         What the kernel itself states, for where there is no compiler.
+    programs : int, optional
+        Of a persistent kernel whose grid is its tiles, see `swizzle_sim.kernels.Kernel`.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Workload:
     others: tuple[tuple[Grid, Mapping[str, int]], ...]
     at: Callable[[Mapping[str, int]], Workload]
     resources: Resources | None = None
+    programs: int | None = None
 
 
 def workload(name: str, sizes: Mapping[str, int]) -> Workload:
@@ -79,12 +82,13 @@ def of_kernel(found: Kernel) -> Workload:
         others=tuple(found.at_grids()),
         at=lambda sizes: of_kernel(kernel(found.name, **sizes)),
         resources=found.resources,
+        programs=found.programs,
     )
 
 
 def _declared(name: str, sizes: Mapping[str, int]) -> Workload:
     from swizzle_sim.capture.process import ask  # noqa: PLC0415
-    from swizzle_sim.capture.user_kernel import _grid, _inputs_of, request_of  # noqa: PLC0415
+    from swizzle_sim.capture.user_kernel import grid_of, inputs_of, request_of  # noqa: PLC0415
 
     request = request_of(name, sizes)
     with ask({"verb": "describe", **request}) as (described, _):
@@ -93,8 +97,9 @@ def _declared(name: str, sizes: Mapping[str, int]) -> Workload:
     return Workload(
         name=facts["name"],
         problem=facts["problem"],
-        grid=_grid(described["launch"]["grid"], facts["tiles"]),
-        launch=Launch.from_dict(described["launch"], _inputs_of(request)),
-        others=tuple((_grid(at["grid"], at["tiles"]), at["sizes"]) for at in described["grids"]),
+        grid=grid_of(described["grid"], facts["tiles"]),
+        launch=Launch.from_dict(described["launch"], inputs_of(request)),
+        others=tuple((grid_of(at["grid"], at["tiles"]), at["sizes"]) for at in described["grids"]),
         at=lambda other: _declared(name, other),
+        programs=facts["programs"],
     )

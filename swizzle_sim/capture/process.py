@@ -79,7 +79,10 @@ def _run(folder: Path, on_progress: OnProgress | None) -> dict[str, Any]:
     answer = folder / "reply.json"
     if not answer.exists():
         said = (folder / "stderr.txt").read_text(encoding="utf-8", errors="replace")[-TAIL:].strip()
-        raise CaptureError(f"the process that runs Triton ended with status {worker.returncode}: {said}")
+        raise CaptureError(
+            f"the process that runs Triton ended with status {worker.returncode}{': ' if said else ' and said nothing'}"
+            f"{said}"
+        )
     reply = json.loads(answer.read_text(encoding="utf-8"))
     if "error" in reply:
         raise CaptureError(reply["error"]["message"], code=reply["error"]["code"])

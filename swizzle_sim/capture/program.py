@@ -40,7 +40,7 @@ def load_file(path: Path) -> Any:
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise CaptureError(f"{line_of(error, path)}: {_words(error)}", code="declaration") from error
     return module
 

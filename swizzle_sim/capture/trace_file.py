@@ -17,7 +17,7 @@ from xcd_model.errors import CaptureError, TraceError
 from xcd_model.trace import Tensor, Trace
 
 FORMAT = "swizzle-sim-trace"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 ARRAYS = ("start", "base", "template", "rel_start", "rel", "sectors", "is_write", "tensor", "wave_requests")
 SUFFIX = ".trace.npz"
 
@@ -51,7 +51,8 @@ def write_trace(path: Path, trace: Trace, manifest: Mapping[str, Any]) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(beside, "wb") as file:
-            np.savez_compressed(file, manifest=np.frombuffer(text, np.uint8), digest=_digest(text, arrays), **arrays)
+            digest = np.frombuffer(digest_of(text, arrays), np.uint8)
+            np.savez_compressed(file, manifest=np.frombuffer(text, np.uint8), digest=digest, **arrays)
         os.replace(beside, path)
     except OSError as error:
         raise CaptureError(f"{path}: cannot be written ({error.strerror})", code="trace-file") from None
@@ -75,7 +76,7 @@ def read_trace(path: Path) -> tuple[Trace, dict[str, Any]]:
             manifest = json.loads(text)
             _check_version(path, manifest)
             arrays = {name: held[name] for name in ARRAYS}
-            if not np.array_equal(held["digest"], _digest(text, arrays)):
+            if held["digest"].tobytes() != digest_of(text, arrays):
                 raise CaptureError(f"{path}: damaged: its digest does not match; capture again", code="trace-file")
         tensors = tuple(Tensor(*values) for values in manifest["tensors"])
         return Trace(line_bytes=manifest["line_bytes"], tensors=tensors, **arrays), manifest
@@ -100,10 +101,11 @@ def _check_version(path: Path, manifest: Mapping[str, Any]) -> None:
         )
 
 
-def _digest(text: bytes, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+def digest_of(text: bytes, arrays: Mapping[str, np.ndarray]) -> bytes:
+    """SHA-256 of a manifest's text and a trace's arrays."""
     found = hashlib.sha256(text)
     for name in ARRAYS:
         array = np.ascontiguousarray(arrays[name])
         found.update(f"{name} {array.dtype.str} {array.shape}".encode())
         found.update(array.data)
-    return np.frombuffer(found.digest(), np.uint8)
+    return found.digest()

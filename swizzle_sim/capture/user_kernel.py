@@ -17,9 +17,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from swizzle_sim.capture.capture import LINE_BYTES, capture
+from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_all
+from swizzle_sim.capture.persistent import check_tiles
 from swizzle_sim.capture.process import OnProgress, ask
-from swizzle_sim.capture.trace_file import SUFFIX, read_trace, write_trace
+from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, read_trace, write_trace
 from swizzle_sim.capture.triton_parts import check_installed
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Launch
@@ -36,6 +37,11 @@ PACKAGE = Path(__file__).parent
 def is_user_kernel(name: str) -> bool:
     """Whether a KERNEL argument means a file: ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
     return name.endswith(".npz") or name.partition(".py")[2].startswith(":") or name.endswith(".py")
+
+
+def file_of(name: str) -> str:
+    """Path in ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
+    return name if name.endswith(".npz") else f"{name.rpartition('.py')[0]}.py"
 
 
 def load(name: str, sizes: Mapping[str, int], arch: str = ARCHS[0], on_progress: OnProgress | None = None) -> Kernel:
@@ -60,16 +66,17 @@ def load(name: str, sizes: Mapping[str, int], arch: str = ARCHS[0], on_progress:
     if name.endswith(".npz"):
         trace, manifest = read_trace(Path(name))
         _check_fixed(name, manifest["facts"]["problem"], sizes)
-        return kernel_of(trace, manifest, arch)
+        return kernel_of(trace, manifest, arch, file=str(Path(name).resolve()))
     request = request_of(name, sizes)
     trace, manifest = _cached(request, on_progress)
-    return kernel_of(trace, manifest, arch, request)
+    which = f":{request['name']}" if request["name"] else ""
+    return kernel_of(trace, manifest, arch, request, file=request["path"] + which)
 
 
 def request_of(name: str, sizes: Mapping[str, int]) -> dict[str, Any]:
     """What the worker is asked of ``my_kernel.py`` or ``my_kernel.py:NAME``."""
-    path, _, which = name.rpartition(".py")
-    return {"path": str(Path(f"{path}.py").resolve()), "name": which.lstrip(":") or None, "sizes": dict(sizes)}
+    which = name.rpartition(".py")[2].lstrip(":")
+    return {"path": str(Path(file_of(name)).resolve()), "name": which or None, "sizes": dict(sizes)}
 
 
 def _check_fixed(name: str, problem: Mapping[str, int], sizes: Mapping[str, int]) -> None:
@@ -104,9 +111,16 @@ def capture_file(
     """Capture and compile what a file declares: trace, and manifest for `write_trace`."""
     with ask({"verb": "describe", **request}) as (described, _):
         pass
-    launch = Launch.from_dict(described["launch"], _inputs_of(request))
-    found = capture(launch, full=full, line_bytes=line_bytes, seed=seed, on_progress=on_progress)
-    return found.trace, {**described, **manifest_of(found, described["source"])}
+    launch = Launch.from_dict(described["launch"], inputs_of(request))
+    options: dict[str, Any] = {"full": full, "line_bytes": line_bytes, "seed": seed, "on_progress": on_progress}
+    by_tile, sizes = described.pop("launch_by_tile"), described.pop("sizes_by_tile")
+    if by_tile is None:
+        found = capture(launch, **options)
+        return found.trace, {**described, **manifest_of(found, described["source"])}
+    spread = Launch.from_dict(by_tile, inputs_of({**request, "sizes": sizes}))
+    found, tiles = capture_all([launch, spread], **options)
+    check_tiles(described["facts"]["name"], tiles.trace, found.trace)
+    return tiles.trace, {**described, **manifest_of(found, described["source"])}
 
 
 def capture_kernel(kernel: Kernel, **options: Any) -> tuple[Trace, dict[str, Any]]:
@@ -128,8 +142,10 @@ def capture_kernel(kernel: Kernel, **options: Any) -> tuple[Trace, dict[str, Any
             "problem": dict(kernel.problem),
             "dtype": kernel.dtype,
             "tiles": list(kernel.grid.tiles) if kernel.grid.tiles else None,
+            "programs": None,
             "flops": kernel.flops,
         },
+        "grid": list(kernel.launch.grid),
         "grids": [
             {"grid": list(grid.launch), "tiles": list(grid.tiles) if grid.tiles else None, "sizes": dict(sizes)}
             for grid, sizes in kernel.at_grids()
@@ -138,7 +154,7 @@ def capture_kernel(kernel: Kernel, **options: Any) -> tuple[Trace, dict[str, Any
     return found.trace, {**described, **manifest_of(found, kernel.triton_source)}
 
 
-def manifest_of(found: Any, source: str) -> dict[str, Any]:
+def manifest_of(found: Captured, source: str) -> dict[str, Any]:
     """What a capture adds to a manifest."""
     return {
         "launch": found.launch.as_dict(),
@@ -168,9 +184,13 @@ def _resources(launch: Launch) -> dict[str, Any]:
 
 
 def kernel_of(
-    trace: Trace, manifest: Mapping[str, Any], arch: str = ARCHS[0], request: Mapping[str, Any] | None = None
+    trace: Trace,
+    manifest: Mapping[str, Any],
+    arch: str = ARCHS[0],
+    request: Mapping[str, Any] | None = None,
+    file: str = "",
 ) -> Kernel:
-    """Kernel of a trace and its manifest; ``request`` names the file it came from, None for a trace file alone."""
+    """Kernel of a trace and its manifest; ``request`` is what its Python file is asked, None for a trace file."""
     facts = manifest["facts"]
 
     def build_trace(line_bytes: int) -> Trace:
@@ -188,32 +208,47 @@ def kernel_of(
         arch = ARCHS[0]
     if "error" in resources[arch]:
         raise CompileError(f"{facts['name']} does not compile for {arch}: {resources[arch]['error']}")
-    launch = Launch.from_dict(manifest["launch"], _inputs_of(request)) if request else None
+    launch = Launch.from_dict(manifest["launch"], inputs_of(request)) if request else None
     return Kernel(
         name=facts["name"],
         summary=facts["summary"],
         problem=facts["problem"],
         dtype=facts["dtype"],
-        grid=_grid(manifest["launch"]["grid"], facts["tiles"]),
+        grid=grid_of(manifest["grid"], facts["tiles"]),
         flops=facts["flops"],
         issued_flops=facts["flops"],
         resources=Resources(**resources[arch]),
         build_trace=build_trace,
         reference=_reference_of(request),
-        make_inputs=_inputs_of(request),
+        make_inputs=inputs_of(request),
         triton_source=manifest["source"],
         sharing=facts["sharing"],
         sources=(f"{manifest['how']} in Triton {manifest['triton']}'s interpreter",),
-        at_grids=lambda: [(_grid(at["grid"], at["tiles"]), at["sizes"]) for at in manifest["grids"]],
+        at_grids=lambda: [(grid_of(at["grid"], at["tiles"]), at["sizes"]) for at in manifest["grids"]],
+        programs=facts["programs"],
         launch=launch,
+        file=file,
+        digest=_digest(trace, manifest),
     )
 
 
-def _grid(sides: Any, tiles: Any) -> Grid:
+def _digest(trace: Trace, manifest: Mapping[str, Any]) -> str:
+    """Of all that the scores of a kernel come from, but for where its file lies."""
+    launch = {key: value for key, value in manifest["launch"].items() if key != "path"}
+    facts = {key: value for key, value in manifest["facts"].items() if key not in ("summary", "sharing")}
+    found = hashlib.sha256(json.dumps([manifest["source"], launch, facts], sort_keys=True).encode())
+    found.update(digest_of(b"", {name: getattr(trace, name) for name in ARRAYS}))
+    return found.hexdigest()
+
+
+def grid_of(sides: Any, tiles: Any) -> Grid:
+    """Grid as a manifest has it: sides, and tile rows and columns or None."""
     return Grid(tuple(sides), (tiles[0], tiles[1]) if tiles else None)
 
 
-def _inputs_of(request: Mapping[str, Any] | None):
+def inputs_of(request: Mapping[str, Any] | None):
+    """``make_inputs`` of what a file declares; raises `CaptureError` when called where there is no file."""
+
     def make_inputs(seed: int) -> dict[str, np.ndarray]:
         if request is None:
             _no_file()

@@ -11,7 +11,20 @@ from importlib import metadata
 
 import typer
 
-from swizzle_sim.cli import capture, catalogue, doctor, judge, occupancy, optimize, rewrite, runs
+from swizzle_sim.cli import (
+    capture,
+    catalogue,
+    ceiling,
+    doctor,
+    hardware,
+    judge,
+    occupancy,
+    optimize,
+    rewrite,
+    runs,
+    suite,
+    sweeping,
+)
 
 app = typer.Typer(
     name="swizzle-sim",
@@ -52,8 +65,17 @@ for _command in (
     doctor.doctor,
     occupancy.occupancy,
     rewrite.rewrite,
+    suite.suite,
+    hardware.bundle,
+    hardware.confirm,
+    hardware.agreement,
+    ceiling.ceiling,
+    sweeping.sweep,
+    sweeping.what_if,
 ):
     app.command()(_command)
+
+app.command("import")(hardware.import_)
 
 # Commands of other rooms and packages; what they load here is typer alone.
 for _name, _entry in sorted(

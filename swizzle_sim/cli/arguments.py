@@ -63,11 +63,13 @@ def load_kernel(name: str, words: Sequence[str] | None, arch: str = "gfx942") ->
 
     ``arch`` is the GPU architecture whose compile the resources of a captured kernel come from.
     """
-    if name.endswith(".npz") or ".py" in name:
-        from swizzle_sim.capture.user_kernel import load
-
-        return load(name, parse_sizes(words), arch)
+    from swizzle_sim.capture.user_kernel import is_user_kernel, load
+    from swizzle_sim.cli.capturing import CaptureProgress
     from swizzle_sim.kernels import kernel
+
+    if is_user_kernel(name):
+        with CaptureProgress() as progress:
+            return load(name, parse_sizes(words), arch, progress)
 
     return kernel(name, **parse_sizes(words))
 

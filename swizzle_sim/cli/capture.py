@@ -32,6 +32,7 @@ def capture(
     """Capture what every workgroup of a Triton kernel touches, with no GPU; other commands take the trace file."""
     from swizzle_sim.capture.trace_file import write_trace
     from swizzle_sim.cli.arguments import parse_sizes
+    from swizzle_sim.cli.capturing import CaptureProgress
     from swizzle_sim.cli.output import console, print_json, sizes_text
     from xcd_model.errors import CaptureError
 
@@ -40,7 +41,8 @@ def capture(
     if not output.parent.is_dir():
         raise CaptureError(f"{output}: there is no folder {output.parent}", code="trace-file")
     began = time.monotonic()
-    with _Progress() as progress:
+    print("capturing ...", file=sys.stderr, flush=True)
+    with CaptureProgress() as progress:
         trace, manifest = _captured(
             kernel, parse_sizes(sizes), full=full, line_bytes=line_bytes, seed=seed, on_progress=progress
         )
@@ -53,6 +55,7 @@ def capture(
         "triton": manifest["triton"],
         "how": manifest["how"],
         "workgroups": trace.n_workgroups,
+        "programs": manifest["facts"]["programs"],
         "instructions": trace.n_instructions,
         "line_touches": trace.n_touches,
         "paths": manifest["paths"],
@@ -64,9 +67,11 @@ def capture(
         print_json(document)
         return
     out = console(wide=True)
+    programs = document["programs"]
+    tiles = f"tiles of {programs} programs" if programs else "workgroups"
     title = f"{document['kernel']} {sizes_text(document['problem'])}"
     out.print(
-        f"{title}: {trace.n_workgroups} workgroups, {trace.n_touches:,} line touches in "
+        f"{title}: {trace.n_workgroups} {tiles}, {trace.n_touches:,} line touches in "
         f"{trace.n_instructions:,} tensor instructions",
         markup=False,
     )
@@ -94,25 +99,6 @@ def _captured(name: str, sizes: dict[str, int], **options: Any):
     return capture_kernel(kernel(name, **sizes), **options)
 
 
-class _Progress:
-    """One line on stderr that says how far the capture is; silent where stderr is no terminal, but for its start."""
-
-    def __enter__(self) -> _Progress:
-        self.live, self.wide = sys.stderr.isatty(), 0
-        print("capturing ...", file=sys.stderr, end="" if self.live else "\n", flush=True)
-        return self
-
-    def __call__(self, name: str, done: int, total: int) -> None:
-        if self.live:
-            text = f"\rcapturing {name}: {done} of {total} workgroups"
-            self.wide = max(self.wide, len(text))
-            print(text, file=sys.stderr, end="", flush=True)
-
-    def __exit__(self, *exc_info) -> None:
-        if self.live:
-            print("\r" + " " * max(self.wide, 14) + "\r", file=sys.stderr, end="", flush=True)
-
-
 def init_kernel(
     function: Annotated[str, typer.Argument(metavar="FILE:FUNCTION", help="A @triton.jit function in a Python file.")],
     output: Annotated[
@@ -132,4 +118,4 @@ def init_kernel(
     out.print(f"written: {path}", markup=False)
     if open_points:
         out.print("to complete (... in the file): " + ", ".join(open_points), markup=False)
-    print(f"next: complete it, then swizzle-sim capture {path} -o {path.stem}.trace.npz")
+    print(f"next: complete it, then swizzle-sim optimize {path}")

@@ -19,8 +19,9 @@ EXTRA_OF = {"triton": "triton"}
 def doctor(json: Json = False) -> None:
     """Say what works on this machine and what is missing; exit 1 if something needed is."""
     from swizzle_sim.cli.output import print_json, table
+    from swizzle_sim.hardware.doctor import checks
 
-    found = [*_libraries(), *_plugged_in()]
+    found = [*_libraries(), *checks(), *_plugged_in()]
     if json:
         print_json({"checks": [dict(zip(("name", "state", "message"), row, strict=True)) for row in found]})
     else:

@@ -40,9 +40,10 @@ def check(
     if (grid is None) == (kernel is None):
         raise SizeError("say where to check: either --grid 4096 (or 64x64, 8x16x4) or --kernel gemm M=4096")
     candidate = load_swizzle(swizzle)
-    num_xcds = xcds or load_gpu(gpu).xcds
+    device = load_gpu(gpu)
+    num_xcds = xcds or device.xcds
     if kernel is not None:
-        workload = load_kernel(kernel, sizes)
+        workload = load_kernel(kernel, sizes, device.arch)
         where, names = workload.grid, dict(workload.problem)
         verdict = verify(candidate, where, num_xcds, sizes=names, lattice=list(workload.at_grids()))
     else:
@@ -103,7 +104,8 @@ def score(
     from xcd_model.gpu import gpu as load_gpu
 
     candidate = load_swizzle(swizzle)
-    scorer = Scorer(load_kernel(kernel, sizes), load_gpu(gpu), replay=replay, seed=seed, jitter_ns=jitter)
+    device = load_gpu(gpu)
+    scorer = Scorer(load_kernel(kernel, sizes, device.arch), device, replay=replay, seed=seed, jitter_ns=jitter)
     verdict = scorer.verify(candidate)
     document: dict[str, Any] = {
         "kernel": scorer.kernel.name,

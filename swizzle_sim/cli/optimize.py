@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli import proposed
+from swizzle_sim.cli import proposed, tuning_options
 from swizzle_sim.cli.arguments import GpuName, Jitter, Json, Seed, Sizes
 
 if TYPE_CHECKING:
+    from swizzle_sim.cli.rewritten import Written
     from swizzle_sim.history import Attempt
     from swizzle_sim.scoring import Scorer
     from swizzle_sim.search import Run
@@ -30,7 +32,7 @@ Replay = Annotated[
     typer.Option(
         "--replay",
         metavar="lockstep|timed|RUN",
-        help="Replay that the counts come from: lockstep (fast; families) or timed (llm); or a run of llm to repeat.",
+        help="Replay that the counts come from: lockstep (fast; families) or timed (the others); or a run of llm to repeat.",
     ),
 ]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, max=256, help="By default one a core.")]
@@ -65,9 +67,16 @@ def optimize(
     image: proposed.Image = False,
     program: proposed.Program = None,
     prices: proposed.Prices = None,
+    template: tuning_options.Template = None,
+    sampler: tuning_options.Sampler = None,
+    evaluations: tuning_options.Evaluations = None,
+    objective: tuning_options.ObjectiveText = None,
+    at_sizes: tuning_options.AtSizes = None,
+    held_out: tuning_options.HeldOut = None,
+    tune: tuning_options.Tune = None,
     json: Json = False,
 ) -> None:
-    """Try swizzles on a kernel and keep the best: the known families, or those that a language model proposes."""
+    """Try swizzles on a kernel and keep the best: known families, a search of templates, or what a model proposes."""
     from xcd_model.errors import RunError, SizeError
 
     if out and resume:
@@ -82,11 +91,18 @@ def optimize(
     repeat = proposed.run_of(replay)
     if kernel is None and repeat is None:
         raise SizeError("name a kernel, such as gemm; `swizzle-sim kernels` lists them")
+    tuning = tuning_options.given(template, sampler, evaluations, objective, at_sizes, held_out)
+    if tune is not None:
+        from swizzle_sim.cli.tune import tune_kernel
+
+        tune_kernel(tune, str(kernel), sizes, gpu, replay or "timed", seed, (out, resume), options, tuning, json)
+        return
+    if repeat is None:
+        tuning_options.check(proposer, options, tuning)
     if proposer == "families" and repeat is None:
-        if given := [key for key, value in options.items() if value is not None]:
-            raise RunError(f"{', '.join(given)} belongs to another proposer than families: add --proposer llm")
         _families(str(kernel), sizes, gpu, replay or "lockstep", seed, jitter, out, resume, threads, json)
         return
+    options |= tuning
     _propose(proposer, kernel, sizes, gpu, replay, (seed, jitter), (out, resume, repeat), options, json)
 
 
@@ -108,9 +124,10 @@ def _propose(
 
     out, resume, repeat = where
     run = load_proposer("llm" if repeat else name)
-    workload = None if repeat else load_kernel(str(kernel), sizes)
     device = None if repeat else load_gpu(gpu)
-    stem = f"{Path(repeat).resolve().name}-again" if repeat else f"{kernel}-{device and device.name}-{name}"
+    workload = load_kernel(str(kernel), sizes, device.arch) if device else None
+    again = f"{Path(str(repeat)).resolve().name}-again"
+    stem = f"{workload.name}-{device.name}-{name}" if workload and device else again
     folder = resume or out or next_folder(Path(RUNS), stem)
     task = Task(
         kernel=workload,
@@ -156,13 +173,15 @@ def _families(
 ) -> None:
     """Try the known families."""
     from swizzle_sim.cli.arguments import load_kernel
+    from swizzle_sim.cli.rewritten import rewrite_best
     from swizzle_sim.history import History
     from swizzle_sim.report import write_report
     from swizzle_sim.scoring import Scorer
     from swizzle_sim.search import optimize as search
     from xcd_model.gpu import gpu as load_gpu
 
-    workload, device = load_kernel(kernel, sizes), load_gpu(gpu)
+    device = load_gpu(gpu)
+    workload = load_kernel(kernel, sizes, device.arch)
     folder = resume or out or next_folder(Path(RUNS), f"{workload.name}-{device.name}")
     command = "swizzle-sim " + shlex.join(sys.argv[1:])
     scorer = Scorer(workload, device, replay=replay, seed=seed, jitter_ns=jitter)
@@ -181,27 +200,28 @@ def _families(
                 on_attempt=progress.advance,
             )
     except KeyboardInterrupt:
-        print(f"\ninterrupted; go on with: {_resume_command(folder, gpu, scorer)}", file=sys.stderr)
+        print(f"\ninterrupted; go on with: {_resume_command(kernel, folder, gpu, scorer)}", file=sys.stderr)
         raise typer.Exit(130) from None
     with History(run.folder) as history:
         write_report(history)
+    written = rewrite_best(run, workload, device) if workload.file else None
     if json:
-        _print_json(run, scorer)
+        _print_json(run, scorer, written)
     else:
-        _print_run(run, scorer)
+        _print_run(run, scorer, written)
 
 
 def next_folder(where: Path, stem: str) -> Path:
-    """First ``where/stem-NNN`` that does not exist."""
-    number = 1
+    """First ``where/stem-NNN`` that does not exist; what a file's name had better not hold becomes a dash."""
+    number, stem = 1, re.sub(r"[^\w.+-]+", "-", stem)
     while (where / f"{stem}-{number:03d}").exists():
         number += 1
     return where / f"{stem}-{number:03d}"
 
 
-def _resume_command(folder: Path, gpu: str, scorer: Scorer) -> str:
+def _resume_command(kernel: str, folder: Path, gpu: str, scorer: Scorer) -> str:
     """Command that goes on with an interrupted run."""
-    words = ["swizzle-sim", "optimize", scorer.kernel.name]
+    words = ["swizzle-sim", "optimize", kernel]
     words += [f"{name}={size}" for name, size in scorer.kernel.problem.items()]
     words += ["--gpu", gpu, "--replay", scorer.replay, "--seed", str(scorer.seed)]
     words += ["--jitter", str(scorer.jitter_ns)] if scorer.jitter_ns else []
@@ -271,7 +291,7 @@ def _entry(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def _print_json(run: Run, scorer: Scorer) -> None:
+def _print_json(run: Run, scorer: Scorer, written: Written | None) -> None:
     from swizzle_sim.cli.output import print_json
 
     print_json(
@@ -287,11 +307,12 @@ def _print_json(run: Run, scorer: Scorer) -> None:
             **_counts(run),
             "baseline": _entry(run.baseline),
             "best": [_entry(attempt) for attempt in _top(run)],
+            **(written.as_dict() if written else {}),
         }
     )
 
 
-def _print_run(run: Run, scorer: Scorer) -> None:
+def _print_run(run: Run, scorer: Scorer, written: Written | None) -> None:
     from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, console, score_cells, sizes_text, table
 
     shown = [("", "as launched", run.baseline), *((str(i + 1), a.name, a) for i, a in enumerate(_top(run)))]
@@ -315,4 +336,6 @@ def _print_run(run: Run, scorer: Scorer) -> None:
     out.print(
         f"written: {run.folder}/ (report.html, best.txt, best_triton.py, best.hip, pictures, history)", markup=False
     )
+    for line in written.lines if written else ():
+        out.print(line, markup=False)
     print(f"next: swizzle-sim report {shlex.quote(str(run.folder))} --open")

@@ -12,7 +12,9 @@ import typer
 if TYPE_CHECKING:
     from swizzle_sim.proposers import Proposed
 
-Proposer = Annotated[str, typer.Option("--proposer", help="Who proposes candidates: families, or llm.")]
+Proposer = Annotated[
+    str, typer.Option("--proposer", help="Who proposes candidates: families, search, llm or two-stage.")
+]
 Model = Annotated[
     list[str] | None,
     typer.Option("--model", help="llm: DSPy model string, such as openai/gpt-4o; give it again for several."),
@@ -58,16 +60,23 @@ def say(line: str) -> None:
 def print_proposed(found: Proposed, json: bool) -> None:
     """Print what a proposer came to."""
     from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, console, print_json, score_cells, sizes_text, table
+    from swizzle_sim.cli.rewritten import rewrite_best
     from swizzle_sim.history import History
+    from swizzle_sim.recorded import recorded_kernel
     from swizzle_sim.report import write_report
+    from xcd_model.gpu import Gpu
 
     run = found.run
     with History(run.folder) as history:
         write_report(history)
         about = history.about
+    written = None
+    if about["kernel_file"]:
+        written = rewrite_best(run, recorded_kernel(about), Gpu.from_dict(about["gpu_description"]))
     if json:
         document: dict[str, Any] = {key: about[key] for key in ("kernel", "gpu", "problem", "replay", "seed")}
-        print_json({**document, "kind": "simulated", "run": str(run.folder), **found.document})
+        more = written.as_dict() if written else {}
+        print_json({**document, "kind": "simulated", "run": str(run.folder), **found.document, **more})
         return
     rows = [
         [label, attempt.name, *score_cells(attempt.score)] if attempt and attempt.score else [label, "-", *"------"]
@@ -78,6 +87,13 @@ def print_proposed(found: Proposed, json: bool) -> None:
     out = console(wide=True)
     for line in found.lines:
         out.print(line, markup=False)
-    out.print(f"written: {run.folder}/ (report.html, best.txt, best_triton.py, best.hip, transcript)", markup=False)
+    asked = (run.folder / "transcript.sqlite").exists()
+    more_files = "transcript" if asked else "history"
+    out.print(f"written: {run.folder}/ (report.html, best.txt, best_triton.py, best.hip, {more_files})", markup=False)
+    for line in written.lines if written else ():
+        out.print(line, markup=False)
     folder = shlex.quote(str(run.folder))
-    print(f"repeat it with no model: swizzle-sim optimize --replay {folder}")
+    if asked:
+        print(f"repeat it with no model: swizzle-sim optimize --replay {folder}")
+    else:
+        print(f"next: swizzle-sim report {folder} --open")

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write; without it the text goes to stdout.")]
 Diff = Annotated[bool, typer.Option("--diff", help="Print a unified diff.")]
 Check = Annotated[bool, typer.Option("--check/--no-check", help="Run both in Triton's interpreter, compile both.")]
-At = Annotated[str, typer.Option("--at", help="Ids to remap: program, tile (of a persistent kernel) or auto.")]
+At = Annotated[
+    str, typer.Option("--at", help="Ids to remap: program, tile, or auto: the tile's where programs=... is declared.")
+]
 
 
 def rewrite(
@@ -33,19 +35,11 @@ def rewrite(
     from swizzle_sim.capture.occupancy_workload import workload
     from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
     from swizzle_sim.cli.output import print_json
-    from swizzle_sim.rewrite import check_rewritten, check_target, rewrite_kernel, write_rewritten
+    from swizzle_sim.rewrite import check_rewritten, check_target, rewrite_workload, write_rewritten
     from xcd_model.gpu import gpu as load_gpu
 
     candidate, device, work = load_swizzle(swizzle), load_gpu(gpu), workload(kernel, parse_sizes(sizes))
-    found = rewrite_kernel(
-        work.launch,
-        candidate,
-        grid=work.grid,
-        num_xcds=device.xcds,
-        sizes=work.problem,
-        lattice=work.others,
-        at=at,
-    )
+    found = rewrite_workload(work, candidate, num_xcds=device.xcds, at=at)
     if out is not None:
         check_target(found, out)
     checked = check_rewritten(found, work, device.arch) if check else None

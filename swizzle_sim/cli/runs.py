@@ -30,7 +30,7 @@ def runs(
             r["run"],
             r["state"],
             r.get("best") or r.get("error", "-"),
-            f"{r.get('kernel', '-')} {_sizes(r)} on {r.get('gpu', '-')}",
+            f"{_name(r)} {_sizes(r)} on {r.get('gpu', '-')}",
             str(r.get("attempts", "-")),
             pct(r.get("best_l2_hit_rate")),
         )
@@ -38,6 +38,12 @@ def runs(
     ]
     columns = ("run", "state", "best", "what", "attempts", "L2 hit\nrate [%]")
     table(f"Runs in {folder}", columns, rows, left=4)
+
+
+def _name(found: dict[str, Any]) -> str:
+    """Kernel of a run, and the file it came from."""
+    file = found.get("kernel_file")
+    return f"{found['kernel']} ({Path(file).name})" if file else found.get("kernel", "-")
 
 
 def _sizes(found: dict[str, Any]) -> str:
@@ -48,7 +54,7 @@ def _sizes(found: dict[str, Any]) -> str:
 
     problem = found.get("problem", {})
     try:
-        usual = kernel(found["kernel"]).problem
+        usual = {} if found["kernel_file"] else kernel(found["kernel"]).problem
     except (KeyError, SwizzleSimError):
         usual = {}
     return sizes_text({name: size for name, size in problem.items() if usual.get(name) != size})
@@ -67,6 +73,7 @@ def _describe(path: Path) -> dict[str, Any]:
                 "run": str(path),
                 "state": history.state,
                 **about,
+                "kernel_file": history.about.get("kernel_file") or None,
                 "attempts": len(attempts),
                 "best": best.name if best else None,
                 "best_l2_hit_rate": best.score.l2_hit_rate if best and best.score else None,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.history import Attempt, History, rank
-from swizzle_sim.kernels import kernel as find_kernel
+from swizzle_sim.recorded import recorded_kernel
 from swizzle_sim.report import content
 from swizzle_sim.report.draw import Pictures, draw
 from swizzle_sim.scoring import Score, Scorer
@@ -41,11 +41,13 @@ def write_report(history: History) -> Path:
     UnknownName
         If the run's kernel is not installed here.
     RunError
-        If the folder cannot be written.
+        If the folder cannot be written, or the kernel's file is not what it was.
+    CaptureError, CompileError
+        If the kernel's file cannot be captured here.
     """
     about, attempts = history.about, list(history)
     gpu = Gpu.from_dict(about["gpu_description"])
-    kernel = find_kernel(about["kernel"], **about["problem"])
+    kernel = recorded_kernel(about)
     scorer = Scorer(kernel, gpu, replay=about["replay"], seed=about["seed"], jitter_ns=about["jitter_ns"])
     files: dict[str, bytes] = {}
     page = _frame(scorer, about, history.state, attempts)

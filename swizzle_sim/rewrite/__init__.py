@@ -2,6 +2,17 @@
 
 from swizzle_sim.rewrite.check import Case, Checked, check_rewritten
 from swizzle_sim.rewrite.kernel import AT, Rewritten, rewrite_kernel
+from swizzle_sim.rewrite.workload import rewrite_workload
 from swizzle_sim.rewrite.write import check_target, write_rewritten
 
-__all__ = ["AT", "Case", "Checked", "Rewritten", "check_rewritten", "check_target", "rewrite_kernel", "write_rewritten"]
+__all__ = [
+    "AT",
+    "Case",
+    "Checked",
+    "Rewritten",
+    "check_rewritten",
+    "check_target",
+    "rewrite_kernel",
+    "rewrite_workload",
+    "write_rewritten",
+]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.capture.inputs import check_memory
 from swizzle_sim.capture.occupancy import Compiled, compile_launch
 from swizzle_sim.capture.occupancy_process import run_worker
 from swizzle_sim.capture.occupancy_workload import Workload
@@ -212,10 +213,12 @@ def _case(rewritten: Rewritten, work: Workload, sample: list[int] | None, folder
 
 def _inputs(launch: Launch, seed: int) -> dict[str, np.ndarray]:
     """Items of every tensor that is read: as the kernel makes them, else drawn at random; integers are zeros."""
+    read = {name: array for name, array in launch.arrays.items() if array.role != "out"}
+    check_memory([(name, array.n_items * max(4, array.item_bytes)) for name, array in read.items()])
     made = {name: np.asarray(value) for name, value in launch.make_inputs(seed).items()}
     draw = np.random.default_rng(seed)
-    for name, array in launch.arrays.items():
-        if array.role == "out" or name in made:
+    for name, array in read.items():
+        if name in made:
             continue
         if array.dtype.startswith("fp8"):
             made[name] = draw.integers(0, 0x70, array.shape, np.uint8)  # bits of finite numbers

@@ -151,14 +151,15 @@ def rewrite_kernel(
 
 def _loops(source: Source, calls: list[AxisCall], at: str) -> tuple[list[TileLoop], str]:
     """Return the loops whose tile ids to remap, and why there are none where one might expect some."""
-    if at == "program":
-        return [], ""
     try:
-        return tile_loops(source, calls), ""
+        found = tile_loops(source, calls)
     except RewriteError as error:
         if at == "tile":
             raise
         return [], str(error)
+    if at == "program" and found:
+        return [], f"its {found[0].count} tiles are not what its scores count; a declaration with programs=... says so"
+    return found, ""
 
 
 def _edited(

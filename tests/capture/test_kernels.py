@@ -30,6 +30,7 @@ def test_every_workgroup_of_every_kernel_is_as_interpreted():
         hard.atomics.at(),
         hard.steps.at(M=50, N=70, K=40, PROGRAMS=4),
         hard.experts.at(),
+        hard.flags.at(),
     ]
     followed, interpreted = capture_all(launches), capture_all(launches, full=True)
     for launch, ours, real in zip(launches, followed, interpreted, strict=True):

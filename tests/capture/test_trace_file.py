@@ -16,9 +16,10 @@ from xcd_model.errors import CaptureError
 MANIFEST = {
     "facts": {
         "name": "k", "summary": "a kernel", "sharing": "all", "problem": {"M": 100}, "dtype": "fp16", "tiles": [4, 4],
-        "flops": 1.0,
+        "programs": None, "flops": 1.0,
     },
     "launch": {"grid": [16]},
+    "grid": [16],
     "grids": [{"grid": [4], "tiles": [2, 2], "sizes": {"M": 50}}],
     "resources": {
         "gfx942": {"threads": 256, "vgprs": 64, "lds_bytes": 0, "instructions_in_flight": 4, "source": "compiled"},
@@ -106,9 +107,9 @@ def test_an_exchanged_array_is_noticed(written, trace):
 def test_another_version_is_refused(written):
     with np.load(written) as held:
         manifest = json.loads(held["manifest"].tobytes())
-    manifest["format_version"] = 2
+    manifest["format_version"] = 1
     changed(written, "manifest", np.frombuffer(json.dumps(manifest).encode(), np.uint8))
-    with pytest.raises(CaptureError, match=r"format version 2.*reads version 1: capture again"):
+    with pytest.raises(CaptureError, match=r"format version 1.*reads version 2: capture again"):
         read_trace(written)
 
 

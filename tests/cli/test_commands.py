@@ -34,8 +34,14 @@ def test_help_names_every_command(typed):
 
 def test_what_there_is(typed):
     gpus = typed("gpus", "--json").json["gpus"]
-    assert [(g["name"], g["xcds"]) for g in gpus] == [("mi300a", 6), ("mi300x", 8), ("mi325x", 8), ("mi355x", 8)]
-    assert gpus[1]["facts"]["l2.size_bytes"]["source"]
+    assert [(g["name"], g["xcds"]) for g in gpus] == [
+        ("h200", 1),
+        ("mi300a", 6),
+        ("mi300x", 8),
+        ("mi325x", 8),
+        ("mi355x", 8),
+    ]
+    assert gpus[2]["facts"]["l2.size_bytes"]["source"]
     assert "mi355x" in typed("gpus").out
     assert "gemm" in [kernel["name"] for kernel in typed("kernels", "--json").json["kernels"]]
     assert "gemm" in typed("kernels").out

@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from swizzle_sim.capture.occupancy_workload import workload
+from swizzle_sim.capture.user_kernel import load
 from swizzle_sim.cli.rewrite import rewrite
+from swizzle_sim.rewrite import rewrite_workload
+from swizzle_sim.rewrite.check import run_side_by_side
+from swizzle_sim.swizzle import Swizzle
 from xcd_model.errors import SwizzleSimError
 
 COMMAND = shutil.which("swizzle-sim", path=str(Path(sys.executable).parent)) or "swizzle-sim"
@@ -89,3 +94,31 @@ def test_bad_input_is_named_and_nothing_is_written(tmp_path, monkeypatch, kernel
     with pytest.raises(SwizzleSimError, match=message):
         rewrite(kernel, "contiguous", **options)
     assert not list(tmp_path.iterdir())
+
+
+LOOPED = (
+    DECLARED.replace(
+        "    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    tl.store",
+        "    for tile in range(tl.program_id(0), tl.cdiv(n, BLOCK), tl.num_programs(0)):\n"
+        "        at = tile * BLOCK + tl.arange(0, BLOCK)\n        tl.store",
+    )
+    .replace('sizes={"n": 900}', 'sizes={"n": 900, "P": 4}')
+    .replace("(triton.cdiv(s.n, 64),)", "(min(s.P, triton.cdiv(s.n, 64)),)")
+)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+def test_the_ids_that_are_remapped_are_the_ones_that_scores_count(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "undeclared.py").write_text(LOOPED)
+    (tmp_path / "declared.py").write_text(LOOPED.replace("    grid=", '    programs="P",\n    grid='))
+    for name, at, programs, grid in (("undeclared", "program", None, 4), ("declared", "tile", 4, 15)):
+        file = str(tmp_path / f"{name}.py")
+        work, counted = workload(file, {}), load(file, {})
+        found = rewrite_workload(work, Swizzle.parse("pid = num_pids - 1 - pid"), num_xcds=8)
+        assert (found.at, found.grid.num_pids, counted.grid.num_pids) == (at, grid, grid)
+        assert work.programs == counted.programs == programs
+        assert ("programs=" in found.note) is (name == "undeclared")
+        assert all(case.whole for case in run_side_by_side(found, [(work, None)]))
+    with pytest.raises(SwizzleSimError, match="a swizzle orders its 15 tiles"):
+        rewrite_workload(work, Swizzle.parse("pid = pid"), num_xcds=8, at="program")

@@ -16,7 +16,7 @@ from xcd_model.gpu import Gpu, gpu, gpu_modes, gpu_names, load_gpu, load_modes, 
 from xcd_model.parts import STATUSES, Fact
 
 DOCS = Path(__file__).parents[2] / "docs" / "gpus.md"
-SHIPPED = ("mi300a", "mi300x", "mi325x", "mi355x")
+SHIPPED = ("h200", "mi300a", "mi300x", "mi325x", "mi355x")
 MI300X_TEXT = (resources.files("xcd_model") / "gpus" / "mi300x.toml").read_text(encoding="utf-8")
 
 MODES = [(name, *pair) for name in SHIPPED for pair in gpu_modes(name)]

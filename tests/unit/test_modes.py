@@ -27,12 +27,14 @@ def test_the_devices_of_a_mode_add_up_to_the_chip(name, partition, memory_mode):
     for dtype, peak in chip.peak_tflops.items():
         assert device.peak_tflops[dtype] * devices == pytest.approx(peak)
     domains = int(memory_mode.removeprefix("NPS"))
-    for part in ("mall", "hbm"):
+    for part in ("mall", "hbm") if chip.mall else ("hbm",):
         assert getattr(device, part).bandwidth_gbps * domains == pytest.approx(getattr(chip, part).bandwidth_gbps)
         assert getattr(device, part).latency_ns <= getattr(chip, part).latency_ns
-    assert device.mall.size_bytes * domains == chip.mall.size_bytes
+    if chip.mall:
+        assert device.mall.size_bytes * domains == chip.mall.size_bytes
     assert (device.l1, device.l2, device.limits) == (chip.l1, chip.l2, chip.limits)
-    assert device.energy.static_w.value * devices == pytest.approx(chip.energy.static_w.value)
+    if chip.energy:
+        assert device.energy.static_w.value * devices == pytest.approx(chip.energy.static_w.value)
     assert gpu(device.name) == device
 
 

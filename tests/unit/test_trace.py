@@ -113,11 +113,19 @@ def test_a_line_outside_its_tensor_names_workgroup_and_instruction():
         dataclasses.replace(TRACE, base=base)
 
 
-def test_an_empty_workgroup_is_named():
+def test_a_trace_may_have_workgroups_that_touch_nothing_but_not_only_those():
     start = TRACE.start.copy()
     start[3] = start[2]
-    with pytest.raises(TraceError, match="workgroup 2 touches nothing"):
+    assert dataclasses.replace(TRACE, start=start).n_workgroups == TRACE.n_workgroups
+    start[3] -= 1
+    with pytest.raises(TraceError, match="workgroup 2 ends before it begins"):
         dataclasses.replace(TRACE, start=start)
+    none = {name: getattr(TRACE, name)[:0] for name in ("base", "template")}
+    with pytest.raises(TraceError, match="no workgroup touches anything"):
+        dataclasses.replace(TRACE, start=np.zeros(3, np.int64), **none)
+
+
+def test_an_access_model_with_an_empty_workgroup_is_refused():
     build = TraceBuilder(n_workgroups=3, line_bytes=128)
     x = build.array("x", rows=2, cols=64, item_bytes=2)
     build.step(build.read(x, row=np.arange(3), col=0, rows=1, cols=64))

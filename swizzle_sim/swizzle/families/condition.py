@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 
 from swizzle_sim.swizzle.families.spec import parse_spec
-from swizzle_sim.swizzle.form import Assign, Binary, Compare, Cond, Connect, Expr, Int, Name, Not, Select
+from swizzle_sim.swizzle.form import Assign, Binary, Compare, Cond, Connect, Expr, Int, Name, Not, Select, Unary
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.parse import parse_form
 from xcd_model.errors import LanguageError, SizeError
@@ -65,10 +65,21 @@ def _true(condition: str, grid: Grid, num_xcds: int, params: Mapping[str, int]) 
     values = {"num_pids": grid.num_pids, "num_xcds": num_xcds, **params}
     if grid.shape:
         values["num_pid_m"], values["num_pid_n"] = grid.shape
-    (stmt,) = parse_form(f"pid = 1 if {condition} else 0").body
-    if not (isinstance(stmt, Assign) and isinstance(stmt.value, Select)):
+    return bool(evaluate(read_condition(condition), values))
+
+
+def read_condition(condition: str) -> Cond:
+    """Form of one condition of the language.
+
+    Raises
+    ------
+    LanguageError
+        If it is outside the language, or more than one condition.
+    """
+    body = parse_form(f"pid = 1 if ({condition}) else 0", "<condition>").body
+    if len(body) != 1 or not (isinstance(body[0], Assign) and isinstance(body[0].value, Select)):
         raise LanguageError(f"{condition!r} is not one condition", filename="<condition>", code="syntax")
-    return bool(_evaluate(stmt.value.condition, values))
+    return body[0].value.condition
 
 
 _OPERATIONS: dict[str, Callable[[int, int], int]] = {
@@ -87,17 +98,35 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "!=": operator.ne,
     "and": operator.and_,
     "or": operator.or_,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "cdiv": lambda a, b: -(-a // b),
 }
 
 
-def _evaluate(node: Expr | Cond, values: Mapping[str, int]) -> int:
+def evaluate(node: Expr | Cond, values: Mapping[str, int]) -> int:
+    """Value of a condition or expression, in Python's integers; a condition gives True or False.
+
+    Raises
+    ------
+    LanguageError
+        With code ``name`` if it reads a name that ``values`` lacks.
+    """
     match node:
         case Int(value):
             return value
         case Name(name):
+            if name not in values:
+                known = ", ".join(sorted(values))
+                raise LanguageError(f"{name!r} has no value here; there is {known}", filename="<condition>", code="name")
             return values[name]
         case Not(operand):
-            return not _evaluate(operand, values)
+            return not evaluate(operand, values)
+        case Unary("-", operand):
+            return -evaluate(operand, values)
+        case Select(condition, then, other):
+            return evaluate(then if evaluate(condition, values) else other, values)
         case Binary(op, left, right) | Compare(op, left, right) | Connect(op, left, right) if op in _OPERATIONS:
-            return _OPERATIONS[op](_evaluate(left, values), _evaluate(right, values))
+            return _OPERATIONS[op](evaluate(left, values), evaluate(right, values))
     raise LanguageError(f"a condition has no {node!r}", filename="<condition>", code="node")

@@ -160,6 +160,8 @@ steps = Kernel(
     },
     constexprs=lambda s: {"PROGRAMS": s.PROGRAMS, "B": 16},
     grid=lambda s: (s.PROGRAMS,),
+    tiles=lambda s: (triton.cdiv(s.M, 16), triton.cdiv(s.N, 16)),
+    programs="PROGRAMS",
 )
 
 
@@ -210,4 +212,31 @@ library = Kernel(
     },
     constexprs={"B": 128},
     grid=lambda s: (triton.cdiv(s.n, 128),),
+)
+
+
+@triton.jit
+def flagged(flag_ptr, x_ptr, y_ptr, n, B: tl.constexpr):
+    """Waits for the flag that a launch before left and sets it again; programs beyond the end touch nothing."""
+    pid = tl.program_id(0)
+    offs = pid * B + tl.arange(0, B)
+    if pid * B < n:
+        while tl.load(flag_ptr + pid) == 0:
+            pass
+        tl.store(y_ptr + offs, tl.load(x_ptr + offs, mask=offs < n), mask=offs < n)
+        tl.store(flag_ptr + pid, 1)
+
+
+flags = Kernel(
+    flagged,
+    sizes={"n": 500},
+    arguments=lambda s: {
+        "flag_ptr": Array(shape=(triton.cdiv(s.n, 64),), dtype="int32", role="inout", is_index=True),
+        "x_ptr": Array(shape=(s.n,), dtype="fp16"),
+        "y_ptr": Array(shape=(s.n,), dtype="fp16", role="out"),
+        "n": s.n,
+    },
+    constexprs={"B": 64},
+    grid=lambda s: (triton.cdiv(s.n, 64) + 3,),
+    make_inputs=lambda s, seed: {"flag_ptr": np.ones(triton.cdiv(s.n, 64), np.int32)},
 )

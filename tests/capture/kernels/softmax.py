@@ -33,4 +33,5 @@ kernel = Kernel(
     },
     constexprs=lambda s: {"BLOCK": triton.next_power_of_2(s.COLS), "STAGES": 2},
     grid=lambda s: (min(s.PROGRAMS, s.ROWS),),
+    programs="PROGRAMS",
 )

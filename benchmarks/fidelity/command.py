@@ -1,0 +1,127 @@
+"""``swizzle-sim fidelity``, plugged in through ``swizzle_sim.commands``: the model against measured counters."""
+
+# ruff: noqa: PLC0415  typer alone is loaded before a command is chosen
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from benchmarks.fidelity.predict import Prediction
+    from benchmarks.fidelity.rows import Row
+
+WORST = 12
+
+Gpu = Annotated[str, typer.Option("--gpu", help="Only rows of this GPU.")]
+Kernel = Annotated[str, typer.Option("--kernel", help="Only rows of this kernel.")]
+Rows = Annotated[str, typer.Option("--rows", help="Only rows whose id holds this text, such as :rm_chunk.")]
+Variants = Annotated[list[str] | None, typer.Option("--variant", help="The model (timed) or an ablation; repeatable.")]
+Quick = Annotated[bool, typer.Option("--quick", help="A few cheap rows, the model and its lockstep replay.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder to write fidelity.md, fidelity.csv and pictures to.")]
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", help="Another constant: GPU.KEY=VALUE, such as mi300x.hbm.latency_ns=400.")
+]
+Processes = Annotated[int | None, typer.Option("--processes", min=1, help="Replays at a time; one a core by default.")]
+Again = Annotated[bool, typer.Option("--again", help="Replay even what is kept from an earlier run.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+
+
+def fidelity(
+    gpu: Gpu = "",
+    kernel: Kernel = "",
+    rows: Rows = "",
+    variant: Variants = None,
+    quick: Quick = False,
+    out: Out = None,
+    sets: Sets = None,
+    processes: Processes = None,
+    again: Again = False,
+    json: Json = False,
+) -> None:
+    """Replay what hardware has measured and compare: targets, worst rows, and with --out the whole report."""
+    from benchmarks.fidelity.predict import predict_all
+    from benchmarks.fidelity.report import write
+    from benchmarks.fidelity.settings import read_sets
+    from benchmarks.fidelity.variants import VARIANTS
+    from xcd_model.errors import UnknownName
+
+    asked = variant or (["timed", "lockstep"] if quick else list(VARIANTS))
+    for name in asked:
+        if name not in VARIANTS:
+            raise UnknownName("variant", name, VARIANTS)
+    chosen = _chosen(gpu, kernel, rows, quick)
+    names = list(dict.fromkeys(asked))
+    found = predict_all(chosen, names, overrides=read_sets(sets or ()), processes=processes, again=again)
+    written = write(found, out) if out else []
+    if json:
+        _print_json(found, names)
+        return
+    _print(found, names)
+    for path in written:
+        print(path)
+
+
+def _chosen(gpu: str, kernel: str, text: str, quick: bool) -> list[Row]:
+    from benchmarks.fidelity import quick as subset
+    from benchmarks.fidelity.rows import all_rows
+    from xcd_model.errors import UnknownName
+
+    rows = all_rows()
+    for what, name, known in (
+        ("GPU", gpu, {row.gpu for row in rows}),
+        ("kernel", kernel, {row.kernel for row in rows}),
+    ):
+        if name and name not in known:
+            raise UnknownName(f"measured {what}", name, known)
+    rows = subset.quick(rows) if quick else rows
+    chosen = [row for row in rows if gpu in ("", row.gpu) and kernel in ("", row.kernel) and text in row.id]
+    if not chosen:
+        raise UnknownName("row", text or f"{gpu} {kernel}", {re.split("[-@:]", row.id)[0] for row in rows})
+    return chosen
+
+
+def _print(found: list[Prediction], variants: list[str]) -> None:
+    from benchmarks.fidelity.targets import checks
+    from swizzle_sim.cli.output import table
+
+    model = [one for one in found if one.variant == variants[0]]
+    reached = checks(model)
+    if reached:
+        rows = [(c.data, c.what, c.target, c.reached, "hit" if c.hit else "missed") for c in reached]
+        table("Targets", ("data", "figure", "target", "reached", ""), rows, left=3)
+    ranked = sorted((one for one in model if one.error is not None), key=lambda one: -abs(one.error or 0.0))
+    others = {(one.row.id, one.variant): one for one in found}
+    lines = []
+    for one in ranked[:WORST]:
+        values = [others[one.row.id, name].value for name in variants]
+        cells = ["-" if value is None else f"{value:.5g}" for value in values]
+        lines.append((one.row.id, one.row.trust, f"{one.row.measured:.5g}", f"{one.error:+.1f}", *cells))
+    title = f"Worst of {len(ranked)} rows; errors in points for rates, else in percent"
+    note = "measured: hardware counters; the rest: simulated"
+    table(title, ("row", "trust", "measured", "error", *variants), lines, left=2, note=note)
+
+
+def _print_json(found: list[Prediction], variants: list[str]) -> None:
+    from dataclasses import asdict
+
+    from benchmarks.fidelity.targets import checks
+    from swizzle_sim.cli.output import print_json
+
+    rows: list[dict[str, Any]] = [
+        {
+            "id": one.row.id,
+            "quantity": one.row.quantity,
+            "unit": one.row.unit,
+            "measured": one.row.measured,
+            "variant": one.variant,
+            "predicted": one.value,
+            "error": one.error,
+        }
+        for one in found
+    ]
+    reached = {name: [asdict(c) for c in checks([o for o in found if o.variant == name])] for name in variants}
+    print_json({"kind": "simulated beside measured", "targets": reached, "rows": rows})

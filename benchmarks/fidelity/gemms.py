@@ -1,0 +1,104 @@
+"""GEMMs behind the MI355X rows: both operands with K contiguous, one workgroup a CU, C in 16 bits.
+
+Sources: ROCm gfx950-gluon-tutorials (kernels/gemm/a16w16, v8 and v9 of the two series); HipKittens (arXiv 2511.08083)
+table 4 and its grid_micro; public rocprofv3 logs for the persistent and the stream-K kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.fidelity import orders
+from benchmarks.fidelity.mapping import NOTHING
+from benchmarks.fidelity.rows import Row
+from benchmarks.fidelity.workload import Workload
+from benchmarks.suite import streamk_trace
+from xcd_model.builder import TraceBuilder
+from xcd_model.dispatch import Resources
+from xcd_model.trace import Trace
+
+ITEM_BYTES = 2
+GROUP_M = 4  # of the persistent kernels, assumed
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a kernel loads: ``slices`` pieces of A and of B a K step, ``in_flight`` loads ahead of their compute."""
+
+    slices: int
+    in_flight: int
+    dtype: str
+    source: str
+
+
+KERNELS: dict[str, Shape] = {
+    "gemm_gluon_old": Shape(1, 4, "fp16", "a16w16 v8_beyond_hotloop: whole tiles, double-buffered"),
+    "gemm_gluon_new": Shape(2, 8, "fp16", "a16w16 v8_sliceMN, v9_beyond_hotloop: tiles loaded in halves, two buffers"),
+    "gemm_hk": Shape(2, 8, "bf16", "assumed: HipKittens' 8-wave GEMM loads its tiles in halves, two buffers"),
+    "gemm_persistent": Shape(1, 4, "bf16", "assumed: a Triton persistent GEMM, two stages"),
+    "gemm_cut": Shape(1, 4, "bf16", "assumed: a Triton stream-K GEMM, two stages"),
+}
+
+
+def make(name: str, row: Row) -> Workload:
+    """One of `KERNELS` at a row's sizes."""
+    size, shape = row.problem, KERNELS[name]
+    tiles = (-(-size["M"] // size["BM"]), -(-size["N"] // size["BN"]))
+    cut = {**{f"BLOCK_SIZE_{axis}": size[f"B{axis}"] for axis in "MNK"}, "GROUP_M": GROUP_M, **size}
+    by_tile = {"gemm_persistent": _persistent, "gemm_cut": _programs}.get(name)
+    return Workload(
+        name=name,
+        problem=size,
+        dtype=shape.dtype,
+        resources=Resources(
+            threads=512,
+            vgprs=256,
+            lds_bytes=2 * (size["BM"] + size["BN"]) * size["BK"] * ITEM_BYTES,
+            instructions_in_flight=shape.in_flight,
+            source=f"one workgroup a CU, as published; {shape.source}",
+        ),
+        flops=2.0 * size["M"] * size["N"] * size["K"],
+        issued_flops=2.0 * tiles[0] * size["BM"] * tiles[1] * size["BN"] * size["K"],
+        build_trace=lambda line_bytes: (
+            streamk_trace.trace(cut, line_bytes) if name == "gemm_cut" else trace(size, shape.slices, line_bytes)
+        ),
+        grid=(size.get("PROGRAMS", tiles[0] * tiles[1]),),
+        tiles=tiles,
+        schedule=(lambda order, xcds: by_tile(size, tiles, xcds)) if by_tile else None,
+    )
+
+
+def trace(size: Mapping[str, int], slices: int, line_bytes: int) -> Trace:
+    """Per K step ``slices`` loads of A and of the transposed B; at the end a store of C; tiles row-major."""
+    m, n, k, block_m, block_n, block_k = (size[name] for name in ("M", "N", "K", "BM", "BN", "BK"))
+    pid_m, pid_n = np.divmod(np.arange(-(-m // block_m) * -(-n // block_n)), -(-n // block_n))
+    build = TraceBuilder(n_workgroups=pid_m.size, line_bytes=line_bytes)
+    a = build.array("A", rows=m, cols=k, item_bytes=ITEM_BYTES)
+    b = build.array("B", rows=n, cols=k, item_bytes=ITEM_BYTES)
+    c = build.array("C", rows=m, cols=n, item_bytes=ITEM_BYTES)
+    inner = np.arange(0, k, block_k)[None, :]
+    row, col = pid_m[:, None] * block_m, pid_n[:, None] * block_n
+    loads = []
+    for piece in range(slices):
+        for array, first, block in ((a, row, block_m // slices), (b, col, block_n // slices)):
+            loads.append(build.read(array, row=first + piece * block, col=inner, rows=block, cols=block_k))
+    build.step(*loads)
+    build.step(build.write(c, row=row, col=col, rows=block_m, cols=block_n))
+    return build.trace()
+
+
+def _programs(size: Mapping[str, int], tiles: tuple[int, int], xcds: int) -> np.ndarray:
+    """Remapped id of each program."""
+    return orders.contiguous(np.arange(size["PROGRAMS"]), xcds)
+
+
+def _persistent(size: Mapping[str, int], tiles: tuple[int, int], xcds: int) -> np.ndarray:
+    """Tiles of each program: its remapped id, then every PROGRAMS-th, in groups of `GROUP_M` tile rows."""
+    count, programs = tiles[0] * tiles[1], size["PROGRAMS"]
+    first = _programs(size, tiles, xcds)
+    number = first[:, None] + np.arange(-(-count // programs)) * programs
+    inside = np.minimum(number, count - 1)
+    return np.where(number < count, orders.grouped(inside, *tiles, GROUP_M), NOTHING)

@@ -1,0 +1,147 @@
+"""The calibration kernels of the H200 rows as access models, tiles numbered row-major.
+
+All are Triton kernels over contiguous row-major tensors: fp16 GEMM, attention and layer norm, fp32 transpose and
+stencil; 8 waves and three stages for GEMM and attention, 4 waves and no pipelining otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.fidelity.rows import Row
+from benchmarks.fidelity.workload import Workload
+from xcd_model.builder import TraceBuilder
+from xcd_model.dispatch import Resources
+from xcd_model.trace import Trace
+
+Sizes = Mapping[str, int]
+WARP = 32
+NEIGHBOURS = ((0, 0), (-1, 0), (1, 0), (0, -1), (0, 1))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Tile grid, operations, waves, loads in flight and access model of a kernel."""
+
+    tiles: Callable[[Sizes], tuple[int, int]]
+    flops: Callable[[Sizes], float]
+    dtype: str
+    warps: int
+    in_flight: int
+    trace: Callable[[Sizes, int], Trace]
+
+
+def make(name: str, row: Row) -> Workload:
+    """One of `KERNELS` at a row's sizes, with the resources that the row states."""
+    size, shape = row.problem, KERNELS[name]
+    tiles = shape.tiles(size)
+    return Workload(
+        name=row.kernel,
+        problem=size,
+        dtype=shape.dtype,
+        resources=Resources(
+            threads=shape.warps * WARP,
+            vgprs=row.resources["registers"],
+            lds_bytes=row.resources["shared_bytes"],
+            instructions_in_flight=shape.in_flight,
+            source="registers and shared memory as Nsight Compute reports them",
+        ),
+        flops=shape.flops(size),
+        issued_flops=shape.flops(size),
+        build_trace=lambda line_bytes: shape.trace(size, line_bytes),
+        grid=(tiles[0] * tiles[1],),
+        tiles=tiles,
+    )
+
+
+def _grid(size: Sizes) -> tuple[int, int]:
+    return -(-size["M"] // size["BM"]), -(-size["N"] // size["BN"])
+
+
+def _tiled(size: Sizes, line_bytes: int) -> tuple[TraceBuilder, np.ndarray, np.ndarray]:
+    pid_m, pid_n = np.divmod(np.arange(np.prod(_grid(size))), _grid(size)[1])
+    return TraceBuilder(n_workgroups=pid_m.size, line_bytes=line_bytes), pid_m * size["BM"], pid_n * size["BN"]
+
+
+def _gemm(size: Sizes, line_bytes: int) -> Trace:
+    """Per K step a load of A and one of B, both row-major; at the end a store of C."""
+    build, row, col = _tiled(size, line_bytes)
+    m, n, k = size["M"], size["N"], size["K"]
+    shapes = {"A": (m, k), "B": (k, n), "C": (m, n)}
+    a, b, c = (build.array(name, rows=r, cols=s, item_bytes=2) for name, (r, s) in shapes.items())
+    inner = np.arange(0, k, size["BK"])[None, :]
+    build.step(
+        build.read(a, row=row[:, None], col=inner, rows=size["BM"], cols=size["BK"]),
+        build.read(b, row=inner, col=col[:, None], rows=size["BK"], cols=size["BN"]),
+    )
+    build.step(build.write(c, row=row, col=col, rows=size["BM"], cols=size["BN"]))
+    return build.trace()
+
+
+def _transpose(size: Sizes, line_bytes: int) -> Trace:
+    """A load of tile (m, n), a store of tile (n, m)."""
+    build, row, col = _tiled(size, line_bytes)
+    x = build.array("x", rows=size["M"], cols=size["N"], item_bytes=4)
+    y = build.array("y", rows=size["N"], cols=size["M"], item_bytes=4)
+    build.step(
+        build.read(x, row=row, col=col, rows=size["BM"], cols=size["BN"]),
+        build.write(y, row=col, col=row, rows=size["BN"], cols=size["BM"]),
+    )
+    return build.trace()
+
+
+def _stencil(size: Sizes, line_bytes: int) -> Trace:
+    """Five loads of a tile, four of them shifted by an item, and a store; the masks of the border are left out."""
+    build, row, col = _tiled(size, line_bytes)
+    x, y = (build.array(name, rows=size["M"], cols=size["N"], item_bytes=4) for name in "xy")
+    tile = {"rows": size["BM"], "cols": size["BN"]}
+    build.step(
+        *(build.read(x, row=row + down, col=col + right, **tile) for down, right in NEIGHBOURS),
+        build.write(y, row=row, col=col, **tile),
+    )
+    return build.trace()
+
+
+def _layernorm(size: Sizes, line_bytes: int) -> Trace:
+    """A row read block by block, then again with weights and shifts, and the result stored."""
+    m, n, block = size["M"], size["N"], size["BN"]
+    build = TraceBuilder(n_workgroups=m, line_bytes=line_bytes)
+    x, w, b = (build.array(name, rows=rows, cols=n, item_bytes=2) for name, rows in (("x", m), ("w", 1), ("b", 1)))
+    y = build.array("y", rows=m, cols=n, item_bytes=2)
+    row, at = np.arange(m)[:, None], {"col": np.arange(0, n, block)[None, :], "rows": 1, "cols": block}
+    build.step(build.read(x, row=row, **at))
+    build.step(
+        build.read(x, row=row, **at),
+        build.read(w, row=0 * row, **at),
+        build.read(b, row=0 * row, **at),
+        build.write(y, row=row, **at),
+    )
+    return build.trace()
+
+
+def _attention(size: Sizes, line_bytes: int) -> Trace:
+    """Q once, K and V block by block, O once; rows of the tile grid are heads, columns query blocks."""
+    heads, s, d, queries = (size[name] for name in ("H", "S", "D", "BQ"))
+    head, block = np.divmod(np.arange(heads * (s // queries)), s // queries)
+    build = TraceBuilder(n_workgroups=head.size, line_bytes=line_bytes)
+    q, k, v, o = (build.array(name, rows=heads * s, cols=d, item_bytes=2) for name in "QKVO")
+    own = {"row": head * s + block * queries, "col": 0, "rows": queries, "cols": d}
+    place = {"row": head[:, None] * s + np.arange(0, s, size["BK"]), "col": 0, "rows": size["BK"], "cols": d}
+    build.step(build.read(q, **own))
+    build.step(build.read(k, **place), build.read(v, **place))
+    build.step(build.write(o, **own))
+    return build.trace()
+
+
+KERNELS: dict[str, Shape] = {
+    "gemm": Shape(_grid, lambda s: 2.0 * s["M"] * s["N"] * s["K"], "fp16", 8, 6, _gemm),
+    "transpose": Shape(_grid, lambda s: 0.0, "fp32", 4, 1, _transpose),
+    "stencil": Shape(_grid, lambda s: 5.0 * s["M"] * s["N"], "fp32", 4, 5, _stencil),
+    "layernorm": Shape(lambda s: (s["M"], 1), lambda s: 9.0 * s["M"] * s["N"], "fp32", 4, 3, _layernorm),
+    "attention": Shape(
+        lambda s: (s["H"], s["S"] // s["BQ"]), lambda s: 4.0 * s["H"] * s["S"] ** 2 * s["D"], "fp16", 8, 6, _attention
+    ),
+}

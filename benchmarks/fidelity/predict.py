@@ -1,0 +1,185 @@
+"""Predictions of measured rows, kept on disk: only what a change of code or constants touches is replayed again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field, fields
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+
+from benchmarks.fidelity.quantities import QUANTITIES
+from benchmarks.fidelity.rows import Row
+from benchmarks.fidelity.settings import overridden
+from benchmarks.fidelity.sources import digest_of
+from benchmarks.fidelity.variants import Counts, predict
+from swizzle_sim.kernels import GROUP
+from xcd_model.gpu import Gpu, gpu
+
+Job = tuple[Row, str, Gpu]
+NOT_PHYSICAL = ("name", "title", "facts", "energy", "arch", "partition", "memory_mode")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """A row, the variant it was predicted under, and the value; None where the variant has no such quantity."""
+
+    row: Row
+    variant: str
+    value: float | None
+    counts: Mapping[str, Any] = field(hash=False)
+
+    @property
+    def error(self) -> float | None:
+        """Predicted minus measured, in points or in percent of the measured value."""
+        if self.value is None:
+            return None
+        gap = self.value - self.row.measured
+        if not QUANTITIES[self.row.quantity].relative:
+            return gap
+        return 100 * gap / self.row.measured if self.row.measured else None
+
+
+def cache_folder() -> Path:
+    """Where predictions are kept: ``SWIZZLE_SIM_FIDELITY_CACHE``, or the user's cache."""
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "swizzle-sim" / "fidelity"
+    return Path(os.environ.get("SWIZZLE_SIM_FIDELITY_CACHE") or user)
+
+
+def predict_all(
+    rows: Sequence[Row],
+    variants: Sequence[str],
+    *,
+    overrides: Mapping[str, Mapping[str, Any]] | None = None,
+    processes: int | None = None,
+    again: bool = False,
+) -> list[Prediction]:
+    """Predict rows under variants, several processes at a time; what is on disk is not replayed again.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+    variants : sequence of str
+        Keys of `benchmarks.fidelity.variants.VARIANTS`.
+    overrides : mapping of GPU name to mapping, optional
+        Constants to replace, by dotted key such as ``l2.latency_ns``.
+    processes : int, optional
+        As many as there are cores where not given.
+    again : bool
+        Replay even what is on disk.
+    """
+    devices = {name: overridden(gpu(name), (overrides or {}).get(name, {})) for name in {row.gpu for row in rows}}
+    jobs: dict[str, Job] = {}
+    keys = {}
+    for variant in variants:
+        for row in rows:
+            key = keys[row.id, variant] = key_of(row, variant, devices[row.gpu])
+            jobs.setdefault(key, (row, variant, devices[row.gpu]))
+    found = {} if again else {key: counts for key in jobs if (counts := _read(key)) is not None}
+    missing = {key: job for key, job in jobs.items() if key not in found}
+    found.update(_run(missing, processes or os.cpu_count() or 1))
+    return [
+        Prediction(
+            row=row,
+            variant=variant,
+            value=QUANTITIES[row.quantity].of(found[keys[row.id, variant]]),
+            counts=found[keys[row.id, variant]],
+        )
+        for variant in variants
+        for row in rows
+    ]
+
+
+def key_of(row: Row, variant: str, device: Gpu) -> str:
+    """Digest of all that a prediction depends on; rows that differ in quantity alone share it."""
+    physical = {f.name: getattr(device, f.name) for f in fields(device) if f.name not in NOT_PHYSICAL}
+    parts = {
+        "kernel": row.kernel,
+        "problem": dict(row.problem),
+        "resources": dict(row.resources),
+        "order": row.mapping or row.order,
+        "variant": variant,
+        "gpu": {name: _plain(value) for name, value in physical.items()},
+        "code": digest_of("swizzle_sim.scoring", "benchmarks.fidelity.variants", *_suite_module(row.kernel)),
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:24]
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "__dataclass_fields__"):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _suite_module(kernel: str) -> tuple[str, ...]:
+    return tuple(entry.module for entry in metadata.entry_points(group=GROUP) if entry.name == kernel)
+
+
+def _read(key: str) -> Counts | None:
+    try:
+        return json.loads((cache_folder() / f"{key}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _run(jobs: Mapping[str, Job], processes: int) -> dict[str, Counts]:
+    """Replay what is missing; an interrupt keeps what is done."""
+    queues: dict[str, list[tuple[str, Job]]] = {}
+    for key, job in jobs.items():
+        (cache_folder() / f"{key}.json").unlink(missing_ok=True)
+        queues.setdefault(f"{job[0].workload}|{job[1]}", []).append((key, job))
+    if not jobs:
+        return {}
+    longest_first = sorted(queues.values(), key=len, reverse=True)
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task(f"{len(jobs)} replays", total=len(jobs))
+        if processes == 1 or len(queues) == 1:
+            done = {}
+            for queue in longest_first:
+                for key, job in queue:
+                    done[key] = _one(key, job)
+                    bar.advance(task)
+            return done
+        return _spread(longest_first, processes, lambda n: bar.update(task, completed=n))
+
+
+def _spread(queues: list[list[tuple[str, Job]]], processes: int, show: Callable[[int], None]) -> dict[str, Counts]:
+    """Orders of one workload go to one process, so that its plan is built once."""
+    keys = [key for queue in queues for key, _ in queue]
+    with ProcessPoolExecutor(min(processes, len(queues))) as pool:
+        try:
+            running = {pool.submit(_queue, queue) for queue in queues}
+            while running:
+                finished, running = wait(running, timeout=1, return_when=FIRST_EXCEPTION)
+                for future in finished:
+                    future.result()
+                show(sum((cache_folder() / f"{key}.json").exists() for key in keys))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return {key: counts for key in keys if (counts := _read(key)) is not None}
+
+
+def _queue(jobs: list[tuple[str, Job]]) -> None:
+    for key, job in jobs:
+        _one(key, job)
+
+
+def _one(key: str, job: Job) -> Counts:
+    """Predict one row and keep the counts on disk."""
+    row, variant, device = job
+    counts = predict(row, variant, device)
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f"{key}.{os.getpid()}"
+    counts = {"row": row.id, "variant": variant, **counts}
+    part.write_text(json.dumps(counts), encoding="utf-8")
+    part.replace(folder / f"{key}.json")
+    return counts

@@ -1,0 +1,72 @@
+"""What each published row ran: kernel, sizes and order of a number that a table states in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+QUANTITY = {
+    "TCC_HIT": "l2_hits",
+    "TCC_MISS": "l2_misses",
+    "L2 read misses": "l2_read_misses",
+    "L2 hit rate": "l2_hit_pct",
+    "throughput": "throughput_tflops",
+}
+UNIT = {
+    "TCC_HIT": "requests",
+    "TCC_MISS": "requests",
+    "L2 read misses": "requests",
+    "L2 hit rate": "%",
+    "throughput": "TFLOPS",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Kernel of `benchmarks.fidelity.workloads`, its sizes, and an order of `benchmarks.fidelity.orders`."""
+
+    kernel: str
+    problem: dict[str, int] = field(hash=False)
+    order: str
+
+
+_TUTORIAL = {"M": 4096, "N": 4096, "K": 8192, "BM": 256, "BN": 256, "BK": 64}
+_CUBE = {"M": 8192, "N": 8192, "K": 8192, "BM": 256, "BN": 256, "BK": 64}
+_COPY = {"n_items": 1 << 28}
+
+
+def _hk(side: int) -> dict[str, int]:
+    return {"M": side, "N": side, "K": side, "BM": 192, "BN": 256, "BK": 64}
+
+
+def _tall(m: int) -> dict[str, int]:
+    return {"M": m, "N": 4096, "K": 8192, "BM": 256, "BN": 256, "BK": 64, "PROGRAMS": 256}
+
+
+def _gluon(age: str, groups: tuple[int, ...]) -> dict[str, Case]:
+    orders = {"none": "row"} | {f"gm{g}": f"contiguous+group{g}" for g in groups}
+    return {f"gluon-{age}-{name}": Case(f"gemm_gluon_{age}", _TUTORIAL, order) for name, order in orders.items()}
+
+
+CASES: dict[str, Case] = {
+    "copy-1gib": Case("copy", _COPY, "row"),
+    **_gluon("old", (1, 4, 6)),
+    **_gluon("new", (1, 4, 6, 8)),
+    "hk-9216-w7c216": Case("gemm_hk", _hk(9216), "contiguous+group7"),
+    "hk-14592-row": Case("gemm_hk", _hk(14592), "row"),
+    "hk-14592-w8c542": Case("gemm_hk", _hk(14592), "contiguous+group8"),
+    "hk-14592-w8c64": Case("gemm_hk", _hk(14592), "chunked64+group8"),
+    "persist-3840": Case("gemm_persistent", _tall(3840), "contiguous+group4"),
+    "persist-4352": Case("gemm_persistent", _tall(4352), "contiguous+group4"),
+    "streamk-3840": Case("gemm_cut", _tall(3840), "contiguous+group4"),
+    "fa-headfast": Case("attention_fly", {"H": 64, "S": 65536, "D": 128, "BM": 256, "BN": 64}, "head-fast"),
+    "fa-shf": Case("attention_numa", {"H": 128, "S": 131072, "D": 128, "BM": 128, "BN": 64}, "swizzled-head-first"),
+    "fa-blockfirst": Case("attention_numa", {"H": 128, "S": 131072, "D": 128, "BM": 128, "BN": 64}, "head-fast"),
+    "gridmicro-none": Case("gemm_hk", _CUBE, "row"),
+    **{f"gridmicro-w{w}": Case("gemm_hk", _CUBE, f"contiguous+group{w}") for w in (2, 8, 32)},
+}
+
+
+def value_range(text: str) -> tuple[float, float]:
+    """Read ``"79"`` or ``"90-96"``."""
+    low, _, high = text.partition("-")
+    return float(low), float(high or low)

@@ -1,0 +1,46 @@
+"""The quantities that rows measure, and how each comes out of a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+Counts = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Unit, whether errors are taken as points (``%``) or relative, and the value from a prediction's counts."""
+
+    unit: str
+    relative: bool
+    of: Callable[[Counts], float | None]
+
+
+def _named(name: str) -> Callable[[Counts], float | None]:
+    return lambda counts: counts.get(name)
+
+
+def _read_hit_pct(counts: Counts) -> float | None:
+    """Share of the sectors asked by SMs that did not come from memory: a missed line is all of its sectors."""
+    if not counts.get("l2_read_bytes"):
+        return None
+    return 100 * max(0.0, 1 - counts["l2_read_misses"] * counts["line_bytes"] / counts["l2_read_bytes"])
+
+
+def _tflops(counts: Counts) -> float | None:
+    return counts["flops"] / counts["time_us"] / 1e6 if counts.get("time_us") else None
+
+
+QUANTITIES = {
+    "l2_hit_pct": Quantity("%", False, _named("l2_hit_pct")),
+    "l2_read_hit_pct": Quantity("%", False, _read_hit_pct),
+    "l1_hit_pct": Quantity("%", False, _named("l1_hit_pct")),
+    "l2_hits": Quantity("requests", True, _named("l2_hits")),
+    "l2_misses": Quantity("requests", True, _named("l2_misses")),
+    "l2_read_misses": Quantity("requests", True, _named("l2_read_misses")),
+    "dram_read_bytes": Quantity("B", True, _named("hbm_read_bytes")),
+    "dram_write_bytes": Quantity("B", True, _named("hbm_write_bytes")),
+    "time_us": Quantity("us", True, _named("time_us")),
+    "throughput_tflops": Quantity("TFLOPS", True, _tflops),
+}

@@ -1,0 +1,117 @@
+"""What the errors of many rows come to: mean, median, rank correlation, signs, and the seeded split by kernel."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.fidelity.predict import Prediction
+
+SPLIT_SEED = 6
+CHANGE = 1.0  # points that a change against the baseline must exceed for its sign to count
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Errors of a set of rows; in points for rates, in percent of the measured value for the rest.
+
+    ``signs`` is (right, counted): changes against the baseline of more than `CHANGE` points.
+    """
+
+    rows: int
+    mean_abs: float
+    median_abs: float
+    worst: float
+    within_20: float
+    spearman: float | None
+    signs: tuple[int, int]
+
+
+def summarise(predictions: Sequence[Prediction], baselines: dict[str, float]) -> Summary | None:
+    """Summary of the rows that have a prediction; None where there is none.
+
+    Parameters
+    ----------
+    predictions : sequence of Prediction
+        Of one variant.
+    baselines : dict of str to float
+        Predicted value of the order as launched, by `group_of`.
+    """
+    known = [one for one in predictions if one.error is not None]
+    if not known:
+        return None
+    errors = np.abs([one.error for one in known])
+    return Summary(
+        rows=len(known),
+        mean_abs=float(errors.mean()),
+        median_abs=float(np.median(errors)),
+        worst=float(errors.max()),
+        within_20=float((errors <= 20).mean()),
+        spearman=spearman([one.row.measured for one in known], [one.value for one in known]),
+        signs=signs(known, baselines),
+    )
+
+
+def group_of(one: Prediction) -> str:
+    """Workload, quantity and variant: rows to be ranked against each other."""
+    return f"{one.row.workload}|{one.row.quantity}|{one.variant}"
+
+
+def baselines_of(predictions: Iterable[Prediction]) -> dict[str, float]:
+    """Predicted value of the order as launched, of each group that has one."""
+    launched = ("baseline", "row", "identity")
+    return {group_of(one): one.value for one in predictions if one.row.order in launched and one.value is not None}
+
+
+def signs(predictions: Iterable[Prediction], baselines: dict[str, float]) -> tuple[int, int]:
+    """Count the measured changes over `CHANGE` whose sign the prediction has, and how many there are."""
+    right = counted = 0
+    for one in predictions:
+        base = baselines.get(group_of(one))
+        if base is None or one.row.baseline is None or one.value is None:
+            continue
+        change = one.row.measured - one.row.baseline
+        if abs(change) > CHANGE:
+            counted += 1
+            right += (one.value - base) * change > 0
+    return right, counted
+
+
+def spearman(measured: Sequence[float], predicted: Sequence[float | None]) -> float | None:
+    """Rank correlation, ties sharing their mean rank; None for fewer than three rows or no spread."""
+    if len(measured) < 3 or len(set(measured)) < 2:
+        return None
+    if len(set(predicted)) < 2:
+        return 0.0
+    return float(np.corrcoef(_ranks(measured), _ranks(predicted))[0, 1])
+
+
+def _ranks(values: Sequence) -> np.ndarray:
+    array = np.asarray(values, float)
+    return np.array([(array < value).sum() + ((array == value).sum() - 1) / 2 for value in array])
+
+
+def within_workloads(predictions: Sequence[Prediction], *, spread_pct: float = 0.0) -> dict[str, float]:
+    """Rank correlation inside each workload whose largest measured value is over ``spread_pct`` above its smallest."""
+    groups: dict[str, list[Prediction]] = {}
+    for one in predictions:
+        if one.value is not None:
+            groups.setdefault(group_of(one), []).append(one)
+    found = {}
+    for group in groups.values():
+        measured = [one.row.measured for one in group]
+        if min(measured) <= 0 or 100 * (max(measured) / min(measured) - 1) <= spread_pct:
+            continue
+        rank = spearman(measured, [one.value for one in group])
+        if rank is not None:
+            found[group[0].row.workload] = rank
+    return found
+
+
+def held_out(kernels: Iterable[str]) -> frozenset[str]:
+    """Kernels of the half that no constant may be set from; the same for the same kernels."""
+    names = sorted(set(kernels))
+    return frozenset(random.Random(SPLIT_SEED).sample(names, len(names) // 2))

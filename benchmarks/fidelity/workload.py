@@ -1,0 +1,70 @@
+"""`Workload`: what a prediction needs of a kernel, and no more; the scorer takes it as it takes a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from swizzle_sim.kernels import Kernel
+from xcd_model.dispatch import Resources
+from xcd_model.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Workload:
+    """One kernel at one size.
+
+    Parameters
+    ----------
+    name : str
+    problem : mapping of str to int
+    dtype : str
+        Type of the arithmetic, a key of ``Gpu.peak_tflops``.
+    resources : Resources
+    flops, issued_flops : float
+    build_trace : callable
+        ``build_trace(line_bytes) -> Trace``, one workgroup a tile.
+    grid : tuple of int
+        Workgroups launched, x fastest: what a formula is over.
+    tiles : tuple of int
+        Rows and columns of tiles: what a named order is over.
+    schedule : callable, optional
+        ``schedule(order, xcds) -> tiles`` where a workgroup computes more than one tile, or none.
+    programs : int, optional
+    launches : int
+        Launches in a row that the counts are taken after.
+    note : str
+        What was shortened, and why that changes nothing.
+    """
+
+    name: str
+    problem: Mapping[str, int]
+    dtype: str
+    resources: Resources
+    flops: float
+    issued_flops: float
+    build_trace: Callable[[int], Trace] = field(repr=False)
+    grid: tuple[int, ...] = ()
+    tiles: tuple[int, int] = (1, 1)
+    schedule: Callable[[str, int], np.ndarray] | None = field(repr=False, default=None)
+    programs: int | None = None
+    launches: int = 1
+    note: str = ""
+
+    @classmethod
+    def of_kernel(cls, kernel: Kernel) -> Workload:
+        """Kernel of the suite, launched as its grid says."""
+        return cls(
+            name=kernel.name,
+            problem=kernel.problem,
+            dtype=kernel.dtype,
+            resources=kernel.resources,
+            flops=kernel.flops,
+            issued_flops=kernel.issued_flops,
+            build_trace=kernel.build_trace,
+            grid=kernel.grid.launch,
+            programs=kernel.programs,
+            launches=kernel.launches,
+        )

@@ -1,0 +1,214 @@
+"""``sweep`` and ``what-if``: one kernel at many sizes, or on GPUs that do not exist."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Replay, Sizes
+
+if TYPE_CHECKING:
+    from swizzle_sim.swizzle import Swizzle
+
+Swizzles = Annotated[
+    list[str] | None, typer.Option("--swizzle", metavar="FILE|FAMILY", help="To compare; give it again for several.")
+]
+Changes = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE[,VALUE]", help="Change the GPU, such as xcds=16.")
+]
+Over = Annotated[str, typer.Option("--over", metavar="NAME[,NAME]", help="Sizes that move together, such as M,N,K.")]
+Values = Annotated[str, typer.Option("--values", help="1024,2048 or 1024..8192 step 1024 or powers 1024..8192.")]
+Backend = Annotated[str, typer.Option("--backend", help="processes, serial or dask.")]
+Jobs = Annotated[int, typer.Option("--jobs", min=-1, max=1024, help="Processes; -1 for one a core.")]
+Scheduler = Annotated[str | None, typer.Option("--scheduler", help="Address of a Dask scheduler: tcp://HOST:8786.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to keep the results in as they come.")]
+Resume = Annotated[Path | None, typer.Option("--resume", help="Folder of a stopped sweep to go on with.")]
+Capacity = Annotated[bool, typer.Option("--capacity", help="Print the hit rate by ways and sets of the L2, too.")]
+
+
+def sweep(
+    kernel: KernelName,
+    over: Over,
+    values: Values,
+    sizes: Sizes = None,
+    gpu: GpuName = "mi300x",
+    changes: Changes = None,
+    swizzle: Swizzles = None,
+    replay: Replay = "lockstep",
+    backend: Backend = "processes",
+    jobs: Jobs = -1,
+    scheduler: Scheduler = None,
+    out: Out = None,
+    resume: Resume = None,
+    json: Json = False,
+) -> None:
+    """Hit rate of a kernel over problem sizes, swizzled and not, and the sizes where a swizzle hurts."""
+    from swizzle_sim.cli.arguments import load_kernel
+    from swizzle_sim.tuning.sweep import draw_sweep, hurts, read_sizes, size_points
+
+    device = _device(gpu, changes)
+    work, names = load_kernel(kernel, sizes, device.arch), [name.strip() for name in over.split(",")]
+    steps = read_sizes(values)
+    points = size_points(work, device, _swizzles(swizzle), names, steps, replay)
+    rows = _run(points, backend, jobs, scheduler, (out, resume))
+    labels = [f"{' = '.join(names)} = {step}" for step in steps]
+    worse = hurts(labels, rows)
+    if folder := resume or out:
+        draw_sweep(folder / "sweep.png", f"{work.name} on {device.title}", " = ".join(names), steps, rows)
+    if json:
+        _print_json(work.name, device.name, replay, points, rows, hurts=[vars(one) for one in worse])
+        return
+    _print_rows(f"{work.name} on {device.title}", " = ".join(names), [str(step) for step in steps], rows, replay)
+    for one in worse:
+        print(f"hurts: {one.swizzle} at {one.at}: {one.points:.2f} points of L2 hit rate lost")
+    if not worse and swizzle:
+        print("no swizzle loses hit rate at any of these sizes")
+    if folder:
+        print(f"written: {folder}/ (sweep.sqlite, sweep.png)")
+
+
+def what_if(
+    kernel: KernelName,
+    sizes: Sizes = None,
+    gpu: GpuName = "mi300x",
+    changes: Changes = None,
+    swizzle: Swizzles = None,
+    replay: Replay = "lockstep",
+    capacity: Capacity = False,
+    backend: Backend = "processes",
+    jobs: Jobs = -1,
+    scheduler: Scheduler = None,
+    out: Out = None,
+    resume: Resume = None,
+    json: Json = False,
+) -> None:
+    """Score a kernel on GPUs that do not exist: one with some numbers changed, for every combination of values."""
+    from swizzle_sim.cli.arguments import load_kernel
+    from swizzle_sim.tuning.points import point_of
+    from swizzle_sim.tuning.what_if import hypothetical, read_changes
+    from xcd_model.gpu import gpu as load_gpu
+
+    device, chosen = load_gpu(gpu), _swizzles(swizzle)
+    work = load_kernel(kernel, sizes, device.arch)
+    devices = [("as it is", device), *((_said(one), other) for one, other in hypothetical(device, read_changes(changes or ())) if one)]
+    points = [point_of(work, other, chosen, replay) for _, other in devices]
+    rows = _run(points, backend, jobs, scheduler, (out, resume))
+    curve = _capacity(work, device, chosen) if capacity else None
+    if json:
+        _print_json(work.name, device.name, replay, points, rows, capacity=curve)
+        return
+    _print_rows(f"{work.name} on {device.title}, what if", "GPU", [name for name, _ in devices], rows, replay)
+    if curve:
+        _print_capacity(curve)
+
+
+def _device(name: str, changes: Sequence[str] | None) -> Any:
+    """The GPU of a sweep over sizes: one value a change."""
+    from swizzle_sim.tuning.what_if import read_changes
+    from swizzle_sim.tuning.what_if import what_if as changed
+    from xcd_model.errors import SpecError
+    from xcd_model.gpu import gpu as load_gpu
+
+    read = read_changes(changes or ())
+    if several := [key for key, values in read.items() if len(values) > 1]:
+        raise SpecError(f"{several[0]} has several values: a sweep over sizes has one GPU; use what-if")
+    return changed(load_gpu(name), {key: values[0] for key, values in read.items()})
+
+
+def _said(changes: Mapping[str, Any]) -> str:
+    return " ".join(f"{key}={value}" for key, value in changes.items())
+
+
+def _swizzles(words: Sequence[str] | None) -> list[Swizzle]:
+    from swizzle_sim.cli.arguments import load_swizzle
+
+    return [load_swizzle(word) for word in words or ()]
+
+
+def _run(points, backend: str, jobs: int, scheduler: str | None, where: tuple[Path | None, Path | None]) -> list[dict]:
+    from swizzle_sim.cli.proposed import say
+    from swizzle_sim.tuning.jobs import run_points
+    from swizzle_sim.tuning.points import evaluate
+    from swizzle_sim.tuning.store import PointStore
+    from xcd_model.errors import RunError
+
+    out, resume = where
+    if out and resume:
+        raise RunError("--out makes a new sweep and --resume goes on with one: give one of them")
+    with PointStore(resume or out, resume=resume is not None) as store:
+        if resume:
+            say(f"{len(store)} points are there already")
+        try:
+            return run_points(
+                points, evaluate, store, backend=backend, jobs=jobs, scheduler=scheduler,
+                on_point=lambda point, row, done, total: say(f"{done} of {total}"),
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            kept = f"; go on with: {_again(out)}" if out else ""
+            print(f"\ninterrupted{kept}", file=sys.stderr)
+            raise typer.Exit(130) from None
+
+
+def _again(out: Path) -> str:
+    words = [word for word in sys.argv[1:] if word not in ("--out", "-o", str(out), f"--out={out}")]
+    return shlex.join(["swizzle-sim", *words, "--resume", str(out)])
+
+
+def _print_json(kernel: str, gpu: str, replay: str, points, rows, **more: Any) -> None:
+    from swizzle_sim.cli.output import print_json
+
+    found = [
+        {"problem": point["problem"], "gpu": point["gpu"]["name"], **row} for point, row in zip(points, rows, strict=True)
+    ]
+    print_json({"kernel": kernel, "gpu": gpu, "replay": replay, "kind": "simulated", "points": found, **more})
+
+
+def _print_rows(title: str, axis: str, labels: Sequence[str], rows: Sequence[Mapping[str, Any]], replay: str) -> None:
+    from swizzle_sim.cli.output import SIMULATED, pct, table
+
+    names = list(dict.fromkeys(name for row in rows for name in row["swizzles"]))
+    cells = []
+    for label, row in zip(labels, rows, strict=True):
+        launched = row["launched"]
+        rates = [row["swizzles"].get(name, {}).get("l2_hit_rate") for name in names]
+        here = [pct(rate) for rate in rates]
+        both = [pct(launched["l2_hit_rate"]), *here, pct(launched["bound_l2_hit_rate"])] if launched else ["-"] * (len(names) + 2)
+        cells.append([label, *both])
+    table(f"{title}: L2 hit rate [%]", [axis, "as launched", *names, "bound"], cells, note=SIMULATED[replay])
+    for label, row in zip(labels, rows, strict=True):
+        for name, said in [("", row["error"]), *((n, s.get("error", "")) for n, s in row["swizzles"].items())]:
+            if said:
+                print(f"{label}: {name + ': ' if name else ''}{said}")
+
+
+def _capacity(work, device, chosen: Sequence[Swizzle]) -> list[dict[str, Any]]:
+    """Capacity curve of each order."""
+    import numpy as np
+
+    from swizzle_sim.scoring import Scorer
+    from xcd_model.stack_distance import capacity_curve
+
+    scorer = Scorer(work, device)
+    orders = [("as launched", np.arange(work.grid.num_pids)), *((str(s.name), scorer.permutation(s)) for s in chosen)]
+    found = []
+    for name, order in orders:
+        curve = capacity_curve(scorer.plan, order, workgroups_per_cu=scorer.occupancy)
+        rates = {str(sets): [float(r) for r in row] for sets, row in zip(curve.sets, curve.l2_hit_rate, strict=True)}
+        found.append({"order": name, "line_bytes": curve.line_bytes, "l2_hit_rate_by_sets_and_ways": rates})
+    return found
+
+
+def _print_capacity(curves: Sequence[Mapping[str, Any]]) -> None:
+    from swizzle_sim.cli.output import table
+
+    for curve in curves:
+        by_sets = curve["l2_hit_rate_by_sets_and_ways"]
+        ways = range(1, 1 + len(next(iter(by_sets.values()))))
+        rows = [[str(way), *(f"{100 * rates[way - 1]:.2f}" for rates in by_sets.values())] for way in ways]
+        note = "simulated, lockstep replay; one pass; sets x ways x line is the size of one XCD's L2"
+        table(f"{curve['order']}: L2 hit rate [%] by ways and sets", ["ways", *(f"{n} sets" for n in by_sets)], rows, note=note)

@@ -1,0 +1,60 @@
+"""`recorded_kernel`, the kernel of a run by what its record says, and `at_sizes`, a kernel at other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.kernels import Kernel, kernel
+from xcd_model.errors import RunError
+
+
+def recorded_kernel(about: Mapping[str, Any]) -> Kernel:
+    """Kernel of a run, from the registry or from the file that the run names.
+
+    Parameters
+    ----------
+    about : mapping
+        Record of the run, `swizzle_sim.history.History.about`.
+
+    Raises
+    ------
+    UnknownName
+        If the run's kernel is not installed here.
+    RunError
+        If its file is not there, or holds another kernel by now.
+    CaptureError, CompileError
+        If the file cannot be captured here.
+    """
+    file = about.get("kernel_file")
+    if not file:
+        return kernel(about["kernel"], **about["problem"])
+    from swizzle_sim.capture.user_kernel import file_of, load  # noqa: PLC0415
+
+    if not Path(file_of(file)).is_file():
+        raise RunError(f"{file}: no such file any more; the run of {about['kernel']} was made from it")
+    sizes = {} if file.endswith(".npz") else about["problem"]  # a trace has one problem; if another, the digest says so
+    found = load(file, sizes, about["gpu_description"]["arch"])
+    if found.digest != about["kernel_digest"]:
+        raise RunError(
+            f"{file}: its kernel changed since the run: {found.name} is {found.digest[:12]} now, and was "
+            f"{about['kernel']} {about['kernel_digest'][:12]}; put the old text back, or make a new run"
+        )
+    return found
+
+
+def at_sizes(found: Kernel, sizes: Mapping[str, int], arch: str) -> Kernel:
+    """Kernel of the registry or of a user's file at other sizes; those not given stay.
+
+    Raises
+    ------
+    SwizzleSimError
+        As the registry, or the capture of the file; `SizeError` for a trace file, which has one problem.
+    """
+    wanted = {**found.problem, **sizes}
+    if not found.file:
+        return kernel(found.name, **wanted)
+    from swizzle_sim.capture.user_kernel import load  # noqa: PLC0415
+
+    return load(found.file, wanted, arch)

@@ -1,0 +1,171 @@
+"""Do predictions, statistics, targets, report, command and the NVIDIA measurement do as they say?"""
+
+import csv
+import dataclasses
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.fidelity import contributed, measure_nvidia, statistics
+from benchmarks.fidelity.predict import Prediction, key_of, predict_all
+from benchmarks.fidelity.quick import quick
+from benchmarks.fidelity.report import write
+from benchmarks.fidelity.rows import Row, all_rows
+from benchmarks.fidelity.settings import overridden, read_sets
+from benchmarks.fidelity.targets import checks
+from benchmarks.fidelity.variants import VARIANTS, predict
+from swizzle_sim.cli.app import app
+from xcd_model.errors import SpecError, UnknownName
+from xcd_model.gpu import gpu
+
+ROWS = all_rows()
+PAPER = [row for row in ROWS if row.table == "paper"]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SWIZZLE_SIM_FIDELITY_CACHE", str(tmp_path / "kept"))
+
+
+def lines_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_statistics_on_rows_whose_answers_are_known():
+    assert statistics.spearman([1, 2, 3, 4], [10, 20, 30, 40]) == pytest.approx(1)
+    assert statistics.spearman([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
+    assert statistics.spearman([1, 1, 2, 3], [5, 6, 7, 8]) == pytest.approx(0.9486833)
+    assert statistics.spearman([1, 2, 3], [7, 7, 7]) == 0
+    assert statistics.spearman([1, 2], [1, 2]) is None
+    chunk = next(row for row in PAPER if row.id == "paper/spmv@4096:chunk")
+    base = next(row for row in PAPER if row.id == "paper/spmv@4096:baseline")
+    made = [
+        Prediction(row=row, variant="timed", value=value, counts={}) for row, value in ((chunk, 30.0), (base, 28.0))
+    ]
+    found = statistics.summarise(made, statistics.baselines_of(made))
+    assert found.signs == (1, 1)
+    assert found.mean_abs == pytest.approx((37.3 - 30 + 29 - 28) / 2)
+    names = [f"kernel{i}" for i in range(9)]
+    assert statistics.held_out(names) == statistics.held_out(reversed(names)) and len(statistics.held_out(names)) == 4
+
+
+def test_targets_tell_a_hit_from_a_miss():
+    rows = [row for row in PAPER if row.kernel == "softmax"]
+    exact = [Prediction(row=row, variant="timed", value=row.measured, counts={}) for row in rows]
+    off = [dataclasses.replace(one, value=one.row.measured + 10) for one in exact]
+    assert all(check.hit for check in checks(exact))
+    assert not any(check.hit for check in checks(off) if "mean" in check.what)
+
+
+def test_predictions_are_kept_until_code_or_constants_change(monkeypatch):
+    rows = [row for row in PAPER if row.id == "paper/fused_elementwise@64:baseline"]
+    device = gpu("mi300x")
+    before = predict_all(rows, ["lockstep"], processes=1)
+    monkeypatch.setattr("benchmarks.fidelity.predict.predict", None)  # a replay would fail now
+    assert predict_all(rows, ["lockstep"], processes=1) == before
+    keys = {key_of(rows[0], name, device) for name in VARIANTS}
+    assert len(keys) == len(VARIANTS)
+    renamed = dataclasses.replace(device, title="another")
+    slower = overridden(device, {"hbm.latency_ns": 400.0})
+    assert key_of(rows[0], "timed", renamed) == key_of(rows[0], "timed", device) != key_of(rows[0], "timed", slower)
+
+
+def test_constants_typed_for_one_run():
+    assert read_sets(["mi300x.hbm.latency_ns=400", "h200.l2.index=modulo", "mi300x.dispatch_offset=4"]) == {
+        "mi300x": {"hbm.latency_ns": 400, "dispatch_offset": 4},
+        "h200": {"l2.index": "modulo"},
+    }
+    for word in ("hbm.latency_ns=4", "mi300x.hbm.latency_ns", "mi300x.colour=3"):
+        with pytest.raises(SpecError, match=r"GPU\.KEY=VALUE"):
+            read_sets([word])
+    for name, key in (("mi300x", "l2.colour"), ("h200", "mall.latency_ns")):
+        with pytest.raises(SpecError, match=key):
+            overridden(gpu(name), {key: 3})
+
+
+def test_the_whole_way_on_a_few_rows(tmp_path):
+    """Every table and both kinds of order, predicted and written; the page names what was missed."""
+    rows = [row for row in quick(ROWS) if "16384" not in row.id]
+    found = predict_all(rows, ["timed", "lockstep", "analytic"], processes=1)
+    assert len(found) == 3 * len(rows)
+    for one in found:
+        if one.row.quantity.endswith("_pct") and one.value is not None:
+            assert 0 <= one.value <= 100, one.row.id
+    written = write(found, tmp_path)
+    text = written[0].read_text()
+    assert "## Targets" in text and "**missed**" in text and "held out" in text
+    assert all(path.stat().st_size > 5000 for path in written[2:])
+    assert len(lines_of(written[1])) == len(found)
+
+
+def test_the_command_prints_and_refuses(tmp_path):
+    run = CliRunner().invoke(
+        app, ["fidelity", "--rows", "fused_elementwise@64:baseline", "--variant", "lockstep", "--json"]
+    )
+    assert run.exit_code == 0
+    (row,) = json.loads(run.stdout)["rows"]
+    assert (row["measured"], row["predicted"]) == (31.7, pytest.approx(20))
+    for words in (["--gpu", "mi999"], ["--variant", "magic"], ["--rows", "nothing-like-it"]):
+        assert isinstance(CliRunner().invoke(app, ["fidelity", *words]).exception, UnknownName)
+
+
+TABLE = """\
+==PROF== Connected
+"ID","Process ID","Kernel Name","Grid Size","Device",{names}
+"","","","","",{units}
+{launches}
+"""
+COUNTS = dict.fromkeys(measure_nvidia.COUNTERS, 8.0) | {
+    "dram__bytes_read.sum": 1_073_741_824.0,
+    "gpu__time_duration.sum": 544_736.0,
+    "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum": 2.0,
+    "launch__registers_per_thread": 32.0,
+    "launch__shared_mem_per_block": 17408.0,
+}
+
+
+def test_a_profiler_run_becomes_rows(tmp_path, monkeypatch):
+    """A program in the profiler's place leaves its table; the rows are valid contributions and can be replayed."""
+    problem = {"M": 1024, "N": 1024, "BM": 64, "BN": 64}
+    job = next(iter(measure_nvidia.jobs("transpose", "M=1024,N=1024,BM=64,BN=64", "row,scatter")))
+    assert job == {"kernel": "transpose", "problem": problem, "orders": ["row", "scatter"]}
+    cells = ",".join(f'"{value:,.0f}"' for value in COUNTS.values())
+    table = TABLE.format(
+        names=",".join(f'"{name}"' for name in COUNTS),
+        units=",".join('""' for _ in COUNTS),
+        launches="\n".join(f'"{i}","1","fidelity_transpose","(256, 1, 1)","0",{cells}' for i in range(2)),
+    )
+    (tmp_path / "table.csv").write_text(table)
+    command = [sys.executable, "-c", """print('{"gpu": "NVIDIA H200", "compiler": "triton 3.6"}')"""]
+    monkeypatch.setattr(measure_nvidia, "_driver", lambda: "580.1")
+    rows = measure_nvidia.measure(job, command, tmp_path)
+    contributed.write(tmp_path / "rows.csv", rows)
+    read = [Row(**line) for line in contributed.read(tmp_path / "rows.csv")]
+    assert len(read) == 10 and {row.gpu for row in read} == {"h200"}
+    by_quantity = {row.quantity: row.measured for row in read if row.order == "scatter"}
+    assert by_quantity["dram_read_bytes"] == 1_073_741_824
+    assert by_quantity["time_us"] == pytest.approx(544.736)
+    assert by_quantity["l2_read_hit_pct"] == 25
+    assert predict(read[0], "lockstep", gpu("h200"))["hbm_read_bytes"] == 1024 * 1024 * 4
+
+
+def test_a_failed_profiler_run_is_told(tmp_path):
+    job = {"kernel": "gemm", "problem": {}, "orders": ["row"]}
+    with pytest.raises(contributed.ContributionError, match="status 3"):
+        measure_nvidia.measure(job, [sys.executable, "-c", "import sys; sys.exit(3)"], tmp_path)
+    with pytest.raises(contributed.ContributionError, match="0 launches counted, 1 made"):
+        measure_nvidia.measure(job, [sys.executable, "-c", "pass"], tmp_path)
+
+
+def test_the_module_runs_without_the_command_line():
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.fidelity", "fused_elementwise@64:baseline", "--variant", "lockstep"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "20 (-11.7)" in done.stdout
