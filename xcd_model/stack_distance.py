@@ -170,7 +170,9 @@ def capacity_curve(
     machine = whole.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)
     highest = max(t.base_line + t.n_lines for t in plan.trace.tensors)
     index = [index_of(replace(l2, size_bytes=n * l2.ways * l2.line_bytes), highest) for n in wanted]
-    hashes = np.zeros((len(index), max(1, *(i.hash.size for i in index), *(highest // i.n_sets + 1 for i in index))), np.int64)
+    hashes = np.zeros(
+        (len(index), max(1, *(i.hash.size for i in index), *(highest // i.n_sets + 1 for i in index))), np.int64
+    )
     for c, one in enumerate(index):
         hashes[c, : one.hash.size] = one.hash
     indexes = np.array([(i.n_sets, i.mask, i.shift) for i in index], np.int64)

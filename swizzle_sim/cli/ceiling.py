@@ -29,7 +29,16 @@ def ceiling(
 ) -> None:
     """Search arbitrary permutations, not only formulas, and say how far the best formula is from them."""
     from swizzle_sim.cli.arguments import load_kernel, load_swizzle
-    from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, console, pct, print_json, score_cells, sizes_text, table
+    from swizzle_sim.cli.output import (
+        SCORE_COLUMNS,
+        SIMULATED,
+        console,
+        pct,
+        print_json,
+        score_cells,
+        sizes_text,
+        table,
+    )
     from swizzle_sim.cli.proposed import say
     from swizzle_sim.tuning.ceiling import ceiling as find_ceiling
     from swizzle_sim.tuning.lookup import write_table

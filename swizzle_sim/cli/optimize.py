@@ -32,7 +32,7 @@ Replay = Annotated[
     typer.Option(
         "--replay",
         metavar="lockstep|timed|RUN",
-        help="Replay that the counts come from: lockstep (fast; families) or timed (the others); or a run of llm to repeat.",
+        help="Replay that the counts come from: lockstep (families) or timed (the others); or a run of llm to repeat.",
     ),
 ]
 Threads = Annotated[int | None, typer.Option("--threads", min=1, max=256, help="By default one a core.")]

@@ -95,7 +95,10 @@ def what_if(
 
     device, chosen = load_gpu(gpu), _swizzles(swizzle)
     work = load_kernel(kernel, sizes, device.arch)
-    devices = [("as it is", device), *((_said(one), other) for one, other in hypothetical(device, read_changes(changes or ())) if one)]
+    devices = [
+        ("as it is", device),
+        *((_said(one), other) for one, other in hypothetical(device, read_changes(changes or ())) if one),
+    ]
     points = [point_of(work, other, chosen, replay) for _, other in devices]
     rows = _run(points, backend, jobs, scheduler, (out, resume))
     curve = _capacity(work, device, chosen) if capacity else None
@@ -163,7 +166,8 @@ def _print_json(kernel: str, gpu: str, replay: str, points, rows, **more: Any) -
     from swizzle_sim.cli.output import print_json
 
     found = [
-        {"problem": point["problem"], "gpu": point["gpu"]["name"], **row} for point, row in zip(points, rows, strict=True)
+        {"problem": point["problem"], "gpu": point["gpu"]["name"], **row}
+        for point, row in zip(points, rows, strict=True)
     ]
     print_json({"kernel": kernel, "gpu": gpu, "replay": replay, "kind": "simulated", "points": found, **more})
 
@@ -177,7 +181,11 @@ def _print_rows(title: str, axis: str, labels: Sequence[str], rows: Sequence[Map
         launched = row["launched"]
         rates = [row["swizzles"].get(name, {}).get("l2_hit_rate") for name in names]
         here = [pct(rate) for rate in rates]
-        both = [pct(launched["l2_hit_rate"]), *here, pct(launched["bound_l2_hit_rate"])] if launched else ["-"] * (len(names) + 2)
+        both = (
+            [pct(launched["l2_hit_rate"]), *here, pct(launched["bound_l2_hit_rate"])]
+            if launched
+            else ["-"] * (len(names) + 2)
+        )
         cells.append([label, *both])
     table(f"{title}: L2 hit rate [%]", [axis, "as launched", *names, "bound"], cells, note=SIMULATED[replay])
     for label, row in zip(labels, rows, strict=True):
@@ -211,4 +219,9 @@ def _print_capacity(curves: Sequence[Mapping[str, Any]]) -> None:
         ways = range(1, 1 + len(next(iter(by_sets.values()))))
         rows = [[str(way), *(f"{100 * rates[way - 1]:.2f}" for rates in by_sets.values())] for way in ways]
         note = "simulated, lockstep replay; one pass; sets x ways x line is the size of one XCD's L2"
-        table(f"{curve['order']}: L2 hit rate [%] by ways and sets", ["ways", *(f"{n} sets" for n in by_sets)], rows, note=note)
+        table(
+            f"{curve['order']}: L2 hit rate [%] by ways and sets",
+            ["ways", *(f"{n} sets" for n in by_sets)],
+            rows,
+            note=note,
+        )

@@ -86,7 +86,8 @@ def _print(title: str, ranked: list[dict[str, Any]], pruned: Mapping[str, int], 
 
     names = list(ranked[0]["values"])
     rows = [
-        [*(str(row["values"][name]) for name in names), *score_cells(Score.from_dict(row["score"]))] for row in ranked[:TOP]
+        [*(str(row["values"][name]) for name in names), *score_cells(Score.from_dict(row["score"]))]
+        for row in ranked[:TOP]
     ]
     table(title, [*names, *SCORE_COLUMNS], rows, left=0, note=SIMULATED[replay])
     counted = ", ".join(f"{n} {why}" for why, n in sorted(pruned.items())) or "none"

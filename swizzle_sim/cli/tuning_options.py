@@ -15,7 +15,13 @@ Sampler = Annotated[
     str | None, typer.Option("--sampler", help="search: auto, tpe, cma-es, random or exhaustive; by default auto.")
 ]
 Evaluations = Annotated[
-    int | None, typer.Option("--evaluations", min=1, max=1_000_000, help="search: full replays to spend, 400; two-stage: for each template, 60.")
+    int | None,
+    typer.Option(
+        "--evaluations",
+        min=1,
+        max=1_000_000,
+        help="search: full replays to spend, 400; two-stage: for each template, 60.",
+    ),
 ]
 ObjectiveText = Annotated[
     str | None,

@@ -119,7 +119,9 @@ def evaluate(node: Expr | Cond, values: Mapping[str, int]) -> int:
         case Name(name):
             if name not in values:
                 known = ", ".join(sorted(values))
-                raise LanguageError(f"{name!r} has no value here; there is {known}", filename="<condition>", code="name")
+                raise LanguageError(
+                    f"{name!r} has no value here; there is {known}", filename="<condition>", code="name"
+                )
             return values[name]
         case Not(operand):
             return not evaluate(operand, values)

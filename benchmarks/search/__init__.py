@@ -1,0 +1,1 @@
+"""How searches compare with the same number of evaluations."""

@@ -1,0 +1,301 @@
+"""``bundle``, ``import``, ``confirm``, ``agreement``: finalists to the node and what it counted back home."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from swizzle_sim.cli.arguments import GpuName, Json, Sizes
+
+if TYPE_CHECKING:
+    from swizzle_sim.hardware.agreement import Agreement
+
+Top = Annotated[int, typer.Option("--top", min=1, max=100, help="How many of the best candidates.")]
+Check = Annotated[bool, typer.Option("--check/--no-check", help="Interpret and compile each rewritten kernel first.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")]
+Swizzles = Annotated[
+    list[str] | None,
+    typer.Option("--swizzle", metavar="FILE|FAMILY", help="Of a KERNEL: a candidate; give several."),
+]
+
+
+def bundle(
+    what: Annotated[str, typer.Argument(metavar="RUN|KERNEL", help="Run folder, or a kernel with --swizzle.")],
+    sizes: Sizes = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to make; by default NAME-bundle.")] = None,
+    top: Top = 3,
+    swizzle: Swizzles = None,
+    gpu: GpuName = "mi300x",
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the inputs.")] = 0,
+    check: Check = True,
+    json: Json = False,
+) -> None:
+    """Make a folder that confirms candidates on a node with the GPU: needs only ROCm (or CUDA), PyTorch and Triton."""
+    from swizzle_sim.cli.output import console, print_json
+    from swizzle_sim.hardware.runs import bundle_run
+
+    run = Path(what)
+    folder = out or Path(f"{run.name or what}-bundle")
+    if (run / "history.sqlite").is_file():
+        _not_with_a_run(sizes, swizzle)
+        manifest = bundle_run(run, top, folder, seed=seed, check=check)
+    else:
+        manifest = _of_kernel(what, sizes, swizzle or [], gpu, folder, seed, check)
+    if json:
+        kept = ("bundle", "kernel", "problem", "gpu", "run")
+        names = [one["name"] for one in manifest["candidates"]]
+        print_json({"folder": str(folder), **{key: manifest[key] for key in kept}, "candidates": names})
+        return
+    say = console(wide=True)
+    for one in manifest["candidates"]:
+        say.print(f"  {one['file']}: {one['name']}", markup=False)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    say.print(f"written: {folder}/ ({len(manifest['files']) + 1} files, {size / 1e6:.1f} MB)", markup=False)
+    say.print(f"on the node: python {folder.name}/confirm.py", markup=False)
+    say.print(f"back here: swizzle-sim import {folder.name}/result.json", markup=False)
+
+
+def _not_with_a_run(sizes: list[str] | None, swizzle: list[str] | None) -> None:
+    from xcd_model.errors import HardwareError
+
+    if sizes or swizzle:
+        raise HardwareError("a run has its own sizes and candidates: leave sizes and --swizzle out, or name a kernel")
+
+
+def _of_kernel(
+    what: str, sizes: list[str] | None, swizzles: list[str], gpu: str, folder: Path, seed: int, check: bool
+) -> dict[str, Any]:
+    from swizzle_sim.cli.arguments import load_kernel, load_swizzle
+    from swizzle_sim.hardware.bundle import Finalist, make_bundle
+    from swizzle_sim.hardware.device import device_of
+    from swizzle_sim.scoring import Scorer
+    from xcd_model.errors import HardwareError, RunError
+    from xcd_model.gpu import gpu as load_gpu
+
+    if Path(what).is_dir():
+        raise RunError(f"{what}: no run here (no history.sqlite); `swizzle-sim runs` lists the runs there are")
+    if not swizzles:
+        raise HardwareError(f"{what}: name the candidates with --swizzle, or a run folder in place of the kernel")
+    device = load_gpu(gpu)
+    workload = load_kernel(what, sizes, device.arch)
+    scorer = Scorer(workload, device)
+    finalists = []
+    for one in swizzles:
+        found = load_swizzle(one)
+        finalists.append(Finalist(name=found.name or one, source=found.source, score=scorer.score(found)))
+    return make_bundle(workload, device_of(device), finalists, folder, baseline=scorer.baseline, seed=seed, check=check)
+
+
+def import_(
+    result: Annotated[
+        Path, typer.Argument(metavar="RESULT", help="result.json of confirm.py, or a profiler's own file to look into.")
+    ],
+    run: Annotated[
+        Path | None, typer.Option("--run", help="Run (or bundle) it belongs to; by default it says.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Take a result home: checked against its bundle, stored with the run, shown beside the predictions."""
+    from swizzle_sim.hardware.agreement import agreement as compare
+    from swizzle_sim.hardware.node.sealed import MANIFEST
+    from swizzle_sim.hardware.results import check_result, is_result, keep_result, manifest_for, read_result
+    from swizzle_sim.hardware.runs import predictor
+
+    if not is_result(result):
+        _look_into(result, json)
+        return
+    found = read_result(result)
+    where = run or _home_of(result, found)
+    manifest = manifest_for(found, where)
+    check_result(found, manifest)
+    kept = None if (where / MANIFEST).is_file() else keep_result(where, found)
+    _show([compare(manifest, found, predictor(where, manifest))], json, [str(kept)] if kept else [])
+
+
+def _look_into(path: Path, json: bool) -> None:
+    """Show what a profiler's own file says; nothing is stored."""
+    from dataclasses import asdict
+
+    from swizzle_sim.cli.output import console, print_json, table
+    from swizzle_sim.hardware.readers import read_profile
+
+    found = read_profile(path)
+    if json:
+        document = {"format": found.format, "dispatches": [asdict(one) for one in found.dispatches]}
+        print_json({**document, "agents": [asdict(one) for one in found.agents], "notes": list(found.notes)})
+        return
+    rows = [
+        [
+            one.kernel[:60],
+            str(one.number),
+            "-" if one.duration_ns is None else f"{one.duration_ns / 1e3:.1f}",
+            name,
+            f"{value:.6g}",
+        ]
+        for one in found.dispatches
+        for name, value in (one.counters or {"-": float("nan")}).items()
+    ]
+    if rows:
+        table(f"{path}: {found.format}", ("kernel", "launch", "time [µs]", "counter", "value"), rows, left=1)
+    for agent in found.agents:
+        line = f"{agent.name} {agent.product}: {agent.xcds} XCDs, {agent.compute_units} CUs"
+        console(wide=True).print(line, markup=False)
+    for note in found.notes:
+        console(wide=True).print(f"note: {note}", markup=False)
+
+
+def _home_of(path: Path, result: dict[str, Any]) -> Path:
+    """Run folder that has the bundle's record; the bundle's own folder where it was of no run."""
+    from swizzle_sim.hardware.node.sealed import MANIFEST
+    from swizzle_sim.hardware.results import BUNDLES, read_json
+    from swizzle_sim.search import runs_in
+    from xcd_model.errors import HardwareError
+
+    manifest = path.parent / MANIFEST
+    named = read_json(manifest).get("run") if manifest.is_file() else ""
+    tried = [*([Path(named)] if named else []), *runs_in("runs"), *runs_in(".")]
+    for folder in tried:
+        if (folder / BUNDLES / f"{result['bundle'][:16]}.json").is_file():
+            return folder
+    if manifest.is_file():
+        return path.parent
+    raise HardwareError(
+        f"{path}: no run here has made bundle {result['bundle'][:12]}: say which with --run RUN", code="other-bundle"
+    )
+
+
+def confirm(
+    run: RunFolder,
+    top: Top = 3,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Bundle to make; by default RUN-bundle.")] = None,
+    profiler: Annotated[str | None, typer.Option("--profiler", help="Path of rocprofv3 or ncu.")] = None,
+    samples: Annotated[int, typer.Option("--samples", min=50, help="Timed launches a candidate.")] = 100,
+    check: Check = False,
+    json: Json = False,
+) -> None:
+    """On the node: bundle, confirm and import at once. Exit 1 if something could not be timed or counted."""
+    import subprocess
+    import sys
+
+    from swizzle_sim.hardware.results import read_result
+    from swizzle_sim.hardware.runs import bundle_run
+
+    folder = out or Path(f"{run.name}-bundle")
+    bundle_run(run, top, folder, check=check)
+    words = [sys.executable, str(folder / "confirm.py"), "--samples", str(samples)]
+    done = subprocess.run([*words, *(["--profiler", profiler] if profiler else [])], stdout=sys.stderr, check=False)
+    if done.returncode not in (0, 1):
+        raise typer.Exit(done.returncode)
+    read_result(folder / "result.json")
+    import_(folder / "result.json", run, json)
+    raise typer.Exit(done.returncode)
+
+
+def agreement(
+    where: Annotated[Path, typer.Argument(metavar="RUN|DIR", help="Run, or a bundle with its result.json.")],
+    replay: Annotated[str | None, typer.Option("--replay", help="Predict anew: lockstep or timed.")] = None,
+    json: Json = False,
+) -> None:
+    """Show predicted beside measured: hit rate, traffic, time, ranks; drawn, and stored as fidelity rows."""
+    from swizzle_sim.hardware.runs import agreements_in
+
+    found = agreements_in(where, replay)
+    _show(found, json, _stored(where, found))
+
+
+def _stored(where: Path, found: list[Agreement]) -> list[str]:
+    """Write the picture and the rows of each; only what was measured makes rows."""
+    from swizzle_sim.hardware.picture import draw_agreement
+    from swizzle_sim.hardware.rows import csv_of
+    from swizzle_sim.report.write import write_whole
+
+    written = []
+    for one in found:
+        stem = f"agreement-{one.manifest['bundle'][:12]}"
+        files = {f"{stem}.png": draw_agreement(one)} if one.comparisons else {}
+        if one.kind == "measured":
+            files[f"{stem}.csv"] = csv_of(one).encode()
+        for name, data in files.items():
+            write_whole(where / name, data)
+            written.append(str(where / name))
+    return written
+
+
+def _show(found: list[Agreement], json: bool, written: list[str]) -> None:
+    from swizzle_sim.cli.output import console, print_json
+
+    if json:
+        print_json({"agreements": [_document(one) for one in found], "written": written})
+        return
+    for one in found:
+        _print(one)
+    for path in written:
+        console(wide=True).print(f"written: {path}", markup=False)
+
+
+def _document(one: Agreement) -> dict[str, Any]:
+    return {
+        "bundle": one.manifest["bundle"],
+        "kernel": one.manifest["kernel"],
+        "problem": one.manifest["problem"],
+        "gpu": one.manifest["gpu"],
+        "machine": one.result["machine"],
+        "kind": one.kind,
+        "replay": one.manifest["replay"],
+        "candidates": [{**m.as_dict(), "predicted": one.predicted[m.candidate]} for m in one.measurements],
+        "comparisons": [
+            {
+                **{"figure": c.figure.name, "unit": c.figure.unit, "candidates": list(c.candidates)},
+                **{"predicted": list(c.predicted), "measured": list(c.measured)},
+                **{"rank_correlation": c.rank_correlation, "same_winner": c.same_winner},
+            }
+            for c in one.comparisons
+        ],
+        "notes": one.result["notes"],
+    }
+
+
+def _print(one: Agreement) -> None:
+    from swizzle_sim.cli.output import console, pct, sizes_text, table
+
+    def times(value: float | None) -> str:
+        return "-" if value is None else f"{value:.1f}"
+
+    def bytes_(value: float | None) -> str:
+        return "-" if value is None else f"{value / 1e9:.3f}"
+
+    rows = []
+    for m in one.measurements:
+        guess = one.predicted[m.candidate] or {}
+        rows.append(
+            [
+                *(m.name, m.right, pct(guess.get("l2_hit_rate")), pct(m.l2_hit_rate)),
+                *(bytes_(guess.get("hbm_read_bytes")), bytes_(m.read_bytes)),
+                *(times(guess.get("time_us")), times(m.time_cold_us), times(m.time_warm_us)),
+            ]
+        )
+    kind, replay = one.kind, one.manifest["replay"]
+    reads = "read from the fabric" if one.manifest["gpu"]["vendor"] == "amd" else "read from memory"
+    columns = (
+        *("order", "outputs", "L2 hit rate [%]\nsimulated", f"\n{kind}", "HBM reads [GB]\nsimulated"),
+        *(f"{reads} [GB]\n{kind}", "time [µs]\nsimulated", f"\n{kind}, cold", f"\n{kind}, warm"),
+    )
+    title = f"{one.manifest['kernel']} {sizes_text(one.manifest['problem'])}: {one.manifest['gpu']['title']}"
+    table(
+        title,
+        columns,
+        rows,
+        left=2,
+        note=f"simulated by the {replay} replay; {kind} on {one.result['machine']['name']}",
+    )
+    say = console(wide=True)
+    for c in one.comparisons:
+        rho = "-" if c.rank_correlation is None else f"{c.rank_correlation:+.2f}"
+        same = "the same winner" if c.same_winner else "another winner"
+        say.print(f"{c.figure.name}: rank correlation {rho} over {len(c.candidates)} orders, {same}", markup=False)
+    if kind == "replayed":
+        say.print("replayed: these counts come from a stand-in or a recording; nothing here was measured", markup=False)
+    for doubt in dict.fromkeys(f"{m.name}: {text}" for m in one.measurements for text in m.doubts):
+        say.print(f"doubt: {doubt}", markup=False)

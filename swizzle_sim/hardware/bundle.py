@@ -1,0 +1,210 @@
+"""`make_bundle`: a folder with everything that a node needs to confirm the finalists of a run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swizzle_sim.capture.occupancy_workload import Workload, of_kernel
+from swizzle_sim.hardware.arguments import arguments_of
+from swizzle_sim.hardware.device import Device
+from swizzle_sim.hardware.hip import KERNELS, hip_source
+from swizzle_sim.hardware.node.sealed import FORMAT, MANIFEST, digest, identity
+from swizzle_sim.hardware.probe import probe_source
+from swizzle_sim.hardware.texts import texts
+from swizzle_sim.kernels import Kernel
+from swizzle_sim.release import version
+from swizzle_sim.rewrite import check_rewritten, rewrite_workload
+from swizzle_sim.scoring import Score
+from swizzle_sim.swizzle import Swizzle
+from xcd_model.errors import HardwareError
+
+ORIGINAL = "original"
+SPARE = "swizzle-sim"  # prefix of the folder that a bundle grows in
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finalist:
+    """A candidate to confirm.
+
+    Parameters
+    ----------
+    name : str
+    source : str
+        Text in the closed language.
+    number : int or None
+        Of the attempt in its run.
+    score : Score or None
+        What was predicted, from the replay named in the bundle.
+    """
+
+    name: str
+    source: str
+    number: int | None = None
+    score: Score | None = None
+
+
+def make_bundle(
+    kernel: Kernel,
+    device: Device,
+    finalists: Sequence[Finalist],
+    folder: Path,
+    *,
+    baseline: Score | None = None,
+    run: str = "",
+    replay: str = "lockstep",
+    seed: int = 0,
+    check: bool = True,
+) -> dict[str, Any]:
+    """Write a bundle.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With a Triton launch.
+    device : Device
+        The GPU it is for.
+    finalists : sequence of Finalist
+        At least one; the kernel as launched is always in.
+    folder : Path
+        Made here; there must be nothing of that name.
+    baseline : Score, optional
+        Prediction for the kernel as launched.
+    run : str
+        Name of the run folder that the finalists come from.
+    replay : str
+        Replay of the predictions.
+    seed : int
+        Of the inputs.
+    check : bool
+        Interpret and compile each rewritten kernel here first (`swizzle_sim.rewrite.check_rewritten`).
+
+    Returns
+    -------
+    manifest : dict
+
+    Raises
+    ------
+    HardwareError
+        If there is nothing to confirm, or the folder exists.
+    NotBijective, RewriteError, CompileError, CaptureError
+        As the rewrite and its check.
+    """
+    if not finalists:
+        raise HardwareError("nothing to confirm: no candidate besides the order as launched")
+    if folder.exists():
+        raise HardwareError(f"{folder} exists, and a bundle is never changed: name another folder")
+    work = of_kernel(kernel)
+    files = _node_files()
+    original = work.launch.path.read_bytes()
+    files["kernel_original.py"] = original
+    entries = [_original(baseline)]
+    grids = []
+    for place, finalist in enumerate(finalists, start=1):
+        entry, more, grid = _candidate(kernel, work, device, finalist, place, check)
+        entries.append(entry)
+        files |= more
+        grids.append(grid)
+    arguments, carried = arguments_of(work.launch, seed)
+    files |= carried
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "version": version(),
+        "run": run,
+        "kernel": kernel.name,
+        "function": work.launch.function,
+        "problem": dict(kernel.problem),
+        "source_sha256": digest(original),
+        "gpu": device.as_dict(),
+        "replay": replay,
+        "seed": seed,
+        "launch": {
+            **{"arguments": arguments, "constexprs": dict(work.launch.constexprs), "grid": list(work.launch.grid)},
+            **{"num_warps": work.launch.num_warps, "num_stages": work.launch.num_stages, "launches": kernel.launches},
+        },
+        "remapped_grid": grids[0],
+        "candidates": entries,
+    }
+    files |= texts(manifest)
+    manifest["files"] = {name: digest(data) for name, data in sorted(files.items())}
+    manifest["bundle"] = identity(manifest)
+    files[MANIFEST] = (json.dumps(manifest, indent=1, allow_nan=False) + "\n").encode()
+    _write(folder, files)
+    return manifest
+
+
+def _original(baseline: Score | None) -> dict[str, Any]:
+    return {
+        **{"id": ORIGINAL, "name": "as launched", "number": 0, "file": "kernel_original.py"},
+        **{"order": None, "probe": None, "source": None, "predicted": _predicted(baseline)},
+    }
+
+
+def _predicted(score: Score | None) -> dict[str, Any] | None:
+    return None if score is None else {"kind": "simulated", **score.as_dict()}
+
+
+def _candidate(
+    kernel: Kernel, work: Workload, device: Device, finalist: Finalist, place: int, check: bool
+) -> tuple[dict[str, Any], dict[str, bytes], list[int]]:
+    """Entry in the manifest, files, and the grid that its order counts."""
+    swizzle = Swizzle.parse(finalist.source, name=finalist.name)
+    found = rewrite_workload(work, swizzle, num_xcds=device.xcds)
+    if check:
+        check_rewritten(found, work, device.arch if device.vendor == "amd" else "gfx942")
+    key = f"candidate_{place}"
+    order = found.guarded.swizzle.permutation(found.grid, device.xcds, work.problem)
+    probe, values = probe_source(found.guarded.form, found.grid, device.xcds, work.problem)
+    files = {
+        f"{key}.py": found.text,
+        f"{key}_order.bin": order.astype("<i4").tobytes(),
+        f"{key}_probe.py": probe.encode(),
+        f"{key}.txt": finalist.source.encode(),
+    }
+    if device.vendor == "amd" and kernel.name in KERNELS and not kernel.file:
+        args = (kernel.name, device, found.guarded.form, found.grid, work.problem, finalist.name, f"{key}.hip")
+        files[f"{key}.hip"] = hip_source(*args).encode()
+    entry = {
+        **{"id": key, "name": finalist.name, "number": finalist.number, "file": f"{key}.py"},
+        **{"order": f"{key}_order.bin", "probe": f"{key}_probe.py", "probe_arguments": values},
+        **{"source": finalist.source, "predicted": _predicted(finalist.score)},
+        "moved": int(np.count_nonzero(order != np.arange(order.size))),
+    }
+    return entry, files, list(found.grid.launch)
+
+
+def _node_files() -> dict[str, bytes]:
+    here = resources.files("swizzle_sim.hardware")
+    files = {
+        f"node/{one.name}": one.read_bytes() for one in here.joinpath("node").iterdir() if one.name.endswith(".py")
+    }
+    return {"confirm.py": here.joinpath("files").joinpath("confirm.py").read_bytes(), **files}
+
+
+def _write(folder: Path, files: dict[str, bytes]) -> None:
+    """Write all files beside the place and move them there in one step."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{SPARE}-", dir=folder.parent))
+        try:
+            for name, data in files.items():
+                path = draft / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+                if path.suffix in (".sh", ".sbatch"):
+                    path.chmod(0o755)
+            draft.chmod(0o755)
+            draft.rename(folder)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise HardwareError(f"{folder}: the bundle cannot be written ({error.strerror})") from error

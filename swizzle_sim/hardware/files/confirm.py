@@ -1,0 +1,31 @@
+"""Confirm this bundle's candidates on the GPU of this machine: python confirm.py --help.
+
+Needs Python's standard library, PyTorch and Triton; counts with rocprofv3 (AMD) or ncu (NVIDIA) where they are there.
+Runs only files whose SHA-256 is in manifest.json, starts programs without a shell, and fetches nothing.
+"""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+HERE = Path(__file__).resolve().parent
+
+
+def first_check():
+    """Refuse before anything else of the bundle is loaded."""
+    files = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))["files"]
+    for name, wanted in files.items():
+        if hashlib.sha256((HERE / name).read_bytes()).hexdigest() != wanted:
+            sys.exit(f"confirm: {name} was changed after the bundle was made")
+
+
+if __name__ == "__main__":
+    try:
+        first_check()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        sys.exit(f"confirm: the bundle is damaged ({error})")
+    from node.flow import main  # type: ignore[import-not-found]  # lies beside this file in a bundle
+
+    sys.exit(main(sys.argv[1:], HERE))

@@ -1,0 +1,44 @@
+"""`Dispatch`, one counted launch, and the choice of the counted ones among all that a profiler lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Dispatch:
+    """One launch as a profiler saw it.
+
+    Parameters
+    ----------
+    number : int
+        The profiler's own, in launch order.
+    kernel : str
+        Name of the compiled kernel.
+    counters : dict of str to float
+        By the profiler's own names.
+    duration_ns : float, optional [ns]
+        Under the profiler.
+    about : dict
+        Registers, LDS, grid as printed.
+    """
+
+    number: int
+    kernel: str
+    counters: dict[str, float] = field(default_factory=dict)
+    duration_ns: float | None = None
+    about: dict[str, str] = field(default_factory=dict)
+
+
+def name_pattern(function: str) -> str:
+    """Regular expression for the compiled names of a Triton function: plain, or with a suffix such as ``_0d1d``."""
+    return rf"^{re.escape(function)}(_[0-9][0-9a-zA-Z]*)*(\.kd)?$"
+
+
+def chosen(dispatches: Iterable[Dispatch], function: str, warmups: int) -> list[Dispatch]:
+    """Launches of one function in order, less those that only warmed up."""
+    named = re.compile(name_pattern(function))
+    mine = sorted((one for one in dispatches if named.match(one.kernel)), key=lambda one: one.number)
+    return mine[warmups:]

@@ -1,0 +1,249 @@
+"""The flow on the node: check the machine, check and time the candidates, count them, and write down each step."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .counting import count, medians
+from .machine import amd_topology, check_machine, nvidia_driver, rocm_version
+from .processes import run
+from .profilers import REPLAYED, Profiler, find_program, profiler_for
+from .samples import summary
+from .sealed import FORMAT, RAW, RESULT, Refused, check_files, read_manifest, read_order
+from .store import Store, lines_of
+
+LEAST_SAMPLES = 50
+WARMUPS = 1  # launches in a counting run that do not count
+
+
+def main(words: list[str], folder: Path) -> int:
+    """Confirm a bundle; returns the exit status: 0 done, 1 something is missing or wrong, 2 refused."""
+    given = _arguments(words)
+    try:
+        manifest = read_manifest(folder)
+        check_files(folder, manifest)
+        out = given.out or folder
+        out.mkdir(parents=True, exist_ok=True)
+        return Flow(folder, manifest, out.resolve(), given).run()
+    except Refused as refusal:
+        print(f"confirm: {refusal}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nconfirm: interrupted; what was found so far is in the result file", file=sys.stderr)
+        return 130
+
+
+def _arguments(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="confirm.py", description="Check, time and count a bundle's candidates here.")
+    parser.add_argument("--out", type=Path, help="folder for result.json and the raw files; by default the bundle")
+    parser.add_argument("--samples", type=int, default=100, help="timed launches a candidate, cold and warm (>= 50)")
+    parser.add_argument("--profiler", help="path of rocprofv3 or ncu; by default the one on the PATH")
+    parser.add_argument("--no-time", action="store_true", help="check and count only")
+    parser.add_argument("--no-count", action="store_true", help="check and time only")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds after which a pass is killed")
+    parser.add_argument("--flush-mib", type=int, default=512, help="size of the buffer that empties the caches")
+    given = parser.parse_args(words)
+    if given.samples < LEAST_SAMPLES:
+        parser.error(f"--samples {given.samples}: a median with a spread needs at least {LEAST_SAMPLES}")
+    return given
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+
+
+class Flow:
+    """One confirmation.
+
+    Parameters
+    ----------
+    folder : Path
+        The bundle.
+    manifest : mapping
+    out : Path
+    given : argparse.Namespace
+    """
+
+    def __init__(self, folder: Path, manifest: Mapping[str, Any], out: Path, given: argparse.Namespace):
+        self.folder, self.manifest, self.out, self.given = folder, manifest, out, given
+        self.raw = out / RAW / datetime.datetime.now().strftime("%Y%m%d-%H%M%S-%f")
+        self.raw.mkdir(parents=True)
+        keys = ("bundle", "kernel", "function", "problem", "source_sha256", "gpu", "seed")
+        self.store = Store(
+            out / RESULT,
+            {
+                "format": FORMAT,
+                **{key: manifest[key] for key in keys},
+                "kind": "measured",
+                "state": "running",
+                "began": _now(),
+                "machine": {},
+                "notes": [],
+                "profiler": None,
+                "candidates": {one["id"]: {"name": one["name"]} for one in manifest["candidates"]},
+            },
+        )
+
+    def run(self) -> int:
+        """Take all steps; each is in the result file before the next begins."""
+        try:
+            return self._steps()
+        except Refused as refusal:
+            self.store.document |= {"state": "refused", "refused": str(refusal), "ended": _now()}
+            self.store.save()
+            raise
+        except BaseException as error:
+            self.store.document |= {"state": "interrupted", "refused": type(error).__name__, "ended": _now()}
+            self.store.save()
+            raise
+
+    def _steps(self) -> int:
+        for one in self.manifest["candidates"]:
+            if one["order"] is not None:
+                read_order(self.folder, self.manifest, one)
+        self._machine()
+        right = self._check_and_time()
+        if not self.given.no_count:
+            self._count(right)
+        complete = self._complete()
+        self.store.document |= {"state": "finished", "complete": complete, "ended": _now()}
+        self.store.save()
+        self._tell()
+        return 0 if complete else 1
+
+    def _worker(self, *words: str) -> list[str]:
+        flush = ("--flush-bytes", str(self.given.flush_mib << 20)) if words[0] != "describe" else ()
+        return [sys.executable, "-B", "-m", "node.worker", *words, "--bundle", str(self.folder), *flush]
+
+    def _note(self, text: str) -> None:
+        print(f"confirm: {text}", file=sys.stderr, flush=True)
+        self.store.document["notes"].append(text)
+        self.store.save()
+
+    def _machine(self) -> None:
+        out = self.raw / "device.jsonl"
+        ended = run(
+            self._worker("describe", "--out", str(out)), log=self.raw / "device.log", limit_s=300, cwd=self.folder
+        )
+        found = next((line for line in lines_of(out) if line.get("what") == "device"), None)
+        if found is None:
+            raise Refused(f"the GPU cannot be asked ({ended.state}): {ended.tail[-400:]}")
+        del found["what"]
+        if found["vendor"] == "amd":
+            topology = amd_topology()
+            found = {**topology, **found, "rocm": rocm_version()}
+        else:
+            found["nvidia_smi"] = nvidia_driver(self.raw / "nvidia-smi.log")
+        self.store.document["machine"] = found
+        if REPLAYED in found["versions"]["torch"]:
+            self.store.document["kind"] = "replayed"
+        self.store.save()
+        for note in check_machine(self.manifest["gpu"], found):
+            self._note(note)
+
+    def _check_and_time(self) -> list[str]:
+        """Check and time in one process; returns the candidates whose outputs were right."""
+        out = self.raw / "time.jsonl"
+        samples = "0" if self.given.no_time else str(self.given.samples)
+        print("confirm: checking and timing ...", file=sys.stderr, flush=True)
+        words = self._worker("time", "--out", str(out), "--samples", samples)
+        ended = run(words, log=self.raw / "time.log", limit_s=6 * self.given.limit, cwd=self.folder)
+        times: dict[str, dict[str, list[float]]] = {}
+        states: dict[str, str] = {}
+        for line in lines_of(out):
+            if line["what"] == "check":
+                kept = {key: value for key, value in line.items() if key not in ("what", "when", "candidate")}
+                self.store.candidate(line["candidate"])[f"check_{line['when']}"] = kept
+            elif line["what"] == "times":
+                states = line["states"]
+                for name, by_state in line["times"].items():
+                    for state, values in by_state.items():
+                        times.setdefault(name, {}).setdefault(state, []).extend(values)
+        for name, by_state in times.items():
+            timing = {state: {**summary(values), "all": values} for state, values in by_state.items()}
+            self.store.candidate(name)["time_us"] = timing
+        self.store.document["timing"] = {"states": states, "unit": "us", "how": "GPU events, orders taken in turn"}
+        if ended.state != "ok":
+            self._note(f"checking and timing {ended.state}: {ended.tail[-400:]}")
+        self.store.save()
+        good = ("bitwise", "tolerance")
+        right = []
+        for name, entry in self.store.document["candidates"].items():
+            before, after = entry.get("check_before", {}), entry.get("check_after", {})
+            if before.get("how") in good and after.get("how") in good and before.get("permutation") != "differs":
+                right.append(name)
+            else:
+                self._note(f"{name}: not counted, its outputs were not found right before and after: {before} {after}")
+        return right
+
+    def _count(self, right: list[str]) -> None:
+        profiler: Profiler = profiler_for(self.manifest["gpu"]["vendor"])
+        program = find_program(profiler, self.given.profiler)
+        if program is None:
+            self._note(f"no {self.given.profiler or profiler.name} found: nothing is counted. {MISSING[profiler.name]}")
+            return
+        version = profiler.version(program, self.raw / "version.log")
+        self.store.document["profiler"] = {"name": profiler.name, "version": version, "caches": profiler.cold}
+        if REPLAYED in version:
+            self.store.document["kind"] = "replayed"
+        self.store.save()
+        refused: set[str] = set()
+        for name in right:
+            entry = self.store.candidate(name)
+            entry["passes"] = []
+
+            def on_pass(found: dict[str, Any], name: str = name, entry: dict[str, Any] = entry) -> None:
+                entry["passes"].append(found)
+                entry["counters"] = medians(entry["passes"])
+                self.store.save()
+                print(
+                    f"confirm: {name}: {', '.join(found['asked'][:3])} ...: {found['state']}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+
+            place = self.raw / name
+            work = self._worker("count", "--candidate", name, "--out", str(self.raw / f"{name}.jsonl"))
+            count(
+                profiler,
+                program,
+                self.manifest["function"],
+                work,
+                folder=place,
+                cwd=self.folder,
+                limit_s=self.given.limit,
+                warmups=WARMUPS,
+                refused=refused,
+                on_pass=on_pass,
+            )
+
+    def _complete(self) -> bool:
+        wanted = [key for key, off in (("time_us", self.given.no_time), ("counters", self.given.no_count)) if not off]
+        entries = self.store.document["candidates"].values()
+        return all(entry.get(key) for entry in entries for key in wanted)
+
+    def _tell(self) -> None:
+        document = self.store.document
+        print(f"\n{document['kernel']} on {document['machine']['name']} ({document['kind']})")
+        for name, entry in document["candidates"].items():
+            cold = entry.get("time_us", {}).get("cold", {}).get("median")
+            counted = {key: value["value"] for key, value in entry.get("counters", {}).items()}
+            pair = next((p for p in PAIRS if p[0] in counted and p[1] in counted), None)
+            rate = (
+                "-" if pair is None else f"{100 * counted[pair[0]] / max(counted[pair[0]] + counted[pair[1]], 1):.2f} %"
+            )
+            time = "-" if cold is None else f"{cold:.1f} us"
+            print(f"  {name:12} {entry['name'][:40]:40} cold {time:>12}   L2 hit rate {rate:>9}")
+        print(f"written: {self.store.path}; at home: swizzle-sim import {self.store.path.name}")
+
+
+PAIRS = (("TCC_HIT_sum", "TCC_MISS_sum"), ("lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum"))
+MISSING = {
+    "rocprofv3": "It comes with ROCm 6.2 and later (package rocprofiler-sdk), usually in /opt/rocm/bin.",
+    "ncu": "It comes with the CUDA toolkit, usually in /usr/local/cuda/bin.",
+}

@@ -1,0 +1,120 @@
+"""What machine this is: GPU, XCDs, partition mode, driver and ROCm, and whether the bundle was made for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .processes import run
+from .sealed import Refused
+
+MODEL = re.compile(r"\b(MI\d{2,3}[AXP]?|[ABHLTV]\d{2,3}[A-Z]?|GB?\d{3})\b")
+KFD = "class/kfd/kfd/topology/nodes"
+PARTITION = "class/drm/card*/device/current_{what}_partition"
+
+
+def amd_topology(sys: Path = Path("/sys")) -> dict[str, Any]:
+    """Topology of the AMD GPUs as the kernel driver tells it: XCDs, CUs, partition and memory modes.
+
+    Parameters
+    ----------
+    sys : Path
+        Where sysfs is mounted.
+
+    Returns
+    -------
+    topology : dict
+        ``xcds`` and ``compute_units`` of a device, ``partition``, ``memory_mode``, ``devices``; a key is left out
+        where the driver does not say, or says different things of different devices.
+    """
+    nodes = [_properties(path) for path in sorted((sys / KFD).glob("*/properties"))]
+    gpus = [node for node in nodes if node.get("simd_count", 0) > 0]
+    found: dict[str, Any] = {"devices": len(gpus)}
+    facts: dict[str, set[Any]] = {
+        "xcds": {node["num_xcc"] for node in gpus if "num_xcc" in node},
+        "compute_units": {node["simd_count"] // node["simd_per_cu"] for node in gpus if node.get("simd_per_cu")},
+    }
+    for key, what in (("partition", "compute"), ("memory_mode", "memory")):
+        facts[key] = {_text(path) for path in sys.glob(PARTITION.format(what=what))} - {""}
+    for key, values in facts.items():
+        if len(values) == 1:
+            found[key] = next(iter(values))
+        elif values:
+            found[f"{key}_differ"] = sorted(map(str, values))
+    return found
+
+
+def _properties(path: Path) -> dict[str, int]:
+    pairs = (line.split() for line in _text(path).splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def rocm_version(root: Path = Path("/opt/rocm")) -> str:
+    """Version of the ROCm installation; empty where there is none."""
+    return _text(root / ".info" / "version")
+
+
+def nvidia_driver(log: Path) -> str:
+    """Name, driver version, highest clock and power limit as nvidia-smi prints them; empty where there is none."""
+    asked = "name,driver_version,clocks.max.sm,power.limit"
+    said = run(["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader"], log=log, limit_s=60)
+    return said.tail.splitlines()[0] if said.state == "ok" and said.tail else ""
+
+
+def check_machine(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    """Refuse a machine that the bundle was not made for; returns what could not be told.
+
+    Parameters
+    ----------
+    wanted : mapping
+        Of the manifest: ``title``, ``arch``, ``xcds``, ``compute_units``.
+    found : mapping
+        ``name``, ``arch``, ``compute_units`` of the device, and `amd_topology`.
+
+    Raises
+    ------
+    Refused
+        Names both sides.
+    """
+    title = wanted["title"]
+    if found["arch"] != wanted["arch"]:
+        raise Refused(f"this GPU is {found['name']} ({found['arch']}); the bundle is for {title} ({wanted['arch']})")
+    notes = []
+    models, mine = set(MODEL.findall(found["name"])), set(MODEL.findall(title))
+    if models and mine and not models & mine:
+        raise Refused(f"this GPU is {found['name']}; the bundle is for {title}")
+    if not models:
+        notes.append(f"the driver calls this GPU {found['name']!r}; taken for {title} by architecture and unit count")
+    if wanted["vendor"] == "amd":
+        _check_partition(wanted, found)
+        if "xcds" not in found:
+            notes.append("the driver does not say how many XCDs the device has")
+    if found["compute_units"] != wanted["compute_units"]:
+        raise Refused(
+            f"this device has {found['compute_units']} compute units; the bundle is for {title} with "
+            f"{wanted['compute_units']}: another part, or another partition mode"
+        )
+    return notes
+
+
+def _check_partition(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    mode, xcds = found.get("partition", ""), found.get("xcds")
+    if (mode == "CPX" or xcds == 1) and wanted["xcds"] > 1:
+        raise Refused(
+            f"the GPU is in CPX mode: each device is one XCD with one L2, and there is nothing to swizzle. The bundle "
+            f"is for {wanted['xcds']} XCDs: have the node set to SPX (amd-smi set --compute-partition SPX, as root)"
+        )
+    if xcds is not None and xcds != wanted["xcds"]:
+        raise Refused(
+            f"a device has {xcds} XCDs here (mode {mode or 'unknown'}); the bundle is for {wanted['xcds']} "
+            f"({wanted.get('partition', 'SPX')})"
+        )

@@ -1,0 +1,106 @@
+"""One child process in a group of its own, with a time limit: a GPU that hangs takes the child, never the flow."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+GRACE_S = 5.0  # between the polite signal and the one that cannot be refused
+TAIL = 4000  # characters of output kept
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a child ended.
+
+    Parameters
+    ----------
+    state : {"ok", "failed", "hung", "missing"}
+        ``hung``: it outlived its limit and was killed with its group. ``missing``: there is no such program.
+    code : int or None
+        Exit status; negative for a signal.
+    seconds : float [s]
+    tail : str
+        End of what it printed.
+    """
+
+    state: str
+    code: int | None
+    seconds: float
+    tail: str
+
+
+def run(
+    command: Sequence[str], *, log: Path, limit_s: float, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> Outcome:
+    """Run a program, without a shell, and wait for it.
+
+    Parameters
+    ----------
+    command : sequence of str
+    log : Path
+        File that takes its output, stdout and stderr together.
+    limit_s : float [s]
+    cwd : Path, optional
+    env : mapping, optional
+        Variables to set besides those of this process.
+    """
+    began = time.monotonic()
+    with open(log, "wb") as out:
+        try:
+            child = subprocess.Popen(
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                env={**os.environ, **(env or {})},
+                start_new_session=True,
+            )
+        except OSError as error:
+            return Outcome("missing", None, 0.0, f"{command[0]}: {error.strerror}")
+        try:
+            code = child.wait(timeout=limit_s)
+            state = "ok" if code == 0 else "failed"
+        except subprocess.TimeoutExpired:
+            _end(child)
+            code, state = child.returncode, "hung"
+        except BaseException:
+            _end(child)
+            raise
+    return Outcome(state, code, time.monotonic() - began, tail_of(log))
+
+
+def _end(child: subprocess.Popen) -> None:
+    """Stop a child and everything it started."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, number)
+        try:
+            child.wait(timeout=GRACE_S)
+        except subprocess.TimeoutExpired:
+            continue
+        if not _alive(child.pid):
+            return
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def tail_of(log: Path) -> str:
+    """End of a log."""
+    try:
+        return log.read_bytes()[-TAIL:].decode("utf-8", "replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,100 @@
+"""A bundle's manifest, and the proof that the folder is what it was when it was made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+FORMAT = 1  # raise when manifest or result change
+MANIFEST = "manifest.json"
+RESULT = "result.json"
+RAW = "raw"
+EXTRA = (MANIFEST, RESULT, RAW)  # may lie in the folder without being in the manifest's list
+
+
+class Refused(Exception):
+    """The flow cannot go on; the message says why and what to do."""
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def identity(manifest: Mapping[str, Any]) -> str:
+    """Name of a bundle: a digest of all its manifest says, the name itself left out."""
+    rest = {key: value for key, value in manifest.items() if key != "bundle"}
+    return digest(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Manifest of a bundle, its own digest checked.
+
+    Raises
+    ------
+    Refused
+        If there is none, it is damaged or changed, or of another format.
+    """
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        found = identity(manifest)
+        format_, name = manifest["format"], manifest["bundle"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Refused(f"{folder / MANIFEST}: no readable manifest ({type(error).__name__}: {error})") from None
+    if format_ != FORMAT:
+        raise Refused(f"{folder / MANIFEST}: bundle format {format_}, this program reads format {FORMAT}")
+    if found != name:
+        raise Refused(
+            f"{folder / MANIFEST} was changed after the bundle was made: its digest is {found}, it says {name}"
+        )
+    return manifest
+
+
+def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse a bundle whose files are not those of its manifest.
+
+    Raises
+    ------
+    Refused
+        If a file differs, is missing, or is one too many: what lies beside the kernels could be imported by them.
+    """
+    for name, wanted in manifest["files"].items():
+        path = folder / name
+        found = digest(path.read_bytes()) if path.is_file() and not path.is_symlink() else None
+        if found is None:
+            raise Refused(f"{path} is missing: make the bundle again")
+        if found != wanted:
+            raise Refused(f"{path} was changed after the bundle was made: SHA-256 {found}, the manifest says {wanted}")
+    known = {*manifest["files"], *EXTRA}
+    folders = {str(parent) for name in known for parent in Path(name).parents}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        first = name.split("/", maxsplit=1)[0]
+        if first in (RAW, RESULT) or name in known or (path.is_dir() and name in folders):
+            continue
+        if path.parent == folder and path.suffix in (".out", ".err", ".log") and path.is_file():
+            continue  # what a job queue leaves
+        raise Refused(f"{path} is not in the bundle's manifest: delete it, only files of the manifest are run")
+
+
+def read_order(folder: Path, manifest: Mapping[str, Any], candidate: Mapping[str, Any]) -> array:
+    """Tile of every workgroup, as the candidate's expected permutation says.
+
+    Raises
+    ------
+    Refused
+        If it is no bijection of the grid.
+    """
+    order = array("i")
+    order.frombytes((folder / candidate["order"]).read_bytes())
+    grid = manifest["launch"]["grid"]
+    total = 1
+    for side in manifest.get("remapped_grid") or grid:
+        total *= side
+    if sorted(order) != list(range(total)):
+        raise Refused(f"{candidate['order']}: {candidate['name']} is no bijection of the {total} workgroups")
+    return order

@@ -1,0 +1,124 @@
+"""The launch's arguments on the GPU: drawn from a seed or read from the bundle, poisoned, restored, compared."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+torch: Any = importlib.import_module("torch")
+
+GUARD_BYTES = 4096  # behind each tensor, where no kernel may store
+POISONS = (0xFF, 0x55)  # not-a-number everywhere, and a number nobody computes
+NAMES = {"fp8e4": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp16": "float16", "bf16": "bfloat16"}
+NAMES |= {"fp32": "float32", "fp64": "float64"}
+RELATIVE = {"fp8e4": 0.13, "fp8e5": 0.26, "bf16": 1.6e-2, "fp16": 2e-3, "fp32": 2e-5, "fp64": 1e-12}
+
+
+class Tensors:
+    """Every tensor argument of one launch.
+
+    Parameters
+    ----------
+    launch : mapping
+        Of the manifest.
+    folder : Path
+        The bundle, which holds tensors whose values matter.
+    seed : int
+        Of those that are drawn.
+    device : str
+    """
+
+    def __init__(self, launch: Mapping[str, Any], folder: Path, seed: int, device: str = "cuda"):
+        arrays = {name: one["array"] for name, one in launch["arguments"] if "array" in one}
+        self.about, self.folder, self.seed, self.device = arrays, folder, seed, device
+        self.buffers = {name: self._buffer(one) for name, one in arrays.items()}
+        self.values = {name: self._view(name, one) for name, one in arrays.items()}
+        self.start: dict[str, Any] = {}
+        for number, (name, one) in enumerate(arrays.items()):
+            if one["role"] != "out":
+                self._fill(name, one, number)
+            if one["role"] == "inout":
+                self.start[name] = self.buffers[name].clone()
+        torch.cuda.synchronize()
+
+    def _buffer(self, one: Mapping[str, Any]) -> Any:
+        size = one["n_items"] * one["item_bytes"]
+        whole = -(-size // 16) * 16 + GUARD_BYTES
+        return torch.empty(whole, dtype=torch.uint8, device=self.device)
+
+    def _view(self, name: str, one: Mapping[str, Any]) -> Any:
+        size = one["n_items"] * one["item_bytes"]
+        flat = self.buffers[name][:size].view(getattr(torch, NAMES.get(one["dtype"], one["dtype"])))
+        return flat.as_strided(tuple(one["shape"]), tuple(one["strides"]))
+
+    def _fill(self, name: str, one: Mapping[str, Any], number: int) -> None:
+        make = one["make"]
+        if make["how"] == "file":
+            data = bytearray((self.folder / make["file"]).read_bytes())
+            values = torch.frombuffer(data, dtype=torch.uint8).to(self.device)
+            values = values.view(getattr(torch, NAMES.get(one["dtype"], one["dtype"])))
+            self.values[name].copy_(values.view(tuple(one["shape"])))
+            return
+        random = torch.Generator(device=self.device)
+        random.manual_seed(self.seed * 1000 + number)
+        target = self.values[name]
+        drawn = target if one["dtype"] in ("fp16", "bf16", "fp32", "fp64") else torch.empty(
+            tuple(one["shape"]), dtype=torch.float32, device=self.device
+        )  # fmt: skip
+        if make["how"] == "normal":
+            drawn.normal_(make["mean"], make["deviation"], generator=random)
+        else:
+            drawn.uniform_(make["low"], make["high"], generator=random)
+        if drawn is not target:
+            target.copy_(drawn)
+
+    def prepare(self, poison: int) -> None:
+        """Poison what the kernel writes, guards included, and put back what it changes."""
+        for name, one in self.about.items():
+            if one["role"] == "out":
+                self.buffers[name].fill_(poison)
+            elif one["role"] == "inout":
+                self.buffers[name].copy_(self.start[name])
+
+    def outputs(self) -> dict[str, Any]:
+        """Copies of everything the kernel may have written, to the byte."""
+        torch.cuda.synchronize()
+        return {name: self.buffers[name].clone() for name, one in self.about.items() if one["role"] != "in"}
+
+    def compare(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """How the outputs differ from those of the unswizzled kernel.
+
+        Returns
+        -------
+        found : dict
+            ``how``: ``bitwise``, ``tolerance`` or ``differs``; ``worst`` of the last two: the largest difference over
+            the largest value, and the tensor's name.
+        """
+        torch.cuda.synchronize()
+        found: dict[str, Any] = {"how": "bitwise"}
+        for name, buffer in wanted.items():
+            if torch.equal(self.buffers[name], buffer):
+                continue
+            one = self.about[name]
+            size = one["n_items"] * one["item_bytes"]
+            if not torch.equal(self.buffers[name][size:], buffer[size:]):
+                return {"how": "differs", "tensor": name, "why": "bytes behind the tensor were written"}
+            worst, allowed = self._worst(one, self.buffers[name][:size], buffer[:size]), RELATIVE.get(one["dtype"], 0.0)
+            how = "tolerance" if worst <= allowed else "differs"
+            if how == "differs" or found["how"] == "bitwise":
+                found = {"how": how, "tensor": name, "worst": min(worst, 1e300), "allowed": allowed}
+            if how == "differs":
+                return found
+        return found
+
+    def _worst(self, one: Mapping[str, Any], mine: Any, wanted: Any) -> float:
+        if one["dtype"] not in RELATIVE:
+            return float("inf")
+        kind = getattr(torch, NAMES.get(one["dtype"], one["dtype"]))
+        a, b = mine.view(kind).to(torch.float64), wanted.view(kind).to(torch.float64)
+        if not torch.equal(torch.isnan(a), torch.isnan(b)):
+            return float("inf")
+        scale = float(torch.nan_to_num(b, nan=0.0, posinf=0.0, neginf=0.0).abs().max())
+        return float(torch.nan_to_num(a - b, nan=0.0).abs().max()) / (scale or 1.0)

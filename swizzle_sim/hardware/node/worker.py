@@ -1,0 +1,174 @@
+"""The process that touches the GPU: ``python -B -m node.worker VERB``, in the bundle's folder.
+
+``describe`` says what GPU it is, ``time`` checks and times all candidates, ``count`` launches one of them under a
+profiler. Answers are lines of JSON in a file, each complete when it is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import platform
+import re
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from .kernels import launcher, load_function
+from .sealed import Refused, check_files, read_manifest, read_order
+from .tensors import POISONS, Tensors, torch
+from .timing import FLUSH_BYTES, Clock
+
+COUNTED = 3  # launches a profiler is shown, after the one that warms up
+COUNT_WARMUPS = 1
+
+
+def main(words: list[str]) -> int:
+    """Run one verb."""
+    parser = argparse.ArgumentParser(prog="worker")
+    parser.add_argument("verb", choices=("describe", "time", "count"))
+    parser.add_argument("--bundle", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--candidate")
+    parser.add_argument("--samples", type=int, default=0)
+    parser.add_argument("--flush-bytes", type=int, default=FLUSH_BYTES)
+    given = parser.parse_args(words)
+    with open(given.out, "a", encoding="utf-8") as out:
+
+        def say(**line: Any) -> None:
+            out.write(json.dumps(line, allow_nan=False) + "\n")
+            out.flush()
+
+        if given.verb == "describe":
+            say(what="device", **describe())
+            return 0
+        manifest = read_manifest(given.bundle)
+        check_files(given.bundle, manifest)
+        work = Work(given.bundle, manifest)
+        if given.verb == "count":
+            work.count(given.candidate, given.flush_bytes)
+        else:
+            work.check_and_time(given.samples, given.flush_bytes, say)
+        say(what="end")
+    return 0
+
+
+def describe() -> dict[str, Any]:
+    """Device 0 and the versions of what runs on it."""
+    if not torch.cuda.is_available():
+        raise Refused(
+            f"PyTorch {torch.__version__} sees no GPU: is it a build for ROCm or CUDA, and are you on the node?"
+        )
+    device = torch.cuda.get_device_properties(0)
+    amd = bool(getattr(torch.version, "hip", None))
+    arch = device.gcnArchName.split(":")[0] if amd else f"sm_{device.major}{device.minor}"
+    return {
+        "vendor": "amd" if amd else "nvidia",
+        "name": device.name,
+        "arch": arch,
+        "compute_units": device.multi_processor_count,
+        "memory_bytes": device.total_memory,
+        "l2_bytes": getattr(device, "L2_cache_size", None),
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "triton": _triton_version(),
+            "hip": getattr(torch.version, "hip", None),
+            "cuda": getattr(torch.version, "cuda", None),
+        },
+        "system": platform.platform(),
+    }
+
+
+def _triton_version() -> str:
+    try:
+        return metadata.version("triton")
+    except metadata.PackageNotFoundError:  # it comes under other names with PyTorch for ROCm
+        return importlib.import_module("triton").__version__
+
+
+class Work:
+    """Candidates of a bundle, ready to launch.
+
+    Parameters
+    ----------
+    folder : Path
+    manifest : mapping
+    """
+
+    def __init__(self, folder: Path, manifest: Mapping[str, Any]):
+        self.folder, self.manifest = folder, manifest
+        self.by_id = {one["id"]: one for one in manifest["candidates"]}
+        self.tensors = Tensors(manifest["launch"], folder, manifest["seed"])
+
+    def launch_of(self, candidate: Mapping[str, Any]) -> Any:
+        """Call that launches a candidate."""
+        function = load_function(self.folder, self.manifest, candidate["file"], self.manifest["function"])
+        return launcher(function, self.manifest["launch"], self.tensors.values)
+
+    def count(self, name: str, flush_bytes: int) -> None:
+        """Launch one candidate for a profiler: once to warm up, then cold each time."""
+        launch = self.launch_of(self.by_id[name])
+        clock = Clock({name: launch}, flush_bytes)
+        for _ in range(COUNT_WARMUPS + COUNTED):
+            self.tensors.prepare(POISONS[0])
+            clock.cold()
+            launch()
+            torch.cuda.synchronize()
+
+    def check_and_time(self, samples: int, flush_bytes: int, say: Any) -> None:
+        """Check every candidate, time those that are right, check them again."""
+        original = self.launch_of(self.manifest["candidates"][0])
+        launches: dict[str, Any] = {}
+        for name, one in self.by_id.items():
+            try:
+                launch = original if one["order"] is None else self.launch_of(one)
+                found = {"permutation": self.permutation(one), **self.check(original, launch, POISONS[0])}
+            except Exception as error:  # one candidate that does not compile must not hide the others
+                say(what="check", when="before", candidate=name, how="failed", why=_short(error))
+                continue
+            say(what="check", when="before", candidate=name, **found)
+            if found["how"] != "differs" and found["permutation"] != "differs":
+                launches[name] = launch
+        if samples and launches:
+            clock = Clock(launches, flush_bytes)
+            clock.warm_up()
+            for batch in clock.samples(samples):
+                say(what="times", states=clock.states, unit="us", times=batch)
+            del clock
+        for name, launch in launches.items():
+            say(what="check", when="after", candidate=name, **self.check(original, launch, POISONS[1]))
+
+    def check(self, original: Any, launch: Any, poison: int) -> dict[str, Any]:
+        """Outputs of a candidate beside those of the unswizzled kernel, from the same poisoned memory."""
+        self.tensors.prepare(poison)
+        original()
+        wanted = self.tensors.outputs()
+        self.tensors.prepare(poison)
+        launch()
+        return self.tensors.compare(wanted)
+
+    def permutation(self, candidate: Mapping[str, Any]) -> str:
+        """Whether this GPU computes the expected tile for every workgroup: ``equal``, ``differs``, ``as launched``."""
+        if candidate["order"] is None:
+            return "as launched"
+        order = read_order(self.folder, self.manifest, candidate)
+        probe = load_function(self.folder, self.manifest, candidate["probe"], "probe")
+        found = torch.full((len(order),), -1, dtype=torch.int32, device="cuda")
+        probe[(len(order),)](found, **candidate["probe_arguments"])
+        torch.cuda.synchronize()
+        return "equal" if found.cpu().tolist() == order.tolist() else "differs"
+
+
+def _short(error: Exception) -> str:
+    return re.sub(r"\s+", " ", f"{type(error).__name__}: {error}")[:600]
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except Refused as refusal:
+        sys.exit(str(refusal))

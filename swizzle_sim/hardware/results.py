@@ -1,0 +1,166 @@
+"""Results brought home: read, held against the bundle they claim to come from, kept with the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.hardware.measurement import Measurement, measurement_of
+from swizzle_sim.hardware.node.machine import check_machine
+from swizzle_sim.hardware.node.sealed import FORMAT, MANIFEST, Refused, identity
+from swizzle_sim.report.write import write_whole
+from xcd_model.errors import HardwareError
+
+BUNDLES = "bundles"
+MEASUREMENTS = "measurements"
+NEEDED = ("format", "bundle", "kernel", "problem", "source_sha256", "gpu", "kind", "machine", "candidates")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """JSON document of a file.
+
+    Raises
+    ------
+    HardwareError
+        With code ``format``.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise HardwareError(f"{path}: cannot be read ({error.strerror})", code="format") from None
+    except ValueError as error:
+        raise HardwareError(f"{path}: no JSON ({error})", code="format") from None
+    if not isinstance(found, dict):
+        raise HardwareError(f"{path}: no JSON object", code="format")
+    return found
+
+
+def is_result(path: Path) -> bool:
+    """Whether a file is to be taken for a result: JSON that has to do with a bundle, or nothing that can be told."""
+    if path.suffix != ".json":
+        return False
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return True  # `read_result` says what is wrong
+    return isinstance(found, dict) and bool({"bundle", "format", "candidates"} & set(found))
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """Result of a node, as ``confirm.py`` left it.
+
+    Raises
+    ------
+    HardwareError
+        With code ``format`` if it is none, ``other-bundle`` if another version wrote it, ``hardware`` if the node
+        refused.
+    """
+    found = read_json(path)
+    missing = [key for key in NEEDED if key not in found]
+    if missing:
+        raise HardwareError(f"{path}: no result of confirm.py: it lacks {', '.join(missing)}", code="format")
+    if found["format"] != FORMAT:
+        raise HardwareError(
+            f"{path}: result format {found['format']}, this version reads format {FORMAT}", code="other-bundle"
+        )
+    if found.get("refused"):
+        raise HardwareError(f"{path}: the node did not confirm: {found['refused']}")
+    return found
+
+
+def check_result(result: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+    """Refuse a result that is not of this bundle, or not of the machine it is for.
+
+    Raises
+    ------
+    HardwareError
+        With code ``other-gpu``, ``other-kernel``, ``other-size``, ``other-bundle``, ``changed`` or
+        ``not-a-bijection``; names both sides.
+    """
+    if identity(manifest) != manifest["bundle"]:
+        raise HardwareError(f"the manifest of bundle {manifest['bundle'][:12]} was changed", code="changed")
+    _same(result, manifest, "other-kernel", "kernel", "source_sha256")
+    _same(result, manifest, "other-size", "problem")
+    _same(result, manifest, "other-gpu", "gpu")
+    _same(result, manifest, "other-bundle", "bundle")
+    if result["machine"]:
+        try:
+            check_machine(manifest["gpu"], result["machine"])
+        except Refused as refusal:
+            raise HardwareError(f"result of another GPU: {refusal}", code="other-gpu") from None
+    wanted = {one["id"]: one["name"] for one in manifest["candidates"]}
+    given = {key: entry.get("name") for key, entry in result["candidates"].items()}
+    if given != wanted:
+        raise HardwareError(f"the result's candidates are {given}, the bundle's {wanted}", code="changed")
+    for key, entry in result["candidates"].items():
+        if entry.get("check_before", {}).get("permutation") == "differs":
+            raise HardwareError(
+                f"{key} ({entry['name']}): the GPU computed other tiles than the bundle says", code="not-a-bijection"
+            )
+
+
+def _same(result: Mapping[str, Any], manifest: Mapping[str, Any], code: str, *keys: str) -> None:
+    for key in keys:
+        if result[key] != manifest[key]:
+            raise HardwareError(f"the result's {key} is {result[key]}, the bundle's {manifest[key]}", code=code)
+
+
+def measurements_of(result: Mapping[str, Any]) -> list[Measurement]:
+    """Measurement of each candidate, the kernel as launched first."""
+    vendor = result["gpu"]["vendor"]
+    return [measurement_of(key, entry, result["kind"], vendor) for key, entry in result["candidates"].items()]
+
+
+def keep_bundle(run: Path, manifest: Mapping[str, Any]) -> Path:
+    """Note in a run that a bundle was made of it."""
+    return _keep(run / BUNDLES, manifest)
+
+
+def keep_result(run: Path, result: Mapping[str, Any]) -> Path:
+    """Store a result with its run; one of the same bundle is replaced."""
+    return _keep(run / MEASUREMENTS, result)
+
+
+def _keep(folder: Path, document: Mapping[str, Any]) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HardwareError(f"{folder}: cannot be made ({error.strerror})") from None
+    path = folder / f"{document['bundle'][:16]}.json"
+    write_whole(path, (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
+    return path
+
+
+def manifest_for(result: Mapping[str, Any], where: Path) -> dict[str, Any]:
+    """Manifest that a result belongs to, from a run folder or a bundle folder.
+
+    Raises
+    ------
+    HardwareError
+        If there is none: says how the bundles that are there differ.
+    """
+    if (where / MANIFEST).is_file():
+        return read_json(where / MANIFEST)
+    known = [read_json(path) for path in sorted((where / BUNDLES).glob("*.json"))]
+    for manifest in known:
+        if manifest["bundle"] == result["bundle"]:
+            return manifest
+    for manifest in known:
+        check_result(result, manifest)  # says what differs
+    raise HardwareError(f"{where}: no bundle was made of this run, and the folder is no bundle", code="other-bundle")
+
+
+def pairs_in(where: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Manifest and result, checked, of everything measured in a run folder or a bundle folder."""
+    paths = [where / "result.json"] if (where / MANIFEST).is_file() else sorted((where / MEASUREMENTS).glob("*.json"))
+    found = []
+    for path in paths:
+        result = read_result(path)
+        manifest = manifest_for(result, where)
+        check_result(result, manifest)
+        found.append((manifest, result))
+    if not found:
+        raise HardwareError(f"{where}: nothing measured here; swizzle-sim import brings a result in")
+    return found

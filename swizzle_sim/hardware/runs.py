@@ -1,0 +1,107 @@
+"""What bundles, imports and agreements have to do with a run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.hardware.agreement import Agreement, agreement
+from swizzle_sim.hardware.bundle import Finalist, make_bundle
+from swizzle_sim.hardware.device import device_of
+from swizzle_sim.hardware.results import keep_bundle, pairs_in
+from swizzle_sim.history import History, rank
+from swizzle_sim.kernels import kernel
+from swizzle_sim.recorded import recorded_kernel
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle import Swizzle, family
+from xcd_model.errors import HardwareError
+from xcd_model.gpu import Gpu, gpu
+
+
+def bundle_run(run: Path, top: int, folder: Path, *, seed: int = 0, check: bool = True) -> dict[str, Any]:
+    """Bundle the best candidates of a run, and note it in the run.
+
+    Parameters
+    ----------
+    run : Path
+        Run folder.
+    top : int
+        How many, the order as launched not counted.
+    folder : Path
+        Bundle to make.
+    seed, check
+        As `make_bundle`.
+
+    Returns
+    -------
+    manifest : dict
+    """
+    with History(run) as history:
+        about, attempts = history.about, list(history)
+    best = [one for one in rank(attempts) if one.number != 0][:top]
+    finalists = [Finalist(name=one.name, source=one.source, number=one.number, score=one.score) for one in best]
+    baseline = next((one.score for one in attempts if one.number == 0), None)
+    manifest = make_bundle(
+        recorded_kernel(about),
+        device_of(Gpu.from_dict(about["gpu_description"])),
+        finalists,
+        folder,
+        baseline=baseline,
+        run=run.name if run.is_absolute() else str(run),
+        replay=about["replay"],
+        seed=seed,
+        check=check,
+    )
+    keep_bundle(run, manifest)
+    return manifest
+
+
+def agreements_in(where: Path, replay: str | None = None) -> list[Agreement]:
+    """Agreement of every result in a run folder or a bundle folder.
+
+    Parameters
+    ----------
+    where : Path
+    replay : {"lockstep", "timed"}, optional
+        Predict anew with this replay, in place of what the bundle says.
+
+    Raises
+    ------
+    HardwareError
+        If nothing was measured, or a result is not of its bundle.
+    """
+    found = []
+    for manifest, result in pairs_in(where):
+        again = replay is not None and replay != manifest["replay"]
+        used = {**manifest, "replay": replay or manifest["replay"]}
+        if again:
+            used["candidates"] = [{**one, "predicted": None} for one in manifest["candidates"]]
+        found.append(agreement(used, result, predictor(where, used)))
+    return found
+
+
+def predictor(where: Path, manifest: Mapping[str, Any]) -> Callable[[str | None], Mapping[str, Any]]:
+    """Simulated figures of an order, for candidates of which a bundle has none."""
+
+    @cache
+    def scorer() -> Scorer:
+        with_run = (where / "history.sqlite").is_file()
+        if with_run:
+            with History(where) as history:
+                about = history.about
+            workload, device = recorded_kernel(about), Gpu.from_dict(about["gpu_description"])
+        else:
+            workload, device = kernel(manifest["kernel"], **manifest["problem"]), gpu(manifest["gpu"]["name"])
+        if device.xcds != manifest["gpu"]["xcds"]:
+            raise HardwareError(
+                f"{device.name} has {device.xcds} XCDs, the bundle is for {manifest['gpu']['xcds']}", code="other-gpu"
+            )
+        return Scorer(workload, device, replay=manifest["replay"])
+
+    def predict(source: str | None) -> Mapping[str, Any]:
+        score = scorer().score(Swizzle.parse(source or family("identity")))
+        return {"kind": "simulated", **score.as_dict()}
+
+    return predict

@@ -1,0 +1,217 @@
+"""Who says what to try next in a space: exhaustive, at random, or Optuna by ask and tell.
+
+Optuna is imported here and only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from swizzle_sim.templates.ranges import Range
+from swizzle_sim.templates.space import Values
+from xcd_model.errors import SearchError, UnknownName
+
+SAMPLERS = ("auto", "tpe", "cma-es", "random", "exhaustive")
+REFUSED_IN_A_ROW = 40  # combinations that are not allowed or were asked before, until a space counts as used up
+NEIGHBOUR_EVERY = 2  # every so many asks one goes to a neighbour of the best
+LOG_FROM = 16  # a span that is this many times wider than its low end is searched by ratio
+
+
+class Searchable(Protocol):
+    """What can be searched: a `Space`, or anything else with parameters."""
+
+    @property
+    def ranges(self) -> Sequence[Range]:
+        """Values of each parameter."""
+
+    @property
+    def size(self) -> int:
+        """Combinations, constraints left aside."""
+
+    @property
+    def start(self) -> Values:
+        """Where to begin."""
+
+    def allows(self, values: Values) -> bool:
+        """Whether a combination may be tried."""
+
+    def points(self) -> Iterator[Values]:
+        """All that may."""
+
+
+class Asker(Protocol):
+    """Proposes values of one space."""
+
+    def ask(self) -> tuple[Any, Values] | None:
+        """A handle and values that are allowed; None if there is nothing left to try."""
+
+    def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
+        """What they came to, less is better; None where they have no score."""
+
+
+class Exhaustive:
+    """Every combination, once."""
+
+    def __init__(self, space: Searchable):
+        self._points: Iterator[Values] = space.points()
+
+    def ask(self) -> tuple[Any, Values] | None:
+        """Next combination."""
+        values = next(self._points, None)
+        return None if values is None else (None, values)
+
+    def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
+        """Nothing is learnt."""
+
+
+class Random:
+    """Independent draws, each combination once."""
+
+    def __init__(self, space: Searchable, seed: int):
+        self._space, self._draw = space, random.Random(seed)
+        self._seen: set[tuple[int, ...]] = set()
+
+    def ask(self) -> tuple[Any, Values] | None:
+        """Draw until there is something new that is allowed."""
+        for _ in range(REFUSED_IN_A_ROW):
+            values = {one.name: self._draw.choice(one.values) for one in self._space.ranges}
+            key = tuple(values.values())
+            if key not in self._seen and self._space.allows(values):
+                self._seen.add(key)
+                return None, values
+        return None
+
+    def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
+        """Nothing is learnt."""
+
+
+class Optuna:
+    """Optuna's samplers by ask and tell; the start of the space first, and every other time a neighbour of the best.
+
+    Parameters
+    ----------
+    space : Searchable
+    method : {"tpe", "cma-es"}
+    seed : int
+    n_objectives : int
+    """
+
+    def __init__(self, space: Searchable, method: str, seed: int, n_objectives: int = 1):
+        import optuna  # noqa: PLC0415  (only a search needs it)
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        if method == "cma-es" and n_objectives > 1:
+            raise SearchError("sampler cma-es has one objective: use tpe for a Pareto front", code="sampler")
+        self._space, self._pruned, self._failed = space, optuna.trial.TrialState.PRUNED, optuna.trial.TrialState.FAIL
+        self._n_objectives = n_objectives
+        self._study = optuna.create_study(
+            directions=["minimize"] * n_objectives, sampler=_sampler(optuna, method, seed, len(space.ranges))
+        )
+        self._study.enqueue_trial({one.name: _coded(one, space.start[one.name]) for one in space.ranges})
+        self._asked: set[tuple[int, ...]] = set()
+        self._values: dict[int, Values] = {}
+        self._draw = Random(space, seed)
+        self._best: tuple[float, Values] | None = None
+
+    def ask(self) -> tuple[Any, Values] | None:
+        """Ask until there is something new that is allowed."""
+        if len(self._asked) % NEIGHBOUR_EVERY == 0 and (near := self._neighbour()) is not None:
+            return self._suggested(near)
+        for _ in range(REFUSED_IN_A_ROW):
+            if (found := self._suggested()) is not None:
+                return found
+        while (drawn := self._draw.ask()) is not None:  # the sampler goes round in circles: look elsewhere
+            if (found := self._suggested(drawn[1])) is not None:
+                return found
+        return None
+
+    def _suggested(self, wanted: Values | None = None) -> tuple[Any, Values] | None:
+        """One trial, of the sampler or as wanted; None if it was asked for before or is not allowed."""
+        if wanted is not None:
+            self._study.enqueue_trial({one.name: _coded(one, wanted[one.name]) for one in self._space.ranges})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # samplers that fall back to random draws say so each time
+            trial = self._study.ask()
+            values = {one.name: _suggest(trial, one) for one in self._space.ranges}
+        key = tuple(values.values())
+        if key not in self._asked and self._space.allows(values):
+            self._asked.add(key)
+            self._values[trial.number] = values
+            return trial, values
+        self._study.tell(trial, state=self._failed)
+        return None
+
+    def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
+        """Give the sampler the costs; what has none counts as worse than all that has."""
+        if costs is None:
+            state = self._pruned if self._n_objectives == 1 else self._failed  # pruning has one objective
+            self._study.tell(handle, state=state)
+        else:
+            self._study.tell(handle, list(costs))
+            if self._best is None or sum(costs) < self._best[0]:
+                self._best = sum(costs), self._values[handle.number]
+
+    def _neighbour(self) -> Values | None:
+        """A combination not asked for yet that differs from the best in one parameter: hit rates are jagged."""
+        if self._best is None:
+            return None
+        for one in self._space.ranges:
+            for value in _steps(one, self._best[1][one.name]):
+                near = {**self._best[1], one.name: value}
+                if tuple(near.values()) not in self._asked and self._space.allows(near):
+                    return near
+        return None
+
+
+def _sampler(optuna: Any, method: str, seed: int, n_parameters: int) -> Any:
+    startup = max(4, 2 * n_parameters)
+    if method == "tpe":
+        return optuna.samplers.TPESampler(seed=seed, n_startup_trials=startup, multivariate=True)
+    return optuna.samplers.CmaEsSampler(seed=seed, n_startup_trials=startup, warn_independent_sampling=False)
+
+
+def _suggest(trial: Any, one: Range) -> int:
+    if not one.is_span:
+        return one.values[trial.suggest_int(one.name, 0, len(one.values) - 1)]
+    low, high = one.values[0], one.values[-1]
+    return trial.suggest_int(one.name, low, high, log=low >= 1 and high >= LOG_FROM * low)
+
+
+def _steps(one: Range, value: int) -> list[int]:
+    """Values near one: the next on both sides, then double and half."""
+    at = one.values.index(value)
+    near = [one.values[i] for i in (at + 1, at - 1, at + 2, at - 2) if 0 <= i < len(one.values)]
+    return near + [v for v in (2 * value, value // 2, 4 * value, value // 4) if v in one.values and v not in near]
+
+
+def _coded(one: Range, value: int) -> int:
+    return value if one.is_span else one.values.index(value)
+
+
+def asker_for(space: Searchable, sampler: str, seed: int, *, n_objectives: int = 1, budget: int = 0) -> Asker:
+    """Sampler by name for one space.
+
+    Parameters
+    ----------
+    space : Searchable
+    sampler : str
+        One of `SAMPLERS`; ``auto`` takes exhaustive where ``budget`` covers the space, else TPE.
+    seed, n_objectives, budget : int
+
+    Raises
+    ------
+    UnknownName
+        If there is no such sampler.
+    SearchError
+        If it cannot serve so many objectives.
+    """
+    if sampler not in SAMPLERS:
+        raise UnknownName("sampler", sampler, SAMPLERS)
+    if sampler == "exhaustive" or not space.ranges or (sampler == "auto" and space.size <= budget):
+        return Exhaustive(space)
+    if sampler == "random":
+        return Random(space, seed)
+    return Optuna(space, "tpe" if sampler == "auto" else sampler, seed, n_objectives)

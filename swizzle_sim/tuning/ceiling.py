@@ -1,0 +1,271 @@
+"""`ceiling`: how good any permutation can be, formula or not, and how far the best formula is from it.
+
+Assignments come from partitions of the sharing graph, orders from waves inside each XCD, and the last word from the
+replay: a local search accepts what scores better.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swizzle_sim.kernels import Kernel
+from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.tuning.lookup import price_table
+from swizzle_sim.tuning.partition import improve_partition, in_waves
+from swizzle_sim.tuning.search import Plan, search
+from swizzle_sim.tuning.sharing_graph import SharingGraph, sharing_graph
+from xcd_model.dispatch import xcd_of
+from xcd_model.errors import SearchError
+from xcd_model.gpu import Gpu
+
+FORMULAS, EVALUATIONS = 120, 120  # replays for the best formula, and for the local search over permutations
+MOST_WORKGROUPS = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Ceiling:
+    """Formulas, permutations and bounds of one kernel, best last.
+
+    Parameters
+    ----------
+    baseline, formula, permutation : Score
+        As launched, with the best formula, with the best permutation found.
+    formula_name, formula_source : str
+    order : (num_pids,) int64
+        The best permutation.
+    found_by : str
+        Where it came from.
+    assigned_bound : float
+        L2 hit rate that no cache could exceed with the cheapest assignment found.
+    bound : float
+        What no balanced bijection exceeds: proven.
+    as_table : Score
+        The best permutation read from a table: one extra load a workgroup.
+    evaluations : int
+        Permutations replayed, formulas left out.
+    """
+
+    baseline: Score
+    formula: Score
+    formula_name: str
+    formula_source: str = field(repr=False)
+    permutation: Score
+    order: np.ndarray = field(repr=False)
+    found_by: str
+    assigned_bound: float
+    bound: float
+    as_table: Score
+    evaluations: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready; the order is left to its file."""
+        scores = ("baseline", "formula", "permutation", "as_table")
+        plain = {name: getattr(self, name).as_dict() for name in scores}
+        return plain | {
+            "formula_name": self.formula_name,
+            "formula_source": self.formula_source,
+            "found_by": self.found_by,
+            "assigned_bound_l2_hit_rate": self.assigned_bound,
+            "bound_l2_hit_rate": self.bound,
+            "formula_below_permutation": self.permutation.l2_hit_rate - self.formula.l2_hit_rate,
+            "formula_below_bound": self.bound - self.formula.l2_hit_rate,
+            "evaluations": self.evaluations,
+        }
+
+
+def ceiling(
+    kernel: Kernel,
+    gpu: Gpu,
+    *,
+    replay: str = "lockstep",
+    formulas: int = FORMULAS,
+    evaluations: int = EVALUATIONS,
+    swizzle: Swizzle | None = None,
+    seed: int = 0,
+    say: Callable[[str], None] = lambda line: None,
+) -> Ceiling:
+    """Search arbitrary balanced assignments and orders, and place the best formula among them.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    gpu : Gpu
+    replay : {"lockstep", "timed"}
+    formulas : int
+        Replays to find the best formula by.
+    evaluations : int
+        Replays of permutations, at least 1.
+    swizzle : Swizzle, optional
+        A formula to take part besides those searched.
+    seed : int
+    say : callable
+        Called with a line of progress.
+
+    Returns
+    -------
+    Ceiling
+
+    Raises
+    ------
+    SearchError
+        If the grid is too large, or there is nothing to spend.
+    """
+    if kernel.grid.num_pids > MOST_WORKGROUPS:
+        raise SearchError(
+            f"{kernel.name} has {kernel.grid.num_pids} workgroups; a ceiling is found up to {MOST_WORKGROUPS}"
+        )
+    if min(formulas, evaluations) < 1:
+        raise SearchError(f"formulas = {formulas}, evaluations = {evaluations}: each at least 1")
+    scorer = Scorer(kernel, gpu, replay=replay, seed=seed)
+    name, source, formula = _best_formula(scorer, formulas, swizzle, seed)
+    say(f"best formula: {name}, {100 * formula.l2_hit_rate:.2f} %")
+    climb = _Climb(scorer, sharing_graph(scorer.plan), seed)
+    climb.offer(scorer.permutation(Swizzle.parse(source)), f"the formula {name}")
+    climb.from_partitions(scorer.permutation(Swizzle.parse(source)), evaluations)
+    say(f"partitions: {100 * climb.score.l2_hit_rate:.2f} %")
+    climb.locally(evaluations)
+    return Ceiling(
+        baseline=scorer.baseline,
+        formula=formula,
+        formula_name=name,
+        formula_source=source,
+        permutation=climb.score,
+        order=climb.order,
+        found_by=climb.found_by,
+        assigned_bound=1 - climb.fewest_misses / scorer.bound.l2_requests,
+        bound=scorer.bound.l2_hit_rate,
+        as_table=price_table(scorer, climb.order),
+        evaluations=climb.evaluations,
+    )
+
+
+def _best_formula(scorer: Scorer, formulas: int, given: Swizzle | None, seed: int) -> tuple[str, str, Score]:
+    with tempfile.TemporaryDirectory() as folder:
+        plan = Plan(evaluations=formulas)
+        found = search([scorer.kernel], scorer.gpu, Path(folder) / "run", plan, replay=scorer.replay, seed=seed)
+    best = found.front[0] if found.front else found.run.baseline
+    name, source = best.name, best.source
+    score = scorer.score(Swizzle.parse(source))
+    if given is not None and (own := scorer.score(given)).l2_hit_rate > score.l2_hit_rate:
+        return given.name or "the swizzle given", given.source, own
+    return name, source, score
+
+
+class _Climb:
+    """The best permutation so far, and ways to better ones."""
+
+    def __init__(self, scorer: Scorer, graph: SharingGraph, seed: int):
+        self.scorer, self.graph, self.seed = scorer, graph, seed
+        n = scorer.kernel.grid.num_pids
+        self.xcd = xcd_of(n, scorer.gpu, scorer.kernel.programs)
+        self.slots = scorer.gpu.cus_per_xcd * scorer.occupancy
+        self.order, self.score, self.found_by = np.arange(n), scorer.baseline, "the order as launched"
+        self.fewest_misses = graph.misses(self.xcd, scorer.gpu.xcds)
+        self.evaluations = 0
+
+    def offer(self, order: np.ndarray, name: str) -> bool:
+        """Replay a permutation and keep it if it is better."""
+        part = np.empty_like(self.xcd)
+        part[order] = self.xcd
+        self.fewest_misses = min(self.fewest_misses, self.graph.misses(part, self.scorer.gpu.xcds))
+        score = self.scorer.score_order(order, baseline_us=self.scorer.baseline.time_us)
+        self.evaluations += 1
+        better = (score.l2_hit_rate, -score.time_us) > (self.score.l2_hit_rate, -self.score.time_us)
+        if better:
+            self.order, self.score, self.found_by = order, score, name
+        return better
+
+    def from_partitions(self, formula: np.ndarray, evaluations: int) -> None:
+        """Partitions from several starts, each in its old order inside the XCDs and in waves."""
+        contiguous = self.scorer.permutation(Swizzle.parse(family("contiguous")))
+        random = np.random.default_rng(self.seed).permutation(self.xcd.size)
+        for name, start in (("formula", formula), ("contiguous", contiguous), ("random", random)):
+            for heat in (0.0, None):
+                for how, place in (
+                    ("in its order", self._kept),
+                    ("in waves", self._waves),
+                    ("wave by wave", self._flat),
+                ):
+                    if self.is_done or self.evaluations >= max(2, evaluations):
+                        return
+                    self.offer(place(start, heat), f"a partition from the {name} start, {how}")
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the proven bound is reached."""
+        return self.score.l2_hit_rate >= self.scorer.bound.l2_hit_rate
+
+    def _parts(self, start: np.ndarray, heat: float | None) -> list[np.ndarray]:
+        """Workgroups of each XCD after a partition over XCDs, in the order of ``start``."""
+        n, xcds = self.xcd.size, self.scorer.gpu.xcds
+        part, rank = np.empty(n, np.int64), np.empty(n, np.int64)
+        part[start], rank[start] = self.xcd, np.arange(n)
+        part = improve_partition(self.graph, part, xcds, seed=self.seed, heat=heat)
+        mine = [np.flatnonzero(part == x) for x in range(xcds)]
+        return [workgroups[np.argsort(rank[workgroups])] for workgroups in mine]
+
+    def _together(self, parts: list[np.ndarray]) -> np.ndarray:
+        order = np.empty(self.xcd.size, np.int64)
+        for x, workgroups in enumerate(parts):
+            order[self.xcd == x] = workgroups
+        return order
+
+    def _kept(self, start: np.ndarray, heat: float | None) -> np.ndarray:
+        """Partition over XCDs; inside each the old order."""
+        return self._together(self._parts(start, heat))
+
+    def _waves(self, start: np.ndarray, heat: float | None) -> np.ndarray:
+        """Partition over XCDs, then of each XCD's workgroups over waves."""
+        parts = self._parts(start, heat)
+        return self._together([in_waves(self.graph, mine, self.slots, seed=self.seed) for mine in parts])
+
+    def _flat(self, start: np.ndarray, heat: float | None) -> np.ndarray:
+        """Partition over the waves of all XCDs at once: best where an L2 keeps nothing from one wave to the next."""
+        shares = np.bincount(self.xcd, minlength=self.scorer.gpu.xcds)
+        n_waves = -(-int(shares.max()) // self.slots)
+        place = np.empty(self.xcd.size, np.int64)
+        for x, share in enumerate(shares):
+            place[self.xcd == x] = x * n_waves + np.arange(share) // self.slots
+        part = np.empty_like(place)
+        part[start] = place
+        part = improve_partition(self.graph, part, n_waves * shares.size, seed=self.seed, heat=heat)
+        waves = [np.flatnonzero(part == i) for i in range(n_waves * shares.size)]
+        return self._together([np.concatenate(waves[x * n_waves : (x + 1) * n_waves]) for x in range(shares.size)])
+
+    def locally(self, evaluations: int) -> None:
+        """Change the best permutation at random and keep what scores better."""
+        draw = np.random.default_rng(self.seed)
+        while self.evaluations < evaluations and not self.is_done:
+            changed, what = self._changed(draw)
+            self.offer(changed, f"local search: {what}")
+
+    def _changed(self, draw: np.random.Generator) -> tuple[np.ndarray, str]:
+        """The best permutation with one change that keeps the XCDs' shares."""
+        order, kind = self.order.copy(), int(draw.integers(4))
+        x, y = draw.integers(self.scorer.gpu.xcds, size=2)
+        mine, other = np.flatnonzero(self.xcd == x), np.flatnonzero(self.xcd == y)
+        if kind == 0 and mine.size > 1:  # another order inside one XCD: a stretch backwards
+            first, last = sorted(draw.integers(mine.size + 1, size=2))
+            order[mine[first:last]] = order[mine[first:last]][::-1]
+            return order, "a stretch turned round"
+        if kind == 1 and mine.size > 1:  # a stretch somewhere else
+            first, last = sorted(draw.integers(mine.size + 1, size=2))
+            order[mine] = np.roll(np.concatenate([order[mine[first:last]], np.delete(order[mine], slice(first, last))]),
+                                  int(draw.integers(mine.size)))  # fmt: skip
+            return order, "a stretch moved"
+        length = int(draw.integers(1, 1 + max(1, min(mine.size, other.size) // 4)))
+        if x != y and min(mine.size, other.size) >= length:  # equal stretches between two XCDs
+            a = mine[(at := int(draw.integers(mine.size - length + 1))) : at + length]
+            b = other[(at := int(draw.integers(other.size - length + 1))) : at + length]
+            order[a], order[b] = order[b].copy(), order[a].copy()
+            return order, "stretches exchanged between XCDs"
+        u, v = draw.integers(order.size, size=2)
+        order[u], order[v] = order[v], order[u]
+        return order, "two workgroups exchanged"

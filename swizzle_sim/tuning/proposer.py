@@ -1,0 +1,157 @@
+"""The search as the command line knows it: options in, run and summary out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.history import Attempt
+from swizzle_sim.kernels import Kernel
+from swizzle_sim.kernels import kernel as find_kernel
+from swizzle_sim.proposers import Proposed, Task
+from swizzle_sim.report.write import write_whole
+from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.templates import Template, family_template, load_templates
+from swizzle_sim.tuning.bench import Bench
+from swizzle_sim.tuning.objectives import Objective, read_objectives
+from swizzle_sim.tuning.search import EVALUATIONS, Plan, Searched, search
+from xcd_model.errors import NotBijective, SearchError
+from xcd_model.gpu import Gpu
+
+OPTIONS = ("templates", "sampler", "evaluations", "objective", "sizes", "held_out")
+SHOWN = 5
+
+
+def propose(task: Task) -> Proposed:
+    """Search templates for the command line.
+
+    Raises
+    ------
+    SearchError
+        If an option makes no sense, or a space is empty.
+    """
+    if task.kernel is None or task.gpu is None or task.repeat is not None:
+        raise SearchError("the search repeats by running it again with the same seed: name a kernel and a GPU")
+    given = {key: value for key, value in task.options.items() if value is not None}
+    plan = Plan(
+        templates=tuple(templates_of(given.get("templates", ()), task.kernel, task.gpu)),
+        objectives=read_objectives(given.get("objective", "l2_hit_rate")),
+        sampler=given.get("sampler", "auto"),
+        evaluations=given.get("evaluations", EVALUATIONS),
+    )
+    more = [at_sizes(task.kernel, sizes) for sizes in given.get("sizes", ())]
+    held_out = [at_sizes(task.kernel, sizes) for sizes in given.get("held_out", ())]
+    found = search(
+        [task.kernel, *more],
+        task.gpu,
+        task.folder,
+        plan,
+        replay=task.replay,
+        seed=task.seed,
+        jitter_ns=task.jitter_ns,
+        resume=task.resume,
+        command=task.command,
+        on_attempt=_Progress(task.say),
+    )
+    elsewhere = held_out_rows(found.front[0], [task.kernel, *more], held_out, task)
+    return _proposed(found, plan.objectives, elsewhere)
+
+
+def templates_of(words: Sequence[str], kernel: Kernel, gpu: Gpu) -> list[Template]:
+    """Templates of files, or of family names such as ``chunked+group_m``."""
+    found: list[Template] = []
+    for word in words:
+        is_file = Path(word).suffix or "/" in word or Path(word).is_file()
+        found += load_templates(word) if is_file else [family_template(word, kernel, gpu)]
+    return found
+
+
+def at_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> Kernel:
+    """The same kernel of the registry at other sizes; those not named stay."""
+    if kernel.file:
+        raise SearchError(
+            f"{kernel.name} comes from a file at one size: --sizes needs a kernel of the suite", code="space"
+        )
+    return find_kernel(kernel.name, **{**kernel.problem, **sizes})
+
+
+def held_out_rows(
+    best: Attempt, seen: Sequence[Kernel], held_out: Sequence[Kernel], task: Task
+) -> list[dict[str, Any]]:
+    """What the best candidate comes to at every size, those that the search never saw among them."""
+    rows = []
+    for kernel in [*seen, *held_out] if len(seen) > 1 or held_out else ():
+        bench = Bench([kernel], task.gpu, replay=task.replay, seed=task.seed, jitter_ns=task.jitter_ns)  # type: ignore[arg-type]
+        launched, row = bench.main.baseline, {"problem": dict(kernel.problem), "held_out": kernel in held_out}
+        try:
+            score = bench.main.score(Swizzle.parse(best.source))
+            rate, time_us = score.l2_hit_rate, score.time_us
+        except NotBijective:
+            rate = time_us = None
+        row |= {"launched_l2_hit_rate": launched.l2_hit_rate, "l2_hit_rate": rate}
+        rows.append(row | {"launched_time_us": launched.time_us, "time_us": time_us})
+    return rows
+
+
+class _Progress:
+    """A line every tenth of the way."""
+
+    def __init__(self, say):
+        self._say, self._next = say, 0.1
+
+    def __call__(self, attempt: Attempt, done: int, total: int) -> None:
+        if attempt.score is not None and done >= self._next * total:
+            self._say(f"{done} of {total} evaluations; attempt {attempt.number}: {attempt.name}")
+            self._next = done / total + 0.1
+
+
+def _proposed(found: Searched, objectives: Sequence[Objective], elsewhere: Sequence[Mapping[str, Any]]) -> Proposed:
+    run, names = found.run, [one.name for one in objectives]
+    scored = sorted((a for a in run.attempts[1:] if a.score), key=lambda a: (sum(a.verdict["costs"]), a.number))
+    shown = list(found.front) if len(objectives) > 1 else scored[:SHOWN]
+    label = "Pareto front" if len(objectives) > 1 else "search"
+    best = found.front[0]
+    write_whole(run.folder / "best_by_objective.txt", best.source.encode())
+    replayed = found.counts.get("replay", 0)
+    lines = [
+        f"{len(run.attempts) - 1} candidates: {replayed} replayed in full, "
+        + ", ".join(f"{found.counts.get(stage, 0)} {words}" for stage, words in _WORDS.items()),
+        f"objective {', '.join(names)}: best is attempt {best.number}, {best.name} (best_by_objective.txt)",
+        *(_size_line(row) for row in elsewhere),
+    ]
+    document = {
+        "objectives": names,
+        "counts": dict(found.counts),
+        "front": [_entry(a) for a in found.front],
+        "best": [_entry(a) for a in scored[:SHOWN]],
+        "sizes": [dict(row) for row in elsewhere],
+    }
+    beside = (("as launched", run.baseline), *((f"{label} {i + 1}", a) for i, a in enumerate(shown)))
+    return Proposed(run=run, beside=beside, lines=tuple(lines), document=document)
+
+
+_WORDS = {
+    "screen": "left behind in lockstep",
+    "bound": "ruled out by the bound",
+    "duplicate": "repeat another's permutation",
+    "refused": "refused",
+}
+
+
+def _size_line(row: Mapping[str, Any]) -> str:
+    sizes = " ".join(f"{name}={value}" for name, value in row["problem"].items())
+    rate = "not a bijection here" if row["l2_hit_rate"] is None else f"{100 * row['l2_hit_rate']:.2f} %"
+    where = "held out" if row["held_out"] else "searched"
+    return (
+        f"  {where}: {sizes}: L2 hit rate {100 * row['launched_l2_hit_rate']:.2f} % as launched, {rate} with the best"
+    )
+
+
+def _entry(attempt: Attempt) -> dict[str, Any]:
+    score = attempt.score.as_dict() if attempt.score else None
+    verdict = dict(attempt.verdict)
+    return {"number": attempt.number, "name": attempt.name, "source": attempt.source} | {
+        "parameters": verdict.get("parameters", {}),
+        "score": score,
+    }

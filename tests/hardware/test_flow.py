@@ -1,0 +1,224 @@
+"""Does a bundle confirm itself on a node, whatever the node does to it? Everything here is replayed by stand-ins."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from swizzle_sim.hardware.bundle import Finalist, make_bundle
+from swizzle_sim.hardware.node.sealed import check_files, identity, read_manifest
+from swizzle_sim.swizzle import family
+from tests.hardware.conftest import H200, STAND_IN, small
+from xcd_model.errors import HardwareError, NotBijective
+
+COUNT = ("--no-time",)
+
+
+def test_all_steps(tmp_path, confirm):
+    """Kernels, probes and checks really run, interpreted; times and counts are the stand-ins'."""
+    bundle = tmp_path / "tiny"
+    workload, device, found, baseline = small(specs=["group_m(size=2)"], M=32, N=32)
+    make_bundle(workload, device, found, bundle, baseline=baseline, check=False)
+    done = confirm(bundle, "--samples", "50", rocprofv3={"hits": {"candidate_1": 800, "original": 600}})
+    assert done.code == 0, done.err
+    result = done.result
+    assert (result["kind"], result["state"], result["complete"]) == ("replayed", "finished", True)
+    assert result["machine"]["arch"] == "gfx942" and "replayed" in result["profiler"]["version"]
+    for name, entry in result["candidates"].items():
+        assert entry["check_before"]["how"] == entry["check_after"]["how"] == "bitwise"
+        assert entry["check_before"]["permutation"] == ("as launched" if name == "original" else "equal")
+        for state in ("cold", "warm"):
+            times = entry["time_us"][state]
+            assert times["samples"] == len(times["all"]) == 50
+            assert times["lowest"] <= times["lower_quartile"] <= times["median"] <= times["upper_quartile"]
+        assert [one["state"] for one in entry["passes"]] == ["ok"] * 4
+        assert all(sum(c.startswith("TCC_") for c in one["asked"]) <= 4 for one in entry["passes"])
+        assert entry["counters"]["TCC_HIT_sum"]["launches"] == 3, "the launch that warms up does not count"
+    assert result["candidates"]["candidate_1"]["counters"]["TCC_HIT_sum"]["value"] == 800
+    assert "(replayed)" in done.out and "80.00 %" in done.out
+    assert not list(bundle.rglob("__pycache__")), "nothing is left that a later run would load"
+    assert read_manifest(bundle)["bundle"] == result["bundle"]
+
+
+def test_an_unsupported_counter_costs_itself_only(bundle, confirm):
+    done = confirm(bundle, *COUNT, rocprofv3={"unsupported": ["TCC_READ_sum", "TCC_ATOMIC_sum"]})
+    assert done.code == 0
+    original, other = (done.result["candidates"][name] for name in ("original", "candidate_1"))
+    assert {"TCC_HIT_sum", "TCC_MISS_sum", "TCC_EA0_WRREQ_sum"} <= set(original["counters"])
+    assert original["counters"]["TCC_HIT_sum"]["pass"] == original["counters"]["TCC_MISS_sum"]["pass"]
+    assert not {"TCC_READ_sum", "TCC_ATOMIC_sum"} & set(original["counters"])
+    assert [one["state"] for one in other["passes"]] == ["ok"] * 4, "what failed once is not asked for again"
+
+
+def test_a_pass_that_hangs_is_killed_with_what_it_started(bundle, confirm):
+    done = confirm(bundle, *COUNT, "--limit", "2", rocprofv3={"hang_on": "TCC_BUBBLE_sum"})
+    states = [one["state"] for one in done.result["candidates"]["original"]["passes"]]
+    assert states == ["ok", "hung", "ok", "ok"]
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    assert "time.sleep(600)" not in listed
+    assert done.code == 0 and "TCC_HIT_sum" in done.result["candidates"]["candidate_2"]["counters"]
+
+
+def test_cut_and_empty_and_old_files(bundle, confirm):
+    done = confirm(bundle, *COUNT, rocprofv3={"old": True, "cut_on": "TCC_HIT_sum", "empty_on": "TCP_TCC_READ_REQ_sum"})
+    first, *_, last = done.result["candidates"]["original"]["passes"]
+    assert "ends within a line" in first["notes"][0]
+    assert done.result["candidates"]["original"]["counters"]["TCC_HIT_sum"]["launches"] == 3
+    assert last["state"] == "empty" and "no counter_collection.csv" in last["notes"][0]
+
+
+def test_without_a_profiler_the_rest_is_done(bundle, confirm):
+    done = confirm(bundle, *COUNT, path=False)
+    assert done.code == 1
+    assert any("nothing is counted" in note and "rocprofiler-sdk" in note for note in done.result["notes"])
+    assert done.result["candidates"]["candidate_1"]["check_after"]["how"] == "bitwise"
+
+
+def test_nsight_compute(tmp_path, confirm):
+    workload, device, found, baseline = small("h200")
+    folder = tmp_path / "nvidia"
+    make_bundle(workload, device, found[1:], folder, baseline=baseline, check=False)
+    done = confirm(folder, *COUNT, gpu=H200, ncu={"unsupported": ["lts__t_sectors_srcunit_ltcfabric.sum"]})
+    assert done.code == 0, done.err
+    counters = done.result["candidates"]["candidate_1"]["counters"]
+    assert counters["dram__bytes_read.sum"]["value"] == 1_000_002
+    assert "lts__t_sectors_lookup_hit.sum" in counters and "lts__t_sectors_srcunit_ltcfabric.sum" not in counters
+    assert done.result["kind"] == "replayed"
+
+
+@pytest.mark.parametrize(
+    "gpu,words",
+    [
+        ({"name": "AMD Instinct MI325X"}, "this GPU is AMD Instinct MI325X; the bundle is for AMD Instinct MI300X"),
+        ({"gcnArchName": "gfx90a"}, "gfx90a"),
+        ({"multi_processor_count": 38}, "38 compute units; the bundle is for AMD Instinct MI300X with 304"),
+        (H200, "sm_90"),
+        ({"name": ""}, "sees no GPU"),
+    ],
+)
+def test_another_machine_is_refused(bundle, confirm, gpu, words):
+    done = confirm(bundle, *COUNT, gpu=gpu)
+    assert done.code == 2
+    assert words in done.err and words in done.result["refused"]
+    assert done.result["state"] == "refused"
+
+
+def test_a_changed_bundle_is_refused(bundle, confirm):
+    kernel = bundle / "candidate_1.py"
+    kernel.write_text(kernel.read_text() + "\n# one more line\n")
+    done = confirm(bundle, *COUNT)
+    assert done.code == 1 and "candidate_1.py was changed" in done.err and done.result is None
+
+
+def test_a_changed_manifest_is_refused(bundle, confirm):
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    manifest["problem"]["M"] = 4096
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    assert "manifest.json was changed" in confirm(bundle, *COUNT).err
+
+
+@pytest.mark.parametrize("name", ["torch.py", "node/more.py", "inputs/x.so", "numpy/__init__.py"])
+def test_a_file_too_many_is_refused(bundle, confirm, name):
+    (bundle / name).parent.mkdir(exist_ok=True)
+    (bundle / name).write_text("raise SystemExit('ran what it should not')")
+    done = confirm(bundle, *COUNT)
+    assert done.code == 2 and "not in the bundle's manifest" in done.err
+
+
+def test_what_a_job_queue_leaves_is_no_file_too_many(bundle):
+    (bundle / "slurm-17.out").write_text("hello")
+    check_files(bundle, read_manifest(bundle))
+
+
+def test_an_order_that_is_no_bijection_is_refused(bundle, confirm):
+    """Even where every digest fits: the node checks the permutation itself."""
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    order = bundle / "candidate_1_order.bin"
+    data = bytearray(order.read_bytes())
+    data[:4] = data[4:8]
+    order.write_bytes(data)
+    import hashlib
+
+    manifest["files"][order.name] = hashlib.sha256(data).hexdigest()
+    manifest["bundle"] = identity(manifest)
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    done = confirm(bundle, *COUNT)
+    assert done.code == 2 and "no bijection of the 9 workgroups" in done.err
+
+
+def test_a_wrong_kernel_is_found_out_and_not_counted(bundle, confirm):
+    """A candidate whose helper lies: outputs and permutation are checked on the GPU, not believed."""
+    import hashlib
+
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    for name in ("candidate_1.py", "candidate_2_probe.py"):
+        text = (bundle / name).read_text()
+        changed = text.replace("return pid\n", "return pid // 2\n")
+        assert changed != text
+        (bundle / name).write_text(changed)
+        manifest["files"][name] = hashlib.sha256(changed.encode()).hexdigest()
+    manifest["bundle"] = identity(manifest)
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    done = confirm(bundle, *COUNT)
+    entries = done.result["candidates"]
+    assert entries["candidate_1"]["check_before"]["how"] == "differs"
+    assert entries["candidate_2"]["check_before"]["permutation"] == "differs"
+    assert "counters" in entries["original"]
+    assert "counters" not in entries["candidate_1"] and "counters" not in entries["candidate_2"]
+
+
+def test_too_few_samples_are_refused(bundle, confirm):
+    done = confirm(bundle, "--samples", "10")
+    assert done.code == 2 and "at least 50" in done.err
+
+
+def test_without_swizzle_sim_installed(bundle, tmp_path):
+    """A node has Triton and PyTorch and nothing of ours."""
+    import site
+
+    out = tmp_path / "out.jsonl"
+    command = [sys.executable, "-S", "-B", "-m", "node.worker", "time", "--bundle", str(bundle), "--out", str(out)]
+    env = {
+        **os.environ,
+        "TRITON_INTERPRET": "1",
+        "PYTHONPATH": os.pathsep.join([str(STAND_IN), *site.getsitepackages()]),
+    }
+    gone = [sys.executable, "-S", "-c", "import swizzle_sim"]
+    if subprocess.run(gone, cwd=bundle, env=env, capture_output=True).returncode == 0:
+        pytest.skip("swizzle-sim is installed in the folder that Triton is in")
+    done = subprocess.run([*command, "--flush-bytes", "4096"], cwd=bundle, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    counting = [*command[:5], "count", *command[6:], "--candidate", "candidate_1", "--flush-bytes", "4096"]
+    assert subprocess.run(counting, cwd=bundle, env=env).returncode == 0
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [line["how"] for line in lines if line["what"] == "check"] == ["bitwise"] * 6
+
+
+def test_making_refuses(made, tmp_path):
+    workload, device, found, _ = small()
+    with pytest.raises(HardwareError, match="exists"):
+        make_bundle(workload, device, found, made, check=False)
+    with pytest.raises(HardwareError, match="nothing to confirm"):
+        make_bundle(workload, device, [], tmp_path / "b", check=False)
+    with pytest.raises(NotBijective):
+        make_bundle(workload, device, [Finalist(name="bad", source="pid = pid % 4\n")], tmp_path / "b", check=False)
+    assert not (tmp_path / "b").exists() and not list(tmp_path.glob(".*"))
+
+
+def test_the_same_bundle_twice_is_the_same(made, tmp_path):
+    workload, device, found, baseline = small()
+    again = make_bundle(workload, device, found, tmp_path / "again", baseline=baseline, check=False)
+    assert again["bundle"] == read_manifest(made)["bundle"]
+    assert family("contiguous") in {one["source"] for one in again["candidates"]}
+
+
+def test_scripts_and_readme(made):
+    for name in ("run.sh", "job.sbatch"):
+        assert os.access(made / name, os.X_OK)
+        if shell := shutil.which("sh"):
+            assert subprocess.run([shell, "-n", str(made / name)]).returncode == 0
+    text = (made / "README.md").read_text()
+    assert "rocprofv3" in text and "swizzle-sim import" in text and "group_m(size=2)" in text

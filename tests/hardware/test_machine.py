@@ -1,0 +1,153 @@
+"""Is the node's machine told right, and is what hangs really killed?"""
+
+import sys
+import time
+
+import pytest
+
+from swizzle_sim.hardware import doctor
+from swizzle_sim.hardware.device import device_of
+from swizzle_sim.hardware.node.dispatches import Dispatch, chosen
+from swizzle_sim.hardware.node.machine import amd_topology, check_machine, rocm_version
+from swizzle_sim.hardware.node.processes import run
+from swizzle_sim.hardware.node.rocprofv3 import Rocprofv3
+from swizzle_sim.hardware.node.samples import summary
+from swizzle_sim.hardware.node.sealed import Refused
+from xcd_model import gpu
+from xcd_model.errors import HardwareError
+
+MI300X = device_of(gpu("mi300x")).as_dict()
+HERE = {"name": "AMD Instinct MI300X", "arch": "gfx942", "compute_units": 304}
+
+
+@pytest.fixture
+def sysfs(tmp_path):
+    """A tree like that of the kernel driver."""
+
+    def make(partition="SPX", xcds=8, simds=1216, devices=1):
+        nodes = tmp_path / "class/kfd/kfd/topology/nodes"
+        for number in range(devices + 1):
+            (nodes / str(number)).mkdir(parents=True)
+            values = f"simd_count {simds if number else 0}\nsimd_per_cu 4\nnum_xcc {xcds}\ngfx_target_version 90402\n"
+            (nodes / str(number) / "properties").write_text(values)
+            device = tmp_path / f"class/drm/card{number}/device"
+            device.mkdir(parents=True)
+            if number:
+                (device / "current_compute_partition").write_text(f"{partition}\n")
+                (device / "current_memory_partition").write_text("NPS1\n")
+        return tmp_path
+
+    return make
+
+
+def test_topology(sysfs, tmp_path):
+    found = amd_topology(sysfs(devices=2))
+    assert found == {"devices": 2, "xcds": 8, "compute_units": 304, "partition": "SPX", "memory_mode": "NPS1"}
+    assert check_machine(MI300X, {**HERE, **found}) == []
+    assert amd_topology(tmp_path / "nothing") == {"devices": 0}
+
+
+def test_topology_of_devices_that_differ(sysfs):
+    root = sysfs(devices=2)
+    (root / "class/drm/card2/device/current_compute_partition").write_text("DPX\n")
+    found = amd_topology(root)
+    assert "partition" not in found and found["partition_differ"] == ["DPX", "SPX"]
+
+
+def test_cpx_has_nothing_to_swizzle(sysfs):
+    found = amd_topology(sysfs("CPX", xcds=1, simds=152, devices=8))
+    with pytest.raises(Refused, match=r"CPX mode.*nothing to swizzle.*amd-smi set --compute-partition SPX"):
+        check_machine(MI300X, {**HERE, **found, "compute_units": 38})
+    with pytest.raises(HardwareError, match="nothing to swizzle"):
+        device_of(gpu("mi300x-cpx"))
+
+
+def test_another_partition_mode(sysfs):
+    found = amd_topology(sysfs("DPX", xcds=4, simds=608, devices=2))
+    with pytest.raises(Refused, match="4 XCDs here"):
+        check_machine(MI300X, {**HERE, **found})
+
+
+def test_a_name_that_says_nothing(sysfs):
+    found = amd_topology(sysfs())
+    (note,) = check_machine(MI300X, {**HERE, **found, "name": "AMD Radeon Graphics"})
+    assert "taken for AMD Instinct MI300X" in note
+
+
+def test_rocm_version(tmp_path):
+    assert rocm_version(tmp_path) == ""
+    (tmp_path / ".info").mkdir()
+    (tmp_path / ".info" / "version").write_text("7.0.2-56\n")
+    assert rocm_version(tmp_path) == "7.0.2-56"
+
+
+def test_doctor_on_a_node_and_on_a_laptop(sysfs, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    laptop = {name: (state, said) for name, state, said in doctor.checks(tmp_path / "no", tmp_path / "no")}
+    assert laptop["GPU"][0] == "off" and "swizzle-sim bundle" in laptop["GPU"][1]
+    node = {name: (state, said) for name, state, said in doctor.checks(sysfs("CPX", 1, 152, 8), tmp_path / "no")}
+    assert node["partition mode"][0] == "off" and "amd-smi set" in node["partition mode"][1]
+    assert node["rocprofv3"][0] == "missing" and "rocprofiler-sdk" in node["rocprofv3"][1]
+    assert node["ROCm"][0] == "missing"
+
+
+def test_a_hung_process_is_killed_with_its_group(tmp_path):
+    mark = tmp_path / "mark"
+    grandchild = f"import time; time.sleep(2); open({str(mark)!r}, 'w')"
+    child = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {grandchild!r}]); time.sleep(60)"
+    ended = run([sys.executable, "-c", child], log=tmp_path / "log", limit_s=1)
+    assert ended.state == "hung" and ended.code != 0 and ended.seconds < 8
+    time.sleep(2.2)
+    assert not mark.exists()
+
+
+def test_one_that_does_not_heed_the_polite_signal(tmp_path, monkeypatch):
+    monkeypatch.setattr("swizzle_sim.hardware.node.processes.GRACE_S", 0.5)
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('on', flush=True); time.sleep(60)"
+    ended = run([sys.executable, "-c", deaf], log=tmp_path / "log", limit_s=1)
+    assert (ended.state, ended.code, ended.tail) == ("hung", -9, "on")
+
+
+def test_other_ends(tmp_path):
+    assert run(["no-such-program"], log=tmp_path / "log", limit_s=1).state == "missing"
+    failed = run([sys.executable, "-c", "import sys; sys.exit('why')"], log=tmp_path / "log", limit_s=30)
+    assert (failed.state, failed.code, failed.tail) == ("failed", 1, "why")
+
+
+def test_no_shell_sees_a_name(tmp_path):
+    words = ["; touch pwned", "$(touch pwned)", "`touch pwned`"]
+    ended = run(
+        [sys.executable, "-c", "import sys; print(sys.argv[1:])", *words],
+        log=tmp_path / "log",
+        limit_s=30,
+        cwd=tmp_path,
+    )
+    assert ended.tail == str(words) and not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize("name", ["gemm", "gemm_0d1d2d", "gemm_0d1d2d.kd", "gemm.kd", "gemm_0123"])
+def test_compiled_names_of_a_kernel(name):
+    assert chosen([Dispatch(1, name)], "gemm", 0)
+
+
+@pytest.mark.parametrize("name", ["gemm2", "my_gemm", "gemm_splitk", "Cijk_gemm", "void gemm<float>()", "gemmx.kd"])
+def test_names_of_other_kernels(name):
+    assert not chosen([Dispatch(1, name)], "gemm", 0)
+
+
+def test_passes_and_fallbacks():
+    profiler = Rocprofv3()
+    assert all(sum(one.startswith("TCC_") for one in group) <= 4 for group in profiler.passes)
+    for group in profiler.passes:
+        smaller = profiler.fallbacks(group)
+        assert sorted(one for part in smaller for one in part) == (sorted(group) if len(group) > 1 else [])
+        assert all(len(part) < len(group) for part in smaller)
+    assert profiler.fallbacks(profiler.passes[0])[0] == ("TCC_HIT_sum", "TCC_MISS_sum")
+
+
+def test_summary():
+    assert summary([3.0]) == dict.fromkeys(("median", "lower_quartile", "upper_quartile", "lowest", "highest"), 3.0) | {
+        "samples": 1
+    }
+    found = summary([5.0, 1.0, 2.0, 4.0, 3.0])
+    assert (found["median"], found["lower_quartile"], found["upper_quartile"]) == (3.0, 2.0, 4.0)

@@ -1,0 +1,176 @@
+"""Does a result come home only to the bundle it is of, and does agreement say what the counters say?"""
+
+import copy
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.fidelity import contributed
+from swizzle_sim.hardware.agreement import agreement, ranks, spearman
+from swizzle_sim.hardware.measurement import Measurement, measurement_of
+from swizzle_sim.hardware.node.sealed import identity
+from swizzle_sim.hardware.picture import draw_agreement
+from swizzle_sim.hardware.results import check_result, measurements_of, pairs_in, read_result
+from swizzle_sim.hardware.rows import csv_of
+from tests.hardware.conftest import DATA
+from xcd_model.errors import HardwareError
+
+GEMM = DATA / "h200" / "gemm"
+ORDERS = 4
+
+
+def pair():
+    return json.loads((GEMM / "manifest.json").read_text()), json.loads((GEMM / "result.json").read_text())
+
+
+def predict(source):
+    """Predictions that rank orders by the length of their text."""
+    size = len(source or "")
+    return {"kind": "simulated", "l2_hit_rate": 0.5, "hbm_read_bytes": 1e9 + 1e7 * size, "time_us": 2000.0 + size}
+
+
+@pytest.mark.parametrize("kernel", ["gemm", "transpose", "attention"])
+def test_what_an_h200_counted(kernel):
+    ((manifest, result),) = pairs_in(DATA / "h200" / kernel)
+    assert result["kind"] == "measured" and result["machine"]["name"] == "NVIDIA H200"
+    found = measurements_of(result)
+    assert len(found) == ORDERS == len(manifest["candidates"])
+    assert all(one.right == "bitwise" and one.kind == "measured" for one in found)
+    for one in found:
+        assert one.l2_hits + one.l2_misses > 1e7 and one.read_bytes > 1e8
+        assert one.spread_cold_us[0] <= one.time_cold_us <= one.spread_cold_us[1]
+        assert result["candidates"][one.candidate]["time_us"]["cold"]["samples"] == 100
+
+
+def test_pinned_figures_of_the_h200():
+    """Read off Nsight Compute's tables by eye."""
+    _, result = pair()
+    first, grouped, *_ = measurements_of(result)
+    assert first.l2_hit_rate == pytest.approx(0.769, abs=0.002)
+    assert grouped.read_bytes == pytest.approx(1.497e9, rel=0.001)
+    assert first.time_cold_us == pytest.approx(2139.0, abs=0.1)
+
+
+def test_the_documentation_has_these_figures():
+    text = (Path(__file__).parents[2] / "docs" / "hardware.md").read_text()
+    for kernel in ("gemm", "attention", "transpose"):
+        for one in measurements_of(json.loads((DATA / "h200" / kernel / "result.json").read_text())):
+            figures = f"{one.read_bytes / 1e9:.3f} | {100 * one.l2_hit_rate:.1f} | {one.time_cold_us:.1f} |"
+            assert f"| {one.name} | {figures}" in text
+
+
+def edited(path, value, result):
+    found = copy.deepcopy(result)
+    at = found
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = value
+    return found
+
+
+@pytest.mark.parametrize(
+    "path,value,code",
+    [
+        (("source_sha256",), "0" * 64, "other-kernel"),
+        (("kernel",), "attention", "other-kernel"),
+        (("problem", "M"), 4096, "other-size"),
+        (("gpu", "name"), "mi300x", "other-gpu"),
+        (("machine", "arch"), "sm_80", "other-gpu"),
+        (("machine", "name"), "NVIDIA H100", "other-gpu"),
+        (("machine", "compute_units"), 114, "other-gpu"),
+        (("bundle",), "0" * 64, "other-bundle"),
+        (("candidates", "candidate_1", "name"), "another", "changed"),
+        (("candidates", "candidate_1", "check_before", "permutation"), "differs", "not-a-bijection"),
+    ],
+)
+def test_refused(path, value, code):
+    manifest, result = pair()
+    check_result(result, manifest)
+    with pytest.raises(HardwareError) as caught:
+        check_result(edited(path, value, result), manifest)
+    assert caught.value.code == code
+    assert str(value) in str(caught.value) or code == "not-a-bijection"
+
+
+def test_a_changed_manifest_is_refused():
+    manifest, result = pair()
+    manifest["seed"] = 1
+    with pytest.raises(HardwareError, match="was changed"):
+        check_result(result, manifest)
+    assert identity(manifest) != manifest["bundle"]
+
+
+@pytest.mark.parametrize(
+    "text,words",
+    [
+        ("", "no JSON"),
+        ("[]", "no JSON object"),
+        ('{"format": 1}', "lacks bundle"),
+        (json.dumps({**pair()[1], "format": 2}), "reads format 1"),
+        (json.dumps({**pair()[1], "refused": "CPX"}), "did not confirm: CPX"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, text, words):
+    path = tmp_path / "result.json"
+    path.write_text(text)
+    with pytest.raises(HardwareError, match=words):
+        read_result(path)
+
+
+def test_ranks_and_spearman():
+    assert ranks([3.0, 1.0, 3.0]) == [2.5, 1.0, 2.5]
+    assert spearman([1, 2, 3], [10, 20, 30]) == 1
+    assert spearman([1, 2, 3], [30, 20, 10]) == -1
+    assert spearman([1, 2, 3, 4], [1, 2, 4, 3]) == pytest.approx(0.8)  # 1 - 6 * 2 / (4 * 15)
+    assert spearman([1, 2], [1, 2]) is None and spearman([1, 1, 1], [1, 2, 3]) is None
+
+
+def test_agreement_compares_what_both_have():
+    manifest, result = pair()
+    found = agreement(manifest, result, predict)
+    by_name = {one.figure.name: one for one in found.comparisons}
+    assert set(by_name) == {"L2 hit rate", "memory reads", "time, cold"}
+    reads = by_name["memory reads"]
+    assert reads.predicted[0] == 1e9 and len(reads.candidates) == ORDERS
+    assert reads.same_winner is False, "the order as launched is predicted best and was not"
+    asked = 32 * (found.measurements[0].l2_hits + found.measurements[0].l2_misses)
+    assert by_name["L2 hit rate"].predicted[0] == pytest.approx(1 - 1e9 / asked)
+    assert draw_agreement(found).startswith(b"\x89PNG")
+    wrong = edited(("candidates", "candidate_2", "check_after", "how"), "differs", result)
+    assert len(agreement(manifest, wrong, predict).comparisons[0].candidates) == ORDERS - 1
+    assert agreement(manifest, result).comparisons == ()
+
+
+def test_rows_are_fidelity_rows(tmp_path):
+    manifest, result = pair()
+    path = tmp_path / "rows.csv"
+    path.write_text(csv_of(agreement(manifest, result, predict)))
+    rows = list(contributed.read(path))
+    assert len(rows) == ORDERS * 4
+    reads = [row for row in rows if row["quantity"] == "dram_read_bytes"]
+    assert reads[1]["measured"] == result["candidates"]["candidate_1"]["counters"]["dram__bytes_read.sum"]["value"]
+    assert reads[1]["low"] <= reads[1]["measured"] <= reads[1]["high"] and reads[1]["baseline"] == reads[0]["measured"]
+    assert "580.159.04" in rows[0]["source"] and "Triton 3.6.0" in rows[0]["source"]
+    with path.open() as file:
+        assert next(csv.DictReader(file))["gpu"] == "h200"
+
+
+def test_what_was_replayed_is_no_row():
+    manifest, result = pair()
+    with pytest.raises(HardwareError, match="replayed, not measured"):
+        csv_of(agreement(manifest, {**result, "kind": "replayed"}, predict))
+    with pytest.raises(HardwareError, match="one of measured, replayed"):
+        Measurement(candidate="a", name="a", kind="simulated", right="bitwise")
+
+
+def test_bytes_of_a_copy_on_a_mi300x():
+    """Published counters of a 1 GiB copy: 8388760 reads, 8388608 of them of 128 B, 16777216 writes of 64 B."""
+    values = {"TCC_HIT_sum": 8391568, "TCC_MISS_sum": 16777296, "TCC_EA0_RDREQ_sum": 8388760, "TCC_BUBBLE_sum": 8388608}
+    values |= {"TCC_EA0_RDREQ_32B_sum": 0, "TCC_EA0_WRREQ_sum": 16777216, "TCC_EA0_WRREQ_64B_sum": 16777216}
+    entry = {"name": "copy", "counters": {name: {"value": value} for name, value in values.items()}}
+    found = measurement_of("original", entry, "replayed", "amd")
+    assert found.l2_hit_rate == pytest.approx(0.3334, abs=1e-4)
+    assert found.write_bytes == 2**30 and found.read_bytes == 2**30 + 152 * 64
+    assert found.right == "unchecked"

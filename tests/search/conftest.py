@@ -1,0 +1,24 @@
+"""A small kernel with room for orders to matter, and a GPU."""
+
+import pytest
+
+from benchmarks.suite.gemm import gemm
+from swizzle_sim.tuning.what_if import what_if
+from xcd_model import gpu
+
+
+@pytest.fixture(scope="session")
+def mi300x():
+    return gpu("mi300x")
+
+
+@pytest.fixture(scope="session")
+def tight(mi300x):
+    """L2s so small that no order reaches the bound."""
+    return what_if(mi300x, {"l2.size_bytes": 64 * 2**10, "cus_per_xcd": 4})
+
+
+@pytest.fixture(scope="session")
+def small():
+    """16 x 16 tiles, two steps each: replayed in milliseconds."""
+    return gemm(M=1024, N=1024, K=128, BLOCK_M=64, BLOCK_N=64)

@@ -1,0 +1,154 @@
+"""Do sweeps keep what they have, go on, and survive a worker that dies?"""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.tuning.jobs import run_points
+from swizzle_sim.tuning.points import evaluate
+from swizzle_sim.tuning.store import PointStore
+from swizzle_sim.tuning.sweep import hurts, read_sizes, size_points
+from tests.search.slow_points import marked
+from xcd_model.errors import LanguageError, RunError, SearchError, UnknownName
+
+ROOT = Path(__file__).parents[2]
+
+
+def grouped():
+    return Swizzle.parse(family("contiguous+group_m(size=4)"), name="grouped")
+
+
+def test_points_are_scores(small, mi300x):
+    points = size_points(small, mi300x, [grouped()], ["M", "N"], [512, 1024], "lockstep")
+    with PointStore(None) as store:
+        rows = run_points(points, evaluate, store, backend="processes", jobs=2)
+        assert len(store) == 2
+    scorer = Scorer(small, mi300x)
+    assert rows[1]["launched"]["l2_hit_rate"] == scorer.baseline.l2_hit_rate
+    assert rows[1]["swizzles"]["grouped"]["l2_hit_rate"] == scorer.score(grouped()).l2_hit_rate
+    assert rows[0]["launched"]["l2_hit_rate"] != rows[1]["launched"]["l2_hit_rate"]
+
+
+def test_what_fails_is_said_and_the_rest_goes_on(small, mi300x):
+    naive = Swizzle.parse(family("contiguous_naive"), name="naive")
+    points = size_points(small, mi300x, [naive], ["M"], [0, 192], "lockstep")  # 3 x 16 tiles: no multiple needed
+    points += size_points(small, mi300x, [naive], ["M", "N"], [192], "lockstep")  # 9 tiles on 8 XCDs
+    with PointStore(None) as store:
+        rows = run_points(points, evaluate, store, backend="serial")
+    assert "M = 0" in rows[0]["error"] and rows[0]["launched"] is None
+    assert "error" not in rows[1]["swizzles"]["naive"] and "collide" not in rows[1]["error"]
+    assert "both compute tile" in rows[2]["swizzles"]["naive"]["error"]
+    assert hurts(["a", "b", "c"], rows) == [one for one in hurts(["a", "b", "c"], rows) if one.at == "b"]
+
+
+def test_where_a_swizzle_hurts():
+    def row(launched, swizzled):
+        return {"launched": {"l2_hit_rate": launched}, "swizzles": {"s": {"l2_hit_rate": swizzled}}}
+
+    found = hurts(["1", "2", "3"], [row(0.5, 0.6), row(0.5, 0.4), row(0.5, 0.2)])
+    assert [(one.at, round(one.points)) for one in found] == [("3", 30), ("2", 10)]
+
+
+def test_a_stopped_sweep_goes_on(tmp_path):
+    points = [{"n": n, "folder": str(tmp_path), "sleep_s": 0.0} for n in range(6)]
+
+    def stop(point, row, done, total):
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with PointStore(tmp_path / "sweep") as store, pytest.raises(KeyboardInterrupt):
+        run_points(points, marked, store, backend="serial", on_point=stop)
+    with PointStore(tmp_path / "sweep", resume=True) as store:
+        assert len(store) == 3
+        rows = run_points(points, marked, store, backend="serial")
+    assert [row["square"] for row in rows] == [n * n for n in range(6)]
+    assert len(list(tmp_path.glob("ran-*"))) == 6  # nothing twice
+    with pytest.raises(RunError, match="never overwritten"):
+        PointStore(tmp_path / "sweep")
+    with pytest.raises(RunError, match="no sweep here"):
+        PointStore(tmp_path / "none", resume=True)
+
+
+def test_a_point_counts_once():
+    with PointStore(None) as store:
+        assert store.add({"n": 1}, {"x": 1}) and not store.add({"n": 1}, {"x": 2})
+        assert store.find({"n": 1}) == {"x": 1} and len(store) == 1
+
+
+def test_sizes_as_typed(small, mi300x):
+    assert read_sizes("1024,2048") == [1024, 2048]
+    assert read_sizes("1024..4096 step 1024") == [1024, 2048, 3072, 4096]
+    assert read_sizes("powers 512..2048") == [512, 1024, 2048]
+    with pytest.raises(LanguageError, match="9 is more than 1"):
+        read_sizes("9..1")
+    with pytest.raises(UnknownName, match="size of kernel gemm"):
+        size_points(small, mi300x, [], ["Q"], [1], "lockstep")
+
+
+def test_a_scheduler_that_does_not_answer():
+    with PointStore(None) as store:
+        with pytest.raises(SearchError, match="no answer within 1 s") as error:
+            run_points([{}], marked, store, backend="dask", scheduler="tcp://127.0.0.1:9", timeout_s=1)
+        assert error.value.code == "scheduler"
+        with pytest.raises(SearchError, match="belong together"):
+            run_points([{}], marked, store, backend="dask")
+        with pytest.raises(UnknownName, match="backend"):
+            run_points([{}], marked, store, backend="threads")
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A Dask scheduler and two workers, each a process of its own."""
+    pytest.importorskip("distributed")
+    file = tmp_path / "scheduler.json"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env, "cwd": tmp_path}
+    made = [subprocess.Popen([*command, "--no-dashboard", "--scheduler-file", str(file)], **quiet)]
+    wait_for(file.exists)
+    import json
+
+    address = json.loads(file.read_text())["address"]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny"]
+    made += [subprocess.Popen([*worker, "--no-dashboard"], **quiet) for _ in range(2)]
+    yield address, made[1:]
+    for process in reversed(made):
+        process.kill()
+        process.wait()
+
+
+def wait_for(true, timeout_s=30.0):
+    end = time.monotonic() + timeout_s
+    while not true():
+        assert time.monotonic() < end, "took too long"
+        time.sleep(0.05)
+
+
+@pytest.mark.filterwarnings("ignore")  # Dask speaks of the worker that is gone
+def test_a_worker_dies_and_the_sweep_completes(cluster, tmp_path):
+    from distributed import Client
+
+    address, workers = cluster
+    with Client(address) as client:
+        client.wait_for_workers(2, timeout=30)
+    points = [{"n": n, "folder": str(tmp_path), "sleep_s": 0.15} for n in range(24)]
+    seen = []
+
+    def kill_one(point, row, done, total):
+        seen.append(point["n"])
+        if done == 4:
+            workers[0].kill()
+
+    with PointStore(tmp_path / "sweep") as store:
+        rows = run_points(points, marked, store, backend="dask", scheduler=address, on_point=kill_one)
+        assert len(store) == 24
+    assert workers[0].wait(10) != 0 and workers[1].poll() is None
+    assert [row["square"] for row in rows] == [n * n for n in range(24)]
+    assert sorted(seen) == list(range(24))  # each counted once
+    assert len({row["worker"] for row in rows}) == 2  # both did some of it
