@@ -80,7 +80,9 @@ def _progression(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
         axes.plot(range(1, each.size + 1), each, ":", marker=".", color=colour)
         axes.plot(range(best.size), best, color=colour, label=row["label"])
     axes.set_xlabel("candidate")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _sizes(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:

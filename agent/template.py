@@ -1,4 +1,4 @@
-"""Two stages: the model writes a template, a search finds its parameters, and the critique speaks of their landscape."""
+"""Two stages: the model writes a template, a search finds its parameters, the critique speaks of their landscape."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ from swizzle_sim.templates.space import Values
 from xcd_model.errors import SearchError, UnknownName
 
 SAMPLERS = ("auto", "tpe", "cma-es", "random", "exhaustive")
-REFUSED_IN_A_ROW = 40  # combinations that are not allowed or were asked before, until a space counts as used up
+REFUSED_IN_A_ROW = 200  # draws that are not allowed or were asked before, until a space counts as used up
+SAMPLED_IN_A_ROW = 8  # the same of a sampler, whose questions are dear; then random draws take over
 NEIGHBOUR_EVERY = 2  # every so many asks one goes to a neighbour of the best
 LOG_FROM = 16  # a span that is this many times wider than its low end is searched by ratio
 
@@ -120,12 +121,12 @@ class Optuna:
         """Ask until there is something new that is allowed."""
         if len(self._asked) % NEIGHBOUR_EVERY == 0 and (near := self._neighbour()) is not None:
             return self._suggested(near)
-        for _ in range(REFUSED_IN_A_ROW):
+        for _ in range(SAMPLED_IN_A_ROW):
             if (found := self._suggested()) is not None:
                 return found
         while (drawn := self._draw.ask()) is not None:  # the sampler goes round in circles: look elsewhere
-            if (found := self._suggested(drawn[1])) is not None:
-                return found
+            if tuple(drawn[1].values()) not in self._asked:
+                return self._suggested(drawn[1])
         return None
 
     def _suggested(self, wanted: Values | None = None) -> tuple[Any, Values] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from swizzle_sim.tuning.store import PointStore
@@ -79,7 +79,9 @@ def run_points(
     return [row for row in found if row is not None]
 
 
-def _run(points, missing: Sequence[int], evaluate, backend: str, jobs: int) -> Iterator[tuple[int, dict[str, Any]]]:
+def _run(
+    points, missing: Sequence[int], evaluate, backend: str, jobs: int
+) -> Generator[tuple[int, dict[str, Any]], None, None]:
     if backend == "serial" or not missing:
         yield from (_evaluated(evaluate, i, points[i]) for i in missing)
         return
@@ -107,8 +109,8 @@ def _place(backend: str, scheduler: str | None, timeout_s: float) -> Iterator[No
             client = distributed.Client(scheduler, timeout=timeout_s, set_as_default=True)
         except (OSError, TimeoutError, ValueError) as error:
             raise SearchError(
-                f"scheduler {scheduler}: no answer within {timeout_s:g} s ({type(error).__name__}): is it running, and is "
-                "the address right?",
+                f"scheduler {scheduler}: no answer within {timeout_s:g} s ({type(error).__name__}): is it running, and "
+                "is the address right?",
                 code="scheduler",
             ) from None
     with client:

@@ -1,4 +1,4 @@
-"""Partitions of the sharing graph into parts of given sizes, with as few lines fetched by several parts as can be found.
+"""Partitions of the sharing graph into parts of given sizes, with few lines that several parts fetch.
 
 Local search by annealed swaps: each swap keeps the sizes, and its effect follows from how many workgroups of each part
 touch a block.

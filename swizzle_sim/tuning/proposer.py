@@ -86,11 +86,11 @@ def held_out_rows(
         launched, row = bench.main.baseline, {"problem": dict(kernel.problem), "held_out": kernel in held_out}
         try:
             score = bench.main.score(Swizzle.parse(best.source))
-            rate, time_us = score.l2_hit_rate, score.time_us
+            found: tuple[float | None, float | None] = score.l2_hit_rate, score.time_us
         except NotBijective:
-            rate = time_us = None
-        row |= {"launched_l2_hit_rate": launched.l2_hit_rate, "l2_hit_rate": rate}
-        rows.append(row | {"launched_time_us": launched.time_us, "time_us": time_us})
+            found = None, None
+        row |= {"launched_l2_hit_rate": launched.l2_hit_rate, "l2_hit_rate": found[0]}
+        rows.append(row | {"launched_time_us": launched.time_us, "time_us": found[1]})
     return rows
 
 

@@ -8,6 +8,7 @@ compulsory misses of an assignment to XCDs are its connectivity: lines times XCD
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -172,7 +173,9 @@ def sharing_graph(plan: Plan) -> SharingGraph:
     tiles = find_tiles(stream_of(trace, plan.gpu, plan.machine), highest)
     if tiles is not None and tiles.apart:
         units: tuple[np.ndarray, ...] = (np.arange(owner.size + 1), tiles.of)
-        sign, list_blocks, n_units = _sign, _incidences, tiles.first.size
+        sign: Any = _sign
+        list_blocks: Any = _incidences
+        n_units = tiles.first.size
         weight = trace.entries_per_template[trace.template[tiles.first]]
     else:
         units = (trace.base, trace.template, trace.rel_start, trace.rel)

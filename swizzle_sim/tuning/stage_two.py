@@ -1,9 +1,10 @@
-"""Stage two: the parameters of one template searched without a run folder, and what its landscape looks like in words."""
+"""Stage two: the parameters of one template searched without a run folder, and their landscape in words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from swizzle_sim.history import Attempt
 from swizzle_sim.templates import Space, Template
@@ -43,7 +44,8 @@ def search_template(bench: Bench, template: Template, *, evaluations: int, seed:
     space = Space(template, kernels, bench.main.gpu)
     plan = Plan(templates=(template,), evaluations=evaluations)
     arm = Arm(space, asker_for(space, "auto", seed, budget=evaluations))
-    return Searching(bench, plan, _Draft(), map, None).run([arm])
+    attempts: Any = _Draft()
+    return Searching(bench, plan, attempts, map, None).run([arm])
 
 
 def landscape(template: Template, attempts: Sequence[Attempt]) -> str:
@@ -59,8 +61,9 @@ def landscape(template: Template, attempts: Sequence[Attempt]) -> str:
     scored = [a for a in tried if a.score is not None]
     counts = {stage: sum(a.verdict["stage"] == stage for a in tried) for stage in ("duplicate", "bound", "refused")}
     lines = [
-        f"{len(tried)} of {template.size} combinations tried: {len(scored)} scored, {counts['duplicate']} repeat another's "
-        f"permutation, {counts['bound']} cannot beat the best by their bound, {counts['refused']} are no bijection."
+        f"{len(tried)} of {template.size} combinations tried: {len(scored)} scored, {counts['duplicate']} repeat "
+        f"another's permutation, {counts['bound']} cannot beat the best by their bound, "
+        f"{counts['refused']} are no bijection."
     ]
     if refused := next((a for a in tried if a.verdict["stage"] == "refused"), None):
         lines.append(f"For example {refused.name}: {refused.critique}")
