@@ -165,11 +165,12 @@ class History:
 
     def append(self, attempt: Attempt) -> None:
         """Store an attempt; on disk when this returns."""
-        score = None if attempt.score is None else json.dumps(attempt.score.as_dict())
-        texts = [_storable(text) for text in (attempt.name, attempt.source, attempt.proposer)]
-        row = (attempt.number, *texts, json.dumps(dict(attempt.verdict)), score, _storable(attempt.critique))
+        self.append_all([attempt])
+
+    def append_all(self, attempts: Iterable[Attempt]) -> None:
+        """Store several attempts, all or none of them; on disk when this returns."""
         with self._guarded(), self._db:
-            self._db.execute("INSERT INTO attempt VALUES (?,?,?,?,?,?,?,?)", (*row, attempt.cost_ms))
+            self._db.executemany("INSERT INTO attempt VALUES (?,?,?,?,?,?,?,?)", [_row_of(a) for a in attempts])
 
     def __iter__(self) -> Iterator[Attempt]:
         """Attempts in the order made."""
@@ -204,6 +205,13 @@ class History:
 def _storable(text: str) -> str:
     """Text with what UTF-8 cannot hold (lone surrogates, from a model) spelled out."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _row_of(attempt: Attempt) -> tuple:
+    score = None if attempt.score is None else json.dumps(attempt.score.as_dict())
+    texts = [_storable(text) for text in (attempt.name, attempt.source, attempt.proposer)]
+    row = (attempt.number, *texts, json.dumps(dict(attempt.verdict)), score, _storable(attempt.critique))
+    return (*row, attempt.cost_ms)
 
 
 def _attempt_of(row: tuple) -> Attempt:

@@ -233,10 +233,13 @@ class Searching:
                 stage[i] = ("screen", "in the lockstep replay behind half of those tried beside it")
             alive = kept
         found = dict(zip(alive, self.run_all(lambda i: self._full(batch[i], judged[i], first + i), alive), strict=True))
+        made = []
         for i, (asked, one) in enumerate(zip(batch, judged, strict=True)):
             attempt = found.get(i) or self._unscored(asked, one, first + i, *stage[i])
-            if i in screened:
-                attempt = replace(attempt, verdict={**attempt.verdict, "screened": list(screened[i])})
+            more = {"screened": list(screened[i])} if i in screened else {}
+            made.append(replace(attempt, verdict={**attempt.verdict, **more}))
+        self.history.append_all(a for a in made if self._there(a.number) is None)  # one write to disk a batch
+        for asked, one, attempt in zip(batch, judged, made, strict=True):
             self._keep(attempt)
             self._tell(asked, attempt, one)
         return [batch[i] for i in alive]
@@ -338,12 +341,12 @@ class Searching:
             verdict={**self.bench.verdict(one), "stage": "baseline", "costs": [0.0] * len(self.plan.objectives)},
             score=self.bench.main.baseline,
         )
+        if self._there(0) is None:
+            self.history.append(attempt)
         self._keep(attempt)
 
     def _keep(self, attempt: Attempt) -> None:
-        """Store an attempt that is not stored yet, and take note of it."""
-        if self._there(attempt.number) is None:
-            self.history.append(attempt)
+        """Take note of an attempt that is stored."""
         self.attempts.append(attempt)
         if attempt.score is not None:
             self.best = min(self.best, attempt.verdict["costs"][0])

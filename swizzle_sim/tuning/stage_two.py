@@ -20,6 +20,7 @@ class _Draft(list):
     """Attempts in memory, where a search expects a history."""
 
     folder = Path(".")
+    append_all = list.extend
 
 
 def search_template(bench: Bench, template: Template, *, evaluations: int, seed: int = 0) -> Searched:

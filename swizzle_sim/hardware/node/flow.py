@@ -132,7 +132,11 @@ class Flow:
         )
         found = next((line for line in lines_of(out) if line.get("what") == "device"), None)
         if found is None:
-            raise Refused(f"the GPU cannot be asked ({ended.state}): {ended.tail[-400:]}")
+            last = ended.tail.strip().splitlines()[-1:] or ["it said nothing"]
+            raise Refused(
+                f"the GPU cannot be asked ({ended.state}): {last[0]}; this needs torch and Triton in this Python, and a "
+                "GPU that torch sees"
+            )
         del found["what"]
         if found["vendor"] == "amd":
             topology = amd_topology()
