@@ -134,8 +134,8 @@ class Flow:
         if found is None:
             last = ended.tail.strip().splitlines()[-1:] or ["it said nothing"]
             raise Refused(
-                f"the GPU cannot be asked ({ended.state}): {last[0]}; this needs torch and Triton in this Python, and a "
-                "GPU that torch sees"
+                f"the GPU cannot be asked ({ended.state}): {last[0]}; this needs torch and Triton in this Python, "
+                "and a GPU that torch sees"
             )
         del found["what"]
         if found["vendor"] == "amd":
