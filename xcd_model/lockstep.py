@@ -159,6 +159,21 @@ def _issue(stream, machine, l1, l2, unit, instruction, queued_line, queued_weigh
     return queued
 
 
+@njit(inline="always")
+def _next_instruction(stream, machine, order, slots, xcd, slot):
+    """Instruction that a slot issues now, of its workgroup or of the next; -1 where there is no work left."""
+    at = slots.running[xcd, slot, 0]
+    if at == slots.running[xcd, slot, 1]:
+        pid = _next_work(stream, machine, order, slots.pid[xcd, slot], slots.waiting, xcd)
+        if pid < 0:
+            return np.int64(-1)
+        slots.pid[xcd, slot] = pid
+        at = stream.start[order[pid]]
+        slots.running[xcd, slot, 1] = stream.start[order[pid] + 1]
+    slots.running[xcd, slot, 0] = at + 1
+    return np.int64(at)
+
+
 @uncounted()
 def _advance(
     stream, machine, order, slots, l1, l2, xcd, first_turn, n_turns, per_bin, timeline, totals, queue, scratch
@@ -176,15 +191,9 @@ def _advance(
         counts = timeline[turn // per_bin, xcd]
         idle = True
         for slot in range(machine.slots):
-            at = slots.running[xcd, slot, 0]
-            if at == slots.running[xcd, slot, 1]:
-                pid = _next_work(stream, machine, order, slots.pid[xcd, slot], slots.waiting, xcd)
-                if pid < 0:
-                    continue
-                slots.pid[xcd, slot] = pid
-                at = stream.start[order[pid]]
-                slots.running[xcd, slot, 1] = stream.start[order[pid] + 1]
-            slots.running[xcd, slot, 0] = at + 1
+            at = _next_instruction(stream, machine, order, slots, xcd, slot)
+            if at < 0:
+                continue
             idle = False
             before, unit = queued, xcd * machine.cus + slot % machine.cus
             queued = _issue(

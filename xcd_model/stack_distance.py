@@ -20,7 +20,7 @@ from .compiled import uncounted
 from .dispatch import check_order
 from .errors import ReplayError
 from .l1 import empty_l1
-from .lockstep import NO_TIMES, _ask_tile, _next_work, slots_of
+from .lockstep import NO_TIMES, _ask_tile, _next_instruction, slots_of
 from .plan import Plan, prepare
 from .stream import BY_LINE, BY_TILE
 
@@ -111,15 +111,9 @@ def _curve(stream, machine, order, slots, l1, xcd, scratch, indexes, hashes, pla
     while not idle:
         idle = True
         for slot in range(machine.slots):
-            at = slots.running[xcd, slot, 0]
-            if at == slots.running[xcd, slot, 1]:
-                pid = _next_work(stream, machine, order, slots.pid[xcd, slot], slots.waiting, xcd)
-                if pid < 0:
-                    continue
-                slots.pid[xcd, slot] = pid
-                at = stream.start[order[pid]]
-                slots.running[xcd, slot, 1] = stream.start[order[pid] + 1]
-            slots.running[xcd, slot, 0] = at + 1
+            at = _next_instruction(stream, machine, order, slots, xcd, slot)
+            if at < 0:
+                continue
             idle = False
             unit = xcd * machine.cus + slot % machine.cus
             requests += _requests(

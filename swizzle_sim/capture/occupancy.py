@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.capture.occupancy_load import digest
+from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.occupancy_process import run_worker, triton_version
 from swizzle_sim.launch import Array, Launch
 from xcd_model.dispatch import Resources, workgroups_per_cu
@@ -56,7 +56,7 @@ class Compiled:
     pipelined : bool
         Whether the compiler pipelined a loop.
     instructions_in_flight : int
-        Assumed: see `swizzle_sim.capture.occupancy_loads`.
+        Assumed: see `swizzle_sim.capture.occupancy_in_flight`.
     compile_s : float [s]
     files : mapping of str to str
         SHA-256 of every source file that took part, by path.

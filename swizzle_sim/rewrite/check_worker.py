@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from triton.runtime.interpreter import InterpretedFunction, interpreter_builder
 
-from swizzle_sim.capture.occupancy_load import constant, load_function
+from swizzle_sim.capture.kernel_file import constant, load_function
 from swizzle_sim.rewrite.check_tensor import GUARD_ITEMS, Tensor
 
 POISONS = (0xFF, 0xA5)  # the first is a NaN in every floating-point type

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 
 from tests.machines import cases, small_gpu, tiled_traces
 from xcd_model import plan as plan_module
@@ -20,8 +20,7 @@ from xcd_model.traffic import L1_HITS, L1_REQUESTS, READ_REQUESTS
 @given(case=cases(traces=tiled_traces))
 def test_by_tile_counts_as_by_line(case):
     trace, order, machine, occupancy = case
-    if machine.l1 is None:
-        return
+    assume(machine.l1 is not None)
     by_tile = prepare(trace, machine, symmetry=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan_module, "find_tiles", lambda stream, highest: None)

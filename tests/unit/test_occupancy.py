@@ -7,10 +7,10 @@ import struct
 import pytest
 
 from swizzle_sim.capture import occupancy
+from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.occupancy import compile_launch, limits_of, resources_of
 from swizzle_sim.capture.occupancy_hsaco import assembly_notes, descriptor
-from swizzle_sim.capture.occupancy_load import digest
-from swizzle_sim.capture.occupancy_loads import in_flight, is_pipelined, loads_per_step
+from swizzle_sim.capture.occupancy_in_flight import in_flight, is_pipelined, loads_per_step
 from swizzle_sim.kernels import kernel
 from swizzle_sim.launch import Array, Launch
 from xcd_model.dispatch import Resources
