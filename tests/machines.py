@@ -37,9 +37,12 @@ def _cache(like, sets, ways, index=None, *, kept=None, **request):
 
 
 def small_gpu(
-    *, xcds=2, cus=2, offset=0, l1=None, l2=(4, 2), mall=(8, 2), line=128, read=128, write=64, kept=None
+    *, xcds=2, cus=2, offset=0, l1=None, l2=(4, 2), mall=(8, 2), line=128, read=128, write=64, kept=None, reads=None
 ) -> Gpu:
-    """An MI300X with caches of (sets, ways[, index]); no L1 for ``l1=None``, no Infinity Cache for ``mall=None``."""
+    """An MI300X with caches of (sets, ways[, index]); no L1 for ``l1=None``, no Infinity Cache for ``mall=None``.
+
+    ``reads`` bounds the read requests that a CU has under way.
+    """
     big = gpu("mi300x")
     request = {"line": line, "read": read, "write": write}
     return dataclasses.replace(
@@ -47,6 +50,7 @@ def small_gpu(
         xcds=xcds,
         cus_per_xcd=cus,
         dispatch_offset=offset,
+        limits=dataclasses.replace(big.limits, reads_in_flight_per_cu=reads),
         facts={},
         l1=_cache(big.l1, *l1, **request) if l1 else None,
         l2=_cache(big.l2, *l2, kept=kept, **request),
@@ -85,6 +89,7 @@ def gpus(draw, requests=None):
     offset = draw(st.integers(0, xcds - 1))
     cus = draw(st.integers(1, 4))
     caches = {"l1": l1, "l2": l2, "mall": mall, "kept": kept}
+    caches["reads"] = draw(st.one_of(st.none(), st.integers(1, 40)))
     return small_gpu(xcds=xcds, cus=cus, offset=offset, line=line, read=read, write=write, **caches)
 
 

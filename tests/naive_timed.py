@@ -208,8 +208,8 @@ class Memory:
 class Running:
     """Workgroups that one slot computes in turn: the instructions, and when each of the present one's was done."""
 
-    def __init__(self, trace, workgroups):
-        self.trace, self.workgroups = trace, list(workgroups)
+    def __init__(self, trace, workgroups, hardware_id):
+        self.trace, self.workgroups, self.hardware_id = trace, list(workgroups), hardware_id
         self.todo, self.done = [], []
 
     def begin(self, now):
@@ -217,7 +217,7 @@ class Running:
         while not self.todo and self.workgroups:
             self.workgroup = self.workgroups.pop(0)
             self.todo = list(range(int(self.trace.start[self.workgroup]), int(self.trace.start[self.workgroup + 1])))
-            self.done, self.began = [], now
+            self.done, self.began, self.age = [], now, self.hardware_id[self.workgroup]
         return bool(self.todo)
 
     def next_issue(self, now, in_flight):
@@ -248,32 +248,42 @@ def replay(
     waiting = naive.workgroups_of(order, gpu.xcds, gpu.dispatch_offset, programs)
     running = {}
     cu_free = {(xcd, cu): 0 for xcd in range(gpu.xcds) for cu in range(gpu.cus_per_xcd)}
-    events = [(0, slot, xcd) for slot in range(gpu.cus_per_xcd * workgroups_per_cu) for xcd in range(gpu.xcds)]
+    hardware_id = {int(workgroup): w for w, workgroup in enumerate(order)}
+    limit = gpu.limits.reads_in_flight_per_cu
+    under_way = {cu: [] for cu in cu_free}  # (when it is back, requests) of each load, in the order of issue
+    events = [(0, 0, slot, xcd) for slot in range(gpu.cus_per_xcd * workgroups_per_cu) for xcd in range(gpu.xcds)]
     heapq.heapify(events)
     issued, ends = [], []
     while events:
-        now, slot, xcd = heapq.heappop(events)
+        now, _, slot, xcd = heapq.heappop(events)
         while (slot, xcd) not in running or not running[slot, xcd].begin(now):
             if not waiting[xcd]:
                 break
-            running[slot, xcd] = Running(trace, waiting[xcd].pop(0))
+            running[slot, xcd] = Running(trace, waiting[xcd].pop(0), hardware_id)
         mine = running.get((slot, xcd))
         if mine is None or not mine.todo:
             continue  # the slot retires
-        instruction = mine.todo.pop(0)
         cu = xcd, slot % gpu.cus_per_xcd
-        lines, is_write = naive.touches(trace, instruction)
+        lines, is_write = naive.touches(trace, mine.todo[0])
+        under_way[cu] = under_way[cu][sum(back <= now for back, _ in under_way[cu]) :]
+        if limit and not is_write and sum(requests for _, requests in under_way[cu]) >= limit:
+            heapq.heappush(events, (under_way[cu][0][0], mine.age, slot, xcd))
+            continue
+        instruction = mine.todo.pop(0)
         if is_write:
             arrive, counts = memory.write(now, xcd, lines)
         else:
             arrive, counts = memory.read(now, *cu, lines, naive.wave_requests(trace, instruction))
+            if counts.get("read_requests"):
+                last = under_way[cu][-1][0] if under_way[cu] else 0  # loads come back in order
+                under_way[cu].append((max(arrive, last), counts["read_requests"]))
             arrive += jitter(seed, mine.workgroup, len(mine.done), jitter_fs)
         issued.append((now, xcd, int(trace.tensor[trace.template[instruction]]), {"instructions": 1} | counts))
         before = mine.done[-1] if mine.done else mine.began
         cu_free[cu] = max(arrive, before, cu_free[cu]) + compute_fs
         mine.done.append(cu_free[cu])
         ends.append(cu_free[cu])
-        heapq.heappush(events, (mine.next_issue(now, in_flight), slot, xcd))
+        heapq.heappush(events, (mine.next_issue(now, in_flight), mine.age, slot, xcd))
         if not mine.todo and not mine.workgroups:
             del running[slot, xcd]
     time_fs = max(ends + memory.l2_free)

@@ -13,6 +13,7 @@ from .l1 import L1, _read_tile, empty_l1
 from .launches import Caches
 from .lockstep import Slots, _tally, slots_of
 from .plan import Plan
+from .read_queue import ReadQueue, _ask, read_queue
 from .rows import WAYS, _touch_row, _touch_row_by, aligned_words
 from .stream import BY_LINE, BY_TILE, NO_L1, Machine
 from .traffic import (
@@ -33,8 +34,9 @@ class Clockwork(NamedTuple):
     ``arrival`` (n_instructions + 1,) when that was done (the last, 0, is of an earlier launch), and ``at_cu`` when
     the CU had what the instruction read. ``free`` is (n_xcds, 2), when L2 port and fabric are free; ``shared`` (2,)
     the same of Infinity Cache and HBM; ``port`` and ``cu`` (n_xcds * cus,) of L1 and arithmetic. For each slot, at
-    ``slot * n_xcds + xcd``: ``first`` (n,) instruction of its workgroup, ``ring`` (n, in_flight), when the latest
-    instructions were done. ``heap_time, heap_slot`` are a binary heap of events.
+    ``slot * n_xcds + xcd``: ``first`` (n,) instruction of its workgroup, ``age`` (n,) hardware id of that workgroup,
+    ``ring`` (n, in_flight), when the latest instructions were done. ``heap_time, heap_slot`` are a binary heap of
+    events. ``reads`` are what the CUs have under way.
     """
 
     words: np.ndarray
@@ -49,10 +51,12 @@ class Clockwork(NamedTuple):
     port: np.ndarray
     cu: np.ndarray
     first: np.ndarray
+    age: np.ndarray
     ring: np.ndarray
     last: np.ndarray
     heap_time: np.ndarray
     heap_slot: np.ndarray
+    reads: ReadQueue
     scratch: Scratch
 
 
@@ -235,9 +239,10 @@ def _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, co
     there = _travel(machine, rates, clockwork, xcd, l2_end, fills, fills - held_by_mall, counts[WRITEBACKS] - written)
     if is_write:  # stores are not waited for
         return l2_end, l2_end
-    clockwork.arrival[instruction] = there
     wait = max(wait, there) if fills else wait
-    clockwork.at_cu[instruction] = wait
+    clockwork.arrival[instruction], clockwork.at_cu[instruction] = there, wait
+    if requests and clockwork.reads.limit:
+        _ask(clockwork.reads, unit, requests, wait)
     return wait, l2_end
 
 
@@ -259,9 +264,11 @@ def clockwork_of(plan: Plan, machine: Machine, in_flight: int, caches: Caches) -
         port=np.zeros(machine.xcds * machine.cus, np.int64),
         cu=np.zeros(machine.xcds * machine.cus, np.int64),
         first=np.zeros(n_slots, np.int64),
+        age=np.zeros(n_slots, np.int64),
         ring=np.zeros((n_slots, in_flight), np.int64),
         last=np.zeros(n_slots, np.int64),
         heap_time=np.zeros(n_slots, np.int64),
         heap_slot=np.arange(n_slots, dtype=np.int32),  # equal times, slots in order: a heap
+        reads=read_queue(plan.gpu.limits.reads_in_flight_per_cu, machine.xcds * machine.cus),
         scratch=scratch(),
     )

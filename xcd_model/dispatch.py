@@ -33,6 +33,8 @@ class Resources:
         Tensor instructions of one workgroup that software pipelining keeps in flight (stages times loads a step).
     source : str
         Where the figures come from: compiler and version, or a document.
+    code_bytes : int [bytes]
+        Length of the kernel's code; 0 where it is not known.
     """
 
     threads: int
@@ -40,6 +42,7 @@ class Resources:
     lds_bytes: int
     instructions_in_flight: int
     source: str
+    code_bytes: int = 0
 
 
 def workgroups_per_cu(resources: Resources, gpu: Gpu) -> int:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from xcd_model.errors import SpecError, UnknownName
 from xcd_model.modes import MEMORY_MODES, PARTITIONS, TABLES, Modes, device_of, read_modes
-from xcd_model.parts import DTYPES, Cache, EnergyRates, Fact, Limits, Memory
+from xcd_model.parts import DTYPES, Cache, EnergyRates, Fact, InstructionCache, Limits, Memory
 from xcd_model.spec_rules import at_most, check_types, check_value, one_of
 from xcd_model.spec_tables import RANGE_FORM, check_keys, check_table, take_facts, take_values
 
@@ -51,6 +51,8 @@ class Gpu:
         Read rate from the I/O die into one XCD's L2 [bytes/cycle].
     l1 : Cache or None
         One CU's; None replays every request at the L2.
+    l1i : InstructionCache or None
+        None counts no fetches of code.
     l2 : Cache
     mall : Cache or None
         The Infinity Cache; needs ``bandwidth_gbps``.
@@ -81,6 +83,7 @@ class Gpu:
     dispatch_offset: int = 0
     fabric_bytes_per_cycle: int
     l1: Cache | None = None
+    l1i: InstructionCache | None = None
     l2: Cache
     mall: Cache | None = None
     hbm: Memory
@@ -138,7 +141,14 @@ class Gpu:
         return {key: dict(value) if isinstance(value, Mapping) else value for key, value in pairs}
 
 
-_SECTIONS: dict[str, type] = {"l1": Cache, "l2": Cache, "mall": Cache, "hbm": Memory, "limits": Limits}
+_SECTIONS: dict[str, type] = {
+    "l1": Cache,
+    "l1i": InstructionCache,
+    "l2": Cache,
+    "mall": Cache,
+    "hbm": Memory,
+    "limits": Limits,
+}
 _TABLES = (*_SECTIONS, "peak_tflops", "energy")
 _FORMS = {key: f'{key} = "..."' for key in _STRINGS} | {key: f"a table [{key}]" for key in _TABLES}
 

@@ -207,6 +207,29 @@ class Cache:
 
 
 @dataclass(frozen=True, kw_only=True)
+class InstructionCache:
+    """The cache that CUs fetch code through; it begins every launch empty.
+
+    Parameters
+    ----------
+    size_bytes, line_bytes : int
+    cus : int
+        CUs that share one.
+    prefetch_lines : int
+        Lines that are fetched ahead of the last instruction, past the end of the code too.
+    """
+
+    size_bytes: int
+    line_bytes: int
+    cus: int
+    prefetch_lines: int
+
+    def __post_init__(self):
+        check_types(self)
+        divides("line_bytes", self.line_bytes, "size_bytes", self.size_bytes)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Memory:
     """The HBM of one GPU.
 
@@ -250,6 +273,8 @@ class Limits:
         Most workgroups of a single wave on one CU.
     barriers_per_cu : int
         Most workgroups of two waves or more on one CU, since each of them holds a barrier.
+    reads_in_flight_per_cu : int, optional
+        A CU issues no further load while so many of its read requests to the L2 are not back; no bound where not given.
     """
 
     waves_per_cu: int
@@ -261,6 +286,7 @@ class Limits:
     lds_bytes_per_cu: int
     workgroups_per_cu: int
     barriers_per_cu: int
+    reads_in_flight_per_cu: int | None = None
 
     def __post_init__(self):
         check_types(self)

@@ -1,9 +1,11 @@
 """The timed replay: workgroups issue when their loads have come back, so they drift apart, as on hardware.
 
-An event is "a slot can issue its next tensor instruction". Events are taken in order of time, ties by slot, then XCD.
+An event is "a slot can issue its next tensor instruction". Events are taken in order of time; of those at one time
+the workgroup with the lowest hardware id goes first, the oldest, then the slot, then the XCD.
 An instruction's lines go to the L2 back to back; its misses share one trip through fabric, Infinity Cache and HBM,
 each a queue that serves in order of arrival. A read of a line in flight is a hit that waits for it. A workgroup has
-at most ``in_flight`` instructions between issue and the end of their compute; a CU computes for one at a time.
+at most ``in_flight`` instructions between issue and the end of their compute; a CU computes for one at a time. A load
+waits for room among the reads that its CU has under way (`xcd_model.read_queue`).
 
 All times are whole femtoseconds: the same inputs give the same bytes on every machine.
 """
@@ -21,21 +23,32 @@ from .launches import Caches, cold_caches
 from .lockstep import _flush, _next_work
 from .plan import Plan
 from .rates import Pace, Rates, rates_of
+from .read_queue import _room_at
 from .replay import MAX_BINS
 from .symmetry import _mix
 from .traffic import COLUMNS, Traffic
 
 
 @njit(inline="always")
-def _sink(heap_time, heap_slot, size):
+def _before(heap_time, heap_slot, age, a, b):
+    """Whether the event at ``a`` comes before the one at ``b``."""
+    if heap_time[a] != heap_time[b]:
+        return heap_time[a] < heap_time[b]
+    slot, other = heap_slot[a], heap_slot[b]
+    return (age[slot], slot) < (age[other], other)
+
+
+@njit(inline="always")
+def _sink(heap_time, heap_slot, age, size):
     """Restore the heap after its first event was changed."""
     time, slot = heap_time[0], heap_slot[0]
     at = 0
     while 2 * at + 1 < size:
         child = 2 * at + 1
-        if child + 1 < size and (heap_time[child + 1], heap_slot[child + 1]) < (heap_time[child], heap_slot[child]):
+        if child + 1 < size and _before(heap_time, heap_slot, age, child + 1, child):
             child += 1
-        if (time, slot) <= (heap_time[child], heap_slot[child]):
+        other = heap_slot[child]
+        if (time, age[slot], slot) <= (heap_time[child], age[other], other):
             break
         heap_time[at], heap_slot[at] = heap_time[child], heap_slot[child]
         at = child
@@ -63,9 +76,14 @@ def _step(stream, machine, rates, pace, clockwork, order, slot, now, counts, tot
     unit = xcd * machine.cus + place % machine.cus
     running = clockwork.slots.running[xcd, place]
     instruction, first = running[0], clockwork.first[slot]
+    is_write = stream.is_write[stream.template[instruction]]
+    if clockwork.reads.limit and not is_write:
+        room_at = _room_at(clockwork.reads, unit, now)
+        if room_at > now:
+            return room_at, np.int64(0)
     arrive, l2_end = _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, counts, totals[:, xcd])
     position = instruction - first
-    if pace.jitter_fs and not stream.is_write[stream.template[instruction]]:
+    if pace.jitter_fs and not is_write:
         tile = order[clockwork.slots.pid[xcd, place]]
         draw = _mix(_mix(_mix(pace.seed) ^ np.uint64(tile)) ^ np.uint64(position))
         arrive += np.int64(draw % np.uint64(pace.jitter_fs + 1))
@@ -87,6 +105,7 @@ def _start(stream, machine, clockwork, order, slot, now):
     if pid < 0:
         return False
     slots.pid[xcd, place] = pid
+    clockwork.age[slot] = pid
     slots.running[xcd, place, 0] = stream.start[order[pid]]
     slots.running[xcd, place, 1] = stream.start[order[pid] + 1]
     clockwork.first[slot] = stream.start[order[pid]]
@@ -114,7 +133,7 @@ def _timed(stream, machine, rates, pace, order, clockwork: Clockwork, timeline, 
             again, made = _step(stream, machine, rates, pace, clockwork, order, slot, now, counts, totals)
             clockwork.heap_time[0] = again
             latest = max(latest, made)
-        _sink(clockwork.heap_time, clockwork.heap_slot, size)
+        _sink(clockwork.heap_time, clockwork.heap_slot, clockwork.age, size)
     return latest, bin_fs, at
 
 

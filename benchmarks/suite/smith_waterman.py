@@ -27,7 +27,7 @@ OPERATIONS_PER_ITEM = 2  # compare, choose
 ALPHABET = 4
 MATCH, MISMATCH = 2, -1
 NUM_WARPS = 4
-COMPILED = {((32, 32), 4): (16, 0), ((64, 64), 4): (32, 0)}
+COMPILED = {((32, 32), 4): (16, 0, 560), ((64, 64), 4): (32, 0, 1032)}
 
 SHARING = """\
 Workgroup (m, n) reads BLOCK_SIZE_M symbols of the first sequence and BLOCK_SIZE_N of the second and writes tile (m, n)

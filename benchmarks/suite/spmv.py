@@ -27,7 +27,7 @@ ITEM_BYTES, INDEX_BYTES = 2, 4  # fp16, int32
 STRUCTURE_SEED = 20250828
 MAX_LANES = 1 << 23  # about two seconds and 1 GiB to trace
 NUM_WARPS = 4
-COMPILED = {((128,), 4): (16, 8), ((512,), 4): (16, 16)}
+COMPILED = {((128,), 4): (16, 8, 732), ((512,), 4): (16, 16, 876)}
 
 SHARING = """\
 Workgroup r reads two row pointers, its own stretch of the column indices and of the values, and the items of X that the

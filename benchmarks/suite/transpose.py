@@ -22,7 +22,7 @@ from xcd_model.trace import Trace
 TRITON = Path(__file__).with_name("transpose_triton.py")
 ITEM_BYTES = 2  # fp16
 NUM_WARPS = 4
-COMPILED = {((32, 32), 4): (16, 2048), ((64, 64), 4): (24, 8192)}
+COMPILED = {((32, 32), 4): (16, 2048, 740), ((64, 64), 4): (24, 8192, 1188)}
 
 SHARING = """\
 Workgroup (m, n) reads tile (m, n) of X and writes tile (n, m) of Y, each item once. A tile row is BLOCK_SIZE_N items of

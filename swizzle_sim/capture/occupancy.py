@@ -25,7 +25,7 @@ from xcd_model.gpu import Gpu
 
 ARCHITECTURES = ("gfx942", "gfx950")
 COMPILE_TIMEOUT_S = 600.0
-_FORMAT = 1  # of the entries on disk
+_FORMAT = 2  # of the entries on disk
 _WORKER = "swizzle_sim.capture.occupancy_worker"
 
 
@@ -49,6 +49,8 @@ class Compiled:
         A workgroup, a lane.
     vgpr_spills, sgpr_spills : int
         Registers that did not fit.
+    code_bytes : int [bytes]
+        Length of the code, of the functions that it calls too.
     llvm_waves_per_simd : int
         Occupancy as LLVM sees it, from registers alone.
     loads_per_step : int
@@ -75,6 +77,7 @@ class Compiled:
     scratch_bytes: int
     vgpr_spills: int
     sgpr_spills: int
+    code_bytes: int
     llvm_waves_per_simd: int
     loads_per_step: int
     pipelined: bool
@@ -91,6 +94,7 @@ class Compiled:
             lds_bytes=self.lds_bytes,
             instructions_in_flight=self.instructions_in_flight,
             source=f"compiled for {self.arch} with Triton {self.triton}",
+            code_bytes=self.code_bytes,
         )
 
 

@@ -70,7 +70,8 @@ def assembly_notes(assembly: str) -> dict[str, int]:
     Returns
     -------
     facts : dict of str to int
-        ``vgprs_used``, ``agprs_used``, ``sgprs``, ``vgpr_spills``, ``sgpr_spills`` and ``llvm_waves_per_simd``.
+        ``vgprs_used``, ``agprs_used``, ``sgprs``, ``vgpr_spills``, ``sgpr_spills``, ``code_bytes`` and
+        ``llvm_waves_per_simd``.
     """
     keys = {
         "vgprs_used": r"\.vgpr_count:\s+(\d+)",
@@ -78,6 +79,7 @@ def assembly_notes(assembly: str) -> dict[str, int]:
         "sgprs": r"\.sgpr_count:\s+(\d+)",
         "vgpr_spills": r"\.vgpr_spill_count:\s+(\d+)",
         "sgpr_spills": r"\.sgpr_spill_count:\s+(\d+)",
+        "code_bytes": r"; codeLenInByte = (\d+)",
         "llvm_waves_per_simd": r"; Occupancy:\s+(\d+)",
     }
     found = {key: re.search(pattern, assembly) for key, pattern in keys.items()}
