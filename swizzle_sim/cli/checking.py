@@ -1,0 +1,159 @@
+"""What ``check`` does: a verdict at one grid, or files tried on every small one."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from swizzle_sim.testing.junit import Result
+
+_WORDS = {"passed": "ok", "failed": "FAILED", "error": "error", "skipped": "skipped"}
+
+
+@dataclass(frozen=True)
+class Given:
+    """What was typed."""
+
+    words: tuple[str, ...]
+    grid: str | None
+    kernel: str | None
+    gpu: str | None
+    xcds: int | None
+    where: str
+    launch: str
+    answer: str
+    marked: bool
+
+    @property
+    def targets(self) -> list[str]:
+        """Words that name something to check: an equals sign outside brackets is a size's."""
+        from swizzle_sim.testing.files import is_there
+
+        return [word for word in self.words if "=" not in word.partition("(")[0] or is_there(word)]
+
+    @property
+    def sizes(self) -> list[str]:
+        """Words that give a size."""
+        targets = self.targets
+        return [word for word in self.words if word not in targets]
+
+    @property
+    def at_one_grid(self) -> bool:
+        """Whether to check at one grid and say where else; otherwise files are tried on every small one."""
+        from swizzle_sim.testing.files import TEXTS, is_there
+
+        if self.kernel is not None:
+            return True
+        files = [Path(target.partition("::")[0]) for target in self.targets]
+        if any(file.suffix == ".py" for file in files) or self.where or self.launch or self.answer:
+            return False
+        # a family or stdin needs a grid, and is refused for want of one
+        return self.grid is not None or not all(
+            is_there(file) or file.suffix in TEXTS or "/" in str(file) for file in files
+        )
+
+
+def check(given: Given, junit: Path | None, json: bool) -> None:
+    """Check, print, write JUnit XML, and leave with the status that tells."""
+    from swizzle_sim.testing.junit import write_junit
+    from xcd_model.errors import RunError, SizeError
+
+    if not given.targets:
+        raise SizeError(f"nothing to check in {' '.join(given.words)}: name a file or a family first")
+    results = _at_one_grid(given, json) if given.at_one_grid else _everywhere(given, json)
+    if junit:
+        try:
+            write_junit(junit, results)
+        except OSError as error:
+            raise RunError(f"--junit {junit}: cannot be written ({error.strerror})") from None
+    found = {result.status for result in results}
+    if found & {"failed", "error"}:
+        raise typer.Exit(1 if "failed" in found else 2)
+
+
+def _at_one_grid(given: Given, json: bool) -> list[Result]:
+    from swizzle_sim.cli.arguments import load_kernel, load_swizzle, parse_sizes
+    from swizzle_sim.cli.output import print_json
+    from swizzle_sim.cli.verdicts import print_verdict
+    from swizzle_sim.swizzle import Grid, verify
+    from swizzle_sim.testing.junit import Result
+    from xcd_model.errors import SizeError
+    from xcd_model.gpu import gpu as load_gpu
+
+    if (given.grid is None) == (given.kernel is None):
+        raise SizeError("say where to check: either --grid 4096 (or 64x64, 8x16x4) or --kernel gemm M=4096")
+    candidates = [load_swizzle(target) for target in given.targets]
+    device = load_gpu(given.gpu or "mi300x")
+    num_xcds = given.xcds or device.xcds
+    workload = load_kernel(given.kernel, given.sizes, device.arch) if given.kernel is not None else None
+    where = workload.grid if workload else Grid.parse(given.grid or "")
+    names = dict(workload.problem) if workload else parse_sizes(given.sizes)
+    others = list(workload.at_grids()) if workload else None
+    documents, results = [], []
+    for target, candidate in zip(given.targets, candidates, strict=True):
+        begin = time.perf_counter()
+        verdict = verify(candidate, where, num_xcds, sizes=names or None, lattice=others)
+        document: dict[str, Any] = {"swizzle": candidate.name, "source": candidate.source}
+        document |= {"grid": list(where.launch), "num_xcds": num_xcds, "problem": names, "verdict": verdict.as_dict()}
+        documents.append(document)
+        if not json:
+            print_verdict(candidate, str(where), num_xcds, verdict)
+        wrong = verdict.counterexample
+        status, said, code = ("failed", wrong.message, wrong.code) if wrong else ("passed", verdict.domain, "")
+        name, seconds = candidate.name or target, time.perf_counter() - begin
+        results.append(Result(target, name, status, said, seconds, 0, code))
+    if json:
+        print_json(documents[0] if len(documents) == 1 else {"results": documents})
+    return results
+
+
+def _everywhere(given: Given, json: bool) -> list[Result]:
+    from swizzle_sim.cli.output import print_json
+    from swizzle_sim.testing.directive import options_of_words
+    from swizzle_sim.testing.files import files_under
+    from swizzle_sim.testing.run import check_file
+    from xcd_model.gpu import gpu as load_gpu
+
+    xcds = given.xcds or (load_gpu(given.gpu).xcds if given.gpu else None)
+    over = options_of_words(
+        given.sizes, grids=given.grid, xcds=xcds, where=given.where, launch=given.launch, answer=given.answer
+    )
+    results: list[Result] = []
+    for target in given.targets:
+        path, _, function = target.partition("::")
+        marked = given.marked and not function
+        for file in files_under([Path(path)], marked=marked):
+            for result in check_file(file, over, function, marked=marked):
+                results.append(result)
+                if not json:
+                    _print(result)
+    if json:
+        print_json({"results": [asdict(result) for result in results]})
+    elif len(results) != 1:
+        print(_summary(results))
+    return results
+
+
+def _print(result: Result) -> None:
+    from swizzle_sim.cli.output import console
+    from swizzle_sim.report.content import visible
+
+    if result.status == "error":
+        print(f"swizzle-sim: {result.message}", file=sys.stderr)
+        return
+    lines = result.message.splitlines()[: 1 if result.status == "skipped" else None]
+    console(wide=True).print(f"{_WORDS[result.status]}: " + "\n".join(visible(line) for line in lines), markup=False)
+
+
+def _summary(results: Sequence[Result]) -> str:
+    if not results:
+        return "nothing to check"
+    counts = {word: sum(result.status == status for result in results) for status, word in _WORDS.items()}
+    return f"{len(results)} checked: " + ", ".join(f"{count} {word}" for word, count in counts.items() if count)

@@ -1,0 +1,154 @@
+"""Whatever a caller has for a swizzle, as one thing that can be tried on a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from swizzle_sim.swizzle.families import family, is_spec
+from swizzle_sim.swizzle.form import Form
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.swizzle import Swizzle
+from swizzle_sim.swizzle.verdict import Counterexample
+from swizzle_sim.testing.directive import Options, names_in
+from swizzle_sim.testing.expression import names_of
+from swizzle_sim.testing.extra import OptionError
+from swizzle_sim.testing.files import TEXTS, Target, is_there, targets_of
+from swizzle_sim.testing.function import FunctionCandidate
+from swizzle_sim.testing.prologue import read_prologue
+from swizzle_sim.testing.text import Text, TextCandidate
+from xcd_model.errors import LanguageError
+
+
+class Candidate(Protocol):
+    """A swizzle that can be tried.
+
+    Attributes
+    ----------
+    name : str
+    reads : tuple of str
+        Names that it takes a value from.
+    form : Form
+        What is known of its shape: inputs and results at least.
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    form: Form
+
+    def counterexample(self, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> Counterexample | None:
+        """Say what keeps it from being a permutation of a grid, if anything."""
+        ...
+
+
+Source = str | Path | Swizzle | Callable[..., Any]
+
+
+def as_candidate(
+    source: Source,
+    sizes: Mapping[str, int | str | tuple[int, ...]] | None = None,
+    answer: Sequence[str] | str | None = None,
+    launch: str = "",
+) -> tuple[Candidate, Options]:
+    """Read a candidate.
+
+    Parameters
+    ----------
+    source : str, Path, Swizzle or callable
+        A text of the language or a family's spec; a file with a text; ``file.py::function``; a Triton function
+        itself, whose file is read; any other Python function, which is called.
+    sizes : mapping of str to (int, str or tuple of int), optional
+        Values of names that the grid does not give.
+    answer : sequence of str, optional
+        See `read_prologue`.
+    launch : str
+        Launch grid as an expression of sizes.
+
+    Returns
+    -------
+    candidate : Candidate
+    options : Options
+        The arguments, over what the file's own ``# swizzle-check:`` comments say.
+
+    Raises
+    ------
+    LanguageError, UnknownName
+        If it cannot be read.
+    """
+    given = Options(sizes=dict(sizes or {}), launch=launch, answer=names_in(answer))
+    if not isinstance(source, str | Path | Swizzle):
+        triton_function = _triton_function(source)
+        if triton_function is None and callable(source):
+            return FunctionCandidate(source, given.single), given
+        if triton_function is None:
+            raise OptionError(f"a candidate is a text, a path, a Swizzle or a function, not {source!r}")
+        source = triton_function
+    if isinstance(source, Swizzle):
+        text = Text(source.source, source.name or "the swizzle", source.filename)
+        return TextCandidate(text, given.single, names_of(launch)), given
+    target = _target(source)
+    if target is None:
+        return TextCandidate(_text(str(source)), given.single, names_of(launch)), given
+    return load(replace(target, options=given.over(target.options)))
+
+
+def load(target: Target) -> tuple[Candidate, Options]:
+    """Candidate of one target of a file, and its options.
+
+    Raises
+    ------
+    LanguageError, UnknownName
+        If it cannot be read; a plain Python function raises whatever importing its file raises.
+    """
+    options = target.options
+    if target.kind == "text":
+        text = Text(target.text, target.name, str(target.path))
+        return TextCandidate(text, options.single, names_of(options.launch)), options
+    if target.kind == "function":
+        return FunctionCandidate(target.imported(), options.single, target.name), options
+    prologue = read_prologue(target.path, target.function, options.answer, options.sizes)
+    return TextCandidate(prologue.text, options.single, prologue.parameters), options.with_launch(prologue.launch)
+
+
+def _text(source: str) -> Text:
+    if "\n" not in source and "=" not in source.partition("(")[0] and is_spec(source):
+        return Text(family(source), source, f"<{source}>")
+    return Text(source, "the swizzle", "<candidate>")
+
+
+def _target(source: Any) -> Target | None:
+    """Target that a path or ``path::function`` names; None for a text."""
+    path, _, function = str(source).partition("::")
+    if isinstance(source, str) and not function and not is_there(path):
+        if "\n" not in path and path.endswith((".py", *TEXTS)):
+            raise LanguageError("no such file", filename=path, code="file")
+        return None
+    found = targets_of(Path(path))
+    if function:
+        for one in found:
+            if one.function == function:
+                return one
+        there = ", ".join(one.function for one in found if one.function) or "none"
+        raise LanguageError(f"no function {function} to check; there is {there}", filename=path, code="file")
+    chosen = [one for one in found if one.marked] or found
+    if len(chosen) != 1:
+        there = ", ".join(one.function for one in chosen) or "none"
+        raise LanguageError(
+            f"say which function, as {path}::function; those with a mark, or @triton.jit, are: {there}",
+            filename=path,
+            code="file",
+        )
+    return chosen[0]
+
+
+def _triton_function(function: Any) -> str | None:
+    """``file::name`` of a Triton function, however often it is decorated; None for any other callable."""
+    inner = function
+    while hasattr(inner, "fn") and type(inner).__module__.startswith("triton."):
+        inner = inner.fn
+    code = getattr(inner, "__code__", None)
+    if inner is function or code is None:
+        return None
+    return f"{code.co_filename}::{inner.__name__}"

@@ -1,0 +1,180 @@
+"""``# swizzle-check:`` comments: how a file says where its swizzle has to hold.
+
+``# swizzle-check: GROUP_SIZE_M=8 grids=64x64,100x7 xcds=1,8 where="num_pids % num_xcds == 0"``
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from swizzle_sim.testing.extra import OptionError
+
+_COMMENT = re.compile(r"^\s*#\s*swizzle-check\s*(?::(.*))?$")
+KEYS = ("grids", "xcds", "where", "launch", "answer")
+OFF = "off"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where a swizzle has to hold, and what its names mean.
+
+    Parameters
+    ----------
+    grids : tuple of str
+        Grids such as ``"64x64"``; empty for small ones of all shapes.
+    xcds : tuple of int
+        XCD counts; empty for 1, 2, 3, 4, 6 and 8.
+    where : str
+        Condition of the language over the grid's counts; empty for always.
+    launch : str
+        Launch grid as an expression of sizes.
+    answer : tuple of str
+        Names that hold the tile.
+    sizes : dict of str to (int, str or tuple of int)
+        Values of other names.
+    off : bool
+        Not to be checked.
+    """
+
+    grids: tuple[str, ...] = ()
+    xcds: tuple[int, ...] = ()
+    where: str = ""
+    launch: str = ""
+    answer: tuple[str, ...] = ()
+    sizes: dict[str, int | str | tuple[int, ...]] = field(default_factory=dict)
+    off: bool = False
+
+    @property
+    def single(self) -> dict[str, int | str]:
+        """Sizes with one value."""
+        return {name: value for name, value in self.sizes.items() if not isinstance(value, tuple)}
+
+    @property
+    def several(self) -> dict[str, tuple[int, ...]]:
+        """Sizes with several values, each to be tried."""
+        return {name: value for name, value in self.sizes.items() if isinstance(value, tuple)}
+
+    def with_launch(self, launch: str) -> Options:
+        """Options with a launch, where they have none."""
+        return self if self.launch else replace(self, launch=launch)
+
+    def over(self, others: Options) -> Options:
+        """These options where they say something, the others elsewhere."""
+        return Options(
+            grids=self.grids or others.grids,
+            xcds=self.xcds or others.xcds,
+            where=self.where or others.where,
+            launch=self.launch or others.launch,
+            answer=self.answer or others.answer,
+            sizes={**others.sizes, **self.sizes},
+            off=self.off or others.off,
+        )
+
+
+def is_directive(line: str) -> bool:
+    """Whether a line is such a comment."""
+    return _COMMENT.match(line) is not None
+
+
+def read_directives(lines: Iterable[tuple[int, str]], filename: str) -> Options:
+    """Options of the comments among some lines.
+
+    Parameters
+    ----------
+    lines : iterable of (int, str)
+        Numbered lines; those that are no such comment are passed over.
+    filename : str
+        For messages.
+
+    Returns
+    -------
+    Options
+
+    Raises
+    ------
+    OptionError
+        If a word is not ``key=value`` or a value is not of its kind.
+    """
+    options = Options()
+    for number, line in lines:
+        match = _COMMENT.match(line)
+        if match:
+            options = _read(match.group(1) or "", options, f"{filename}:{number}")
+    return options
+
+
+def options_of_words(words: Iterable[str], **given: str | int | None) -> Options:
+    """Options of a command line: sizes as ``NAME=VALUE``, and the keys of a comment.
+
+    Raises
+    ------
+    OptionError
+        If a word is not ``NAME=VALUE``.
+    """
+    options = Options()
+    for word in words:
+        key, _, value = word.partition("=")
+        if not key.isidentifier() or not value:
+            raise OptionError(f"{word!r}: a size is written NAME=VALUE, such as M=4096 or GRID_MN=num_pids")
+        if key in options.sizes:
+            raise OptionError(f"{key} is given twice: {options.sizes[key]} and {value}")
+        options = replace(options, sizes={**options.sizes, key: size_value(value)})
+    for key, one in given.items():
+        options = _with(options, key, str(one), "command line") if one else options
+    return options
+
+
+def _read(text: str, options: Options, place: str) -> Options:
+    try:
+        words = shlex.split(text, comments=True)
+    except ValueError as error:
+        raise OptionError(f"{place}: swizzle-check: {error}") from None
+    for word in words:
+        key, equals, value = word.partition("=")
+        if word == OFF:
+            options = replace(options, off=True)
+        elif not equals or not value or not key.isidentifier():
+            raise OptionError(
+                f"{place}: swizzle-check: {word!r} is not KEY=VALUE; keys are {', '.join(KEYS)}, or a size"
+            )
+        else:
+            options = _with(options, key, value.strip(), place)
+    return options
+
+
+def _with(options: Options, key: str, value: str, place: str) -> Options:
+    parts = tuple(part.strip() for part in value.split(","))
+    if key == "where":
+        return replace(options, where=value)
+    if key == "launch":
+        return replace(options, launch=value)
+    if key == "grids":
+        return replace(options, grids=parts)
+    if key == "answer":
+        return replace(options, answer=names_in(value))
+    if key == "xcds":
+        if not all(_is_int(part) for part in parts):
+            raise OptionError(f"{place}: swizzle-check: xcds={value}: XCD counts are integers, such as xcds=1,8")
+        return replace(options, xcds=tuple(map(int, parts)))
+    return replace(options, sizes={**options.sizes, key: size_value(value)})
+
+
+def names_in(given: Iterable[str] | str | None) -> tuple[str, ...]:
+    """Names of a text such as ``"row, col"``, or of any iterable."""
+    parts = given.split(",") if isinstance(given, str) else given or ()
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def size_value(text: str) -> int | str | tuple[int, ...]:
+    """Value of a size as it is typed: an integer, several, or an expression."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(_is_int(part) for part in parts):
+        return {"True": 1, "False": 0}.get(text, text)
+    return int(parts[0]) if len(parts) == 1 else tuple(map(int, parts))
+
+
+def _is_int(text: str) -> bool:
+    return text.isascii() and text.removeprefix("-").isdigit() and len(text) < 20

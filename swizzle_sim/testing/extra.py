@@ -1,0 +1,39 @@
+"""The optional extra ``testing``, and what is said where it is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from xcd_model.errors import SwizzleSimError
+
+
+class MissingExtra(SwizzleSimError, ImportError):
+    """hypothesis is not installed; says how to install it. An ``ImportError`` too, so that a test can skip on it."""
+
+    code = "extra"
+
+
+def need_hypothesis(what: str) -> None:
+    """Refuse where hypothesis is missing.
+
+    Parameters
+    ----------
+    what : str
+        What was asked for.
+
+    Raises
+    ------
+    MissingExtra
+        If there is no hypothesis.
+    """
+    if importlib.util.find_spec("hypothesis") is None:
+        raise MissingExtra(
+            f"{what} needs hypothesis, which is not installed: pip install 'swizzle-sim[testing]'; "
+            "assert_bijective without strategies works without it"
+        )
+
+
+class OptionError(SwizzleSimError):
+    """A ``# swizzle-check:`` comment, a marker or an argument that cannot be read; names the word and the rule."""
+
+    code = "option"

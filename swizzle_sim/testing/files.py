@@ -1,0 +1,149 @@
+"""What there is to check in a file: its text, its marked functions, its Triton functions."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.testing.directive import Options, is_directive, read_directives
+from swizzle_sim.testing.module import Module, read_module
+from xcd_model.errors import LanguageError
+
+TEXTS = (".txt", ".swizzle")
+# What tells a swizzle from any other .txt in a folder: an assignment to a name that may be the answer, or a mark.
+_A_SWIZZLE = re.compile(
+    rb"^[ \t]*(#[ \t]*swizzle-check|(pid|pid_[mnxyz]|[xyz])[ \t]*(=|,|[-+*/%&|^<>]+=)[^=])", re.MULTILINE
+)
+_MARK = b"swizzle-check"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One thing to check.
+
+    Parameters
+    ----------
+    path : Path
+    kind : {"text", "triton", "function"}
+    name : str
+        ``file`` or ``file::function``.
+    function : str
+        Empty for a text.
+    line : int
+        Where it begins, counted from 1.
+    text : str
+        Of a text.
+    marked : bool
+        Whether a ``# swizzle-check`` comment, or being a text, says that it has to hold. A Triton function without
+        one is checked if it can be, and passed over if not.
+    options : Options
+    """
+
+    path: Path
+    kind: str
+    name: str
+    function: str = ""
+    line: int = 1
+    text: str = ""
+    marked: bool = True
+    options: Options = field(default_factory=Options)
+
+    def imported(self) -> Callable[..., Any]:
+        """Plain Python function, its file imported: it is the caller's own code."""
+        name = f"swizzle_check_{self.path.stem}"
+        spec = importlib.util.spec_from_file_location(name, self.path)
+        assert spec and spec.loader
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            sys.modules.pop(name, None)
+        return getattr(module, self.function)
+
+
+def targets_of(path: Path) -> list[Target]:
+    """Return what there is to check in one file, in text order.
+
+    Raises
+    ------
+    LanguageError
+        If the file cannot be read, or is neither text nor Python.
+    OptionError
+        If a ``# swizzle-check:`` comment cannot be read.
+    """
+    if path.suffix == ".py":
+        return _of_python(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise LanguageError(f"not UTF-8 text (byte {error.start})", filename=str(path), code="file") from None
+    except OSError as error:
+        raise LanguageError(f"cannot be read ({error.strerror})", filename=str(path), code="file") from None
+    options = read_directives(enumerate(text.splitlines(), 1), str(path))
+    return [] if options.off else [Target(path, "text", path.name, text=text, options=options)]
+
+
+def is_there(path: str | Path) -> bool:
+    """Whether there is a file or folder; a text that no path can be is none."""
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def files_under(paths: Iterable[Path], *, marked: bool = False) -> list[Path]:
+    """Return files, and what is to be checked in folders, however deep; hidden folders are left out.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        In a folder, ``.swizzle`` files count, Python files, and those ``.txt`` that assign a coordinate.
+    marked : bool
+        Leave out Python files without a ``# swizzle-check`` comment, also those named themselves.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = (one for one in path.rglob("*") if one.suffix in (*TEXTS, ".py") and one.is_file())
+            shown = (one for one in inside if not any(p.startswith(".") for p in one.relative_to(path).parts))
+            found += sorted(one for one in shown if one.suffix != ".txt" or _A_SWIZZLE.search(one.read_bytes()))
+        else:
+            found.append(path)
+    kept = (one for one in dict.fromkeys(found) if not marked or one.suffix != ".py" or _has_mark(one))
+    return list(kept)
+
+
+def _has_mark(path: Path) -> bool:
+    return not path.is_file() or _MARK in path.read_bytes()
+
+
+def _of_python(path: Path) -> list[Target]:
+    module = read_module(path)
+    functions = [module.functions[name] for name in module.kernels()] + list(module.others.values())
+    found = []
+    for node in sorted(functions, key=lambda one: one.lineno):
+        lines = _above(node, module)
+        marked = any(is_directive(line) for _, line in lines)
+        options = read_directives(lines, str(path))
+        kind = "function" if node.name in module.others else "triton"
+        if options.off or (kind == "function" and not marked):
+            continue
+        name = f"{path.name}::{node.name}"
+        found.append(Target(path, kind, name, node.name, node.lineno, "", marked, options))
+    return found
+
+
+def _above(node: ast.FunctionDef, module: Module) -> list[tuple[int, str]]:
+    """Comment lines right above a function and among its decorators."""
+    first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    start = first - 1
+    while start and module.lines[start - 1].lstrip().startswith("#"):
+        start -= 1
+    return [(k + 1, module.lines[k]) for k in range(start, node.lineno - 1) if is_directive(module.lines[k])]

@@ -1,0 +1,158 @@
+"""Calls of a file's own Triton functions, replaced by what they compute."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+from typing import NoReturn
+
+from swizzle_sim.testing.slicing import slice_of, stored
+from xcd_model.errors import LanguageError
+
+_MOST_CALLS = 50  # inlined in one prologue; a recursion ends here
+
+
+class Inliner:
+    """Puts the bodies of called functions in front of the statements that call them.
+
+    Parameters
+    ----------
+    functions : mapping of str to ast.FunctionDef
+        Those of the file, by name.
+    filename : str
+        For messages.
+    """
+
+    def __init__(self, functions: Mapping[str, ast.FunctionDef], filename: str):
+        self.functions, self.filename = functions, filename
+        self._calls = 0
+
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Return statements without calls of the file's functions."""
+        return [out for stmt in body for out in self._statement(stmt)]
+
+    def returned(self, function: ast.FunctionDef) -> tuple[list[ast.stmt], list[str]]:
+        """Statements that a function's answer depends on, and the names that hold it.
+
+        Raises
+        ------
+        LanguageError
+            If a ``return`` stands inside a loop, a path has none, or paths return different numbers of values.
+        """
+        body, count = self._tail(function.body, function)
+        names = [f"returned_{k}" for k in range(count)]
+        return slice_of(body, set(names))[0], names
+
+    def refuse(self, node: ast.AST, message: str, code: str) -> NoReturn:
+        """Raise a `LanguageError` at a node of the file."""
+        raise LanguageError(message, filename=self.filename, line=getattr(node, "lineno", 0), column=1, code=code)
+
+    def _statement(self, stmt: ast.stmt) -> list[ast.stmt]:
+        before: list[ast.stmt] = []
+        whole: ast.stmt
+        match stmt:
+            case ast.If(test, body, orelse):
+                whole = ast.If(self._expression(test, before), self.block(body), self.block(orelse))
+            case ast.For(target, over, body, []):
+                whole = ast.For(target, self._expression(over, before), self.block(body), [])
+            case ast.Assign() | ast.AugAssign() | ast.AnnAssign() if stmt.value is not None:
+                whole = copy.copy(stmt)
+                whole.value = self._expression(stmt.value, before)
+            case _:
+                return [stmt]
+        return [*before, ast.copy_location(whole, stmt)]
+
+    def _expression(self, node: ast.expr, before: list[ast.stmt]) -> ast.expr:
+        return _Calls(self, before).visit(copy.deepcopy(node))
+
+    def call(self, node: ast.Call, before: list[ast.stmt]) -> ast.expr:
+        """Put the body of a called function into ``before``; returns what stands for the call."""
+        assert isinstance(node.func, ast.Name)
+        function = self.functions[node.func.id]
+        self._calls += 1
+        if self._calls > _MOST_CALLS:
+            self.refuse(node, f"more than {_MOST_CALLS} calls of this file's functions in one prologue", "limit")
+        tag = f"{function.name}_{self._calls}_"
+        body, results = self.returned(function)
+        values = self._bound(node, function)
+        before += [assign(tag + name, value, node) for name, value in values.items()]
+        rename = _Rename(values.keys() | {name for stmt in body for name in stored(stmt)}, tag)
+        before += self.block([rename.visit(copy.deepcopy(stmt)) for stmt in body])
+        loads: list[ast.expr] = [ast.copy_location(ast.Name(tag + name, ast.Load()), node) for name in results]
+        return loads[0] if len(loads) == 1 else ast.copy_location(ast.Tuple(loads, ast.Load()), node)
+
+    def _tail(self, body: list[ast.stmt], function: ast.FunctionDef) -> tuple[list[ast.stmt], int]:
+        """Turn each ``return`` into an assignment; what follows an ``if`` that returns becomes its other side."""
+        done: list[ast.stmt] = []
+        for k, stmt in enumerate(body):
+            if isinstance(stmt, ast.Return):
+                if stmt.value is None:
+                    self.refuse(stmt, f"{function.name} returns no value here", "result")
+                values = stmt.value.elts if isinstance(stmt.value, ast.Tuple) else [stmt.value]
+                return [*done, *(assign(f"returned_{i}", value, stmt) for i, value in enumerate(values))], len(values)
+            if not any(isinstance(one, ast.Return) for one in ast.walk(stmt)):
+                done.append(stmt)
+                continue
+            if not isinstance(stmt, ast.If):
+                self.refuse(stmt, f"{function.name} returns from inside this statement: return after it", "node")
+            rest = body[k + 1 :]
+            then, n_then = self._tail([*stmt.body, *rest], function)
+            other, n_other = self._tail([*stmt.orelse, *rest], function)
+            if n_then != n_other:
+                self.refuse(
+                    stmt, f"{function.name} returns {n_then} values on one path and {n_other} on another", "result"
+                )
+            return [*done, ast.copy_location(ast.If(stmt.test, then, other), stmt)], n_then
+        self.refuse(function, f"{function.name} has a path without a return", "result")
+
+    def _bound(self, node: ast.Call, function: ast.FunctionDef) -> dict[str, ast.expr]:
+        """Value of each parameter in a call."""
+        names = [one.arg for one in parameters_of(function)]
+        values = {**defaults_of(function), **dict(zip(names, node.args, strict=False))}
+        values |= {one.arg or "**": one.value for one in node.keywords}
+        if set(values) != set(names) or len(node.args) > len(names):
+            self.refuse(node, f"this call does not fit {function.name}({', '.join(names)})", "call")
+        return {name: values[name] for name in names}
+
+
+def parameters_of(function: ast.FunctionDef) -> list[ast.arg]:
+    """Parameters of a function, in order."""
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def defaults_of(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """Default of each parameter that has one."""
+    given = function.args
+    positional = [one.arg for one in (*given.posonlyargs, *given.args)]
+    found = dict(zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True))
+    return found | {one.arg: value for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value}
+
+
+def assign(name: str, value: ast.expr, place: ast.AST) -> ast.stmt:
+    """``name = value`` at the place of a node."""
+    target = ast.copy_location(ast.Name(name, ast.Store()), place)
+    return ast.copy_location(ast.Assign([target], value), place)
+
+
+class _Calls(ast.NodeTransformer):
+    """Replaces calls of known functions, the innermost first."""
+
+    def __init__(self, inliner: Inliner, before: list[ast.stmt]):
+        self.inliner, self.before = inliner, before
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in self.inliner.functions:
+            return self.inliner.call(node, self.before)
+        return node
+
+
+class _Rename(ast.NodeTransformer):
+    """Puts a tag before a called function's own names."""
+
+    def __init__(self, names: set[str], tag: str):
+        self.names, self.tag = names, tag
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.copy_location(ast.Name(self.tag + node.id, node.ctx), node) if node.id in self.names else node

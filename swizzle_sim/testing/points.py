@@ -1,0 +1,228 @@
+"""The launches on which a candidate is tried, smallest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from swizzle_sim.swizzle.families.condition import evaluate, read_condition
+from swizzle_sim.swizzle.form import Binary, Expr, For, Form, If, Int, Name
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.lattice import XCD_COUNTS, lattice_like
+from swizzle_sim.swizzle.names import GRID_NAMES
+from swizzle_sim.swizzle.reads import names_read
+from swizzle_sim.testing.directive import Options
+from swizzle_sim.testing.expression import calculate, divisor_of, names_of, read_expression, split_sides
+from swizzle_sim.testing.extra import OptionError
+from xcd_model.errors import SizeError
+
+Where = str | Callable[[Grid, int], bool] | None
+_LONG = (66, 72, 96, 97, 100, 120, 127, 128, 129, 192, 216, 255, 256, 257, 288, 500, 512, 513, 1000, 1024)
+_SIDES = (*range(1, 11), 15, 16, 17)  # tiles along a side of a sized launch
+_FEW = (1, 2, 3, 5, 8)  # where many sizes vary
+_MOST_TILES = 600  # of a sized launch
+_ANY_BLOCK = 16  # of a tile size that nobody gives and that only divides: any number does
+
+
+@dataclass(frozen=True)
+class Point:
+    """One launch: grid, XCD count, and the values of sizes that vary."""
+
+    grid: Grid
+    num_xcds: int
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def rank(self) -> tuple:
+        """Smaller launches first; then fewer XCDs, then smaller sizes."""
+        return (
+            self.grid.num_pids,
+            self.num_xcds,
+            len(self.grid.launch),
+            self.grid.launch,
+            self.grid.tiles or (),
+            *self.sizes.values(),
+        )
+
+
+def kind_of(form: Form) -> str:
+    """Kind of grid that a form is written for: ``line``, ``tiles``, ``plane`` or ``box``."""
+    names = {*form.inputs, *form.results}
+
+    def has(*words: str) -> bool:
+        return any(name in names for name in words)
+
+    if has("z", "pid_z", "num_pid_z", "program_id(2)", "num_programs(2)"):
+        return "box"
+    if has("y", "pid_y", "num_pid_y", "program_id(1)", "num_programs(1)"):
+        return "plane"
+    return "tiles" if has("pid_m", "pid_n", "num_pid_m", "num_pid_n") else "line"
+
+
+def as_grid(given: Any, kind: str) -> Grid:
+    """Grid of a caller's ``64``, ``(64, 32)``, ``"64x32"`` or `Grid`; two sides are tiles where the kind is.
+
+    Raises
+    ------
+    SizeError
+        If it is none of these.
+    """
+    if isinstance(given, Grid):
+        return given
+    if isinstance(given, str):
+        grid = Grid.parse(given)
+    elif isinstance(given, int):
+        grid = Grid((given,))
+    elif isinstance(given, tuple | list):
+        grid = Grid(tuple(given))
+    else:
+        raise SizeError(f"grid {given!r}: write an integer, a tuple of sides, a text such as 64x64, or a Grid")
+    if kind == "tiles" and len(grid.launch) == 2:
+        return Grid((grid.num_pids,), (grid.launch[0], grid.launch[1]))
+    return grid
+
+
+def small_grids(kind: str) -> list[Grid]:
+    """Every small grid of a kind, and larger ones of awkward shape."""
+    if kind == "line":
+        return [Grid((n,)) for n in (*range(1, 66), *_LONG)]
+    if kind == "box":
+        small = [Grid(sides) for sides in product(range(1, 5), repeat=3)]
+        return list(dict.fromkeys([*small, *lattice_like(Grid((1, 1, 1)))]))
+    small = [as_grid(sides, kind) for sides in product(range(1, 11), repeat=2)]
+    return list(dict.fromkeys([*small, *lattice_like(small[0])]))
+
+
+def each_size(options: Options) -> list[dict[str, int]]:
+    """Every choice of a value for each size that has one or several."""
+    ranges = {name: (value,) for name, value in options.single.items() if isinstance(value, int)} | options.several
+    return [dict(zip(ranges, values, strict=True)) for values in product(*ranges.values())]
+
+
+def xcd_counts(form: Form, given: Iterable[int] | int | None) -> tuple[int, ...]:
+    """XCD counts to try: those given, or the usual ones; one alone for a candidate that never asks.
+
+    Raises
+    ------
+    SizeError
+        If one is below 1 or no integer.
+    """
+    counts = (given,) if isinstance(given, int) else tuple(given) if given else XCD_COUNTS
+    for count in counts:
+        if not isinstance(count, int) or count < 1:
+            raise SizeError(f"xcds = {count!r}: a GPU has at least one XCD")
+    asks = any(name.lower() == "num_xcds" for name in form.inputs)
+    return counts if asks else (max(counts),)
+
+
+def condition(where: Where) -> Callable[[Grid, int], bool]:
+    """Predicate of a condition of the language over a grid's counts, or of a callable."""
+    if not where:
+        return lambda grid, num_xcds: True
+    if callable(where):
+        return where
+    form = read_condition(where)
+
+    def holds(grid: Grid, num_xcds: int) -> bool:
+        values = {"num_pids": grid.num_pids, "num_xcds": num_xcds}
+        if grid.shape:
+            values |= {"num_pid_m": grid.shape[0], "num_pid_n": grid.shape[1]}
+        values |= {f"num_pid_{axis}": side for axis, side in zip("xyz", grid.launch, strict=False)}
+        return bool(evaluate(form, values))
+
+    return holds
+
+
+def sized_launches(form: Form, launch: str, sizes: Mapping[str, Any]) -> Iterator[tuple[Grid, dict[str, int]]]:
+    """Yield launches of a kernel over its sizes: whole tiles and ragged ones.
+
+    Parameters
+    ----------
+    form : Form
+        Of the candidate; says what its sizes are divided by.
+    launch : str
+        Sides joined by commas, each an expression of sizes; one side that is a product of two is tiles.
+    sizes : mapping of str to int or tuple of int
+        Values; several are tried each. A size without one varies.
+
+    Raises
+    ------
+    OptionError
+        If nothing varies and nothing is given, or the grid depends on a name in no way that can be told.
+    """
+    sides = [read_expression(part) for part in split_sides(launch)]
+    tiles = isinstance(sides[0], Binary) and sides[0].op == "*" and len(sides) == 1
+    parts = [sides[0].left, sides[0].right] if tiles and isinstance(sides[0], Binary) else sides
+    nodes: list[Any] = [*parts, *_expressions(form)]
+    names = dict.fromkeys(name for side in parts for name in names_read(side) if name not in GRID_NAMES)
+    fixed = {name: value for name, value in sizes.items() if isinstance(value, int)}
+    ranges = {name: tuple(value) for name, value in sizes.items() if isinstance(value, tuple | list | range)}
+    loose = [name for name in names if name not in sizes]
+    blocks = [divisor_of(name, nodes) for name in loose]
+    fixed |= {
+        block.name: _ANY_BLOCK
+        for block in blocks
+        if isinstance(block, Name) and block.name in {*loose, *form.inputs} - {*sizes}
+    }
+    varying = sum(name not in fixed for name in loose)
+    for name, block in zip(loose, blocks, strict=True):
+        if name not in fixed:
+            ranges[name] = tuple(_lengths(_size_of(block, fixed), _SIDES if varying < 3 else _FEW))
+    for values in product(*ranges.values()):
+        chosen = dict(zip(ranges, values, strict=True))
+        counts = [calculate(part, {**fixed, **chosen}, launch) for part in parts]
+        if min(counts) < 1 or (loose and _product(counts) > _MOST_TILES):
+            continue
+        grid = Grid((_product(counts),), (counts[0], counts[1])) if tiles else Grid(tuple(counts))
+        yield grid, {name: value for name, value in {**fixed, **chosen}.items() if name in form.inputs}
+
+
+def _lengths(block: int, sides: Iterable[int]) -> Iterator[int]:
+    for tiles in sides:
+        yield from {tiles * block: 0, (tiles - 1) * block + 1: 0}  # whole, and one more than the tile before
+
+
+def _size_of(block: Expr | None, fixed: Mapping[str, int]) -> int:
+    if isinstance(block, Int):
+        return max(block.value, 1)
+    return max(fixed.get(block.name, 1), 1) if isinstance(block, Name) else 1
+
+
+def _expressions(form: Form) -> list[Any]:
+    found: list[Any] = []
+    todo = list(form.body)
+    for stmt in todo:
+        if isinstance(stmt, If):
+            todo += [*stmt.body, *stmt.orelse]
+        elif isinstance(stmt, For):
+            todo += list(stmt.body)
+        else:
+            found.append(stmt.value)
+    return found
+
+
+def _product(counts: Iterable[int]) -> int:
+    total = 1
+    for count in counts:
+        total *= count
+    return total
+
+
+def need_launch(form: Form, sizes: Mapping[str, Any], launch: str, name: str) -> None:
+    """Refuse a candidate that reads a size to which nothing gives a value.
+
+    Raises
+    ------
+    OptionError
+        Names the size and the two ways to give it.
+    """
+    known = {*sizes, *GRID_NAMES, *names_of(launch)}
+    missing = [one for one in form.inputs if one not in known]
+    if missing:
+        raise OptionError(
+            f"{name}: {', '.join(missing)} {'has' if len(missing) == 1 else 'have'} no value: give a number, such as "
+            f"{missing[0]}=8, or the grid's own name, such as {missing[0]}='num_pids'"
+            + ("" if launch else ", or the launch grid, such as launch='cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N)'")
+        )

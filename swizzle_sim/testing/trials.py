@@ -1,0 +1,163 @@
+"""A candidate tried on launch after launch, the smallest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from swizzle_sim.swizzle.domain import Trial, name_domain
+from swizzle_sim.swizzle.names import GRID_NAMES
+from swizzle_sim.swizzle.verdict import EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED, Counterexample
+from swizzle_sim.testing.candidate import Candidate
+from swizzle_sim.testing.directive import Options
+from swizzle_sim.testing.extra import OptionError
+from swizzle_sim.testing.points import (
+    Point,
+    Where,
+    as_grid,
+    condition,
+    each_size,
+    kind_of,
+    need_launch,
+    sized_launches,
+    small_grids,
+    xcd_counts,
+)
+
+_MOST_WORKGROUPS = 2_000_000  # tried after the first failure, to say where it holds
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What trying a candidate gave.
+
+    Parameters
+    ----------
+    name : str
+    tried : int
+        Launches, each with one XCD count.
+    point : Point or None
+        The smallest launch that fails.
+    counterexample : Counterexample or None
+        Of that launch.
+    domain : str
+        Where it does hold, of the launches tried, as a `Verdict` says it.
+    """
+
+    name: str
+    tried: int
+    point: Point | None
+    counterexample: Counterexample | None
+    domain: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether no launch failed."""
+        return self.counterexample is None
+
+    @property
+    def message(self) -> str:
+        """One or two lines: what was tried, and the counter-example if there is one."""
+        if self.counterexample is None or self.point is None:
+            return f"{self.name}: a bijection on all {self.tried} launches tried"
+        sizes = ", ".join(f"{name}={value}" for name, value in self.point.sizes.items())
+        where = f"\n  at {sizes}" if sizes else ""
+        # what sizes decide, the grid's shape does not tell
+        named = self.domain not in (EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED) and not sizes
+        hint = f"\n  it holds where {self.domain}: if that is enough, say where={self.domain!r}" if named else ""
+        return (
+            f"{self.name} is not a bijection: {self.counterexample.message}{where}\n"
+            f"  the smallest of {self.tried} launches tried that fails{hint}"
+        )
+
+
+def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
+    """Try launches in the order of their size, and stop at the first that fails.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    points : iterable of Point
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    OptionError
+        If there is no launch to try.
+    LanguageError
+        If a grid lacks a name that the candidate reads.
+    """
+    ordered = sorted(points, key=lambda point: point.rank)
+    if not ordered:
+        raise OptionError(f"{candidate.name}: no launch to try: the condition, or the list of grids, leaves none")
+    for k, point in enumerate(ordered):
+        found = candidate.counterexample(point.grid, point.num_xcds, point.sizes)
+        if found:
+            return Outcome(candidate.name, len(ordered), point, found, _domain(candidate, ordered, k))
+    return Outcome(candidate.name, len(ordered), None, None, EVERYWHERE)
+
+
+def points_of(
+    candidate: Candidate, options: Options, grids: Iterable[Any] | None = None, where: Where = None
+) -> Iterator[Point]:
+    """Yield the launches that options ask for, or small ones of every shape.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    options : Options
+    grids : iterable, optional
+        In place of the options' own; see `as_grid`.
+    where : str or callable, optional
+        In place of the options' own.
+
+    Raises
+    ------
+    OptionError
+        If a size that the candidate reads has no value.
+    SizeError
+        If a grid or a count is none.
+    """
+    form = candidate.form
+    counts, holds = xcd_counts(form, options.xcds), condition(where or options.where)
+    given = options.grids if grids is None else tuple(grids)
+    need_launch(form, options.sizes, options.launch, candidate.name)
+    if given and _reads_sizes(candidate):
+        loose = [name for name in form.inputs if name not in {*GRID_NAMES, *options.sizes}]
+        if loose:
+            raise OptionError(
+                f"{candidate.name} reads {', '.join(loose)}: give values of these, such as {loose[0]}=1000,4096, in "
+                "place of grids"
+            )
+    if options.launch and _reads_sizes(candidate) and not given:
+        launches = list(sized_launches(form, options.launch, options.sizes))
+    else:
+        kind = kind_of(form)
+        plain = [as_grid(one, kind) for one in given] if given else small_grids(kind)
+        launches = [(one, sizes) for one in plain for sizes in each_size(options)]
+    for grid, sizes in launches:
+        for count in counts:
+            if holds(grid, count):
+                yield Point(grid, count, sizes)
+
+
+def _reads_sizes(candidate: Candidate) -> bool:
+    return any(name not in GRID_NAMES for name in candidate.form.inputs)
+
+
+def _domain(candidate: Candidate, points: list[Point], first: int) -> str:
+    """Where the candidate holds, of the launches tried."""
+    trials = [Trial(points[first].grid, points[first].num_xcds, False)]
+    trials += [Trial(point.grid, point.num_xcds, True) for point in points[:first]]
+    left = _MOST_WORKGROUPS
+    for point in points[first + 1 :]:
+        left -= point.grid.num_pids
+        if left < 0:
+            return UNNAMED
+        passed = candidate.counterexample(point.grid, point.num_xcds, point.sizes) is None
+        trials.append(Trial(point.grid, point.num_xcds, passed))
+    return name_domain(trials, candidate.form)

@@ -1,0 +1,66 @@
+"""Is what docs/ci.md shows what happens?"""
+
+import runpy
+import sys
+from configparser import ConfigParser
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, settings
+
+from swizzle_sim.testing import BijectionError, assert_bijective
+from tests.docs.typed import ROOT, blocks
+
+PAGE = list(blocks((ROOT / "docs" / "ci.md").read_text(encoding="utf-8")))
+NAMED = {block.title: "".join(f"{line}\n" for line in block.lines) for block in PAGE if block.title}
+
+
+@pytest.fixture
+def scene(tmp_path, monkeypatch):
+    for name in ("remap.py", "test_remap.py", "gemm.py"):
+        (tmp_path / name).write_text(NAMED[name])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def test_the_test_shown_passes_and_fails_as_shown(scene):
+    shown = runpy.run_path("test_remap.py")
+    shown["test_exact"]()
+    with pytest.raises(BijectionError) as failed:
+        shown["test_naive"]()
+    assert f"{failed.value}\n" == NAMED["naive"]
+    del sys.modules["remap"]
+
+
+@pytest.fixture
+def patient():
+    """Hypothesis reads every module of an editable install before its first draw, and would call that slow."""
+    settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("patient")
+    yield
+    settings.load_profile("default")
+
+
+def test_every_other_python_block_runs(scene, patient):
+    remap = runpy.run_path("remap.py")
+    pieces = ["\n".join(block.lines) for block in PAGE if block.language == "python" and not block.title]
+    assert len(pieces) == 3
+    for piece in pieces:
+        names = {**remap, "assert_bijective": assert_bijective, "__name__": "page"}
+        exec(piece, names)
+        for name, value in names.items():
+            if name.startswith("test_"):
+                value()
+
+
+def test_the_hook_and_the_workflow_are_those_of_the_repository():
+    assert NAMED["workflow"] == (ROOT / "docs" / "ci-workflow.yml").read_text(encoding="utf-8")
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    (repo,) = yaml.safe_load(NAMED[".pre-commit-config.yaml"])["repos"]
+    assert [one["id"] for one in repo["hooks"]] == [hook["id"]]
+    steps = yaml.safe_load(NAMED["workflow"])["jobs"]["bijective"]["steps"]
+    assert sum("swizzle-sim check" in step.get("run", "") for step in steps) == 1
+    ini = ConfigParser()
+    ini.read_string(next("\n".join(block.lines) for block in PAGE if block.language == "ini"))
+    assert "swizzle_check" in ini["pytest"]
