@@ -1,0 +1,84 @@
+"""``explore``: the page on which a swizzle is typed and its verdict, map and score are seen at once."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from swizzle_sim.cli.arguments import GpuName, Sizes
+
+Kernel = Annotated[str, typer.Argument(metavar="[KERNEL]", help="Kernel of `swizzle-sim kernels` to begin with.")]
+Text = Annotated[str, typer.Option("--swizzle", metavar="FILE|FAMILY", help="Swizzle to begin with.")]
+Host = Annotated[str, typer.Option("--host", help="Address to serve on; only this machine reaches the default.")]
+Port = Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 for any. [default: 8765, or next]")]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")]
+
+
+def explore(
+    kernel: Kernel = "gemm",
+    sizes: Sizes = None,
+    gpu: GpuName = "mi300x",
+    swizzle: Text = "",
+    host: Host = "127.0.0.1",
+    port: Port = None,
+    browser: Browser = True,
+) -> None:
+    """Serve a local page: type a swizzle, pick kernel, sizes and GPU, and see verdict, map, score and bound change."""
+    import webbrowser
+
+    from xcd_model.errors import SwizzleSimError
+
+    if importlib.util.find_spec("dash") is None:
+        raise SwizzleSimError("the page needs Dash, which is not installed: pip install 'swizzle-sim[explore]'")
+    from swizzle_sim.explore.guard import is_loopback
+    from swizzle_sim.explore.serve import Server
+
+    query = _query(kernel, sizes, gpu, swizzle)
+    try:
+        server = Server(host=host, port=port)
+    except OSError as error:
+        where = host if port is None else f"{host}, port {port}"
+        raise SwizzleSimError(f"{where}: cannot be served on ({error.strerror})") from None
+    if not is_loopback(host):
+        print(
+            f"swizzle-sim: warning: serving on {host}: whoever reaches this machine can use the page and its processor",
+            file=sys.stderr,
+        )
+    address = f"{server.address}?{query}"
+
+    def started() -> None:
+        print(f"{address}\nCtrl-C ends it.", flush=True)
+        if browser and _has_screen():
+            webbrowser.open(address)
+
+    server.run(started=started)
+
+
+def _has_screen() -> bool:
+    """Whether a browser would have a window: without one, some open in the terminal and take it."""
+    on_screen = sys.platform in ("darwin", "win32")
+    return on_screen or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def _query(name: str, words: list[str] | None, chip: str, swizzle: str) -> str:
+    """Address of what was typed, refused here rather than on the page if it cannot be."""
+    from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
+    from swizzle_sim.explore.start import start_sizes
+    from swizzle_sim.explore.state import State
+    from swizzle_sim.swizzle import is_spec
+
+    sizes = parse_sizes(words)
+    if not sizes:
+        sizes = start_sizes(name)
+    state = State(kernel=name, sizes=tuple(sizes.items()), gpu=chip)
+    if swizzle:
+        found = load_swizzle(swizzle)
+        text = swizzle if is_spec(swizzle) and found.name == swizzle else found.source
+        state = State(kernel=name, sizes=tuple(sizes.items()), gpu=chip, swizzle=text)
+    state.load_kernel()
+    state.load_gpu()
+    return state.query()

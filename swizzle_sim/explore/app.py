@@ -1,0 +1,261 @@
+"""The Dash application: which change of the page asks for what. All that is worked out is worked out elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
+from dash.exceptions import PreventUpdate
+from flask import request
+
+from swizzle_sim.explore import layout, show
+from swizzle_sim.explore import state as states
+from swizzle_sim.explore.desk import Desk
+from swizzle_sim.explore.evaluate import Problem, Result
+from swizzle_sim.explore.figures import cut
+from swizzle_sim.explore.guard import policy, refusal
+from swizzle_sim.explore.start import default_sizes, start_sizes
+from swizzle_sim.swizzle import family, is_spec, parse_spec, spec_of
+from xcd_model.errors import SwizzleSimError
+from xcd_model.gpu import gpu
+
+MAX_REQUEST_BYTES = 4 * 2**20
+COMPILING = "compiling ..."
+
+
+def make_app(desk: Desk, *, host: str, port: int) -> Dash:
+    """Application around a desk.
+
+    Parameters
+    ----------
+    desk : Desk
+    host : str
+    port : int
+        That it will be served on: requests that name another are refused.
+
+    Returns
+    -------
+    app : Dash
+        ``app.server`` is its WSGI application.
+    """
+    app = Dash(
+        __name__,
+        title="swizzle-sim explore",
+        update_title="",
+        serve_locally=True,
+        eager_loading=False,
+        suppress_callback_exceptions=True,
+        enable_mcp=False,
+        meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
+    )
+    app.layout = layout.page
+    app.callback(
+        Output("gallery", "children"),
+        Output("ready", "data"),
+        Output("waiting", "disabled"),
+        Output("status", "children"),
+        Input("waiting", "n_intervals"),
+    )(lambda _: _wait(desk))
+    app.callback(
+        Output("kernel", "value"),
+        Output("sizes", "children"),
+        Output("gpu", "value"),
+        Output("text", "value"),
+        Output("steps", "data"),
+        Output({"slider": ALL}, "value"),
+        Output({"slider": ALL}, "max"),
+        Output("notice", "children"),
+        Input("address", "data"),
+        Input("kernel", "value"),
+        Input("gpu", "value"),
+        Input({"family": ALL}, "n_clicks"),
+        Input("own", "n_clicks"),
+        Input("write-out", "n_clicks"),
+        State("text", "value"),
+    )(_controls)
+    app.callback(
+        Output({"shown": ALL}, "children"),
+        Input({"slider": ALL}, "value"),
+        Input("steps", "data"),
+        State("gpu", "value"),
+    )(_slider_labels)
+    app.callback(
+        Output("verdict", "children"),
+        Output("maps", "children"),
+        Output("score", "children"),
+        Output("note", "children"),
+        Output("anyway", "hidden"),
+        Output("command", "children"),
+        Output("query", "data"),
+        Output("kernel-says", "children"),
+        Output({"family": ALL}, "className"),
+        Output("status", "children", allow_duplicate=True),
+        Output("page", "className"),
+        Input("typed", "data"),
+        Input("kernel", "value"),
+        Input({"size": ALL}, "value"),
+        State({"size": ALL}, "id"),
+        Input("gpu", "value"),
+        Input({"slider": ALL}, "value"),
+        Input("steps", "data"),
+        Input("ready", "data"),
+        Input("anyway", "n_clicks"),
+        State({"family": ALL}, "id"),
+        State("tab", "data"),
+        running=[(Output("status", "className"), "status busy", "status")],
+        prevent_initial_call=True,
+    )(lambda *given: _evaluate(desk, *given))
+    app.clientside_callback(ClientsideFunction("explore", "address"), Output("address", "data"), Input("tab", "data"))
+    app.clientside_callback(ClientsideFunction("explore", "settle"), Output("typed", "data"), Input("text", "value"))
+    app.clientside_callback(
+        ClientsideFunction("explore", "remember"), Output("history", "children"), Input("query", "data")
+    )
+    _protect(app, host, port)
+    return app
+
+
+def _protect(app: Dash, host: str, port: int) -> None:
+    """Refuse what does not come from the page itself, and say what the page may load."""
+    server: Any = app.server
+    headers = policy(app.csp_hashes())
+    server.config["MAX_CONTENT_LENGTH"] = MAX_REQUEST_BYTES
+
+    @server.before_request
+    def refuse() -> Any:
+        why = refusal(dict(request.headers), method=request.method, host=host, port=port)
+        return (why, 403, {"Content-Type": "text/plain; charset=utf-8"}) if why else None
+
+    @server.after_request
+    def add(response: Any) -> Any:
+        response.headers.update(headers)
+        return response
+
+
+def _wait(desk: Desk) -> tuple[Any, ...]:
+    """Look whether the worker has compiled; the gallery is drawn by it."""
+    if not desk.ready:
+        return no_update, no_update, False, COMPILING
+    return show.gallery(desk.cards), True, True, no_update
+
+
+def _controls(
+    address: Mapping[str, str] | None,
+    kernel: str | None,
+    chip: str | None,
+    _families: Sequence[int | None],
+    _own: int | None,
+    _write_out: int | None,
+    text: str | None,
+) -> tuple[Any, ...]:
+    """What one control does to the others: the address to all, a kernel to the sizes, a GPU to the sliders ..."""
+    by, four = ctx.triggered_id, [no_update] * len(states.SLIDERS)
+    same = (no_update, no_update, no_update, no_update, no_update, four, four, no_update)
+    if by is None or "address.data" in ctx.triggered_prop_ids:  # new buttons count as triggers beside it
+        if address is None:  # the browser has not told it yet
+            raise PreventUpdate
+        return _restored(address["search"])
+    if not ctx.triggered[0]["value"]:  # a button that has just been made
+        raise PreventUpdate
+    if by == "kernel":
+        return (*same[:1], layout.size_boxes(kernel or "", start_sizes(kernel or "")), *same[2:])
+    if by in ("gpu", "own"):
+        return (*same[:4], *_sliders(chip or "", {}), no_update)
+    if by == "write-out":
+        return (*same[:3], _written_out(text or ""), *same[4:])
+    return (*same[:3], spec_of(parse_spec(by["family"])), *same[4:])
+
+
+def _restored(search: str) -> tuple[Any, ...]:
+    """All controls, from an address; of one that names what there is not the start is shown, and why."""
+    notice: Any = None
+    try:
+        state = states.read_query(search)
+        state.check_names()
+        sizes = {**default_sizes(state.kernel), **dict(state.sizes)}
+    except SwizzleSimError as error:
+        text = f"The address cannot be shown, so this is the start instead. {error}"
+        notice = html.P(cut(text), className="notice")
+        state = states.read_query("")
+        sizes = dict(state.sizes)
+    steps = _sliders(state.gpu, dict(state.changes))
+    return (state.kernel, layout.size_boxes(state.kernel, sizes), state.gpu, state.swizzle, *steps, notice)
+
+
+def _sliders(name: str, changes: Mapping[str, int]) -> tuple[dict[str, list[int]], list[int], list[int]]:
+    """Steps of the sliders, where each stands, and its last step."""
+    values = states.slider_values(gpu(name))
+    now = {**values, **changes}
+    steps = {key: layout.choices(key, values[key], now[key]) for key in states.SLIDERS}
+    at = [steps[key].index(now[key]) for key in states.SLIDERS]
+    return steps, at, [len(steps[key]) - 1 for key in states.SLIDERS]
+
+
+def _slider_labels(at: Sequence[int], steps: Mapping[str, list[int]], name: str | None) -> list[str]:
+    if not steps or not name:
+        raise PreventUpdate
+    own, now = states.slider_values(gpu(name)), _values(at, steps)
+    return [layout.shown_value(key, now[key], own[key]) for key in states.SLIDERS]
+
+
+def _values(at: Sequence[int], steps: Mapping[str, list[int]]) -> dict[str, int]:
+    """Values that the sliders stand at."""
+    return {key: steps[key][min(int(i), len(steps[key]) - 1)] for key, i in zip(states.SLIDERS, at, strict=True)}
+
+
+def _written_out(text: str) -> Any:
+    """Text of the language that a family's specification stands for."""
+    try:
+        return family(text) if is_spec(text) else no_update
+    except SwizzleSimError:  # the verdict says what is wrong with it
+        return no_update
+
+
+def _evaluate(
+    desk: Desk,
+    text: str | None,
+    kernel: str | None,
+    sizes: Sequence[str | None],
+    names: Sequence[Mapping[str, str]],
+    chip: str | None,
+    at: Sequence[int],
+    steps: Mapping[str, list[int]],
+    ready: bool,
+    _anyway: int | None,
+    families: Sequence[Mapping[str, str]],
+    tab: str,
+) -> tuple[Any, ...]:
+    """Everything on the right, of what stands on the left."""
+    if not (ready and steps and kernel and chip):
+        raise PreventUpdate
+    state = states.State(kernel=kernel, gpu=chip, swizzle=text or "")
+    try:
+        states.check_text(state.swizzle)
+        typed = states.read_sizes((name["size"], value) for name, value in zip(names, sizes, strict=True))
+        changes = states.changed(states.slider_values(gpu(chip)), _values(at, steps))
+        state = states.State(kernel=kernel, sizes=typed, gpu=chip, changes=changes, swizzle=text or "")
+        result = desk.ask(tab, state.query(), anyway=ctx.triggered_id == "anyway")
+    except SwizzleSimError as error:
+        return _nothing(error, len(families))
+    if result is None:  # a newer request has taken the place of this one
+        raise PreventUpdate
+    return (
+        show.verdict(result),
+        show.maps(result),
+        show.score(result),
+        show.note(result),
+        not result.too_large,
+        state.command(),
+        state.query(),
+        result.summary,
+        ["card" if one["family"] in result.fits else "card elsewhere" for one in families],
+        f"{result.seconds:.2f} s",
+        "",
+    )
+
+
+def _nothing(error: SwizzleSimError, n_families: int) -> tuple[Any, ...]:
+    """Only what is wrong; the figures of before stay, greyed."""
+    result = Result(state=states.State(), problem=Problem(code=error.code, message=str(error)))
+    rest = (no_update,) * 4
+    return (show.verdict(result), *rest, "", no_update, no_update, [no_update] * n_families, "refused", "old")

@@ -1,0 +1,217 @@
+"""`Evaluator`: a `State` in, a `Result` out; traces, plans and bounds are kept between states that share them."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from swizzle_sim.explore.gallery import fits
+from swizzle_sim.explore.state import State, read_query
+from swizzle_sim.kernels import Kernel
+from swizzle_sim.report.draw import tile_map
+from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.swizzle import FAMILIES, Swizzle, Verdict
+from swizzle_sim.swizzle.permute import permutation_of
+from xcd_model.dispatch import xcd_of
+from xcd_model.errors import LanguageError, SizeError, SwizzleSimError
+from xcd_model.trace import Trace
+
+MAX_WORKGROUPS = 1 << 20
+MAX_INSTRUCTIONS = 400_000  # of a trace: bounds what preparing it and its bound take
+MAX_LOOKUPS = 25e6  # line look-ups of one replay: about a third of a second, and there are two
+KEPT = 6  # of each: a step back and forth is free, memory stays small
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Why there is nothing to show, or not all: the code and the message of one of the project's errors."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Result:
+    """What the page shows of a state; what could not be worked out is None.
+
+    Parameters
+    ----------
+    state : State
+    problem : Problem or None
+        The first error, if any.
+    summary, grid : str
+        Of the kernel.
+    num_xcds : int
+    ribbon : bool
+        Whether the maps are lines of a one-dimensional grid, rather than tile rows.
+    verdict : Verdict or None
+    fits : tuple of str
+        Families that are bijections of this grid with their default parameters.
+    before, after : (rows, columns) int array or None
+        XCD of each tile as launched and with the swizzle; -1 is a tile that nobody computes, or none at all. Of a
+        swizzle that is no bijection, ``after`` is what it computes all the same.
+    baseline, score : Score or None
+    assigned_bound : float or None
+        L2 hit rate that no cache could exceed with the tiles on these XCDs.
+    too_large : str
+        Why it was not replayed, for all that it could be; empty if it was.
+    seconds : float [s]
+    """
+
+    state: State
+    problem: Problem | None = None
+    summary: str = ""
+    grid: str = ""
+    num_xcds: int = 0
+    ribbon: bool = False
+    fits: tuple[str, ...] = ()
+    verdict: Verdict | None = None
+    before: np.ndarray | None = field(default=None, repr=False)
+    after: np.ndarray | None = field(default=None, repr=False)
+    baseline: Score | None = None
+    score: Score | None = None
+    assigned_bound: float | None = None
+    too_large: str = ""
+    seconds: float = 0.0
+
+
+class Evaluator:
+    """Evaluates states one after the other, in the lockstep replay."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, OrderedDict[Hashable, Any]] = {}
+
+    def __call__(self, query: str, *, anyway: bool = False) -> Result:
+        """Evaluate the state of an address; see `evaluate`."""
+        return self.evaluate(read_query(query), anyway=anyway)
+
+    def evaluate(self, state: State, *, anyway: bool = False) -> Result:
+        """Verdict, maps and score of a state; no error of the project's own leaves it.
+
+        Parameters
+        ----------
+        state : State
+        anyway : bool
+            Replay it however long it takes.
+        """
+        began = time.perf_counter()
+        found: dict[str, Any] = {"state": state}
+        try:
+            self._fill(found, state, anyway)
+        except SwizzleSimError as error:
+            found["problem"] = Problem(code=error.code, message=str(error))
+        return Result(**found, seconds=time.perf_counter() - began)
+
+    def _fill(self, found: dict[str, Any], state: State, anyway: bool) -> None:
+        """Write down what is known, as it becomes known: an error leaves the part before it."""
+        scorer = self._scorer(state)
+        grid, gpu = scorer.kernel.grid, scorer.gpu
+        xcd = xcd_of(grid.num_pids, gpu, scorer.kernel.programs)
+        found.update(
+            summary=scorer.kernel.summary,
+            grid=str(grid),
+            num_xcds=gpu.xcds,
+            ribbon=grid.shape is None or 1 in grid.shape,
+        )
+        found["before"] = tile_map(grid, xcd, np.arange(xcd.size))
+        found["fits"] = tuple(name for name in FAMILIES if fits(name, grid, gpu.xcds))
+        swizzle = self._judge(found, scorer, state, xcd)
+        found["too_large"] = "" if anyway else self._too_large(scorer)
+        if found["too_large"]:
+            return
+        self._share_bound(scorer, state)
+        found["baseline"] = scorer.baseline
+        if swizzle is not None and found["verdict"].bijective:
+            order = scorer.permutation(swizzle)
+            found["score"] = scorer.score_order(order, baseline_us=scorer.baseline.time_us)
+            found["assigned_bound"] = scorer.assigned_bound(order)
+
+    def _judge(self, found: dict[str, Any], scorer: Scorer, state: State, xcd: np.ndarray) -> Swizzle | None:
+        """Verdict and map of the swizzle; what is wrong with its text takes nothing from the order as launched."""
+        try:
+            swizzle = state.load_swizzle()
+            found["verdict"] = scorer.verify(swizzle)
+            found["after"] = _map_of(scorer, swizzle, xcd)
+        except SwizzleSimError as error:
+            found["problem"] = Problem(code=error.code, message=str(error))
+            return None
+        return swizzle
+
+    def _scorer(self, state: State) -> Scorer:
+        def make() -> Scorer:
+            gpu = state.load_gpu()
+            return Scorer(self._kernel(state), gpu)
+
+        return self._keep("scorer", (state.kernel, state.sizes, state.gpu, state.changes), make)
+
+    def _kernel(self, state: State) -> Kernel:
+        """Kernel whose trace is built once for all GPUs with that line size."""
+
+        def make() -> Kernel:
+            one = state.load_kernel()
+            if one.grid.num_pids > MAX_WORKGROUPS:
+                raise SizeError(
+                    f"{one.name}: {one.grid.num_pids} workgroups; the page takes at most {MAX_WORKGROUPS}: "
+                    "use smaller sizes or larger blocks"
+                )
+
+            def trace(line_bytes: int) -> Trace:
+                key = (state.kernel, state.sizes, line_bytes)
+                return self._keep("trace", key, lambda: one.build_trace(line_bytes))
+
+            return replace(one, build_trace=trace)
+
+        return self._keep("kernel", (state.kernel, state.sizes), make)
+
+    def _too_large(self, scorer: Scorer) -> str:
+        trace = scorer.kernel.build_trace(scorer.gpu.l2.line_bytes)
+        if trace.n_instructions > MAX_INSTRUCTIONS:
+            return f"the launch has {trace.n_instructions:,} tensor instructions, more than {MAX_INSTRUCTIONS:,}"
+        lookups = int(trace.entries_per_template[trace.template].sum()) * scorer.plan.simulated_fraction
+        if lookups > MAX_LOOKUPS:
+            return f"one replay takes {lookups / 1e6:,.0f} million cache look-ups, more than {MAX_LOOKUPS / 1e6:.0f}"
+        return ""
+
+    def _share_bound(self, scorer: Scorer, state: State) -> None:
+        """Take the bound from a GPU that differs only in what the bound does not read: sizes and ways of caches."""
+        gpu = scorer.gpu
+        reads = (
+            gpu.xcds,
+            gpu.dispatch_offset,
+            gpu.l2.line_bytes,
+            gpu.l2.read_request_bytes,
+            gpu.l2.write_request_bytes,
+        )
+        scorer.__dict__["bound"] = self._keep("bound", (state.kernel, state.sizes, reads), lambda: scorer.bound)
+
+    def _keep(self, what: str, key: Hashable, make: Callable[[], T]) -> T:
+        """Value of an earlier call, or made now; the oldest of more than `KEPT` is forgotten."""
+        kept = self._kept.setdefault(what, OrderedDict())
+        if key not in kept:
+            kept[key] = make()
+        kept.move_to_end(key)
+        if len(kept) > KEPT:
+            kept.popitem(last=False)
+        return kept[key]
+
+
+def _map_of(scorer: Scorer, swizzle: Swizzle, xcd: np.ndarray) -> np.ndarray | None:
+    """XCD of each tile, of whatever the swizzle computes; None where its evaluation stopped."""
+    grid = scorer.kernel.grid
+    try:
+        run, _ = permutation_of(swizzle.program, grid, scorer.gpu.xcds, scorer.kernel.problem)
+    except LanguageError as error:
+        raise error.placed(swizzle.filename, swizzle.source) from None
+    if run.fault:
+        return None
+    inside = run.ids >= 0
+    reached = np.full(grid.num_pids, -1, np.int64)
+    reached[run.ids[inside]] = xcd[inside]
+    return tile_map(grid, reached, np.arange(grid.num_pids))

@@ -1,0 +1,72 @@
+"""The gallery: every family of swizzles with a small map of what it does, to be clicked into the editor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from swizzle_sim.explore.picture import map_png
+from swizzle_sim.swizzle import FAMILIES, Grid, Swizzle, family, holds, parse_spec, spec_of
+
+SIDE = 16  # tiles of a small map's side
+XCDS = 8
+_FLAT = Grid((SIDE * SIDE,), (SIDE, SIDE))
+_BOX = Grid((SIDE, 4, 4))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """One family in the gallery.
+
+    Parameters
+    ----------
+    name, kind, summary, source : str
+    spec : str
+        With its default parameters, as it is put into the editor.
+    png : bytes
+        Its map on 16 x 16 tiles (3-D orders: 16 x 4 x 4 workgroups, x along the rows) and 8 XCDs.
+    """
+
+    name: str
+    kind: str
+    summary: str
+    source: str
+    spec: str
+    png: bytes
+
+
+def cards() -> list[Card]:
+    """Every family, in the order of `FAMILIES`."""
+    kinds = {0: "placement", 2: "order", 3: "3-D order"}
+    found = []
+    for one in FAMILIES.values():
+        found.append(
+            Card(
+                name=one.name,
+                kind=kinds[one.axes],
+                summary=one.summary,
+                source=one.source,
+                spec=spec_of(parse_spec(one.name)),
+                png=map_png(small_map(one.name), XCDS),
+            )
+        )
+    return found
+
+
+def small_map(spec: str) -> np.ndarray:
+    """XCD of each tile of the gallery's grid under a specification, (16, 16) int array."""
+    three = parse_spec(spec)[-1][0].axes == 3
+    grid = _BOX if three else _FLAT
+    order = Swizzle.parse(family(spec)).permutation(grid, XCDS)
+    xcd = np.empty(grid.num_pids, np.int64)
+    xcd[order] = np.arange(grid.num_pids) % XCDS
+    return xcd.reshape(SIDE, SIDE)
+
+
+def fits(spec: str, grid: Grid, num_xcds: int) -> bool:
+    """Whether a specification has the axes that it needs on a grid, and is a bijection there."""
+    axes = parse_spec(spec)[-1][0].axes
+    if axes == 3 and len(grid.launch) != 3:
+        return False
+    return not (axes == 2 and grid.shape is None) and holds(spec, grid, num_xcds)

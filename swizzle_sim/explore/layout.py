@@ -1,0 +1,203 @@
+"""The page as Dash lays it out, before any state is in it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from dash import dcc, html
+
+from swizzle_sim.explore import show
+from swizzle_sim.explore.evaluate import Result
+from swizzle_sim.explore.start import switches
+from swizzle_sim.explore.state import SLIDERS, State
+from swizzle_sim.kernels import kernel_names
+from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
+from xcd_model.gpu import gpu_names
+
+LABELS = {"xcds": "XCDs", "cus_per_xcd": "CUs per XCD", "l2.size_bytes": "L2 size per XCD", "l2.ways": "L2 ways"}
+NOTHING = Result(state=State())
+POINT = "point at a tile to read its XCDs"
+CHOICES = {
+    "xcds": [*range(1, 17)],
+    "cus_per_xcd": [1, 2, 4, 8, 12, 16, 20, 24, 28, 32, 36, 38, 40, 48, 56, 64, 80, 96, 132],
+    "l2.size_bytes": [2**n for n in range(18, 28)],
+    "l2.ways": [1, 2, 4, 8, 16, 32],
+}
+
+
+def page() -> html.Div:
+    """Build the page, anew for each tab: a tab has a name of its own, so that only its newest wish is worked on."""
+    return html.Div(
+        [
+            dcc.Store(id="tab", data=uuid.uuid4().hex),
+            dcc.Store(id="address"),
+            dcc.Store(id="typed"),
+            dcc.Store(id="query"),
+            dcc.Store(id="ready", data=False),
+            dcc.Store(id="steps", data={}),
+            dcc.Interval(id="waiting", interval=300),
+            html.Div(id="history", hidden=True),
+            _head(),
+            html.Main([html.Div(_left(), className="left"), html.Div(_right(), className="right")]),
+            html.Footer("Runs on this machine alone; the text is parsed by the closed language and never executed."),
+        ],
+        id="page",
+    )
+
+
+def _head() -> html.Header:
+    return html.Header(
+        [
+            html.H1([html.B("swizzle-sim"), html.Span(" explore")]),
+            html.Span("starting ...", id="status", className="status busy", role="status"),
+            html.Button("Copy link", id="copy-link", className="button", type="button"),
+            html.Button("Light / dark", id="theme", className="button", type="button"),
+        ]
+    )
+
+
+def _left() -> list[Any]:
+    return [
+        _panel(
+            "Swizzle",
+            [
+                dcc.Textarea(
+                    id="text",
+                    spellCheck=False,
+                    className="editor",
+                    maxLength=8 * MAX_TEXT_BYTES,
+                    title="A family such as contiguous+group_m(size=8), or a text of the language",
+                ),
+                html.Div(
+                    [
+                        html.Span("a family, or statements over pid, num_pids, num_pid_m, num_xcds ..."),
+                        html.Button("Write out", id="write-out", className="button small", type="button"),
+                    ],
+                    className="under",
+                ),
+                html.Div(className="gallery", id="gallery", role="group", **_aria(label="Families")),
+            ],
+            label="text",
+        ),
+        _panel(
+            "Kernel",
+            [
+                _dropdown("kernel", kernel_names()),
+                html.P(id="kernel-says", className="soft"),
+                html.Div(id="sizes", className="sizes"),
+            ],
+            label="kernel",
+        ),
+        _panel(
+            "GPU",
+            [
+                html.Div(
+                    [
+                        _dropdown("gpu", gpu_names()),
+                        html.Button(
+                            "Reset", id="own", className="button small", type="button", title="The GPU's own numbers"
+                        ),
+                    ],
+                    className="row",
+                ),
+                html.Div(
+                    [
+                        html.Div(
+                            [
+                                html.Span([LABELS[key], html.Output(id={"shown": key})], className="slider-label"),
+                                dcc.Slider(
+                                    id={"slider": key}, min=0, max=1, step=1, value=0, marks=None, updatemode="drag",
+                                    allow_direct_input=False,
+                                ),
+                            ],
+                            role="group",
+                            **_aria(label=LABELS[key]),
+                        )
+                        for key in SLIDERS
+                    ],
+                    className="sliders",
+                ),
+            ],
+            label="gpu",
+        ),
+    ]  # fmt: skip
+
+
+def _right() -> list[Any]:
+    return [
+        html.Div(id="notice", role="alert"),
+        html.Section(show.starting(), id="verdict", **_aria(live="polite", label="Verdict")),
+        _panel(
+            "Tile to XCD",
+            [html.Div(show.maps(NOTHING), id="maps"), html.P(POINT, id="under-pointer", className="soft readout")],
+        ),
+        _panel(
+            "Score",
+            [
+                html.Div(show.score(NOTHING), id="score"),
+                html.Div(
+                    [
+                        html.P(id="note", className="soft"),
+                        html.Button("Replay it anyway", id="anyway", className="button", type="button", hidden=True),
+                    ],
+                    className="under",
+                ),
+            ],
+        ),
+        _panel(
+            "The same on the command line",
+            [
+                html.Div(
+                    [
+                        html.Pre(id="command", className="command", tabIndex=0),
+                        html.Button("Copy", id="copy-command", className="button small", type="button"),
+                    ],
+                    className="row",
+                )
+            ],
+        ),
+    ]
+
+
+def size_boxes(name: str, sizes: dict[str, int]) -> list[Any]:
+    """Boxes of a kernel's sizes."""
+    two = switches(name)
+    return [
+        html.Label(
+            [
+                html.Span(f"{size} (0 or 1)" if size in two else size),
+                dcc.Input(
+                    id={"size": size}, type="text", inputMode="numeric", value=str(value), maxLength=20,
+                    autoComplete="off", className="box",
+                ),
+            ]
+        )
+        for size, value in sizes.items()
+    ]  # fmt: skip
+
+
+def choices(key: str, *values: int) -> list[int]:
+    """Steps of a slider, with values that must be among them."""
+    return sorted({*CHOICES[key], *values})
+
+
+def shown_value(key: str, value: int, own: int) -> str:
+    """Write a slider's value; ``*`` marks one that is not the GPU's own."""
+    text = f"{value / 2**20:g} MiB" if key == "l2.size_bytes" else str(value)
+    return text if value == own else f"{text} *"
+
+
+def _dropdown(name: str, options: list[str]) -> dcc.Dropdown:
+    return dcc.Dropdown(
+        options, id=name, clearable=False, searchable=len(options) > 8, className="choice", maxHeight=330
+    )
+
+
+def _panel(title: str, children: list[Any], *, label: str = "") -> html.Section:
+    head = html.H2(html.Label(title, htmlFor=label) if label == "text" else title)
+    return html.Section([head, *children], className="panel", **_aria(label=title))
+
+
+def _aria(**values: str) -> dict[str, Any]:
+    return {f"aria-{name}": value for name, value in values.items()}

@@ -1,0 +1,224 @@
+"""`State`: what the page shows, as the address of the page and as the command that gives the same figures."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import shlex
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode
+
+from swizzle_sim.explore.start import START, default_sizes, start_sizes
+from swizzle_sim.kernels import Kernel, kernel, kernel_names
+from swizzle_sim.swizzle import Swizzle, family, is_spec
+from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
+from swizzle_sim.tuning.what_if import read_changes, what_if
+from xcd_model.errors import LanguageError, SizeError, UnknownName
+from xcd_model.gpu import Gpu, gpu, gpu_names
+
+SLIDERS = ("xcds", "cus_per_xcd", "l2.size_bytes", "l2.ways")  # what of a GPU the page changes
+MOST = {"xcds": 64, "cus_per_xcd": 1024, "l2.size_bytes": 2**30, "l2.ways": 128}
+MAX_QUERY = 100_000  # characters of an address that are looked at
+MAX_FIELDS = 64
+PLAIN_UNTIL = 1500  # characters of a text that an address holds as they are
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
+_HERE = "<page>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """Everything that decides what the page shows.
+
+    Parameters
+    ----------
+    kernel : str
+        A kernel of the registry: no file is read for a page.
+    sizes : tuple of (str, int)
+        As given; others keep the kernel's default.
+    gpu : str
+        A shipped GPU, with or without a mode.
+    changes : tuple of (str, int)
+        Numbers of the GPU that are not its own, of `SLIDERS`.
+    swizzle : str
+        A family specification, or a text of the language.
+    """
+
+    kernel: str = "gemm"
+    sizes: tuple[tuple[str, int], ...] = tuple(START["gemm"].items())
+    gpu: str = "mi300x"
+    changes: tuple[tuple[str, int], ...] = ()
+    swizzle: str = "contiguous+group_m(size=8)"
+
+    def check_names(self) -> None:
+        """Refuse a kernel, a GPU, a size or a slider that there is not: the page has no control to show it in.
+
+        Raises
+        ------
+        UnknownName
+        """
+        if self.kernel not in kernel_names():
+            raise UnknownName("kernel", self.kernel[:60], kernel_names())
+        for name, _ in self.sizes:
+            if name not in default_sizes(self.kernel):
+                raise UnknownName(f"size of kernel {self.kernel}", name[:60], default_sizes(self.kernel))
+        for key, _ in self.changes:
+            if key not in SLIDERS:
+                raise UnknownName("slider", key[:60], SLIDERS)
+        if not _NAME.fullmatch(self.gpu):  # no path: a page opens no file
+            raise UnknownName("GPU", self.gpu[:60], gpu_names())
+        gpu(self.gpu)
+
+    def load_kernel(self) -> Kernel:
+        """Kernel at these sizes; raises UnknownName or SizeError."""
+        self.check_names()
+        return kernel(self.kernel, **dict(self.sizes))
+
+    def load_gpu(self) -> Gpu:
+        """GPU with the changes; raises UnknownName, SizeError or SpecError."""
+        self.check_names()
+        for key, value in self.changes:
+            if not 1 <= value <= MOST[key]:
+                raise SizeError(f"{key} = {value}: the page takes 1 to {MOST[key]}; use `swizzle-sim what-if` beyond")
+        return what_if(gpu(self.gpu), dict(self.changes))
+
+    def load_swizzle(self) -> Swizzle:
+        """Swizzle, parsed by the closed language; raises LanguageError or UnknownName."""
+        check_text(self.swizzle)
+        if is_spec(self.swizzle):
+            return Swizzle.parse(family(self.swizzle), name=self.swizzle.strip(), filename=_HERE)
+        return Swizzle.parse(self.swizzle, name="typed", filename=_HERE)
+
+    def query(self) -> str:
+        """Write the state as the part of an address after the ``?``; `read_query` undoes it."""
+        fields = [("kernel", self.kernel), *self.sizes, ("gpu", self.gpu)]
+        fields += [(key, _with_unit(key, value)) for key, value in self.changes]
+        if len(self.swizzle) <= PLAIN_UNTIL:
+            return urlencode([*fields, ("swizzle", self.swizzle)], errors="replace")
+        packed = base64.urlsafe_b64encode(zlib.compress(self.swizzle.encode("utf-8", "replace"), 9)).decode()
+        return urlencode([*fields, ("packed", packed)])
+
+    def command(self) -> str:
+        """Command line with the same figures: ``score``, or ``what-if`` where numbers of the GPU are changed."""
+        words = ["what-if" if self.changes else "score", self.kernel]
+        words += [f"{name}={value}" for name, value in self.sizes] + ["--gpu", self.gpu]
+        for key, value in self.changes:
+            words += ["--set", f"{key}={_with_unit(key, value)}"]
+        line = "swizzle-sim " + shlex.join(words)
+        if is_spec(self.swizzle):
+            return f"{line} --swizzle {shlex.quote(self.swizzle.strip())}"
+        lines = ["".join(c if c.isprintable() or c == "\t" else "?" for c in one) for one in self.swizzle.splitlines()]
+        end = "END"
+        while end in lines:
+            end += "_"
+        return "\n".join([f"{line} --swizzle - <<'{end}'", *lines, end])
+
+
+def read_query(query: str) -> State:
+    """State of an address; what it does not say is as at the start.
+
+    Parameters
+    ----------
+    query : str
+        With or without the ``?``.
+
+    Raises
+    ------
+    LanguageError
+        With code ``limit`` if the address or its text is too long, ``syntax`` if a packed text is damaged.
+    SizeError
+        If a size is no integer, or something is given twice.
+    SpecError
+        If a number of the GPU is not written as ``what-if`` takes it.
+    """
+    if len(query) > MAX_QUERY:
+        raise LanguageError(f"the address has {len(query)} characters; at most {MAX_QUERY} are read", code="limit")
+    try:
+        pairs = parse_qsl(query.removeprefix("?"), keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError:
+        raise SizeError(f"the address names more than {MAX_FIELDS} things: a kernel has fewer sizes") from None
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        twice = next(key for key, _ in pairs if sum(other == key for other, _ in pairs) > 1)
+        raise SizeError(f"the address gives {twice[:60]} twice")
+    start = State()
+    name, chip = given.pop("kernel", start.kernel), given.pop("gpu", start.gpu)
+    packed = given.pop("packed", None)
+    text = given.pop("swizzle", start.swizzle if packed is None else _unpack(packed))
+    check_text(text)
+    changes = {key: given.pop(key) for key in SLIDERS if key in given}
+    sizes = read_sizes(given.items()) if given else tuple(start_sizes(name).items())
+    return State(kernel=name, sizes=sizes, gpu=chip, changes=_read_changes(changes), swizzle=text)
+
+
+def read_sizes(pairs: Iterable[tuple[str, object]]) -> tuple[tuple[str, int], ...]:
+    """Sizes from what was typed in their boxes.
+
+    Raises
+    ------
+    SizeError
+        If one is no integer.
+    """
+    sizes = []
+    for name, typed in pairs:
+        text = str(typed if typed is not None else "").strip()
+        if not _NAME.fullmatch(name) or not re.fullmatch(r"-?[0-9]{1,18}", text):
+            raise SizeError(f"{name[:60]} = {text[:40]!r}: a size is an integer, such as M=4096")
+        sizes.append((name, int(text)))
+    return tuple(sizes)
+
+
+def changed(own: Mapping[str, int], asked: Mapping[str, int | None]) -> tuple[tuple[str, int], ...]:
+    """What of ``asked`` is not the GPU's own, in the order of `SLIDERS`."""
+    wanted = ((key, asked.get(key)) for key in SLIDERS)
+    return tuple((key, int(value)) for key, value in wanted if value is not None and value != own[key])
+
+
+def slider_values(device: Gpu) -> dict[str, int]:
+    """Numbers of a GPU that the page changes."""
+    return dict(zip(SLIDERS, (device.xcds, device.cus_per_xcd, device.l2.size_bytes, device.l2.ways), strict=True))
+
+
+def check_text(text: str) -> None:
+    """Refuse a text that is longer than the language reads, before anything is done with it.
+
+    Raises
+    ------
+    LanguageError
+        With code ``limit``.
+    """
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_TEXT_BYTES:
+        raise LanguageError(
+            f"the text has {size} bytes; at most {MAX_TEXT_BYTES} are read", filename=_HERE, code="limit"
+        )
+
+
+def _unpack(packed: str) -> str:
+    try:
+        data = base64.b64decode(packed, altchars=b"-_", validate=True)
+        reader = zlib.decompressobj()
+        found = reader.decompress(data, MAX_TEXT_BYTES + 1)  # a small address may unpack to gigabytes
+        if reader.unconsumed_tail or len(found) > MAX_TEXT_BYTES:
+            raise LanguageError(f"the text has more than {MAX_TEXT_BYTES} bytes", filename=_HERE, code="limit")
+        return found.decode("utf-8")
+    except (binascii.Error, zlib.error, ValueError):
+        raise LanguageError("the packed text of the address is damaged", filename=_HERE, code="syntax") from None
+
+
+def _read_changes(words: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
+    found = []
+    for key, values in read_changes([f"{key}={text[:40]}" for key, text in words.items()]).items():
+        if len(values) != 1 or isinstance(values[0], bool) or not isinstance(values[0], int):
+            raise SizeError(f"{key} = {words[key][:40]!r}: one whole number, such as 16 or 8MiB")
+        found.append((key, values[0]))
+    return tuple(sorted(found, key=lambda one: SLIDERS.index(one[0])))
+
+
+def _with_unit(key: str, value: int) -> str:
+    for unit, size in (("MiB", 2**20), ("KiB", 2**10)):
+        if key.endswith("_bytes") and value % size == 0:
+            return f"{value // size}{unit}"
+    return str(value)

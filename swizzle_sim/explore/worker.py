@@ -1,0 +1,136 @@
+"""The process that evaluates: it compiles and replays while the page stays awake, and it can be stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from swizzle_sim.explore.evaluate import Result
+    from swizzle_sim.explore.gallery import Card
+
+LIMIT_S = 20.0  # of one evaluation; what the page replays unasked takes a second
+ANYWAY_LIMIT_S = 300.0  # of one that was asked for in spite of its size
+GIVE_UP_AFTER_S = 2.0  # an evaluation that nobody waits for is stopped only then: a new process takes a second
+_POLL_S = 0.02
+
+
+class Worker:
+    """One process with an `Evaluator`, started anew when it is stopped; asked by one thread at a time.
+
+    Attributes
+    ----------
+    cards : list of Card
+        The gallery, drawn when the process first was ready; empty before.
+    """
+
+    def __init__(self) -> None:
+        self.cards: list[Card] = []
+        self._ready = threading.Event()
+        self._start()
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has compiled, or loaded, what it runs."""
+        return self._ready.is_set()
+
+    def ask(self, query: str, *, anyway: bool = False, stale: Callable[[], bool] = lambda: False) -> Result | None:
+        """Evaluate the state of an address.
+
+        Parameters
+        ----------
+        query : str
+        anyway : bool
+            However long it takes, up to `ANYWAY_LIMIT_S`.
+        stale : callable
+            Whether nobody waits for the answer any more.
+
+        Returns
+        -------
+        result : Result or None
+            None if it was given up.
+
+        Raises
+        ------
+        ReplayError
+            If it took too long, or the process died; there is a new one then.
+        """
+        from xcd_model.errors import ReplayError  # noqa: PLC0415
+
+        limit = ANYWAY_LIMIT_S if anyway else LIMIT_S
+        while not self._ready.wait(_POLL_S * 5):
+            if stale():
+                return None
+        began = time.monotonic()
+        try:
+            self._pipe.send((query, anyway))
+            while not self._pipe.poll(_POLL_S):
+                took = time.monotonic() - began
+                if took > GIVE_UP_AFTER_S and stale():
+                    self.restart()
+                    return None
+                if took > limit:
+                    self.restart()
+                    raise ReplayError(f"stopped after {limit:.0f} s: use smaller sizes, or `swizzle-sim score`")
+            return self._pipe.recv()
+        except (EOFError, OSError):
+            self.restart()
+            raise ReplayError("the process that evaluates died, most likely out of memory: use smaller sizes") from None
+
+    def restart(self) -> None:
+        """Stop the process, whatever it does, and start another."""
+        self.close()
+        self._start()
+
+    def close(self) -> None:
+        """Stop the process."""
+        self._ready.clear()
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")  # no thread's lock is copied, and it is the same on all systems
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        threading.Thread(target=self._await_ready, args=(self._pipe,), daemon=True).start()
+
+    def _await_ready(self, pipe: Connection) -> None:
+        with contextlib.suppress(EOFError, OSError):  # closed before it was ready
+            cards = pipe.recv()
+            if pipe is self._pipe:
+                self.cards = cards
+                self._ready.set()
+
+
+def _work(pipe: Connection) -> None:
+    """Answer requests until the other end is closed; what is no error of the project's is told as a defect."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that serves, which then ends this one
+    from swizzle_sim.explore.evaluate import Evaluator, Problem, Result  # noqa: PLC0415
+    from swizzle_sim.explore.gallery import cards  # noqa: PLC0415
+    from swizzle_sim.explore.state import State  # noqa: PLC0415
+
+    evaluate = Evaluator()
+    evaluate(State().query())
+    pipe.send(cards())
+    while True:
+        try:
+            query, anyway = pipe.recv()
+        except EOFError:
+            return
+        try:
+            result = evaluate(query, anyway=anyway)
+        except MemoryError:
+            result = Result(state=State(), problem=Problem(code="memory", message="out of memory: use smaller sizes"))
+        except Exception as error:  # a defect must not end the page
+            text = f"{type(error).__name__}: {error}; this is a defect, please report it"
+            result = Result(state=State(), problem=Problem(code="defect", message=text))
+        pipe.send(result)

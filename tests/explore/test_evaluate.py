@@ -1,0 +1,104 @@
+"""Does the page show what the library says of a state, whatever was shown before?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from swizzle_sim.explore import evaluate as evaluating
+from swizzle_sim.explore.evaluate import Evaluator
+from swizzle_sim.explore.state import State
+from swizzle_sim.scoring import Scorer
+from xcd_model.bounds import assigned_misses
+
+SMALL = State(
+    sizes=(("M", 1024), ("N", 1024), ("K", 256), ("BLOCK_M", 128), ("BLOCK_N", 128), ("BLOCK_K", 64)), swizzle="column"
+)
+TILES = 8  # of each side
+
+
+@pytest.fixture(scope="module")
+def evaluator():
+    return Evaluator()
+
+
+def test_score_bound_and_verdict_are_the_librarys(evaluator):
+    evaluator.evaluate(replace(SMALL, changes=(("l2.size_bytes", 2 << 20),)))  # what is kept must not show
+    for changes in ((), (("l2.size_bytes", 1 << 20), ("l2.ways", 8)), (("xcds", 4),)):
+        state = replace(SMALL, changes=changes)
+        result = evaluator.evaluate(state)
+        scorer = Scorer(state.load_kernel(), state.load_gpu())
+        swizzle = state.load_swizzle()
+        assert result.problem is None and result.too_large == ""
+        assert result.baseline.as_dict() == scorer.baseline.as_dict()
+        assert result.score.as_dict() == scorer.score(swizzle).as_dict()
+        assert result.verdict == scorer.verify(swizzle)
+        order = scorer.permutation(swizzle)
+        misses = assigned_misses(scorer.kernel.build_trace(128), order, scorer.gpu).sum()
+        assert result.assigned_bound == pytest.approx(1 - misses / scorer.bound.l2_requests)
+
+
+def test_maps_are_of_the_hardwares_round_robin(evaluator):
+    before, after = np.empty((TILES, TILES), int), np.empty((TILES, TILES), int)
+    for pid in range(TILES * TILES):
+        before[pid // TILES, pid % TILES] = pid % 8
+        after[pid % TILES, pid // TILES] = pid % 8  # column by column
+    result = evaluator.evaluate(SMALL)
+    np.testing.assert_array_equal(result.before, before)
+    np.testing.assert_array_equal(result.after, after)
+    assert not result.ribbon and result.num_xcds == 8
+
+
+def test_what_is_no_bijection_has_a_map_with_holes_and_no_score(evaluator):
+    result = evaluator.evaluate(replace(SMALL, swizzle="pid = pid // 2 * 2"))
+    assert not result.verdict.bijective and result.score is None and result.assigned_bound is None
+    assert result.baseline is not None
+    assert (result.after[:, 1::2] == -1).all() and (result.after[:, ::2] >= 0).all()
+    stopped = evaluator.evaluate(replace(SMALL, swizzle="pid = pid // (pid - pid)"))
+    assert stopped.after is None and stopped.verdict.counterexample.code == "division-by-zero"
+
+
+@pytest.mark.parametrize(
+    ("swizzle", "code"),
+    [
+        ("", "result"),
+        ("pid = __import__('os')", "call"),
+        ("pid = <script>alert(1)</script>", "syntax"),
+        ("pid = nowhere", "name"),
+        ("group_m(size=0)", "parameter"),
+        ("grupo_m", "unknown-name"),
+        ("pid = pid" + " + 1" * 3000, "limit"),
+    ],
+)
+def test_an_error_of_the_text_leaves_the_order_as_launched(evaluator, swizzle, code):
+    result = evaluator.evaluate(replace(SMALL, swizzle=swizzle))
+    assert result.problem.code == code and result.verdict is None
+    assert result.baseline is not None and result.before is not None and result.score is None
+
+
+def test_errors_of_size_and_gpu_leave_nothing(evaluator):
+    huge = evaluator.evaluate(replace(SMALL, sizes=(("M", 2**30), ("N", 2**30))))
+    assert huge.problem.code == "size" and huge.before is None and huge.baseline is None
+    broken = evaluator.evaluate(replace(SMALL, changes=(("l2.ways", 5),)))
+    assert broken.problem.code == "gpu-spec"
+    assert evaluator.evaluate(replace(SMALL, gpu="h300")).problem.code == "unknown-name"
+
+
+def test_what_takes_long_is_replayed_only_when_it_is_asked_for(evaluator, monkeypatch):
+    for limit, words in (("MAX_INSTRUCTIONS", "tensor instructions"), ("MAX_LOOKUPS", "look-ups")):
+        with monkeypatch.context() as patch:
+            patch.setattr(evaluating, limit, 10)
+            result = evaluator.evaluate(SMALL)
+            assert words in result.too_large and result.baseline is None
+            assert result.verdict.bijective and result.after is not None
+            assert evaluator.evaluate(SMALL, anyway=True).score is not None
+
+
+def test_families_that_fit_a_grid(evaluator):
+    assert {"identity", "contiguous", "hilbert"} <= set(evaluator.evaluate(SMALL).fits)
+    assert "morton_3d" not in evaluator.evaluate(SMALL).fits
+    flat = evaluator.evaluate(State(kernel="softmax", sizes=(("M", 100), ("N", 256)), swizzle="contiguous"))
+    assert flat.ribbon and {"contiguous", "chunked"} <= set(flat.fits)
+    assert not {"contiguous_naive", "hilbert"} & set(flat.fits)  # 100 is no multiple of 8, and has one axis

@@ -1,0 +1,79 @@
+"""Does the server answer its own page only, and does that page load nothing else?"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from swizzle_sim.explore.app import make_app
+from swizzle_sim.explore.desk import Desk
+from swizzle_sim.explore.guard import is_loopback, refusal
+
+HOST, PORT = "127.0.0.1", 8765
+HERE = f"{HOST}:{PORT}"
+
+
+@pytest.fixture(scope="module")
+def client():
+    class Worker:
+        ready, cards = False, ()
+
+    return make_app(Desk(Worker()), host=HOST, port=PORT).server.test_client()
+
+
+@pytest.mark.parametrize(
+    ("headers", "method", "refused"),
+    [
+        ({"Host": HERE}, "GET", False),
+        ({"Host": f"localhost:{PORT}"}, "GET", False),
+        ({"Host": f"LOCALHOST:{PORT}"}, "GET", False),
+        ({"Host": f"[::1]:{PORT}"}, "GET", False),
+        ({"Host": HERE, "Origin": f"http://{HERE}", "Sec-Fetch-Site": "same-origin"}, "POST", False),
+        ({"Host": HERE, "Sec-Fetch-Site": "cross-site"}, "GET", False),  # a link from elsewhere may be followed
+        ({}, "GET", True),
+        ({"Host": f"evil.example:{PORT}"}, "GET", True),  # DNS rebinding
+        ({"Host": f"{HOST}:80"}, "GET", True),
+        ({"Host": HERE, "Origin": "https://evil.example"}, "POST", True),
+        ({"Host": HERE, "Origin": "null"}, "POST", True),
+        ({"Host": HERE, "Origin": f"http://localhost:{PORT}"}, "POST", True),
+        ({"Host": HERE, "Sec-Fetch-Site": "cross-site"}, "POST", True),
+        ({"Host": HERE, "Sec-Fetch-Site": "same-site"}, "POST", True),
+    ],
+)
+def test_only_the_page_itself_is_answered(client, headers, method, refused):
+    assert bool(refusal(headers, method=method, host=HOST, port=PORT)) == refused
+    if "Host" in headers:
+        answer = client.open("/", method=method, headers=headers)
+        assert (answer.status_code == 403) == refused
+
+
+def test_on_another_host_only_its_name_or_any_if_it_has_none():
+    assert not refusal({"Host": "lab7:8765"}, method="GET", host="lab7", port=PORT)
+    assert refusal({"Host": HERE}, method="GET", host="lab7", port=PORT)
+    assert not refusal({"Host": "lab7:8765"}, method="GET", host="0.0.0.0", port=PORT)
+    assert refusal({"Host": "lab7:8765", "Origin": "http://evil.example"}, method="POST", host="0.0.0.0", port=PORT)
+
+
+@pytest.mark.parametrize(("host", "alone"), [("127.0.0.1", True), ("127.8.8.8", True), ("::1", True)])
+def test_loopback(host, alone):
+    assert is_loopback(host) == alone
+    assert not is_loopback("0.0.0.0") and not is_loopback("192.168.1.2") and not is_loopback("lab7")
+
+
+def test_the_page_and_its_parts_come_from_here_alone(client):
+    answer = client.get("/", headers={"Host": HERE})
+    rules = dict(rule.split(" ", 1) for rule in answer.headers["Content-Security-Policy"].split("; "))
+    assert rules["default-src"] == "'none'" and rules["frame-ancestors"] == "'none'"
+    assert "unsafe" not in rules["script-src"]
+    page = answer.get_data(as_text=True)
+    loaded = re.findall(r"""(?:src|href)=["']([^"']+)""", page)
+    assert loaded and all(one.startswith("/") and not one.startswith("//") for one in loaded)
+    for one in loaded:
+        with client.get(one, headers={"Host": HERE}) as part:
+            assert part.status_code == 200
+
+
+def test_a_body_that_is_too_large_is_refused(client):
+    headers = {"Host": HERE, "Content-Type": "application/json"}
+    assert client.post("/_dash-update-component", data=b" " * (5 << 20), headers=headers).status_code == 413

@@ -1,0 +1,124 @@
+"""Is a state the same after its way through an address, and is everything else refused by name?"""
+
+from __future__ import annotations
+
+import base64
+import shlex
+import zlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swizzle_sim.explore.start import START, default_sizes, start_sizes
+from swizzle_sim.explore.state import MAX_QUERY, SLIDERS, State, changed, read_query, read_sizes, slider_values
+from swizzle_sim.kernels import kernel_names
+from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
+from xcd_model import gpu
+from xcd_model.errors import LanguageError, SizeError, SwizzleSimError, UnknownName
+
+NAMES = st.from_regex(r"[A-Z][A-Z_]{0,8}", fullmatch=True)
+STATES = st.builds(
+    State,
+    kernel=st.sampled_from(["gemm", "softmax"]),
+    sizes=st.lists(st.tuples(NAMES, st.integers(1, 10**9)), min_size=1, max_size=5, unique_by=lambda one: one[0]).map(
+        tuple
+    ),
+    gpu=st.sampled_from(["mi300x", "mi300x-cpx", "h200"]),
+    changes=st.lists(
+        st.tuples(st.sampled_from(SLIDERS), st.integers(1, 2**30)), max_size=4, unique_by=lambda one: one[0]
+    ).map(lambda found: tuple(sorted(found, key=lambda one: SLIDERS.index(one[0])))),
+    swizzle=st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
+    | st.text("pid =+\n", min_size=1400, max_size=1700),
+)
+
+
+@settings(max_examples=25)
+@given(STATES)
+def test_an_address_gives_its_state_back(state):
+    assert read_query(state.query()) == state
+    assert read_query("?" + state.query()) == state
+
+
+def test_an_empty_address_is_the_start():
+    start = read_query("")
+    assert start.kernel == "gemm" and dict(start.sizes) == start_sizes("gemm")
+    start.load_kernel()
+    start.load_swizzle()
+
+
+def test_every_kernel_has_a_start_that_it_takes():
+    assert set(START) <= set(kernel_names())
+    for name in kernel_names():
+        state = read_query(f"kernel={name}")
+        assert dict(state.sizes).keys() == default_sizes(name).keys()
+        state.load_kernel()
+
+
+@pytest.mark.parametrize(
+    ("query", "error", "words"),
+    [
+        ("kernel=../../etc/passwd", UnknownName, "no kernel"),
+        ("kernel=my_kernel.py", UnknownName, "no kernel"),
+        ("gpu=/tmp/gpu.toml", UnknownName, "no GPU"),
+        ("gpu=gpu.toml", UnknownName, "no GPU"),
+        ("M=1.5", SizeError, "M = '1.5'"),
+        ("M=4096&M=8192", SizeError, "M twice"),
+        ("M=99999999", SizeError, "the limits are"),
+        ("M=" + "9" * 50, SizeError, "a size is an integer"),
+        ("<script>=1", SizeError, "a size is an integer"),
+        ("Q=7", UnknownName, "size of kernel gemm"),
+        ("xcds=65", SizeError, "1 to 64"),
+        ("xcds=4,8", SizeError, "one whole number"),
+        ("xcds=yes", SizeError, "one whole number"),
+        ("l2.ways=5", SwizzleSimError, "l2"),
+        ("swizzle=import os", LanguageError, "language"),
+        ("packed=%%%", LanguageError, "damaged"),
+        ("&".join(f"A{i}=1" for i in range(99)), SizeError, "more than 64"),
+        ("M=" + "1" * MAX_QUERY, LanguageError, "at most"),
+        ("swizzle=" + "x" * (MAX_TEXT_BYTES + 1), LanguageError, "at most"),
+    ],
+)
+def test_what_is_no_state_is_refused(query, error, words):
+    with pytest.raises(error, match=words):
+        state = read_query(query)
+        state.load_kernel()
+        state.load_gpu()
+        state.load_swizzle()
+
+
+def test_a_small_address_does_not_unpack_to_a_large_text():
+    bomb = base64.urlsafe_b64encode(zlib.compress(b" " * 50_000_000, 9)).decode()
+    assert len(bomb) < MAX_QUERY
+    with pytest.raises(LanguageError, match="more than") as caught:
+        read_query(f"packed={bomb}")
+    assert caught.value.code == "limit"
+
+
+def test_a_command_is_quoted_and_says_the_changes():
+    state = State(sizes=(("M", 1024),), changes=(("xcds", 4), ("l2.size_bytes", 8 << 20)), swizzle=" group_m(size=2) ")
+    assert shlex.split(state.command()) == [
+        *("swizzle-sim", "what-if", "gemm", "M=1024", "--gpu", "mi300x"),
+        *("--set", "xcds=4", "--set", "l2.size_bytes=8MiB", "--swizzle", "group_m(size=2)"),
+    ]
+
+
+def test_no_line_of_a_text_ends_the_here_document_of_its_command():
+    lines = State(sizes=(), swizzle="pid = pid\nEND\n# $(rm -rf ~) \x1b[2J\r\n").command().split("\n")
+    assert lines[0] == "swizzle-sim score gemm --gpu mi300x --swizzle - <<'END_'"
+    assert lines[1:] == ["pid = pid", "END", "# $(rm -rf ~) ?[2J", "END_"]
+
+
+def test_only_what_is_not_the_gpus_own_is_a_change():
+    own = slider_values(gpu("mi300x"))
+    assert own == {"xcds": 8, "cus_per_xcd": 38, "l2.size_bytes": 4 << 20, "l2.ways": 16}
+    assert changed(own, own) == ()
+    assert changed(own, {**own, "xcds": 4, "l2.ways": 8}) == (("xcds", 4), ("l2.ways", 8))
+    assert State(changes=(("xcds", 4),)).load_gpu().xcds == 4
+
+
+@pytest.mark.parametrize("typed", [None, "", "x", "1e3", "0x10", "٣", "1" * 19, "<b>"])
+def test_what_is_typed_for_a_size_is_an_integer(typed):
+    with pytest.raises(SizeError, match="a size is an integer"):
+        read_sizes([("M", typed)])
+    assert read_sizes([("M", " 64 "), ("N", 5)]) == (("M", 64), ("N", 5))
