@@ -7,7 +7,9 @@ import io
 
 import numpy as np
 
-from agent.reuse import reuse_of, tile_coordinates
+from swizzle_sim.report.misses import misses_of_workgroups, sampled_touches
+from swizzle_sim.report.schedule import schedule_of
+from swizzle_sim.report.tiles import plane, tile_map
 from swizzle_sim.scoring import Scorer
 from xcd_model import xcd_of
 
@@ -27,16 +29,17 @@ def picture_png(scorer: Scorer, order: np.ndarray) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    reuse = reuse_of(scorer.plan, order, workgroups_per_cu=scorer.occupancy, grid=scorer.kernel.grid)
-    xcd = np.empty(order.size)
-    xcd[order] = xcd_of(order.size, scorer.gpu)
+    plan, grid = scorer.plan, scorer.kernel.grid
+    schedule = schedule_of(plan, order, workgroups_per_cu=scorer.occupancy)
+    missed = misses_of_workgroups(plan, schedule, sampled_touches(plan, schedule))
+    xcd = tile_map(grid, xcd_of(order.size, scorer.gpu, scorer.kernel.programs), order)
     figure = Figure(figsize=(10, 5), dpi=80, layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
-    shown = left.imshow(_plane(scorer, xcd), cmap="tab10", vmin=-0.5, vmax=9.5, interpolation="nearest")
+    shown = left.imshow(_shown(xcd), cmap="tab10", vmin=-0.5, vmax=9.5, interpolation="nearest")
     left.set_title("XCD that computes each tile")
     figure.colorbar(shown, ax=left, ticks=range(min(10, scorer.gpu.xcds)))
-    misses = right.imshow(_plane(scorer, reuse.misses_of_workgroup), cmap="viridis_r", interpolation="nearest")
+    misses = right.imshow(_shown(plane(grid, missed)), cmap="viridis_r", interpolation="nearest")
     right.set_title("L2 misses of each tile [lines, estimated]")
     figure.colorbar(misses, ax=right)
     for axes in (left, right):
@@ -52,12 +55,5 @@ def data_uri(png: bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
 
 
-def _plane(scorer: Scorer, of_workgroup: np.ndarray) -> np.ndarray:
-    """Values on the tile grid; a grid without tile axes is folded into lines of 64."""
-    row, col = tile_coordinates(scorer.kernel.grid)
-    if scorer.kernel.grid.shape is None:
-        width = min(64, of_workgroup.size)
-        row, col = np.divmod(np.arange(of_workgroup.size), width)
-    plane = np.full((row.max() + 1, col.max() + 1), np.nan)
-    plane[row, col] = of_workgroup
-    return plane
+def _shown(values: np.ndarray) -> np.ma.MaskedArray:
+    return np.ma.masked_less(values, 0)

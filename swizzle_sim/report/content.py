@@ -8,25 +8,26 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
-from swizzle_sim.history import Attempt, rank
+from swizzle_sim.history import Attempt
 from swizzle_sim.release import version
+from swizzle_sim.report.ranking import Ranking
 from swizzle_sim.scoring import Score
 from swizzle_sim.swizzle.verdict import EVERYWHERE
 from xcd_model.gpu import Gpu
 
 BEST = 5  # rows of the table
-MAX_REFUSED = 20
 _LONGEST_NAME = 120
 _LONGEST_MESSAGE = 600
 
 
-def best_rows(attempts: Sequence[Attempt], baseline: Score | None) -> list[dict[str, str]]:
+def best_rows(attempts: Sequence[Attempt], baseline: Score | None, ranking: Ranking) -> list[dict[str, str]]:
     """Rows of the table: the baseline, then the best attempts.
 
     Parameters
     ----------
     attempts : sequence of Attempt
     baseline : Score or None
+    ranking : Ranking
 
     Returns
     -------
@@ -35,10 +36,13 @@ def best_rows(attempts: Sequence[Attempt], baseline: Score | None) -> list[dict[
     """
     launched = attempts[0].verdict if attempts else {}
     rows = [] if baseline is None else [_row("baseline", "as launched", baseline, launched)]
-    candidates = [attempt for attempt in rank(attempts) if attempt.number != 0]
-    for place, attempt in enumerate(candidates[:BEST], start=1):
+    candidates = [attempt for attempt in ranking.order(attempts) if attempt.number != 0]
+    front = {one.number for one in ranking.front(attempts)} if len(ranking.objectives) > 1 else set()
+    shown = max(BEST, len(front & {one.number for one in candidates}))
+    for place, attempt in enumerate(candidates[:shown], start=1):
         if attempt.score is not None:
-            rows.append(_row(str(place), cut(attempt.name, _LONGEST_NAME), attempt.score, attempt.verdict))
+            label = f"{place}, front" if attempt.number in front else str(place)
+            rows.append(_row(label, cut(attempt.name, _LONGEST_NAME), attempt.score, attempt.verdict))
     return rows
 
 
@@ -52,12 +56,21 @@ def _row(place: str, name: str, score: Score, verdict: Mapping[str, Any]) -> dic
         "time": microseconds(score.time_us),
         "speedup": f"{score.speedup:.2f}",
         "distance": points(score.distance_to_bound),
+        "energy": joules(score.energy_j),
         "domain": str(verdict.get("domain", "not recorded")),
     }
 
 
-def cards(baseline: Score, best: Score) -> list[dict[str, str]]:
+def cards(baseline: Score, best: Score, ranking: Ranking) -> list[dict[str, str]]:
     """Summary cards: what it is, the figure, and what to compare it with."""
+    shown = _cards(baseline, best)
+    if any(one.name == "energy" for one in ranking.objectives):
+        was = f"from {joules(baseline.energy_j)} J; assumed rates, so only differences on one GPU mean anything"
+        shown.append(_card("Energy", f"{joules(best.energy_j)} J", was))
+    return shown
+
+
+def _cards(baseline: Score, best: Score) -> list[dict[str, str]]:
     gained = f"{points(best.l2_hit_rate - baseline.l2_hit_rate)} points gained"
     below = f"no balanced bijection exceeds it; best is {points(best.distance_to_bound)} points below"
     was = f"from {microseconds(baseline.time_us)} µs; limited mostly by {best.limiter}"
@@ -79,22 +92,6 @@ def cards(baseline: Score, best: Score) -> list[dict[str, str]]:
 
 def _card(label: str, value: str, note: str) -> dict[str, str]:
     return {"label": label, "value": value, "note": note}
-
-
-def counts(attempts: Sequence[Attempt]) -> dict[str, Any]:
-    """How the attempts ended, with the first refusals and why."""
-    none = [a for a in attempts if a.score is None]
-    refused = [a for a in none if not a.verdict.get("bijective", False)]
-    return {
-        "all": len(attempts),
-        "scored": len(attempts) - len(none),
-        "refused": len(refused),
-        "duplicates": len(none) - len(refused),
-        "refusals": [
-            {"number": a.number, "name": cut(a.name, _LONGEST_NAME), "why": cut(a.critique, _LONGEST_MESSAGE)}
-            for a in refused[:MAX_REFUSED]
-        ],
-    }
 
 
 def verdict_lines(verdict: Mapping[str, Any], num_xcds: int) -> list[str]:
@@ -148,6 +145,11 @@ def points(difference: float) -> str:
 def gigabytes(count_bytes: int) -> str:
     """Write bytes in units of 10**9 bytes."""
     return f"{count_bytes / 1e9:.3g}" if count_bytes < 1e11 else f"{count_bytes / 1e9:,.0f}"
+
+
+def joules(energy_j: float) -> str:
+    """Write an energy; a dash where there is none."""
+    return "–" if math.isnan(energy_j) else f"{energy_j:.3g}"
 
 
 def microseconds(time_us: float) -> str:

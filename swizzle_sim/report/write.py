@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import os
-from collections.abc import Mapping, Sequence
-from importlib import resources
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.history import Attempt, History, rank
+from swizzle_sim.history import Attempt, History
 from swizzle_sim.recorded import recorded_kernel
 from swizzle_sim.report import content
-from swizzle_sim.report.draw import Pictures, draw
+from swizzle_sim.report.draw import draw
+from swizzle_sim.report.page import Best, frame, render, result
+from swizzle_sim.report.ranking import ranking_of
+from swizzle_sim.report.replays import replay_pair
+from swizzle_sim.report.spending import spending_of
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.swizzle.emit_hip import emit_hip
@@ -21,6 +23,7 @@ from xcd_model.errors import RunError
 from xcd_model.gpu import Gpu
 
 PAGE = "report.html"
+BIN_FS = 1_000_000  # the replay doubles it until a kernel has 2048 to 4096 bins, which the chart puts together
 
 
 def write_report(history: History) -> Path:
@@ -45,22 +48,25 @@ def write_report(history: History) -> Path:
     CaptureError, CompileError
         If the kernel's file cannot be captured here.
     """
-    about, attempts = history.about, list(history)
+    about, attempts, folder = history.about, list(history), history.folder
     gpu = Gpu.from_dict(about["gpu_description"])
     kernel = recorded_kernel(about)
     scorer = Scorer(kernel, gpu, replay=about["replay"], seed=about["seed"], jitter_ns=about["jitter_ns"])
+    scorer.bin_fs = BIN_FS
+    ranking, spending = ranking_of(about), spending_of(folder)
     files: dict[str, bytes] = {}
-    page = _frame(scorer, about, history.state, attempts)
-    if ranked := rank(attempts):
-        baseline, best = _baseline(scorer, attempts), ranked[0]
-        pictures = draw(scorer, attempts, baseline, best, _score_of(best))
-        sources = best_sources(best, about)
-        files = pictures.files | {name: text.encode() for name, text in sources.items()}
-        page |= _result(scorer, attempts, baseline, best) | _shown(pictures, sources)
+    page = frame(scorer, history, attempts, ranking, spending)
+    if ordered := ranking.order(attempts):
+        first, baseline = ordered[0], _baseline(scorer, attempts)
+        best = Best(first, _score_of(first), best_sources(first, about))
+        replayed = replay_pair(scorer, scorer.permutation(Swizzle.parse(first.source)))
+        files = draw(scorer, attempts, replayed, baseline, best.score)
+        files |= {name: text.encode() for name, text in best.sources.items()}
+        page |= result(scorer, folder, attempts, ranking, replayed, baseline, best)
     files[PAGE] = render(page).encode("utf-8", "replace")
     for name, data in files.items():  # the page last: where it is new, all is
-        write_whole(history.folder / name, data)
-    return history.folder / PAGE
+        write_whole(folder / name, data)
+    return folder / PAGE
 
 
 def best_sources(best: Attempt, about: Mapping[str, Any]) -> dict[str, str]:
@@ -77,16 +83,6 @@ def best_sources(best: Attempt, about: Mapping[str, Any]) -> dict[str, str]:
         "best_triton.py": f"# {note}\n{emit_triton(swizzle.form)}",
         "best.hip": f"// {note}\n{emit_hip(swizzle.form)}",
     }
-
-
-def render(page: Mapping[str, Any]) -> str:
-    """HTML of a page; every value is escaped, as candidates are not to be trusted."""
-    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  (slow to import, needed here only)
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["visible"] = content.visible
-    template = resources.files("swizzle_sim.report").joinpath("page.html").read_text(encoding="utf-8")
-    return environment.from_string(template).render(page)
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -106,47 +102,7 @@ def write_whole(path: Path, data: bytes) -> None:
         raise RunError(f"{path}: cannot be written ({error.strerror})") from error
 
 
-def _frame(scorer: Scorer, about: Mapping[str, Any], state: str, attempts: Sequence[Attempt]) -> dict[str, Any]:
-    """What every page says, with or without a result."""
-    kernel, gpu = scorer.kernel, scorer.gpu
-    return {
-        "about": about,
-        "state": state,
-        "kernel": kernel,
-        "sizes": ", ".join(f"{name} = {value}" for name, value in kernel.problem.items()),
-        "grid": str(kernel.grid),
-        "occupancy": scorer.occupancy,
-        "gpu": gpu,
-        "facts": content.gpu_facts(gpu),
-        "counts": content.counts(attempts),
-        "versions": content.versions(),
-        "result": None,
-    }
-
-
-def _result(scorer: Scorer, attempts: Sequence[Attempt], baseline: Score, best: Attempt) -> dict[str, Any]:
-    score = _score_of(best)
-    return {
-        "result": {
-            "cards": content.cards(baseline, score),
-            "rows": content.best_rows(attempts, baseline),
-            "name": content.cut(best.name, 120),
-            "proposer": best.proposer,
-            "is_baseline": best.number == 0,
-            "verdict": content.verdict_lines(best.verdict, scorer.gpu.xcds),
-            "baseline_l2": content.percent(baseline.l2_hit_rate),
-            "best_l2": content.percent(score.l2_hit_rate),
-            "bound_l2": content.percent(score.bound_l2_hit_rate),
-        }
-    }
-
-
-def _shown(pictures: Pictures, sources: Mapping[str, str]) -> dict[str, Any]:
-    encoded = {name: base64.b64encode(data).decode("ascii") for name, data in pictures.files.items()}
-    return {"pictures": encoded, "sources": sources, "reproduced": pictures.reproduced}
-
-
-def _baseline(scorer: Scorer, attempts: Sequence[Attempt]) -> Score:
+def _baseline(scorer: Scorer, attempts: list[Attempt]) -> Score:
     """Score as launched: the run's own, or worked out again if it was lost."""
     return attempts[0].score if attempts[0].number == 0 and attempts[0].score else scorer.baseline
 

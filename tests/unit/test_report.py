@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.suite.gemm import gemm
+from swizzle_sim.hardware.node.sealed import identity
+from swizzle_sim.hardware.results import keep_bundle, keep_result
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.report import write_report
-from swizzle_sim.report.colours import family_of
-from swizzle_sim.report.draw import tile_map
-from swizzle_sim.report.figures import hit_rate_over_time, per_xcd, png, xcd_map
 from swizzle_sim.report.write import write_whole
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.search import about_run
-from swizzle_sim.swizzle import Grid, Swizzle, family
+from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import gpu
 from xcd_model.errors import RunError
-from xcd_model.traffic import COLUMNS, READ_MISSES, READ_REQUESTS, Traffic
 
 SIZES = {"M": 2048, "N": 1024, "K": 320, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 HOSTILE = "# <script>alert(1)</script> </pre><img src=x onerror=alert(2)>\n"
@@ -30,6 +32,12 @@ PICTURES = ("map.png", "progress.png", "over_time.png", "per_xcd.png")
 @pytest.fixture(scope="module")
 def scorer():
     return Scorer(gemm(**SIZES), gpu("mi300x"))
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """Leave out the PNG files, which take longer than all the rest."""
+    monkeypatch.setattr("swizzle_sim.report.write.draw", lambda *given: {})
 
 
 @pytest.fixture
@@ -119,41 +127,64 @@ def test_pictures_are_not_blank(finished):
         assert shown[..., :3].std() > 0.03
 
 
-def test_the_page_loads_and_runs_nothing(finished):
+def test_the_page_loads_nothing_and_runs_its_own_script_alone(finished):
     text = page_of(finished)
     tags = Tags(text).seen
-    assert {tag for tag, _ in tags}.isdisjoint({"script", "link", "iframe", "object", "embed", "base", "form"})
+    assert {tag for tag, _ in tags}.isdisjoint({"link", "iframe", "object", "embed", "base", "form"})
+    scripts = [attributes for tag, attributes in tags if tag == "script"]
+    assert scripts == [{"type": "application/json", "id": "schedule"}, {}]
     for _, attributes in tags:
-        assert not [key for key in attributes if key.startswith("on") or key in ("href", "srcset", "action")]
+        assert not [key for key in attributes if key.startswith("on") or key in ("style", "srcset", "action")]
+        assert attributes.get("href", "#").startswith("#")
         assert attributes.get("src", "data:image/png;base64,").startswith("data:image/png;base64,")
     assert not re.search(r"url\(|@import", text)
-    assert sum(tag == "img" for tag, _ in tags) == len(PICTURES)
+    assert sum(tag == "img" for tag, _ in tags) == 5  # two maps, two heat maps, their scale
+
+
+def test_the_policy_names_the_page_s_own_texts(finished):
+    text = page_of(finished)
+    policy = next(a["content"] for tag, a in Tags(text).seen if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'; img-src data:;") and "unsafe" not in policy
+    for tag, kind in (("style", "style-src"), ("script", "script-src")):
+        (inline,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.S)
+        digest = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
+        assert f"{kind} 'sha256-{digest}'" in policy
 
 
 def test_hostile_text_is_shown_as_text(finished):
     text = page_of(finished)
-    assert "<script" not in text
+    assert "<script>alert" not in text and "onerror=alert(2)>" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert "&lt;script&gt;alert(3)&lt;/script&gt;" in text
     assert "optimize gemm &lt;b&gt;" in text
     assert "\u202e" not in text and "best\\u{202e}" in text
 
 
-def test_the_page_counts_and_explains_refusals(finished):
+def test_every_attempt_is_listed_with_its_verdict_and_critique(finished):
     text = page_of(finished)
-    assert "5 in all: 3 scored, 1 refused, 1 the same" in text
-    assert "attempt 3, <code>half</code>" in text
-    assert "both compute" in text
+    assert "5 in all: 3 scored, 1 refused, 1 set aside" in text
+    assert re.search(r"<b>3</b><code>half</code>\s*<span class=\"mark\">refused", text)
+    assert "both compute" in text and "the same as an earlier one" in text
     assert "simulated, lockstep replay" in text
 
 
-def test_many_refusals_are_cut_to_twenty(start, scorer):
+@pytest.mark.usefixtures("no_pictures")
+def test_of_many_attempts_the_best_and_the_first_are_listed(start, scorer):
     history = start()
-    for number in range(30):
-        history.append(attempt(scorer, number, f"half{number}", "pid = pid // 2\n"))
+    half, first = attempt(scorer, 1, "half", "pid = pid // 2\n"), attempt(scorer, 0, "identity", family("identity"))
+    best = attempt(scorer, 399, "last and best", family("contiguous+group_m(size=4)"))
+    many = [Attempt(**{**vars(half), "number": n, "name": f"half{n}"}) for n in range(1, 399)]
+    history.append_all([first, *many, best])
     text = write_report(history).read_text(encoding="utf-8")
-    assert "first 20 of 30" in text and "half19" in text and "half20" not in text
-    assert "None of the 30 attempts has a score" in text
+    assert "300 of 400, the best among them" in text
+    assert "half298<" in text and "half299<" not in text and text.count("last and best") > 1
+
+
+def test_a_run_with_nothing_scored_says_so(start, scorer):
+    history = start()
+    history.append(attempt(scorer, 0, "half", "pid = pid // 2\n"))
+    text = write_report(history).read_text(encoding="utf-8")
+    assert "None of the 1 attempts has a score" in text and "<script>" not in text
 
 
 def test_a_run_without_attempts_gives_a_clear_page(start):
@@ -164,6 +195,7 @@ def test_a_run_without_attempts_gives_a_clear_page(start):
     assert {path.name for path in history.folder.iterdir()} == {"history.sqlite", "report.html"}
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_an_interrupted_run_with_the_baseline_alone(start, scorer):
     history = start()
     history.append(attempt(scorer, 0, "identity", family("identity")))
@@ -180,6 +212,7 @@ def test_the_same_run_gives_the_same_bytes(start, scorer, finished):
         assert (again.folder / name).read_bytes() == (finished.folder / name).read_bytes(), name
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_a_run_whose_counts_changed_says_so(start, scorer):
     history = start()
     first = attempt(scorer, 0, "identity", family("identity"))
@@ -197,46 +230,114 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
 
 
-@pytest.mark.parametrize(
-    ("grid", "expected"),
-    [
-        (Grid((6,), (2, 3)), [[0, 1, 0], [1, 0, 1]]),
-        (Grid((2, 3)), [[0, 0, 0], [1, 1, 1]]),  # x, which is pid_m, is counted fastest
-        (Grid((5,)), [[0, 1, 0, 1, 0]]),
-        (Grid((70,)), [[x % 2 for x in range(64)], [x % 2 for x in range(6)] + [-1] * 58]),
-    ],
-)
-def test_tile_map_lies_as_the_tiles_do(grid, expected):
-    ids = np.arange(grid.num_pids)
-    assert tile_map(grid, ids % 2, ids).tolist() == expected
-
-
-def test_tile_map_follows_the_swizzle():
-    # hardware id 0, on XCD 0, computes tile 2
-    assert tile_map(Grid((4,), (2, 2)), np.arange(4), np.array([2, 3, 0, 1])).tolist() == [[2, 3], [0, 1]]
-
-
-def test_bins_keep_the_hit_rate():
+@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.parametrize(("sizes", "number", "chars"), [({}, 470, 80), (SIZES, 50, 20_000)])
+def test_pages_of_long_runs_are_small(tmp_path, sizes, number, chars):
+    """The default GEMM with all families, and fifty attempts of a model that writes and is told much."""
+    scorer = Scorer(gemm(**sizes), gpu("mi300x"))
+    history = History.create(tmp_path / "run", told(scorer))
+    first = attempt(scorer, 0, "identity", family("identity"))
+    best = attempt(scorer, number, "best", family("contiguous+group_m(size=4)"))
     draw = np.random.default_rng(0)
-    timeline = np.zeros((1003, 8, len(COLUMNS)), np.int64)
-    timeline[..., READ_REQUESTS] = draw.integers(1, 100, (1003, 8))
-    timeline[..., READ_MISSES] = draw.integers(0, timeline[..., READ_REQUESTS] + 1)
-    traffic = Traffic(timeline=timeline, turns_per_bin=2, turns=2005, line_bytes=128, write_request_bytes=64)
-    edges, rate, running = hit_rate_over_time(traffic)
-    assert rate.size == running.size == edges.size - 1 <= 200
-    assert edges[0] == 0 and edges[-1] == 2005
-    requests = np.add.reduceat(timeline[..., READ_REQUESTS].sum(1), edges[:-1] // 2)
-    assert np.average(rate, weights=requests) == pytest.approx(traffic.l2_hit_rate)
+    long = [first]
+    for n in range(1, number):
+        text = draw.bytes(chars // 2).hex()
+        told_of = {"name": "<&>" * 50, "proposer": "llm:<&>", "source": f"# {text}\n{first.source}", "critique": text}
+        long.append(Attempt(**{**vars(first), "number": n, **told_of}))
+    history.append_all([*long, best])
+    assert 100_000 < write_report(history).stat().st_size < 3_000_000
 
 
-def test_families_come_from_specs_only():
-    assert family_of("contiguous+group_m(size=8)") == "contiguous+group_m"
-    assert family_of("<b>$x_{") == family_of("two words!") == "other"
+@pytest.mark.usefixtures("no_pictures")
+def test_a_run_is_ranked_by_its_own_objective(tmp_path, scorer):
+    """A search for less time shows the fastest first, though another has the better hit rate."""
+    about = told(scorer) | {"search": {"objectives": ["time"], "sizes": []}}
+    history = History.create(tmp_path / "run", about)
+    fast, near = family("row"), family("contiguous+group_m(size=4)")
+    base = attempt(scorer, 0, "identity", family("identity"))
+    given = base.score.as_dict()
+    history.append(base)
+    for number, (name, source, rate, speedup) in enumerate([("near", near, 0.9, 1.1), ("fast", fast, 0.6, 1.5)], 1):
+        figures = {"l2_hit_rate": rate, "time_us": given["time_us"] / speedup, "speedup": speedup}
+        score = Score.from_dict(given | figures)
+        history.append(Attempt(**{**vars(attempt(scorer, number, name, source)), "score": score}))
+    text = write_report(history).read_text(encoding="utf-8")
+    assert "Ranked by what the run was asked for: predicted time" in text
+    assert (history.folder / "best.txt").read_text() == fast
+    assert text.index("<code>fast</code>") < text.index("<code>near</code>")
+    assert "predicted time [µs]" in text
 
 
-def test_pictures_of_odd_shapes(scorer):
-    for shape in ((1, 300), (3, 3), (700, 2)):
-        xcd = np.arange(shape[0] * shape[1]).reshape(shape) % 8
-        assert png(xcd_map(xcd, xcd, title="$odd_{"))
-    idle = Score.from_dict(scorer.baseline.as_dict() | {"per_xcd_l2_hit_rate": [0.5] + [None] * 7})
-    assert png(per_xcd(idle, scorer.baseline))
+@pytest.mark.usefixtures("no_pictures")
+def test_what_cannot_be_told_apart_is_said(start, scorer):
+    history = fill(start(), scorer)
+    pairs = [
+        {"better": "<b>one", "worse": "two", "low": -0.001, "high": 0.002, "apart": False},
+        {"better": "<b>one", "worse": "three", "low": 0.01, "high": 0.01, "apart": True},
+    ]
+    stored = {"draws": 8, "constants": ["l2.ways"], "of": "l2_hit_rate", "pairs": pairs}
+    (history.folder / "uncertainty.json").write_text(json.dumps(stored))
+    text = write_report(history).read_text(encoding="utf-8")
+    said = "&lt;b&gt;one cannot be told apart from two (-0.10 to +0.20 points), over 8 draws of l2.ways."
+    assert said in text and "stays ahead of three (+1.00 points)" in text
+    (history.folder / "uncertainty.json").write_text("[")
+    assert "told apart" not in write_report(history).read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_two_objectives_show_their_front(tmp_path, scorer):
+    about = told(scorer) | {"search": {"objectives": ["hbm_bytes", "energy"], "sizes": [{"M": 1024}]}}
+    history = History.create(tmp_path / "run", about)
+    first = attempt(scorer, 0, "identity", family("identity"))
+    history.append(Attempt(**{**vars(first), "verdict": {**first.verdict, "costs": [0.0, 0.0]}}))
+    for number, costs in enumerate(([-1.0, 2.0], [2.0, -1.0], [1.0, 1.0]), 1):
+        one = attempt(scorer, number, f"costs {costs}", family(f"group_m(size={2**number})"))
+        history.append(Attempt(**{**vars(one), "verdict": {**one.verdict, "costs": costs}}))
+    text = write_report(history).read_text(encoding="utf-8")
+    assert "Objectives: HBM bytes and energy, the mean gain over 2 problem sizes." in text
+    assert (history.folder / "best.txt").read_text() == family("group_m(size=2)")
+    assert "<td>1, front</td>" in text and "Energy [J]" in text
+
+
+def test_the_rewritten_kernel_is_shown_as_a_diff(finished):
+    text = page_of(finished)
+    assert '<span class="added">+    pid = swizzle(' in text and '<span class="taken">-' in text
+    assert "The text only" in text and "gemm_triton_swizzled.py, whole" in text
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_measurements_stored_with_a_run_are_shown(start, scorer):
+    history = fill(start(), scorer)
+    one = {"vendor": "amd", "name": "mi300x", "title": "MI300X", "xcds": 8}
+    same = {"format": 1, "kernel": "gemm", "problem": SIZES, "source_sha256": "0", "gpu": one}
+    orders = {"original": ("as launched", 40.25), "candidate_1": ("<i>other</i>", 30.5)}
+    predicted = scorer.baseline.as_dict()
+    told_of = [{"id": key, "name": name, "source": "", "predicted": predicted} for key, (name, _) in orders.items()]
+    manifest = same | {"replay": "lockstep", "candidates": told_of}
+    manifest["bundle"] = identity(manifest)
+    found = {key: measured(name, time) for key, (name, time) in orders.items()}
+    result = same | {"bundle": manifest["bundle"], "kind": "replayed", "machine": {}, "candidates": found}
+    keep_bundle(history.folder, manifest)
+    keep_result(history.folder, result)
+    text = write_report(history).read_text(encoding="utf-8")
+    assert '<span class="kind">replayed</span>' in text and "nothing here was measured" in text
+    assert '<td class="n">40.2</td>' in text and '<td class="n">30.5</td>' in text
+    assert "&lt;i&gt;other&lt;/i&gt;" in text and "but for <a href" in text
+    assert "time, cold: another winner, over 2 of 2 orders." in text  # both are predicted alike, the first is slower
+
+
+def measured(name, time_us):
+    """Entry of a result: equal outputs, and a cold time."""
+    right = {"how": "bitwise"}
+    quartiles = {"median": time_us, "lower_quartile": time_us, "upper_quartile": time_us}
+    return {"name": name, "check_before": right, "check_after": right, "time_us": {"cold": quartiles}, "passes": []}
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_measurements_of_something_else_are_refused(start, scorer):
+    data = Path(__file__).parents[1] / "hardware" / "data" / "h200" / "gemm"
+    history = fill(start(), scorer)
+    keep_bundle(history.folder, json.loads((data / "manifest.json").read_text()))
+    keep_result(history.folder, json.loads((data / "result.json").read_text()))
+    text = write_report(history).read_text(encoding="utf-8")
+    assert "cannot be held against it: mi300x has 8 XCDs, the bundle is for 1" in text

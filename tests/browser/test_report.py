@@ -1,0 +1,181 @@
+"""Does the report of a run work where it is read: on a screen, on a phone, in the dark, by keyboard, on paper?"""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.suite.gemm import gemm
+from swizzle_sim.history import Attempt, History
+from swizzle_sim.report import write_report
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.search import about_run
+from swizzle_sim.swizzle import Swizzle, family
+from xcd_model import gpu
+
+SIZES = {"M": 8192, "N": 4096, "K": 256, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}  # 64 x 32 tiles: several waves
+HOSTILE = "</pre></style></script><script>window.fooled = 1</script><img src=x onerror='window.fooled = 2'>"
+SPREAD = "</code><style>body { display: none }</style><svg onload='window.fooled = 3'><a href='javascript:alert(4)'>"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """Page of a run whose candidates are named and written, and refused, to harm."""
+    scorer = Scorer(gemm(**SIZES), gpu("mi300x"))
+    history = History.create(tmp_path_factory.mktemp("runs") / "run", about_run(scorer, f"swizzle-sim {HOSTILE}"))
+    given = [("identity", "identity"), (HOSTILE, "contiguous"), (SPREAD, "contiguous+group_m(size=4)")]
+    for number, (name, spec) in enumerate(given):
+        swizzle = Swizzle.parse(f"# {HOSTILE}\n{family(spec)}" if number else family(spec))
+        verdict = scorer.verify(swizzle).as_dict() | {"code": SPREAD}
+        history.append(
+            Attempt(
+                number=number,
+                name=name,
+                source=swizzle.source,
+                proposer=SPREAD,
+                verdict=verdict,
+                score=scorer.score(swizzle),
+                critique=HOSTILE,
+            )
+        )
+    why = {"bijective": False, "domain": HOSTILE}
+    history.append(
+        Attempt(number=3, name=SPREAD, source=HOSTILE, proposer=HOSTILE, verdict=why, score=None, critique=SPREAD)
+    )
+    history.set_state("finished")
+    with pytest.MonkeyPatch.context() as patch:  # the PNG files beside the page take longer than all the rest
+        patch.setattr("swizzle_sim.report.write.draw", lambda *given: {})
+        return write_report(history)
+
+
+@pytest.fixture
+def opened(page, report):
+    """Give the page, opened from its file with no network at all."""
+    page.context.set_offline(True)
+    page.goto(report.as_uri())
+    return page
+
+
+def test_every_figure_is_drawn(opened, report):
+    widths = opened.eval_on_selector_all("img", "all => all.map(one => [one.naturalWidth, one.clientWidth])")
+    assert len(widths) == 5 and all(natural > 0 and shown > 100 for natural, shown in widths)
+    paths = opened.eval_on_selector_all(
+        "svg.data", "all => all.map(one => [one.clientHeight, ...[...one.children].map(p => p.getTotalLength())])"
+    )
+    assert len(paths) == 3  # over time, capacity, progress
+    for height, *lengths in paths:
+        assert height > 100 and max(lengths) > 400
+    bars = opened.eval_on_selector_all(".bar rect.after", "all => all.map(one => one.getBoundingClientRect().width)")
+    assert len(bars) == 8 + 7 and max(bars) > 100 and all(width > 0 for width in bars[:8])
+    assert report.stat().st_size < 3_000_000
+
+
+def test_hostile_text_does_nothing(opened):
+    asked = []
+    opened.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    for link in opened.locator("summary").all():
+        if link.is_visible():
+            link.click()
+    assert opened.evaluate("window.fooled") is None and not asked
+    assert opened.locator("img[src='x'], a[href^='javascript']").count() == 0
+    assert opened.locator("script").count() == 2 and opened.locator("style").count() == 1
+    assert HOSTILE in opened.inner_text("#made ~ dl")
+    assert opened.locator("pre", has_text=HOSTILE).count() >= 4
+    # and were it written unescaped, the policy would still refuse it
+    opened.evaluate("text => document.body.insertAdjacentHTML('beforeend', text)", HOSTILE + SPREAD)
+    opened.wait_for_timeout(100)
+    assert opened.evaluate("window.fooled") is None and opened.locator("h1").is_visible()
+    assert "Content Security Policy" in " ".join(opened.complaints)
+    opened.complaints.clear()
+
+
+def running(opened, at):
+    """Tiles of each map that the page shows in full colour."""
+    return opened.evaluate(
+        """() => [...document.querySelectorAll("#maps canvas")].map(canvas => {
+            const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
+            copy.drawImage(canvas, 0, 0);
+            const data = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+            return [...data].filter((_, i) => i % 4 === 3).map(alpha => alpha === 0);
+        })"""
+    )[at]
+
+
+def test_the_slider_moves_the_map_by_keyboard(opened):
+    data = json.loads(opened.inner_text("#schedule"))
+    whole = opened.inner_text("#turn-text")
+    assert whole.startswith("The whole map") and not opened.locator("#maps canvas").first.is_visible()
+    opened.keyboard.press("Tab")
+    while opened.evaluate("document.activeElement.id") != "turn":
+        opened.keyboard.press("Tab")
+    opened.keyboard.press("Home")
+    texts = [opened.inner_text("#turn-text")]
+    for step in range(1, 100):
+        opened.keyboard.press("ArrowRight")
+        if step % 33:
+            continue
+        texts.append(opened.inner_text("#turn-text"))
+        for i, one in enumerate(data["maps"]):
+            begin, end = (np.frombuffer(base64.b64decode(one[key]), np.uint8) for key in ("begin", "end"))
+            expected = (begin <= step) & (step < end)
+            assert np.array_equal(running(opened, i), expected)
+            assert f"{expected.sum()} running" in texts[-1]
+    assert len(set(texts)) == 4 and "0 done, " in texts[0]
+    assert opened.get_attribute("#turn", "aria-valuetext") == texts[-1]
+    assert opened.get_attribute("#now", "visibility") == "visible"
+    opened.keyboard.press("End")
+    assert opened.inner_text("#turn-text") == whole
+
+
+def test_play_goes_through_dispatch_time_and_stops(opened):
+    opened.focus("#play")
+    opened.keyboard.press("Enter")
+    assert opened.inner_text("#play") == "Stop"
+    for _ in range(200):  # Playwright's own waiting evaluates text, which the page's policy refuses
+        if int(opened.input_value("#turn")) >= 3:
+            break
+        opened.wait_for_timeout(30)
+    opened.keyboard.press("Enter")
+    at = opened.input_value("#turn")
+    assert int(at) >= 3 and opened.inner_text("#play") == "Play"
+    assert opened.inner_text("#turn-text").startswith("Turn ")
+    opened.wait_for_timeout(150)
+    assert opened.input_value("#turn") == at
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wider_than_the_screen(opened, width, scheme):
+    opened.emulate_media(color_scheme=scheme)
+    opened.set_viewport_size({"width": width, "height": 844})
+    opened.eval_on_selector_all("details", "all => all.forEach(one => one.open = true)")
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+    ground, ink = (opened.evaluate(f"getComputedStyle(document.body).{key}") for key in ("backgroundColor", "color"))
+    light = [sum(map(int, colour.strip("rgb()").split(", "))) for colour in (ground, ink)]
+    assert abs(light[0] - light[1]) > 450 and (light[0] > light[1]) == (scheme == "light")
+    sizes = opened.eval_on_selector_all(
+        ".area text", "all => all.map(one => parseFloat(getComputedStyle(one).fontSize))"
+    )
+    assert min(sizes) >= 11  # a chart's text is not shrunk with it
+
+
+def test_on_paper(opened):
+    opened.emulate_media(media="print", color_scheme="dark")
+    assert not opened.locator("#slider").is_visible() and not opened.locator("nav").is_visible()
+    assert all(opened.locator(f"#s{i}").is_visible() for i in (1, 2, 3))
+    assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert len(opened.pdf(format="A4")) > 100_000
+
+
+def test_without_script_the_pictures_are_there(browser, report):
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
+    plain = context.new_page()
+    plain.goto(report.as_uri())
+    assert not plain.locator("#slider").is_visible()
+    assert all(image.is_visible() and image.bounding_box()["height"] > 8 for image in plain.locator("img").all())
+    plain.get_by_text("Triton", exact=True).first.click()
+    assert plain.locator("#s2").is_visible() and not plain.locator("#s1").is_visible()
+    context.close()
