@@ -1,0 +1,23 @@
+"""What notebooks show: pictures that say what kind of numbers they hold, and tables in place of long reprs.
+
+Names are imported on first use: ``import swizzle_sim`` in a notebook registers printers, and must stay light.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from swizzle_sim.display.maps import show_map
+    from swizzle_sim.display.picture import Picture
+
+_HOME = {"Picture": "swizzle_sim.display.picture", "show_map": "swizzle_sim.display.maps"}
+
+__all__ = ["Picture", "show_map"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
