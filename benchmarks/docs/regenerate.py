@@ -1,15 +1,19 @@
 """Write every generated page, table and picture of the documentation.
 
-python -m benchmarks.docs.regenerate          # or: make docs
+python -m benchmarks.docs.regenerate          # seconds: catalogues, commands, tables      make docs
+python -m benchmarks.docs.regenerate --all    # and pages and pictures that take minutes   make pages
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.docs import explore_picture, language, notebooks
+from benchmarks.docs.commands import commands_markdown
 from benchmarks.fidelity import index
 from benchmarks.paper import audit, suite_page
 from swizzle_sim.history import History
@@ -31,14 +35,24 @@ def pages() -> dict[str, str]:
     return {
         "docs/gpus.md": catalogue_markdown(),
         "docs/families.md": families_table(),
+        "docs/cli.md": commands_markdown(),
+        "docs/language.md": language_page(),
         decision: fill(decision, "index", index.table()),
         "README.md": fill("README.md", "measured", measured_table()),
     }
 
 
-def fill(path: str, mark: str, text: str) -> str:
-    """Page with the part between ``<!-- mark -->`` and ``<!-- end -->`` replaced."""
-    page = (ROOT / path).read_text(encoding="utf-8")
+def language_page() -> str:
+    """``docs/language.md`` with its tables as the allow-list is today."""
+    path, page = "docs/language.md", None
+    for mark in ("allowed", "refused", "limits"):
+        page = fill(path, mark, getattr(language, mark)(), page)
+    return str(page)
+
+
+def fill(path: str, mark: str, text: str, page: str | None = None) -> str:
+    """Page with the part between ``<!-- mark -->`` and ``<!-- end -->`` replaced; of the file, or of ``page``."""
+    page = (ROOT / path).read_text(encoding="utf-8") if page is None else page
     pattern = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- end -->)", re.S)
     if not pattern.search(page):
         raise ValueError(f"{path} has no part {mark!r}")
@@ -65,11 +79,13 @@ def example_run(folder: Path) -> Run:
 
 
 def main() -> None:
-    """Write all of it."""
+    """Write the pages, with ``--all`` also what takes minutes."""
     for path, text in pages().items():
         (ROOT / path).write_text(text, encoding="utf-8")
         print("written:", path)
-    for minutes_long in (audit, suite_page):
+    if "--all" not in sys.argv[1:]:
+        return
+    for minutes_long in (audit, suite_page, notebooks, explore_picture):
         minutes_long.main()
     with tempfile.TemporaryDirectory() as folder:
         run = example_run(Path(folder) / "run")

@@ -16,18 +16,22 @@ from swizzle_sim.cli import (
     catalogue,
     ceiling,
     doctor,
+    explore,
     hardware,
     judge,
     occupancy,
     optimize,
     rewrite,
     runs,
+    score,
     suite,
     sweeping,
 )
+from swizzle_sim.cli.help import Command, Group
 
 app = typer.Typer(
     name="swizzle-sim",
+    cls=Group,
     help="Find, prove and price PID remappings (swizzles) for GPU kernels on chiplet GPUs, with no GPU.",
     no_args_is_help=True,
     add_completion=True,
@@ -38,9 +42,10 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from swizzle_sim.release import version
+        from swizzle_sim.release import commit, version
 
-        print(f"swizzle-sim {version()}")
+        at = commit()
+        print(f"swizzle-sim {version()}" + (f" (commit {at})" if at else ""))
         raise typer.Exit
 
 
@@ -58,7 +63,7 @@ for _command in (
     catalogue.kernels,
     catalogue.show,
     judge.check,
-    judge.score,
+    score.score,
     optimize.optimize,
     runs.runs,
     runs.report,
@@ -72,20 +77,22 @@ for _command in (
     ceiling.ceiling,
     sweeping.sweep,
     sweeping.what_if,
+    explore.explore,
 ):
-    app.command()(_command)
+    app.command(cls=Command)(_command)
 
-app.command("import")(hardware.import_)
+app.command("import", cls=Command)(hardware.import_)
 
 # Commands of other rooms and packages; what they load here is typer alone.
 for _name, _entry in sorted(
     {entry.name: entry for entry in metadata.entry_points(group="swizzle_sim.commands")}.items()
 ):
-    app.command(_name)(_entry.load())
+    app.command(_name, cls=Command)(_entry.load())
 
 
 def main() -> None:
     """Run the command line; the console script calls this."""
+    os.environ.pop("FORCE_COLOR", None)  # it would have a log full of bars, and columns cut to 80
     try:
         app()
     except BrokenPipeError:  # the reader of a pipe went away; nothing is left to say

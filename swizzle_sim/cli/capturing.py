@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import sys
+from swizzle_sim.cli.progress import ProgressLine
 
 
 class CaptureProgress:
-    """Context that is called as ``progress(kernel, done, total)``; prints only where stderr is a terminal."""
+    """Context that is called as ``progress(kernel, done, total)``."""
+
+    def __init__(self) -> None:
+        self.line = ProgressLine()
 
     def __enter__(self) -> CaptureProgress:
-        self.live, self.wide = sys.stderr.isatty(), 0
+        self.line.__enter__()
         return self
 
     def __call__(self, name: str, done: int, total: int) -> None:
         """Say how far it is."""
-        if self.live:
-            text = f"\rcapturing {name}: {done} of {total} workgroups"
-            self.wide = max(self.wide, len(text))
-            print(text, file=sys.stderr, end="", flush=True)
+        self.line(f"capturing {name}: {done} of {total} workgroups")
 
     def __exit__(self, *exc_info) -> None:
-        if self.wide:
-            print("\r" + " " * self.wide + "\r", file=sys.stderr, end="", flush=True)
+        self.line.__exit__(*exc_info)

@@ -6,6 +6,7 @@ import platform
 import sys
 from collections.abc import Iterator
 from importlib import metadata
+from typing import Annotated
 
 import typer
 
@@ -16,11 +17,25 @@ LIBRARIES = ("numpy", "numba", "pandas", "matplotlib", "triton")
 EXTRA_OF = {"triton": "triton"}
 
 
-def doctor(json: Json = False) -> None:
+Report = Annotated[
+    bool, typer.Option("--report", help="Print a block for an issue: versions and hardware, no names, paths or keys.")
+]
+
+
+def doctor(report: Report = False, json: Json = False) -> None:
     """Say what works on this machine and what is missing; exit 1 if something needed is."""
     from swizzle_sim.cli.output import print_json, table
     from swizzle_sim.hardware.doctor import checks
 
+    if report:
+        from swizzle_sim.hardware.doctor_report import report_markdown
+
+        text = report_markdown()
+        if json:
+            print_json({"report": text})
+        else:
+            print(text, end="")
+        return
     found = [*_libraries(), *checks(), *_plugged_in()]
     if json:
         print_json({"checks": [dict(zip(("name", "state", "message"), row, strict=True)) for row in found]})

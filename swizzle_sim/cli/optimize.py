@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli import proposed, tuning_options
+from swizzle_sim.cli import apart, proposed, tuning_options
 from swizzle_sim.cli.arguments import GpuName, Jitter, Json, Seed, Sizes
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from swizzle_sim.history import Attempt
     from swizzle_sim.scoring import Scorer
     from swizzle_sim.search import Run
+    from swizzle_sim.uncertainty import Apart
 
 RUNS = "runs"
 TOP = 5
@@ -74,6 +75,7 @@ def optimize(
     at_sizes: tuning_options.AtSizes = None,
     held_out: tuning_options.HeldOut = None,
     tune: tuning_options.Tune = None,
+    uncertainty: apart.TellApart = True,
     json: Json = False,
 ) -> None:
     """Try swizzles on a kernel and keep the best: known families, a search of templates, or what a model proposes."""
@@ -100,7 +102,7 @@ def optimize(
     if repeat is None:
         tuning_options.check(proposer, options, tuning)
     if proposer == "families" and repeat is None:
-        _families(str(kernel), sizes, gpu, replay or "lockstep", seed, jitter, out, resume, threads, json)
+        _families(str(kernel), sizes, gpu, replay or "lockstep", seed, jitter, out, resume, threads, uncertainty, json)
         return
     options |= tuning
     _propose(proposer, kernel, sizes, gpu, replay, (seed, jitter), (out, resume, repeat), options, json)
@@ -169,6 +171,7 @@ def _families(
     out: Path | None,
     resume: Path | None,
     threads: int | None,
+    uncertainty: bool,
     json: bool,
 ) -> None:
     """Try the known families."""
@@ -202,13 +205,14 @@ def _families(
     except KeyboardInterrupt:
         print(f"\ninterrupted; go on with: {_resume_command(kernel, folder, gpu, scorer)}", file=sys.stderr)
         raise typer.Exit(130) from None
-    with History(run.folder) as history:
-        write_report(history)
     written = rewrite_best(run, workload, device) if workload.file else None
+    told = apart.told_apart(run, scorer) if uncertainty else None
+    with History(run.folder) as history:  # last: it says whether the rewriting was checked, and what is told apart
+        write_report(history)
     if json:
-        _print_json(run, scorer, written)
+        _print_json(run, scorer, written, told)
     else:
-        _print_run(run, scorer, written)
+        _print_run(run, scorer, written, told)
 
 
 def next_folder(where: Path, stem: str) -> Path:
@@ -291,7 +295,7 @@ def _entry(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def _print_json(run: Run, scorer: Scorer, written: Written | None) -> None:
+def _print_json(run: Run, scorer: Scorer, written: Written | None, told: Apart | None) -> None:
     from swizzle_sim.cli.output import print_json
 
     print_json(
@@ -307,12 +311,13 @@ def _print_json(run: Run, scorer: Scorer, written: Written | None) -> None:
             **_counts(run),
             "baseline": _entry(run.baseline),
             "best": [_entry(attempt) for attempt in _top(run)],
+            "uncertainty": told and told.as_dict(),
             **(written.as_dict() if written else {}),
         }
     )
 
 
-def _print_run(run: Run, scorer: Scorer, written: Written | None) -> None:
+def _print_run(run: Run, scorer: Scorer, written: Written | None, told: Apart | None) -> None:
     from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, console, score_cells, sizes_text, table
 
     shown = [("", "as launched", run.baseline), *((str(i + 1), a.name, a) for i, a in enumerate(_top(run)))]
@@ -331,6 +336,8 @@ def _print_run(run: Run, scorer: Scorer, written: Written | None) -> None:
         f"{counts['duplicates']} repeat another's permutation, {counts['refused']} refused",
         markup=False,
     )
+    for line in apart.lines_of(told) if told else ():
+        out.print(line, markup=False)
     if run.best.number == run.baseline.number:
         out.print("No candidate beats the order as launched here: best.* hold the identity.", markup=False)
     out.print(

@@ -43,7 +43,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
     if out.is_terminal and out.width < NARROW:
         _lists(out, title, heads, cells, note)
         return
-    shown = Table(title=title, caption=note or None, title_justify="left", caption_justify="left", box=SIMPLE_HEAD)
+    shown = Table(box=SIMPLE_HEAD, show_header=any(heads))
     for i, column in enumerate(heads):
         text = i < left
         shown.add_column(column, justify="left" if text else "right", overflow="fold", no_wrap=not text)
@@ -51,7 +51,10 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
         shown.add_row(*row)
     if not out.is_terminal:  # a log or a pipe has no width: never cut a figure
         out.width = max(out.width, 160)
+    out.print(title, style="bold", markup=False)  # beside the table, so that a narrow one does not fold them
     out.print(shown)
+    if note:
+        out.print(note, markup=False)
 
 
 def _lists(out: Console, title: str, columns: Sequence[str], cells: Sequence[Sequence[str]], note: str) -> None:

@@ -68,11 +68,11 @@ def print_proposed(found: Proposed, json: bool) -> None:
 
     run = found.run
     with History(run.folder) as history:
-        write_report(history)
         about = history.about
-    written = None
-    if about["kernel_file"]:
-        written = rewrite_best(run, recorded_kernel(about), Gpu.from_dict(about["gpu_description"]))
+        written = None
+        if about["kernel_file"]:
+            written = rewrite_best(run, recorded_kernel(about), Gpu.from_dict(about["gpu_description"]))
+        write_report(history)  # after the rewriting, to say whether it was checked
     if json:
         document: dict[str, Any] = {key: about[key] for key in ("kernel", "gpu", "problem", "replay", "seed")}
         more = written.as_dict() if written else {}

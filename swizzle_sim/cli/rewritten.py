@@ -41,6 +41,8 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
     """
     from swizzle_sim.capture.occupancy_workload import workload
     from swizzle_sim.capture.user_kernel import ARCHS
+    from swizzle_sim.history import History
+    from swizzle_sim.report.ranking import ranking_of
     from swizzle_sim.rewrite import check_rewritten, rewrite_workload, write_rewritten
     from swizzle_sim.swizzle import Swizzle
     from xcd_model.errors import SwizzleSimError
@@ -49,9 +51,11 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
         return _none(f"{kernel.name} is the suite's: swizzle-sim rewrite {kernel.name} --swizzle {run.folder}/best.txt")
     if kernel.file.endswith(".npz"):
         return _none("a trace file holds no kernel; swizzle-sim rewrite my_kernel.py --swizzle best.txt does it")
-    if run.best.number == run.baseline.number:
+    with History(run.folder) as history:
+        first = ranking_of(history.about).order(run.attempts)[0]
+    if first.number == run.baseline.number:
         return _none("no candidate beats the order as launched")
-    best = Swizzle.parse(run.best.source, name=run.best.name)
+    best = Swizzle.parse(first.source, name=first.name)
     arch = gpu.arch if gpu.arch in ARCHS else ARCHS[0]
     print("rewriting the kernel and checking it ...", file=sys.stderr, flush=True)
     try:

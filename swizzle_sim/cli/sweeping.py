@@ -134,6 +134,7 @@ def _swizzles(words: Sequence[str] | None) -> list[Swizzle]:
 
 
 def _run(points, backend: str, jobs: int, scheduler: str | None, where: tuple[Path | None, Path | None]) -> list[dict]:
+    from swizzle_sim.cli.progress import ProgressLine
     from swizzle_sim.cli.proposed import say
     from swizzle_sim.tuning.jobs import run_points
     from swizzle_sim.tuning.points import evaluate
@@ -147,10 +148,11 @@ def _run(points, backend: str, jobs: int, scheduler: str | None, where: tuple[Pa
         if resume:
             say(f"{len(store)} points are there already")
         try:
-            return run_points(
-                points, evaluate, store, backend=backend, jobs=jobs, scheduler=scheduler,
-                on_point=lambda point, row, done, total: say(f"{done} of {total}"),
-            )  # fmt: skip
+            with ProgressLine() as progress:
+                return run_points(
+                    points, evaluate, store, backend=backend, jobs=jobs, scheduler=scheduler,
+                    on_point=lambda point, row, done, total: progress(f"{done} of {total} points"),
+                )  # fmt: skip
         except KeyboardInterrupt:
             kept = f"; go on with: {_again(out)}" if out else ""
             print(f"\ninterrupted{kept}", file=sys.stderr)

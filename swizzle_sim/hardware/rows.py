@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from swizzle_sim.hardware.agreement import Agreement
+from swizzle_sim.swizzle import family
 from xcd_model.errors import HardwareError
 
 COLUMNS = (
@@ -24,22 +25,22 @@ def rows_of(found: Agreement) -> Iterator[dict[str, Any]]:
     Raises
     ------
     HardwareError
-        For a result that is not ``measured``: what was replayed is no row.
+        For a result that is not ``measured``: what was replayed is no row; nor is one that names no driver or compiler.
     """
     if found.kind != "measured":
         raise HardwareError(f"this result is {found.kind}, not measured: it makes no fidelity rows")
     first = {name: value for name, value, *_ in _quantities(found, found.measurements[0].candidate)}
-    sources = {one["id"]: one["source"] or "" for one in found.manifest["candidates"]}
+    sources = {one["id"]: one["source"] or family("identity") for one in found.manifest["candidates"]}
     for one in found.measurements:
         if one.right not in ("bitwise", "tolerance"):
             continue
         for quantity, value, low, high in _quantities(found, one.candidate):
             yield {
                 **_machine(found),
-                "id": f"{found.manifest['bundle'][:12]}/{one.candidate}:{quantity}",
+                "id": f"{found.manifest['kernel']}-{found.manifest['bundle'][:8]}/{one.candidate}:{quantity}",
                 "kernel": found.manifest["kernel"],
                 "problem": json.dumps(found.manifest["problem"]),
-                "order": one.name,
+                "order": "identity" if one.candidate == found.measurements[0].candidate else one.name,
                 "mapping": sources[one.candidate],
                 "bijective": "True",
                 "resources": json.dumps(_resources(found, one.candidate)),
@@ -60,15 +61,19 @@ def csv_of(found: Agreement) -> str:
 
 def _machine(found: Agreement) -> dict[str, str]:
     machine, profiler = found.result["machine"], found.result.get("profiler") or {}
-    driver = machine.get("nvidia_smi") or f"ROCm {machine.get('rocm') or machine['versions'].get('hip')}"
-    versions = machine["versions"]
-    return {
+    versions = machine.get("versions") or {}
+    rocm = machine.get("rocm") or versions.get("hip")
+    named = {
         "gpu": found.manifest["gpu"]["name"],
-        "driver": driver,
-        "compiler": f"Triton {versions['triton']}, PyTorch {versions['torch']}",
+        "driver": machine.get("nvidia_smi") or (f"ROCm {rocm}" if rocm else ""),
+        "compiler": f"Triton {versions['triton']}, PyTorch {versions.get('torch')}" if versions.get("triton") else "",
         "command": f"confirm.py of bundle {found.manifest['bundle'][:12]}, "
         f"{profiler.get('version') or 'no profiler'}; {profiler.get('caches', 'GPU events only')}",
     }
+    for field, text in named.items():
+        if not text:
+            raise HardwareError(f"the result names no {field}: without it nobody could measure the row again")
+    return named
 
 
 def _quantities(found: Agreement, candidate: str) -> list[tuple[str, float, float, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -10,14 +11,17 @@ from typing import Any
 from swizzle_sim.hardware.agreement import Agreement, agreement
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
 from swizzle_sim.hardware.device import device_of
+from swizzle_sim.hardware.node.sealed import digest
 from swizzle_sim.hardware.results import keep_bundle, pairs_in
-from swizzle_sim.history import History, rank
-from swizzle_sim.kernels import kernel
+from swizzle_sim.history import FILE, History, rank
+from swizzle_sim.kernels import Kernel, kernel, kernel_names
 from swizzle_sim.recorded import recorded_kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model.errors import HardwareError
 from xcd_model.gpu import Gpu, gpu
+
+ORIGINAL_SOURCE = "kernel_original.py"
 
 
 def bundle_run(run: Path, top: int, folder: Path, *, seed: int = 0, check: bool = True) -> dict[str, Any]:
@@ -87,13 +91,13 @@ def predictor(where: Path, manifest: Mapping[str, Any]) -> Callable[[str | None]
 
     @cache
     def scorer() -> Scorer:
-        with_run = (where / "history.sqlite").is_file()
-        if with_run:
-            with History(where) as history:
+        run = next((one for one in (where, Path(manifest["run"] or where)) if (one / FILE).is_file()), None)
+        if run is not None:
+            with History(run) as history:
                 about = history.about
             workload, device = recorded_kernel(about), Gpu.from_dict(about["gpu_description"])
         else:
-            workload, device = kernel(manifest["kernel"], **manifest["problem"]), gpu(manifest["gpu"]["name"])
+            workload, device = _bundled_kernel(where, manifest), gpu(manifest["gpu"]["name"])
         if device.xcds != manifest["gpu"]["xcds"]:
             raise HardwareError(
                 f"{device.name} has {device.xcds} XCDs, the bundle is for {manifest['gpu']['xcds']}", code="other-gpu"
@@ -105,3 +109,40 @@ def predictor(where: Path, manifest: Mapping[str, Any]) -> Callable[[str | None]
         return {"kind": "simulated", **score.as_dict()}
 
     return predict
+
+
+def _bundled_kernel(where: Path, manifest: Mapping[str, Any]) -> Kernel:
+    """Kernel of a bundle that belongs to no run here: the registry's if the bundle holds its source, else the bundle's.
+
+    Raises
+    ------
+    UnknownName
+        If the registry has no such kernel, and the bundle's source declares none.
+    CaptureError
+        If what it declares cannot be captured here.
+    """
+    name, problem = manifest["kernel"], manifest["problem"]
+    source = where / ORIGINAL_SOURCE
+    if name in kernel_names():
+        launch = kernel(name).launch
+        if launch is None or digest(launch.path.read_bytes()) == manifest["source_sha256"]:
+            return kernel(name, **problem)
+    declared = _declared(source, manifest["function"])
+    if declared is None:
+        return kernel(name, **problem)
+    from swizzle_sim.capture.user_kernel import load  # noqa: PLC0415
+
+    return load(f"{source}:{declared}", problem, gpu(manifest["gpu"]["name"]).arch)
+
+
+def _declared(source: Path, function: str) -> str | None:
+    """Variable that ``Kernel(function, ...)`` is assigned to in a user's file."""
+    if not source.is_file():
+        return None
+    for node in ast.parse(source.read_bytes()).body:
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call) or not node.value.args:
+            continue
+        called, first = (ast.unparse(part) for part in (node.value.func, node.value.args[0]))
+        if called.split(".")[-1] == "Kernel" and first == function and isinstance(node.targets[0], ast.Name):
+            return node.targets[0].id
+    return None

@@ -1,0 +1,80 @@
+"""``docs/cli.md``: every command with its arguments, options and examples, from the commands themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.main import get_command
+
+from benchmarks.docs.bars import with_bars
+from swizzle_sim.cli.app import app
+from swizzle_sim.cli.help import EXAMPLES, FIRST, by_task, in_short, proposer_of, usage_of
+
+INTRO = """\
+# Commands
+
+Generated from the commands by `python -m benchmarks.docs.regenerate`; `swizzle-sim COMMAND --help` says the same.
+
+Exit status: 0; 1 for a negative verdict, such as what is no bijection; 2 for misuse; 130 for Ctrl-C. Results go to
+stdout, progress and remarks to stderr. `--json` prints one document on stdout ([keys](json.md)). Nothing is coloured
+into a pipe, or with `NO_COLOR` or `TERM=dumb` set. `swizzle-sim --install-completion` teaches the shell kernels, GPUs,
+families and run folders.
+"""
+
+
+def commands_markdown() -> str:
+    """Text of ``docs/cli.md``."""
+    group: Any = get_command(app)
+    shown = {name: command for name, command in group.commands.items() if not command.hidden}
+    parts = [INTRO, _block(FIRST), "| task | commands |\n| --- | --- |\n" + _index(shown)]
+    for task, names in by_task(shown):
+        parts.append(f"## {task}\n")
+        parts += [_command(name, shown[name]) for name in names]
+    return "\n".join(parts)
+
+
+def _index(shown: dict[str, Any]) -> str:
+    lines = []
+    for task, names in by_task(shown):
+        links = "<br>".join(f"[`{name}`](#{name}): {in_short(shown[name])}" for name in names)
+        lines.append(f"| {task} | {links} |\n")
+    return "".join(lines)
+
+
+def _command(name: str, command: Any) -> str:
+    usage = " ".join(["swizzle-sim", name, *usage_of(command.params)])
+    parts = [f"### {name}\n", " ".join(command.help.split()) + "\n", f"```text\n{usage}\n```\n"]
+    rows = [_row(param, name) for param in command.params if not param.hidden]
+    rows.sort(key=lambda row: row[0])  # arguments, options of all, then those of one proposer
+    if rows:
+        parts.append("| name | what it is | default |\n| --- | --- | --- |\n" + "".join(row[1] for row in rows))
+    if name in EXAMPLES:
+        parts.append(_block(EXAMPLES[name]))
+    return "\n".join(parts)
+
+
+def _row(param: Any, command: str) -> tuple[tuple[bool, str], str]:
+    argument = param.param_type_name == "argument"
+    owner = proposer_of(param.help or "") if command == "optimize" else ""
+    if argument:
+        spelled = f"`{param.metavar}`"
+    else:
+        spelled = ", ".join(f"`{word}`" for word in [*param.opts, *param.secondary_opts])
+        spelled += "" if param.is_flag else f" `{param.metavar}`"
+    text = param.help or ""
+    default = "required" if param.required else _default(param)
+    cells = [spelled, text, default]
+    return (not argument, owner), "| " + " | ".join(with_bars(cell) for cell in cells) + " |\n"
+
+
+def _default(param: Any) -> str:
+    value = param.default
+    if value is None or value is False or value == "":
+        return ""
+    return f"`{value}`" if value is not True else "on"
+
+
+def _block(examples: Any) -> str:
+    width = max(len(command) for command, _ in examples)
+    lines = [f"    {command:{width}}  # {what}" if what else f"    {command}" for command, what in examples]
+    return "\n".join(line.rstrip() for line in lines) + "\n"

@@ -1,0 +1,47 @@
+"""What a documented command finds where it is typed: the files, run folders and bundles that it names."""
+
+import re
+import shutil
+from pathlib import Path
+
+from tests.docs.typed import ROOT, files_on
+
+MINE = """\
+run = num_pids // num_xcds
+pid = (pid % num_xcds) * run + pid // num_xcds
+"""
+TEMPLATE = """\
+template bands(size: powers 1..4)
+    group = min(size, num_pid_m)
+    first = (pid // (group * num_pid_n)) * group
+    length = min(num_pid_m - first, group)
+    step = pid % (group * num_pid_n)
+    pid_m = first + step % length
+    pid_n = step // length
+"""
+CODE = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def matmul(a_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(a_ptr + at, at, mask=at < n)
+"""
+
+
+def set_scene(folder: Path, page: str, text: str, run: Path) -> None:
+    """Put into a folder what the command of a page reads; ``run`` is a small finished run."""
+    files = {"mine.txt": MINE, "best.txt": MINE, "my_code.py": CODE, **files_on(page)}
+    if "--template" in text:
+        files["mine.txt"] = TEMPLATE
+    for name, what in files.items():
+        (folder / name).write_text(what, encoding="utf-8")
+    shutil.copy(ROOT / "xcd_model" / "gpus" / "mi300x.toml", folder / "mine.toml")
+    read = re.sub(r"(--out|-o) \S+", "", text)
+    for name in re.findall(r"\bruns/[\w.-]+|\bRUN\b", read):
+        shutil.copytree(run, folder / name)
+    measured = ROOT / "tests" / "hardware" / "data" / "h200" / "transpose"
+    for name in re.findall(r"gemm-bundle|tests/hardware/data/h200/transpose", read):
+        shutil.copytree(measured, folder / name)

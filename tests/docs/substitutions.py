@@ -1,0 +1,58 @@
+"""How a documented command is run by the tests: at which size, or why it is only parsed.
+
+This is the whole list. Sizes and efforts are made smaller, an option that opens a window goes, and nothing else
+changes; what needs a GPU, a key, a network, Triton or minutes is held against the command's arguments and options.
+"""
+
+import re
+
+SIZES = "M=1024 N=512 K=128"
+SMALLER = [  # (pattern, what takes its place), in this order
+    (r"\bM=5120 N=5120\b", "M=512 N=1024 K=128"),  # the size held out stays another one
+    (r"\bM=(4096|2048)\b( N=\d+)?( K=\d+)?", SIZES),
+    (r"(?<= )gemm(?! M=\d)(?= |$)(?!.*--over)(?! K=)", f"gemm {SIZES}"),
+    (r"\bgemm( K=1024)?(?= --over)", "gemm K=128"),
+    (r"(?<= )softmax(?= |$)", "softmax M=1024 N=1024"),
+    (r"1024\.\.16384 step 1024|1024\.\.4096 step 512", "512..1024 step 512"),
+    (r"powers 1024\.\.4096", "powers 512..1024"),
+    (r"--evaluations \d+", "--evaluations 5"),
+    (r"--proposer search(?!.*--evaluations)", "--proposer search --evaluations 5"),
+    (r"(?<=^swizzle-sim )ceiling (.*)", r"ceiling \1 --evaluations 4 --formulas 4"),
+    (r"(?<=^swizzle-sim )(sweep|what-if) (.*)", r"\1 \2 --backend serial"),
+    (r" --open\b", ""),
+]
+
+PARSED = {  # pattern -> why it is only parsed, and what runs it instead
+    r"--model|--replay runs/\S+-llm-": "needs a key or a recorded run of a model: tests/agent",
+    r"--proposer llm --resume": "needs a run of a model: tests/agent",
+    r"study progression": "needs runs of a model: tests/agent",
+    r"--scheduler": "needs a Dask cluster: tests/search",
+    r"swizzle-sim (import|agreement)": "replays what an H200 measured, at its size: tests/hardware",
+    r"swizzle-sim confirm|confirm\.py": "needs the GPU: tests/hardware runs the flow on a stand-in",
+    r"swizzle-sim (capture|rewrite|bundle|occupancy)": "needs Triton and seconds: tests/capture, rewrite, hardware",
+    r"my_kernel\.py|my\.trace\.npz": "needs Triton and seconds: tests/capture",
+    r"--tune tiles": "compiles many kernels: tests/search",
+    r"swizzle-sim suite": "minutes: tests/unit/test_suite.py runs the parts",
+    r"swizzle-sim fidelity": "minutes where nothing is kept: tests/fidelity",
+    r"swizzle-sim explore": "a server: tests/explore",
+    r"swizzle-sim kernels": "traces every kernel once: tests/cli",
+}
+STATUS = {"swizzle-sim check mine.txt --grid 1000 --xcds 7": 1}  # shown because it is no bijection
+
+
+def smaller(text: str) -> str:
+    """Documented command at the size at which the tests run it."""
+    for pattern, instead in SMALLER:
+        text = re.sub(pattern, instead, text)
+    return text
+
+
+def apart(text: str) -> str:
+    """What tells commands apart: the order of words, and where they read and write, do not."""
+    text = re.sub(r" (--out|-o) \S+| --gpu mi355x", "", smaller(text))
+    return " ".join(sorted(re.sub(r"runs/\S+|RUN", "RUN", text).split()))
+
+
+def only_parsed(text: str) -> str:
+    """Why a command is not run, or nothing."""
+    return next((why for pattern, why in PARSED.items() if re.search(pattern, text)), "")

@@ -1,0 +1,128 @@
+"""Does the command line teach: tasks, examples, completion, a version, and plain text where colour has no place?"""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from swizzle_sim.cli.app import app
+from swizzle_sim.cli.completion import families, gpus
+from swizzle_sim.cli.help import EXAMPLES, GROUPS, OTHERS, by_task, in_short
+from swizzle_sim.release import commit, version
+from swizzle_sim.swizzle import Swizzle, family
+from tests.cli.conftest import COMMAND
+from xcd_model import gpu
+
+COMMANDS = get_command(app).commands
+
+
+def test_every_command_has_a_task_and_an_example():
+    assert OTHERS not in dict(by_task(COMMANDS)), "name the new command in swizzle_sim.cli.help.GROUPS"
+    assert set(EXAMPLES) == set(COMMANDS), "and show how it is typed in EXAMPLES"
+    for name, examples in EXAMPLES.items():
+        assert all(command.startswith(f"swizzle-sim {name}") for command, _ in examples)
+
+
+def test_help_shows_tasks_and_whole_examples():
+    said = CliRunner().invoke(app, ["--help"]).output
+    assert [line[:-1] for line in said.splitlines() if line.endswith(":")] == [
+        *("Options", *(task for task, names in GROUPS if any(name in COMMANDS for name in names)), "Examples")
+    ]
+    for name in COMMANDS:
+        said = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "60"}).output
+        assert "<str>" not in said and "range>" not in said
+        for command, _ in EXAMPLES[name]:
+            assert command in said
+
+
+def test_options_of_a_proposer_stand_together():
+    said = CliRunner().invoke(app, ["optimize", "--help"]).output
+    common, llm, search = re.split(r"Options of --proposer (?:llm|search):", said)
+    assert "--gpu" in common and "--max-dollars" not in common
+    assert "--max-dollars" in llm and "--sampler" in search
+
+
+def test_a_short_help_is_a_clause():
+    for name, command in COMMANDS.items():
+        assert 15 < len(in_short(command)) < 110, name
+        assert in_short(command)[-1].isalnum(), name
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("score gem", {"gemm", "gemm_streamk"}),
+        ("score gemm --gpu mi300x-c", {"mi300x-cpx-nps1", "mi300x-cpx-nps4"}),
+        ("score gemm --swizzle contiguous+sna", {"contiguous+snake"}),
+        ("check snak", {"snake"}),
+        ("report runs/mi", {"runs/mine"}),
+        ("optimize gemm --resume runs/mi", {"runs/mine"}),
+        ("optimize gemm --proposer s", {"search"}),
+        ("fidelity --kernel softm", {"softmax"}),
+        ("what", {"what-if"}),
+    ],
+)
+def test_completion_offers(typed, offered, tmp_path, monkeypatch):
+    (tmp_path / "runs" / "mine").mkdir(parents=True)
+    (tmp_path / "runs" / "mine" / "history.sqlite").touch()
+    monkeypatch.chdir(tmp_path)
+    words = ["swizzle-sim", *typed.split(" ")]
+    asked = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1), "_SWIZZLE_SIM_COMPLETE": "complete_bash"}
+    said = CliRunner().invoke(app, [], env=asked, prog_name="swizzle-sim").output
+    assert set(said.split()) == offered
+
+
+def test_what_is_offered_is_taken():
+    assert all(gpu(name).xcds >= 1 for name in gpus())
+    assert all(Swizzle.parse(family(name)) for name in families())
+
+
+def test_the_version_names_the_commit_of_a_checkout(tmp_path):
+    said = CliRunner().invoke(app, ["--version"]).output
+    assert said.startswith(f"swizzle-sim {version()}")
+    assert commit(tmp_path) is None  # no checkout, though it may lie in somebody's
+    for words in (
+        ["init", "-q"],
+        ["-c", "user.name=a", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "a"],
+    ):
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+    assert re.fullmatch(r"[0-9a-f]{9}", commit(tmp_path))
+    (tmp_path / "file").touch()
+    subprocess.run(["git", "-C", str(tmp_path), "add", "file"], check=True)
+    assert commit(tmp_path).endswith("-dirty")
+
+
+def at_a_terminal(words, **environment):
+    """Output of a command whose stdout and stderr are one terminal."""
+    ours, theirs = pty.openpty()
+    kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "TERM", "FORCE_COLOR")}
+    started = subprocess.Popen([COMMAND, *words], stdout=theirs, stderr=theirs, env={**kept, **environment})
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # Linux says so when the other end is closed
+            break
+        if not part:
+            break
+        said += part
+    assert started.wait(60) == 0
+    os.close(ours)
+    return said.decode()
+
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*(?:3[0-8]|4[0-8]|9[0-7])[0-9;]*m")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals of Windows are other ones")
+def test_no_colour_where_it_was_declined():
+    words = ["gpus"]
+    plain = at_a_terminal(words, TERM="dumb")
+    assert "\x1b" not in plain and "mi300x" in plain
+    assert not COLOUR.search(at_a_terminal(words, TERM="xterm-256color", NO_COLOR="1"))

@@ -1,0 +1,127 @@
+"""Are the generated parts what their scripts write today, does every page have its place, and does the site build?"""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.docs.notebook_pages import as_markdown, notebook_pages
+from benchmarks.docs.regenerate import PICTURES, pages
+from benchmarks.docs.site import OPTIONAL, complete, unlinked
+from tests.docs.typed import ROOT, blocks
+
+DOCS = ROOT / "docs"
+GENERATED = (
+    *("docs/gpus.md", "docs/families.md", "docs/cli.md", "docs/language.md"),
+    *("docs/decisions/0003-l2-index.md", "README.md"),
+)
+REMOTE = re.compile(r"""(?:src|href)=["']?(?:https?:)?//|@import\s|url\(["']?(?:https?:)?//|fonts\.g""")
+
+
+@pytest.fixture(scope="module")
+def generated():
+    return pages()
+
+
+@pytest.mark.parametrize("path", GENERATED)
+def test_a_generated_page_is_up_to_date(generated, path):
+    assert (ROOT / path).read_text(encoding="utf-8") == generated[path], "run: make docs"
+
+
+def test_every_generated_page_is_looked_at(generated):
+    assert set(generated) == set(GENERATED)
+
+
+def test_pictures_exist():
+    for name in PICTURES:
+        assert (DOCS / "pictures" / name).stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs"])
+def test_links_lead_somewhere(page):
+    sources = sorted(DOCS.rglob("*.md")) if page == "docs" else [ROOT / page]
+    for source in sources:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", source.read_text(encoding="utf-8")):
+            absent = (source.parent / target).resolve()
+            optional = absent.is_relative_to(DOCS) and absent.relative_to(DOCS).as_posix() in OPTIONAL
+            assert absent.exists() or optional, f"{source.name}: {target}"
+
+
+def test_python_of_the_tutorial_runs(tmp_path, monkeypatch, capsys):
+    shown = {
+        block.title or block.language: "\n".join(block.lines) for block in blocks((DOCS / "tutorial.md").read_text())
+    }
+    (tmp_path / "mine.txt").write_text(shown["mine.txt"])
+    monkeypatch.chdir(tmp_path)
+    exec(compile(shown["python"].replace("8192", "512"), "tutorial", "exec"), {})  # a shorter K
+    domain, rate = capsys.readouterr().out.splitlines()
+    assert domain == "num_pids % num_xcds == 0 and num_pid_m % 4 == 0"
+    assert 0.7 < float(rate) < 0.81
+
+
+def test_folders_become_their_pages_and_only_named_pages_may_be_absent(tmp_path):
+    (tmp_path / "notes").mkdir()
+    for name in ("b.md", "a.md", "index.md"):
+        (tmp_path / "notes" / name).touch()
+    nav = ["index.md", {"Notes": "notes/"}, {"None": "absent/"}, {"How": [{"CI": OPTIONAL[0]}, {"Typo": "scoore.md"}]}]
+    assert complete(nav, tmp_path, ["notes/z.md", "others/a.md"]) == [
+        "index.md",
+        {"Notes": ["notes/index.md", "notes/a.md", "notes/b.md", "notes/z.md"]},
+        {"How": [{"Typo": "scoore.md"}]},
+    ]
+
+
+def test_a_link_to_a_page_that_is_not_written_yet_is_its_text(tmp_path):
+    text = "see [how good](fidelity.md#targets), [model](model.md), ![a](fidelity.md) and [up](../fidelity.md)"
+    kept = "see how good, [model](model.md), ![a](fidelity.md) and [up](../fidelity.md)"
+    assert unlinked(text, "page.md", tmp_path) == kept
+    assert unlinked("[up](../fidelity.md)", "howto/page.md", tmp_path) == "up"
+    (tmp_path / "fidelity.md").touch()
+    assert unlinked(text, "page.md", tmp_path) == text
+
+
+def test_a_notebook_becomes_a_page():
+    png = {"image/png": "iVBO\nRw==\n", "text/plain": ["<Picture: a > b>"]}
+    outputs = [
+        {"output_type": "stream", "name": "stdout", "text": ["one\n", "two\n"]},
+        {"output_type": "display_data", "data": png},
+        {"output_type": "execute_result", "data": {"text/html": "<p>x\n\ny</p>", "text/plain": "x"}},
+        {"output_type": "execute_result", "data": {"text/plain": "```"}},
+    ]
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n", "[next](02_more.ipynb), [model](../docs/model.md)"]},
+        {"cell_type": "code", "source": "1 + 1", "outputs": outputs},
+    ]
+    assert as_markdown({"cells": cells}).split("\n\n") == [
+        "# Title\n[next](02_more.md), [model](../model.md)",
+        "```python\n1 + 1\n```",
+        "```text\none\ntwo\n```",
+        '<div class="output"><img alt="Picture: a &gt; b" src="data:image/png;base64,iVBORw=="></div>',
+        '<div class="output"><p>x y</p></div>',
+        "````text\n```\n````\n",
+    ]
+
+
+def test_every_notebook_has_its_page():
+    stored = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    assert list(notebook_pages()) == [f"notebooks/{path.stem}.md" for path in stored]
+
+
+def test_the_site_builds_strictly_and_asks_nobody(tmp_path):
+    pytest.importorskip("mkdocs")
+    site = tmp_path / "site"
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert built.returncode == 0, built.stdout + built.stderr
+    written = sorted(site.rglob("*.html"))
+    assert len(written) > 35
+    for page in written:
+        text = page.read_text(encoding="utf-8")
+        links = re.sub(r"<a [^>]*>", "", text)  # what a reader may follow is not what a page asks for
+        assert not REMOTE.search(links), page.name
+    assert (
+        "Mattson" not in (site / "index.html").read_text() and "replay_lru" in (site / "api/xcd_model.html").read_text()
+    )
