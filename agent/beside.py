@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 
 from swizzle_sim.candidates import Candidate, family_candidates
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.tuning.bench import bench_of
+from swizzle_sim.tuning.stage_two import search_on
 
 FAMILIES, SEARCH = "families", "search"
+SEARCHED_FOR = ("costs", "sizes", "screened")  # of a verdict of the search: what the search alone ranks by
 SCREENED_TOUCHES = 5e9  # line touches that the screening of the families may simulate: half a minute or so
 LEAST_SCREENED = 24
 FINALISTS = 3  # families that the full replay decides between, of all in lockstep
@@ -26,9 +29,9 @@ def add_beside(scorer: Scorer, history: History, *, evaluations: int, seed: int,
     scorer : Scorer
     history : History
     evaluations : int
-        Candidates that the models had judged: the search draws as many.
+        Candidates that the models had judged: the search replays as many.
     seed : int
-        Of the draw.
+        Of the search.
     cost_of : mapping of int to float [ms]
         Times to record, by attempt, in place of those measured: for a run that is repeated.
     """
@@ -38,10 +41,23 @@ def add_beside(scorer: Scorer, history: History, *, evaluations: int, seed: int,
     if finalists < FINALISTS:
         for candidate in _best_families(scorer, space)[finalists:]:
             _append(scorer, history, Candidate(candidate.name, candidate.source, FAMILIES), cost_of)
-    drawn = sum(a.proposer == SEARCH for a in there)
-    shuffled = random.Random(seed).sample(space, len(space))
-    for candidate in shuffled[drawn : max(drawn, evaluations)]:
-        _append(scorer, history, Candidate(candidate.name, candidate.source, SEARCH), cost_of)
+    searched = sum(a.proposer == SEARCH for a in there)
+    if searched < evaluations:
+        _add_search(scorer, history, evaluations, seed, searched, cost_of)
+
+
+def _add_search(
+    scorer: Scorer, history: History, evaluations: int, seed: int, searched: int, cost_of: dict[int, float]
+) -> None:
+    """Append what the search of the families' templates replays, but for the ``searched`` that are there already."""
+    found = search_on(bench_of(scorer), evaluations=evaluations, seed=seed)
+    replayed = [a for a in found.run.attempts if a.verdict["stage"] == "replay"]
+    for attempt in replayed[searched:]:
+        number = len(history)
+        kept = {key: value for key, value in attempt.verdict.items() if key not in SEARCHED_FOR}
+        verdict = {**kept, "code": "scored", "stage": "full replay"}
+        cost_ms = cost_of.get(number, attempt.cost_ms)
+        history.append(replace(attempt, number=number, verdict=verdict, cost_ms=cost_ms))
 
 
 def _best_families(scorer: Scorer, space: Sequence[Candidate]) -> list[Candidate]:

@@ -135,13 +135,16 @@ def tune_prompt(
     from agent.settings import Settings
     from agent.tune import tune_prompt as tune
     from swizzle_sim.cli.output import console, print_json, table
+    from swizzle_sim.cli.proposed import say
     from xcd_model.gpu import gpu as load_gpu
 
     settings = Settings(models=tuple(model or ()), api_base=api_base, temperature=temperature, seed=seed)
     preflight(settings.models, api_base)
     device = load_gpu(gpu)
     train_on, hold_out = ([_kernel(text, device.arch) for text in texts] for texts in (train, held_out))
-    found = tune(train_on, hold_out, device, out, settings, calls=calls, prices=load_prices(prices), replay=replay)
+    found = tune(
+        train_on, hold_out, device, out, settings, calls=calls, prices=load_prices(prices), replay=replay, say=say
+    )
     if json:
         print_json({"program": str(found.program), "before": found.before, "after": found.after, "asks": found.asks})
         return

@@ -9,7 +9,7 @@ from types import ModuleType
 
 from xcd_model.errors import ModelError
 
-WITHOUT = "without a model there is the families proposer: swizzle-sim optimize KERNEL"
+WITHOUT = "without a model: swizzle-sim optimize KERNEL tries the known families, --proposer search their parameters"
 
 
 def load_dspy() -> ModuleType:

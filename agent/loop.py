@@ -7,8 +7,9 @@ a run, and repeating one with no model at all, are the same code.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -97,26 +98,28 @@ def propose(
     take_keys()
     scorer = RecallingScorer(kernel, gpu, replay=replay, seed=settings.seed, jitter_ns=jitter_ns)
     about = {**about_run(scorer, command), "proposer": settings.prompts(), "settings": settings.as_dict()}
-    keys = ("proposer",)
     with (
-        open_run(Path(folder), about, resume, keys) as history,
+        open_run(Path(folder), about, resume, ("proposer",)) as history,
         Transcript(history.folder) as transcript,
         _recorded(repeat) as source,
     ):
         transcript.note(INPUTS, 0, (inputs or Inputs(prices=load_prices())).as_dict())
-        kept = Inputs.from_dict(transcript.noted(INPUTS))
-        if endpoint_of is None and source is None:
-            endpoint_of = _endpoints(settings)
-        recorder = Recorder(transcript, endpoint_of, kept.prices, settings.seed, source)
-        loop = _Loop(scorer, settings, kept, history, transcript, recorder, source, repeat, sleep)
-        try:
-            history.set_state("running")
+        loop = _Loop(scorer, settings, history, transcript, source, repeat, endpoint_of, sleep)
+        with _state_of(history):
             loop.run(on_step)
-        except BaseException:
-            history.set_state("interrupted")
-            raise
-        history.set_state("finished")
         return Run(history.folder, tuple(history))
+
+
+@contextlib.contextmanager
+def _state_of(history: History) -> Iterator[None]:
+    """Record how far a run came."""
+    try:
+        history.set_state("running")
+        yield
+    except BaseException:
+        history.set_state("interrupted")
+        raise
+    history.set_state("finished")
 
 
 class _recorded:
@@ -149,16 +152,19 @@ class _Loop:
         self,
         scorer: Scorer,
         settings: Settings,
-        inputs: Inputs,
         history: History,
         transcript: Transcript,
-        recorder: Recorder,
         source: Transcript | None,
         repeat: Path | None,
+        endpoint_of: Callable[[str], Endpoint] | None,
         sleep: Callable[[float], None],
     ):
         self.scorer, self.settings, self.history, self.transcript = scorer, settings, history, transcript
         self.source = source
+        inputs = Inputs.from_dict(transcript.noted(INPUTS))
+        if endpoint_of is None and source is None:
+            endpoint_of = _endpoints(settings)
+        recorder = Recorder(transcript, endpoint_of, inputs.prices, settings.seed, source)
         self.cost_of = _costs(repeat)
         self.budget = Budget(settings, inputs.prices)
         self.budget.began_before(transcript)

@@ -105,6 +105,7 @@ def summary(run: Run) -> Proposed:
     cost = {
         "asks": len(exchanges),
         "failed_asks": sum(e.code is not None for e in exchanges),
+        "repeated_asks": len(exchanges) - len({(e.iteration, e.purpose, e.candidate) for e in exchanges}),
         "input_tokens": sum(e.input_tokens or 0 for e in exchanges),
         "output_tokens": sum(e.output_tokens or 0 for e in exchanges),
         "dollars": None if None in dollars else sum(d for d in dollars if d is not None),
@@ -154,6 +155,7 @@ def _lines(document: Mapping[str, Any], proposed: Sequence[Attempt]) -> tuple[st
     return (
         said,
         f"candidates of the models: {tally}",
-        f"{cost['asks']} asks ({cost['failed_asks']} failed), {cost['input_tokens']} tokens in, "
-        f"{cost['output_tokens']} out, {price}, {cost['waited_s']:.1f} s of waiting; ended by {cost['ended']}",
+        f"{cost['asks']} asks ({cost['failed_asks']} failed, {cost['repeated_asks']} repeated), "
+        f"{cost['input_tokens']} tokens in, {cost['output_tokens']} out, {price}, {cost['waited_s']:.1f} s of waiting; "
+        f"ended by {cost['ended']}",
     )

@@ -10,8 +10,8 @@ from agent.proposer import llm
 from swizzle_sim.proposers import Proposed, Task
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.templates import read_template
-from swizzle_sim.tuning.bench import Bench
-from swizzle_sim.tuning.stage_two import landscape, search_template
+from swizzle_sim.tuning.bench import bench_of
+from swizzle_sim.tuning.stage_two import landscape, search_on
 from xcd_model.errors import LanguageError, SearchError
 
 EVALUATIONS = 60  # full replays for each template
@@ -56,11 +56,7 @@ class StageTwo:
     def __init__(self, cascade: Cascade, evaluations: int, seed: int):
         self._cascade, self._evaluations, self._seed = cascade, evaluations, seed
         scorer = cascade.scorer
-        self._bench = Bench(
-            [scorer.kernel], scorer.gpu, replay=scorer.replay, seed=scorer.seed, jitter_ns=scorer.jitter_ns
-        )
-        # the cascade's scorer recalls its latest replay, so that of the search is another, on the same plan
-        self._bench.main.__dict__["plan"] = scorer.plan
+        self._bench = bench_of(scorer)  # another scorer: the cascade's recalls its latest replay
 
     @property
     def scorer(self) -> Scorer:
@@ -71,7 +67,7 @@ class StageTwo:
         """Judge one template, by the best of its candidates."""
         try:
             template = read_template(text)
-            found = search_template(self._bench, template, evaluations=self._evaluations, seed=self._seed)
+            found = search_on(self._bench, [template], evaluations=self._evaluations, seed=self._seed)
         except LanguageError as error:
             return self._refused(text, f"template-{error.code}", str(error))
         except SearchError as error:

@@ -5,7 +5,11 @@ Source: Agrawal et al., arXiv 2507.19457 (GEPA), as it comes with DSPy.
 
 from __future__ import annotations
 
+import contextlib
+import io
+import itertools
 import json
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -90,6 +94,7 @@ def tune_prompt(
     replay: str = "lockstep",
     endpoint_of: Callable[[str], Endpoint] | None = None,
     sleep: Callable[[float], None] = time.sleep,
+    say: Callable[[str], None] = lambda line: None,
 ) -> Tuned:
     """Tune the instructions on some kernels and measure on others.
 
@@ -107,8 +112,9 @@ def tune_prompt(
         Candidates that tuning may have judged.
     prices : Prices
     replay : {"lockstep", "timed"}
-    endpoint_of : callable, optional
-    sleep : callable
+    endpoint_of, sleep : callable, optional
+    say : callable
+        Called with a line of progress.
 
     Returns
     -------
@@ -129,32 +135,56 @@ def tune_prompt(
         engine = _Patient(Recorder(transcript, made, prices, settings.seed), settings.tries, sleep)
         options = {"cache": False, "num_retries": 0, "engine": engine, "temperature": settings.temperature}
         lm, reflector = (dspy.LM(settings.models[i], **options) for i in (0, -1))
-        benches = {stem_of(one): _Bench(one, gpu, settings, replay) for one in [*train, *held_out]}
-
-        def metric(gold: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> Any:
-            score, feedback = benches[gold.kernel].judge(pred)
-            return dspy.Prediction(score=score, feedback=feedback)
-
+        training, held = ([_Bench(one, gpu, settings, replay) for one in kernels] for kernels in (train, held_out))
         adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
         with dspy.context(lm=lm, adapter=adapter, disable_history=True):
             program = propose_program(image=False)
-            before = _rewards(program, [benches[stem_of(k)] for k in held_out])
-            examples = [benches[stem_of(k)].example(dspy) for k in train]
-            gepa = dspy.GEPA(
-                metric=metric,
-                max_metric_calls=calls,
-                reflection_lm=reflector,
-                reflection_minibatch_size=min(3, len(examples)),
-                num_threads=1,
-                seed=settings.seed,
-                use_merge=False,
-            )
-            tuned = gepa.compile(program, trainset=examples, valset=examples)
-            after = _rewards(tuned, [benches[stem_of(k)] for k in held_out])
+            before = _rewards(program, held)
+            tuned = _compiled(dspy, program, training, reflector, calls, settings.seed, say)
+            after = _rewards(tuned, held)
+    return _saved(tuned, before, after, engine.asks, where)
+
+
+def _compiled(
+    dspy: Any,
+    program: Any,
+    benches: Sequence[_Bench],
+    reflector: Any,
+    calls: int,
+    seed: int,
+    say: Callable[[str], None],
+) -> Any:
+    """The program with the instructions that GEPA comes to."""
+    judges = {bench.name: bench for bench in benches}
+    terminal, judged = sys.stderr, itertools.count(1)
+
+    def metric(gold: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> Any:
+        score, feedback = judges[gold.kernel].judge(pred)
+        with contextlib.redirect_stderr(terminal):
+            say(f"candidate {next(judged)} of about {calls}, {gold.kernel}: reward {score:.3f}")
+        return dspy.Prediction(score=score, feedback=feedback)
+
+    examples = [bench.example(dspy) for bench in benches]
+    gepa = dspy.GEPA(
+        metric=metric,
+        max_metric_calls=calls,
+        reflection_lm=reflector,
+        reflection_minibatch_size=min(3, len(examples)),
+        num_threads=1,
+        seed=seed,
+        use_merge=False,
+    )
+    bars = io.StringIO()  # GEPA has no way to leave out its progress bars
+    with contextlib.redirect_stdout(bars), contextlib.redirect_stderr(bars):
+        return gepa.compile(program, trainset=examples, valset=examples)
+
+
+def _saved(tuned: Any, before: dict[str, float], after: dict[str, float], asks: int, where: Path) -> Tuned:
+    """Write the program and what it came to."""
     tuned.lm = None
     path = where / "program.json"
     path.write_text(json.dumps(tuned.dump_state(), indent=1) + "\n", encoding="utf-8")
-    found = Tuned(path, before, after, tuned.signature.instructions, engine.asks)
+    found = Tuned(path, before, after, tuned.signature.instructions, asks)
     record = {"before": before, "after": after, "instructions": found.instructions, "asks": found.asks}
     (where / "tuned.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return found

@@ -229,9 +229,15 @@ def _attempt_of(row: tuple) -> Attempt:
 
 
 def rank(attempts: Iterable[Attempt]) -> list[Attempt]:
-    """Attempts that have a score, best first: hit rate, then time, then HBM bytes, then the shorter text."""
+    """Attempts that have a score, best first: what the run looked for, then time, HBM bytes, and the shorter text.
+
+    A search notes what it looked for as ``costs`` in the verdict; where there are none it is the L2 hit rate.
+    """
     scored = [(a.score, a) for a in attempts if a.score is not None]
     scored.sort(
-        key=lambda pair: (-pair[0].l2_hit_rate, pair[0].time_us, pair[0].hbm_bytes, len(pair[1].source), pair[1].number)
+        key=lambda pair: (
+            *pair[1].verdict.get("costs", [-pair[0].l2_hit_rate]),
+            *(pair[0].time_us, pair[0].hbm_bytes, len(pair[1].source), pair[1].number),
+        )
     )
     return [attempt for _, attempt in scored]

@@ -19,6 +19,7 @@ from xcd_model import (
     Plan,
     ReplayError,
     Time,
+    Trace,
     Traffic,
     busy,
     compute_fs,
@@ -31,7 +32,9 @@ from xcd_model import (
     workgroups_per_cu,
 )
 from xcd_model.bounds import assigned_misses
+from xcd_model.instruction_fetch import add_fetches, bound_with_fetches, instruction_fetches
 from xcd_model.launches import MAX_LAUNCHES, Caches, replay_launches
+from xcd_model.traffic import READ_MISSES
 
 MAY_BE_NAN = ("l1_hit_rate", "mall_hit_rate", "energy_j", "energy_low_j", "energy_high_j")
 REPLAYS = ("lockstep", "timed")
@@ -142,6 +145,8 @@ class Scorer:
         If there is no such replay, no workgroup of the kernel fits a CU, or jitter is asked of the lockstep replay.
     """
 
+    bin_fs = 1_000_000_000  # of the timed replay's timeline; a report asks for shorter ones
+
     def __init__(self, kernel: Kernel, gpu: Gpu, *, replay: str = "lockstep", seed: int = 0, jitter_ns: float = 0.0):
         if replay not in REPLAYS:
             raise ReplayError(f"no replay is called {replay!r}; there is: {', '.join(REPLAYS)}")
@@ -153,7 +158,7 @@ class Scorer:
     @cached_property
     def flops_per_instruction(self) -> float:
         """Operations that the hardware works off over the kernel's tensor instructions."""
-        return self.kernel.issued_flops / self.plan.trace.n_instructions
+        return self.kernel.issued_flops / self.trace.n_instructions
 
     @cached_property
     def pace(self) -> Pace:
@@ -166,15 +171,25 @@ class Scorer:
         return pace
 
     @cached_property
+    def trace(self) -> Trace:
+        """What the kernel touches, in the GPU's lines."""
+        return self.kernel.build_trace(self.gpu.l2.line_bytes)
+
+    @cached_property
     def plan(self) -> Plan:
         """The kernel's trace, ready for the GPU."""
-        trace = self.kernel.build_trace(self.gpu.l2.line_bytes)
-        return prepare(trace, self.gpu, programs=self.kernel.programs)
+        return prepare(self.trace, self.gpu, programs=self.kernel.programs)
 
     @cached_property
     def bound(self) -> Bound:
         """Hit rate that no balanced bijection exceeds."""
-        return hit_rate_bound(self.plan)
+        return bound_with_fetches(hit_rate_bound(self.plan), self.fetches)
+
+    @cached_property
+    def fetches(self) -> np.ndarray:
+        """Fetches of the kernel's code in one launch; see `xcd_model.instruction_fetch`."""
+        launched = self.kernel.programs or self.plan.n_workgroups
+        return instruction_fetches(self.gpu, self.kernel.resources, launched)
 
     @cached_property
     def baseline(self) -> Score:
@@ -208,14 +223,18 @@ class Scorer:
         def once(plan: Plan, caches: Caches) -> Traffic:
             if pace is None:
                 return replay(plan, order, workgroups_per_cu=self.occupancy, caches=caches, threads=threads)
-            return replay_timed(plan, order, workgroups_per_cu=self.occupancy, pace=pace, caches=caches)
+            return replay_timed(
+                plan, order, workgroups_per_cu=self.occupancy, pace=pace, caches=caches, bin_fs=self.bin_fs
+            )
 
-        return replay_launches([self.plan], once, min(self.kernel.launches, MAX_LAUNCHES))[0]
+        replayed = replay_launches([self.plan], once, min(self.kernel.launches, MAX_LAUNCHES))[0]
+        return add_fetches(replayed, self.fetches)
 
     def assigned_bound(self, order: np.ndarray) -> float:
         """L2 hit rate that no cache could exceed with each workgroup on the XCD where ``order`` puts it."""
         misses = assigned_misses(self.plan.trace, order, self.gpu, programs=self.kernel.programs)
-        return (self.bound.l2_requests - int(misses.sum())) / self.bound.l2_requests
+        fewest = int(misses.sum()) + int(self.fetches[:, READ_MISSES].sum())
+        return (self.bound.l2_requests - fewest) / self.bound.l2_requests
 
     def time(self, traffic: Traffic) -> Time:
         """Time that a replay of this kernel stands for."""

@@ -44,13 +44,16 @@ def set_of(line, cache):
 
     Pieces of ``index_interleave_bytes`` are dealt to channels by the XOR of all digits of the piece's number, base the
     number of channels. Within a channel, piece after piece, lines take the sets in turn. With ``index_rows`` a set is
-    named by its bits, the parity of the address under each row.
+    named by its bits, the parity of the address under each row; fewer rows than set bits are completed.
     """
     if cache.index == "modulo":
         return 0, line % cache.sets
     if cache.index == "xor":
         address = line * cache.line_bytes
-        return tuple(sum(address >> bit & row >> bit & 1 for bit in range(64)) % 2 for row in cache.index_rows)
+        rows, n = list(cache.index_rows), len(f"{cache.sets:b}") - 1
+        if len(rows) < n:
+            rows = hashed_and_plain(rows, n, len(f"{cache.line_bytes:b}") - 1)
+        return tuple(sum(address >> bit & row >> bit & 1 for bit in range(64)) % 2 for row in rows)
     lines_per_piece = cache.index_interleave_bytes // cache.line_bytes
     piece, within = divmod(line, lines_per_piece)
     channel, digits = 0, piece
@@ -59,6 +62,18 @@ def set_of(line, cache):
         channel ^= digit
     place = piece // cache.index_channels * lines_per_piece + within
     return channel, place % (cache.sets // cache.index_channels)
+
+
+def hashed_and_plain(rows, n, first):
+    """Rows that are named by one of the ``n`` address bits from ``first`` on; then plain bits that name no row."""
+    named = {next(bit for bit in range(64) if row >> bit & 1): row for row in rows}
+    chosen = [row for bit, row in named.items() if bit < first + n]
+    bit = first
+    while len(chosen) < n:
+        if bit not in named:
+            chosen.append(1 << bit)
+        bit += 1
+    return chosen
 
 
 def lru_hits(lines, cache):

@@ -205,6 +205,7 @@ def _facts(device: Gpu, modes: Modes) -> dict[str, Fact]:
         value: Any = device
         for word in key.split("."):
             value = value[word] if isinstance(value, Mapping) else getattr(value, word)
+        value = list(value) if isinstance(value, tuple) else value  # as TOML has it
         new = dataclasses.asdict(value) if key.startswith("energy.") else {"value": value}
         if new["value"] == old.value:
             changed[key] = old

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from xcd_model.errors import SpecError
-from xcd_model.index import fold_rows, reduce_rows
+from xcd_model.index import complete_rows, fold_rows, reduce_rows
 from xcd_model.spec_rules import at_most, check_types, divides, one_of
 
 INDEX_FUNCTIONS = ("modulo", "channel-fold", "xor")
@@ -114,7 +114,7 @@ class Cache:
         For ``"channel-fold"`` only: powers of two, and so is ``sets / index_channels``.
     index_rows : tuple of int, optional
         For ``"xor"`` only: one mask of byte address bits for each bit of the set; over the lowest bits of the line
-        the rows are independent.
+        the rows are independent. Fewer masks leave the other bits of the set plain, see `xcd_model.index`.
     """
 
     size_bytes: int
@@ -180,8 +180,11 @@ class Cache:
         if self.index_rows is None:
             return
         bits = self.sets.bit_length() - 1
-        if self.sets != 1 << bits or len(self.index_rows) != bits:
-            raise SpecError(f"index_rows has {len(self.index_rows)} rows: {self.sets} sets need one for each set bit")
+        if self.sets != 1 << bits or len(self.index_rows) > bits:
+            raise SpecError(
+                f"index_rows has {len(self.index_rows)} rows: {self.sets} sets must be a power of two and take at most "
+                "one for each set bit"
+            )
         for row in self.index_rows:
             if isinstance(row, bool) or not isinstance(row, int) or not self.line_bytes <= row < 1 << 52:
                 raise SpecError(f"index_rows: {row!r} must be a mask of address bits, none of them within a line")
@@ -193,7 +196,8 @@ class Cache:
     def line_rows(self) -> list[int] | None:
         """For each bit of the set a mask of line bits, reduced as in `xcd_model.index`; None for plain modulo."""
         if self.index_rows is not None:
-            return reduce_rows([row // self.line_bytes for row in self.index_rows])
+            rows, n = [row // self.line_bytes for row in self.index_rows], self.sets.bit_length() - 1
+            return reduce_rows(rows if len(rows) == n else complete_rows(rows, n))
         if self.index_channels and self.index_interleave_bytes:
             return reduce_rows(
                 fold_rows(self.sets, self.index_channels, self.index_interleave_bytes // self.line_bytes)

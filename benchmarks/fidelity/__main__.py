@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from benchmarks.fidelity.predict import Prediction, predict_all
 from benchmarks.fidelity.rows import all_rows
 from benchmarks.fidelity.settings import read_sets
+from benchmarks.fidelity.split import HALVES, place_of
 from benchmarks.fidelity.variants import VARIANTS
 
 
@@ -17,12 +18,15 @@ def main() -> None:
     parser.add_argument("words", nargs="*", default=[""], help="parts of row ids, such as paper/stencil or :rm_chunk")
     parser.add_argument("--variant", default="timed", help=f"any of {', '.join(VARIANTS)}, with commas")
     parser.add_argument("--quantity", default="", help="part of the name of a quantity, such as dram_read")
+    parser.add_argument("--half", choices=[name.replace(" ", "-") for name in HALVES], help="of the split")
     parser.add_argument("--set", action="append", default=[], metavar="GPU.KEY=VALUE", help="mi300x.hbm.latency_ns=600")
     parser.add_argument("--processes", type=int)
     parser.add_argument("--again", action="store_true", help="replay even what is on disk")
     parser.add_argument("--in-order", action="store_true", help="rows as in the tables, not worst first")
     asked = parser.parse_args()
     rows = [row for row in all_rows() if any(word in row.id for word in asked.words) and asked.quantity in row.quantity]
+    half = asked.half and asked.half.replace("-", " ")
+    rows = [row for row in rows if half in (None, place_of(row.gpu, row.kernel).half)]
     variants = asked.variant.split(",")
     found = predict_all(rows, variants, overrides=read_sets(asked.set), processes=asked.processes, again=asked.again)
     print(table(found, variants, in_order=asked.in_order))

@@ -19,6 +19,7 @@ WORST = 12
 Gpu = Annotated[str, typer.Option("--gpu", help="Only rows of this GPU.")]
 Kernel = Annotated[str, typer.Option("--kernel", help="Only rows of this kernel.")]
 Rows = Annotated[str, typer.Option("--rows", help="Only rows whose id holds this text, such as :rm_chunk.")]
+Half = Annotated[str, typer.Option("--half", help="Only rows of one half of the split: fit or held-out.")]
 Variants = Annotated[list[str] | None, typer.Option("--variant", help="The model (timed) or an ablation; repeatable.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A few cheap rows, the model and its lockstep replay.")]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder to write fidelity.md, fidelity.csv and pictures to.")]
@@ -34,6 +35,7 @@ def fidelity(
     gpu: Gpu = "",
     kernel: Kernel = "",
     rows: Rows = "",
+    half: Half = "",
     variant: Variants = None,
     quick: Quick = False,
     out: Out = None,
@@ -53,7 +55,7 @@ def fidelity(
     for name in asked:
         if name not in VARIANTS:
             raise UnknownName("variant", name, VARIANTS)
-    chosen = _chosen(gpu, kernel, rows, quick)
+    chosen = _of_half(_chosen(gpu, kernel, rows, quick), half)
     names = list(dict.fromkeys(asked))
     found = predict_all(chosen, names, overrides=read_sets(sets or ()), processes=processes, again=again)
     written = write(found, out) if out else []
@@ -84,6 +86,19 @@ def _chosen(gpu: str, kernel: str, text: str, quick: bool) -> list[Row]:
     return chosen
 
 
+def _of_half(rows: list[Row], half: str) -> list[Row]:
+    from benchmarks.fidelity.split import HALVES, place_of
+    from xcd_model.errors import UnknownName
+
+    wanted = half.replace("-", " ")
+    if wanted and wanted not in HALVES:
+        raise UnknownName("half", half, [name.replace(" ", "-") for name in HALVES])
+    chosen = [row for row in rows if wanted in ("", place_of(row.gpu, row.kernel).half)]
+    if not chosen:
+        raise UnknownName("row of this half", half, HALVES)
+    return chosen
+
+
 def _print(found: list[Prediction], variants: list[str]) -> None:
     from benchmarks.fidelity.targets import checks
     from swizzle_sim.cli.output import table
@@ -91,8 +106,9 @@ def _print(found: list[Prediction], variants: list[str]) -> None:
     model = [one for one in found if one.variant == variants[0]]
     reached = checks(model)
     if reached:
-        rows = [(c.data, c.what, c.target, c.reached, "hit" if c.hit else "missed") for c in reached]
+        rows = [(c.data, c.what, c.target, c.reached, "hit" if c.hit else f"missed by {c.missed_by}") for c in reached]
         table("Targets", ("data", "figure", "target", "reached", ""), rows, left=3)
+    _print_halves(model)
     ranked = sorted((one for one in model if one.error is not None), key=lambda one: -abs(one.error or 0.0))
     others = {(one.row.id, one.variant): one for one in found}
     lines = []
@@ -105,9 +121,17 @@ def _print(found: list[Prediction], variants: list[str]) -> None:
     table(title, ("row", "trust", "measured", "error", *variants), lines, left=2, note=note)
 
 
-def _print_json(found: list[Prediction], variants: list[str]) -> None:
-    from dataclasses import asdict
+def _print_halves(model: list[Prediction]) -> None:
+    from benchmarks.fidelity.markdown import SUMMARY
+    from benchmarks.fidelity.page_split import summaries
+    from swizzle_sim.cli.output import table
 
+    columns = ("GPU", "quantity", "half", *SUMMARY)
+    note = "which kernel is in which half, and why: benchmarks/fidelity/data/split.csv"
+    table(f"Fit half and held-out half, {model[0].variant}", columns, summaries(model), left=3, note=note)
+
+
+def _print_json(found: list[Prediction], variants: list[str]) -> None:
     from benchmarks.fidelity.targets import checks
     from swizzle_sim.cli.output import print_json
 
@@ -123,5 +147,5 @@ def _print_json(found: list[Prediction], variants: list[str]) -> None:
         }
         for one in found
     ]
-    reached = {name: [asdict(c) for c in checks([o for o in found if o.variant == name])] for name in variants}
+    reached = {name: [c.as_dict() for c in checks([o for o in found if o.variant == name])] for name in variants}
     print_json({"kind": "simulated beside measured", "targets": reached, "rows": rows})

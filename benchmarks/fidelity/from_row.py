@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,8 +11,11 @@ import numpy as np
 from benchmarks.fidelity import attention, copies, gemms, h200, mapping, orders
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
-from swizzle_sim.kernels import kernel, kernel_names
+from swizzle_sim.kernels import Kernel, kernel, kernel_names
+from swizzle_sim.swizzle import Swizzle
+from xcd_model.dispatch import Resources
 from xcd_model.errors import UnknownName
+from xcd_model.gpu import gpu
 
 MAKERS: dict[str, Callable[[Row], Workload]] = {
     "copy": copies.copy,
@@ -33,7 +37,20 @@ def workload(row: Row) -> Workload:
         return MAKERS[row.kernel](row)
     if row.kernel not in kernel_names():
         raise UnknownName("kernel", row.kernel, [*MAKERS, *kernel_names()])
-    return Workload.of_kernel(kernel(row.kernel, **row.problem))
+    found = kernel(row.kernel, **row.problem)
+    return Workload.of_kernel(replace(found, resources=_resources(found, row)) if row.resources else found)
+
+
+def _resources(found: Kernel, row: Row) -> Resources:
+    """What a workgroup of a suite kernel occupied where the row was measured, by another compiler than AMD's."""
+    threads = found.launch.num_warps * gpu(row.gpu).limits.wave_size if found.launch else found.resources.threads
+    return replace(
+        found.resources,
+        threads=threads,
+        vgprs=row.resources.get("registers", found.resources.vgprs),
+        lds_bytes=row.resources.get("shared_bytes", found.resources.lds_bytes),
+        source="as the profiler reports them",
+    )
 
 
 def tiles_of(row: Row, work: Workload, xcds: int) -> np.ndarray:
@@ -42,9 +59,21 @@ def tiles_of(row: Row, work: Workload, xcds: int) -> np.ndarray:
     Returns
     -------
     tiles : (n_workgroups,) or (n_workgroups, most) int64
+
+    Raises
+    ------
+    LanguageError
+        If the order is text, and neither a formula nor a swizzle of the closed language.
+    NotBijective
+        If it is a swizzle and no permutation.
+    UnknownName
+        If it is a name that no order has.
     """
-    if row.mapping:
+    if mapping.is_formula(row.mapping):
         return mapping.tiles_of(row.mapping, work.grid, xcds)
+    if row.mapping:
+        swizzle = Swizzle.parse(row.mapping, name=row.order, filename=row.id)
+        return swizzle.permutation(work.launched, xcds, row.problem)
     if work.schedule is not None:
         return work.schedule(row.order, xcds)
     return orders.tiles_of(row.order, *work.tiles, xcds)

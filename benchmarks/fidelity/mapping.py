@@ -32,6 +32,11 @@ OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
+def is_formula(text: str) -> bool:
+    """Whether a text is meant as a formula: the closed language of swizzles has no functions."""
+    return text.lstrip().startswith(("def ", "lambda"))
+
+
 def tiles_of(text: str, grid: tuple[int, ...], xcds: int) -> np.ndarray:
     """Tile that each hardware workgroup computes.
 

@@ -2,7 +2,8 @@
 
     python -m benchmarks.fidelity.nvidia_launch JOB.json
 
-The file holds ``kernel``, ``problem`` and ``orders`` (a list of names). Prints GPU and software as one JSON line.
+The file holds ``kernel``, ``problem`` and ``orders`` (a list of names). Prints JSON lines: GPU and software first,
+then each order with whether its result was right, so that a crash loses only what comes after it.
 """
 
 from __future__ import annotations
@@ -25,18 +26,22 @@ Launch = Callable[[torch.Tensor], None]
 def main() -> None:
     """Launch every order of a job file; exit with status 1 if a result is wrong."""
     job = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    about = {"gpu": torch.cuda.get_device_name(), "compiler": f"triton {triton.__version__}, torch {torch.__version__}"}
+    print(json.dumps(about), flush=True)
     size, shape = job["problem"], h200.KERNELS[job["kernel"]]
     torch.manual_seed(0)
     launch, output, wanted = MAKERS[job["kernel"]](size, shape.warps)
+    wrong = []
     for name in job["orders"]:
-        tiles = torch.from_numpy(orders.tiles_of(name, *shape.tiles(size), 1)).to("cuda", torch.int32)
+        order = orders.tiles_of(name, *shape.tiles(size), 1)
         output.zero_()
-        launch(tiles)
+        launch(torch.from_numpy(order).to("cuda", torch.int32))
         torch.cuda.synchronize()
-        if not torch.allclose(output.float(), wanted, atol=0.05, rtol=0.02):
-            sys.exit(f"{job['kernel']} {name}: wrong result")
-    about = {"gpu": torch.cuda.get_device_name(), "compiler": f"triton {triton.__version__}, torch {torch.__version__}"}
-    print(json.dumps(about))
+        right = torch.allclose(output.float(), wanted, atol=0.05, rtol=0.02)
+        print(json.dumps({"order": name, "right": right}), flush=True)
+        wrong += [] if right else [name]
+    if wrong:
+        sys.exit(f"{job['kernel']}: wrong result under {', '.join(wrong)}")
 
 
 def _random(*shape: int, dtype: torch.dtype = torch.float16) -> torch.Tensor:

@@ -22,7 +22,7 @@ UNIT = {
 
 @dataclass(frozen=True)
 class Case:
-    """Kernel of `benchmarks.fidelity.workloads`, its sizes, and an order of `benchmarks.fidelity.orders`."""
+    """Kernel of `benchmarks.fidelity.from_row`, its sizes, and an order of `benchmarks.fidelity.orders`."""
 
     kernel: str
     problem: dict[str, int] = field(hash=False)

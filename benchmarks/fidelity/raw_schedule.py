@@ -14,6 +14,7 @@ from swizzle_sim.kernels import Kernel
 from xcd_model.dispatch import workgroups_per_cu
 from xcd_model.errors import TraceError
 from xcd_model.gpu import Gpu
+from xcd_model.instruction_fetch import add_fetches, instruction_fetches
 from xcd_model.launches import MAX_LAUNCHES, replay_launches
 from xcd_model.plan import prepare
 from xcd_model.replay import replay
@@ -81,8 +82,10 @@ def replay_raw(kernel: Kernel, gpu: Gpu, tiles: np.ndarray) -> Traffic:
     trace = raw_trace(kernel.build_trace(gpu.l2.line_bytes), tiles)
     plan = prepare(trace, gpu, programs=kernel.programs)
     as_given, fit = np.arange(trace.n_workgroups), workgroups_per_cu(kernel.resources, gpu)
-    return replay_launches(
+    replayed = replay_launches(
         [plan],
         lambda plan, caches: replay(plan, as_given, workgroups_per_cu=fit, caches=caches),
         min(kernel.launches, MAX_LAUNCHES),
     )[0]
+    fetches = instruction_fetches(gpu, kernel.resources, kernel.programs or trace.n_workgroups)
+    return add_fetches(replayed, fetches)

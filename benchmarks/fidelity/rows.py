@@ -42,13 +42,13 @@ class Row:
     id : str
         Unique over all rows.
     gpu, kernel : str
-        ``kernel`` as `benchmarks.fidelity.workloads` knows it.
+        ``kernel`` as `benchmarks.fidelity.from_row` knows it.
     problem : mapping of str to int
         Sizes of the kernel.
     order : str
         Name of the order; with ``mapping`` empty, one of `benchmarks.fidelity.orders`.
     mapping : str
-        The order as a formula, see `benchmarks.fidelity.mapping`.
+        The order as text: a formula of `benchmarks.fidelity.mapping`, or a swizzle of the closed language.
     quantity, unit : str
         A key of `benchmarks.fidelity.quantities.QUANTITIES`.
     measured : float

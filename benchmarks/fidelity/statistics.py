@@ -1,24 +1,23 @@
-"""What the errors of many rows come to: mean, median, rank correlation, signs, and the seeded split by kernel."""
+"""What the errors of many rows come to: mean, median, rank correlation, signs."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from benchmarks.fidelity.predict import Prediction
+from benchmarks.fidelity.quantities import QUANTITIES
 
-SPLIT_SEED = 6
-CHANGE = 1.0  # points that a change against the baseline must exceed for its sign to count
+CHANGE = 1.0  # points, or percent, that a change against the baseline must exceed for its sign to count
 
 
 @dataclass(frozen=True)
 class Summary:
     """Errors of a set of rows; in points for rates, in percent of the measured value for the rest.
 
-    ``signs`` is (right, counted): changes against the baseline of more than `CHANGE` points.
+    ``signs`` is (right, counted): changes against the baseline of more than `CHANGE` points or percent.
     """
 
     rows: int
@@ -74,7 +73,8 @@ def signs(predictions: Iterable[Prediction], baselines: dict[str, float]) -> tup
         if base is None or one.row.baseline is None or one.value is None:
             continue
         change = one.row.measured - one.row.baseline
-        if abs(change) > CHANGE:
+        relative = QUANTITIES[one.row.quantity].relative
+        if abs(change) > CHANGE * (one.row.baseline / 100 if relative else 1):
             counted += 1
             right += (one.value - base) * change > 0
     return right, counted
@@ -109,9 +109,3 @@ def within_workloads(predictions: Sequence[Prediction], *, spread_pct: float = 0
         if rank is not None:
             found[group[0].row.workload] = rank
     return found
-
-
-def held_out(kernels: Iterable[str]) -> frozenset[str]:
-    """Kernels of the half that no constant may be set from; the same for the same kernels."""
-    names = sorted(set(kernels))
-    return frozenset(random.Random(SPLIT_SEED).sample(names, len(names) // 2))

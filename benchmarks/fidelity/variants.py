@@ -13,11 +13,11 @@ import numpy as np
 
 from benchmarks.fidelity import attention
 from benchmarks.fidelity.analytic import reuse_counts
+from benchmarks.fidelity.from_row import tiles_of, workload
 from benchmarks.fidelity.lru import replay_plain
 from benchmarks.fidelity.placement import place
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
-from benchmarks.fidelity.workloads import tiles_of, workload
 from swizzle_sim.scoring import Scorer
 from xcd_model.dispatch import workgroups_per_cu
 from xcd_model.gpu import Gpu

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.swizzle import Grid
 from xcd_model.dispatch import Resources
 from xcd_model.trace import Trace
 
@@ -35,6 +37,8 @@ class Workload:
     programs : int, optional
     launches : int
         Launches in a row that the counts are taken after.
+    swizzled : Grid, optional
+        What a swizzle of the closed language is over, where that is not the workgroups of ``grid`` and ``tiles``.
     note : str
         What was shortened, and why that changes nothing.
     """
@@ -51,7 +55,16 @@ class Workload:
     schedule: Callable[[str, int], np.ndarray] | None = field(repr=False, default=None)
     programs: int | None = None
     launches: int = 1
+    swizzled: Grid | None = None
     note: str = ""
+
+    @property
+    def launched(self) -> Grid:
+        """Grid that a swizzle of the closed language is over."""
+        if self.swizzled is not None:
+            return self.swizzled
+        n = math.prod(self.grid)
+        return Grid((n,), self.tiles if math.prod(self.tiles) == n else None)
 
     @classmethod
     def of_kernel(cls, kernel: Kernel) -> Workload:
@@ -67,4 +80,5 @@ class Workload:
             grid=kernel.grid.launch,
             programs=kernel.programs,
             launches=kernel.launches,
+            swizzled=kernel.grid,
         )

@@ -6,7 +6,7 @@ python -m benchmarks.paper.audit          # writes docs/audit.md, some minutes
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,8 +45,14 @@ class Finding:
     repair: Score
 
 
-def audit(formulas: Sequence[Formula] = FORMULAS, gpu_name: str = GPU) -> list[Finding]:
-    """Check, replay and repair formulas, those of one kernel with one trace.
+def _print(words: str) -> None:
+    print(words, file=sys.stderr)
+
+
+def audit(
+    formulas: Sequence[Formula] = FORMULAS, gpu_name: str = GPU, say: Callable[[str], None] = _print
+) -> list[Finding]:
+    """Check, replay and repair formulas, those of one kernel with one trace; ``say`` is told of each.
 
     Returns
     -------
@@ -60,7 +66,7 @@ def audit(formulas: Sequence[Formula] = FORMULAS, gpu_name: str = GPU) -> list[F
         if key not in scorers:
             scorers = {key: Scorer(kernel(formula.kernel, **formula.sizes), device)}  # one trace at a time
         found.append(_audit(formula, scorers[key], device))
-        print(f"figure {formula.label}: {found[-1].simulated:.4f}", file=sys.stderr)
+        say(f"figure {formula.label}: {found[-1].simulated:.4f}")
     return found
 
 

@@ -7,7 +7,7 @@ hardware-aware-swizzling), at the sizes of those runs; the paper itself prints n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from benchmarks.paper.listings import LISTINGS
 
@@ -112,12 +112,14 @@ v = tl.program_id(0)
 pid_m = {_SWAP}
 pid_n = pid_m
 """
-_OF_ROWS = "at most 8 workgroups, or 57 to 64"
-_BY_ROWS = "XCD from the id's remainder, as the hardware deals ids; the quotient kept; the uneven rest dealt out."
 
 
 def _few_rows(m: int, n: int) -> bool:
     return n == 1 and (m <= 8 or 57 <= m <= 64)
+
+
+def _one_tile(m: int, n: int) -> bool:
+    return m == n == 1
 
 
 def _swaps(bound: int) -> bool:
@@ -125,34 +127,45 @@ def _swaps(bound: int) -> bool:
     return all(((v >> 1) & 0x55555555) | ((v & 0x55555555) << 1) < bound for v in range(bound))
 
 
+_LAYER_NORM = Formula(
+    label="6",
+    kernel="layer_norm",
+    text=LISTINGS[6],
+    intent="rows spread over the XCDs, what belongs together on one",
+    computes="64 rows of 20480, each 320 times",
+    baseline_pct=66.2,
+    measured_pct=99.9,
+    claim="improves hit rate by the observed 34%",
+    condition="at most 8 workgroups, or 57 to 64",
+    holds=_few_rows,
+    repair=REPAIR_ROWS,
+    repaired_by="XCD from the id's remainder, as the hardware deals ids; the quotient kept; the uneven rest dealt out.",
+)
+_BIT_SWAP = Formula(
+    label="13",
+    kernel="transpose",
+    text=LISTINGS[13],
+    intent="neighbouring bits of the id swapped",
+    computes="1024 tiles of 1048576, one column of tiles, each 1024 times: only the first id of the launch is read",
+    baseline_pct=None,
+    measured_pct=None,
+    claim="up to 70% higher L2 hit rate than SwizzlePerf",
+    condition="one column of tiles, a power of four of them (or 3, 12, 13, 15, ...)",
+    holds=lambda m, n: n == 1 and _swaps(m),
+    repair=REPAIR_13,
+    repaired_by="The whole linear id is swapped; needs a power of four of tiles.",
+)
+
 FORMULAS = (
-    Formula(
-        label="6",
-        kernel="layer_norm",
-        text=LISTINGS[6],
-        intent="rows spread over the XCDs, what belongs together on one",
-        computes="64 rows of 20480, each 320 times",
-        baseline_pct=66.2,
-        measured_pct=99.9,
-        claim="improves hit rate by the observed 34%",
-        condition=_OF_ROWS,
-        holds=_few_rows,
-        repair=REPAIR_ROWS,
-        repaired_by=_BY_ROWS,
-    ),
-    Formula(
+    _LAYER_NORM,
+    replace(
+        _LAYER_NORM,
         label="7",
         kernel="softmax",
         text=LISTINGS[7],
-        intent="rows spread over the XCDs, what belongs together on one",
         computes="64 rows of 32768, each 512 times",
         baseline_pct=33.4,
-        measured_pct=99.9,
         claim="a 66% lift in L2 hit rate",
-        condition=_OF_ROWS,
-        holds=_few_rows,
-        repair=REPAIR_ROWS,
-        repaired_by=_BY_ROWS,
     ),
     Formula(
         label="8",
@@ -165,7 +178,7 @@ FORMULAS = (
         measured_pct=99.1,
         claim="improves L2 hit rate by 20%",
         condition="8 x n tiles with n up to 8, or one tile",
-        holds=lambda m, n: (m == 8 and n <= 8) or m == n == 1,
+        holds=lambda m, n: (m == 8 and n <= 8) or _one_tile(m, n),
         repair=REPAIR_8,
         repaired_by="As the prose says, and the position along y is kept; needs tile rows in multiples of 8.",
     ),
@@ -193,7 +206,7 @@ FORMULAS = (
         measured_pct=None,
         claim="a 34% improvement in hit rate",
         condition="one tile",
-        holds=lambda m, n: m == n == 1,
+        holds=_one_tile,
         repair=REPAIR_10,
         repaired_by="`(pid // num_xcds) % num_xcds` reads `pid % num_xcds`: with that it is figure 11.",
     ),
@@ -207,7 +220,7 @@ FORMULAS = (
         measured_pct=24.2,
         claim="code of the hardware-aware loop; no figure of its own",
         condition="tiles in multiples of 8, or one tile",
-        holds=lambda m, n: m * n % 8 == 0 or m == n == 1,
+        holds=lambda m, n: m * n % 8 == 0 or _one_tile(m, n),
         repair=REPAIR_11,
         repaired_by="Nothing at this size; the uneven rest is dealt out, so that it holds on every grid.",
     ),
@@ -225,32 +238,17 @@ FORMULAS = (
         repair=REPAIR_12,
         repaired_by="Both ids of the launch are read.",
     ),
-    Formula(
-        label="13",
-        kernel="transpose",
-        text=LISTINGS[13],
-        intent="neighbouring bits of the id swapped",
-        computes="1024 tiles of 1048576, one column of tiles, each 1024 times: only the first id of the launch is read",
-        baseline_pct=None,
-        measured_pct=None,
-        claim="up to 70% higher L2 hit rate than SwizzlePerf",
-        condition="one column of tiles, a power of four of them (or 3, 12, 13, 15, ...)",
-        holds=lambda m, n: n == 1 and _swaps(m),
-        repair=REPAIR_13,
-        repaired_by="The whole linear id is swapped; needs a power of four of tiles.",
-    ),
-    Formula(
+    _BIT_SWAP,
+    replace(
+        _BIT_SWAP,
         label="13, as run",
-        kernel="transpose",
         text=AS_RUN_13,
         intent="the measured kernel used the swapped id for both axes",
         computes="1024 tiles of 1048576, the diagonal, each 1024 times",
         baseline_pct=3.8,
         measured_pct=99.9,
-        claim="up to 70% higher L2 hit rate than SwizzlePerf",
         condition="one tile",
-        holds=lambda m, n: m == n == 1,
-        repair=REPAIR_13,
+        holds=_one_tile,
         repaired_by="As above.",
     ),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from swizzle_sim.templates.space import Space, Values
-from swizzle_sim.tuning.asking import Asker
+from swizzle_sim.tuning.asking import Asker, Exhaustive
 from swizzle_sim.tuning.objectives import pareto_front
 
 BATCH = 8  # candidates asked for before any is told; the same for any number of threads
@@ -39,6 +39,11 @@ class Arm:
         found = None if self.is_empty else self.asker.ask()
         self.is_empty = found is None
         return found
+
+    @property
+    def is_exhaustive(self) -> bool:
+        """Whether it tries everything there is, so that nothing is left behind unseen."""
+        return isinstance(self.asker, Exhaustive)
 
     @property
     def best(self) -> float:

@@ -16,7 +16,7 @@ from xcd_model.errors import SearchError, UnknownName
 
 SAMPLERS = ("auto", "tpe", "cma-es", "random", "exhaustive")
 REFUSED_IN_A_ROW = 200  # draws that are not allowed or were asked before, until a space counts as used up
-SAMPLED_IN_A_ROW = 8  # the same of a sampler, whose questions are dear; then random draws take over
+SAMPLED_IN_A_ROW = 4  # the same of a sampler, whose questions are dear; then random draws take over
 NEIGHBOUR_EVERY = 2  # every so many asks one goes to a neighbour of the best
 LOG_FROM = 16  # a span that is this many times wider than its low end is searched by ratio
 
@@ -116,14 +116,17 @@ class Optuna:
         self._values: dict[int, Values] = {}
         self._draw = Random(space, seed)
         self._best: tuple[float, Values] | None = None
+        self._patience = SAMPLED_IN_A_ROW
 
     def ask(self) -> tuple[Any, Values] | None:
         """Ask until there is something new that is allowed."""
         if len(self._asked) % NEIGHBOUR_EVERY == 0 and (near := self._neighbour()) is not None:
             return self._suggested(near)
-        for _ in range(SAMPLED_IN_A_ROW):
+        for _ in range(self._patience):
             if (found := self._suggested()) is not None:
+                self._patience = min(SAMPLED_IN_A_ROW, self._patience + 1)
                 return found
+        self._patience = max(1, self._patience // 2)
         while (drawn := self._draw.ask()) is not None:  # the sampler goes round in circles: look elsewhere
             if tuple(drawn[1].values()) not in self._asked:
                 return self._suggested(drawn[1])

@@ -1,6 +1,7 @@
 """`Bench`: judges candidates of a search, at one problem size or several, cheapest question first.
 
-Rungs: permutation at every size, permutation already seen, bound of the assignment, lockstep replay, timed replay.
+Rungs: permutation at every size, permutation already seen, bound of the assignment, a few XCDs in lockstep (or all of
+them), the replay asked for.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.tuning.objectives import OBJECTIVES, Objective
+from swizzle_sim.tuning.sampled import sampled_hit_rate
 from swizzle_sim.tuning.sharing_graph import SharingGraph, sharing_graph
 from xcd_model.dispatch import xcd_of
 from xcd_model.errors import LanguageError, NotBijective
 from xcd_model.gpu import Gpu
+from xcd_model.traffic import READ_MISSES
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,9 +107,19 @@ class Bench:
         for scorer, graph, order in zip(self.scorers, self.graphs, orders, strict=True):
             xcd = np.empty(order.size, np.int64)
             xcd[order] = xcd_of(order.size, scorer.gpu, scorer.kernel.programs)
-            rate = 1 - graph.misses(xcd, scorer.gpu.xcds) / scorer.bound.l2_requests
+            code = int(scorer.fetches[:, READ_MISSES].sum())  # misses under every order
+            rate = 1 - (graph.misses(xcd, scorer.gpu.xcds) + code) / scorer.bound.l2_requests
             gains.append(rate - scorer.baseline.l2_hit_rate)
         return float(np.mean(gains))
+
+    @cached_property
+    def _sampled_as_launched(self) -> list[float]:
+        return [sampled_hit_rate(s, np.arange(s.kernel.grid.num_pids)) for s in self.scorers]
+
+    def sample(self, orders: Sequence[np.ndarray]) -> float:
+        """Minus the mean gain in hit rate over the order as launched, of a few XCDs in lockstep."""
+        rates = [sampled_hit_rate(scorer, order) for scorer, order in zip(self.scorers, orders, strict=True)]
+        return float(np.mean(self._sampled_as_launched) - np.mean(rates))
 
     def screen(self, orders: Sequence[np.ndarray], objectives: Sequence[Objective]) -> tuple[float, ...]:
         """Costs in the lockstep replay."""
@@ -137,6 +150,14 @@ class Bench:
             )
             return {**found, "code": judged.code}
         return self.main.verify(judged.swizzle).as_dict()
+
+
+def bench_of(scorer: Scorer) -> Bench:
+    """Bench on the plan of a scorer, with a scorer of its own."""
+    made = Bench([scorer.kernel], scorer.gpu, replay=scorer.replay, seed=scorer.seed, jitter_ns=scorer.jitter_ns)
+    for name in ("plan", "bound", "baseline"):
+        made.main.__dict__[name] = getattr(scorer, name)
+    return made
 
 
 BY_BOUND = (OBJECTIVES["l2_hit_rate"],)  # objectives that the bound of an assignment says something of

@@ -24,6 +24,7 @@ from swizzle_sim.tuning.sharing_graph import SharingGraph, sharing_graph
 from xcd_model.dispatch import xcd_of
 from xcd_model.errors import SearchError
 from xcd_model.gpu import Gpu
+from xcd_model.traffic import READ_MISSES
 
 FORMULAS, EVALUATIONS = 120, 120  # replays for the best formula, and for the local search over permutations
 MOST_WORKGROUPS = 1 << 17
@@ -139,7 +140,7 @@ def ceiling(
         permutation=climb.score,
         order=climb.order,
         found_by=climb.found_by,
-        assigned_bound=1 - climb.fewest_misses / scorer.bound.l2_requests,
+        assigned_bound=1 - (climb.fewest_misses + int(scorer.fetches[:, READ_MISSES].sum())) / scorer.bound.l2_requests,
         bound=scorer.bound.l2_hit_rate,
         as_table=price_table(scorer, climb.order),
         evaluations=climb.evaluations,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
-from swizzle_sim.kernels import kernel as find_kernel
 from swizzle_sim.proposers import Proposed, Task
-from swizzle_sim.report.write import write_whole
+from swizzle_sim.recorded import at_sizes
+from swizzle_sim.report.ranking import Ranking
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.templates import Template, family_template, load_templates
 from swizzle_sim.tuning.bench import Bench
@@ -40,8 +41,9 @@ def propose(task: Task) -> Proposed:
         sampler=given.get("sampler", "auto"),
         evaluations=given.get("evaluations", EVALUATIONS),
     )
-    more = [at_sizes(task.kernel, sizes) for sizes in given.get("sizes", ())]
-    held_out = [at_sizes(task.kernel, sizes) for sizes in given.get("held_out", ())]
+    more = [at_sizes(task.kernel, sizes, task.gpu.arch) for sizes in given.get("sizes", ())]
+    held_out = [at_sizes(task.kernel, sizes, task.gpu.arch) for sizes in given.get("held_out", ())]
+    began = time.perf_counter()
     found = search(
         [task.kernel, *more],
         task.gpu,
@@ -54,8 +56,10 @@ def propose(task: Task) -> Proposed:
         command=task.command,
         on_attempt=_Progress(task.say),
     )
-    elsewhere = held_out_rows(found.front[0], [task.kernel, *more], held_out, task)
-    return _proposed(found, plan.objectives, elsewhere)
+    took_s = None if task.resume else time.perf_counter() - began  # of what an earlier command did nothing is known
+    best = Ranking(plan.objectives, 1 + len(more)).order(found.run.attempts)[0]
+    elsewhere = held_out_rows(best, [task.kernel, *more], held_out, task)
+    return _proposed(found, best, plan.objectives, elsewhere, took_s)
 
 
 def templates_of(words: Sequence[str], kernel: Kernel, gpu: Gpu) -> list[Template]:
@@ -65,15 +69,6 @@ def templates_of(words: Sequence[str], kernel: Kernel, gpu: Gpu) -> list[Templat
         is_file = Path(word).suffix or "/" in word or Path(word).is_file()
         found += load_templates(word) if is_file else [family_template(word, kernel, gpu)]
     return found
-
-
-def at_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> Kernel:
-    """The same kernel of the registry at other sizes; those not named stay."""
-    if kernel.file:
-        raise SearchError(
-            f"{kernel.name} comes from a file at one size: --sizes needs a kernel of the suite", code="space"
-        )
-    return find_kernel(kernel.name, **{**kernel.problem, **sizes})
 
 
 def held_out_rows(
@@ -106,18 +101,23 @@ class _Progress:
             self._next = done / total + 0.1
 
 
-def _proposed(found: Searched, objectives: Sequence[Objective], elsewhere: Sequence[Mapping[str, Any]]) -> Proposed:
+def _proposed(
+    found: Searched,
+    best: Attempt,
+    objectives: Sequence[Objective],
+    elsewhere: Sequence[Mapping[str, Any]],
+    took_s: float | None,
+) -> Proposed:
     run, names = found.run, [one.name for one in objectives]
     scored = sorted((a for a in run.attempts[1:] if a.score), key=lambda a: (sum(a.verdict["costs"]), a.number))
     shown = list(found.front) if len(objectives) > 1 else scored[:SHOWN]
     label = "Pareto front" if len(objectives) > 1 else "search"
-    best = found.front[0]
-    write_whole(run.folder / "best_by_objective.txt", best.source.encode())
     replayed = found.counts.get("replay", 0)
     lines = [
         f"{len(run.attempts) - 1} candidates: {replayed} replayed in full, "
         + ", ".join(f"{found.counts.get(stage, 0)} {words}" for stage, words in _WORDS.items()),
-        f"objective {', '.join(names)}: best is attempt {best.number}, {best.name} (best_by_objective.txt)",
+        *([f"{took_s:.1f} s, {60 * replayed / took_s:.0f} evaluations a minute"] if took_s else []),
+        f"objective {', '.join(names)}: best is attempt {best.number}, {best.name} (best.txt)",
         *(_size_line(row) for row in elsewhere),
     ]
     document = {
@@ -132,6 +132,7 @@ def _proposed(found: Searched, objectives: Sequence[Objective], elsewhere: Seque
 
 
 _WORDS = {
+    "sampled": "left behind on a sample of XCDs",
     "screen": "left behind in lockstep",
     "bound": "ruled out by the bound",
     "duplicate": "repeat another's permutation",

@@ -1,4 +1,4 @@
-"""Stage two: the parameters of one template searched without a run folder, and their landscape in words."""
+"""Searches without a run folder, as a part of another run, and the landscape of one template in words."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.history import Attempt
-from swizzle_sim.templates import Space, Template
-from swizzle_sim.tuning.arms import Arm
-from swizzle_sim.tuning.asking import asker_for
+from swizzle_sim.templates import Template
 from swizzle_sim.tuning.bench import Bench
-from swizzle_sim.tuning.search import Plan, Searched, Searching
+from swizzle_sim.tuning.plan import Plan
+from swizzle_sim.tuning.search import make_arms
+from swizzle_sim.tuning.searching import Searched, Searching
 
 SHOWN = 6  # values of a parameter that the landscape names
 
@@ -23,13 +23,14 @@ class _Draft(list):
     append_all = list.extend
 
 
-def search_template(bench: Bench, template: Template, *, evaluations: int, seed: int = 0) -> Searched:
-    """Search one template on a bench; nothing is stored.
+def search_on(bench: Bench, templates: Sequence[Template] = (), *, evaluations: int, seed: int = 0) -> Searched:
+    """Search templates on a bench; nothing is stored.
 
     Parameters
     ----------
     bench : Bench
-    template : Template
+    templates : sequence of Template
+        Empty for those of the families.
     evaluations : int
         Full replays, at least 1.
     seed : int
@@ -37,16 +38,14 @@ def search_template(bench: Bench, template: Template, *, evaluations: int, seed:
     Raises
     ------
     SearchError
-        If its constraints leave nothing at the bench's sizes.
+        If the constraints of a template leave nothing at the bench's sizes.
     LanguageError
         If a constraint reads a name that has no value.
     """
-    kernels = [scorer.kernel for scorer in bench.scorers]
-    space = Space(template, kernels, bench.main.gpu)
-    plan = Plan(templates=(template,), evaluations=evaluations)
-    arm = Arm(space, asker_for(space, "auto", seed, budget=evaluations))
+    plan = Plan(templates=tuple(templates), evaluations=evaluations)
+    arms = make_arms([scorer.kernel for scorer in bench.scorers], bench.main.gpu, plan, seed)
     attempts: Any = _Draft()
-    return Searching(bench, plan, attempts, map, None).run([arm])
+    return Searching(bench, plan, attempts, map, None).run(arms)
 
 
 def landscape(template: Template, attempts: Sequence[Attempt]) -> str:
@@ -56,15 +55,16 @@ def landscape(template: Template, attempts: Sequence[Attempt]) -> str:
     ----------
     template : Template
     attempts : sequence of Attempt
-        Of `search_template`.
+        Of `search_on`, the template alone.
     """
     tried = [a for a in attempts if a.number]
     scored = [a for a in tried if a.score is not None]
-    counts = {stage: sum(a.verdict["stage"] == stage for a in tried) for stage in ("duplicate", "bound", "refused")}
+    stages = ("duplicate", "bound", "sampled", "refused")
+    counts = {stage: sum(a.verdict["stage"] == stage for a in tried) for stage in stages}
     lines = [
         f"{len(tried)} of {template.size} combinations tried: {len(scored)} scored, {counts['duplicate']} repeat "
-        f"another's permutation, {counts['bound']} cannot beat the best by their bound, "
-        f"{counts['refused']} are no bijection."
+        f"another's permutation, {counts['bound']} cannot beat the best by their bound, {counts['sampled']} fell "
+        f"behind on a sample of XCDs, {counts['refused']} are no bijection."
     ]
     if refused := next((a for a in tried if a.verdict["stage"] == "refused"), None):
         lines.append(f"For example {refused.name}: {refused.critique}")

@@ -3,31 +3,32 @@
 from agent.reuse import ALONG_M, ALONG_N, DIAGONAL, FIRST, FIRST_HERE, LATER, OWN
 
 
-def schedule(trace, order, gpu, occupancy):
-    """For each XCD its (workgroup, instruction) pairs in lockstep."""
+def schedule(trace, order, gpu, occupancy, programs):
+    """For each XCD its (tile, instruction) pairs in lockstep; program p computes tiles p, p + programs, ..."""
     slots = gpu.cus_per_xcd * occupancy
     issued = []
     for xcd in range(gpu.xcds):
-        waiting = [order[w] for w in range(len(order)) if (w + gpu.dispatch_offset) % gpu.xcds == xcd]
+        waiting = [p for p in range(programs) if (p + gpu.dispatch_offset) % gpu.xcds == xcd]
         running, mine = [None] * slots, []
         while waiting or any(running):
             for slot in range(slots):
                 if not running[slot]:
                     if not waiting:
                         continue
-                    workgroup = waiting.pop(0)
-                    running[slot] = [(workgroup, i) for i in range(trace.start[workgroup], trace.start[workgroup + 1])]
+                    tiles = [order[w] for w in range(waiting.pop(0), len(order), programs)]
+                    running[slot] = [(t, i) for t in tiles for i in range(trace.start[t], trace.start[t + 1])]
                 mine.append(running[slot].pop(0))
         issued.append(mine)
     return issued
 
 
-def naive_reuse(trace, order, gpu, occupancy, columns):
+def naive_reuse(trace, order, gpu, occupancy, columns, programs):
     """(tensor, kind, missed) of every touch, XCD by XCD; tiles are numbered row by row."""
+    place = {int(tile): w for w, tile in enumerate(order)}
     capacity = gpu.l2.size_bytes // gpu.l2.line_bytes
     touched = []  # (position in its XCD, xcd, line, workgroup, tensor)
     lives = {}
-    for xcd, mine in enumerate(schedule(trace, order, gpu, occupancy)):
+    for xcd, mine in enumerate(schedule(trace, order, gpu, occupancy, programs)):
         for position, (workgroup, instruction) in enumerate(mine):
             lives.setdefault(workgroup, [position, position])[1] = position
             template = trace.template[instruction]
@@ -48,7 +49,7 @@ def naive_reuse(trace, order, gpu, occupancy, columns):
             missed = len(stack) - 1 - stack.index(line) >= capacity
             before = last[xcd, line]
             (row, col), (row_before, col_before) = divmod(workgroup, columns), divmod(before, columns)
-            if before == workgroup:
+            if place[before] % programs == place[workgroup] % programs:
                 kind = OWN
             elif lives[workgroup][0] > lives[before][1]:
                 kind = LATER

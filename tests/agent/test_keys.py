@@ -49,7 +49,7 @@ def test_a_missing_key_is_named(monkeypatch):
     monkeypatch.setattr(keys, "_taken", {})
     for name in ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(ModelError, match=r"set ANTHROPIC_API_KEY, or --api-base.*families proposer") as error:
+    with pytest.raises(ModelError, match=r"set ANTHROPIC_API_KEY, or --api-base.*--proposer search") as error:
         keys.key_of("anthropic/claude-sonnet-4-5", None)
     assert error.value.code == "no-key"
     with pytest.raises(ModelError, match="GEMINI_API_KEY or GOOGLE_API_KEY"):

@@ -20,15 +20,15 @@ def tiny(mi300x, cus, kibibytes):
 
 
 @pytest.mark.parametrize("spec", ["identity", "contiguous+group_m(size=2)", "column"])
-@pytest.mark.parametrize(("cus", "kibibytes"), [(1, 64), (3, 128)])
-def test_against_the_naive_reading(mi300x, spec, cus, kibibytes):
+@pytest.mark.parametrize(("cus", "kibibytes", "programs"), [(1, 64, None), (3, 128, None), (2, 64, 5)])
+def test_against_the_naive_reading(mi300x, spec, cus, kibibytes, programs):
     device = tiny(mi300x, cus, kibibytes)
-    one = gemm(M=64, N=80, K=512, BLOCK_M=16, BLOCK_N=16, BLOCK_K=32)
+    one = dataclasses.replace(gemm(M=64, N=80, K=512, BLOCK_M=16, BLOCK_N=16, BLOCK_K=32), programs=programs)
     scorer = Scorer(one, device)
     order = scorer.permutation(Swizzle.parse(family(spec)))
     found = reuse_of(scorer.plan, order, workgroups_per_cu=1, grid=one.grid)
     touches, misses = np.zeros((3, len(KINDS))), np.zeros((3, len(KINDS)))
-    for tensor, kind, missed in naive_reuse(scorer.plan.trace, order, device, 1, 5):
+    for tensor, kind, missed in naive_reuse(scorer.plan.trace, order, device, 1, 5, programs or order.size):
         touches[tensor, kind] += 1
         misses[tensor, kind] += missed
     assert found.sampled_fraction == 1

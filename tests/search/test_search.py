@@ -31,9 +31,9 @@ def optimum(small, tight, chunked):
     return best, scorer.baseline.l2_hit_rate
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_default_ends_within_two_points_of_the_optimum(seed, small, tight, chunked, optimum, tmp_path):
-    plan = Plan(templates=(chunked,), evaluations=100)
+    plan = Plan(templates=(chunked,), evaluations=50)
     found = search([small], tight, tmp_path / "run", plan, replay="lockstep", threads=2, seed=seed)
     assert optimum[0] >= found.front[0].score.l2_hit_rate >= optimum[0] - 0.02
     assert optimum[0] > optimum[1] + 0.04  # so that there is something to find
@@ -55,7 +55,7 @@ def test_small_spaces_are_tried_whole(small, tight, tmp_path):
 def test_same_for_any_number_of_threads_and_after_an_interruption(small, tight, tmp_path):
     plan = Plan(evaluations=70)
     whole = search([small], tight, tmp_path / "whole", plan, replay="timed", threads=1)
-    assert {"screen", "duplicate", "replay"} <= set(whole.counts)
+    assert {"sampled", "duplicate", "replay"} <= set(whole.counts)
 
     def stop(attempt, done, total):
         if attempt.number == 40:

@@ -54,7 +54,7 @@ def test_a_gpu_that_cannot_be(mi300x, changes, error, told):
 @pytest.mark.parametrize("l1", [True, False])
 def test_the_curve_is_what_each_cache_gives(mi300x, name, sizes, l1):
     small = what_if(mi300x, {"l2.size_bytes": 64 * 2**10})
-    small = small if l1 else replace(small, l1=None)
+    small = replace(small, l1i=None) if l1 else replace(small, l1=None, l1i=None)
     scorer = Scorer(kernel(name, **sizes), small)
     order = np.random.default_rng(0).permutation(scorer.kernel.grid.num_pids)
     curve = capacity_curve(scorer.plan, order, workgroups_per_cu=scorer.occupancy, sets=(32, 64, 128), depth=16)

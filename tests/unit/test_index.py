@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests import naive
@@ -22,6 +22,25 @@ from xcd_model.index import fold_rows, reduce_rows
 def test_hits_under_rows_are_the_dictionarys(lines, upper):
     cache = small_gpu(l2=(8, 2, [1 << bit | mask << 3 for bit, mask in enumerate(upper)])).l2
     assert replay_lru(np.array(lines), cache).tolist() == naive.lru_hits(lines, cache)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    lines=st.lists(st.integers(0, 2**16), min_size=1, max_size=200),
+    named=st.sets(st.integers(0, 6), min_size=1, max_size=3),
+    upper=st.integers(0, 2**12 - 1),
+    bits=st.integers(3, 6),
+)
+def test_fewer_rows_leave_the_other_set_bits_plain_at_any_size(lines, named, upper, bits):
+    assume(len(named) < bits)
+    rows = [1 << bit | (upper * 2654435761 >> bit & 0xFFF) << bit + 1 for bit in named]
+    cache = small_gpu(l2=(1 << bits, 2, rows)).l2
+    assert replay_lru(np.array(lines), cache).tolist() == naive.lru_hits(lines, cache)
+
+
+def test_fewer_rows_need_lowest_bits_of_their_own():
+    with pytest.raises(SpecError, match="another lowest bit"):
+        small_gpu(l2=(8, 2, [0b011, 0b101]))
 
 
 def test_a_fold_as_rows_is_the_fold():
@@ -52,7 +71,8 @@ def test_rows_that_lose_a_line_are_refused(rows, says):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"index_rows": (128,)}, "1 rows: 4 sets"),
+        ({"index_rows": (128, 256, 512)}, "3 rows: 4 sets"),
+        ({"index_rows": (0b11 << 7,), "size_bytes": 3 * 2 * 128}, "must be a power of two"),
         ({"index_rows": (128, 64)}, "none of them within a line"),
         ({"index_rows": (128, 128 + 1)}, "none of them within a line"),
         ({"index_rows": (128, "256")}, "must be a mask"),
@@ -63,5 +83,20 @@ def test_rows_that_lose_a_line_are_refused(rows, says):
 )
 def test_descriptions_with_bad_rows_are_refused(change, says):
     cache = small_gpu(l2=(4, 2, [1, 2])).l2
+    with pytest.raises(SpecError, match=says):
+        dataclasses.replace(cache, **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"index_channels": 12}, "index_channels = 12 must be a power of two"),
+        ({"index_channels": None}, "index_channels = None must be given"),
+        ({"index": "modulo"}, "index_channels = 4 must be left out"),
+        ({"index": "xor"}, "index_channels = 4 must be left out"),
+    ],
+)
+def test_descriptions_with_a_bad_fold_are_refused(change, says):
+    cache = small_gpu(l2=(8, 2, (4, 1))).l2
     with pytest.raises(SpecError, match=says):
         dataclasses.replace(cache, **change)

@@ -1,0 +1,56 @@
+"""The section on ranks: whether, within each workload, orders are predicted in the order that counters give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.fidelity.markdown import table
+from benchmarks.fidelity.predict import Prediction
+from benchmarks.fidelity.quantities import QUANTITIES
+from benchmarks.fidelity.split import place_of
+from benchmarks.fidelity.statistics import group_of, spearman
+
+RANKED = ("l2_hit_pct", "l2_read_misses", "dram_read_bytes", "time_us")
+INTRO = """\
+What a search needs: rows of one workload, which differ in the order alone. The spread is of the measured values, in
+points for rates and in percent of the least for the rest; ranks of values that hardly differ mean little. Lost: how
+much worse the order predicted best was measured than the order measured best.
+
+"""
+
+
+def ranks_section(predictions: Sequence[Prediction], variants: Sequence[str]) -> str:
+    """One line for each workload and quantity with three orders or more; the worst rank of the model first."""
+    groups: dict[str, list[Prediction]] = {}
+    for one in predictions:
+        if one.row.quantity in RANKED and one.value is not None:
+            groups.setdefault(group_of(one), []).append(one)
+    lines = {}
+    for name, rows in groups.items():
+        if len(rows) >= 3 and name.endswith(f"|{variants[0]}"):
+            of = [groups.get(f"{name.rpartition('|')[0]}|{variant}", []) for variant in variants]
+            lines[name] = [spearman(*_pairs(each)) if each else None for each in of]
+    ordered = sorted(lines, key=lambda name: 2.0 if lines[name][0] is None else lines[name][0] or 0.0)
+    cells = [
+        [*_about(groups[name]), *("-" if rank is None else f"{rank:+.2f}" for rank in lines[name])] for name in ordered
+    ]
+    columns = ["workload", "half", "quantity", "orders", "spread", "lost", *variants]
+    return INTRO + table(columns, cells)
+
+
+def _pairs(rows: Sequence[Prediction]) -> tuple[list[float], list[float | None]]:
+    return [one.row.measured for one in rows], [one.value for one in rows]
+
+
+def _about(rows: Sequence[Prediction]) -> list[str]:
+    first, measured = rows[0].row, [one.row.measured for one in rows]
+    relative = QUANTITIES[first.quantity].relative
+    better = min if relative else max
+    best = better(measured)
+    chosen = better(rows, key=lambda one: one.value or 0.0).row.measured
+    lost, spread = abs(chosen - best), max(measured) - min(measured)
+    if relative:
+        lost, spread = (100 * gap / min(measured) if min(measured) else 0.0 for gap in (lost, spread))
+    unit = "%" if relative else "points"
+    half = place_of(first.gpu, first.kernel).half
+    return [f"`{first.workload}`", half, first.quantity, str(len(rows)), f"{spread:.1f} {unit}", f"{lost:.1f} {unit}"]

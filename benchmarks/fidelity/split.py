@@ -1,0 +1,38 @@
+"""Which kernels constants may be set from, and which are kept to check them: data, with the reason of each."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+
+from benchmarks.fidelity.rows import DATA
+
+HALVES = ("fit", "held out")
+LATER = "added later: no constant was set from it"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Half that a kernel of a GPU belongs to, one of `HALVES`, and why."""
+
+    half: str
+    reason: str
+
+
+@cache
+def split() -> dict[tuple[str, str], Place]:
+    """Place of each (GPU, kernel) that ``data/split.csv`` names.
+
+    Notes
+    -----
+    A kernel that a constant was set from, or that a search for one has looked at, is in the fit half and stays there.
+    "By lot" is a generator seeded with 6, over the kernels of a GPU in the order of their names.
+    """
+    with (DATA / "split.csv").open(encoding="utf-8", newline="") as file:
+        return {(line["gpu"], line["kernel"]): Place(line["half"], line["reason"]) for line in csv.DictReader(file)}
+
+
+def place_of(gpu: str, kernel: str) -> Place:
+    """Place of a kernel; held out where the table does not name it."""
+    return split().get((gpu, kernel), Place("held out", LATER))

@@ -1,0 +1,111 @@
+"""The figures there are, and what each is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.paper import (
+    audit_table,
+    audit_words,
+    figure_2,
+    figure_2_picture,
+    figure_2_words,
+    figure_5,
+    figure_5_picture,
+    figure_5_words,
+    figure_14,
+    figure_14_picture,
+    figure_14_words,
+    figure_15,
+    figure_15_picture,
+    figure_15_words,
+    figure_16,
+    figure_16_picture,
+    figure_16_words,
+)
+from benchmarks.paper.jobs import Job
+from benchmarks.paper.settings import Settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Data = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One figure or table of the page.
+
+    Parameters
+    ----------
+    title : str
+    jobs : callable
+        ``jobs(settings)``: what has to be worked out.
+    gather : callable
+        ``gather(settings, results by job name) -> dict``: the numbers, JSON-ready.
+    words : callable
+        ``words(data)``: Markdown.
+    pictures : dict of str to callable
+        ``draw(data) -> Figure`` by file name.
+    kind : str
+        At the foot of each picture: what is simulated, measured or published in it.
+    """
+
+    title: str
+    jobs: Callable[[Settings], list[Job]]
+    gather: Callable[[Settings, Mapping[str, Mapping[str, Any]]], dict[str, Any]]
+    words: Callable[[Data], str]
+    pictures: Mapping[str, Callable[[Data], Figure]] = field(default_factory=dict)
+    kind: str = ""
+
+
+PARTS = {
+    "figure-2": Part(
+        title="Figure 2: ten kernels",
+        jobs=figure_2.jobs,
+        gather=figure_2.gather,
+        words=figure_2_words.words,
+        pictures={"figure-2.png": figure_2_picture.bars, "figure-2-orders.png": figure_2_picture.orders},
+        kind="simulated: timed replay; measured: rocprofv3 on MI300X, public logs; printed: arXiv 2508.20258",
+    ),
+    "figure-5": Part(
+        title="Figure 5: the map of a GEMM, before and after",
+        jobs=figure_5.jobs,
+        gather=figure_5.gather,
+        words=figure_5_words.words,
+        pictures={"figure-5.png": figure_5_picture.maps},
+        kind="simulated: timed replay",
+    ),
+    "figure-14": Part(
+        title="Figure 14: progression",
+        jobs=figure_14.jobs,
+        gather=figure_14.gather,
+        words=figure_14_words.words,
+        pictures={"figure-14.png": figure_14_picture.progression},
+        kind="simulated: timed replay",
+    ),
+    "figure-15": Part(
+        title="Figure 15: problem sizes",
+        jobs=figure_15.jobs,
+        gather=figure_15.gather,
+        words=figure_15_words.words,
+        pictures={"figure-15.png": figure_15_picture.sweeps},
+        kind="simulated: timed replay; paper's text: arXiv 2508.20258, ends of the range only",
+    ),
+    "figure-16": Part(
+        title="Figure 16: models",
+        jobs=figure_16.jobs,
+        gather=figure_16.gather,
+        words=figure_16_words.words,
+        pictures={"figure-16.png": figure_16_picture.models},
+        kind="simulated: timed replay",
+    ),
+    "audit": Part(
+        title="The audit: every printed formula",
+        jobs=audit_table.jobs,
+        gather=audit_table.gather,
+        words=audit_words.words,
+    ),
+}

@@ -1,0 +1,125 @@
+"""Four ways to look for an order: families, random parameters, two-stage search, edits of formulas."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.search.edits import edited
+from swizzle_sim.candidates import family_candidates
+from swizzle_sim.kernels import Kernel
+from swizzle_sim.swizzle import family
+from swizzle_sim.templates import Space, family_templates
+from swizzle_sim.tuning.asking import Random
+from swizzle_sim.tuning.bench import Bench
+from swizzle_sim.tuning.plan import Plan
+from swizzle_sim.tuning.search import search
+from xcd_model.errors import SearchError
+from xcd_model.gpu import Gpu
+
+TRIES = 40  # texts judged for each replay wanted, before a method gives up: most edits are no bijections
+STARTS, KEPT = 4, 4  # families that edits begin with, and formulas that they go on with
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One method on one kernel with one seed: hit rates in the order of the evaluations, and the time they took.
+
+    Parameters
+    ----------
+    rates : list of float
+        The first is that of the order as launched, which costs no evaluation.
+    wall_s, cpu_s : float [s]
+    """
+
+    rates: list[float]
+    wall_s: float
+    cpu_s: float
+
+
+Method = Callable[[Kernel, Gpu, int, int], list[float]]
+
+
+def timed(method: Method, work: Kernel, device: Gpu, evaluations: int, seed: int) -> Trial:
+    """Run a method and take its time."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    rates = method(work, device, evaluations, seed)
+    return Trial(rates, time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def _scored(work: Kernel, device: Gpu, sources: Callable[[list], Iterator[str]], evaluations: int) -> list[float]:
+    """Score new permutations of a stream of texts until the evaluations are spent.
+
+    ``sources(pool)`` may look at ``pool``, the (rate, text) pairs scored so far.
+    """
+    bench = Bench([work], device, replay="lockstep")
+    pool = [(bench.main.baseline.l2_hit_rate, family("identity"))]
+    seen = {bench.judge(pool[0][1]).digest}
+    for tries, source in enumerate(sources(pool)):
+        if len(pool) > evaluations or tries >= TRIES * evaluations:
+            break
+        judged = bench.judge(source)
+        if judged.orders is not None and judged.digest not in seen:
+            seen.add(judged.digest)
+            pool.append((bench.score(judged.orders)[0].l2_hit_rate, source))
+    return [rate for rate, _ in pool]
+
+
+def families(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[float]:
+    """Published families at published parameters, in random order."""
+    listed = family_candidates(work, device)
+    random.Random(seed).shuffle(listed)
+    return _scored(work, device, lambda pool: (one.source for one in listed), evaluations)
+
+
+def parameters(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[float]:
+    """A template of the families and its parameters, both drawn at random."""
+
+    def sources(pool: list) -> Iterator[str]:
+        draw, arms = random.Random(seed), []
+        for template in family_templates(work, device):
+            try:
+                arms.append((template, Random(Space(template, [work], device), draw.randrange(2**31))))
+            except SearchError:
+                continue
+        while arms:
+            template, asker = arm = draw.choice(arms)
+            if (asked := asker.ask()) is None:
+                arms.remove(arm)
+            else:
+                yield template.source(asked[1])
+
+    return _scored(work, device, sources, evaluations)
+
+
+def two_stage(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[float]:
+    """The search as it is by default, over the templates of the families."""
+    with tempfile.TemporaryDirectory() as folder:
+        plan = Plan(evaluations=evaluations)
+        found = search([work], device, Path(folder) / "run", plan, replay="lockstep", seed=seed, threads=1)
+    return [a.score.l2_hit_rate for a in found.run.attempts if a.score is not None]
+
+
+def edits(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[float]:
+    """Random edits of the best formulas so far, beginning with a few families."""
+
+    def sources(pool: list) -> Iterator[str]:
+        draw = random.Random(seed)
+        yield from (one.source for one in draw.sample(family_candidates(work, device), STARTS))
+        while True:
+            best = sorted(pool, reverse=True)[:KEPT]
+            yield edited(draw.choice(best)[1], draw)
+
+    return _scored(work, device, sources, evaluations)
+
+
+METHODS: dict[str, Method] = {
+    "families only": families,
+    "random parameters": parameters,
+    "two-stage search": two_stage,
+    "formula edits": edits,
+}

@@ -1,0 +1,180 @@
+"""`Constant`: one number of the model that may be another, with its plausible range; read from ``ranges.toml``."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from xcd_model.dispatch import Resources, workgroups_per_cu
+from xcd_model.errors import ReplayError
+from xcd_model.gpu import Gpu
+
+tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+NO_RANGE = "no range is known for it: taken as exact"
+Setting = float | int | bool | str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constant:
+    """One constant and where it may lie.
+
+    Parameters
+    ----------
+    key : str
+        Dotted key of the GPU's description, or ``workgroups_per_cu``, ``instructions_in_flight`` or ``jitter_ns``.
+    status : str
+        documented, measured or assumed; ``run`` for what is no fact of the GPU.
+    value : float, bool or str
+        In use.
+    low, high : float or None
+        Ends of the range, in the unit of the key; None where there are ``choices``.
+    choices : tuple
+        Alternatives to the value in use.
+    reason : str
+        Why the range is plausible.
+    """
+
+    key: str
+    status: str
+    value: Setting
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[Setting, ...] = ()
+    reason: str
+
+    def at(self, share: float) -> Setting:
+        """Setting at a share of the range, 0 to below 1; a choice, the value in use among them, takes an equal part."""
+        if self.low is None or self.high is None:
+            every = (self.value, *self.choices)
+            return every[min(int(share * len(every)), len(every) - 1)]
+        return self._whole(self.low + share * (self.high - self.low))
+
+    def ends(self) -> tuple[Setting, ...]:
+        """Both ends of the range, or every choice; without the value in use."""
+        if self.low is None or self.high is None:
+            return self.choices
+        return tuple(end for end in dict.fromkeys((self._whole(self.low), self._whole(self.high))) if end != self.value)
+
+    def _whole(self, number: float) -> Setting:
+        return max(1, round(number)) if isinstance(self.value, int) else number
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        span = {"low": self.low, "high": self.high} if self.low is not None else {"choices": list(self.choices)}
+        return {"key": self.key, "status": self.status, "value": self.value, **span, "reason": self.reason}
+
+
+@cache
+def _ranges() -> Mapping[str, Any]:
+    return tomllib.loads(resources.files("swizzle_sim.uncertainty").joinpath("ranges.toml").read_text(encoding="utf-8"))
+
+
+def constants_of(gpu: Gpu, resources: Resources, *, jitter_ns: float = 0.0) -> list[Constant]:
+    """Constants of a GPU and a compiled kernel that have a plausible range.
+
+    Parameters
+    ----------
+    gpu : Gpu
+        Its facts say which range is taken; a value without a fact counts as assumed.
+    resources : Resources
+        Of one workgroup of the kernel.
+    jitter_ns : float [ns]
+        In use.
+
+    Returns
+    -------
+    constants : list of Constant
+    """
+    run = {
+        "instructions_in_flight": resources.instructions_in_flight,
+        "jitter_ns": jitter_ns,
+    }
+    found: dict[str, Constant] = {}
+    for entry in _ranges()["range"]:
+        key = entry["key"]
+        if key in found or not gpu.arch.startswith(entry.get("arch", "")):
+            continue
+        if key == "workgroups_per_cu":
+            made: Constant | None = _occupancy(entry, gpu, resources)
+        else:
+            made = _of_run(entry, run[key]) if key in run else _of_gpu(entry, gpu)
+        if made is not None and made.ends():
+            found[key] = made
+    return list(found.values())
+
+
+def _of_run(entry: Mapping[str, Any], value: float) -> Constant:
+    low, high = entry["between"] if "between" in entry else [factor * value for factor in entry["times"]]
+    return Constant(key=entry["key"], status="run", value=value, low=low, high=high, reason=entry["reason"])
+
+
+def _occupancy(entry: Mapping[str, Any], gpu: Gpu, resources: Resources) -> Constant:
+    """Workgroups that would fit a CU if the compiler took so many times the registers and LDS."""
+    value, choices = workgroups_per_cu(resources, gpu), []
+    for factor in entry["resources"]:
+        vgprs, lds_bytes = (round(factor * each) for each in (resources.vgprs, resources.lds_bytes))
+        with contextlib.suppress(ReplayError):  # so large that none would fit: that compiler would spill instead
+            choices.append(workgroups_per_cu(replace(resources, vgprs=vgprs, lds_bytes=lds_bytes), gpu))
+    others = tuple(dict.fromkeys(choice for choice in choices if choice != value))
+    return Constant(key=entry["key"], status="run", value=value, choices=others, reason=entry["reason"])
+
+
+def _of_gpu(entry: Mapping[str, Any], gpu: Gpu) -> Constant | None:
+    key = entry["key"]
+    value = value_of(gpu, key)
+    status = _status(gpu, key)
+    if value is None or not _fits(entry, status):
+        return None
+    about: dict[str, Any] = {"key": key, "status": status, "value": value, "reason": entry["reason"]}
+    if "choices" in entry:
+        named = {"half": gpu.xcds // 2}
+        choices = dict.fromkeys(named.get(choice, choice) for choice in entry["choices"])
+        return Constant(**about, choices=tuple(choice for choice in choices if choice != value))
+    low, high = (factor * value for factor in entry[status])
+    if key == "hbm.bandwidth_gbps":
+        high = min(high, gpu.hbm.peak_bandwidth_gbps)
+    return Constant(**about, low=low, high=max(low, high))
+
+
+def value_of(gpu: Gpu, key: str) -> Any:
+    """Value in use of a dotted key; None where the GPU lacks the level. An index is one word, such as `xor given`."""
+    part, _, name = key.rpartition(".")
+    holder: Any = getattr(gpu, part) if part else gpu
+    if holder is None:
+        return None
+    if name == "index":
+        piece = {"channel-fold": str(holder.index_interleave_bytes), "xor": "given"}.get(holder.index, "")
+        return f"{holder.index} {piece}".strip()
+    return 1.0 if key == "peak_tflops" else getattr(holder, name)
+
+
+def _fits(entry: Mapping[str, Any], status: str) -> bool:
+    return status in entry or status in entry.get("statuses", ())
+
+
+def _status(gpu: Gpu, key: str) -> str:
+    known = [fact.status for name, fact in gpu.facts.items() if name == key or name.startswith(f"{key}.")]
+    return known[0] if known else "assumed"
+
+
+def held_facts(gpu: Gpu) -> dict[str, str]:
+    """Facts that are assumed or measured and yet not varied, each with the reason, or `NO_RANGE` for want of one."""
+    ranged = {
+        entry["key"]
+        for entry in _ranges()["range"]
+        if gpu.arch.startswith(entry.get("arch", "")) and _fits(entry, _status(gpu, entry["key"]))
+    }
+    rules = _ranges()["held"].items()
+    return {
+        key: next((why for rule, why in rules if fnmatch(key, rule)), NO_RANGE)
+        for key, fact in gpu.facts.items()
+        if fact.status != "documented" and key not in ranged
+    }

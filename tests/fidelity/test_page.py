@@ -1,0 +1,111 @@
+"""Does the page say what was missed by how much, which half a row is in, and what a prediction would have cost?"""
+
+import dataclasses
+
+import pytest
+
+from benchmarks.fidelity import statistics
+from benchmarks.fidelity.page import page
+from benchmarks.fidelity.page_ranks import ranks_section
+from benchmarks.fidelity.page_split import split_section
+from benchmarks.fidelity.predict import Prediction
+from benchmarks.fidelity.residuals import residuals
+from benchmarks.fidelity.rows import all_rows
+from benchmarks.fidelity.targets import checks
+
+ROWS = all_rows()
+
+
+def predicted(rows, error=0.0, variant="timed"):
+    """Predictions that are off by so many points, or by that many percent."""
+    values = [row.measured + error if row.unit == "%" else row.measured * (1 + error / 100) for row in rows]
+    return [Prediction(row=row, variant=variant, value=v, counts={}) for row, v in zip(rows, values, strict=True)]
+
+
+def lines_with(text, word):
+    return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in text.splitlines() if word in line]
+
+
+def test_a_missed_target_says_by_how_much():
+    paper = [row for row in ROWS if row.table == "paper"]
+    by_name = {(check.data, check.what): check for check in checks(predicted(paper, 4.5))}
+    missed = by_name["MI300X, permutations, trust A and B", "mean absolute error"]
+    assert not missed.hit and missed.missed_by == "1.5 points" and missed.as_dict()["missed_by"] == "1.5 points"
+    assert by_name["MI300X, no permutations", "mean absolute error"].missed_by == "0.5 points"
+    strides = [check for (data, _), check in by_name.items() if "strides" in data]
+    assert len(strides) == 5 and all(check.hit and check.missed_by == "" for check in strides)
+    old = [row for row in ROWS if row.kernel == "gemm_gluon_old"]
+    assert {check.missed_by for check in checks(predicted(old, -5))} == {"3 %"}
+
+
+def test_contributed_rows_are_held_to_no_target():
+    reads = [row for row in ROWS if row.gpu == "h200" and row.quantity == "dram_read_bytes"]
+    own = [row for row in reads if row.table == "h200"]
+    given = [row for row in reads if row.table == "contributed"]
+    assert len(given) == 12 and checks(predicted(given, 90)) == []
+    assert checks(predicted(own) + predicted(given, 90)) == checks(predicted(own))
+
+
+def test_each_half_has_its_own_summary():
+    rows = [row for row in ROWS if row.gpu == "h200" and row.quantity == "dram_read_bytes"]
+    fit = [row for row in rows if row.kernel in ("h200_gemm", "h200_layernorm", "h200_transpose")]
+    made = predicted(fit, 1) + predicted([row for row in rows if row not in fit], 7)
+    text = split_section(made)
+    halves = {cells[2]: cells for cells in lines_with(text, "dram_read_bytes")}
+    assert halves["fit"][3:5] == [str(len(fit)), "1.00"]
+    assert halves["held out"][3:5] == [str(len(rows) - len(fit)), "7.00"]
+    assert "the L2 capacity was set by its reads" in text
+
+
+def test_ranks_say_what_the_choice_of_the_model_costs():
+    """The model takes the second best order for the best: 20 % more reads than need be."""
+    rows = [row for row in ROWS if row.workload == "h200:gemm:8192x8192x8192x128x128x64"]
+    reads = [row for row in rows if row.quantity == "dram_read_bytes"]
+    made = [
+        dataclasses.replace(row, measured=value) for row, value in zip(reads, (300.0, 100.0, 120.0, 200.0), strict=True)
+    ]
+    values = (300.0, 110.0, 90.0, 200.0)
+    found = [Prediction(row=row, variant="timed", value=v, counts={}) for row, v in zip(made, values, strict=True)]
+    (cells,) = lines_with(ranks_section(found, ["timed", "lockstep"]), "h200:gemm")
+    assert cells[1:] == ["held out", "dram_read_bytes", "4", "200.0 %", "20.0 %", "+0.80", "-"]
+
+
+def test_signs_of_bytes_count_from_one_percent():
+    rows = [row for row in ROWS if row.kernel == "gemm" and row.quantity == "dram_read_bytes"]
+    transposes = [row for row in ROWS if row.kernel == "transpose" and row.quantity == "dram_read_bytes"]
+    made = predicted(rows)
+    assert statistics.signs(made, statistics.baselines_of(made)) == (3, 3)
+    still = predicted(transposes)  # a few hundred bytes of half a gigabyte
+    assert statistics.signs(still, statistics.baselines_of(still)) == (0, 0)
+
+
+def test_the_whole_page_and_a_picture_of_every_row():
+    rows = [row for row in ROWS if row.table in ("paper", "published", "contributed")]
+    found = predicted(rows, 3) + predicted(rows, -30, "lockstep")
+    text = page(found, {"Residuals": ["pictures/residuals.png"]})
+    for title in (
+        "Targets",
+        "Fit half and held-out half",
+        "Ranks within each workload",
+        "Residuals",
+        "Contribute a row",
+    ):
+        assert f"\n## {title}\n" in text
+    assert "timed misses it by" in text and "![Residuals](pictures/residuals.png)" in text
+    assert all(f"`{row.id}`" in text for row in rows if row.quantity == "l2_hit_pct")
+    drawn = [one for one in found if one.row.gpu == "mi300x" and one.row.quantity == "l2_hit_pct"]
+    left, right = residuals("mi300x", "l2_hit_pct", drawn).axes
+    for axes in (left, right):
+        assert sum(len(dots.get_offsets()) for dots in axes.collections) == len(drawn)
+    names = [label.get_text() for label in left.get_yticklabels()]
+    assert names == sorted({one.row.kernel for one in drawn}, reverse=True)
+    assert "200" not in left.get_xlabel()
+
+
+def test_residuals_beyond_the_edge_are_said_to_be_there():
+    rows = [row for row in ROWS if row.kernel == "h200_attention" and row.quantity == "time_us"]
+    left, right = residuals("h200", "time_us", predicted(rows, 900)).axes
+    assert "at most ±200 shown" in left.get_xlabel() and right.get_xscale() == "log"
+    assert max(dots.get_offsets()[:, 0].max() for dots in left.collections if len(dots.get_offsets())) == pytest.approx(
+        200
+    )

@@ -1,0 +1,171 @@
+"""Ceiling, sweep, what-if and --tune tiles as typed, in this process: what they print, write, and refuse."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.suite.gemm import gemm
+from swizzle_sim.history import Attempt, History, rank
+from swizzle_sim.proposers import Task
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.search import Run
+from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.tuning.proposer import propose
+from tests.in_process import runner
+from xcd_model import gpu
+
+SIZES = ("M=1024", "N=1024", "K=128", "BLOCK_M=64", "BLOCK_N=64")
+
+
+@pytest.fixture
+def typed(monkeypatch, capsys, tmp_path):
+    return runner(monkeypatch, capsys, tmp_path)
+
+
+def document(answer):
+    code, out, _ = answer
+    assert code == 0
+    return json.loads(out)
+
+
+def test_ceiling(typed, small, mi300x, tmp_path):
+    words = ("ceiling", "gemm", *SIZES, "--formulas", "4", "--evaluations", "6", "--swizzle", "column")
+    found = document(typed(*words, "--out", "table", "--json"))
+    order = np.load(next(path for path in found["files"] if path.endswith(".npy")))
+    scorer = Scorer(small, mi300x)
+    best = scorer.score_order(order, baseline_us=1.0).l2_hit_rate
+    assert best == found["permutation"]["l2_hit_rate"] >= found["formula"]["l2_hit_rate"]
+    assert found["formula"]["l2_hit_rate"] >= scorer.score(Swizzle.parse(family("column"))).l2_hit_rate
+    assert found["kind"] == "simulated" and found["bound_l2_hit_rate"] >= best
+    code, out, err = typed(*words)
+    assert code == 0 and "below the proven bound of" in out and "best formula" in err
+    code, _, err = typed(*words, "--out", "table")
+    assert code == 2 and "never overwritten" in err
+
+
+def test_sweep_names_where_a_swizzle_hurts_and_goes_on(typed, mi300x, tmp_path):
+    words = ("sweep", "gemm", *SIZES, "--over", "M,N", "--values", "256,512", "--backend", "serial")
+    words += ("--swizzle", "contiguous", "--swizzle", "identity")
+    code, out, _ = typed(*words, "-o", "kept")
+    assert code == 0 and (tmp_path / "kept" / "sweep.png").stat().st_size > 5000
+    lost = {}
+    for size in (256, 512):
+        scorer = Scorer(gemm(M=size, N=size, K=128, BLOCK_M=64, BLOCK_N=64), mi300x)
+        swizzled = scorer.score(Swizzle.parse(family("contiguous")))
+        lost[size] = 100 * (scorer.baseline.l2_hit_rate - swizzled.l2_hit_rate)
+    for size, points in lost.items():
+        line = f"hurts: contiguous at M = N = {size}: {points:.2f} points of L2 hit rate lost"
+        assert (line in out) == (points > 0)
+    assert "hurts: identity" not in out
+    resumed = typed(*words, "--resume", "kept", "--json")
+    again = document(resumed)
+    assert "2 points are there already" in resumed.err
+    assert [point["problem"]["M"] for point in again["points"]] == [256, 512]
+    assert typed(*words, "-o", "kept")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--over", "M,Q", "--values", "256"), "Q"),
+        (("--over", "M", "--values", "512..256"), "no value"),
+        (("--over", "M", "--values", "256", "--set", "xcds=4,8"), "what-if"),
+        (("--over", "M", "--values", "256", "--backend", "dask"), "--scheduler"),
+        (("--over", "M", "--values", "256", "-o", "a", "--resume", "b"), "one of them"),
+    ],
+)
+def test_sweeps_that_cannot_be(typed, words, told):
+    code, out, err = typed("sweep", "gemm", *SIZES, *words)
+    assert (code, out) == (2, "") and told in err
+
+
+def test_what_if(typed, small, mi300x):
+    words = ("what-if", "gemm", *SIZES, "--set", "l2.size_bytes=64KiB,8MiB", "--set", "cus_per_xcd=4")
+    words += ("--backend", "serial", "--capacity")
+    found = document(typed(*words, "--swizzle", "contiguous", "--json"))
+    assert [point["gpu"] for point in found["points"]] == [
+        *("mi300x", "mi300x[l2.size_bytes=65536,cus_per_xcd=4]", "mi300x[l2.size_bytes=8388608,cus_per_xcd=4]"),
+    ]
+    rates = [point["launched"]["l2_hit_rate"] for point in found["points"]]
+    assert rates[0] == Scorer(small, mi300x).baseline.l2_hit_rate and rates[1] < rates[2]
+    curve = found["capacity"][0]["l2_hit_rate_by_sets_and_ways"]
+    of_the_gpu = curve[str(mi300x.l2.size_bytes // mi300x.l2.line_bytes // mi300x.l2.ways)]
+    assert of_the_gpu[mi300x.l2.ways - 1] == pytest.approx(rates[0])
+    code, out, _ = typed(*words)
+    assert code == 0 and "l2.size_bytes=65536" in out and "by ways and sets" in out
+    code, _, err = typed("what-if", "gemm", *SIZES, "--set", "l2.sizes=1")
+    assert code == 2 and "did you mean l2.size_bytes" in err
+
+
+def test_tune_tiles(typed, monkeypatch, mi300x, tmp_path):
+    monkeypatch.setattr("swizzle_sim.tuning.tiles.has_compiler", lambda gpu: False)  # a compile takes seconds
+    words = ("optimize", "gemm", "M=1024", "N=1024", "K=512", "--tune", "tiles", "--evaluations", "6")
+    found = document(typed(*words, "--replay", "lockstep", "-o", "tiles", "--json"))
+    assert (found["objective"], found["evaluations"], len(found["best"])) == ("time", 6, 5)
+    assert "estimated" in found["resources"]
+    times = [row["score"]["time_us"] for row in found["best"]]
+    assert times == sorted(times)
+    best = found["best"][0]
+    blocks = {name: best["values"][name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K")}
+    assert best["vgprs"] >= 2 * blocks["BLOCK_M"] * blocks["BLOCK_N"] // (64 * best["values"]["num_warps"])
+    assert best["lds_bytes"] <= mi300x.limits.lds_bytes_per_cu
+    again = document(typed(*words, "--replay", "lockstep", "--resume", "tiles", "--json"))
+    assert again["best"] == found["best"]
+    code, out, _ = typed(*words, "--replay", "lockstep", "--objective", "l2_hit_rate")
+    assert code == 0 and "pruned before any replay" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("gemm", "--tune", "stages"), "tiles"),
+        (("softmax", "--tune", "tiles"), "BLOCK_M"),
+        (("gemm", "--tune", "tiles", "--template", "column"), "no say"),
+        (("gemm", "--tune", "tiles", "--objective", "time,energy"), "one objective"),
+    ],
+)
+def test_tiles_that_cannot_be_tuned(typed, words, told):
+    code, _, err = typed("optimize", *words)
+    assert code == 2 and told in err
+
+
+def test_best_is_the_best_by_what_was_asked(typed, tmp_path):
+    words = ("optimize", "gemm", *SIZES, "--proposer", "search", "--evaluations", "24", "--replay", "lockstep")
+    words += ("--objective", "hbm_bytes", "--template", "column", "--template", "chunked")
+    found = document(typed(*words, "--gpu", "mi300x", "-o", "run", "--json"))
+    with History(tmp_path / "run") as history:
+        scored = [a for a in history if a.score]
+    best = Run(tmp_path / "run", tuple(scored)).best
+    assert best.score.hbm_bytes == min(a.score.hbm_bytes for a in scored)
+    assert best.source == found["front"][0]["source"] == (tmp_path / "run" / "best.txt").read_text()
+
+
+def test_rank_goes_by_what_was_looked_for():
+    """The better hit rate has the worse cost: a search that looked for something else puts it last."""
+    score = Scorer(gemm(M=256, N=256, K=128, BLOCK_M=64, BLOCK_N=64), gpu("mi300x")).baseline
+
+    def attempt(number, rate, **verdict):
+        better = replace(score, l2_hit_rate=rate)
+        return Attempt(number=number, name="", source="", proposer="", verdict=verdict, score=better)
+
+    assert [a.number for a in rank([attempt(0, 0.5), attempt(1, 0.9)])] == [1, 0]
+    assert [a.number for a in rank([attempt(0, 0.5, costs=[-2.0]), attempt(1, 0.9, costs=[-1.0])])] == [0, 1]
+
+
+def test_sizes_of_a_users_file(monkeypatch, small, mi300x, tmp_path):
+    def load(name, sizes, arch):
+        assert (name, arch) == ("mine.py", mi300x.arch)
+        return replace(gemm(**sizes), file=name)
+
+    monkeypatch.setattr("swizzle_sim.capture.user_kernel.load", load)  # a capture takes seconds
+    options = {"templates": ["column"], "evaluations": 1, "sizes": [{"M": 512}], "held_out": [{"M": 640, "N": 512}]}
+    task = Task(
+        **{"kernel": replace(small, file="mine.py"), "gpu": mi300x, "folder": tmp_path / "run", "replay": "lockstep"},
+        **{"seed": 0, "jitter_ns": 0.0, "resume": False, "repeat": None, "command": "", "options": options},
+    )
+    rows = propose(task).document["sizes"]
+    assert [(row["problem"]["M"], row["problem"]["N"], row["held_out"]) for row in rows] == [
+        *((1024, 1024, False), (512, 1024, False), (640, 512, True)),
+    ]

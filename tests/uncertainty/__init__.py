@@ -1,0 +1,1 @@
+"""What hangs on constants that nobody has published?"""

@@ -1,0 +1,59 @@
+"""Does ``optimize`` say which finalists it cannot tell apart, and store it?"""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from swizzle_sim.cli.apart import lines_of
+from swizzle_sim.cli.app import app
+from swizzle_sim.uncertainty.apart import Apart, Pair
+
+WORDS = ["optimize", "gemm", "M=512", "N=512", "K=128", "BLOCK_M=64", "BLOCK_N=64", "BLOCK_K=64"]
+
+
+def test_signs_decide_who_is_ahead():
+    level = Pair("a", "b", 0.01, -0.002, 0.02)
+    equal = Pair("a", "c", 0.0, 0.0, 0.0)
+    touching = Pair("a", "d", 0.01, 0.0, 0.02)
+    ahead = Pair("a", "e", 0.05, 0.03, 0.07)
+    assert [pair.apart for pair in (level, equal, touching, ahead)] == [False, False, False, True]
+    close, far, drawn = lines_of(Apart(8, ("l2.ways",), (level, equal, touching, ahead)))
+    assert close == ("cannot be told apart from a: b (-0.20 to +2.00 points), c (equal), d (+0.00 to +2.00 points)")
+    assert far == "a stays ahead of: e (+3.00 to +7.00 points)"
+    assert "8 draws of l2.ways" in drawn
+    assert len(lines_of(Apart(8, (), (ahead,)))) == 2
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """One search, told apart, as JSON, and its folder."""
+    folder = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "kept"))
+        patch.setattr("swizzle_sim.report.write_report", lambda history: None)  # slow, and another test's
+        typed = CliRunner().invoke(app, [*WORDS, "--out", str(folder / "run"), "--json"])
+    assert typed.exit_code == 0, typed.output
+    return json.loads(typed.stdout), folder / "run"
+
+
+def test_the_finalists_are_held_against_each_other(run):
+    document, folder = run
+    told = document["uncertainty"]
+    assert told == json.loads((folder / "uncertainty.json").read_text())
+    assert told["draws"] == 8 and told["of"] == "l2_hit_rate" and "l2.ways" in told["constants"]
+    best = document["best"][0]
+    rates = {one["name"]: one["score"]["l2_hit_rate"] for one in document["best"]}
+    rates["the order as launched"] = document["baseline"]["score"]["l2_hit_rate"]
+    for pair in told["pairs"]:
+        assert pair["low"] <= pair["value"] <= pair["high"] and pair["apart"] == (pair["low"] > 0)
+        assert pair["value"] == pytest.approx(rates[pair["better"]] - rates[pair["worse"]])
+    assert best["name"] in {pair["better"] for pair in told["pairs"]} | {pair["worse"] for pair in told["pairs"]}
+
+
+def test_it_can_be_left_out(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("swizzle_sim.report.write_report", lambda history: None)
+    words = [*WORDS, "--out", str(tmp_path / "run"), "--no-uncertainty", "--json"]
+    document = json.loads(CliRunner().invoke(app, words).stdout)
+    assert document["uncertainty"] is None and not (tmp_path / "run" / "uncertainty.json").exists()
+    assert document["best"] == run[0]["best"]
