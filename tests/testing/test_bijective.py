@@ -44,7 +44,9 @@ def failure(candidate, *args, **kwargs):
     return caught.value.outcome, str(caught.value)
 
 
-@pytest.mark.parametrize("candidate", [naive, NAIVE, "contiguous_naive", Swizzle.parse(NAIVE)], ids=str)
+@pytest.mark.parametrize(
+    "candidate", [naive, NAIVE, "contiguous_naive", Swizzle.parse(NAIVE)], ids=["function", "text", "family", "swizzle"]
+)
 def test_the_naive_remap_fails_at_the_smallest_grid(candidate):
     outcome, message = failure(candidate)
     # two workgroups on three XCDs: each XCD's share is 0, so both compute tile 0; one workgroup is right everywhere
@@ -60,7 +62,9 @@ def test_the_naive_remap_fails_at_the_smallest_grid(candidate):
 
 
 @pytest.mark.parametrize(
-    "candidate", [exact, exact_on_arrays, "contiguous", grouped, "contiguous+group_m(size=3)"], ids=str
+    "candidate",
+    [exact, exact_on_arrays, grouped, "contiguous", "contiguous+group_m(size=3)"],
+    ids=["function", "of arrays", "of a grid", "family", "families"],
 )
 def test_exact_remaps_pass(candidate):
     assert_bijective(candidate)
