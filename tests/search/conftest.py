@@ -13,9 +13,9 @@ def mi300x():
 
 
 @pytest.fixture(scope="session")
-def tight(mi300x):
+def tight():
     """L2s so small that no order reaches the bound."""
-    return what_if(mi300x, {"l2.size_bytes": 64 * 2**10, "cus_per_xcd": 4})
+    return what_if(gpu("mi355x"), {"l2.size_bytes": 64 * 2**10, "cus_per_xcd": 4})
 
 
 @pytest.fixture(scope="session")

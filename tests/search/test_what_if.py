@@ -67,7 +67,7 @@ def test_the_curve_is_what_each_cache_gives(mi300x, name, sizes, l1):
 
 def test_the_curve_of_a_copy_by_lists(mi300x):
     """One XCD, one CU, no L1, plain index: the stream is the trace, so lists can follow it."""
-    plain = {"l2.index": "modulo", "l2.index_channels": None, "l2.index_interleave_bytes": None}
+    plain = {"l2.index": "modulo", "l2.index_rows": None}
     lone = what_if(mi300x, {"xcds": 1, "cus_per_xcd": 1, "l2.size_bytes": 2**15, **plain})
     lone = replace(lone, l1=None, mall=None)
     scorer = Scorer(kernel("stencil_2d", M=64, N=128), lone)
