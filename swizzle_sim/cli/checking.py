@@ -51,12 +51,12 @@ class Given:
 
         if self.kernel is not None:
             return True
-        files = [Path(target.partition("::")[0]) for target in self.targets]
-        if any(file.suffix == ".py" for file in files) or self.where or self.launch or self.answer:
+        files = [target.partition("::")[0] for target in self.targets]
+        if any(file.endswith(".py") for file in files) or self.where or self.launch or self.answer:
             return False
         # a family or stdin needs a grid, and is refused for want of one
         return self.grid is not None or not all(
-            is_there(file) or file.suffix in TEXTS or "/" in str(file) for file in files
+            is_there(file) or Path(file).suffix in TEXTS or "/" in file for file in files
         )
 
 
