@@ -7,10 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from swizzle_sim.scoring import Score
+    from swizzle_sim.scoring import Score, Scorer
     from xcd_model.traffic import Traffic
 
 COLUMNS = ("L1\nreads", "L1 hit\n[%]", "L2\nrequests", "L2 hit\n[%]", "L2\nmisses", "HBM read\n[MB]", "HBM write\n[MB]")
+
+
+def scored_on(scorer: Scorer) -> dict[str, Any]:
+    """What every JSON document of scores begins with: the kernel, the GPU and the replay."""
+    return {
+        "kernel": scorer.kernel.name,
+        "gpu": scorer.gpu.name,
+        "problem": dict(scorer.kernel.problem),
+        "replay": scorer.replay,
+        "kind": "simulated",
+        "seed": scorer.seed,
+        "jitter_ns": scorer.jitter_ns,
+    }
 
 
 def print_levels(traffic: Traffic, title: str, note: str) -> None:

@@ -296,17 +296,12 @@ def _entry(attempt: Attempt) -> dict[str, Any]:
 
 
 def _print_json(run: Run, scorer: Scorer, written: Written | None, told: Apart | None) -> None:
+    from swizzle_sim.cli.detail import scored_on
     from swizzle_sim.cli.output import print_json
 
     print_json(
         {
-            "kernel": scorer.kernel.name,
-            "gpu": scorer.gpu.name,
-            "problem": dict(scorer.kernel.problem),
-            "replay": scorer.replay,
-            "kind": "simulated",
-            "seed": scorer.seed,
-            "jitter_ns": scorer.jitter_ns,
+            **scored_on(scorer),
             "run": str(run.folder),
             **_counts(run),
             "baseline": _entry(run.baseline),

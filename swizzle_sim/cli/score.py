@@ -79,14 +79,10 @@ def score(
 
 def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str, Any]:
     """What the JSON says of a candidate without a score."""
+    from swizzle_sim.cli.detail import scored_on
+
     return {
-        "kernel": scorer.kernel.name,
-        "gpu": scorer.gpu.name,
-        "problem": dict(scorer.kernel.problem),
-        "replay": scorer.replay,
-        "kind": "simulated",
-        "seed": scorer.seed,
-        "jitter_ns": scorer.jitter_ns,
+        **scored_on(scorer),
         "swizzle": candidate.name,
         "source": candidate.source,
         "verdict": verdict.as_dict(),

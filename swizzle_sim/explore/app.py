@@ -50,6 +50,19 @@ def make_app(desk: Desk, *, host: str, port: int) -> Dash:
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
     )
     app.layout = layout.page
+    _answer_controls(app, desk)
+    _answer_candidate(app, desk)
+    app.clientside_callback(ClientsideFunction("explore", "address"), Output("address", "data"), Input("tab", "data"))
+    app.clientside_callback(ClientsideFunction("explore", "settle"), Output("typed", "data"), Input("text", "value"))
+    app.clientside_callback(
+        ClientsideFunction("explore", "remember"), Output("history", "children"), Input("query", "data")
+    )
+    _protect(app, host, port)
+    return app
+
+
+def _answer_controls(app: Dash, desk: Desk) -> None:
+    """Fill the controls: from the address, from the kernel and the GPU that are picked, from the gallery."""
     app.callback(
         Output("gallery", "children"),
         Output("ready", "data"),
@@ -80,6 +93,10 @@ def make_app(desk: Desk, *, host: str, port: int) -> Dash:
         Input("steps", "data"),
         State("gpu", "value"),
     )(_slider_labels)
+
+
+def _answer_candidate(app: Dash, desk: Desk) -> None:
+    """Show verdict, maps and score whenever the candidate or what it runs on changes."""
     app.callback(
         Output("verdict", "children"),
         Output("maps", "children"),
@@ -106,13 +123,6 @@ def make_app(desk: Desk, *, host: str, port: int) -> Dash:
         running=[(Output("status", "className"), "status busy", "status")],
         prevent_initial_call=True,
     )(lambda *given: _evaluate(desk, *given))
-    app.clientside_callback(ClientsideFunction("explore", "address"), Output("address", "data"), Input("tab", "data"))
-    app.clientside_callback(ClientsideFunction("explore", "settle"), Output("typed", "data"), Input("text", "value"))
-    app.clientside_callback(
-        ClientsideFunction("explore", "remember"), Output("history", "children"), Input("query", "data")
-    )
-    _protect(app, host, port)
-    return app
 
 
 def _protect(app: Dash, host: str, port: int) -> None:

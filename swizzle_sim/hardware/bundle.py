@@ -21,6 +21,7 @@ from swizzle_sim.hardware.node.sealed import FORMAT, MANIFEST, digest, identity
 from swizzle_sim.hardware.probe import probe_source
 from swizzle_sim.hardware.texts import texts
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.launch import Launch
 from swizzle_sim.release import version
 from swizzle_sim.rewrite import check_rewritten, rewrite_workload
 from swizzle_sim.scoring import Score
@@ -103,35 +104,19 @@ def make_bundle(
     if folder.exists():
         raise HardwareError(f"{folder} exists, and a bundle is never changed: name another folder")
     work = of_kernel(kernel)
-    files = _node_files()
     original = work.launch.path.read_bytes()
-    files["kernel_original.py"] = original
-    entries = [_original(baseline)]
-    grids = []
-    for place, finalist in enumerate(finalists, start=1):
-        entry, more, grid = _candidate(kernel, work, device, finalist, place, check)
-        entries.append(entry)
+    made = [_candidate(kernel, work, device, one, place, check) for place, one in enumerate(finalists, start=1)]
+    arguments, files = arguments_of(work.launch, seed)
+    files = {**_node_files(), "kernel_original.py": original, **files}
+    for _, more, _ in made:
         files |= more
-        grids.append(grid)
-    arguments, carried = arguments_of(work.launch, seed)
-    files |= carried
     manifest: dict[str, Any] = {
-        "format": FORMAT,
-        "version": version(),
-        "run": run,
-        "kernel": kernel.name,
-        "function": work.launch.function,
-        "problem": dict(kernel.problem),
-        "source_sha256": digest(original),
-        "gpu": device.as_dict(),
-        "replay": replay,
-        "seed": seed,
-        "launch": {
-            **{"arguments": arguments, "constexprs": dict(work.launch.constexprs), "grid": list(work.launch.grid)},
-            **{"num_warps": work.launch.num_warps, "num_stages": work.launch.num_stages, "launches": kernel.launches},
-        },
-        "remapped_grid": grids[0],
-        "candidates": entries,
+        **{"format": FORMAT, "version": version(), "run": run, "kernel": kernel.name},
+        **{"function": work.launch.function, "problem": dict(kernel.problem), "source_sha256": digest(original)},
+        **{"gpu": device.as_dict(), "replay": replay, "seed": seed},
+        "launch": _launch(work.launch, arguments, kernel.launches),
+        "remapped_grid": made[0][2],
+        "candidates": [_original(baseline), *(entry for entry, _, _ in made)],
     }
     files |= texts(manifest)
     manifest["files"] = {name: digest(data) for name, data in sorted(files.items())}
@@ -139,6 +124,14 @@ def make_bundle(
     files[MANIFEST] = (json.dumps(manifest, indent=1, allow_nan=False) + "\n").encode()
     _write(folder, files)
     return manifest
+
+
+def _launch(launch: Launch, arguments: Any, launches: int) -> dict[str, Any]:
+    """How the node launches each kernel."""
+    return {
+        **{"arguments": arguments, "constexprs": dict(launch.constexprs), "grid": list(launch.grid)},
+        **{"num_warps": launch.num_warps, "num_stages": launch.num_stages, "launches": launches},
+    }
 
 
 def _original(baseline: Score | None) -> dict[str, Any]:
