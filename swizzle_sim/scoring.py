@@ -34,6 +34,7 @@ from xcd_model import (
 from xcd_model.bounds import assigned_misses
 from xcd_model.instruction_fetch import add_fetches, bound_with_fetches, instruction_fetches
 from xcd_model.launches import MAX_LAUNCHES, Caches, replay_launches
+from xcd_model.rates import spread_of
 from xcd_model.traffic import READ_MISSES
 
 MAY_BE_NAN = ("l1_hit_rate", "mall_hit_rate", "energy_j", "energy_low_j", "energy_high_j")
@@ -165,7 +166,11 @@ class Scorer:
         """How fast the kernel's workgroups compute in the timed replay."""
         instruction_fs = compute_fs(self.gpu, flops_per_instruction=self.flops_per_instruction, dtype=self.kernel.dtype)
         pace = Pace(
-            self.kernel.resources.instructions_in_flight, instruction_fs, round(self.jitter_ns * 1e6), self.seed
+            self.kernel.resources.instructions_in_flight,
+            instruction_fs,
+            round(self.jitter_ns * 1e6),
+            self.seed,
+            spread_of(self.gpu),
         )
         pace.check()
         return pace

@@ -4,6 +4,8 @@ import heapq
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from tests import naive
 
 FS_PER_NS = 10**6
@@ -29,17 +31,20 @@ class Run:
         return counts
 
     def table(self, bin_fs):
-        """Nested lists (bin, XCD, column): an instruction counts when it issues, the flush in the last bin."""
+        """Array (bin, XCD, column): an instruction counts when it issues, the flush in the last bin."""
         counts = self.counts(bin_fs)
-        return naive.as_table([counts.when[b] for b in range(self.issued[-1][0] // bin_fs + 1)])
+        found = np.zeros((self.issued[-1][0] // bin_fs + 1, self.gpu.xcds, len(naive.COLUMNS)), np.int64)
+        for when, columns in counts.when.items():
+            found[when] = naive.as_table([columns])[0]
+        return found
 
     def totals(self):
-        """Nested lists (XCD, column)."""
+        """Array (XCD, column)."""
         return self.table(self.issued[-1][0] + 1)[0]
 
     def by_tensor(self):
         """Nested lists (tensor, XCD, column)."""
-        return naive.as_table(self.counts(1).by_tensor)
+        return naive.as_table(self.counts(self.issued[-1][0] + 1).by_tensor)
 
 
 def rates_of(gpu):
@@ -75,6 +80,11 @@ def splitmix(x):
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
     return x ^ (x >> 31)
+
+
+def computes_for(seed, workgroup, compute_fs, spread):
+    """Time of one instruction: up to ``spread`` 65536ths more or less, the same for all of a workgroup."""
+    return compute_fs + compute_fs // 65536 * (splitmix(splitmix(seed) ^ workgroup) % (2 * spread + 1) - spread)
 
 
 def jitter(seed, workgroup, k, jitter_fs):
@@ -238,6 +248,7 @@ def replay(
     compute_fs,
     jitter_fs=0,
     seed=0,
+    spread=0,
     programs=None,
     caches=None,
 ):
@@ -280,7 +291,7 @@ def replay(
             arrive += jitter(seed, mine.workgroup, len(mine.done), jitter_fs)
         issued.append((now, xcd, int(trace.tensor[trace.template[instruction]]), {"instructions": 1} | counts))
         before = mine.done[-1] if mine.done else mine.began
-        cu_free[cu] = max(arrive, before, cu_free[cu]) + compute_fs
+        cu_free[cu] = max(arrive, before, cu_free[cu]) + computes_for(seed, mine.workgroup, compute_fs, spread)
         mine.done.append(cu_free[cu])
         ends.append(cu_free[cu])
         heapq.heappush(events, (mine.next_issue(now, in_flight), mine.age, slot, xcd))

@@ -44,7 +44,10 @@ class Gpu:
         ``"SPX"`` and ``"NPS1"`` describe a whole chip, others one device of it.
     xcds, cus_per_xcd : int
     clock_mhz, sustained_clock_mhz : float
-        Peak engine clock, and the clock under a heavy matrix kernel at the power cap [MHz].
+        Peak engine clock, at which caches are taken to run, and the clock under a heavy matrix kernel at the power
+        cap, at which arithmetic is [MHz].
+    compute_spread : float
+        How far workgroups that compute the same amount differ in speed: standard deviation over mean.
     dispatch_offset : int
         Workgroup w goes to XCD ``(w + dispatch_offset) % xcds``.
     fabric_bytes_per_cycle : int
@@ -80,6 +83,7 @@ class Gpu:
     cus_per_xcd: int
     clock_mhz: float
     sustained_clock_mhz: float
+    compute_spread: float = 0.0
     dispatch_offset: int = 0
     fabric_bytes_per_cycle: int
     l1: Cache | None = None
@@ -97,6 +101,7 @@ class Gpu:
         one_of("partition", self.partition, PARTITIONS)
         one_of("memory_mode", self.memory_mode, MEMORY_MODES)
         at_most("sustained_clock_mhz", self.sustained_clock_mhz, "clock_mhz", self.clock_mhz)
+        at_most("compute_spread", self.compute_spread, "a half", 0.5)
         at_most("dispatch_offset", self.dispatch_offset, "xcds - 1", self.xcds - 1)
         if self.mall is not None and self.mall.bandwidth_gbps is None:
             raise SpecError("mall.bandwidth_gbps is missing; the Infinity Cache needs the bandwidth that it reaches")
@@ -113,6 +118,10 @@ class Gpu:
     def cus(self) -> int:
         """Compute units of the whole GPU."""
         return self.xcds * self.cus_per_xcd
+
+    def sustained_tflops(self, dtype: str) -> float:
+        """Dense rate of a data type at the sustained clock [TFLOPS]."""
+        return self.peak_tflops[dtype] * self.sustained_clock_mhz / self.clock_mhz
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, facts included, as plain dicts and numbers that ``json.dumps`` takes."""

@@ -8,6 +8,7 @@ from .errors import ReplayError
 from .gpu import Gpu
 
 MAX_FS = 2**50  # a step of 18 minutes: beyond it, sums of times could leave 64 bits
+SPREAD_UNIT = 2**16
 
 
 class Pace(NamedTuple):
@@ -22,13 +23,16 @@ class Pace(NamedTuple):
     jitter_fs : int [fs]
         Largest delay added to a load, drawn evenly from 0 for each (workgroup, instruction); 0 for none.
     seed : int
-        Of the jitter.
+        Of the jitter and the spread.
+    spread : int [1 / `SPREAD_UNIT`]
+        Each workgroup computes slower or faster than ``compute_fs`` says by up to this, drawn evenly.
     """
 
     in_flight: int
     compute_fs: int
     jitter_fs: int = 0
     seed: int = 0
+    spread: int = 0
 
     def check(self) -> None:
         """Refuse what cannot be replayed.
@@ -45,6 +49,13 @@ class Pace(NamedTuple):
                 raise ReplayError(f"{name} = {getattr(self, name)}: 0 to {MAX_FS} fs")
         if not 0 <= self.seed < 2**63:
             raise ReplayError(f"seed = {self.seed}: 0 to 2**63 - 1")
+        if not 0 <= self.spread < SPREAD_UNIT:
+            raise ReplayError(f"spread = {self.spread}: 0 to {SPREAD_UNIT - 1}")
+
+
+def spread_of(gpu: Gpu) -> int:
+    """Half width [1 / `SPREAD_UNIT`] of the even draw whose standard deviation is the GPU's ``compute_spread``."""
+    return round(3**0.5 * gpu.compute_spread * SPREAD_UNIT)
 
 
 class Rates(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 from xcd_model.errors import SpecError
 
-_ZERO_ALLOWED = ("dispatch_offset", "prefetch_lines")
+_ZERO_ALLOWED = ("compute_spread", "dispatch_offset", "prefetch_lines")
 _TYPES: dict[str, Any] = {"int": int, "float": (int, float), "str": str, "bool": bool}
 _EXPECTED = {"int": "a whole number", "float": "a finite number", "str": "a string", "bool": "true or false"}
 

@@ -5,7 +5,8 @@ the workgroup with the lowest hardware id goes first, the oldest, then the slot,
 An instruction's lines go to the L2 back to back; its misses share one trip through fabric, Infinity Cache and HBM,
 each a queue that serves in order of arrival. A read of a line in flight is a hit that waits for it. A workgroup has
 at most ``in_flight`` instructions between issue and the end of their compute; a CU computes for one at a time. A load
-waits for room among the reads that its CU has under way (`xcd_model.read_queue`).
+waits for room among the reads that its CU has under way (`xcd_model.read_queue`). Workgroups compute at speeds that
+differ a little, drawn for each with the seed of the pace.
 
 All times are whole femtoseconds: the same inputs give the same bytes on every machine.
 """
@@ -22,7 +23,7 @@ from .errors import ReplayError
 from .launches import Caches, cold_caches
 from .lockstep import _flush, _next_work
 from .plan import Plan
-from .rates import Pace, Rates, rates_of
+from .rates import SPREAD_UNIT, Pace, Rates, rates_of
 from .read_queue import _room_at
 from .replay import MAX_BINS
 from .symmetry import _mix
@@ -70,6 +71,15 @@ def _bin_at(timeline, now, bin_fs):
 
 
 @njit(inline="always")
+def _compute(pace, tile):
+    """Compute time of one instruction of a workgroup [fs]."""
+    if pace.spread == 0:
+        return np.int64(pace.compute_fs)
+    draw = _mix(_mix(pace.seed) ^ np.uint64(tile)) % np.uint64(2 * pace.spread + 1)
+    return pace.compute_fs + pace.compute_fs // SPREAD_UNIT * (np.int64(draw) - pace.spread)
+
+
+@njit(inline="always")
 def _step(stream, machine, rates, pace, clockwork, order, slot, now, counts, totals):
     """Issue the next instruction of a slot; return (when the slot can issue again, the latest time it made)."""
     xcd, place = slot % machine.xcds, slot // machine.xcds
@@ -83,11 +93,11 @@ def _step(stream, machine, rates, pace, clockwork, order, slot, now, counts, tot
             return room_at, np.int64(0)
     arrive, l2_end = _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, counts, totals[:, xcd])
     position = instruction - first
+    tile = order[clockwork.slots.pid[xcd, place]]
     if pace.jitter_fs and not is_write:
-        tile = order[clockwork.slots.pid[xcd, place]]
         draw = _mix(_mix(_mix(pace.seed) ^ np.uint64(tile)) ^ np.uint64(position))
         arrive += np.int64(draw % np.uint64(pace.jitter_fs + 1))
-    done = max(arrive, clockwork.last[slot], clockwork.cu[unit]) + pace.compute_fs
+    done = max(arrive, clockwork.last[slot], clockwork.cu[unit]) + _compute(pace, tile)
     clockwork.cu[unit] = done
     clockwork.last[slot] = done
     clockwork.ring[slot, position % pace.in_flight] = done
@@ -140,7 +150,7 @@ def _timed(stream, machine, rates, pace, order, clockwork: Clockwork, timeline, 
 def _check_time(plan: Plan, rates: Rates, pace: Pace) -> None:
     """Refuse a replay whose times might leave 64 bits, were everything to run one after the other."""
     touches = plan.trace.n_touches * (8 + int(plan.trace.wave_requests.max()))
-    slowest = touches * sum(rates) + plan.trace.n_instructions * (pace.compute_fs + pace.jitter_fs)
+    slowest = touches * sum(rates) + plan.trace.n_instructions * (2 * pace.compute_fs + pace.jitter_fs)
     if slowest >= 2**63:
         raise ReplayError(
             f"one after the other the instructions take up to {slowest} fs, over 64 bits: a smaller problem"

@@ -79,7 +79,7 @@ def busy(traffic: Traffic, gpu: Gpu, pace: Pace) -> Time:
 
 
 def compute_fs(gpu: Gpu, *, flops_per_instruction: float, dtype: str) -> int:
-    """Compute time of one tensor instruction on one CU at the documented peak [fs].
+    """Compute time of one tensor instruction on one CU at the documented peak and the sustained clock [fs].
 
     Raises
     ------
@@ -87,7 +87,7 @@ def compute_fs(gpu: Gpu, *, flops_per_instruction: float, dtype: str) -> int:
         If the GPU has no peak rate for ``dtype``.
     """
     _check_dtype(gpu, dtype)
-    return round(flops_per_instruction / (gpu.peak_tflops[dtype] * 1e12 / gpu.cus) * 1e15)
+    return round(flops_per_instruction / (gpu.sustained_tflops(dtype) * 1e12 / gpu.cus) * 1e15)
 
 
 def _check_dtype(gpu: Gpu, dtype: str) -> None:
@@ -146,7 +146,7 @@ def roofline(traffic: Traffic, gpu: Gpu, *, flops_per_instruction: float, dtype:
     mall_bytes = counts[:, :, MALL_REQUESTS].sum(axis=1) * line + counts[:, :, WRITEBACKS].sum(axis=1) * piece
     fills = counts[:, :, READ_MISSES].sum(axis=1) - counts[:, :, MALL_HITS].sum(axis=1)
     hbm_bytes = fills * line + counts[:, :, WRITEBACKS].sum(axis=1) * piece
-    flops_per_us_per_cu = gpu.peak_tflops[dtype] * 1e6 / gpu.cus
+    flops_per_us_per_cu = gpu.sustained_tflops(dtype) * 1e6 / gpu.cus
     needed = {
         "compute": (per_cu * flops_per_instruction / flops_per_us_per_cu).max(axis=1),
         "l2": (l2_bytes / (gpu.l2.read_bytes_per_cycle * cycles_per_us)).max(axis=1),

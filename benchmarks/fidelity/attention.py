@@ -1,4 +1,4 @@
-"""Attention rows, shortened: few waves of workgroups and fewer keys, since every wave after the first is alike.
+"""Attention rows, shortened: the first waves of workgroups, over all keys, since drift grows with them.
 
 Sources: FlyDSL pull request 919 for the MI355X row, one workgroup of 256 queries a CU; arXiv 2511.02132 for MI300X,
 whose tile and occupancy are not stated: 128 queries, 64 keys, and what such a kernel compiles to, are assumed.
@@ -22,28 +22,26 @@ ITEM_BYTES = 2
 
 @dataclass(frozen=True)
 class Shape:
-    """What a workgroup occupies, and how much of the launch is replayed."""
+    """What a workgroup occupies, and how many are replayed."""
 
     vgprs: int
     lds_bytes: int
-    keys: int
     workgroups: int
     source: str
 
 
 KERNELS: dict[str, Shape] = {
-    "attention_fly": Shape(512, 128 * 1024, 8192, 1024, "one workgroup a CU, as published"),
-    "attention_numa": Shape(218, 32 * 1024, 16384, 1280, "Triton 3.9 on gfx942 for 128 queries, 64 keys, D = 128"),
+    "attention_fly": Shape(512, 128 * 1024, 2048, "one workgroup a CU, as published"),
+    "attention_numa": Shape(218, 32 * 1024, 1280, "Triton 3.9 on gfx942 for 128 queries, 64 keys, D = 128"),
 }
 
 
 def make(name: str, row: Row) -> Workload:
-    """One of `KERNELS` at a row's sizes, cut to a few waves."""
+    """One of `KERNELS` at a row's sizes, cut to its first waves."""
     size, shape = row.problem, KERNELS[name]
-    keys = min(shape.keys, size["S"])
     heads = 8 if row.order == "swizzled-head-first" else size["H"]  # one head an XCD at a time
     blocks = min(-(-size["S"] // size["BM"]), shape.workgroups // heads)
-    flops = 4.0 * heads * blocks * size["BM"] * keys * size["D"]
+    flops = 4.0 * heads * blocks * size["BM"] * size["S"] * size["D"]
     return Workload(
         name=name,
         problem=size,
@@ -57,17 +55,17 @@ def make(name: str, row: Row) -> Workload:
         ),
         flops=flops,
         issued_flops=flops,
-        build_trace=lambda line_bytes: trace(size, heads, blocks, keys, line_bytes),
+        build_trace=lambda line_bytes: trace(size, heads, blocks, line_bytes),
         grid=(heads * blocks,),
         tiles=(heads, blocks),
-        note=f"cut to {heads} heads of {blocks} query blocks over {keys} keys; K and V of the heads that run at once "
-        "still exceed the L2, and later waves repeat the first",
+        note=f"cut to {heads} heads of {blocks} query blocks, all keys: workgroups drift apart within the first waves, "
+        "and in later ones they stay so",
     )
 
 
-def trace(size: Mapping[str, int], heads: int, blocks: int, keys: int, line_bytes: int) -> Trace:
+def trace(size: Mapping[str, int], heads: int, blocks: int, line_bytes: int) -> Trace:
     """Q once, K and V block by block, O once; workgroups head by head."""
-    d, queries, step = size["D"], size["BM"], size["BN"]
+    d, queries, keys, step = size["D"], size["BM"], size["S"], size["BN"]
     head, block = np.divmod(np.arange(heads * blocks), blocks)
     build = TraceBuilder(n_workgroups=head.size, line_bytes=line_bytes)
     q, o = (build.array(name, rows=heads * blocks * queries, cols=d, item_bytes=ITEM_BYTES) for name in "QO")

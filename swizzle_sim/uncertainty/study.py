@@ -25,7 +25,7 @@ from xcd_model.traffic import Traffic
 
 DRAWS = 16
 RATES = (
-    *("clock_mhz", "peak_tflops", "fabric_bytes_per_cycle"),
+    *("clock_mhz", "sustained_clock_mhz", "compute_spread", "peak_tflops", "fabric_bytes_per_cycle"),
     *("instructions_in_flight", "limits.reads_in_flight_per_cu"),
 )
 RATE_ENDS = ("latency_ns", "bytes_per_cycle", "bandwidth_gbps")

@@ -63,7 +63,7 @@ def changed(gpu: Gpu, settings: Settings) -> Gpu:
     clock_mhz = whole.get("clock_mhz", gpu.clock_mhz)
     share = whole.get("peak_tflops", 1.0) * clock_mhz / gpu.clock_mhz  # the matrix cores follow the clock
     whole["peak_tflops"] = {dtype: tflops * share for dtype, tflops in gpu.peak_tflops.items()}
-    whole["sustained_clock_mhz"] = min(gpu.sustained_clock_mhz, clock_mhz)
+    whole["sustained_clock_mhz"] = min(whole.get("sustained_clock_mhz", gpu.sustained_clock_mhz), clock_mhz)
     for part, values in parts.items():
         level = getattr(gpu, part)
         whole[part] = _cache(level, values) if isinstance(level, Cache) else replace(level, **values)

@@ -42,7 +42,7 @@ def test_contributed_rows_are_held_to_no_target():
     reads = [row for row in ROWS if row.gpu == "h200" and row.quantity == "dram_read_bytes"]
     own = [row for row in reads if row.table == "h200"]
     given = [row for row in reads if row.table == "contributed"]
-    assert len(given) == 12 and checks(predicted(given, 90)) == []
+    assert len(given) == 52 and checks(predicted(given, 90)) == []
     assert checks(predicted(own) + predicted(given, 90)) == checks(predicted(own))
 
 

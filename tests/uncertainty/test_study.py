@@ -49,7 +49,7 @@ def test_ends_are_those_of_a_gpu_described_so(replay):
     by_hand = {
         ("l2.ways", 12): {"l2": dataclasses.replace(device.l2, ways=12, size_bytes=device.l2.size_bytes * 3 // 4)},
         ("hbm.latency_ns", 347.0 * 0.95): {"hbm": dataclasses.replace(device.hbm, latency_ns=347.0 * 0.95)},
-        ("peak_tflops", 0.75): {"peak_tflops": {name: value * 0.75 for name, value in device.peak_tflops.items()}},
+        ("peak_tflops", 0.7): {"peak_tflops": {name: value * 0.7 for name, value in device.peak_tflops.items()}},
     }
     for (key, setting), changes in by_hand.items():
         other = Scorer(scorer.kernel, dataclasses.replace(device, **changes), replay=replay)

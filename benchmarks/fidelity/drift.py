@@ -1,0 +1,69 @@
+"""What times within workgroups say of drift: how unequal their speeds are, and how far apart those that run are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Figures of one launch.
+
+    Parameters
+    ----------
+    workgroups, at_once : int
+        Launched, and most that ran at one time.
+    duration_us : float [us]
+        Mean over workgroups.
+    spread_pct, first_wave_pct, of_sms_pct : float [%]
+        Standard deviation over mean of the durations: of all workgroups, of those that ran first, and of the means of
+        the SMs.
+    apart_pct : float [%]
+        Distance between the middle of the slower and of the faster half of the workgroups that run, in percent of a
+        workgroup's work, half-way through the launch.
+    """
+
+    workgroups: int
+    at_once: int
+    duration_us: float
+    spread_pct: float
+    first_wave_pct: float
+    of_sms_pct: float
+    apart_pct: float
+
+
+def drift_of(at: np.ndarray, sm: np.ndarray) -> Drift:
+    """Figures of the times of one launch.
+
+    Parameters
+    ----------
+    at : (n_workgroups, n_points) int array [ns]
+        When each workgroup got to each of evenly spaced points, from its beginning to its end.
+    sm : (n_workgroups,) int array
+        Where it ran.
+    """
+    begin, end = at[:, 0], at[:, -1]
+    took = (end - begin).astype(float)
+    at_once = max(int(((begin <= time) & (end > time)).sum()) for time in begin)
+    first = np.argsort(begin, kind="stable")[:at_once]
+    means = np.array([took[sm == one].mean() for one in np.unique(sm)])
+    return Drift(
+        workgroups=len(at),
+        at_once=at_once,
+        duration_us=float(took.mean()) / 1e3,
+        spread_pct=100 * float(took.std() / took.mean()),
+        first_wave_pct=100 * float(took[first].std() / took[first].mean()),
+        of_sms_pct=100 * float(means.std() / means.mean()),
+        apart_pct=100 * _apart(at, (begin.min() + end.max()) / 2),
+    )
+
+
+def _apart(at: np.ndarray, time: float) -> float:
+    """Share of its work by which the faster half of those that run at a time is ahead of the slower half."""
+    runs = (at[:, 0] <= time) & (at[:, -1] > time)
+    share = np.linspace(0, 1, at.shape[1])
+    done = np.sort([np.interp(time, own, share) for own in at[runs]])
+    half = len(done) // 2
+    return float(np.median(done[-half:]) - np.median(done[:half])) if half else 0.0
