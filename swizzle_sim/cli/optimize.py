@@ -105,7 +105,7 @@ def optimize(
         _families(str(kernel), sizes, gpu, replay or "lockstep", seed, jitter, out, resume, threads, uncertainty, json)
         return
     options |= tuning
-    _propose(proposer, kernel, sizes, gpu, replay, (seed, jitter), (out, resume, repeat), options, json)
+    _propose(proposer, kernel, sizes, gpu, replay, (seed, jitter), (out, resume, repeat), options, uncertainty, json)
 
 
 def _propose(
@@ -117,6 +117,7 @@ def _propose(
     chance: tuple[int, float],
     where: tuple[Path | None, Path | None, Path | None],
     options: dict[str, Any],
+    uncertainty: bool,
     json: bool,
 ) -> None:
     """Run a proposer of the registry; ``where`` is (out, resume, repeat)."""
@@ -149,7 +150,7 @@ def _propose(
     except KeyboardInterrupt:
         print(f"\ninterrupted; go on with: {_typed_again(folder, out, resume)}", file=sys.stderr)
         raise typer.Exit(130) from None
-    proposed.print_proposed(found, json)
+    proposed.print_proposed(found, json, uncertainty)
 
 
 def _typed_again(folder: Path, out: Path | None, resume: Path | None) -> str:

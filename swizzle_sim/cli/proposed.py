@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from swizzle_sim.proposers import Proposed
+    from swizzle_sim.scoring import Scorer
 
 Proposer = Annotated[
     str, typer.Option("--proposer", help="Who proposes candidates: families, search, llm or two-stage.")
@@ -42,6 +44,9 @@ Program = Annotated[Path | None, typer.Option("--program", help="llm: program th
 Prices = Annotated[Path | None, typer.Option("--prices", help="llm: price table to use in place of the shipped one.")]
 
 
+RANKED_BY = "l2_hit_rate"  # what finalists are told apart by
+
+
 def run_of(replay: str | None) -> Path | None:
     """Folder of a recorded run, where ``--replay`` names one rather than a replay."""
     from swizzle_sim.history import FILE
@@ -57,8 +62,21 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def print_proposed(found: Proposed, json: bool) -> None:
-    """Print what a proposer came to."""
+def _scorer(about: Mapping[str, Any]) -> Scorer:
+    """Scorer that a run's candidates were scored with."""
+    from swizzle_sim.recorded import recorded_kernel
+    from swizzle_sim.scoring import Scorer
+    from xcd_model.gpu import Gpu
+
+    device = Gpu.from_dict(about["gpu_description"])
+    return Scorer(
+        recorded_kernel(about), device, replay=about["replay"], seed=about["seed"], jitter_ns=about["jitter_ns"]
+    )
+
+
+def print_proposed(found: Proposed, json: bool, uncertainty: bool = False) -> None:
+    """Print what a proposer came to; with ``uncertainty`` which of its best cannot be told apart."""
+    from swizzle_sim.cli import apart
     from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, console, print_json, score_cells, sizes_text, table
     from swizzle_sim.cli.rewritten import rewrite_best
     from swizzle_sim.history import History
@@ -69,14 +87,17 @@ def print_proposed(found: Proposed, json: bool) -> None:
     run = found.run
     with History(run.folder) as history:
         about = history.about
-        written = None
+        written = told = None
         if about["kernel_file"]:
             written = rewrite_best(run, recorded_kernel(about), Gpu.from_dict(about["gpu_description"]))
-        write_report(history)  # after the rewriting, to say whether it was checked
+        if uncertainty and found.document.get("objectives", [RANKED_BY]) == [RANKED_BY]:
+            told = apart.told_apart(run, _scorer(about))
+        write_report(history)  # last: it says whether the rewriting was checked, and what is told apart
     if json:
         document: dict[str, Any] = {key: about[key] for key in ("kernel", "gpu", "problem", "replay", "seed")}
         more = written.as_dict() if written else {}
-        print_json({**document, "kind": "simulated", "run": str(run.folder), **found.document, **more})
+        document |= {"kind": "simulated", "run": str(run.folder), "uncertainty": told and told.as_dict()}
+        print_json({**document, **found.document, **more})
         return
     rows = [
         [label, attempt.name, *score_cells(attempt.score)] if attempt and attempt.score else [label, "-", *"------"]
@@ -85,7 +106,7 @@ def print_proposed(found: Proposed, json: bool) -> None:
     title = f"{about['kernel']} {sizes_text(about['problem'])} on {about['gpu']}"
     table(title, ["", "swizzle", *SCORE_COLUMNS], rows, left=2, note=SIMULATED[about["replay"]])
     out = console(wide=True)
-    for line in found.lines:
+    for line in (*found.lines, *(apart.lines_of(told) if told else ())):
         out.print(line, markup=False)
     asked = (run.folder / "transcript.sqlite").exists()
     more_files = "transcript" if asked else "history"

@@ -57,3 +57,14 @@ def test_it_can_be_left_out(run, tmp_path, monkeypatch):
     document = json.loads(CliRunner().invoke(app, words).stdout)
     assert document["uncertainty"] is None and not (tmp_path / "run" / "uncertainty.json").exists()
     assert document["best"] == run[0]["best"]
+
+
+def test_what_a_search_found_is_held_against_the_rest_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("swizzle_sim.report.write_report", lambda history: None)
+    words = [*WORDS, "--proposer", "search", "--template", "contiguous+group_m", "--evaluations", "5"]
+    document = json.loads(CliRunner().invoke(app, [*words, "--out", str(tmp_path / "run"), "--json"]).stdout)
+    told = document["uncertainty"]
+    assert told["draws"] == 8 and told == json.loads((tmp_path / "run" / "uncertainty.json").read_text())
+    assert {pair["better"] for pair in told["pairs"]} <= {document["best"][0]["name"], "the order as launched"}
+    words += ["--objective", "time", "--out", str(tmp_path / "other"), "--json"]
+    assert json.loads(CliRunner().invoke(app, words).stdout)["uncertainty"] is None
