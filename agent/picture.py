@@ -7,11 +7,11 @@ import io
 
 import numpy as np
 
-from swizzle_sim.report.misses import misses_of_workgroups, sampled_touches
-from swizzle_sim.report.schedule import schedule_of
 from swizzle_sim.report.tiles import plane, tile_map
 from swizzle_sim.scoring import Scorer
 from xcd_model import xcd_of
+from xcd_model.sampled_misses import misses_of_workgroups, sampled_touches
+from xcd_model.schedule import schedule_of
 
 
 def picture_png(scorer: Scorer, order: np.ndarray) -> bytes:

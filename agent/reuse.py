@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from swizzle_sim.report.misses import MAX_SAMPLES, Touches, misses_of_workgroups, sampled_touches
-from swizzle_sim.report.schedule import Schedule, schedule_of
 from swizzle_sim.report.tiles import tile_coordinates
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Plan
+from xcd_model.sampled_misses import MAX_SAMPLES, Touches, misses_of_workgroups, sampled_touches
+from xcd_model.schedule import Schedule, schedule_of
 
 FIRST, FIRST_HERE, OWN, ALONG_M, ALONG_N, DIAGONAL, LATER = range(7)
 KINDS = (

@@ -9,6 +9,8 @@ from xcd_model.builder import TraceBuilder
 from xcd_model.gpu import Cache, Gpu, gpu
 from xcd_model.trace import Tensor, Trace
 
+MI300X = gpu("mi300x")  # read once: thousands of small ones are made from it
+
 
 def small_cache(like: Cache, *, sets, ways, line=128, read=128, write=64, index=None) -> Cache:
     """A cache of ``sets`` indexed by plain modulo, by (channels, lines a piece), or by a list of rows of line bits."""
@@ -43,7 +45,7 @@ def small_gpu(
 
     ``reads`` bounds the read requests that a CU has under way.
     """
-    big = gpu("mi300x")
+    big = MI300X
     request = {"line": line, "read": read, "write": write}
     return dataclasses.replace(
         big,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from swizzle_sim.report.misses import misses_of_workgroups, sampled_touches
-from swizzle_sim.report.schedule import Schedule, schedule_of
 from swizzle_sim.scoring import Scorer
 from xcd_model.errors import SpecError
+from xcd_model.sampled_misses import misses_of_workgroups, sampled_touches
+from xcd_model.schedule import Schedule, schedule_of
 from xcd_model.stack_distance import MAX_DEPTH, CapacityCurve, capacity_curve
 from xcd_model.timing import Time
 from xcd_model.traffic import Traffic
@@ -30,7 +30,7 @@ class Replayed:
     schedule : Schedule
         In lockstep, whatever the run's replay.
     misses : (n_workgroups,) float [lines]
-        Estimated, see `swizzle_sim.report.misses`.
+        Estimated, see `xcd_model.sampled_misses`.
     curve : CapacityCurve or None
         In lockstep, cold; None where it takes too long.
     """

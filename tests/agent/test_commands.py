@@ -43,19 +43,20 @@ def here(monkeypatch, capsys, tmp_path):
     return runner(monkeypatch, capsys, tmp_path)
 
 
-def test_optimize_with_a_model_and_repeat_it(typed, tmp_path):
+def test_optimize_with_a_model_and_repeat_it(here, monkeypatch, tmp_path):
     with ScriptedServer(SCRIPT) as server:
         words = ("optimize", "gemm", *SMALL, *MODEL, "--api-base", server.base, "--iterations", "2", "--out", "run-one")
-        done = typed(*words, OPENAI_API_KEY="unlikely-4711")
-        assert done.returncode == 0, done.stderr
-    assert "iteration 2, openai/scripted: attempt 2 scored" in done.stderr
+        monkeypatch.setenv("OPENAI_API_KEY", "unlikely-4711")
+        done = here(*words)
+        assert done.code == 0, done.err
+    assert "iteration 2, openai/scripted: attempt 2 scored" in done.err
     for told in ("as launched", "best family", "search, 2 evaluations", "llm, 2 evaluations", "1 grid-collision"):
-        assert told in done.stdout
-    assert "at an unknown price" in done.stdout
+        assert told in done.out
+    assert "at an unknown price" in done.out
     assert {path.name for path in (tmp_path / "run-one").iterdir()} >= {"report.html", "best.txt", "transcript.sqlite"}
-    again = typed("optimize", "--replay", "run-one", "--out", "run-two", "--json")
-    assert again.returncode == 0, again.stderr
-    document = json.loads(again.stdout)
+    again = here("optimize", "--replay", "run-one", "--out", "run-two", "--json")
+    assert again.code == 0, again.err
+    document = again.json
     assert document["cost"]["asks"] == 3 and document["steps"][1]["outcomes"][0]["code"] == "scored"
     assert document["beside"]["llm, 2 evaluations"]["l2_hit_rate"] > document["beside"]["as launched"]["l2_hit_rate"]
     for name in ("best.txt", "best_triton.py", "report.html"):

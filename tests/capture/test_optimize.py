@@ -13,15 +13,16 @@ from swizzle_sim.report import write_report
 from swizzle_sim.search import optimize
 from tests.capture.same_trace import needs_triton
 from tests.capture.test_commands import run as run  # noqa: PLC0414  (a fixture)
+from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
 from xcd_model.errors import RunError
 from xcd_model.gpu import gpu
 
 pytestmark = needs_triton
 KERNELS = Path(__file__).parent / "kernels"
-SIZES = ("ROWS=60", "COLS=200", "PROGRAMS=11")
+SIZES = ("ROWS=44", "COLS=40", "PROGRAMS=11")
 
 
-def test_a_users_file_is_captured_searched_and_rewritten(run, tmp_path):
+def test_a_users_file_is_captured_searched_and_rewritten(run, uncompiled, tmp_path):  # noqa: F811
     (tmp_path / "sub").mkdir()
     text = (KERNELS / "softmax.py").read_text()
     (tmp_path / "sub" / "mine.py").write_text(
@@ -43,7 +44,7 @@ def test_a_users_file_is_captured_searched_and_rewritten(run, tmp_path):
     assert about["kernel_file"] == str(tmp_path / "sub" / "mine.py")
     (listed,) = json.loads(run("runs", "--json")[1])["runs"]
     assert (listed["kernel_file"], listed["kernel"]) == (about["kernel_file"], "a/b")
-    assert "a/b (mine.py) ROWS=60" in re.sub(r"\s+", " ", run("runs")[1])
+    assert "a/b (mine.py) ROWS=44" in re.sub(r"\s+", " ", run("runs")[1])
 
     page = (folder / "report.html").read_bytes()
     assert run("report", folder)[0] == 0
@@ -75,7 +76,7 @@ def made(tmp_path, monkeypatch):
     return make
 
 
-def test_a_file_that_calls_its_kernel_gemm_is_not_the_suites(run, made, tmp_path):
+def test_a_file_that_calls_its_kernel_gemm_is_not_the_suites(run, made, uncompiled, tmp_path):  # noqa: F811
     text = (KERNELS / "softmax.py").read_text()
     (tmp_path / "mine.py").write_text(
         text.replace("    softmax,\n    sizes", '    softmax,\n    name="gemm",\n    sizes')
@@ -88,7 +89,7 @@ def test_a_file_that_calls_its_kernel_gemm_is_not_the_suites(run, made, tmp_path
     assert (status, "its kernel_file is " in err, "this command's is none" in err) == (2, True, True)
 
 
-def test_a_run_of_a_trace_file_is_reported_without_triton(run, made, monkeypatch, tmp_path):
+def test_a_run_of_a_trace_file_is_reported_without_triton(run, made, uncompiled, monkeypatch, tmp_path):  # noqa: F811
     shutil.copy(KERNELS / "softmax.py", tmp_path / "mine.py")
     assert run("capture", "mine.py", "ROWS=20", "COLS=30", "-o", "m.trace.npz")[0] == 0
     folder = made(tmp_path / "m.trace.npz")

@@ -9,6 +9,7 @@ from swizzle_sim.capture.capture import capture_all
 from swizzle_sim.capture.persistent import check_tiles
 from swizzle_sim.capture.user_kernel import capture_file, load, request_of
 from tests.capture.same_trace import needs_triton
+from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
 from xcd_model.errors import CaptureError
 
 pytestmark = needs_triton
@@ -60,7 +61,7 @@ def _longer(trace):
     return dataclasses.replace(trace.tensors[2], size_bytes=trace.tensors[2].size_bytes + 1)
 
 
-def test_a_declared_kernel_has_tiles_for_its_grid(tmp_path, monkeypatch):
+def test_a_declared_kernel_has_tiles_for_its_grid(tmp_path, monkeypatch, uncompiled):  # noqa: F811
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     rows = load(softmax.__file__, {"ROWS": 30, "COLS": 50, "PROGRAMS": 8})
     assert (rows.grid.launch, rows.programs, rows.launch.grid) == ((30,), 8, (8,))

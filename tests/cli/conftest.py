@@ -1,34 +1,39 @@
-"""The command line as typed: a process of its own, in an empty folder."""
+"""The command line as typed in an empty folder: in this process, or in one of its own where that is the point."""
 
-import json
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+
+from tests.in_process import Answer, runner
 
 COMMAND = shutil.which("swizzle-sim", path=str(Path(sys.executable).parent)) or "swizzle-sim"
 
 
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self):
-        return json.loads(self.out)
+@pytest.fixture
+def typed(monkeypatch, capsys, tmp_path):
+    """Run ``swizzle-sim`` with the given words; gives exit status, stdout and stderr."""
+    return runner(monkeypatch, capsys, tmp_path)
 
 
 @pytest.fixture
-def typed(tmp_path):
-    """Run ``swizzle-sim`` with the given words; gives exit status, stdout and stderr."""
+def spawned(tmp_path):
+    """As ``typed``, in a process of its own: about a second each."""
 
-    def run(*words, stdin=""):
-        done = subprocess.run([COMMAND, *words], input=stdin, capture_output=True, text=True, cwd=tmp_path, timeout=300)
-        assert "Traceback" not in done.stderr
+    def run(*words, stdin="", **environment):
+        done = subprocess.run(
+            [COMMAND, *words],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=300,
+            env={**os.environ, **environment},
+        )
+        assert "Traceback" not in done.stderr, done.stderr
         return Answer(done.returncode, done.stdout, done.stderr)
 
     return run

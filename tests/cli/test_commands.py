@@ -24,12 +24,12 @@ SCORE_KEYS = {
 }
 
 
-def test_help_names_every_command(typed):
-    answer = typed("--help")
+def test_help_names_every_command(spawned):
+    answer = spawned("--help")
     assert answer.code == 0
     for command in ("gpus", "kernels", "show", "check", "score", "optimize", "runs", "report"):
         assert command in answer.out
-    assert typed("--version").out.startswith("swizzle-sim 0.")
+    assert spawned("--version").out.startswith("swizzle-sim 0.")
 
 
 def test_what_there_is(typed):
@@ -79,9 +79,9 @@ def test_score_counts_by_level_and_tensor_and_draws(typed, tmp_path, replay):
     assert "by tensor" in typed(*words).out
 
 
-@pytest.mark.parametrize("style", [[], ["--json"]])
-def test_what_is_no_bijection_exits_1_and_has_no_score(typed, style):
-    answer = typed("score", "gemm", *SMALL, "--swizzle", "-", *style, stdin="pid = pid % 4\n")
+@pytest.mark.parametrize(("how", "style"), [("spawned", []), ("typed", ["--json"])])
+def test_what_is_no_bijection_exits_1_and_has_no_score(request, how, style):
+    answer = request.getfixturevalue(how)("score", "gemm", *SMALL, "--swizzle", "-", *style, stdin="pid = pid % 4\n")
     assert answer.code == 1
     assert "4 of 16 tiles are computed" in answer.out
     if style:
@@ -125,7 +125,7 @@ def test_optimize_report_and_runs(typed, tmp_path):
 
 
 def test_ctrl_c_leaves_a_run_that_opens_and_goes_on(typed, tmp_path):
-    words = ["optimize", "gemm", "M=8192", "N=8192", "K=2048", "--out", "cut"]
+    words = ["optimize", "gemm", "M=4096", "N=4096", "K=256", "--out", "cut"]
     heed = [sys.executable, "-c", HEED_CTRL_C, COMMAND, *words]
     process = subprocess.Popen(heed, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     wait_for_attempts(tmp_path / "cut", 3)

@@ -65,7 +65,8 @@ def confirm():
         env["STAND_IN_NCU"] = json.dumps({"run": False, **(ncu or {})})
         env["STAND_IN_GPU"] = json.dumps(gpu or {})
         if path:
-            env["PATH"] = f"{STAND_IN / 'bin'}{os.pathsep}{env['PATH']}"
+            # this Python stands before others: a launcher of theirs may take longer than what it launches
+            env["PATH"] = os.pathsep.join([str(STAND_IN / "bin"), str(Path(sys.executable).parent), env["PATH"]])
         command = [sys.executable, str(folder / "confirm.py"), "--flush-mib", "1", *words]
         done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120)
         assert "Traceback" not in done.stderr, done.stderr

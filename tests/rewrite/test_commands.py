@@ -2,9 +2,6 @@
 
 import importlib.util
 import json
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +12,10 @@ from swizzle_sim.cli.rewrite import rewrite
 from swizzle_sim.rewrite import rewrite_workload
 from swizzle_sim.rewrite.check import run_side_by_side
 from swizzle_sim.swizzle import Swizzle
+from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
+from tests.in_process import runner
 from xcd_model.errors import SwizzleSimError
 
-COMMAND = shutil.which("swizzle-sim", path=str(Path(sys.executable).parent)) or "swizzle-sim"
 DECLARED = """
 import triton
 import triton.language as tl
@@ -47,15 +45,9 @@ kernel = Kernel(
 
 
 @pytest.fixture
-def typed(tmp_path, monkeypatch):
+def typed(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-    def run(*words):
-        done = subprocess.run([COMMAND, *words], capture_output=True, text=True, cwd=tmp_path, timeout=300)
-        assert "Traceback" not in done.stderr
-        return done
-
-    return run
+    return runner(monkeypatch, capsys, tmp_path)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
@@ -63,19 +55,19 @@ def test_a_users_file_is_rewritten_and_checked(typed, tmp_path):
     (tmp_path / "mine.py").write_text(DECLARED)
     (tmp_path / "best.txt").write_text("# import os\npid = num_pids - 1 - pid\n")
     done = typed("rewrite", "mine.py", "--swizzle", "best.txt", "-o", "out.py", "--diff")
-    assert done.returncode == 0, done.stderr
-    assert "+    at = swizzle(tl.program_id(0), tl.num_programs(0)) * BLOCK + tl.arange(0, BLOCK)" in done.stdout
-    assert "written: out.py" in done.stderr and "outputs equal bit for bit" in done.stderr
+    assert done.code == 0, done.err
+    assert "+    at = swizzle(tl.program_id(0), tl.num_programs(0)) * BLOCK + tl.arange(0, BLOCK)" in done.out
+    assert "written: out.py" in done.err and "outputs equal bit for bit" in done.err
     assert "os" not in (tmp_path / "out.py").read_text().replace("pos", "").split("import triton", 1)[0]
     again = typed("rewrite", "out.py", "--swizzle", "best.txt", "--no-check", "--json")
-    document = json.loads(again.stdout)
+    document = json.loads(again.out)
     assert document["remapped"] == "program" and document["written"] is None and "swizzle_1" in document["diff"]
 
 
 def test_what_is_no_bijection_exits_1(typed, tmp_path):
     (tmp_path / "bad.txt").write_text("pid = pid // 2\n")
     done = typed("rewrite", "gemm", "--swizzle", "bad.txt", "-o", "out.py")
-    assert done.returncode == 1 and "both compute tile 0" in done.stderr
+    assert done.code == 1 and "both compute tile 0" in done.err
     assert not (tmp_path / "out.py").exists()
 
 
@@ -108,7 +100,7 @@ LOOPED = (
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
-def test_the_ids_that_are_remapped_are_the_ones_that_scores_count(tmp_path, monkeypatch):
+def test_the_ids_that_are_remapped_are_the_ones_that_scores_count(tmp_path, monkeypatch, uncompiled):  # noqa: F811
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "undeclared.py").write_text(LOOPED)
     (tmp_path / "declared.py").write_text(LOOPED.replace("    grid=", '    programs="P",\n    grid='))

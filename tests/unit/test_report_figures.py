@@ -15,15 +15,15 @@ from swizzle_sim.report.chart import Axis, dots, line, stairs
 from swizzle_sim.report.colours import family_of
 from swizzle_sim.report.figures import hit_rate_over_time, per_xcd, png, xcd_map
 from swizzle_sim.report.maps import NEVER, STEPS, slider_data
-from swizzle_sim.report.misses import misses_of_workgroups, sampled_touches
 from swizzle_sim.report.replays import replay_pair
-from swizzle_sim.report.schedule import schedule_of
 from swizzle_sim.report.spending import spending_of
 from swizzle_sim.report.tiles import tile_map
 from swizzle_sim.report.write import BIN_FS
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from xcd_model import gpu, prepare, replay
+from xcd_model.sampled_misses import misses_of_workgroups, sampled_touches
+from xcd_model.schedule import schedule_of
 from xcd_model.traffic import COLUMNS, READ_MISSES, READ_REQUESTS, Traffic
 
 

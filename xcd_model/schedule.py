@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numba import njit
 
-from xcd_model.plan import Plan
+from .plan import Plan
 
 
 @dataclass(frozen=True, eq=False)

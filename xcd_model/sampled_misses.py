@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numba import njit
 
-from swizzle_sim.report.schedule import Schedule
-from xcd_model.plan import Plan
+from .plan import Plan
+from .schedule import Schedule
 
 MAX_SAMPLES = 1 << 20
 

@@ -1,0 +1,12 @@
+"""A fixture for tests of captures that ask nothing of registers: kernels are not compiled, which takes seconds each."""
+
+import pytest
+
+from xcd_model.dispatch import Resources
+
+
+@pytest.fixture
+def uncompiled(monkeypatch):
+    """Give every kernel the same resources, where ``swizzle_sim.capture`` would ask the compiler."""
+    made_up = Resources(threads=256, vgprs=64, lds_bytes=0, instructions_in_flight=2, source="made up")
+    monkeypatch.setattr("swizzle_sim.capture.occupancy.resources_of", lambda launch, arch: made_up)
