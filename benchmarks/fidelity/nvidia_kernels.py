@@ -2,17 +2,28 @@
 
 Which tile a workgroup computes comes from a table, four bytes a workgroup, so that one compiled kernel serves every
 order, permutations and others. Tiles are numbered row-major. Needs Triton; sizes are whole numbers of tiles.
+
+With a ``clock``, (n_workgroups, 34) int64, GEMM and attention note the time of every ``EVERY`` th of 32 ``EVERY`` steps
+[ns], that of their end, and the SM that they run on.
 """
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language.extra.cuda import globaltimer, smid
+
+NOTES = 34
 
 
 @triton.jit
-def fidelity_gemm(order, a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def fidelity_gemm(
+    order, a, b, c, M, N, K, clock, EVERY: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
     """C = A B, all row-major fp16."""
+    if clock is not None:
+        clock += tl.program_id(0) * 34
+        tl.store(clock + 33, smid().to(tl.int64))
     tile = tl.load(order + tl.program_id(0))
     rows = (tile // (N // BN)) * BM + tl.arange(0, BM)
     cols = (tile % (N // BN)) * BN + tl.arange(0, BN)
@@ -20,11 +31,15 @@ def fidelity_gemm(order, a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, B
     left = a + rows[:, None].to(tl.int64) * K + inner[None, :]
     right = b + inner[:, None].to(tl.int64) * N + cols[None, :]
     total = tl.zeros((BM, BN), tl.float32)
-    for _ in range(K // BK):
+    for step in range(K // BK):
+        if clock is not None:
+            tl.store(clock + step // EVERY, globaltimer(), mask=step % EVERY == 0)
         total = tl.dot(tl.load(left), tl.load(right), total)
         left += BK
         right += BK * N
     tl.store(c + rows[:, None].to(tl.int64) * N + cols[None, :], total.to(tl.float16))
+    if clock is not None:
+        tl.store(clock + 32, globaltimer())
 
 
 @triton.jit
@@ -71,8 +86,24 @@ def fidelity_layernorm(order, x, w, bias, y, N, EPS: tl.constexpr, BN: tl.conste
 
 
 @triton.jit
-def fidelity_attention(order, q, k, v, o, S, SCALE: tl.constexpr, D: tl.constexpr, BQ: tl.constexpr, BK: tl.constexpr):
+def fidelity_attention(
+    order,
+    q,
+    k,
+    v,
+    o,
+    S,
+    clock,
+    EVERY: tl.constexpr,
+    SCALE: tl.constexpr,
+    D: tl.constexpr,
+    BQ: tl.constexpr,
+    BK: tl.constexpr,
+):
     """Forward attention of one query block, fp16; tile rows are heads, columns query blocks."""
+    if clock is not None:
+        clock += tl.program_id(0) * 34
+        tl.store(clock + 33, smid().to(tl.int64))
     tile = tl.load(order + tl.program_id(0))
     head = (tile // (S // BQ)).to(tl.int64) * S * D
     queries = (tile % (S // BQ)) * BQ + tl.arange(0, BQ)
@@ -82,7 +113,10 @@ def fidelity_attention(order, q, k, v, o, S, SCALE: tl.constexpr, D: tl.constexp
     highest = tl.full((BQ,), float("-inf"), tl.float32)
     weight = tl.zeros((BQ,), tl.float32)
     total = tl.zeros((BQ, D), tl.float32)
-    for first in range(0, S, BK):
+    for step in range(S // BK):
+        first = step * BK
+        if clock is not None:
+            tl.store(clock + step // EVERY, globaltimer(), mask=step % EVERY == 0)
         key = tl.load(k + head + (first + keys)[None, :] * D + depth[:, None])
         score = tl.dot(query, key) * SCALE
         top = tl.maximum(highest, tl.max(score, 1))
@@ -93,3 +127,5 @@ def fidelity_attention(order, q, k, v, o, S, SCALE: tl.constexpr, D: tl.constexp
         weight = weight * fade + tl.sum(part, 1)
         highest = top
     tl.store(o + head + queries[:, None] * D + depth[None, :], (total / weight[:, None]).to(tl.float16))
+    if clock is not None:
+        tl.store(clock + 32, globaltimer())

@@ -20,7 +20,8 @@ import triton
 from benchmarks.fidelity import h200, nvidia_kernels, orders
 
 Sizes = Mapping[str, int]
-Launch = Callable[[torch.Tensor], None]
+Launch = Callable[..., None]  # (order of tiles, and for GEMM and attention a clock, see `nvidia_kernels`)
+STEPS = 32  # times that a clock notes, evenly over the steps of a workgroup
 
 
 def main() -> None:
@@ -53,10 +54,11 @@ def _gemm(size: Sizes, warps: int) -> tuple[Launch, torch.Tensor, torch.Tensor]:
     a, b = _random(m, k) / math.sqrt(k), _random(k, n)
     c = torch.empty(m, n, device="cuda", dtype=torch.float16)
 
-    def launch(tiles: torch.Tensor) -> None:
+    def launch(tiles: torch.Tensor, clock: torch.Tensor | None = None) -> None:
         nvidia_kernels.fidelity_gemm[(tiles.numel(),)](
-            tiles, a, b, c, m, n, k, BM=bm, BN=bn, BK=bk, num_warps=warps, num_stages=3
-        )
+            tiles, a, b, c, m, n, k, clock, EVERY=max(1, k // bk // STEPS), BM=bm, BN=bn, BK=bk, num_warps=warps,
+            num_stages=3,
+        )  # fmt: skip
 
     return launch, c, (a @ b).float()
 
@@ -105,10 +107,10 @@ def _attention(size: Sizes, warps: int) -> tuple[Launch, torch.Tensor, torch.Ten
     q, k, v = (_random(heads, s, d) for _ in range(3))
     o = torch.empty(heads, s, d, device="cuda", dtype=torch.float16)
 
-    def launch(tiles: torch.Tensor) -> None:
+    def launch(tiles: torch.Tensor, clock: torch.Tensor | None = None) -> None:
         nvidia_kernels.fidelity_attention[(tiles.numel(),)](
-            tiles, q, k, v, o, s, SCALE=1 / math.sqrt(d), D=d, BQ=size["BQ"], BK=size["BK"], num_warps=warps,
-            num_stages=3,
+            tiles, q, k, v, o, s, clock, EVERY=max(1, s // size["BK"] // STEPS), SCALE=1 / math.sqrt(d), D=d,
+            BQ=size["BQ"], BK=size["BK"], num_warps=warps, num_stages=3,
         )  # fmt: skip
 
     return launch, o, torch.nn.functional.scaled_dot_product_attention(q, k, v).float()

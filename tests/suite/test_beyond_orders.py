@@ -15,19 +15,21 @@ def hit_rates(work, *specs, replay="timed"):
     return [scorer.score(Swizzle.parse(family(spec))).l2_hit_rate for spec in specs]
 
 
-@pytest.mark.parametrize("causal", [0, 1])
-def test_swizzled_head_first_beats_block_first_where_heads_outgrow_the_l2(causal):
-    """K and V of the 16 heads that block-first runs at once on an XCD are 32 MiB, its L2 is 4; of one head, 2.
+def test_swizzled_head_first_beats_block_first_where_heads_outgrow_the_l2():
+    """K and V of the 16 heads that block-first runs at once on an XCD are 64 MiB, its L2 is 4; of one head, 4.
 
-    Published for 131072 tokens (arXiv 2511.02132): 90 to 96 % against about 1 %.
+    Published for 131072 tokens (arXiv 2511.02132): 90 to 96 % against about 1 %. Drift grows with the tokens.
     """
-    work = kernel("attention", CAUSAL=causal)
-    swizzled, block_first, block_first_swizzled = hit_rates(
-        work, "head_first_swizzled", "block_first", "block_first_swizzled"
-    )
+    swizzled, block_first = hit_rates(kernel("attention", S=8192, CAUSAL=0), "head_first_swizzled", "block_first")
     assert swizzled > 0.85
     assert block_first < swizzled - 0.5
-    assert block_first_swizzled < swizzled - 0.5
+
+
+def test_blocks_of_unequal_length_drift_in_half_the_tokens():
+    work = kernel("attention", CAUSAL=1)
+    swizzled, *others = hit_rates(work, "head_first_swizzled", "block_first", "block_first_swizzled")
+    assert swizzled > 0.85
+    assert max(others) < swizzled - 0.5
 
 
 def test_grouped_queries_have_that_by_accident():
