@@ -1,5 +1,5 @@
 # make run: from a clone to a better GEMM order.  make test: everything CI checks.
-# Both make .venv and install what they need; nothing else on the machine is touched.
+# Both make .venv and install what they need there; `make test` also installs Chromium with apt-get where none is found.
 
 PYTHON ?= python3
 BIN := .venv/bin

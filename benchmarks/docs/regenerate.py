@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks.docs import explore_picture, language, notebooks
 from benchmarks.docs.commands import commands_markdown
+from benchmarks.docs.fidelity_words import fidelity_words
 from benchmarks.fidelity import index
 from benchmarks.paper import audit, suite_page
 from swizzle_sim.history import History
@@ -38,7 +39,7 @@ def pages() -> dict[str, str]:
         "docs/cli.md": commands_markdown(),
         "docs/language.md": language_page(),
         decision: fill(decision, "index", index.table()),
-        "README.md": fill("README.md", "measured", measured_table()),
+        "README.md": fill("README.md", "fidelity", fidelity_words(), fill("README.md", "measured", measured_table())),
     }
 
 
