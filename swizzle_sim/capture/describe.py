@@ -47,6 +47,12 @@ def declared(path: Path, name: str | None) -> Kernel:
     """
     module = load_file(path)
     found = {variable: value for variable, value in vars(module).items() if isinstance(value, Kernel)}
+    if name is not None and not found:
+        raise CaptureError(
+            f"{path.name}: declares no Kernel(...), so none that is called {name}; start with: "
+            f"swizzle-sim init-kernel {path.name}:{name}",
+            code="declaration",
+        )
     if name is not None:
         if name not in found:
             raise UnknownName(f"Kernel in {path.name}", name, found)

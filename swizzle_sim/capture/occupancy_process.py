@@ -17,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.release import install_hint
 from xcd_model.errors import CompileError
 
 _TAIL = 1500  # characters of stderr worth showing
@@ -37,9 +38,7 @@ def triton_version() -> str:
         pass
     if platform.system() != "Linux":
         raise CompileError(f"Triton has no wheel for {platform.system()}: compile and rewrite kernels on Linux")
-    raise CompileError(
-        "Triton is not installed; it comes with: pip install 'swizzle-sim[triton]', Python 3.11 or newer"
-    )
+    raise CompileError(f"Triton is not installed; it comes with: {install_hint('triton')}, with Python 3.11 or newer")
 
 
 def run_worker(module: str, request: dict[str, Any], *, interpret: bool, timeout_s: float) -> dict[str, Any]:

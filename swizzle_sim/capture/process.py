@@ -1,4 +1,7 @@
-"""Asks the worker process: a folder with the request goes in, a reply and arrays come out."""
+"""Asks the worker process: a folder with the request goes in, a reply and arrays come out.
+
+One process answers one request, or, inside ``with kept():``, one after another until it dies or is spent.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -50,43 +54,102 @@ def ask(
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
         for key, arrays in (inputs or {}).items():
             np.savez(folder / f"{key}.npz", **arrays)  # type: ignore[arg-type]
-        yield _run(folder, on_progress), folder
+        with kept() as worker:
+            reply = worker.answer(folder, on_progress)
+        if "error" in reply:
+            raise CaptureError(reply["error"]["message"], code=reply["error"]["code"])
+        yield reply, folder
 
 
-def _run(folder: Path, on_progress: OnProgress | None) -> dict[str, Any]:
-    command = [sys.executable, "-m", "swizzle_sim.capture.worker", str(folder)]
-    with (
-        open(folder / "stderr.txt", "wb") as words,
-        subprocess.Popen(
-            command,
-            env=_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=words,
-            text=True,
-            errors="replace",
-        ) as worker,
-    ):
+class Worker:
+    """A process that runs Triton and users' files; it starts when first asked, and again once it has ended."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._words: IO[bytes] | None = None  # its stderr
+        self._end = contextlib.ExitStack()
+
+    def answer(self, folder: Path, on_progress: OnProgress | None) -> dict[str, Any]:
+        """Reply to the request in a folder.
+
+        Raises
+        ------
+        CaptureError
+            If the process dies of it.
+        """
+        if self._process is None or self._process.poll() is not None:
+            self._start()
+        assert self._process and self._process.stdin and self._process.stdout and self._words
+        said_before = os.fstat(self._words.fileno()).st_size
         try:
-            assert worker.stdout is not None
-            for line in worker.stdout:
+            with contextlib.suppress(BrokenPipeError):  # then it says nothing on stdout either
+                os.write(self._process.stdin.fileno(), f"{json.dumps(str(folder))}\n".encode())
+            for line in self._process.stdout:
+                report = json.loads(line)
+                if "spent" in report:
+                    break
                 if on_progress:
-                    report = json.loads(line)
                     on_progress(report["name"], report["done"], report["total"])
+            else:
+                raise CaptureError(_died(self._process.wait(), self._words, said_before))
         except BaseException:
-            worker.kill()
+            self.close()
             raise
-    answer = folder / "reply.json"
-    if not answer.exists():
-        said = (folder / "stderr.txt").read_text(encoding="utf-8", errors="replace")[-TAIL:].strip()
-        raise CaptureError(
-            f"the process that runs Triton ended with status {worker.returncode}{': ' if said else ' and said nothing'}"
-            f"{said}"
-        )
-    reply = json.loads(answer.read_text(encoding="utf-8"))
-    if "error" in reply:
-        raise CaptureError(reply["error"]["message"], code=reply["error"]["code"])
-    return reply
+        if report["spent"]:
+            self.close()
+        return json.loads((folder / "reply.json").read_text(encoding="utf-8"))
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        self._process = self._words = None
+        self._end.close()
+
+    def _start(self) -> None:
+        self.close()
+        with contextlib.ExitStack() as end:
+            self._words = end.enter_context(tempfile.TemporaryFile(prefix="swizzle-sim-"))
+            self._process = end.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-m", "swizzle_sim.capture.worker"],
+                    env=_environment(),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._words,
+                    text=True,
+                    errors="replace",
+                )
+            )
+            end.callback(self._process.kill)
+            self._end = end.pop_all()
+
+
+_KEPT: ContextVar[Worker | None] = ContextVar("_KEPT", default=None)
+
+
+@contextlib.contextmanager
+def kept() -> Iterator[Worker]:
+    """While inside, requests go to one process, which imports Triton once; it ends at the end of the outermost block.
+
+    A user's file is run anew for each request, modules that it imports are not.
+    """
+    outer = _KEPT.get()
+    if outer is not None:
+        yield outer
+        return
+    worker = Worker()
+    token = _KEPT.set(worker)
+    try:
+        yield worker
+    finally:
+        _KEPT.reset(token)
+        worker.close()
+
+
+def _died(status: int, words: IO[bytes], said_before: int) -> str:
+    end = os.fstat(words.fileno()).st_size
+    first = max(said_before, end - 4 * TAIL)  # a character has up to 4 bytes
+    said = os.pread(words.fileno(), end - first, first).decode("utf-8", "replace")[-TAIL:].strip()
+    return f"the process that runs Triton ended with status {status}{': ' if said else ' and said nothing'}{said}"
 
 
 def _environment() -> dict[str, str]:

@@ -19,6 +19,13 @@ from xcd_model.errors import CaptureError
 
 LANGUAGE_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "bool": "int1",
                   "fp8e4": "float8e4nv", "fp8e5": "float8e5"}  # fmt: skip
+LOADED = "swizzle_sim_loaded_"  # how names of users' files as modules begin
+
+
+def forget_files() -> None:
+    """Forget the files that `load_file` ran: it runs them anew."""
+    for name in [name for name in sys.modules if name.startswith(LOADED)]:
+        del sys.modules[name]
 
 
 def load_file(path: Path) -> Any:
@@ -31,13 +38,14 @@ def load_file(path: Path) -> Any:
     """
     if not path.is_file():
         raise CaptureError(f"{path}: no such file", code="declaration")
-    name = f"swizzle_sim_loaded_{path.stem}"
+    name = f"{LOADED}{path.stem}"
     if name in sys.modules and getattr(sys.modules[name], "__file__", "") == str(path):
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec and spec.loader
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent))
+    if sys.path[:1] != [str(path.parent)]:
+        sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:

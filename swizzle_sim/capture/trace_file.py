@@ -82,7 +82,9 @@ def read_trace(path: Path) -> tuple[Trace, dict[str, Any]]:
         return Trace(line_bytes=manifest["line_bytes"], tensors=tensors, **arrays), manifest
     except OSError as error:
         raise CaptureError(f"{path}: cannot be read ({error.strerror or error})", code="trace-file") from None
-    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, TraceError) as error:
+    except (ValueError, EOFError):  # without numpy's words, which advise to load pickles
+        raise CaptureError(f"{path}: no trace file, or damaged; capture again", code="trace-file") from None
+    except (KeyError, TypeError, zipfile.BadZipFile, TraceError) as error:
         raise CaptureError(f"{path}: no trace file, or damaged ({error}); capture again", code="trace-file") from None
     except Exception as error:  # zlib.error has no public base
         if isinstance(error, CaptureError):

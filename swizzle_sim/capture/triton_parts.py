@@ -11,10 +11,10 @@ import platform
 from importlib import metadata
 from typing import Any, NamedTuple
 
+from swizzle_sim.release import install_hint
 from xcd_model.errors import CaptureError
 
 TESTED = ("3.9",)  # minor versions whose interpreter this code knows
-INSTALL = "pip install 'swizzle-sim[triton]'"
 
 
 class Parts(NamedTuple):
@@ -38,8 +38,8 @@ def check_installed() -> str:
     except metadata.PackageNotFoundError:
         where = "" if platform.system() == "Linux" else f", and has no wheel for {platform.system()}"
         raise CaptureError(
-            f"capture needs Triton, which is not installed{where}: {INSTALL} on Linux with Python 3.11 or newer (macOS "
-            "and Windows have no wheel; capture on Linux and carry the trace file over)",
+            f"capture needs Triton, which is not installed{where}: {install_hint('triton')}, on Linux with Python 3.11 "
+            "or newer (macOS and Windows have no wheel; capture on Linux and carry the trace file over)",
             code="no-triton",
         ) from None
     if ".".join(version.split(".")[:2]) not in TESTED:

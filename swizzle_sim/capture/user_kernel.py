@@ -19,7 +19,7 @@ import numpy as np
 
 from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_all
 from swizzle_sim.capture.persistent import check_tiles
-from swizzle_sim.capture.process import OnProgress, ask
+from swizzle_sim.capture.process import OnProgress, ask, kept
 from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, read_trace, write_trace
 from swizzle_sim.capture.triton_parts import check_installed
 from swizzle_sim.kernels import Kernel
@@ -104,6 +104,7 @@ def _cached(request: Mapping[str, Any], on_progress: OnProgress | None) -> tuple
     return trace, manifest
 
 
+@kept()
 def capture_file(
     request: Mapping[str, Any], *, full: bool = False, line_bytes: int = LINE_BYTES, seed: int = 0,
     on_progress: OnProgress | None = None,

@@ -1,7 +1,8 @@
-"""The process that imports Triton and runs users' files: ``python -m swizzle_sim.capture.worker FOLDER``.
+"""The process that imports Triton and runs users' files: ``python -m swizzle_sim.capture.worker``.
 
-Reads ``request.json`` in the folder, writes ``reply.json`` and arrays there, and reports progress as JSON lines on
-stdout. What kernels print goes to stderr.
+Reads folders from stdin, as JSON lines. Of each it reads ``request.json``, writes ``reply.json`` and arrays there,
+reports progress as JSON lines on stdout, and at last whether it is spent: no longer as a new process would be. What
+users' files and kernels print goes to stderr, and they read nothing from stdin.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from swizzle_sim.capture.follow import follow
 from swizzle_sim.capture.full import interpret_all
 from swizzle_sim.capture.inputs import real_items
 from swizzle_sim.capture.language import Language
-from swizzle_sim.capture.program import Program
+from swizzle_sim.capture.program import Program, forget_files
 from swizzle_sim.capture.space import Space
 from swizzle_sim.launch import Launch
 from xcd_model.errors import SwizzleSimError
@@ -31,21 +32,36 @@ from xcd_model.errors import SwizzleSimError
 EVERY_S = 0.2  # between two reports
 
 
-def main(folder: Path) -> None:
-    """Answer the request in a folder."""
-    say, sys.stdout = sys.stdout, sys.stderr
+def main() -> None:
+    """Answer the requests in the folders that stdin names."""
+    folders, say = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
     sys.setrecursionlimit(100_000)  # values worked out later form long chains
+    for line in folders:
+        forget_files()
+        spent = _answer(Path(json.loads(line)), say)
+        print(json.dumps({"spent": spent}), file=say, flush=True)
+
+
+def _answer(folder: Path, say: Any) -> bool:
+    """Answer the request in a folder; whether the process is spent."""
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+    spent = request["verb"] == "capture"  # which patches Triton's language
     try:
         reply = VERBS[request["verb"]](request, folder, say)
     except SwizzleSimError as error:
         reply = {"error": {"code": error.code, "message": str(error)}}
     except MemoryError:
         reply = {"error": {"code": "memory", "message": "out of memory: use a smaller problem"}}
+        spent = True
     except Exception as error:
         traceback.print_exc()
         reply = {"error": {"code": "capture", "message": f"{type(error).__name__}: {error}"}}
+        spent = True
     (folder / "reply.json").write_text(json.dumps(reply), encoding="utf-8")
+    return spent
 
 
 def _capture(request: dict[str, Any], folder: Path, say: Any) -> dict[str, Any]:
@@ -100,6 +116,5 @@ VERBS: dict[str, Callable[[dict[str, Any], Path, Any], dict[str, Any]]] = {
 }
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
-    sys.stdout.flush()
+    main()
     os._exit(0)  # Triton leaves nothing that needs an orderly end

@@ -33,16 +33,19 @@ def rewrite(
 ) -> None:
     """Put a swizzle into a kernel's file; nothing is written unless the result computes the same."""
     from swizzle_sim.capture.occupancy_workload import workload
+    from swizzle_sim.capture.process import kept
     from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.rewrite import check_rewritten, check_target, rewrite_workload, write_rewritten
     from xcd_model.gpu import gpu as load_gpu
 
-    candidate, device, work = load_swizzle(swizzle), load_gpu(gpu), workload(kernel, parse_sizes(sizes))
-    found = rewrite_workload(work, candidate, num_xcds=device.xcds, at=at)
-    if out is not None:
-        check_target(found, out)
-    checked = check_rewritten(found, work, device.arch) if check else None
+    candidate, device = load_swizzle(swizzle), load_gpu(gpu)
+    with kept():
+        work = workload(kernel, parse_sizes(sizes))
+        found = rewrite_workload(work, candidate, num_xcds=device.xcds, at=at)
+        if out is not None:
+            check_target(found, out)
+        checked = check_rewritten(found, work, device.arch) if check else None
     if out is not None:
         write_rewritten(found, out)
     if json:

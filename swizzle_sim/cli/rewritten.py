@@ -40,6 +40,7 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
     A kernel that cannot be rewritten does not undo the search: the answer says why.
     """
     from swizzle_sim.capture.occupancy_workload import workload
+    from swizzle_sim.capture.process import kept
     from swizzle_sim.capture.user_kernel import ARCHS
     from swizzle_sim.history import History
     from swizzle_sim.report.ranking import ranking_of
@@ -59,9 +60,10 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
     arch = gpu.arch if gpu.arch in ARCHS else ARCHS[0]
     print("rewriting the kernel and checking it ...", file=sys.stderr, flush=True)
     try:
-        work = workload(kernel.file, kernel.problem)
-        found = rewrite_workload(work, best, num_xcds=gpu.xcds)
-        checked = check_rewritten(found, work, arch)
+        with kept():
+            work = workload(kernel.file, kernel.problem)
+            found = rewrite_workload(work, best, num_xcds=gpu.xcds)
+            checked = check_rewritten(found, work, arch)
         path = run.folder / f"{found.path.stem}_swizzled.py"
         write_rewritten(found, path)
     except SwizzleSimError as error:

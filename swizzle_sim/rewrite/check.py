@@ -15,6 +15,7 @@ from swizzle_sim.capture.inputs import check_memory
 from swizzle_sim.capture.occupancy import Compiled, compile_launch
 from swizzle_sim.capture.occupancy_process import run_worker
 from swizzle_sim.capture.occupancy_workload import Workload
+from swizzle_sim.capture.process import kept
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.rewrite.kernel import Rewritten
 from swizzle_sim.rewrite.small import small_workloads, with_cheap_programs
@@ -92,7 +93,8 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
     CompileError
         If Triton is missing, or does not compile one of them.
     """
-    cases = run_side_by_side(rewritten, _launches(rewritten, work), seed)
+    with kept():
+        cases = run_side_by_side(rewritten, _launches(rewritten, work), seed)
     with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, _beside(rewritten.path):
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)

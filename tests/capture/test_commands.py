@@ -1,6 +1,8 @@
 """Do capture, init-kernel and KERNEL files work as typed?"""
 
+import errno
 import json
+import os
 import shutil
 from importlib import metadata
 from pathlib import Path
@@ -8,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from swizzle_sim.capture import process, user_kernel
-from swizzle_sim.capture.describe import describe
+from swizzle_sim.capture.describe import declared, describe
 from swizzle_sim.cli import main
 from tests.capture.same_trace import needs_triton
-from xcd_model.errors import SwizzleSimError
+from xcd_model.errors import CaptureError, SwizzleSimError
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -89,6 +91,28 @@ def test_bad_kernels_are_refused_by_name_and_nothing_is_written(run, tmp_path):
         assert (status, message in err) == (2, True), err
 
 
+def test_capture_looks_at_its_folder_before_it_captures(run, monkeypatch):
+    def refuse(**options):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+
+    def captured(*args, **options):
+        raise AssertionError("captured, and has nowhere to write to")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    monkeypatch.setattr("swizzle_sim.cli.capture._captured", captured)
+    status, _, err = run("capture", "gemm", "--out", "g.trace.npz")
+    assert (status, "cannot be written (Permission denied)" in err) == (2, True), err
+
+
+@needs_triton
+@pytest.mark.parametrize("name", [None, "foo"])
+def test_a_file_without_a_declaration_says_how_to_begin(tmp_path, name):
+    path = tmp_path / f"{tmp_path.name}.py"
+    path.write_text("def foo():\n    pass\n")
+    with pytest.raises(CaptureError, match=rf"start with: swizzle-sim init-kernel {path.name}:{name or 'FUNCTION'}"):
+        declared(path, name)
+
+
 @needs_triton
 @pytest.mark.parametrize(
     ("text", "sizes", "message"),
@@ -121,7 +145,7 @@ def test_bad_declarations_are_refused_by_name(tmp_path, text, sizes, message):
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        (None, "not installed"),
+        (None, "pip install -e '.[triton]' in the checkout"),
         ("3.4.1", "Triton 3.4.1 is installed; capture was tested with 3.9 only"),
     ],
 )
@@ -162,7 +186,7 @@ def test_init_kernel_knows_grids_strides_and_autotuners(run, tmp_path):
         "    p += tl.arange(0, BM)\n"
         "    tl.atomic_add(y, tl.load(p) + eps)\n"
     )
-    assert run("init-kernel", "k.py:f", "-o", "d.py")[0] == 0
+    assert run("init-kernel", "k.py:f", "--out", "d.py")[0] == 0
     text = (tmp_path / "d.py").read_text()
     for line in (
         '"x": Array(shape=..., dtype="fp16"),',

@@ -12,6 +12,7 @@ from swizzle_sim.cli.rewrite import rewrite
 from swizzle_sim.rewrite import rewrite_workload
 from swizzle_sim.rewrite.check import run_side_by_side
 from swizzle_sim.swizzle import Swizzle
+from tests.capture.started import started  # noqa: F401  (a fixture)
 from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
 from tests.in_process import runner
 from xcd_model.errors import SwizzleSimError
@@ -51,13 +52,14 @@ def typed(monkeypatch, capsys, tmp_path):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
-def test_a_users_file_is_rewritten_and_checked(typed, tmp_path):
+def test_a_users_file_is_rewritten_and_checked(typed, started, tmp_path):  # noqa: F811
     (tmp_path / "mine.py").write_text(DECLARED)
     (tmp_path / "best.txt").write_text("# import os\npid = num_pids - 1 - pid\n")
     done = typed("rewrite", "mine.py", "--swizzle", "best.txt", "-o", "out.py", "--diff")
     assert done.code == 0, done.err
     assert "+    at = swizzle(tl.program_id(0), tl.num_programs(0)) * BLOCK + tl.arange(0, BLOCK)" in done.out
     assert "written: out.py" in done.err and "outputs equal bit for bit" in done.err
+    assert len(started) == 1, "the declaration, each small size and its inputs are asked of one process"
     assert "os" not in (tmp_path / "out.py").read_text().replace("pos", "").split("import triton", 1)[0]
     again = typed("rewrite", "out.py", "--swizzle", "best.txt", "--no-check", "--json")
     document = json.loads(again.out)

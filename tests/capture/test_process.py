@@ -1,0 +1,149 @@
+"""Does a kept worker answer as a process of its own would, and does it end?"""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from swizzle_sim.capture.capture import capture
+from swizzle_sim.capture.occupancy_workload import workload
+from swizzle_sim.capture.process import TAIL, kept
+from swizzle_sim.rewrite.small import small_workloads
+from tests.capture.same_trace import needs_triton
+from tests.capture.started import started as started  # noqa: PLC0414  (a fixture)
+from xcd_model.errors import SwizzleSimError
+
+pytestmark = needs_triton
+MATMUL = Path(__file__).parent / "kernels" / "matmul.py"
+
+ODD = """
+import os
+import random
+import sys
+
+import triton
+import triton.language as tl
+
+from swizzle_sim.capture import Array, Kernel
+
+random.seed(3)
+print("words of an answered request", file=sys.stderr)
+os.system("echo on the standard output")
+assert sys.stdin.read() == ""
+
+
+@triton.jit
+def copy(x_ptr, y_ptr):
+    tl.store(y_ptr + tl.program_id(0), tl.load(x_ptr + tl.program_id(0)))
+
+
+def arguments(s):
+    if s.n == 7001:
+        print("last words", file=sys.stderr, flush=True)
+        os._exit(7)
+    if s.n == 8001:
+        raise ValueError("eight")
+    return {"x_ptr": Array(shape=(s.n,), dtype="fp32"), "y_ptr": Array(shape=(s.n,), dtype="fp32", role="out")}
+
+
+def make_inputs(s, seed):
+    if s.n == 9001:
+        raise MemoryError
+    return {"x_ptr": [random.random() for _ in range(s.n)]}
+
+
+kernel = Kernel(copy, sizes={"n": 10}, arguments=arguments, grid=lambda s: (s.n,), make_inputs=make_inputs)
+"""
+
+
+@pytest.fixture
+def odd(tmp_path):
+    """Workload of a file that prints, reads, draws, raises and dies."""
+    path = tmp_path / "odd.py"
+    path.write_text(ODD)
+    return workload(str(path), {})
+
+
+def test_small_sizes_are_found_in_one_process(started, tmp_path):
+    shutil.copy(MATMUL, tmp_path / "mine.py")
+    sizes = {"M": 256, "N": 256, "K": 64, "BLOCK_K": 16}
+    work = workload(str(tmp_path / "mine.py"), sizes)
+    assert len(started) == 1
+    with kept(), kept():
+        found = small_workloads(work, 8)
+        assert found[0].launch.make_inputs(0) == {}
+        assert len(started) == 2
+        assert started[1].returncode is None
+    assert started[1].returncode is not None
+    found[0].at({**sizes, "M": 48})
+    assert len(started) == 3
+
+
+def test_what_a_worker_dies_of_is_said_and_the_next_request_starts_another(started, odd):
+    with pytest.raises(SwizzleSimError) as alone:
+        odd.at({"n": 7001})
+    del started[:]
+    with kept():
+        assert odd.at({"n": 3}).grid.num_pids == 3
+        with pytest.raises(SwizzleSimError) as among:
+            odd.at({"n": 7001})
+        assert (odd.at({"n": 4}).grid.num_pids, odd.at({"n": 5}).grid.num_pids) == (4, 5)
+        assert [worker.returncode for worker in started] == [7, None]
+        started[1].kill()
+        started[1].wait()
+        assert odd.at({"n": 6}).grid.num_pids == 6
+    assert len(started) == 3
+    assert (str(among.value), among.value.code) == (str(alone.value), alone.value.code)
+    assert str(among.value).startswith("the process that runs Triton ended with status 7: ")
+    assert str(among.value).endswith("last words")
+    assert str(among.value).count("words of an answered request") == 1
+    assert len(str(among.value)) < TAIL
+
+
+def test_a_size_that_is_refused_ends_no_worker_and_one_out_of_memory_does(started, odd):
+    del started[:]
+    with kept():
+        for _ in range(2):
+            with pytest.raises(SwizzleSimError, match=r"odd\.py:\d+: copy: arguments raises ValueError: eight"):
+                odd.at({"n": 8001})
+        assert len(started) == 1
+        with pytest.raises(SwizzleSimError, match="out of memory") as error:
+            odd.at({"n": 9001}).launch.make_inputs(0)
+        assert error.value.code == "memory"
+        assert len(started) == 1
+        assert started[0].returncode is not None
+        assert odd.at({"n": 3}).grid.num_pids == 3
+    assert len(started) == 2
+
+
+def test_a_file_runs_anew_for_each_request(odd):
+    alone = odd.launch.make_inputs(0)["x_ptr"]
+    with kept():
+        for _ in range(2):
+            np.testing.assert_array_equal(odd.launch.make_inputs(0)["x_ptr"], alone)
+
+
+def test_a_capture_patches_the_language_and_leaves_the_worker_to_nobody(started, odd):
+    del started[:]
+    with kept():
+        odd.at({"n": 3})
+        first = capture(odd.at({"n": 40}).launch)
+        assert len(started) == 1
+        assert started[0].returncode is not None
+        again = capture(odd.at({"n": 40}).launch)
+    assert len(started) == 2
+    np.testing.assert_array_equal(first.trace.base, again.trace.base)
+
+
+def test_what_stops_us_kills_the_worker(started, odd):
+    del started[:]
+
+    def stop(*report):
+        raise KeyboardInterrupt
+
+    with kept():
+        with pytest.raises(KeyboardInterrupt):
+            capture(odd.launch, on_progress=stop)
+        assert [worker.returncode for worker in started] == [-9]
+        assert odd.at({"n": 3}).grid.num_pids == 3
