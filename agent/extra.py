@@ -7,6 +7,7 @@ import logging
 import os
 from types import ModuleType
 
+from swizzle_sim.release import install_hint
 from xcd_model.errors import ModelError
 
 WITHOUT = "without a model: swizzle-sim optimize KERNEL tries the known families, --proposer search their parameters"
@@ -38,7 +39,6 @@ def _load(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError as error:
         raise ModelError(
-            f"the llm proposer needs {name}, which cannot be imported ({error}): pip install 'swizzle-sim[llm]'; "
-            f"{WITHOUT}",
+            f"the llm proposer needs {name}, which cannot be imported ({error}): {install_hint('llm')}; {WITHOUT}",
             code="extra",
         ) from error

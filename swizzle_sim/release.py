@@ -1,4 +1,4 @@
-"""The version that runs and documents note, and the commit that a checkout is at."""
+"""The version that runs and documents note, the commit that a checkout is at, and how an extra of it is installed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ ROOT = Path(__file__).parents[1]
 def version() -> str:
     """Version of the installed distribution."""
     return metadata.version("swizzle-sim")
+
+
+def install_hint(extra: str = "") -> str:
+    """Command that installs the package with one of its extras; on no index, it comes from a checkout."""
+    return (f"pip install -e '.[{extra}]'" if extra else "pip install -e .") + " in the checkout"
 
 
 def commit(root: Path = ROOT) -> str | None:

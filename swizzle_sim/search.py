@@ -2,7 +2,7 @@
 
 Each candidate goes parse → permutation at the grid → already tried? → replay → lattice of other grids, and stops at the
 first no. Replays run in threads (the compiled code holds no lock); attempts are stored in the order proposed, so a run
-is the same for any number of threads.
+is the same for any number of threads. The search of templates is `swizzle_sim.tuning.search`.
 """
 
 from __future__ import annotations

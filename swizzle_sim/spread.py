@@ -14,7 +14,9 @@ from xcd_model.errors import ReplayError
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and standard deviation of a candidate over seeds of the jitter.
+    """Mean and standard deviation of a candidate over seeds of the timed replay.
+
+    Replays differ in the speeds of workgroups and in jitter; `xcd_model.Pace.spread` is how far those speeds are apart.
 
     Parameters
     ----------
@@ -37,12 +39,12 @@ class Spread:
 
 
 def spread(scorer: Scorer, swizzle: Swizzle, seeds: int) -> Spread:
-    """Replay a candidate under several seeds of the jitter.
+    """Replay a candidate over seeds of the timed replay.
 
     Parameters
     ----------
     scorer : Scorer
-        With the timed replay and a jitter.
+        With the timed replay, of a GPU with a ``compute_spread`` or with a jitter.
     swizzle : Swizzle
     seeds : int
         At least 2.
@@ -58,8 +60,11 @@ def spread(scorer: Scorer, swizzle: Swizzle, seeds: int) -> Spread:
     ReplayError
         If the scorer draws no random numbers, or there are fewer than 2 seeds.
     """
-    if not scorer.jitter_ns:
-        raise ReplayError("without jitter every seed gives the same counts: use the timed replay with a jitter")
+    if scorer.replay != "timed" or not (scorer.jitter_ns or scorer.gpu.compute_spread):
+        raise ReplayError(
+            "every seed gives the same counts in the lockstep replay, and where neither speeds nor loads vary: "
+            "use --replay timed"
+        )
     if seeds < 2:
         raise ReplayError(f"seeds = {seeds}: a spread needs at least 2")
     order = scorer.permutation(swizzle)

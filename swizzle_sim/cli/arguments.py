@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 if TYPE_CHECKING:
     from swizzle_sim.kernels import Kernel
     from swizzle_sim.swizzle import Swizzle
+    from xcd_model.gpu import Gpu
 
 KernelName = Annotated[
     str, typer.Argument(metavar="KERNEL", help="Kernel of `swizzle-sim kernels`, my_kernel.py, or my.trace.npz.")
@@ -22,7 +24,7 @@ Sizes = Annotated[
 GpuName = Annotated[str, typer.Option("--gpu", help="GPU by name, or a TOML file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 Replay = Annotated[str, typer.Option("--replay", help="Replay that the counts come from: lockstep (fast) or timed.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the timed replay's jitter.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the timed replay: speeds of workgroups, and jitter.")]
 Jitter = Annotated[
     float, typer.Option("--jitter", min=0, max=1e6, help="Timed replay: largest random delay of a load [ns].")
 ]
@@ -32,6 +34,9 @@ SwizzleText = Annotated[
         "--swizzle", metavar="FILE|FAMILY", help="A file, - for stdin, or a family such as 'group_m(size=8)'."
     ),
 ]
+
+TYPED = "; a text of the language goes into a file, or to - (stdin)"
+SMALLER = {"BLOCK_M": 128, "BLOCK_N": 128}
 
 
 def parse_sizes(words: Sequence[str] | None) -> dict[str, int]:
@@ -74,6 +79,29 @@ def load_kernel(name: str, words: Sequence[str] | None, arch: str = "gfx942") ->
     return kernel(name, **parse_sizes(words))
 
 
+def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu) -> Kernel:
+    """Kernel as `load_kernel` gives it, one of whose workgroups at least fits a CU of the GPU.
+
+    Raises
+    ------
+    ReplayError
+        If none fits; names smaller tiles where the kernel has tile sizes.
+    """
+    from xcd_model.dispatch import workgroups_per_cu
+    from xcd_model.errors import ReplayError
+
+    found = load_kernel(name, words, gpu.arch)
+    try:
+        workgroups_per_cu(found.resources, gpu)
+    except ReplayError as error:
+        tiles = {size: found.problem.get(size, 0) for size in SMALLER}
+        if all(tiles.values()) and any(tiles[size] > least for size, least in SMALLER.items()):
+            smaller = " ".join(f"{size}={least}" for size, least in SMALLER.items())
+            raise ReplayError(f"{error}; smaller tiles take fewer, such as {smaller}") from None
+        raise
+    return found
+
+
 def load_swizzle(where: str) -> Swizzle:
     """Swizzle from a file, from stdin (``-``) or from a family specification.
 
@@ -83,20 +111,30 @@ def load_swizzle(where: str) -> Swizzle:
         If there is no such file, it is no text, or its text is outside the language.
     UnknownName
         If the words are no file and no family; the message offers the nearest families.
+    SwizzleSimError
+        If there are no words.
     """
-    from swizzle_sim.swizzle import Swizzle, family
-    from xcd_model.errors import LanguageError
+    from swizzle_sim.swizzle import Swizzle, family, is_spec
+    from xcd_model.errors import LanguageError, SwizzleSimError
 
     if where == "-":
         return Swizzle.parse(sys.stdin.read(), name="stdin", filename="<stdin>")
+    if not where.strip():
+        raise SwizzleSimError("--swizzle is empty: name a file, - or a family")
     path = Path(where)
-    if path.is_file():
+    if os.path.isfile(where):  # unlike the path's own, False of a name too long for a file
         return Swizzle.parse(_text_of(path), name=path.name, filename=where)
-    if path.exists():
+    if is_spec(where):  # before folders: one called like a family does not hide it
+        return Swizzle.parse(family(where), name=where, filename=f"<{where}>")
+    if os.path.exists(where):
         raise LanguageError("not a file", filename=where, code="file")
+    typed = TYPED if "=" in where or "\n" in where else ""
     if path.suffix or "/" in where:
-        raise LanguageError("no such file", filename=where, code="file")
-    return Swizzle.parse(family(where), name=where, filename=f"<{where}>")
+        raise LanguageError(f"no such file{typed}", filename=where, code="file")
+    try:
+        return Swizzle.parse(family(where), name=where, filename=f"<{where}>")
+    except LanguageError as error:
+        raise LanguageError(f"{error.message}{typed}", filename=error.filename, code=error.code) from None
 
 
 def _text_of(path: Path) -> str:

@@ -14,7 +14,7 @@ from swizzle_sim.cli.arguments import Json, Sizes
 File = Annotated[
     str, typer.Argument(metavar="FILE.py", help="File with a Kernel(...) declaration, FILE.py:NAME, or a suite kernel.")
 ]
-Out = Annotated[Path, typer.Option("--output", "-o", help="Trace file to write, such as my.trace.npz.")]
+Out = Annotated[Path, typer.Option("--output", "--out", "-o", help="Trace file to write, such as my.trace.npz.")]
 Full = Annotated[bool, typer.Option("--full", help="Interpret every workgroup on real data: slow, follows anything.")]
 LineBytes = Annotated[int, typer.Option("--line-bytes", help="Cache line that the trace is for [bytes].")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the inputs and of the workgroups that are checked.")]
@@ -40,6 +40,7 @@ def capture(
         raise CaptureError(f"{output}: a trace file ends in .npz, such as {output.stem}.trace.npz", code="trace-file")
     if not output.parent.is_dir():
         raise CaptureError(f"{output}: there is no folder {output.parent}", code="trace-file")
+    _check_writable(output.parent)
     began = time.monotonic()
     print("capturing ...", file=sys.stderr, flush=True)
     with CaptureProgress() as progress:
@@ -80,6 +81,19 @@ def capture(
     print(f"next: swizzle-sim optimize {output}")
 
 
+def _check_writable(folder: Path) -> None:
+    """Refuse a folder that takes no file, before anything is captured."""
+    import tempfile
+
+    from xcd_model.errors import CaptureError
+
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise CaptureError(f"{folder}: cannot be written ({error.strerror})", code="trace-file") from None
+
+
 def _how(document: dict[str, Any]) -> str:
     if document["how"] == "interpreted":
         return f"every workgroup interpreted in Triton {document['triton']}"
@@ -102,7 +116,8 @@ def _captured(name: str, sizes: dict[str, int], **options: Any):
 def init_kernel(
     function: Annotated[str, typer.Argument(metavar="FILE:FUNCTION", help="A @triton.jit function in a Python file.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; by default FUNCTION_kernel.py beside FILE.")
+        Path | None,
+        typer.Option("--output", "--out", "-o", help="File to write; by default FUNCTION_kernel.py beside FILE."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -38,7 +38,7 @@ def gpus(json: Json = False) -> None:
             f"{g.l2.size_bytes / 2**20:g}",
             f"{g.mall.size_bytes / 2**20:g}" if g.mall else "-",
             f"{g.hbm.size_bytes / 2**30:g}",
-            f"{g.hbm.peak_bandwidth_gbps / 1e3:g}",
+            f"{g.hbm.peak_bandwidth_gbps / 1e3:.1f}",
         )
         for g in found
     ]
@@ -161,7 +161,7 @@ def show(
     json: Json = False,
 ) -> None:
     """Explain what a kernel touches, who shares it, and the best hit rate it could have."""
-    from swizzle_sim.cli.arguments import load_kernel
+    from swizzle_sim.cli.arguments import load_fitting
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.report.sharing import middle_of, sharing
     from swizzle_sim.report.sharing_words import sharing_words
@@ -171,7 +171,7 @@ def show(
 
     _check_picture(picture)
     device = load_gpu(gpu)
-    scorer = Scorer(load_kernel(kernel, sizes, device.arch), device)
+    scorer = Scorer(load_fitting(kernel, sizes, device), device)
     k = scorer.kernel
     chosen = middle_of(k.grid) if workgroup is None else workgroup
     shared = sharing(scorer.plan.trace, chosen)

@@ -28,7 +28,7 @@ def ceiling(
     json: Json = False,
 ) -> None:
     """Search arbitrary permutations, not only formulas, and say how far the best formula is from them."""
-    from swizzle_sim.cli.arguments import load_kernel, load_swizzle
+    from swizzle_sim.cli.arguments import load_fitting, load_swizzle
     from swizzle_sim.cli.output import (
         SCORE_COLUMNS,
         SIMULATED,
@@ -41,12 +41,14 @@ def ceiling(
     )
     from swizzle_sim.cli.proposed import say
     from swizzle_sim.tuning.ceiling import ceiling as find_ceiling
-    from swizzle_sim.tuning.lookup import write_table
+    from swizzle_sim.tuning.lookup import check_table_folder, write_table
     from xcd_model.gpu import gpu as load_gpu
 
     device = load_gpu(gpu)
-    workload = load_kernel(kernel, sizes, device.arch)
-    given = load_swizzle(swizzle) if swizzle else None
+    workload = load_fitting(kernel, sizes, device)
+    given = load_swizzle(swizzle) if swizzle is not None else None
+    if out:
+        check_table_folder(out)
     found = find_ceiling(
         workload, device, replay=replay, formulas=formulas, evaluations=evaluations, swizzle=given, seed=seed, say=say
     )

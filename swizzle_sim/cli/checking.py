@@ -65,7 +65,7 @@ def check(given: Given, junit: Path | None, json: bool) -> None:
     from swizzle_sim.testing.junit import write_junit
     from xcd_model.errors import RunError, SizeError
 
-    if not given.targets:
+    if not any(given.targets):
         raise SizeError(f"nothing to check in {' '.join(given.words)}: name a file or a family first")
     results = _at_one_grid(given, json) if given.at_one_grid else _everywhere(given, json)
     if junit:

@@ -46,7 +46,7 @@ def doctor(report: Report = False, json: Json = False) -> None:
 
 
 def _libraries() -> Iterator[tuple[str, str, str]]:
-    from swizzle_sim.release import version
+    from swizzle_sim.release import install_hint, version
 
     yield "swizzle-sim", "ok", version()
     yield "Python", "ok", f"{sys.version.split()[0]} on {platform.system()} {platform.machine()}"
@@ -54,8 +54,8 @@ def _libraries() -> Iterator[tuple[str, str, str]]:
         try:
             yield name, "ok", metadata.version(name)
         except metadata.PackageNotFoundError:
-            extra = f"[{EXTRA_OF[name]}]" if name in EXTRA_OF else ""
-            yield name, "off" if extra else "missing", f"pip install 'swizzle-sim{extra}'"
+            extra = EXTRA_OF.get(name, "")
+            yield name, "off" if extra else "missing", install_hint(extra)
 
 
 def _plugged_in() -> Iterator[tuple[str, str, str]]:

@@ -30,10 +30,11 @@ def explore(
     """Serve a local page: type a swizzle, pick kernel, sizes and GPU, and see verdict, map, score and bound change."""
     import webbrowser
 
+    from swizzle_sim.release import install_hint
     from xcd_model.errors import SwizzleSimError
 
     if importlib.util.find_spec("dash") is None:
-        raise SwizzleSimError("the page needs Dash, which is not installed: pip install 'swizzle-sim[explore]'")
+        raise SwizzleSimError(f"the page needs Dash, which is not installed: {install_hint('explore')}")
     from swizzle_sim.explore.guard import is_loopback
     from swizzle_sim.explore.serve import Server
 

@@ -67,7 +67,7 @@ def _not_with_a_run(sizes: list[str] | None, swizzle: list[str] | None) -> None:
 def _of_kernel(
     what: str, sizes: list[str] | None, swizzles: list[str], gpu: str, folder: Path, seed: int, check: bool
 ) -> dict[str, Any]:
-    from swizzle_sim.cli.arguments import load_kernel, load_swizzle
+    from swizzle_sim.cli.arguments import load_fitting, load_swizzle
     from swizzle_sim.hardware.bundle import Finalist, make_bundle
     from swizzle_sim.hardware.device import device_of
     from swizzle_sim.scoring import Scorer
@@ -77,9 +77,9 @@ def _of_kernel(
     if Path(what).is_dir():
         raise RunError(f"{what}: no run here (no history.sqlite); `swizzle-sim runs` lists the runs there are")
     if not swizzles:
-        raise HardwareError(f"{what}: name the candidates with --swizzle, or a run folder in place of the kernel")
+        raise HardwareError(f"{what}: no such run folder; of a kernel, name the candidates with --swizzle")
     device = load_gpu(gpu)
-    workload = load_kernel(what, sizes, device.arch)
+    workload = load_fitting(what, sizes, device)
     scorer = Scorer(workload, device)
     finalists = []
     for one in swizzles:
@@ -292,6 +292,9 @@ def _print(one: Agreement) -> None:
     )
     say = console(wide=True)
     for c in one.comparisons:
+        if c.nothing_to_rank:
+            say.print(f"{c.figure.name}: {c.nothing_to_rank}", markup=False)
+            continue
         rho = "-" if c.rank_correlation is None else f"{c.rank_correlation:+.2f}"
         same = "the same winner" if c.same_winner else "another winner"
         say.print(f"{c.figure.name}: rank correlation {rho} over {len(c.candidates)} orders, {same}", markup=False)

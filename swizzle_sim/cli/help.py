@@ -67,7 +67,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "runs": (("swizzle-sim runs", ""),),
     "score": (
         ("swizzle-sim score gemm --swizzle 'contiguous+group_m(size=4)'", ""),
-        ("swizzle-sim score gemm M=4096 --swizzle mine.txt --replay timed --jitter 500 --seeds 5", "with drift"),
+        ("swizzle-sim score gemm M=4096 --swizzle mine.txt --replay timed --seeds 5", "with drift"),
     ),
     "show": (("swizzle-sim show softmax --picture softmax.png", ""),),
     "study": (("swizzle-sim study contexts --kernel gemm --model openai/gpt-4o --out studies", ""),),

@@ -121,14 +121,14 @@ def _propose(
     json: bool,
 ) -> None:
     """Run a proposer of the registry; ``where`` is (out, resume, repeat)."""
-    from swizzle_sim.cli.arguments import load_kernel
+    from swizzle_sim.cli.arguments import load_fitting
     from swizzle_sim.proposers import Task, load_proposer
     from xcd_model.gpu import gpu as load_gpu
 
     out, resume, repeat = where
     run = load_proposer("llm" if repeat else name)
     device = None if repeat else load_gpu(gpu)
-    workload = load_kernel(str(kernel), sizes, device.arch) if device else None
+    workload = load_fitting(str(kernel), sizes, device) if device else None
     again = f"{Path(str(repeat)).resolve().name}-again"
     stem = f"{workload.name}-{device.name}-{name}" if workload and device else again
     folder = resume or out or next_folder(Path(RUNS), stem)
@@ -176,7 +176,7 @@ def _families(
     json: bool,
 ) -> None:
     """Try the known families."""
-    from swizzle_sim.cli.arguments import load_kernel
+    from swizzle_sim.cli.arguments import load_fitting
     from swizzle_sim.cli.rewritten import rewrite_best
     from swizzle_sim.history import History
     from swizzle_sim.report import write_report
@@ -185,7 +185,7 @@ def _families(
     from xcd_model.gpu import gpu as load_gpu
 
     device = load_gpu(gpu)
-    workload = load_kernel(kernel, sizes, device.arch)
+    workload = load_fitting(kernel, sizes, device)
     folder = resume or out or next_folder(Path(RUNS), f"{workload.name}-{device.name}")
     command = "swizzle-sim " + shlex.join(sys.argv[1:])
     scorer = Scorer(workload, device, replay=replay, seed=seed, jitter_ns=jitter)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Mapping
@@ -48,12 +49,21 @@ RANKED_BY = "l2_hit_rate"  # what finalists are told apart by
 
 
 def run_of(replay: str | None) -> Path | None:
-    """Folder of a recorded run, where ``--replay`` names one rather than a replay."""
+    """Folder of a recorded run, where ``--replay`` names one rather than a replay.
+
+    Raises
+    ------
+    RunError
+        If it names neither.
+    """
     from swizzle_sim.history import FILE
     from swizzle_sim.scoring import REPLAYS
+    from xcd_model.errors import RunError
 
-    if replay is None or replay in REPLAYS or not (Path(replay) / FILE).is_file():
+    if replay is None or replay in REPLAYS:
         return None
+    if not os.path.isfile(os.path.join(replay, FILE)):
+        raise RunError(f"{replay}: neither lockstep nor timed, nor a folder with a run; `swizzle-sim runs` lists runs")
     return Path(replay)
 
 

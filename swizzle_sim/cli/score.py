@@ -45,7 +45,7 @@ def score(
     json: Json = False,
 ) -> None:
     """Score one swizzle beside the order as launched; exit 1, and no score, if it is not a bijection."""
-    from swizzle_sim.cli.arguments import load_kernel, load_swizzle
+    from swizzle_sim.cli.arguments import load_fitting, load_swizzle
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.cli.verdicts import print_verdict
     from swizzle_sim.scoring import Scorer
@@ -56,7 +56,7 @@ def score(
         raise ReplayError("--draws says how thorough --uncertainty is: give both")
     candidate = load_swizzle(swizzle)
     device = load_gpu(gpu)
-    scorer = Scorer(load_kernel(kernel, sizes, device.arch), device, replay=replay, seed=seed, jitter_ns=jitter)
+    scorer = Scorer(load_fitting(kernel, sizes, device), device, replay=replay, seed=seed, jitter_ns=jitter)
     verdict = scorer.verify(candidate)
     if not verdict.bijective:
         if json:

@@ -30,7 +30,9 @@ def suite(
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, max=1024, help="Replays at once; by default one a core.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Run folder to make; by default the next in runs/.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Run folder to make; by default the next in runs/.")
+    ] = None,
     resume: Annotated[Path | None, typer.Option("--resume", help="Run folder to go on with.")] = None,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table as CSV too.")] = None,
     markdown: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="And as Markdown.")] = None,
@@ -89,12 +91,13 @@ def suite(
 
 
 def _without_out(words: list[str]) -> list[str]:
-    """Words without ``--out`` and its value."""
+    """Words without ``--out`` or ``-o`` and its value."""
     kept, skip = [], False
     for word in words:
-        if not skip and word != "--out" and not word.startswith("--out="):
+        taken = word in ("--out", "-o")
+        if not skip and not taken and not word.startswith("--out="):
             kept.append(word)
-        skip = word == "--out"
+        skip = taken
     return kept
 
 

@@ -175,7 +175,7 @@ def _print_json(kernel: str, gpu: str, replay: str, points, rows, **more: Any) -
 
 
 def _print_rows(title: str, axis: str, labels: Sequence[str], rows: Sequence[Mapping[str, Any]], replay: str) -> None:
-    from swizzle_sim.cli.output import SIMULATED, pct, table
+    from swizzle_sim.cli.output import COUNTED, pct, table
 
     names = list(dict.fromkeys(name for row in rows for name in row["swizzles"]))
     cells = []
@@ -189,7 +189,7 @@ def _print_rows(title: str, axis: str, labels: Sequence[str], rows: Sequence[Map
             else ["-"] * (len(names) + 2)
         )
         cells.append([label, *both])
-    table(f"{title}: L2 hit rate [%]", [axis, "as launched", *names, "bound"], cells, note=SIMULATED[replay])
+    table(f"{title}: L2 hit rate [%]", [axis, "as launched", *names, "bound"], cells, note=COUNTED[replay])
     for label, row in zip(labels, rows, strict=True):
         for name, said in [("", row["error"]), *((n, s.get("error", "")) for n, s in row["swizzles"].items())]:
             if said:

@@ -31,6 +31,7 @@ def tune_kernel(
     from swizzle_sim.cli.arguments import load_kernel
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.cli.proposed import say
+    from swizzle_sim.cli.tuning_options import as_typed
     from swizzle_sim.scoring import Score
     from swizzle_sim.tuning.asking import asker_for
     from swizzle_sim.tuning.objectives import read_objectives
@@ -44,7 +45,9 @@ def tune_kernel(
     no_say = [key for key, value in options.items() if value is not None]
     no_say += [key for key in tuning if key in ("templates", "sizes", "held_out")]
     if no_say:
-        raise SearchError(f"{', '.join(no_say)} has no say in --tune tiles", code="tune")
+        raise SearchError(
+            f"{as_typed(no_say)} {'have' if len(no_say) > 1 else 'has'} no say in --tune tiles", code="tune"
+        )
     objectives = read_objectives(tuning.get("objective", "time"))  # tiles of another size have other requests
     if len(objectives) > 1:
         raise SearchError("--tune tiles has one objective", code="objective")

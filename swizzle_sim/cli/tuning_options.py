@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -41,6 +41,7 @@ Tune = Annotated[
 
 BOTH = ("evaluations",)  # that two-stage takes as well
 ONLY = ("templates", "sampler", "objective", "sizes", "held_out")
+TYPED = {"models": "--model", "templates": "--template", "timeout_s": "--timeout"}  # where it is not the key itself
 
 
 def given(
@@ -77,8 +78,17 @@ def check(proposer: str, options: Mapping[str, Any], tuning: Mapping[str, Any]) 
 
     llm = [key for key, value in options.items() if value is not None]
     if proposer in ("families", "search") and llm:
-        raise RunError(f"{', '.join(llm)} belongs to another proposer than {proposer}: add --proposer llm")
+        raise RunError(_belong(llm, ("llm", "two-stage"), proposer))
     allowed = {"search": (*BOTH, *ONLY), "two-stage": BOTH}.get(proposer, ())
     if wrong := [key for key in tuning if key not in allowed]:
-        takes = "two-stage or search" if set(wrong) <= set(BOTH) else "search"
-        raise RunError(f"{', '.join(wrong)} belongs to another proposer than {proposer}: add --proposer {takes}")
+        raise RunError(_belong(wrong, ("search", "two-stage") if set(wrong) <= set(BOTH) else ("search",), proposer))
+
+
+def as_typed(keys: Sequence[str]) -> str:
+    """Names of options on the command line, by the names that proposers know them by."""
+    return ", ".join(TYPED.get(key, f"--{key.replace('_', '-')}") for key in keys)
+
+
+def _belong(keys: Sequence[str], takers: Sequence[str], proposer: str) -> str:
+    verb = "belong" if len(keys) > 1 else "belongs"
+    return f"{as_typed(keys)} {verb} to --proposer {' or '.join(takers)}, not to {proposer}: add --proposer {takers[0]}"

@@ -65,6 +65,14 @@ class Comparison:
     rank_correlation: float | None
     same_winner: bool
 
+    @property
+    def nothing_to_rank(self) -> str:
+        """Why no winner can be named, in words; empty where one can."""
+        for values, where in ((self.measured, ""), (self.predicted, " in the prediction")):
+            if len(set(values)) == 1:
+                return f"all orders equal{where}: nothing to rank"
+        return ""
+
 
 @dataclass(frozen=True)
 class Agreement:

@@ -90,6 +90,9 @@ def _or_dash(said, value: float | None) -> str:
 
 
 def _sentence(one: Comparison, names: Mapping[str, str]) -> str:
+    over = f"over {len(one.candidates)} of {len(names)} orders."
+    if one.nothing_to_rank:
+        return f"{one.figure.name}: {one.nothing_to_rank}, {over}"
     rho = "" if one.rank_correlation is None else f"rank correlation {one.rank_correlation:+.2f}, "
     winner = "the same winner" if one.same_winner else "another winner"
-    return f"{one.figure.name}: {rho}{winner}, over {len(one.candidates)} of {len(names)} orders."
+    return f"{one.figure.name}: {rho}{winner}, {over}"

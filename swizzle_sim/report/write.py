@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,22 @@ def write_whole(path: Path, data: bytes) -> None:
     except OSError as error:
         unfinished.unlink(missing_ok=True)
         raise RunError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def check_folder(folder: Path) -> None:
+    """Make a folder, if it is not there, and try whether it takes files: before what is to be written is worked out.
+
+    Raises
+    ------
+    RunError
+        If it cannot be made, or takes no file.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise RunError(f"{folder}: cannot be written ({error.strerror})") from error
 
 
 def _baseline(scorer: Scorer, attempts: list[Attempt]) -> Score:

@@ -11,7 +11,7 @@ MOST_VALUES = 1 << 16  # of one parameter
 _NUMBER = r"(\d{1,10})"
 _SPAN = re.compile(rf"(powers\s+)?{_NUMBER}\s*\.\.\s*{_NUMBER}(?:\s+step\s+{_NUMBER})?")
 _LIST = re.compile(r"[\[{]([\s\d,]*)[\]}]")
-_FORMS = "low..high, low..high step n, powers low..high, or {1, 2, 5}"
+FORMS = "low..high, low..high step n, powers low..high, or {1, 2, 5}"
 
 
 @dataclass(frozen=True)
@@ -60,37 +60,47 @@ def read_range(name: str, text: str, filename: str = "<template>") -> Range:
         With code ``parameter`` if it has no such form, or no value, or too many.
     """
     written = " ".join(text.split())
+    try:
+        return Range(name, read_values(written), written)
+    except ValueError as rule:
+        shown = written if len(written) <= 60 else written[:57] + "..."
+        raise LanguageError(f"parameter {name}: {shown!r}: {rule}", filename=filename, code="parameter") from None
+
+
+def read_values(written: str, forms: str = FORMS) -> tuple[int, ...]:
+    """Values of a range, rising; ``forms`` is what to offer in place of what is none.
+
+    Raises
+    ------
+    ValueError
+        Says which rule is broken.
+    """
     if span := _SPAN.fullmatch(written):
-        values = _of_span(name, written, span, filename)
+        values = _of_span(span)
     elif listed := _LIST.fullmatch(written):
         words = [word.strip() for word in listed[1].split(",")]
         if words and not words[-1]:
             words.pop()
         if not all(word.isdigit() and len(word) <= 10 for word in words):
-            _refuse(name, written, f"a list holds integers of at least 0; write {_FORMS}", filename)
+            raise ValueError(f"a list holds integers of at least 0; write {forms}")
         values = tuple(sorted({int(word) for word in words}))
     else:
-        _refuse(name, written, f"write {_FORMS}", filename)
+        raise ValueError(f"write {forms}")
     if not values:
-        _refuse(name, written, "there is no value in it", filename)
+        raise ValueError("there is no value in it")
     if values[-1] >= 2**31:
-        _refuse(name, written, "a value fits a signed 32-bit integer", filename)
-    return Range(name, values, written)
+        raise ValueError("a value fits a signed 32-bit integer")
+    return values
 
 
-def _of_span(name: str, written: str, span: re.Match, filename: str) -> tuple[int, ...]:
+def _of_span(span: re.Match) -> tuple[int, ...]:
     low, high, step = int(span[2]), int(span[3]), int(span[4] or 1)
     if low > high:
-        _refuse(name, written, f"{low} is more than {high}, so there is no value in it", filename)
+        raise ValueError(f"{low} is more than {high}, so there is no value in it")
     if step < 1 or (span[1] and span[4]):
-        _refuse(name, written, "a step is at least 1, and powers take none", filename)
+        raise ValueError("a step is at least 1, and powers take none")
     if span[1]:
         return tuple(2**k for k in range(32) if low <= 2**k <= high)
     if (high - low) // step >= MOST_VALUES:
-        _refuse(name, written, f"over {MOST_VALUES} values: use a step, powers or a list", filename)
+        raise ValueError(f"over {MOST_VALUES} values: use a step, powers or a list")
     return tuple(range(low, high + 1, step))
-
-
-def _refuse(name: str, written: str, rule: str, filename: str) -> None:
-    shown = written if len(written) <= 60 else written[:57] + "..."
-    raise LanguageError(f"parameter {name}: {shown!r}: {rule}", filename=filename, code="parameter")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
+from swizzle_sim.release import install_hint
 from xcd_model.errors import SwizzleSimError
 
 
@@ -28,7 +29,7 @@ def need_hypothesis(what: str) -> None:
     """
     if importlib.util.find_spec("hypothesis") is None:
         raise MissingExtra(
-            f"{what} needs hypothesis, which is not installed: pip install 'swizzle-sim[testing]'; "
+            f"{what} needs hypothesis, which is not installed: {install_hint('testing')}; "
             "assert_bijective without strategies works without it"
         )
 

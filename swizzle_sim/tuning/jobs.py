@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
+from swizzle_sim.release import install_hint
 from swizzle_sim.tuning.store import PointStore
 from xcd_model.errors import SearchError, UnknownName
 
@@ -103,7 +104,7 @@ def _place(backend: str, scheduler: str | None, timeout_s: float) -> Iterator[No
     try:
         import distributed  # noqa: PLC0415
     except ImportError:
-        raise SearchError("Dask is not installed: pip install 'swizzle-sim[cluster]'", code="scheduler") from None
+        raise SearchError(f"Dask is not installed: {install_hint('cluster')}", code="scheduler") from None
     with _quiet():
         try:
             client = distributed.Client(scheduler, timeout=timeout_s, set_as_default=True)

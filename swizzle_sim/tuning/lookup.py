@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from swizzle_sim.report.write import write_whole
+from swizzle_sim.report.write import check_folder, write_whole
 from swizzle_sim.scoring import Score, Scorer
 from xcd_model.builder import TENSOR_ALIGN_BYTES
 from xcd_model.errors import RunError
@@ -80,6 +80,22 @@ def price_table(scorer: Scorer, order: np.ndarray) -> Score:
     return replace(found, time_us=free.time_us, speedup=free.speedup)  # a load is never a gain: the roofline's rounding
 
 
+NAMES = ("table.npy", "table_triton.py", "table.hip")
+
+
+def check_table_folder(folder: Path) -> None:
+    """Make the folder of a table to come.
+
+    Raises
+    ------
+    RunError
+        If the folder cannot be written, or holds a table already.
+    """
+    if (folder / NAMES[0]).exists():
+        raise RunError(f"{folder / NAMES[0]} exists, and a table is never overwritten: name another folder")
+    check_folder(folder)
+
+
 def write_table(folder: Path, order: np.ndarray, note: str) -> list[Path]:
     """Write ``table.npy`` and the lines of Triton and HIP that use it into a folder.
 
@@ -88,14 +104,11 @@ def write_table(folder: Path, order: np.ndarray, note: str) -> list[Path]:
     RunError
         If the folder cannot be written, or holds a table already.
     """
-    names = ("table.npy", "table_triton.py", "table.hip")
-    if (folder / names[0]).exists():
-        raise RunError(f"{folder / names[0]} exists, and a table is never overwritten: name another folder")
+    check_table_folder(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        np.save(folder / names[0], order.astype(np.int32))
+        np.save(folder / NAMES[0], order.astype(np.int32))
     except OSError as error:
         raise RunError(f"{folder}: cannot be written ({error.strerror})") from error
-    write_whole(folder / names[1], f"# {note}\n{TRITON}".encode())
-    write_whole(folder / names[2], f"// {note}\n{HIP}".encode())
-    return [folder / name for name in names]
+    write_whole(folder / NAMES[1], f"# {note}\n{TRITON}".encode())
+    write_whole(folder / NAMES[2], f"// {note}\n{HIP}".encode())
+    return [folder / name for name in NAMES]

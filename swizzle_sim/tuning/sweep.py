@@ -10,10 +10,11 @@ from typing import Any
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.tuning.points import point_of
-from xcd_model.errors import SearchError, UnknownName
+from xcd_model.errors import LanguageError, SearchError, UnknownName
 from xcd_model.gpu import Gpu
 
 MOST_POINTS = 10_000
+FORMS = "1024,2048, or low..high, or low..high step n, or powers low..high"
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,17 @@ def read_sizes(text: str) -> list[int]:
     Raises
     ------
     LanguageError
-        As `swizzle_sim.templates.ranges.read_range`, if it has another form.
+        With code ``parameter`` if it has another form, or no value, or too many.
     """
-    from swizzle_sim.templates.ranges import read_range  # noqa: PLC0415  (a cycle through the package otherwise)
+    from swizzle_sim.templates.ranges import read_values  # noqa: PLC0415  (a cycle through the package otherwise)
 
-    listed = text if ".." in text or text.strip()[:1] in "{[" else f"{{{text}}}"
-    return list(read_range("--values", listed, "<command line>").values)
+    written = " ".join(text.split())
+    listed = written if ".." in written or written[:1] in tuple("{[") else f"{{{written}}}"
+    try:
+        return list(read_values(listed, FORMS))
+    except ValueError as rule:
+        shown = text if len(text) <= 60 else text[:57] + "..."
+        raise LanguageError(str(rule), filename=f"--values {shown!r}", code="parameter") from None
 
 
 def size_points(

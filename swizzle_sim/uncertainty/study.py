@@ -111,7 +111,7 @@ def uncertainty(
     draws : int
         Points of the Latin hypercube, at least 2.
     seed : int
-        Of the hypercube and of the jitter in it.
+        Of the hypercube and of the timed replays in it.
     threads : int, optional
         Draws at a time; by default one a core.
     on_replay : callable, optional

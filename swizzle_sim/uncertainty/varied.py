@@ -23,7 +23,7 @@ def varied(scorer: Scorer, settings: Settings) -> Scorer:
     ----------
     scorer : Scorer
     settings : mapping of str to number, bool or str
-        By key of `Constant`; ``seed`` is of the jitter.
+        By key of `Constant`; ``seed`` is of the timed replay: speeds of workgroups, and jitter.
     """
     trace, resources = scorer.trace, scorer.kernel.resources
     in_flight = int(settings.get("instructions_in_flight", resources.instructions_in_flight))

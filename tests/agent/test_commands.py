@@ -86,7 +86,7 @@ def test_without_the_extra(typed, tmp_path):
     done = typed("optimize", "gemm", *MODEL, "--json", PYTHONPATH=os.pathsep.join([str(tmp_path), *sys.path]))
     assert done.returncode == 2
     error = json.loads(done.stdout)["error"]
-    assert error["code"] == "extra" and "pip install 'swizzle-sim[llm]'" in error["message"]
+    assert error["code"] == "extra" and "pip install -e '.[llm]' in the checkout" in error["message"]
     assert "--proposer search" in error["message"]
 
 

@@ -1,6 +1,12 @@
 """Does every mistake get a sentence that says what to do, and exit status 2?"""
 
+from dataclasses import replace
+
 import pytest
+
+from swizzle_sim.cli.arguments import load_fitting
+from xcd_model.errors import ReplayError
+from xcd_model.gpu import gpu
 
 MISUSE = [
     (("score", "gem", "--swizzle", "row"), "gemm"),
@@ -28,6 +34,24 @@ MISUSE = [
     (("check", "row"), "--grid"),
     (("check", "row", "--grid", "4", "--kernel", "gemm"), "either"),
     (("report", "nowhere"), "no run here"),
+    (("score", "gemm", "--swizzle", ""), "--swizzle is empty: name a file, - or a family"),
+    (("score", "gemm", "--swizzle", "pid = pid * 2"), "into a file, or to - (stdin)"),
+    (("score", "gemm", "--swizzle", "pid = pid // 2"), "no such file; a text of the language goes into a file"),
+    (("score", "gemm", "--swizzle", "pid = pid + 0 * " + "1" * 300), "into a file, or to - (stdin)"),
+    (
+        ("score", "gemm", "--gpu", "h200", "--swizzle", "row"),
+        "smaller tiles take fewer, such as BLOCK_M=128 BLOCK_N=128",
+    ),
+    (("optimize", "gemm", "--model", "a/b"), "--model belongs to --proposer llm or two-stage, not to families"),
+    (("optimize", "gemm", "--timeout", "9", "--template", "row"), "--timeout belongs to --proposer llm"),
+    (
+        ("optimize", "gemm", "--template", "row", "--sampler", "tpe"),
+        "--template, --sampler belong to --proposer search",
+    ),
+    (("optimize", "gemm", "--proposer", "llm", "--evaluations", "9"), "not to llm: add --proposer search"),
+    (("optimize", "gemm", "--replay", "guess"), "guess: neither lockstep nor timed, nor a folder with a run"),
+    (("bundle", "nofolder", "--top", "3"), "nofolder: no such run folder; of a kernel, name the candidates"),
+    (("sweep", "gemm", "--over", "M", "--values", "1024.."), "--values '1024..': write 1024,2048, or low..high"),
     (("optimize", "gemm", "--resume", "nowhere"), "no run here"),
     (("optimise", "gemm"), "optimize"),
 ]
@@ -66,6 +90,21 @@ def test_errors_are_json_too(typed):
     answer = typed("score", "gemm", "--swizzle", "contigous", "--json")
     assert answer.code == 2
     assert answer.json["error"]["code"] == "unknown-name"
+
+
+def test_a_folder_called_like_a_family_does_not_hide_it(typed, tmp_path):
+    (tmp_path / "row").mkdir()
+    assert typed("score", "gemm", "M=256", "N=256", "K=64", "--swizzle", "row").code == 0
+    assert "not a file" in typed("score", "gemm", "--swizzle", "./row").err
+
+
+@pytest.mark.parametrize(("kernel", "sizes"), [("softmax", []), ("gemm", ["BLOCK_M=128", "BLOCK_N=128"])])
+def test_smaller_tiles_are_named_only_where_there_are_some(kernel, sizes):
+    narrow = gpu("mi300x")
+    narrow = replace(narrow, limits=replace(narrow.limits, threads_per_workgroup=64))
+    with pytest.raises(ReplayError, match="no workgroup fits") as refused:
+        load_fitting(kernel, sizes, narrow)
+    assert "smaller tiles" not in str(refused.value)
 
 
 def test_a_file_that_is_no_text_is_refused(typed, tmp_path):

@@ -42,7 +42,11 @@ def test_what_there_is(typed):
         ("mi355x", 8),
     ]
     assert gpus[2]["facts"]["l2.size_bytes"]["source"]
-    assert "mi355x" in typed("gpus").out
+    rows = [line.split() for line in typed("gpus").out.splitlines()]
+    assert {row[0]: row[-1] for row in rows if row[:1] == ["mi325x"] or row[:1] == ["mi355x"]} == {
+        "mi325x": "6.0",
+        "mi355x": "8.0",
+    }
     assert "gemm" in [kernel["name"] for kernel in typed("kernels", "--json").json["kernels"]]
     assert "gemm" in typed("kernels").out
     shown = typed("show", "gemm", *SMALL, "--json").json

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from swizzle_sim.cli.app import app
 from swizzle_sim.cli.completion import families, gpus
 from swizzle_sim.cli.help import EXAMPLES, GROUPS, OTHERS, by_task, in_short
-from swizzle_sim.release import commit, version
+from swizzle_sim.release import commit, install_hint, version
 from swizzle_sim.swizzle import Swizzle, family
 from tests.cli.conftest import COMMAND
 from xcd_model import gpu
@@ -126,3 +126,8 @@ def test_no_colour_where_it_was_declined():
     plain = at_a_terminal(words, TERM="dumb")
     assert "\x1b" not in plain and "mi300x" in plain
     assert not COLOUR.search(at_a_terminal(words, TERM="xterm-256color", NO_COLOR="1"))
+
+
+def test_what_an_extra_is_installed_with():
+    assert install_hint("llm") == "pip install -e '.[llm]' in the checkout"
+    assert install_hint() == "pip install -e . in the checkout"

@@ -68,7 +68,7 @@ def test_what_cannot_be_shown_is_refused_before_it_is_served(served, words, erro
 def test_without_the_extra_it_says_what_to_install(served, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     error = served().exception
-    assert isinstance(error, SwizzleSimError) and "pip install 'swizzle-sim[explore]'" in str(error)
+    assert isinstance(error, SwizzleSimError) and "pip install -e '.[explore]' in the checkout" in str(error)
 
 
 def test_a_port_that_is_taken_is_said(tmp_path):

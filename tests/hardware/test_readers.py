@@ -169,3 +169,10 @@ def test_doubts():
     assert "rate over 1" in doubts_of([one_pass(TCC_HIT_sum=120, TCC_MISS_sum=3, TCC_REQ_sum=100)])[0]
     shaky = {"dispatches": [{"counters": {"TCC_MISS_sum": v}} for v in (1e6, 2e6)], "notes": []}
     assert "over 2 launches" in doubts_of([shaky])[0]
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"a": 1}', "[1]"])
+def test_json_of_nothing_known_is_refused(tmp_path, text):
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(HardwareError, match=r"neither result\.json nor a profiler's file that is known"):
+        read_profile(tmp_path / "x.json")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.fidelity import contributed
-from swizzle_sim.hardware.agreement import agreement, ranks, spearman
+from swizzle_sim.hardware.agreement import FIGURES, Comparison, agreement, ranks, spearman
 from swizzle_sim.hardware.measurement import Measurement, measurement_of
 from swizzle_sim.hardware.node.sealed import identity
 from swizzle_sim.hardware.picture import draw_agreement
@@ -141,6 +141,19 @@ def test_agreement_compares_what_both_have():
     wrong = edited(("candidates", "candidate_2", "check_after", "how"), "differs", result)
     assert len(agreement(manifest, wrong, predict).comparisons[0].candidates) == ORDERS - 1
     assert agreement(manifest, result).comparisons == ()
+
+
+@pytest.mark.parametrize(
+    ("predicted", "measured", "words"),
+    [
+        ((1.0, 2.0), (5.0, 5.0), "all orders equal: nothing to rank"),
+        ((1.0, 1.0), (5.0, 6.0), "all orders equal in the prediction: nothing to rank"),
+        ((1.0, 1.0), (5.0, 5.0), "all orders equal: nothing to rank"),
+        ((1.0, 2.0), (6.0, 5.0), ""),
+    ],
+)
+def test_equal_orders_have_no_winner(predicted, measured, words):
+    assert Comparison(FIGURES[0], ("a", "b"), predicted, measured, None, True).nothing_to_rank == words
 
 
 def test_rows_are_fidelity_rows(tmp_path):

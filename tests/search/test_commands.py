@@ -1,6 +1,8 @@
 """Ceiling, sweep, what-if and --tune tiles as typed, in this process: what they print, write, and refuse."""
 
+import errno
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -45,10 +47,28 @@ def test_ceiling(typed, small, mi300x, tmp_path):
     assert code == 2 and "never overwritten" in err
 
 
+def test_ceiling_looks_at_its_folder_before_it_searches(typed, monkeypatch, tmp_path):
+    def searched(*args, **options):
+        raise AssertionError("searched, and has nowhere to write to")
+
+    monkeypatch.setattr("swizzle_sim.tuning.ceiling.ceiling", searched)
+    (tmp_path / "file").write_text("")
+    code, _, err = typed("ceiling", "gemm", *SIZES, "--out", "file")
+    assert code == 2 and "file: cannot be written (File exists)" in err
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+    code, _, err = typed("ceiling", "gemm", *SIZES, "--out", "readonly")
+    assert code == 2 and "readonly: cannot be written (Read-only file system)" in err
+
+
+def refuse(**options):
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
 def test_sweep_names_where_a_swizzle_hurts_and_goes_on(typed, mi300x, tmp_path):
     words = ("sweep", "gemm", *SIZES, "--over", "M,N", "--values", "256,512", "--backend", "serial")
     words += ("--swizzle", "contiguous", "--swizzle", "identity")
     code, out, _ = typed(*words, "-o", "kept")
+    assert "simulated, lockstep replay; not a measurement" in out and "roofline" not in out  # no time is shown
     assert code == 0 and (tmp_path / "kept" / "sweep.png").stat().st_size > 5000
     lost = {}
     for size in (256, 512):

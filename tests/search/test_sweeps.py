@@ -87,6 +87,8 @@ def test_sizes_as_typed(small, mi300x):
     assert read_sizes("powers 512..2048") == [512, 1024, 2048]
     with pytest.raises(LanguageError, match="9 is more than 1"):
         read_sizes("9..1")
+    with pytest.raises(LanguageError, match=r"--values '1024\.\.': write 1024,2048, or low\.\.high"):
+        read_sizes("1024..")
     with pytest.raises(UnknownName, match="size of kernel gemm"):
         size_points(small, mi300x, [], ["Q"], [1], "lockstep")
 

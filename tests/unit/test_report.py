@@ -323,7 +323,7 @@ def test_measurements_stored_with_a_run_are_shown(start, scorer):
     assert '<span class="kind">replayed</span>' in text and "nothing here was measured" in text
     assert '<td class="n">40.2</td>' in text and '<td class="n">30.5</td>' in text
     assert "&lt;i&gt;other&lt;/i&gt;" in text and "but for <a href" in text
-    assert "time, cold: another winner, over 2 of 2 orders." in text  # both are predicted alike, the first is slower
+    assert "time, cold: all orders equal in the prediction: nothing to rank, over 2 of 2 orders." in text
 
 
 def measured(name, time_us):

@@ -117,10 +117,19 @@ def test_the_timed_replay_scores_and_draws(scorer):
     assert max(busy.by_resource_us.values()) <= busy.total_us
 
 
-def test_a_spread_needs_jitter_and_depends_on_the_seed(scorer):
+def test_a_spread_needs_the_timed_replay_and_something_that_varies(scorer):
     swizzle = Swizzle.parse(family("group_m(size=2)"))
-    with pytest.raises(ReplayError, match="jitter"):
-        spread(Scorer(scorer.kernel, scorer.gpu, replay="timed"), swizzle, 3)
+    alike = dataclasses.replace(scorer.gpu, compute_spread=0.0)
+    for refused in (scorer, Scorer(scorer.kernel, alike, replay="timed")):
+        with pytest.raises(ReplayError, match=r"every seed gives the same counts .*: use --replay timed"):
+            spread(refused, swizzle, 3)
+    assert scorer.gpu.compute_spread
+    drifting = spread(Scorer(scorer.kernel, scorer.gpu, replay="timed"), swizzle, 3)
+    assert drifting.time_us_std > 0
+
+
+def test_a_spread_with_jitter_depends_on_the_seeds_alone(scorer):
+    swizzle = Swizzle.parse(family("group_m(size=2)"))
     with pytest.raises(ReplayError, match="no jitter"):
         Scorer(scorer.kernel, scorer.gpu, jitter_ns=1.0)
     shaken = Scorer(scorer.kernel, scorer.gpu, replay="timed", jitter_ns=5000.0)

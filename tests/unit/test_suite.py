@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from swizzle_sim.candidates import family_specs
+from swizzle_sim.cli.suite import _without_out
 from swizzle_sim.kernels import kernel, kernel_names
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.suite import PAPER, facts_of, score_suite, shortlist, suite_csv, suite_markdown
@@ -208,3 +209,8 @@ def test_a_damaged_or_readonly_cache_is_only_slow(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     (tmp_path / "file").write_text("", encoding="utf-8")
     assert facts_of(work, MI300X) == first
+
+
+@pytest.mark.parametrize("out", [["--out", "run"], ["-o", "run"], ["--out=run"]])
+def test_what_goes_on_is_typed_without_the_folder_to_make(out):
+    assert _without_out(["suite", *out, "softmax", "--effort", "0"]) == ["suite", "softmax", "--effort", "0"]

@@ -37,10 +37,18 @@ def read_json_profile(path: Path) -> Found:
         else:
             name, (found, notes) = "metrix JSON", _metrix(document)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        _check_known(path, document)
         raise HardwareError(f"{path}: JSON of another form ({type(error).__name__}: {error})", code="format") from None
     if not found:
+        _check_known(path, document)
         raise HardwareError(f"{path}: {name} without one launch", code="format")
     return name, found, notes
+
+
+def _check_known(path: Path, document: Any) -> None:
+    """Refuse what has nothing of any format."""
+    if not (isinstance(document, dict) and {"rocprofiler-sdk-tool", "kernels"} & set(document)):
+        raise HardwareError(f"{path}: neither result.json nor a profiler's file that is known", code="format")
 
 
 def _rocprof(tool: Mapping[str, Any]) -> Iterable[Dispatch]:
