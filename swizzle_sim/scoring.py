@@ -136,7 +136,7 @@ class Scorer:
     replay : {"lockstep", "timed"}
         Which replay the counts come from.
     seed : int
-        Of the jitter.
+        Of the speeds of workgroups in the timed replay, and of the jitter.
     jitter_ns : float [ns]
         Largest delay added to each load of the timed replay, drawn evenly from 0; 0 for none.
 

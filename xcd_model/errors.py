@@ -14,7 +14,9 @@
     ├── CaptureError     a Triton kernel that cannot be captured, or a trace file that cannot be read
     ├── CompileError     a kernel that Triton's AMD backend does not compile, or no Triton to do it
     ├── RewriteError     a kernel whose source cannot take a swizzle, or that computes otherwise with it
-    └── HardwareError    a bundle, a profiler's file or a result that cannot be made, read or taken
+    ├── HardwareError    a bundle, a profiler's file or a result that cannot be made, read or taken
+    ├── OptionError      a check asked for in words that cannot be read
+    └── MissingExtra     a part whose packages are not installed
 
 Each carries ``code``, a word that stays the same between versions: it is what ``--json`` prints and what
 a proposer is told, so a message may be reworded and a code may not.
@@ -226,3 +228,15 @@ class HardwareError(SwizzleSimError):
     def __init__(self, message: str, *, code: str = "hardware"):
         super().__init__(message)
         self.code = code
+
+
+class OptionError(SwizzleSimError):
+    """A ``# swizzle-check:`` comment, a marker or an argument that cannot be read; names the word and the rule."""
+
+    code = "option"
+
+
+class MissingExtra(SwizzleSimError, ImportError):
+    """An optional extra is not installed; says how to install it. An ``ImportError`` too, so that a test can skip."""
+
+    code = "extra"

@@ -28,7 +28,7 @@ def fidelity_words(path: Path = TABLE) -> str:
             "[docs/fidelity.md](docs/fidelity.md). On MI300X",
             f"the timed replay is {orders.error.abs().mean():.1f} points from the counted L2 hit rates of permutations "
             f"({len(orders)} rows of trust A and B); attention whose heads mix comes",
-            f"out at {mixed}; of the H200's DRAM reads {near:.0f} % are within 20 %, and its times are not ranked well. "
+            f"out at {mixed}; of the H200's DRAM reads {near:.0f} % are within 20 %, and its times are ranked badly. "
             "What is assumed, and on whose",
             "word, is in [docs/model.md](docs/model.md). The lockstep replay is too kind to bad orders: on hardware "
             "workgroups drift apart.",

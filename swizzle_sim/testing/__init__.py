@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from swizzle_sim.testing.bijective import BijectionError, assert_bijective
     from swizzle_sim.testing.candidate import Candidate, as_candidate
-    from swizzle_sim.testing.extra import MissingExtra
     from swizzle_sim.testing.prologue import Prologue, read_prologue
     from swizzle_sim.testing.strategies import gpus, grids, swizzles
     from swizzle_sim.testing.trials import Outcome, Point, try_points
+    from xcd_model.errors import MissingExtra
 
 _HOME = {
     "BijectionError": "bijective",

@@ -14,12 +14,11 @@ from swizzle_sim.swizzle.swizzle import Swizzle
 from swizzle_sim.swizzle.verdict import Counterexample
 from swizzle_sim.testing.directive import Options, names_in
 from swizzle_sim.testing.expression import names_of
-from swizzle_sim.testing.extra import OptionError
 from swizzle_sim.testing.files import TEXTS, Target, is_there, targets_of
 from swizzle_sim.testing.function import FunctionCandidate
 from swizzle_sim.testing.prologue import read_prologue
 from swizzle_sim.testing.text import Text, TextCandidate
-from xcd_model.errors import LanguageError
+from xcd_model.errors import LanguageError, OptionError
 
 
 class Candidate(Protocol):

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from swizzle_sim.testing.extra import OptionError
+from xcd_model.errors import OptionError
 
 _COMMENT = re.compile(r"^\s*#\s*swizzle-check\s*(?::(.*))?$")
 KEYS = ("grids", "xcds", "where", "launch", "answer")

@@ -5,13 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 from swizzle_sim.release import install_hint
-from xcd_model.errors import SwizzleSimError
-
-
-class MissingExtra(SwizzleSimError, ImportError):
-    """hypothesis is not installed; says how to install it. An ``ImportError`` too, so that a test can skip on it."""
-
-    code = "extra"
+from xcd_model.errors import MissingExtra
 
 
 def need_hypothesis(what: str) -> None:
@@ -32,9 +26,3 @@ def need_hypothesis(what: str) -> None:
             f"{what} needs hypothesis, which is not installed: {install_hint('testing')}; "
             "assert_bijective without strategies works without it"
         )
-
-
-class OptionError(SwizzleSimError):
-    """A ``# swizzle-check:`` comment, a marker or an argument that cannot be read; names the word and the rule."""
-
-    code = "option"

@@ -15,8 +15,7 @@ from swizzle_sim.swizzle.names import GRID_NAMES
 from swizzle_sim.swizzle.reads import names_read
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import calculate, divisor_of, names_of, read_expression, split_sides
-from swizzle_sim.testing.extra import OptionError
-from xcd_model.errors import SizeError
+from xcd_model.errors import OptionError, SizeError
 
 Where = str | Callable[[Grid, int], bool] | None
 _LONG = (66, 72, 96, 97, 100, 120, 127, 128, 129, 192, 216, 255, 256, 257, 288, 500, 512, 513, 1000, 1024)

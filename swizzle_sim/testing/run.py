@@ -9,11 +9,10 @@ from pathlib import Path
 
 from swizzle_sim.testing.candidate import load
 from swizzle_sim.testing.directive import Options
-from swizzle_sim.testing.extra import OptionError
 from swizzle_sim.testing.files import Target, targets_of
 from swizzle_sim.testing.junit import Result
 from swizzle_sim.testing.trials import points_of, try_points
-from xcd_model.errors import LanguageError, SwizzleSimError
+from xcd_model.errors import LanguageError, OptionError, SwizzleSimError
 
 
 def check_file(

@@ -15,7 +15,7 @@ from swizzle_sim.swizzle.families import FAMILIES, family  # noqa: E402
 from swizzle_sim.swizzle.families.nouns import Family  # noqa: E402
 from swizzle_sim.swizzle.grid import Grid  # noqa: E402
 from swizzle_sim.swizzle.swizzle import Swizzle  # noqa: E402
-from swizzle_sim.testing.extra import OptionError  # noqa: E402
+from xcd_model.errors import OptionError  # noqa: E402
 from xcd_model.gpu import Gpu, gpu, gpu_names  # noqa: E402
 
 KINDS = ("line", "tiles", "plane", "box")

@@ -11,7 +11,6 @@ from swizzle_sim.swizzle.names import GRID_NAMES
 from swizzle_sim.swizzle.verdict import EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED, Counterexample
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.directive import Options
-from swizzle_sim.testing.extra import OptionError
 from swizzle_sim.testing.points import (
     Point,
     Where,
@@ -24,6 +23,7 @@ from swizzle_sim.testing.points import (
     small_grids,
     xcd_counts,
 )
+from xcd_model.errors import OptionError
 
 _MOST_WORKGROUPS = 2_000_000  # tried after the first failure, to say where it holds
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import swizzle_sim.testing
 from swizzle_sim.swizzle import Grid, Swizzle, holds
 from swizzle_sim.testing import MissingExtra, gpus, grids, swizzles
-from swizzle_sim.testing.extra import OptionError
+from xcd_model.errors import OptionError
 from xcd_model.gpu import Gpu, gpu, gpu_names
 
 PATIENT = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
