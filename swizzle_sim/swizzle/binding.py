@@ -155,9 +155,7 @@ def _refuse(name: str, grid: Grid, of_grid: Iterable[str], sizes: Mapping[str, i
         rows = next(side for side in range(math.isqrt(grid.num_pids), 0, -1) if grid.num_pids % side == 0)
         hint = f"; this needs two tile axes: write the grid as {rows}x{grid.num_pids // rows}"
         if sizes:  # of a kernel, whose grid nobody can write otherwise
-            hint = (
-                "; this needs two tile axes, and the kernel has one: try a placement, such as contiguous"
-            )
+            hint = "; this needs two tile axes, and the kernel has one: try a placement, such as contiguous"
     what = f"a grid of {grid} has no {name!r}" if name in GRID_NAMES else f"{name!r} is read but never assigned"
     of_kernel = f"; the kernel gives {', '.join(sorted(sizes))}" if sizes else "; no kernel sizes are given"
     raise LanguageError(
