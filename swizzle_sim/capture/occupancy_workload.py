@@ -80,7 +80,7 @@ def of_kernel(found: Kernel) -> Workload:
         grid=found.grid,
         launch=found.launch,
         others=tuple(found.at_grids()),
-        at=lambda sizes: of_kernel(kernel(found.name, **sizes)),
+        at=lambda sizes: workload(found.file or found.name, sizes),
         resources=found.resources,
         programs=found.programs,
     )

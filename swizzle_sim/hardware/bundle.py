@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.capture.occupancy_workload import Workload, of_kernel
+from swizzle_sim.capture.process import kept
 from swizzle_sim.hardware.arguments import arguments_of
 from swizzle_sim.hardware.device import Device
 from swizzle_sim.hardware.hip import KERNELS, hip_source
@@ -105,7 +106,8 @@ def make_bundle(
         raise HardwareError(f"{folder} exists, and a bundle is never changed: name another folder")
     work = of_kernel(kernel)
     original = work.launch.path.read_bytes()
-    made = [_candidate(kernel, work, device, one, place, check) for place, one in enumerate(finalists, start=1)]
+    with kept():
+        made = [_candidate(kernel, work, device, one, place, check) for place, one in enumerate(finalists, start=1)]
     arguments, files = arguments_of(work.launch, seed)
     files = {**_node_files(), "kernel_original.py": original, **files}
     for _, more, _ in made:

@@ -1,10 +1,11 @@
-"""Does ``agreement --replay`` find the kernel of a bundle that belongs to no run here?"""
+"""Is a user's kernel that of its file: for a check in a bundle, and where `agreement` has only the bundle?"""
 
+import dataclasses
 import json
 
 import pytest
 
-from swizzle_sim.capture import user_kernel
+from swizzle_sim.capture import occupancy_workload, user_kernel
 from swizzle_sim.hardware.node.sealed import digest
 from swizzle_sim.hardware.runs import predictor
 from swizzle_sim.kernels import kernel
@@ -60,3 +61,14 @@ def test_a_kernel_of_nowhere_is_refused_by_name(tmp_path, loaded):
     about = bundled(tmp_path, MINE, kernel="mine", function="unknown")
     with pytest.raises(UnknownName, match="mine"):
         predictor(tmp_path, about)(None)
+
+
+def test_a_bundle_is_checked_at_small_sizes_of_the_users_own_file(monkeypatch):
+    """Its name says nothing: a suite kernel may have the same."""
+    asked = []
+    monkeypatch.setattr(occupancy_workload, "_declared", lambda name, sizes: asked.append((name, dict(sizes))))
+    mine = dataclasses.replace(kernel("gemm", **SMALL), file="mine.py:other")
+    occupancy_workload.of_kernel(mine).at({"M": 128})
+    assert asked == [("mine.py:other", {"M": 128})]
+    small = occupancy_workload.of_kernel(kernel("gemm", **SMALL)).at({"M": 128})
+    assert small.name == "gemm" and small.problem["M"] == 128 and len(asked) == 1
