@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 WIDTH = 118
+LINES = (("#3b3b3b", ":"), ("#e69f00", "--"), ("#0072b2", "-"), ("#cc79a7", "-."))  # told apart without colours too
 REACHED = 0.95  # part of the way from the order as launched to the best of all
 COLUMNS = (
     *("kernel", "method", "as launched [%]", "best L2 hit rate [%]", "range [%]", "evaluations to 95 %"),
@@ -117,14 +118,14 @@ def draw(points: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]],
     figure = Figure(figsize=(2.6 * columns, 2.4 * n_rows + 0.5), layout="constrained")
     panels = figure.subplots(n_rows, columns, squeeze=False).ravel()
     for panel, (name, cells) in zip(panels, by_kernel.items(), strict=False):
-        for cell in cells:
+        for cell, (colour, dashes) in zip(cells, LINES, strict=False):
             runs = [list(accumulate((100 * rate for rate in row["rates"]), max)) for row in cell.rows]
             runs = [run + [run[-1]] * (most + 1 - len(run)) for run in runs]  # ended early: nothing better is left
             low, mean, high = zip(
                 *((min(at), statistics.mean(at), max(at)) for at in zip(*runs, strict=True)), strict=True
             )
-            line = panel.plot(mean, label=cell.method, linewidth=1.2)[0]
-            panel.fill_between(range(most + 1), low, high, color=line.get_color(), alpha=0.12, linewidth=0)
+            panel.plot(mean, label=cell.method, linewidth=1.4, color=colour, linestyle=dashes)
+            panel.fill_between(range(most + 1), low, high, color=colour, alpha=0.12, linewidth=0)
         panel.set_title(name, fontsize=9)
         panel.tick_params(labelsize=7)
         panel.ticklabel_format(useOffset=False)

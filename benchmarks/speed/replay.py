@@ -109,7 +109,8 @@ def peer_rows(trace: Trace) -> list[tuple[str, float, int]]:
             continue
         n = lines.size if name.startswith("pycachesim") else few.size
         rows.append((name, n / statistics.median(s for s, _ in results), results[-1][1]))
-    fold_off = {"channels": 1, "index": "modulo", "index_channels": None, "index_interleave_bytes": None}
+    fold_off = {"channels": 1, "index": "modulo", "index_channels": None}
+    fold_off |= {"index_interleave_bytes": None, "index_rows": None}
     small = {"size_bytes": ASSOCIATIVE_LINES * machine.l2.line_bytes, "ways": ASSOCIATIVE_LINES}
     ours = dataclasses.replace(machine.l2, **small, **fold_off)
     seconds, mask = median(lambda: replay_lru(few, ours))
