@@ -181,6 +181,15 @@ def hit_rate_bound(plan: Plan) -> Bound:
 def assigned_misses(trace: Trace, order: np.ndarray, gpu: Gpu, *, programs: int | None = None) -> np.ndarray:
     """Compulsory misses of each XCD under one order: the distinct lines that its workgroups touch.
 
+    Parameters
+    ----------
+    trace : Trace
+    order : (n_workgroups,) int array
+        Workgroup of the trace that each hardware workgroup computes: a permutation.
+    gpu : Gpu
+    programs : int, optional
+        Of a persistent kernel, whose tiles are dealt out to so many.
+
     Returns
     -------
     misses : (n_xcds,) int64 [lines]

@@ -48,6 +48,12 @@ class Resources:
 def workgroups_per_cu(resources: Resources, gpu: Gpu) -> int:
     """Workgroups that fit one CU at once.
 
+    Parameters
+    ----------
+    resources : Resources
+        Of one workgroup.
+    gpu : Gpu
+
     Returns
     -------
     n : int, at least 1
@@ -84,6 +90,13 @@ def workgroups_per_cu(resources: Resources, gpu: Gpu) -> int:
 
 def xcd_of(n_workgroups: int, gpu: Gpu, programs: int | None = None) -> np.ndarray:
     """XCD that each hardware workgroup id runs on, or each tile of a persistent kernel of so many programs.
+
+    Parameters
+    ----------
+    n_workgroups : int
+    gpu : Gpu
+    programs : int, optional
+        Of a persistent kernel.
 
     Returns
     -------

@@ -170,6 +170,11 @@ def gpu_names() -> list[str]:
 def gpu_modes(name: str) -> tuple[tuple[str, str], ...]:
     """Legal pairs of partition and memory mode of a shipped description, or of the file at a path.
 
+    Parameters
+    ----------
+    name : str
+        As for `gpu`.
+
     Raises
     ------
     UnknownName, SpecError

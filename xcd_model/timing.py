@@ -81,6 +81,14 @@ def busy(traffic: Traffic, gpu: Gpu, pace: Pace) -> Time:
 def compute_fs(gpu: Gpu, *, flops_per_instruction: float, dtype: str) -> int:
     """Compute time of one tensor instruction on one CU at the documented peak and the sustained clock [fs].
 
+    Parameters
+    ----------
+    gpu : Gpu
+    flops_per_instruction : float
+        Floating-point operations of the kernel over its tensor instructions.
+    dtype : str
+        Key of ``gpu.peak_tflops``.
+
     Raises
     ------
     ReplayError
