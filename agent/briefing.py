@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from agent.contexts import hardware_text
 from agent.language_card import language_card
 from agent.picture import data_uri, picture_png
 from agent.settings import Settings
-from agent.transcript import Transcript
 from swizzle_sim.history import Attempt, rank
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
@@ -24,6 +23,16 @@ NOTE = "bottleneck"
 _XCDS = re.compile(r", \d+ XCDs?(?=\))")
 
 
+class Notes(Protocol):
+    """Where what was worked out for an attempt is kept: the transcript of a run, or memory."""
+
+    def note(self, kind: str, number: int, value: Any) -> None:
+        """Keep a value, unless there is one."""
+
+    def noted(self, kind: str, number: int = 0) -> Any:
+        """Return what was kept; None for nothing."""
+
+
 class Briefing:
     """Builds prompts.
 
@@ -31,14 +40,14 @@ class Briefing:
     ----------
     scorer : Scorer
     settings : Settings
-    transcript : Transcript
+    notes : Notes
         Keeps the bottleneck report of each attempt, so that it is worked out once.
     docs : str or None
         For the overload context.
     """
 
-    def __init__(self, scorer: Scorer, settings: Settings, transcript: Transcript, docs: str | None):
-        self.scorer, self.settings, self.transcript = scorer, settings, transcript
+    def __init__(self, scorer: Scorer, settings: Settings, notes: Notes, docs: str | None):
+        self.scorer, self.settings, self.notes = scorer, settings, notes
         self.tells_hardware = settings.context != "unaware"
         self._hardware = hardware_text(settings.context, scorer, docs)
         self._language = language_card(scorer.kernel, schedule=self.tells_hardware)
@@ -99,14 +108,14 @@ class Briefing:
         return inputs
 
     def report(self, attempt: Attempt) -> dict[str, Any]:
-        """Bottleneck report of a scored attempt, from the transcript if it is there."""
-        kept = self.transcript.noted(NOTE, attempt.number)
+        """Bottleneck report of a scored attempt, from the notes if it is there."""
+        kept = self.notes.noted(NOTE, attempt.number)
         if kept is None:
             if attempt.score is None:
                 return {}
             found = bottleneck_of(self.scorer, self._order(attempt), attempt.score, best=attempt.score.l2_hit_rate)
-            self.transcript.note(NOTE, attempt.number, found.as_dict(hardware=self.tells_hardware))
-            kept = self.transcript.noted(NOTE, attempt.number)
+            self.notes.note(NOTE, attempt.number, found.as_dict(hardware=self.tells_hardware))
+            kept = self.notes.noted(NOTE, attempt.number)
         return kept
 
     def _order(self, attempt: Attempt) -> np.ndarray:

@@ -58,14 +58,14 @@ def study(
     settings = None
     if model:
         limits = {"iterations": iterations, "candidates": candidates}
-        given = {key: value for key, value in limits.items() if value is not None}
+        given: dict[str, Any] = {key: value for key, value in limits.items() if value is not None}
         settings = Settings(
             models=tuple(model),
             api_base=api_base,
             temperature=temperature,
             max_dollars=max_dollars,
             seed=seed,
-            **given,  # type: ignore[arg-type]
+            **given,
         )
         preflight(settings.models, api_base)
     device = load_gpu(gpu)

@@ -212,7 +212,7 @@ class _Bench:
         launched = Attempt(
             number=0, name="identity", source=text, proposer="baseline", verdict={}, score=self._scorer.baseline
         )
-        briefing = Briefing(self._scorer, settings, _Notes(), None)  # type: ignore[arg-type]
+        briefing = Briefing(self._scorer, settings, _Notes(), None)
         self.inputs = briefing.proposal([launched], NO_ANALYSIS)
 
     def example(self, dspy: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`recorded_kernel`, the kernel of a run by what its record says, and `at_sizes`, a kernel at other sizes."""
+"""`recorded_kernel` and `recorded_scorer`, of a run by what its record says; `at_sizes`, a kernel at other sizes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.kernels import Kernel, kernel
+from swizzle_sim.scoring import Scorer
 from xcd_model.errors import RunError
+from xcd_model.gpu import Gpu
 
 
 def recorded_kernel(about: Mapping[str, Any]) -> Kernel:
@@ -42,6 +44,24 @@ def recorded_kernel(about: Mapping[str, Any]) -> Kernel:
             f"{about['kernel']} {about['kernel_digest'][:12]}; put the old text back, or make a new run"
         )
     return found
+
+
+def recorded_scorer(about: Mapping[str, Any]) -> Scorer:
+    """Scorer that a run's candidates were scored with.
+
+    Parameters
+    ----------
+    about : mapping
+        Record of the run.
+
+    Raises
+    ------
+    SwizzleSimError
+        As `recorded_kernel`.
+    """
+    device = Gpu.from_dict(about["gpu_description"])
+    settings = {key: about[key] for key in ("replay", "seed", "jitter_ns")}
+    return Scorer(recorded_kernel(about), device, **settings)
 
 
 def at_sizes(found: Kernel, sizes: Mapping[str, int], arch: str) -> Kernel:

@@ -59,12 +59,6 @@ def _imports(tree: ast.AST, module: str) -> list[str]:
 
 def _code(tree: ast.AST) -> str:
     for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if (
-            isinstance(body, list)
-            and body
-            and isinstance(body[0], ast.Expr)
-            and isinstance(body[0].value, ast.Constant)
-        ):
-            node.body = body[1:]  # type: ignore[attr-defined]
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
     return ast.dump(tree)

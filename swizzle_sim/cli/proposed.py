@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,6 @@ import typer
 
 if TYPE_CHECKING:
     from swizzle_sim.proposers import Proposed
-    from swizzle_sim.scoring import Scorer
 
 Proposer = Annotated[
     str, typer.Option("--proposer", help="Who proposes candidates: families, search, llm or two-stage.")
@@ -72,25 +70,13 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _scorer(about: Mapping[str, Any]) -> Scorer:
-    """Scorer that a run's candidates were scored with."""
-    from swizzle_sim.recorded import recorded_kernel
-    from swizzle_sim.scoring import Scorer
-    from xcd_model.gpu import Gpu
-
-    device = Gpu.from_dict(about["gpu_description"])
-    return Scorer(
-        recorded_kernel(about), device, replay=about["replay"], seed=about["seed"], jitter_ns=about["jitter_ns"]
-    )
-
-
 def print_proposed(found: Proposed, json: bool, uncertainty: bool = False) -> None:
     """Print what a proposer came to; with ``uncertainty`` which of its best cannot be told apart."""
     from swizzle_sim.cli import apart
     from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, console, print_json, score_cells, sizes_text, table
     from swizzle_sim.cli.rewritten import rewrite_best
     from swizzle_sim.history import History
-    from swizzle_sim.recorded import recorded_kernel
+    from swizzle_sim.recorded import recorded_kernel, recorded_scorer
     from swizzle_sim.report import write_report
     from xcd_model.gpu import Gpu
 
@@ -101,7 +87,7 @@ def print_proposed(found: Proposed, json: bool, uncertainty: bool = False) -> No
         if about["kernel_file"]:
             written = rewrite_best(run, recorded_kernel(about), Gpu.from_dict(about["gpu_description"]))
         if uncertainty and found.document.get("objectives", [RANKED_BY]) == [RANKED_BY]:
-            told = apart.told_apart(run, _scorer(about))
+            told = apart.told_apart(run, recorded_scorer(about))
         write_report(history)  # last: it says whether the rewriting was checked, and what is told apart
     if json:
         document: dict[str, Any] = {key: about[key] for key in ("kernel", "gpu", "problem", "replay", "seed")}

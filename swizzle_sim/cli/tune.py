@@ -31,23 +31,15 @@ def tune_kernel(
     from swizzle_sim.cli.arguments import load_kernel
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.cli.proposed import say
-    from swizzle_sim.cli.tuning_options import as_typed
     from swizzle_sim.scoring import Score
     from swizzle_sim.tuning.asking import asker_for
     from swizzle_sim.tuning.objectives import read_objectives
     from swizzle_sim.tuning.store import PointStore
     from swizzle_sim.tuning.tiles import FORMULA, TileSpace, as_row, has_compiler
-    from xcd_model.errors import SearchError, UnknownName
+    from xcd_model.errors import SearchError
     from xcd_model.gpu import gpu as load_gpu
 
-    if what != "tiles":
-        raise UnknownName("thing to tune", what, ["tiles"])
-    no_say = [key for key, value in options.items() if value is not None]
-    no_say += [key for key in tuning if key in ("templates", "sizes", "held_out")]
-    if no_say:
-        raise SearchError(
-            f"{as_typed(no_say)} {'have' if len(no_say) > 1 else 'has'} no say in --tune tiles", code="tune"
-        )
+    _check(what, options, tuning)
     objectives = read_objectives(tuning.get("objective", "time"))  # tiles of another size have other requests
     if len(objectives) > 1:
         raise SearchError("--tune tiles has one objective", code="objective")
@@ -81,6 +73,20 @@ def tune_kernel(
         print_json({**about, "kind": "simulated", **found, "resources": how, "best": ranked[:TOP]})
         return
     _print(f"{work.name} on {device.title}, tiles", ranked, space.pruned, how, replay)
+
+
+def _check(what: str, options: Mapping[str, Any], tuning: Mapping[str, Any]) -> None:
+    from swizzle_sim.cli.tuning_options import as_typed
+    from xcd_model.errors import SearchError, UnknownName
+
+    if what != "tiles":
+        raise UnknownName("thing to tune", what, ["tiles"])
+    no_say = [key for key, value in options.items() if value is not None]
+    no_say += [key for key in tuning if key in ("templates", "sizes", "held_out")]
+    if no_say:
+        raise SearchError(
+            f"{as_typed(no_say)} {'have' if len(no_say) > 1 else 'has'} no say in --tune tiles", code="tune"
+        )
 
 
 def _print(title: str, ranked: list[dict[str, Any]], pruned: Mapping[str, int], how: str, replay: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -120,12 +120,15 @@ def make_bundle(
         "remapped_grid": made[0][2],
         "candidates": [_original(baseline), *(entry for entry, _, _ in made)],
     }
-    files |= texts(manifest)
+    _write(folder, _sealed(manifest, files | texts(manifest)))
+    return manifest
+
+
+def _sealed(manifest: dict[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Files with the manifest, which is given their digests and its own identity."""
     manifest["files"] = {name: digest(data) for name, data in sorted(files.items())}
     manifest["bundle"] = identity(manifest)
-    files[MANIFEST] = (json.dumps(manifest, indent=1, allow_nan=False) + "\n").encode()
-    _write(folder, files)
-    return manifest
+    return {**files, MANIFEST: (json.dumps(manifest, indent=1, allow_nan=False) + "\n").encode()}
 
 
 def _launch(launch: Launch, arguments: Any, launches: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.history import Attempt, History
-from swizzle_sim.recorded import recorded_kernel
+from swizzle_sim.recorded import recorded_scorer
 from swizzle_sim.report import content
 from swizzle_sim.report.draw import draw
 from swizzle_sim.report.page import Best, frame, render, result
@@ -21,7 +21,6 @@ from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.swizzle.emit_hip import emit_hip
 from swizzle_sim.swizzle.emit_triton import emit_triton
 from xcd_model.errors import RunError
-from xcd_model.gpu import Gpu
 
 PAGE = "report.html"
 BIN_FS = 1_000_000  # the replay doubles it until a kernel has 2048 to 4096 bins, which the chart puts together
@@ -50,9 +49,7 @@ def write_report(history: History) -> Path:
         If the kernel's file cannot be captured here.
     """
     about, attempts, folder = history.about, list(history), history.folder
-    gpu = Gpu.from_dict(about["gpu_description"])
-    kernel = recorded_kernel(about)
-    scorer = Scorer(kernel, gpu, replay=about["replay"], seed=about["seed"], jitter_ns=about["jitter_ns"])
+    scorer = recorded_scorer(about)
     scorer.bin_fs = BIN_FS
     ranking, spending = ranking_of(about), spending_of(folder)
     files: dict[str, bytes] = {}

@@ -19,7 +19,7 @@ from swizzle_sim.tuning.arms import Arm, rounds_of
 from swizzle_sim.tuning.asking import asker_for
 from swizzle_sim.tuning.bench import Bench
 from swizzle_sim.tuning.plan import EVALUATIONS, Plan
-from swizzle_sim.tuning.searching import Searched, Searching
+from swizzle_sim.tuning.rungs import Searched, Searching
 from xcd_model.errors import SearchError
 from xcd_model.gpu import Gpu
 

@@ -10,8 +10,8 @@ from swizzle_sim.history import Attempt
 from swizzle_sim.templates import Template
 from swizzle_sim.tuning.bench import Bench
 from swizzle_sim.tuning.plan import Plan
+from swizzle_sim.tuning.rungs import Searched, Searching
 from swizzle_sim.tuning.search import make_arms
-from swizzle_sim.tuning.searching import Searched, Searching
 
 SHOWN = 6  # values of a parameter that the landscape names
 
