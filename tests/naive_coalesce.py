@@ -8,7 +8,7 @@ WAVE = 64
 
 
 def lanes_of(addresses, item_bytes):
-    """Items a lane loads at once: the most, halving from 16 bytes, that lie side by side in every lane."""
+    """Items of a lane: the most, halving from 16 bytes, that lie side by side in every lane."""
     items = max(1, 16 // item_bytes)
     while items > 1:
         lanes = [addresses[i : i + items] for i in range(0, len(addresses), items)]
@@ -21,16 +21,29 @@ def lanes_of(addresses, item_bytes):
     return 1
 
 
-def touched(addresses, item_bytes, line_bytes):
-    """[(line, sectors, waves that touch it)] in the order touched; an address of None is masked out."""
+def at_once(addresses, item_bytes, items):
+    """Items that one instruction of a lane loads: the most, halving from a lane's, that are aligned to their size."""
+    while items > 1:
+        groups = [addresses[i : i + items] for i in range(0, len(addresses), items)]
+        whole = all(all(a is None for a in group) or None not in group for group in groups)
+        aligned = all(group[0] is None or group[0] % (items * item_bytes) == 0 for group in groups)
+        if len(addresses) % items == 0 and whole and aligned:
+            return items
+        items //= 2
+    return 1
+
+
+def touched(addresses, item_bytes, line_bytes, most_at_once=16):
+    """[(line, sectors, instructions that touch it)] in the order touched; an address of None is masked out."""
     items = lanes_of(addresses, item_bytes)
+    together = min(most_at_once, at_once(addresses, item_bytes, items))
     found = {}
     for i, address in enumerate(addresses):
         for byte in () if address is None else range(address, address + item_bytes):
-            sectors, waves = found.setdefault(byte // line_bytes, (set(), set()))
+            sectors, instructions = found.setdefault(byte // line_bytes, (set(), set()))
             sectors.add(byte % line_bytes // 32)
-            waves.add(i // (WAVE * items))
-    return [(line, sectors, len(waves)) for line, (sectors, waves) in found.items()]
+            instructions.add((i // (WAVE * items), i % items // together))
+    return [(line, sectors, len(instructions)) for line, (sectors, instructions) in found.items()]
 
 
 def shown(trace, instruction):

@@ -1,6 +1,5 @@
 """Oracle of the timed replay: one event after the other, whole numbers of femtoseconds [fs], nothing clever."""
 
-import heapq
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -220,22 +219,126 @@ class Running:
 
     def __init__(self, trace, workgroups, hardware_id):
         self.trace, self.workgroups, self.hardware_id = trace, list(workgroups), hardware_id
-        self.todo, self.done = [], []
+        self.todo, self.arrived, self.done = [], [], []
 
     def begin(self, now):
-        """Start on the next workgroup that touches anything, if the last is done; False if there is none."""
+        """Start on the next workgroup that touches anything; False if there is none."""
         while not self.todo and self.workgroups:
             self.workgroup = self.workgroups.pop(0)
             self.todo = list(range(int(self.trace.start[self.workgroup]), int(self.trace.start[self.workgroup + 1])))
-            self.done, self.began, self.age = [], now, self.hardware_id[self.workgroup]
+            self.arrived, self.done, self.began = [], [], now
+            self.age = self.hardware_id[self.workgroup]
         return bool(self.todo)
 
-    def next_issue(self, now, in_flight):
-        """The next instruction k waits until instruction k - in_flight is done; a new workgroup until all are."""
-        if not self.todo:
-            return self.done[-1]
-        k = len(self.done)
-        return max(now, self.done[k - in_flight] if k >= in_flight else self.began)
+    def waits(self):
+        """When the data of the next instruction to compute was there, or None if none has been issued."""
+        return self.arrived[len(self.done)] if len(self.done) < len(self.arrived) else None
+
+    def issues_at(self, in_flight):
+        """Instruction k may be issued when instruction k - in_flight is done; None while nobody knows when that is."""
+        behind = len(self.arrived) - in_flight
+        if behind >= len(self.done):
+            return None
+        return self.done[behind] if behind >= 0 else self.began
+
+
+class Replay:
+    """A replay on its way: who runs where, when each CU is free, and when each slot can issue or begin."""
+
+    def __init__(self, trace, order, gpu, occupancy, pace, programs, caches):
+        self.trace, self.gpu, self.pace = trace, gpu, pace
+        self.memory = Memory(trace, gpu, caches)
+        self.waiting = naive.workgroups_of(order, gpu.xcds, gpu.dispatch_offset, programs)
+        self.hardware_id = {int(workgroup): w for w, workgroup in enumerate(order)}
+        self.cus = [(xcd, cu) for xcd in range(gpu.xcds) for cu in range(gpu.cus_per_xcd)]
+        self.n_slots = gpu.cus_per_xcd * occupancy
+        self.cu_free = dict.fromkeys(self.cus, 0)
+        self.under_way = {cu: [] for cu in self.cus}  # (when it is back, requests) of each load, in the order of issue
+        self.running = {}
+        self.can_issue = {(slot, xcd): 0 for slot in range(self.n_slots) for xcd in range(gpu.xcds)}
+        self.age = dict.fromkeys(self.can_issue, 0)
+        self.issued, self.ends = [], []
+
+    def run(self):
+        """One event after the other: of those at one time CUs take up work first, then the oldest workgroup issues."""
+        while True:
+            compute = min(self.computes(), default=None)
+            issue = min(((time, self.age[at], *at) for at, time in self.can_issue.items()), default=None)
+            if compute and (not issue or compute[0] <= issue[0]):
+                self.compute(*compute)
+            elif issue:
+                self.issue(*issue)
+            else:
+                return
+
+    def computes(self):
+        """When each CU can next compute, and for which slot: whose data was there first, of those the oldest."""
+        for xcd, cu in self.cus:
+            mine = [
+                (arrived, one.age, slot)
+                for slot in range(cu, self.n_slots, self.gpu.cus_per_xcd)
+                if (one := self.running.get((slot, xcd))) and (arrived := one.waits()) is not None
+            ]
+            if mine:
+                arrived, _, slot = min(mine)
+                yield max(arrived, self.cu_free[xcd, cu]), (xcd, cu), slot
+
+    def compute(self, now, cu, slot):
+        at, in_flight = (slot, cu[0]), self.pace["in_flight"]
+        mine = self.running[at]
+        took = computes_for(self.pace["seed"], mine.workgroup, self.pace["compute_fs"], self.pace["spread"])
+        self.cu_free[cu] = now + took
+        mine.done.append(self.cu_free[cu])
+        self.ends.append(self.cu_free[cu])
+        if not mine.todo and len(mine.done) == len(mine.arrived):
+            self.can_issue[at] = self.cu_free[cu]
+            if not mine.workgroups:
+                del self.running[at]
+        elif mine.todo and at not in self.can_issue and mine.issues_at(in_flight) is not None:
+            self.can_issue[at] = max(now, mine.issues_at(in_flight))
+
+    def begin(self, now, slot, xcd):
+        """Return the workgroup of a slot, its next one if the last is done; None if there is none."""
+        mine = self.running.get((slot, xcd))
+        if mine and not mine.todo:
+            mine.begin(now)  # of a persistent program; it may have no more work
+        while (not mine or not mine.todo) and self.waiting[xcd]:
+            mine = self.running[slot, xcd] = Running(self.trace, self.waiting[xcd].pop(0), self.hardware_id)
+            mine.begin(now)
+        return mine if mine and mine.todo else None
+
+    def issue(self, now, _, slot, xcd):
+        mine, cu = self.begin(now, slot, xcd), (xcd, slot % self.gpu.cus_per_xcd)
+        if mine is None:
+            self.running.pop((slot, xcd), None)
+            del self.can_issue[slot, xcd]  # the slot retires
+            return
+        self.age[slot, xcd] = mine.age
+        lines, is_write = naive.touches(self.trace, mine.todo[0])
+        self.under_way[cu] = [load for load in self.under_way[cu] if load[0] > now]  # they come back in order
+        limit = self.gpu.limits.reads_in_flight_per_cu
+        if limit and not is_write and sum(requests for _, requests in self.under_way[cu]) >= limit:
+            self.can_issue[slot, xcd] = self.under_way[cu][0][0]
+            return
+        instruction = mine.todo.pop(0)
+        if is_write:
+            arrive, counts = self.memory.write(now, xcd, lines)
+        else:
+            arrive, counts = self.read(now, cu, lines, instruction)
+            arrive += jitter(self.pace["seed"], mine.workgroup, len(mine.arrived), self.pace["jitter_fs"])
+        tensor = int(self.trace.tensor[self.trace.template[instruction]])
+        self.issued.append((now, xcd, tensor, {"instructions": 1} | counts))
+        mine.arrived.append(arrive)
+        del self.can_issue[slot, xcd]
+        if mine.todo and mine.issues_at(self.pace["in_flight"]) is not None:
+            self.can_issue[slot, xcd] = max(now, mine.issues_at(self.pace["in_flight"]))
+
+    def read(self, now, cu, lines, instruction):
+        arrive, counts = self.memory.read(now, *cu, lines, naive.wave_requests(self.trace, instruction))
+        if counts.get("read_requests"):
+            last = self.under_way[cu][-1][0] if self.under_way[cu] else 0
+            self.under_way[cu].append((max(arrive, last), counts["read_requests"]))
+        return arrive, counts
 
 
 def replay(
@@ -255,48 +358,9 @@ def replay(
     """Replay a whole grid and return a `Run`."""
     caches = caches or naive.Caches(gpu)
     caches.begin()
-    memory = Memory(trace, gpu, caches)
-    waiting = naive.workgroups_of(order, gpu.xcds, gpu.dispatch_offset, programs)
-    running = {}
-    cu_free = {(xcd, cu): 0 for xcd in range(gpu.xcds) for cu in range(gpu.cus_per_xcd)}
-    hardware_id = {int(workgroup): w for w, workgroup in enumerate(order)}
-    limit = gpu.limits.reads_in_flight_per_cu
-    under_way = {cu: [] for cu in cu_free}  # (when it is back, requests) of each load, in the order of issue
-    events = [(0, 0, slot, xcd) for slot in range(gpu.cus_per_xcd * workgroups_per_cu) for xcd in range(gpu.xcds)]
-    heapq.heapify(events)
-    issued, ends = [], []
-    while events:
-        now, _, slot, xcd = heapq.heappop(events)
-        while (slot, xcd) not in running or not running[slot, xcd].begin(now):
-            if not waiting[xcd]:
-                break
-            running[slot, xcd] = Running(trace, waiting[xcd].pop(0), hardware_id)
-        mine = running.get((slot, xcd))
-        if mine is None or not mine.todo:
-            continue  # the slot retires
-        cu = xcd, slot % gpu.cus_per_xcd
-        lines, is_write = naive.touches(trace, mine.todo[0])
-        under_way[cu] = under_way[cu][sum(back <= now for back, _ in under_way[cu]) :]
-        if limit and not is_write and sum(requests for _, requests in under_way[cu]) >= limit:
-            heapq.heappush(events, (under_way[cu][0][0], mine.age, slot, xcd))
-            continue
-        instruction = mine.todo.pop(0)
-        if is_write:
-            arrive, counts = memory.write(now, xcd, lines)
-        else:
-            arrive, counts = memory.read(now, *cu, lines, naive.wave_requests(trace, instruction))
-            if counts.get("read_requests"):
-                last = under_way[cu][-1][0] if under_way[cu] else 0  # loads come back in order
-                under_way[cu].append((max(arrive, last), counts["read_requests"]))
-            arrive += jitter(seed, mine.workgroup, len(mine.done), jitter_fs)
-        issued.append((now, xcd, int(trace.tensor[trace.template[instruction]]), {"instructions": 1} | counts))
-        before = mine.done[-1] if mine.done else mine.began
-        cu_free[cu] = max(arrive, before, cu_free[cu]) + computes_for(seed, mine.workgroup, compute_fs, spread)
-        mine.done.append(cu_free[cu])
-        ends.append(cu_free[cu])
-        heapq.heappush(events, (mine.next_issue(now, in_flight), mine.age, slot, xcd))
-        if not mine.todo and not mine.workgroups:
-            del running[slot, xcd]
-    time_fs = max(ends + memory.l2_free)
-    memory.flush(issued[-1][0])
-    return Run(trace, gpu, issued, memory.written, time_fs, memory.rate)
+    pace = dict(in_flight=in_flight, compute_fs=compute_fs, jitter_fs=jitter_fs, seed=seed, spread=spread)
+    one = Replay(trace, order, gpu, workgroups_per_cu, pace, programs, caches)
+    one.run()
+    time_fs = max(one.ends + one.memory.l2_free)
+    one.memory.flush(one.issued[-1][0])
+    return Run(trace, gpu, one.issued, one.memory.written, time_fs, one.memory.rate)

@@ -9,7 +9,16 @@ from .trace import SECTOR_BYTES
 
 
 def box_lines(
-    *, phase: int, skip, kept, size, strides, item_bytes: int, line_bytes: int, wave_size: int = WAVE_SIZE
+    *,
+    phase: int,
+    skip,
+    kept,
+    size,
+    strides,
+    item_bytes: int,
+    line_bytes: int,
+    wave_size: int = WAVE_SIZE,
+    at_once: int | None = None,
 ) -> Touched:
     """Lines of the box ``skip .. skip + kept - 1`` that masks leave of a tile of ``size`` items.
 
@@ -22,20 +31,30 @@ def box_lines(
     strides : (n_axes,) int [bytes]
         From one item to the next along each axis, none negative.
     item_bytes, line_bytes : int [bytes]
-    wave_size : int
+    wave_size, at_once : int
+        As `coalesce` takes them.
 
     Returns
     -------
     Touched
-        As `coalesce` of the items' addresses, found row by row where rows are contiguous.
+        As `coalesce` of the items' addresses, found row by row where rows are contiguous and lanes load at once.
     """
     items = max(1, LANE_BYTES // item_bytes)
-    if strides[-1] == item_bytes and size[-1] % items == 0:
+    runs = strides[-1] == item_bytes and size[-1] % items == 0 and (at_once or items) >= items
+    if runs and _aligned(phase, skip, kept, size, strides, item_bytes, items):
         return _contiguous(phase, skip, kept, size, strides, item_bytes, line_bytes, wave_size * items)
     address = np.full(tuple(size), -1, np.int64)
     inside = tuple(slice(s, s + k) for s, k in zip(skip, kept, strict=True))
     address[inside] = phase + _offsets(kept, strides)
-    return coalesce(address.reshape(-1), item_bytes, line_bytes, wave_size=wave_size)
+    return coalesce(address.reshape(-1), item_bytes, line_bytes, wave_size=wave_size, at_once=at_once)
+
+
+def _aligned(phase, skip, kept, size, strides, item_bytes, items) -> bool:
+    """Whether the rows of a box are whole runs of ``items`` items that begin on a multiple of their size."""
+    steps = [stride for stride, side in zip(strides[:-1], kept[:-1], strict=True) if side > 1]
+    return not any(bytes_ % (items * item_bytes) for bytes_ in (phase, *steps)) and not (
+        skip[-1] % items or kept[-1] % items
+    )
 
 
 def _offsets(extents, steps) -> np.ndarray:

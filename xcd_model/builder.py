@@ -112,15 +112,15 @@ class TraceBuilder:
         self._tensors.append(Tensor(name, base // self.line_bytes, -(-size // self.line_bytes), size))
         return PlacedArray(len(self._tensors) - 1, shape, strides_bytes, item_bytes, base)
 
-    def read(self, array: PlacedArray, *, row, col, rows, cols) -> Access:
+    def read(self, array: PlacedArray, *, row, col, rows, cols, at_once: int | None = None) -> Access:
         """Load a rectangle of a matrix; as `read_box` at ``(row, col)`` of size ``(rows, cols)``."""
-        return self._box(array, (row, col), (rows, cols), False)
+        return self._box(array, (row, col), (rows, cols), False, at_once)
 
     def write(self, array: PlacedArray, *, row, col, rows, cols) -> Access:
         """Store a rectangle of a matrix; as `write_box` at ``(row, col)`` of size ``(rows, cols)``."""
         return self._box(array, (row, col), (rows, cols), True)
 
-    def read_box(self, array: PlacedArray, *, at: Sequence, size: Sequence) -> Access:
+    def read_box(self, array: PlacedArray, *, at: Sequence, size: Sequence, at_once: int | None = None) -> Access:
         """Load a box, clipped to the array as a mask would.
 
         Parameters
@@ -130,8 +130,10 @@ class TraceBuilder:
             First item and extent along each axis of the array, the tile's axes in the array's order: integers, or
             arrays that broadcast to (n_workgroups,) or (n_workgroups, n_trips). The box may begin before the array
             or end behind it; one wholly outside, or of extent 0, is no instruction.
+        at_once : int, optional
+            Most items that one instruction of a lane loads, where a mask keeps the compiler from more.
         """
-        return self._box(array, at, size, False)
+        return self._box(array, at, size, False, at_once)
 
     def write_box(self, array: PlacedArray, *, at: Sequence, size: Sequence) -> Access:
         """Store a box; see `read_box`."""
@@ -181,7 +183,7 @@ class TraceBuilder:
             ids.append(self._template(key, index, write, touched))
         return ids
 
-    def _box(self, array: PlacedArray, at: Sequence, size: Sequence, write: bool) -> Access:
+    def _box(self, array: PlacedArray, at: Sequence, size: Sequence, write: bool, at_once: int | None = None) -> Access:
         """Bases and templates of boxes, clipped to the array."""
         name, axes = self._tensors[array.index].name, len(array.shape)
         if not len(at) == len(size) == axes:
@@ -200,15 +202,15 @@ class TraceBuilder:
             address += np.clip(first, 0, side) * stride
         base, phase = np.divmod(address, self.line_bytes)
         distinct, inverse = _distinct([phase, *skip, *kept, *size])
-        ids = [self._box_template(array, key, write) for key in distinct]
+        ids = [self._box_template(array, key, write, at_once) for key in distinct]
         return Access(base, np.array(ids, np.int32)[inverse])
 
-    def _box_template(self, array: PlacedArray, box: tuple[int, ...], write: bool) -> int:
+    def _box_template(self, array: PlacedArray, box: tuple[int, ...], write: bool, at_once: int | None) -> int:
         axes = len(array.shape)
         phase, skip, kept, size = box[0], box[1 : 1 + axes], box[1 + axes : 1 + 2 * axes], box[1 + 2 * axes :]
         if min(kept) == 0:
             return -1
-        key = (array.index, write, box)
+        key = (array.index, write, box, at_once)
         if key in self._boxes:
             return self._boxes[key]
         touched = box_lines(
@@ -219,6 +221,7 @@ class TraceBuilder:
             strides=array.strides_bytes,
             item_bytes=array.item_bytes,
             line_bytes=self.line_bytes,
+            at_once=at_once,
         )
         return self._template(key, array.index, write, touched)
 

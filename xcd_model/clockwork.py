@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from .agenda import Agenda, agenda_of
 from .batch import CHUNK, Scratch, _gather, _gather_lines, _gather_sets, _locate_all, _write_back, scratch
 from .cache import _popcount4, _touch
 from .l1 import L1, _read_tile, empty_l1
@@ -34,9 +35,9 @@ class Clockwork(NamedTuple):
     ``arrival`` (n_instructions + 1,) when that was done (the last, 0, is of an earlier launch), and ``at_cu`` when
     the CU had what the instruction read. ``free`` is (n_xcds, 2), when L2 port and fabric are free; ``shared`` (2,)
     the same of Infinity Cache and HBM; ``port`` and ``cu`` (n_xcds * cus,) of L1 and arithmetic. For each slot, at
-    ``slot * n_xcds + xcd``: ``first`` (n,) instruction of its workgroup, ``age`` (n,) hardware id of that workgroup,
-    ``ring`` (n, in_flight), when the latest instructions were done. ``heap_time, heap_slot`` are a binary heap of
-    events. ``reads`` are what the CUs have under way.
+    ``slot * n_xcds + xcd``: ``issued`` and ``computed`` (n,), instructions of its workgroup so far; ``ring`` and
+    ``arrive`` (n, in_flight), when the latest were done and when their data was there. ``agenda`` is what happens
+    next, ``reads`` are what the CUs have under way.
     """
 
     words: np.ndarray
@@ -50,12 +51,11 @@ class Clockwork(NamedTuple):
     shared: np.ndarray
     port: np.ndarray
     cu: np.ndarray
-    first: np.ndarray
-    age: np.ndarray
     ring: np.ndarray
-    last: np.ndarray
-    heap_time: np.ndarray
-    heap_slot: np.ndarray
+    arrive: np.ndarray
+    computed: np.ndarray
+    issued: np.ndarray
+    agenda: Agenda
     reads: ReadQueue
     scratch: Scratch
 
@@ -263,12 +263,11 @@ def clockwork_of(plan: Plan, machine: Machine, in_flight: int, caches: Caches) -
         shared=np.zeros(2, np.int64),
         port=np.zeros(machine.xcds * machine.cus, np.int64),
         cu=np.zeros(machine.xcds * machine.cus, np.int64),
-        first=np.zeros(n_slots, np.int64),
-        age=np.zeros(n_slots, np.int64),
         ring=np.zeros((n_slots, in_flight), np.int64),
-        last=np.zeros(n_slots, np.int64),
-        heap_time=np.zeros(n_slots, np.int64),
-        heap_slot=np.arange(n_slots, dtype=np.int32),  # equal times, slots in order: a heap
+        arrive=np.zeros((n_slots, in_flight), np.int64),
+        computed=np.zeros(n_slots, np.int64),
+        issued=np.zeros(n_slots, np.int64),
+        agenda=agenda_of(n_slots, machine.xcds * machine.cus),
         reads=read_queue(plan.gpu.limits.reads_in_flight_per_cu, machine.xcds * machine.cus),
         scratch=scratch(),
     )

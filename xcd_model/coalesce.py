@@ -1,9 +1,12 @@
 """From the items of one tensor instruction to the lines it touches: sectors, and requests after coalescing.
 
 A wave takes consecutive items of the flattened (row-major) tensor: `LANE_BYTES` a lane where items lie next to each
-other in memory, one item a lane where they do not. The items of one wave in one line are one L1 request.
+other in memory, one item a lane where they do not. A lane loads its items at once where they begin on a multiple of
+their size and are masked together, else in two, four, ... instructions. The items of one wave's instruction in one
+line are one L1 request.
 
-Assumed: this is how Triton's blocked layouts deal out a tile whose fastest axis is the contiguous one.
+Source: what Triton compiles for gfx942 and sm_90: a blocked layout of 16 bytes a lane, one ``dwordx4`` where alignment
+and mask allow it, and four ``dword`` where a tile is shifted by an item.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ class Touched(NamedTuple):
     sectors : (n_lines,) uint8
         Bit ``i``: bytes ``32 i .. 32 i + 31`` of the line are touched.
     wave_requests : (n_lines,) uint16
-        Waves' accesses of the line.
+        Accesses of the line, one for each of a wave's instructions.
     """
 
     line: np.ndarray
@@ -35,7 +38,9 @@ class Touched(NamedTuple):
     wave_requests: np.ndarray
 
 
-def coalesce(address: np.ndarray, item_bytes: int, line_bytes: int, *, wave_size: int = WAVE_SIZE) -> Touched:
+def coalesce(
+    address: np.ndarray, item_bytes: int, line_bytes: int, *, wave_size: int = WAVE_SIZE, at_once: int | None = None
+) -> Touched:
     """Lines that the items of one tensor instruction touch.
 
     Parameters
@@ -45,6 +50,8 @@ def coalesce(address: np.ndarray, item_bytes: int, line_bytes: int, *, wave_size
     item_bytes, line_bytes : int [bytes]
     wave_size : int
         Lanes of a wave.
+    at_once : int, optional
+        Most items that one instruction of a lane loads, a power of two; no bound where not given.
 
     Returns
     -------
@@ -54,21 +61,23 @@ def coalesce(address: np.ndarray, item_bytes: int, line_bytes: int, *, wave_size
     kept = np.flatnonzero(address >= 0)
     if kept.size == 0:
         return Touched(np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint16))
-    wave = kept // (wave_size * _items_a_lane(address, item_bytes))
+    items = _items_a_lane(address, item_bytes)
+    together = min(items_at_once(address, item_bytes, items), at_once or items)
+    instruction = kept // (wave_size * items) * items + kept % items // together
     first = address[kept]
     sector = np.concatenate([first // SECTOR_BYTES, (first + item_bytes - 1) // SECTOR_BYTES])
     per_line = line_bytes // SECTOR_BYTES
     line, at, back = np.unique(sector // per_line, return_index=True, return_inverse=True)
     bits = np.zeros(line.size, np.uint8)
     np.bitwise_or.at(bits, back, (1 << (sector % per_line)).astype(np.uint8))
-    pairs = np.unique(np.stack([back, np.concatenate([wave, wave])], axis=1), axis=0)
+    pairs = np.unique(np.stack([back, np.concatenate([instruction, instruction])], axis=1), axis=0)
     requests = np.bincount(pairs[:, 0], minlength=line.size).astype(np.uint16)
     order = np.argsort(at % kept.size, kind="stable")
     return Touched(line[order], bits[order], requests[order])
 
 
 def _items_a_lane(address: np.ndarray, item_bytes: int) -> int:
-    """Items that one lane loads at once: as many as lie next to each other throughout, at most `LANE_BYTES`."""
+    """Items of one lane: as many as lie next to each other throughout, at most `LANE_BYTES`."""
     items = max(1, LANE_BYTES // item_bytes)
     while items > 1:
         if address.size % items == 0:
@@ -76,6 +85,28 @@ def _items_a_lane(address: np.ndarray, item_bytes: int) -> int:
             steps = np.diff(lanes, axis=1)
             masked = (lanes[:, 1:] < 0) | (lanes[:, :-1] < 0)
             if np.all((steps == item_bytes) | masked):
+                return items
+        items //= 2
+    return 1
+
+
+def items_at_once(address: np.ndarray, item_bytes: int, items: int) -> int:
+    """Of the items of a lane, those that one instruction loads: aligned to their size, and masked together.
+
+    Parameters
+    ----------
+    address : (n_items,) int64 [bytes]
+        As of `coalesce`.
+    item_bytes : int [bytes]
+    items : int
+        Items of a lane.
+    """
+    while items > 1:
+        if address.size % items == 0:
+            groups = address.reshape(-1, items)
+            masked = groups < 0
+            aligned = ~masked.any(axis=1) & (groups[:, 0] % (items * item_bytes) == 0)
+            if np.all(masked.all(axis=1) | aligned):
                 return items
         items //= 2
     return 1

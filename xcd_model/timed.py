@@ -1,12 +1,13 @@
 """The timed replay: workgroups issue when their loads have come back, so they drift apart, as on hardware.
 
-An event is "a slot can issue its next tensor instruction". Events are taken in order of time; of those at one time
-the workgroup with the lowest hardware id goes first, the oldest, then the slot, then the XCD.
+An event is "a slot can issue its next tensor instruction" or "a CU can compute". Events are taken in order of time; of
+those at one time CUs go first, then the workgroup with the lowest hardware id, the oldest, then the slot, then the XCD.
 An instruction's lines go to the L2 back to back; its misses share one trip through fabric, Infinity Cache and HBM,
 each a queue that serves in order of arrival. A read of a line in flight is a hit that waits for it. A workgroup has
-at most ``in_flight`` instructions between issue and the end of their compute; a CU computes for one at a time. A load
-waits for room among the reads that its CU has under way (`xcd_model.read_queue`). Workgroups compute at speeds that
-differ a little, drawn for each with the seed of the pace.
+at most ``in_flight`` instructions between issue and the end of their compute. A CU computes for one workgroup at a
+time, the one whose data was there first, then the oldest; it does not wait for a load while another's data is there.
+A load waits for room among the reads that its CU has under way (`xcd_model.read_queue`). Workgroups compute at speeds
+that differ a little, drawn for each with the seed of the pace.
 
 All times are whole femtoseconds: the same inputs give the same bytes on every machine.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .agenda import _drop, _put
 from .clockwork import Clockwork, _issue_at, clockwork_of
 from .compiled import uncounted
 from .dispatch import check_order
@@ -28,32 +30,6 @@ from .read_queue import _room_at
 from .replay import MAX_BINS
 from .symmetry import _mix
 from .traffic import COLUMNS, Traffic
-
-
-@njit(inline="always")
-def _before(heap_time, heap_slot, age, a, b):
-    """Whether the event at ``a`` comes before the one at ``b``."""
-    if heap_time[a] != heap_time[b]:
-        return heap_time[a] < heap_time[b]
-    slot, other = heap_slot[a], heap_slot[b]
-    return (age[slot], slot) < (age[other], other)
-
-
-@njit(inline="always")
-def _sink(heap_time, heap_slot, age, size):
-    """Restore the heap after its first event was changed."""
-    time, slot = heap_time[0], heap_slot[0]
-    at = 0
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size and _before(heap_time, heap_slot, age, child + 1, child):
-            child += 1
-        other = heap_slot[child]
-        if (time, age[slot], slot) <= (heap_time[child], age[other], other):
-            break
-        heap_time[at], heap_slot[at] = heap_time[child], heap_slot[child]
-        at = child
-    heap_time[at], heap_slot[at] = time, slot
 
 
 @njit(inline="always")
@@ -80,31 +56,70 @@ def _compute(pace, tile):
 
 
 @njit(inline="always")
-def _step(stream, machine, rates, pace, clockwork, order, slot, now, counts, totals):
-    """Issue the next instruction of a slot; return (when the slot can issue again, the latest time it made)."""
+def _issue(stream, machine, rates, pace, clockwork, order, slot, now, counts, totals):
+    """Issue the next instruction of a slot; return the latest time it made."""
+    agenda = clockwork.agenda
     xcd, place = slot % machine.xcds, slot // machine.xcds
     unit = xcd * machine.cus + place % machine.cus
     running = clockwork.slots.running[xcd, place]
-    instruction, first = running[0], clockwork.first[slot]
+    instruction = running[0]
     is_write = stream.is_write[stream.template[instruction]]
     if clockwork.reads.limit and not is_write:
         room_at = _room_at(clockwork.reads, unit, now)
         if room_at > now:
-            return room_at, np.int64(0)
+            _put(agenda, slot, room_at)
+            return np.int64(0)
     arrive, l2_end = _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, counts, totals[:, xcd])
-    position = instruction - first
-    tile = order[clockwork.slots.pid[xcd, place]]
+    position = clockwork.issued[slot]
     if pace.jitter_fs and not is_write:
+        tile = order[clockwork.slots.pid[xcd, place]]
         draw = _mix(_mix(_mix(pace.seed) ^ np.uint64(tile)) ^ np.uint64(position))
         arrive += np.int64(draw % np.uint64(pace.jitter_fs + 1))
-    done = max(arrive, clockwork.last[slot], clockwork.cu[unit]) + _compute(pace, tile)
-    clockwork.cu[unit] = done
-    clockwork.last[slot] = done
-    clockwork.ring[slot, position % pace.in_flight] = done
+    clockwork.arrive[slot, position % pace.in_flight] = arrive
+    clockwork.issued[slot] = position + 1
     running[0] = instruction + 1
-    if instruction + 1 == running[1]:
-        return done, max(done, l2_end)
-    return max(now, clockwork.ring[slot, (position + 1) % pace.in_flight]), max(done, l2_end)
+    can = max(arrive, clockwork.cu[unit])
+    cu = machine.xcds * machine.slots + unit
+    if agenda.place[cu] < 0 or agenda.time[agenda.place[cu]] > can:
+        _put(agenda, cu, can)
+    if running[0] < running[1] and position + 1 - pace.in_flight < clockwork.computed[slot]:
+        _put(agenda, slot, max(now, clockwork.ring[slot, (position + 1) % pace.in_flight]))
+    else:
+        _drop(agenda, slot)
+    return l2_end
+
+
+@njit(inline="always")
+def _compute_next(machine, pace, clockwork, order, unit, now):
+    """Let a CU compute for the workgroup whose data came first; return when that is done."""
+    agenda = clockwork.agenda
+    xcd, cu = unit // machine.cus, unit % machine.cus
+    who = machine.xcds * machine.slots + unit
+    chosen, first = np.int64(-1), np.int64(0)
+    for place in range(cu, machine.slots, machine.cus):
+        slot = place * machine.xcds + xcd
+        if clockwork.issued[slot] > clockwork.computed[slot]:
+            arrive = clockwork.arrive[slot, clockwork.computed[slot] % pace.in_flight]
+            if chosen < 0 or (arrive, agenda.age[slot]) < (first, agenda.age[chosen]):
+                chosen, first = slot, arrive
+    if chosen < 0:
+        _drop(agenda, who)
+        return np.int64(0)
+    if first > now:
+        _put(agenda, who, first)
+        return np.int64(0)
+    place = chosen // machine.xcds
+    done = now + _compute(pace, order[clockwork.slots.pid[xcd, place]])
+    clockwork.cu[unit] = done
+    position = clockwork.computed[chosen]
+    clockwork.ring[chosen, position % pace.in_flight] = done
+    clockwork.computed[chosen] = position + 1
+    _put(agenda, who, done)
+    running = clockwork.slots.running[xcd, place]
+    ended = running[0] == running[1] and clockwork.computed[chosen] == clockwork.issued[chosen]
+    if ended or (running[0] < running[1] and clockwork.issued[chosen] == position + pace.in_flight):
+        _put(agenda, chosen, done)
+    return done
 
 
 @njit(inline="always")
@@ -115,10 +130,10 @@ def _start(stream, machine, clockwork, order, slot, now):
     if pid < 0:
         return False
     slots.pid[xcd, place] = pid
-    clockwork.age[slot] = pid
+    clockwork.agenda.age[slot] = pid
+    clockwork.issued[slot] = clockwork.computed[slot] = 0
     slots.running[xcd, place, 0] = stream.start[order[pid]]
     slots.running[xcd, place, 1] = stream.start[order[pid] + 1]
-    clockwork.first[slot] = stream.start[order[pid]]
     for i in range(clockwork.ring.shape[1]):
         clockwork.ring[slot, i] = now
     return True
@@ -127,23 +142,22 @@ def _start(stream, machine, clockwork, order, slot, now):
 @uncounted()
 def _timed(stream, machine, rates, pace, order, clockwork: Clockwork, timeline, totals, bin_fs):
     """Replay the whole grid; fill ``timeline``, return (time of the kernel, time a bin, last bin). Checks nothing."""
-    size = clockwork.heap_time.size
+    agenda, slots = clockwork.agenda, machine.xcds * machine.slots
     latest = np.int64(0)
     at = np.int64(0)
-    while size:
-        now, slot = clockwork.heap_time[0], np.int64(clockwork.heap_slot[0])
-        running = clockwork.slots.running[slot % machine.xcds, slot // machine.xcds]
-        empty = running[0] == running[1]
-        if empty and not _start(stream, machine, clockwork, order, slot, now):
-            size -= 1
-            clockwork.heap_time[0], clockwork.heap_slot[0] = clockwork.heap_time[size], clockwork.heap_slot[size]
-        else:
-            at, bin_fs = _bin_at(timeline, now, bin_fs)
-            counts = timeline[at, slot % machine.xcds]
-            again, made = _step(stream, machine, rates, pace, clockwork, order, slot, now, counts, totals)
-            clockwork.heap_time[0] = again
-            latest = max(latest, made)
-        _sink(clockwork.heap_time, clockwork.heap_slot, clockwork.age, size)
+    while agenda.size[0]:
+        now, who = agenda.time[0], np.int64(agenda.who[0])
+        if who >= slots:
+            latest = max(latest, _compute_next(machine, pace, clockwork, order, who - slots, now))
+            continue
+        running = clockwork.slots.running[who % machine.xcds, who // machine.xcds]
+        if running[0] == running[1] and not _start(stream, machine, clockwork, order, who, now):
+            _drop(agenda, who)
+            continue
+        at, bin_fs = _bin_at(timeline, now, bin_fs)
+        counts = timeline[at, who % machine.xcds]
+        made = _issue(stream, machine, rates, pace, clockwork, order, who, now, counts, totals)
+        latest = max(latest, made)
     return latest, bin_fs, at
 
 

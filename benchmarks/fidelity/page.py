@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from benchmarks.fidelity.again import AGAIN, measured_again
 from benchmarks.fidelity.markdown import SUMMARY, figure, summary_cells, table
+from benchmarks.fidelity.page_again import again_section
 from benchmarks.fidelity.page_contribute import contribute_section
 from benchmarks.fidelity.page_ranks import ranks_section
 from benchmarks.fidelity.page_split import split_section
@@ -47,6 +49,9 @@ def page(predictions: Sequence[Prediction], pictures: Mapping[str, Sequence[str]
     variants = list(dict.fromkeys(one.variant for one in predictions))
     model = [one for one in predictions if one.variant == variants[0]]
     parts = [INTRO, _variants(variants), "## Targets\n", _targets(predictions, variants)]
+    repeated = again_section(model)
+    if repeated:
+        parts += ["## The H200 against itself\n", repeated]
     parts += ["## Fit half and held-out half\n", split_section(model)]
     parts += ["## Ranks within each workload\n", ranks_section(predictions, variants)]
     for what, paths in pictures.items():
@@ -67,16 +72,19 @@ def _variants(variants: Sequence[str]) -> str:
 def _targets(predictions: Sequence[Prediction], variants: Sequence[str]) -> str:
     """Table of the targets, missed ones first."""
     by_variant = {name: checks([one for one in predictions if one.variant == name]) for name in variants}
-    found = {name: {(c.data, c.what): c for c in by_variant[name]} for name in variants}
+    again = checks(measured_again([one.row for one in predictions if one.variant == variants[0]]))
+    columns_of = by_variant | ({AGAIN: again} if again else {})
+    found = {name: {(c.data, c.what): c for c in got} for name, got in columns_of.items()}
     first = by_variant[variants[0]]
     hits = ", ".join(f"{name} {sum(c.hit for c in got)} of {len(got)}" for name, got in by_variant.items() if got)
     lines = []
     for check in sorted(first, key=lambda check: check.hit):
-        others = [found[name].get((check.data, check.what)) for name in variants]
+        others = [each.get((check.data, check.what)) for each in found.values()]
         cells = ["-" if other is None else ("" if other.hit else "**missed** ") + other.reached for other in others]
         lines.append([check.data, check.what, check.target, "met" if check.hit else check.missed_by, *cells])
-    columns = ["data", "figure", "target", f"{variants[0]} misses it by", *variants]
-    return f"Targets met: {hits}. Missed ones first.\n\n" + table(columns, lines)
+    columns = ["data", "figure", "target", f"{variants[0]} misses it by", *found]
+    itself = f" The H200, {AGAIN}, meets {sum(c.hit for c in again)} of its {len(again)}." if again else ""
+    return f"Targets met: {hits}.{itself} Missed ones first.\n\n" + table(columns, lines)
 
 
 def _summaries(predictions: Sequence[Prediction], variants: Sequence[str], key: Callable[[Prediction], str]) -> str:

@@ -14,11 +14,21 @@ IDLE = ("xcd_model.bounds", "xcd_model.catalogue", "xcd_model.energy", "xcd_mode
 
 @lru_cache
 def digest_of(*modules: str) -> str:
-    """Sixteen hexadecimal digits that change with the code of ``modules`` and of what they import from this project.
+    """Sixteen hexadecimal digits that change with the code of ``modules`` and of what they import from this project."""
+    digest = hashlib.sha256()
+    for module in modules_behind(*modules):
+        text = Path(_path(module) or "").read_text(encoding="utf-8")
+        digest.update(module.encode() + b"\0" + _code(ast.parse(text)).encode())
+    return digest.hexdigest()[:16]
 
-    Only `FOLLOWED` packages are followed; modules of `IDLE` take no part in a count.
+
+def modules_behind(*modules: str) -> list[str]:
+    """``modules`` and all that they import from this project, sorted.
+
+    Only `FOLLOWED` packages are followed, `swizzle_sim` is not: of it, what a prediction runs is among the arguments.
+    Modules of `IDLE` take no part in a count.
     """
-    digest, todo, seen = hashlib.sha256(), sorted(modules), set()
+    todo, seen = list(modules), set()
     while todo:
         module = todo.pop()
         if module in seen or module in IDLE:
@@ -28,12 +38,9 @@ def digest_of(*modules: str) -> str:
         if path is None:
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        todo += sorted(name for name in _imports(tree, module) if name.split(".")[0] in FOLLOWED)
-    for module in sorted(seen):
-        path = _path(module)
-        if path is not None:
-            digest.update(module.encode() + b"\0" + _code(ast.parse(path.read_text(encoding="utf-8"))).encode())
-    return digest.hexdigest()[:16]
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        todo += sorted(name for name in _imports(tree, package) if name.split(".")[0] in FOLLOWED)
+    return sorted(module for module in seen if _path(module))
 
 
 @lru_cache
@@ -45,14 +52,13 @@ def _path(module: str) -> Path | None:
     return Path(found.origin) if found and found.origin and found.origin.endswith(".py") else None
 
 
-def _imports(tree: ast.AST, module: str) -> list[str]:
+def _imports(tree: ast.AST, package: str) -> list[str]:
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            package = module.rpartition(".")[0] if node.level else ""
-            base = ".".join(part for part in (package, node.module) if part)
+            base = ".".join(part for part in (package if node.level else "", node.module) if part)
             found += [base, *(f"{base}.{alias.name}" for alias in node.names)]
     return found
 

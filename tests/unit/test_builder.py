@@ -116,6 +116,35 @@ def test_a_whole_tile_asks_for_each_line_once_and_a_narrow_one_more_often():
     assert ours[32:] == [64] * 64  # a column at a time: every wave of one item a lane meets every line of its column
 
 
+@pytest.mark.parametrize(
+    ("shift", "at_once", "each"),
+    [(0, None, 1), (4, None, 1), (2, None, 2), (1, None, 4), (3, None, 4), (0, 1, 4), (4, 2, 2), (1, 2, 4)],
+)
+def test_a_shifted_tile_is_loaded_item_by_item(shift, at_once, each):
+    """fp32, four items a lane: one instruction where they begin on 16 bytes, two on 8, four on 4; or as told."""
+    build = TraceBuilder(n_workgroups=1, line_bytes=128)
+    x = build.array("x", rows=8, cols=128, item_bytes=4)
+    build.step(build.read(x, row=0, col=32 + shift, rows=8, cols=32, at_once=at_once))
+    trace = build.trace()
+    own, next_ = trace.wave_requests[::2], trace.wave_requests[1::2]
+    if shift == 0:  # a line a row
+        own, next_ = trace.wave_requests, []
+    assert set(own.tolist()) == {each}
+    assert set(np.array(next_).tolist()) <= set(range(1, each + 1))
+
+
+def test_a_gather_of_aligned_runs_is_a_box():
+    """The same addresses one by one: as many instructions as the box's."""
+    for shift in (0, 1, 2):
+        build = TraceBuilder(n_workgroups=1, line_bytes=128)
+        x = build.array("x", rows=8, cols=128, item_bytes=4)
+        items = np.arange(8)[:, None] * 128 + 32 + shift + np.arange(32)
+        build.step(build.read(x, row=0, col=32 + shift, rows=8, cols=32), build.gather(x, items.reshape(1, -1)))
+        trace = build.trace()
+        box, gathered = np.split(trace.wave_requests[: trace.rel_start[-1]], 2)
+        assert box.tolist() == gathered.tolist()
+
+
 def test_large_grids_are_built_in_seconds_with_few_templates():
     n = 1 << 18
     build = TraceBuilder(n_workgroups=n, line_bytes=128)

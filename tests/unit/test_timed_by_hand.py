@@ -115,6 +115,15 @@ def test_a_store_is_not_waited_for_and_its_line_is_there_to_read():
     assert got.per_xcd.tolist() == [[2, 1, 2, 0, 1, 2, 0, 0, 0, 0]]
 
 
+def test_a_cu_does_not_wait_for_a_load_while_another_workgroup_can_compute():
+    """0 computes at 1011, 1 at 1511. Then 0 fetches a line (1511 + 1011); 1 hits one (2011 + 11) and goes first."""
+    build = TraceBuilder(n_workgroups=2, line_bytes=128)
+    x = build.array("x", rows=1, cols=64 * 3, item_bytes=2)
+    build.step(build.read(x, row=0, col=64 * np.arange(2), rows=1, cols=64))
+    build.step(build.read(x, row=0, col=np.array([128, 0]), rows=1, cols=64))
+    assert hand(build, hand_gpu(cus=1), occupancy=2, compute_ns=500).time_fs == (2022 + 500 + 500) * NS
+
+
 def test_two_workgroups_share_a_cu_or_do_not():
     """Both load at once (1011, 1019); with 500 ns of compute on one CU the second waits for the first's."""
     build = TraceBuilder(n_workgroups=2, line_bytes=128)

@@ -1,0 +1,112 @@
+"""The section on repeated measurements: how far the H200's counters are from themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from statistics import median
+
+from benchmarks.fidelity.again import measured_again, runs
+from benchmarks.fidelity.markdown import figure, table
+from benchmarks.fidelity.predict import Prediction
+from benchmarks.fidelity.quantities import QUANTITIES
+
+FAR = 20.0  # percent, or points
+TOLD_APART = 1.03  # times that differ by less are not ranked
+INTRO = """\
+All launches of the H200 table were counted again, in two runs minutes apart on one H200 (driver 580.159.04, Triton
+3.6.0; `benchmarks/fidelity/data/h200_again.csv`), so that a distance between model and table can be told from one
+between table and hardware. The two runs agree with each other; with the table they disagree most in GEMM 8192^3, whose
+workgroups drift: it has no one number. Kernels do the same loads and stores as the table's and take the order from a
+table in memory; the stencil's code takes longer for them.
+
+"""
+
+
+def again_section(model: Sequence[Prediction]) -> str:
+    """Distances by quantity, pairs of times in the right order, and the launches that did not come out as before."""
+    rows = [one for one in model if one.row.table == "h200"]
+    again = [measured_again([one.row for one in rows], run) for run in range(len(runs()))]
+    if not again[0]:
+        return ""
+    return "\n".join([INTRO + _distances(rows, again), _pairs(rows, again), _far(rows, again)])
+
+
+def _distances(rows: Sequence[Prediction], again: Sequence[Sequence[Prediction]]) -> str:
+    lines = []
+    for quantity in dict.fromkeys(one.row.quantity for one in rows):
+        first, second = ([one for one in run if one.row.quantity == quantity] for run in (again[0], again[-1]))
+        between = [_gap(b.value, a.value, quantity) for a, b in zip(first, second, strict=True)]
+        of_model = [abs(one.error) for one in rows if one.row.quantity == quantity and one.error is not None]
+        unit = "%" if QUANTITIES[quantity].relative else "points"
+        cells = [f"{middle:.2f} ({worst:.1f})" for middle, worst in map(_middle, (_errors(first), between, of_model))]
+        lines.append([quantity, unit, *cells, _share(_errors(first)), _share(of_model)])
+    return table(
+        [
+            *("quantity", "in", "again and table: median (worst)", "again and again", "model and table"),
+            *("again within 20", "model within 20"),
+        ],
+        lines,
+    )
+
+
+def _errors(predictions: Iterable[Prediction]) -> list[float]:
+    return [abs(one.error) for one in predictions if one.error is not None]
+
+
+def _gap(value: float | None, other: float | None, quantity: str) -> float:
+    if value is None or not other:
+        return 0.0
+    return abs(value - other) * (100 / other if QUANTITIES[quantity].relative else 1)
+
+
+def _middle(gaps: Sequence[float]) -> tuple[float, float]:
+    return (median(gaps), max(gaps)) if gaps else (0.0, 0.0)
+
+
+def _share(gaps: Sequence[float]) -> str:
+    return f"{100 * sum(gap <= FAR for gap in gaps) / len(gaps):.1f} %" if gaps else "-"
+
+
+def _pairs(rows: Sequence[Prediction], again: Sequence[Sequence[Prediction]]) -> str:
+    """Of the pairs of orders whose times differ by over 3 %, how many are put right."""
+    counts = [right_pairs(one) for one in (rows, *again)]
+    lines = []
+    for workload in counts[0]:
+        told = counts[0][workload][1]
+        if told:
+            lines.append([f"`{workload}`", str(told), *(f"{count[workload][0]}" for count in counts)])
+    total = [sum(count[w][0] for w in count) for count in counts]
+    lines.append(["all", str(sum(pairs for _, pairs in counts[0].values())), *(str(n) for n in total)])
+    words = "Pairs of orders of a workload whose times in the table differ by over 3 %, and how many are put right:\n\n"
+    return words + table(["workload", "pairs", "model", *(f"again, run {i + 1}" for i in range(len(again)))], lines)
+
+
+def right_pairs(predictions: Sequence[Prediction]) -> dict[str, tuple[int, int]]:
+    """Of each workload, the pairs that the predicted times put right, and the pairs whose measured times are apart."""
+    groups: dict[str, list[Prediction]] = {}
+    for one in predictions:
+        if one.row.quantity == "time_us" and one.value is not None:
+            groups.setdefault(one.row.workload, []).append(one)
+    found = {}
+    for workload, group in groups.items():
+        right = told = 0
+        for one, other in combinations(sorted(group, key=lambda each: each.row.measured), 2):
+            if other.row.measured > TOLD_APART * one.row.measured:
+                told += 1
+                right += (other.value or 0.0) > (one.value or 0.0)
+        found[workload] = (right, told)
+    return found
+
+
+def _far(rows: Sequence[Prediction], again: Sequence[Sequence[Prediction]]) -> str:
+    by_run = [{one.row.id: one for one in run} for run in again]
+    lines = []
+    for one in rows:
+        seen = [run[one.row.id] for run in by_run if one.row.id in run]
+        far = any(abs(each.error or 0.0) > FAR for each in seen)
+        if one.row.quantity == "dram_read_bytes" and far:
+            values = [figure(each.value) for each in seen]
+            lines.append([f"`{one.row.id}`", figure(one.row.measured), *values, figure(one.value)])
+    words = "DRAM reads [B] that did not come out within 20 % of the table:\n\n"
+    return words + table(["row", "table", *(f"again, run {i + 1}" for i in range(len(again))), "model"], lines)

@@ -1,0 +1,34 @@
+"""The digest that keeps predictions apart: it sees all the code of the model that a count passes through."""
+
+import sys
+
+from benchmarks.fidelity import sources
+
+
+def test_every_module_that_a_replay_runs_takes_part():
+    behind = sources.modules_behind("swizzle_sim.scoring", "benchmarks.fidelity.variants")
+    for part in ("timed", "clockwork", "read_queue", "cache", "l1", "symmetry", "dispatch", "instruction_fetch"):
+        assert f"xcd_model.{part}" in behind
+
+
+def test_a_package_and_what_it_imports_from_itself(tmp_path, monkeypatch):
+    package = tmp_path / "followed_for_this_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .inner import f\n")
+    (package / "inner.py").write_text("'words'\ndef f(): return 1\n")
+    (tmp_path / "user_of_it.py").write_text("from followed_for_this_test import f\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sources, "FOLLOWED", ("followed_for_this_test",))
+    assert "followed_for_this_test.inner" in sources.modules_behind("user_of_it")
+
+    def digest():
+        sources.digest_of.cache_clear()
+        return sources.digest_of("user_of_it")
+
+    before = digest()
+    (package / "inner.py").write_text("'other words'\ndef f(): return 1\n")
+    assert digest() == before
+    (package / "inner.py").write_text("'words'\ndef f(): return 2\n")
+    assert digest() != before
+    for name in ("followed_for_this_test", "user_of_it"):
+        sys.modules.pop(name, None)
