@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.fidelity.again import measured_again
+from benchmarks.fidelity.rows import all_rows
+
 TABLE = Path(__file__).parents[2] / "docs" / "fidelity.csv"
 
 
@@ -19,6 +22,7 @@ def fidelity_words(path: Path = TABLE) -> str:
     heads = rows[(rows.order == "head-fast") & (rows.quantity == "l2_hit_pct")]
     reads = rows[(rows.gpu == "h200") & (rows.quantity == "dram_read_bytes") & ~rows.id.str.startswith("contributed")]
     near = 100 * np.mean(reads.error.abs() <= 20)
+    again = [abs(one.error or 0.0) <= 20 for one in measured_again(all_rows()) if one.row.quantity == "dram_read_bytes"]
     mixed = " and ".join(f"{one.predicted:.0f} % ({one.measured:.0f})" for one in heads.itertuples())
     return "\n".join(
         [
@@ -28,9 +32,9 @@ def fidelity_words(path: Path = TABLE) -> str:
             "[docs/fidelity.md](docs/fidelity.md). On MI300X",
             f"the timed replay is {orders.error.abs().mean():.1f} points from the counted L2 hit rates of permutations "
             f"({len(orders)} rows of trust A and B); attention whose heads mix comes",
-            f"out at {mixed}; of the H200's DRAM reads {near:.0f} % are within 20 %, and its times are ranked badly. "
-            "What is assumed, and on whose",
-            "word, is in [docs/model.md](docs/model.md). The lockstep replay is too kind to bad orders: on hardware "
-            "workgroups drift apart.",
+            f"out at {mixed}; of the H200's DRAM reads {near:.0f} % are within 20 % (of a second measurement "
+            f"{100 * np.mean(again):.0f} %), and its times are ranked badly.",
+            "What is assumed, and on whose word, is in [docs/model.md](docs/model.md). The lockstep replay is too kind "
+            "to bad orders: on hardware workgroups drift apart.",
         ]
     )
