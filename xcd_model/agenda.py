@@ -74,7 +74,7 @@ def _settle(agenda, at, time, who):
     _set(agenda, at, time, who)
 
 
-@njit
+@njit(inline="always")
 def _put(agenda, who, time):
     """Give a slot or a CU its event, or another time for the one it has."""
     at = np.int64(agenda.place[who])
@@ -84,7 +84,7 @@ def _put(agenda, who, time):
     _settle(agenda, at, time, who)
 
 
-@njit
+@njit(inline="always")
 def _drop(agenda, who):
     """Take away the event of a slot or a CU."""
     at = np.int64(agenda.place[who])

@@ -186,6 +186,8 @@ class TraceBuilder:
     def _box(self, array: PlacedArray, at: Sequence, size: Sequence, write: bool, at_once: int | None = None) -> Access:
         """Bases and templates of boxes, clipped to the array."""
         name, axes = self._tensors[array.index].name, len(array.shape)
+        if at_once is not None and (at_once < 1 or at_once & (at_once - 1)):
+            raise TraceError(f"tensor {name}: at_once = {at_once}: a power of two, at least 1")
         if not len(at) == len(size) == axes:
             raise TraceError(
                 f"tensor {name}: a box at {len(at)} places of {len(size)} sides; the array has {axes} axes"

@@ -62,7 +62,7 @@ def coalesce(
     if kept.size == 0:
         return Touched(np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint16))
     items = _items_a_lane(address, item_bytes)
-    together = min(items_at_once(address, item_bytes, items), at_once or items)
+    together = min(_items_at_once(address, item_bytes, items), at_once or items)
     instruction = kept // (wave_size * items) * items + kept % items // together
     first = address[kept]
     sector = np.concatenate([first // SECTOR_BYTES, (first + item_bytes - 1) // SECTOR_BYTES])
@@ -90,17 +90,8 @@ def _items_a_lane(address: np.ndarray, item_bytes: int) -> int:
     return 1
 
 
-def items_at_once(address: np.ndarray, item_bytes: int, items: int) -> int:
-    """Of the items of a lane, those that one instruction loads: aligned to their size, and masked together.
-
-    Parameters
-    ----------
-    address : (n_items,) int64 [bytes]
-        As of `coalesce`.
-    item_bytes : int [bytes]
-    items : int
-        Items of a lane.
-    """
+def _items_at_once(address: np.ndarray, item_bytes: int, items: int) -> int:
+    """Of the items of a lane, those that one instruction loads: aligned to their size, and masked together."""
     while items > 1:
         if address.size % items == 0:
             groups = address.reshape(-1, items)

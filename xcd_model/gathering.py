@@ -90,7 +90,7 @@ def _items_a_lane(address: np.ndarray, item_bytes: int) -> np.ndarray:
 
 
 def _items_at_once(address: np.ndarray, item_bytes: int, lane: np.ndarray) -> np.ndarray:
-    """(n_instructions,): items that one instruction of a lane loads; see `xcd_model.coalesce.items_at_once`."""
+    """(n_instructions,): items that one instruction of a lane loads; see `xcd_model.coalesce`."""
     found = np.ones(lane.size, np.int64)
     items = int(lane.max(initial=1))
     while items > 1:

@@ -56,6 +56,15 @@ def _compute(pace, tile):
 
 
 @njit(inline="always")
+def _computed(pace, clockwork, slot, unit, done):
+    """Note when the next instruction of a slot's workgroup is done."""
+    position = clockwork.computed[slot]
+    clockwork.ring[slot, position % pace.in_flight] = done
+    clockwork.computed[slot] = position + 1
+    clockwork.cu[unit] = done
+
+
+@njit(inline="always")
 def _issue(stream, machine, rates, pace, clockwork, order, slot, now, counts, totals):
     """Issue the next instruction of a slot; return the latest time it made."""
     agenda = clockwork.agenda
@@ -71,13 +80,19 @@ def _issue(stream, machine, rates, pace, clockwork, order, slot, now, counts, to
             return np.int64(0)
     arrive, l2_end = _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, counts, totals[:, xcd])
     position = clockwork.issued[slot]
+    tile = order[clockwork.slots.pid[xcd, place]]
     if pace.jitter_fs and not is_write:
-        tile = order[clockwork.slots.pid[xcd, place]]
         draw = _mix(_mix(_mix(pace.seed) ^ np.uint64(tile)) ^ np.uint64(position))
         arrive += np.int64(draw % np.uint64(pace.jitter_fs + 1))
     clockwork.arrive[slot, position % pace.in_flight] = arrive
     clockwork.issued[slot] = position + 1
     running[0] = instruction + 1
+    if machine.slots == machine.cus:  # alone on its CU: nobody else's turn to wait for
+        done = max(arrive, clockwork.cu[unit]) + _compute(pace, tile)
+        _computed(pace, clockwork, slot, unit, done)
+        ended = running[0] == running[1]
+        _put(agenda, slot, done if ended else max(now, clockwork.ring[slot, (position + 1) % pace.in_flight]))
+        return max(done, l2_end)
     can = max(arrive, clockwork.cu[unit])
     cu = machine.xcds * machine.slots + unit
     if agenda.place[cu] < 0 or agenda.time[agenda.place[cu]] > can:
@@ -110,14 +125,12 @@ def _compute_next(machine, pace, clockwork, order, unit, now):
         return np.int64(0)
     place = chosen // machine.xcds
     done = now + _compute(pace, order[clockwork.slots.pid[xcd, place]])
-    clockwork.cu[unit] = done
-    position = clockwork.computed[chosen]
-    clockwork.ring[chosen, position % pace.in_flight] = done
-    clockwork.computed[chosen] = position + 1
+    _computed(pace, clockwork, chosen, unit, done)
     _put(agenda, who, done)
     running = clockwork.slots.running[xcd, place]
     ended = running[0] == running[1] and clockwork.computed[chosen] == clockwork.issued[chosen]
-    if ended or (running[0] < running[1] and clockwork.issued[chosen] == position + pace.in_flight):
+    waited = running[0] < running[1] and clockwork.issued[chosen] - clockwork.computed[chosen] == pace.in_flight - 1
+    if ended or waited:
         _put(agenda, chosen, done)
     return done
 

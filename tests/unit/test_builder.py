@@ -133,6 +133,14 @@ def test_a_shifted_tile_is_loaded_item_by_item(shift, at_once, each):
     assert set(np.array(next_).tolist()) <= set(range(1, each + 1))
 
 
+@pytest.mark.parametrize("at_once", [0, -1, 3])
+def test_a_lane_loads_a_power_of_two_at_once(at_once):
+    build = TraceBuilder(n_workgroups=1, line_bytes=128)
+    x = build.array("x", rows=8, cols=128, item_bytes=4)
+    with pytest.raises(TraceError, match=f"at_once = {at_once}: a power of two"):
+        build.read(x, row=0, col=0, rows=8, cols=32, at_once=at_once)
+
+
 def test_a_gather_of_aligned_runs_is_a_box():
     """The same addresses one by one: as many instructions as the box's."""
     for shift in (0, 1, 2):
