@@ -10,6 +10,7 @@ from benchmarks.fidelity.page_again import again_section
 from benchmarks.fidelity.page_contribute import contribute_section
 from benchmarks.fidelity.page_ranks import ranks_section
 from benchmarks.fidelity.page_split import split_section
+from benchmarks.fidelity.page_why import why_section
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.split import place_of
@@ -49,6 +50,7 @@ def page(predictions: Sequence[Prediction], pictures: Mapping[str, Sequence[str]
     variants = list(dict.fromkeys(one.variant for one in predictions))
     model = [one for one in predictions if one.variant == variants[0]]
     parts = [INTRO, _variants(variants), "## Targets\n", _targets(predictions, variants)]
+    parts += ["## Why rows disagree\n", why_section(model)]
     repeated = again_section(model)
     if repeated:
         parts += ["## The H200 against itself\n", repeated]
