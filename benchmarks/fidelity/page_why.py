@@ -14,8 +14,8 @@ from benchmarks.fidelity.rows import DATA
 STANDINGS = ("shown", "likely", "not known")
 FAR_POINTS, FAR_PCT = 5.0, 15.0
 INTRO = f"""\
-Kernels with rows that are over {FAR_POINTS:g} points or {FAR_PCT:g} % off, and why. *Shown*: a measurement or an ablation
-says so, in the decision that is named or in the words. *Likely*: nothing contradicts it, nothing proves it.
+Kernels with rows that are over {FAR_POINTS:g} points or {FAR_PCT:g} % off, and why. *Shown*: a measurement or an
+ablation says so, in the decision that is named or in the words. *Likely*: nothing contradicts it, nothing proves it.
 
 """
 
