@@ -15,6 +15,7 @@ from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.rows import DATA, Row
 
+TABLE = DATA / "h200_again.csv"
 AGAIN = "measured again"
 Key = tuple[str, str, str, str]
 
@@ -23,7 +24,7 @@ Key = tuple[str, str, str, str]
 def runs() -> tuple[dict[Key, float], ...]:
     """Values of each run, by kernel, sizes, order and quantity."""
     found: dict[str, dict[Key, float]] = {}
-    with (DATA / "h200_again.csv").open(encoding="utf-8", newline="") as file:
+    with TABLE.open(encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
             sizes = _sizes(json.loads(line["problem"]))
             for quantity in QUANTITIES.keys() & line.keys():
@@ -31,6 +32,14 @@ def runs() -> tuple[dict[Key, float], ...]:
                     key = (line["kernel"], sizes, line["order"], quantity)
                     found.setdefault(line["run"], {})[key] = float(line[quantity])
     return tuple(found.values())
+
+
+def software() -> str:
+    """Driver and compiler of the runs, in words."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        return " and ".join(
+            dict.fromkeys(f"driver {line['driver']}, {line['compiler']}" for line in csv.DictReader(file))
+        )
 
 
 def measured_again(rows: Sequence[Row], run: int = 0) -> list[Prediction]:

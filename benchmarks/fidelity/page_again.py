@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from statistics import median
 
-from benchmarks.fidelity.again import measured_again, runs
+from benchmarks.fidelity.again import measured_again, runs, software
 from benchmarks.fidelity.markdown import figure, table
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES
@@ -14,9 +14,9 @@ from benchmarks.fidelity.quantities import QUANTITIES
 FAR = 20.0  # percent, or points
 TOLD_APART = 1.03  # times that differ by less are not ranked
 INTRO = """\
-All launches of the H200 table were counted again, in two runs minutes apart on one H200 (driver 580.159.04, Triton
-3.6.0; `benchmarks/fidelity/data/h200_again.csv`), so that a distance between model and table can be told from one
-between table and hardware. The two runs agree with each other; with the table they disagree most in GEMM 8192^3, whose
+All launches of the H200 table were counted again, in two runs minutes apart on one H200 ({software};
+`benchmarks/fidelity/data/h200_again.csv`), so that a distance between model and table can be told from one between
+table and hardware. The two runs agree with each other; with the table they disagree most in GEMM 8192^3, whose
 workgroups drift: it has no one number. Kernels do the same loads and stores as the table's and take the order from a
 table in memory; the stencil's code takes longer for them.
 
@@ -29,7 +29,9 @@ def again_section(model: Sequence[Prediction]) -> str:
     again = [measured_again([one.row for one in rows], run) for run in range(len(runs()))]
     if not again[0]:
         return ""
-    return "\n".join([INTRO + _distances(rows, again), _pairs(rows, again), _far(rows, again)])
+    return "\n".join(
+        [INTRO.format(software=software()) + _distances(rows, again), _pairs(rows, again), _far(rows, again)]
+    )
 
 
 def _distances(rows: Sequence[Prediction], again: Sequence[Sequence[Prediction]]) -> str:

@@ -110,6 +110,7 @@ def _scorer(replay: str, work: Workload, gpu: Gpu) -> Scorer:
     key = (replay, id(work), gpu)
     if key not in _scorers:
         _scorers.clear()
+        # a workload has of a kernel what a scorer asks of it
         _scorers[key] = Scorer(work, gpu, replay=replay)  # type: ignore[arg-type]
     return _scorers[key]
 
@@ -119,7 +120,7 @@ def _replayed(replay: str, work: Workload, order: np.ndarray, gpu: Gpu) -> Count
     traffic = scorer.traffic(order)
     found = scorer.time(traffic)
     counts = counts_of(traffic, gpu) | {"time_us": found.total_us, "workgroups_per_cu": scorer.occupancy}
-    return {name: value for name, value in counts.items() if not math.isnan(value)} | {"limiter": found.limiter}  # type: ignore[dict-item]
+    return {name: value for name, value in counts.items() if not math.isnan(value)}
 
 
 def counts_of(traffic: Traffic, gpu: Gpu) -> Counts:

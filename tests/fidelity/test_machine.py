@@ -2,7 +2,7 @@
 
 import csv
 import sys
-from statistics import median
+from statistics import mean, median
 
 import pytest
 
@@ -33,6 +33,17 @@ def test_latencies_of_the_description_are_the_measured_ones(what, size, level):
     ]
     assert len(values) == 24  # three runs on eight SMs
     assert getattr(gpu("h200"), level).latency_ns == pytest.approx(median(values), rel=0.005)
+
+
+def test_rates_of_the_description_are_those_of_ten_profiled_launches():
+    """A dense fp16 matrix unit does 4096 flop a clock; the L2's clock is not the SMs'."""
+    with (DATA / "machine" / "h200_ncu.csv").open(encoding="utf-8", newline="") as file:
+        launches = list(csv.DictReader(file))
+    h200, sm_ghz = gpu("h200"), [float(line["sm_ghz"]) for line in launches]
+    assert len(launches) == 10 and min(sm_ghz) > 1.29 and max(sm_ghz) < 1.6
+    assert h200.sustained_tflops("fp16") == pytest.approx(4.096 * h200.cus * mean(sm_ghz), rel=0.005)
+    out = mean(float(line["l2_ghz"]) * float(line["l2_out_peak_bytes_per_clock"]) for line in launches)
+    assert h200.l2.read_bytes_per_cycle * h200.clock_mhz / 1e3 == pytest.approx(out, rel=0.005)
 
 
 def test_a_line_of_words_has_the_middle_and_the_ends():
