@@ -39,11 +39,23 @@ def _cache(like, sets, ways, index=None, *, kept=None, **request):
 
 
 def small_gpu(
-    *, xcds=2, cus=2, offset=0, l1=None, l2=(4, 2), mall=(8, 2), line=128, read=128, write=64, kept=None, reads=None
+    *,
+    xcds=2,
+    cus=2,
+    offset=0,
+    l1=None,
+    l2=(4, 2),
+    mall=(8, 2),
+    line=128,
+    read=128,
+    write=64,
+    kept=None,
+    reads=None,
+    halves=False,
 ) -> Gpu:
     """An MI300X with caches of (sets, ways[, index]); no L1 for ``l1=None``, no Infinity Cache for ``mall=None``.
 
-    ``reads`` bounds the read requests that a CU has under way.
+    ``reads`` bounds the read requests that a CU has under way; with ``halves`` the L2 fetches half lines.
     """
     big = MI300X
     request = {"line": line, "read": read, "write": write}
@@ -55,13 +67,13 @@ def small_gpu(
         limits=dataclasses.replace(big.limits, reads_in_flight_per_cu=reads),
         facts={},
         l1=_cache(big.l1, *l1, **request) if l1 else None,
-        l2=_cache(big.l2, *l2, kept=kept, **request),
+        l2=dataclasses.replace(_cache(big.l2, *l2, kept=kept, **request), fetches_halves=halves),
         mall=_cache(big.mall, *mall, kept=kept, **request) if mall else None,
     )
 
 
 # line, read request, write request: dirty pieces from one to four a line
-REQUESTS = [(128, 128, 64), (128, 64, 32), (128, 128, 128), (64, 64, 32), (32, 32, 32), (256, 128, 64)]
+REQUESTS = [(128, 128, 64), (128, 64, 32), (128, 128, 128), (64, 64, 32), (32, 32, 32), (256, 128, 64), (64, 32, 32)]
 
 
 @st.composite
@@ -91,6 +103,7 @@ def gpus(draw, requests=None):
     offset = draw(st.integers(0, xcds - 1))
     cus = draw(st.integers(1, 4))
     caches = {"l1": l1, "l2": l2, "mall": mall, "kept": kept}
+    caches["halves"] = mall is None and line > 32 and max(read, write) <= line // 2 and draw(st.booleans())
     caches["reads"] = draw(st.one_of(st.none(), st.integers(1, 40)))
     return small_gpu(xcds=xcds, cus=cus, offset=offset, line=line, read=read, write=write, **caches)
 

@@ -18,6 +18,14 @@ COLUMNS = (
 )
 
 
+class Line(set):
+    """The dirty pieces of a line that is held, and which pieces of it are ``there`` to be read."""
+
+    def __init__(self):
+        super().__init__()
+        self.there = set()
+
+
 class LruCache:
     """A cold set-associative LRU cache; each line carries the set of its dirty pieces."""
 
@@ -25,18 +33,22 @@ class LruCache:
         self.cache = cache
         self.sets = defaultdict(OrderedDict)
 
-    def touch(self, line, dirty=()):
-        """Make ``line`` the most recent; return whether it was held, and (line, dirty pieces) of what it drove out."""
+    def touch(self, line, dirty=(), wanted=(0,)):
+        """Make ``line`` the most recent.
+
+        Returns how many of the wanted pieces were not there, and (line, dirty pieces) of what it drove out.
+        """
         held = self.sets[set_of(line, self.cache)]
         driven_out = ()
-        hit = line in held
-        if not hit:
+        if line not in held:
             if len(held) == self.cache.ways:
                 driven_out = held.popitem(last=False)
-            held[line] = set()
+            held[line] = Line()
+        lacking = len(set(wanted) - held[line].there)
+        held[line].there |= set(wanted)
         held[line] |= set(dirty)
         held.move_to_end(line)
-        return hit, driven_out
+        return lacking, driven_out
 
 
 def set_of(line, cache):
@@ -78,7 +90,7 @@ def hashed_and_plain(rows, n, first):
 
 def lru_hits(lines, cache):
     cache = LruCache(cache)
-    return [cache.touch(int(line))[0] for line in lines]
+    return [not cache.touch(int(line))[0] for line in lines]
 
 
 def pieces(sector_bits, request_bytes):
@@ -173,7 +185,7 @@ class Counts:
             for held in l2.sets.values():
                 for line, dirty in held.items():
                     self.add(when, xcd, self.tensor_of(line), "writebacks", len(dirty))
-                    held[line] = set()
+                    dirty.clear()
 
 
 def replay(trace, order, gpu, workgroups_per_cu, programs=None, caches=None):
@@ -202,27 +214,26 @@ def _issue(trace, instruction, caches, xcd, cu, counts, turn):
 
     add("instructions")
     for (line, sectors), waves in zip(lines, wave_requests(trace, instruction), strict=True):
+        wanted = pieces(sectors, gpu.l2.fetch_bytes)
         if is_write:
             dirty = pieces(sectors, gpu.l2.write_request_bytes)
             add("write_requests", len(dirty))
         else:
             dirty = set()
             if gpu.l1:
-                held = caches.l1[xcd, cu].touch(line)[0]
+                held = not caches.l1[xcd, cu].touch(line, wanted=wanted)[0]
                 add("l1_requests", waves)
                 add("l1_hits", waves if held else waves - 1)
                 if held:
                     continue
             add("read_requests", len(pieces(sectors, gpu.l2.read_request_bytes)))
-        hit, driven_out = caches.l2[xcd].touch(line, dirty)
+        lacking, driven_out = caches.l2[xcd].touch(line, dirty, wanted)
         if driven_out:
             counts.add(turn, xcd, counts.tensor_of(driven_out[0]), "writebacks", len(driven_out[1]))
-        if hit:
-            continue
-        add("write_misses" if is_write else "read_misses")
-        if not is_write and caches.mall:
+        add("write_misses" if is_write else "read_misses", lacking)
+        if lacking and not is_write and caches.mall:
             add("mall_requests")
-            add("mall_hits", int(caches.mall.touch(line)[0]))
+            add("mall_hits", int(not caches.mall.touch(line)[0]))
 
 
 def as_table(timeline):
@@ -230,20 +241,22 @@ def as_table(timeline):
     return [[[xcd[column] for column in COLUMNS] for xcd in turn] for turn in timeline]
 
 
-def distinct_lines(trace, order, gpu):
-    """Number of distinct lines that the workgroups of each XCD touch."""
+def distinct_pieces(trace, order, gpu):
+    """Number of distinct lines, or halves of lines where those are fetched, that the workgroups of each XCD touch."""
     counts = []
     for mine in queues(len(order), gpu.xcds, gpu.dispatch_offset):
         lines = set()
         for w in mine:
-            lines |= lines_of_workgroup(trace, int(order[w]))
+            lines |= pieces_of_workgroup(trace, int(order[w]), gpu.l2.fetch_bytes)
         counts.append(len(lines))
     return counts
 
 
-def lines_of_workgroup(trace, workgroup):
+def pieces_of_workgroup(trace, workgroup, fetch_bytes):
     span = range(int(trace.start[workgroup]), int(trace.start[workgroup + 1]))
-    return {line for i in span for line, _ in touches(trace, i)[0]}
+    return {
+        (line, piece) for i in span for line, sectors in touches(trace, i)[0] for piece in pieces(sectors, fetch_bytes)
+    }
 
 
 def rectangle(*, base_bytes, pitch_bytes, item_bytes, shape, row, col, rows, cols, line_bytes):

@@ -55,17 +55,17 @@ def rates_of(gpu):
     def at_gbps(size, gbps):
         return round(Fraction(size) * 10**6 / Fraction(gbps))
 
-    line, piece = gpu.l2.line_bytes, gpu.l2.write_request_bytes
+    fill, piece = gpu.l2.fetch_bytes, gpu.l2.write_request_bytes
     return {
         "l1": in_cycles(gpu.l1.line_bytes, gpu.l1.read_bytes_per_cycle) if gpu.l1 else 0,
         "l1_latency": round(gpu.l1.latency_ns * FS_PER_NS) if gpu.l1 else 0,
         "l2_read": in_cycles(gpu.l2.read_request_bytes, gpu.l2.read_bytes_per_cycle),
         "l2_write": in_cycles(piece, Fraction(gpu.l2.read_bytes_per_cycle, 2)),
-        "fabric": in_cycles(line, gpu.fabric_bytes_per_cycle),
+        "fabric": in_cycles(fill, gpu.fabric_bytes_per_cycle),
         "fabric_wb": in_cycles(piece, gpu.fabric_bytes_per_cycle),
-        "mall": at_gbps(line, gpu.mall.bandwidth_gbps) if gpu.mall else 0,
+        "mall": at_gbps(fill, gpu.mall.bandwidth_gbps) if gpu.mall else 0,
         "mall_wb": at_gbps(piece, gpu.mall.bandwidth_gbps) if gpu.mall else 0,
-        "hbm": at_gbps(line, gpu.hbm.bandwidth_gbps),
+        "hbm": at_gbps(fill, gpu.hbm.bandwidth_gbps),
         "hbm_wb": at_gbps(piece, gpu.hbm.bandwidth_gbps),
         "l2_latency": round(gpu.l2.latency_ns * FS_PER_NS),
         "mall_latency": round(gpu.mall.latency_ns * FS_PER_NS) if gpu.mall else 0,
@@ -117,7 +117,8 @@ class Memory:
             counts = {"l1_requests": sum(waves), "l1_hits": sum(waves)}
             missing = []
             for line, sectors in lines:
-                if self.caches.l1[xcd, cu].touch(line)[0]:
+                wanted = naive.pieces(sectors, self.gpu.l2.fetch_bytes)
+                if not self.caches.l1[xcd, cu].touch(line, wanted=wanted)[0]:
                     held_until = max(held_until, self.ready_l1[xcd, cu][line])
                 else:
                     missing.append((line, sectors))
@@ -135,30 +136,32 @@ class Memory:
     def _read_l2(self, issued, now, xcd, lines):
         requests = sum(len(naive.pieces(sectors, self.gpu.l2.read_request_bytes)) for _, sectors in lines)
         l2_end = self._l2_port(now, xcd, requests * self.rate["l2_read"])
-        wait, missed, from_hbm, writebacks = 0, [], 0, 0
-        for line, _ in lines:
-            hit, driven_out = self.caches.l2[xcd].touch(line)
+        wait, missed, fetched, from_hbm, writebacks = 0, [], 0, 0, 0
+        for line, sectors in lines:
+            wanted = naive.pieces(sectors, self.gpu.l2.fetch_bytes)
+            lacking, driven_out = self.caches.l2[xcd].touch(line, wanted=wanted)
             writebacks += self._drive_out(issued, xcd, driven_out)
-            if hit:
+            if not lacking:
                 wait = max(wait, self.ready[xcd].get(line, 0))
                 continue
             missed.append(line)
-            if not (self.caches.mall and self.caches.mall.touch(line)[0]):
-                from_hbm += 1
-        mall_end, hbm_end = self._beyond(l2_end, xcd, len(missed), from_hbm, writebacks)
+            fetched += lacking
+            if not self.caches.mall or self.caches.mall.touch(line)[0]:
+                from_hbm += lacking
+        mall_end, hbm_end = self._beyond(l2_end, xcd, fetched, from_hbm, writebacks)
         arrive = max(l2_end + self.rate["l2_latency"], wait)
         if missed:
             fills = []
-            if len(missed) > from_hbm:
+            if fetched > from_hbm:
                 fills.append(mall_end + self.rate["mall_latency"])
             if from_hbm:
                 fills.append(hbm_end + self.rate["hbm_latency"])
             for line in missed:
                 self.ready[xcd][line] = max(fills)
             arrive = max(arrive, *fills)
-        counts = {"read_requests": requests, "read_misses": len(missed)}
+        counts = {"read_requests": requests, "read_misses": fetched}
         if self.caches.mall:
-            counts |= {"mall_requests": len(missed), "mall_hits": len(missed) - from_hbm}
+            counts |= {"mall_requests": fetched, "mall_hits": fetched - from_hbm}
         return arrive, counts
 
     def write(self, now, xcd, lines):
@@ -167,11 +170,12 @@ class Memory:
         requests = sum(len(p) for p in dirty.values())
         l2_end = self._l2_port(now, xcd, requests * self.rate["l2_write"])
         misses, writebacks = 0, 0
-        for line, _ in lines:
-            hit, driven_out = self.caches.l2[xcd].touch(line, dirty[line])
+        for line, sectors in lines:
+            wanted = naive.pieces(sectors, self.gpu.l2.fetch_bytes)
+            lacking, driven_out = self.caches.l2[xcd].touch(line, dirty[line], wanted)
             writebacks += self._drive_out(now, xcd, driven_out)
-            if not hit:
-                misses += 1
+            if lacking:
+                misses += lacking
                 self.ready[xcd][line] = l2_end
         self._beyond(l2_end, xcd, 0, 0, writebacks)
         return l2_end, {"write_requests": requests, "write_misses": misses}
@@ -182,7 +186,7 @@ class Memory:
             for held in l2.sets.values():
                 for line, dirty in held.items():
                     self._drive_out(now, xcd, (line, dirty))
-                    held[line] = set()
+                    dirty.clear()
 
     def _drive_out(self, now, xcd, driven_out):
         """Note a line that leaves the L2; return its dirty pieces."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .cache import _line_of, _touch
+from .cache import DIRTY_BITS, FILL_BITS, HIT, MARK_BITS, _line_of, _touch
 from .l1 import _read_line
 from .rows import WAYS, _touch_row
 
@@ -23,11 +23,11 @@ CHUNK = 256
 class Scratch(NamedTuple):
     """Arrays of `CHUNK` + 1: the lines that reach the L2, where each goes, and of those that missed place and victim.
 
-    ``fell`` is the word that made room, ``missed`` the place in the chunk.
+    ``fell`` is what the look-up returned, ``missed`` the place in the chunk.
     """
 
     line: np.ndarray
-    dirty: np.ndarray
+    marks: np.ndarray
     at: np.ndarray
     word: np.ndarray
     missed: np.ndarray
@@ -39,7 +39,7 @@ def scratch() -> Scratch:
     size = CHUNK + 1
     return Scratch(
         line=np.zeros(size, np.int64),
-        dirty=np.zeros(size, np.uint8),
+        marks=np.zeros(size, np.uint8),
         at=np.zeros(size, np.uint64),
         word=np.zeros(size, np.uint64),
         missed=np.zeros(size, np.uint64),
@@ -48,16 +48,16 @@ def scratch() -> Scratch:
 
 
 @njit(inline="always")
-def _gather(rel, dirty, base, first, n, line, kept_dirty):
+def _gather(rel, marks, base, first, n, line, kept_marks):
     """Copy all of ``n`` entries."""
     for i in range(np.uint64(n)):
         line[i] = base + rel[first + i]
-        kept_dirty[i] = dirty[first + i]
+        kept_marks[i] = marks[first + i]
     return n
 
 
 @njit(inline="always")
-def _gather_sets(rel, index, base, first, n, missing, line, kept_dirty):
+def _gather_sets(rel, marks, index, base, first, n, missing, line, kept_marks):
     """Copy the entries that lie in one of the ``missing`` L1 sets; return how many."""
     n_sets, mask, table = index.n_sets, index.mask, index.hash
     kept = np.int64(0)
@@ -67,13 +67,13 @@ def _gather_sets(rel, index, base, first, n, missing, line, kept_dirty):
         if table.size:
             at ^= table[touched >> index.shift]
         line[kept] = touched
-        kept_dirty[kept] = 0
+        kept_marks[kept] = marks[first + i]
         kept += (missing >> at) & 1
     return kept
 
 
 @njit(inline="always")
-def _gather_lines(rel, pieces, index, ways, l1, unit, base, first, n, instruction, arrival, line, kept_dirty):
+def _gather_lines(rel, marks, pieces, index, ways, l1, unit, base, first, n, instruction, arrival, line, kept_marks):
     """Copy the entries that an L1 misses; return (how many, their L2 requests, latest arrival of the others)."""
     n_sets, mask, shift, table = index.n_sets, index.mask, index.shift, index.hash
     words, filler, older, newer = l1.words[unit], l1.filler[unit], l1.older[unit], l1.newer[unit]
@@ -84,10 +84,11 @@ def _gather_lines(rel, pieces, index, ways, l1, unit, base, first, n, instructio
         at, tag = (touched % n_sets, touched // n_sets) if mask < 0 else (touched & mask, touched >> shift)
         if table.size:
             at ^= table[tag]
-        by = _read_line(words, filler, older, newer, newest, at, ways, np.uint32(tag + 1), instruction)
+        word = np.uint32(((tag + 1) << FILL_BITS) | (np.int64(marks[first + i]) >> DIRTY_BITS))
+        by = _read_line(words, filler, older, newer, newest, at, ways, word, instruction)
         if by < 0:
             line[kept] = touched
-            kept_dirty[kept] = 0
+            kept_marks[kept] = marks[first + i]
             kept += 1
             requests += np.int64(pieces[first + i])
         elif arrival.size:
@@ -97,44 +98,44 @@ def _gather_lines(rel, pieces, index, ways, l1, unit, base, first, n, instructio
 
 @njit(inline="always")
 def _locate_all(line, n, index, at, word):
-    """Set and clean word of ``n`` lines, as `xcd_model.cache._locate` has them.
+    """Set and unmarked word of ``n`` lines, as `xcd_model.cache._locate` has them.
 
     line : (n,) int64; at, word : (n,) uint64, output
     """
-    one, four = np.uint64(1), np.uint64(4)
+    one, mark_bits = np.uint64(1), np.uint64(MARK_BITS)
     n_sets, mask, shift = np.uint64(index.n_sets), np.uint64(index.mask), np.uint64(max(0, index.shift))
     table = index.hash
     if index.mask < 0:
         for i in range(np.uint64(n)):
             at[i] = np.uint64(line[i]) % n_sets
-            word[i] = ((np.uint64(line[i]) // n_sets) + one) << four
+            word[i] = ((np.uint64(line[i]) // n_sets) + one) << mark_bits
         return
     for i in range(np.uint64(n)):
         at[i] = np.uint64(line[i]) & mask
-        word[i] = ((np.uint64(line[i]) >> shift) + one) << four
+        word[i] = ((np.uint64(line[i]) >> shift) + one) << mark_bits
     if table.size:
         for i in range(np.uint64(n)):
             at[i] ^= np.uint64(table[np.uint64(line[i]) >> shift])
 
 
 @njit(inline="always")
-def _look_up(n, l2, ways, at, word, dirty, missed, fell):
+def _look_up(n, l2, ways, at, word, marks, missed, fell):
     """Look the located lines up in an L2; returns how many missed."""
     last = np.int64(1) << (ways - 1)
     n_missed = np.uint64(0)
     for i in range(np.uint64(n)):
-        row, touched = np.int64(at[i]) * ways, np.int64(word[i]) | np.int64(dirty[i])
+        row, touched = np.int64(at[i]) * ways, np.int64(word[i]) | np.int64(marks[i])
         gone = _touch_row(l2, row, touched, last) if ways <= WAYS else _touch(l2, row, ways, touched)
         missed[n_missed] = i  # kept or overwritten by the next: a branch would be mispredicted
         fell[n_missed] = gone
-        n_missed += np.uint64(gone != 1)
+        n_missed += np.uint64(gone != HIT)
     return n_missed
 
 
 @njit(inline="always")
 def _write_back(tensor_lines, index, at, word, pieces, column, counts, by_tensor):
     """Count a dirty word that left the L2, for the tensor that it belongs to."""
-    written = _line_of(at, (word >> 4) - 1, index)
+    written = _line_of(at, (word >> MARK_BITS) - 1, index)
     owner = 0
     while written < tensor_lines[owner, 0] or written >= tensor_lines[owner, 1]:
         owner += 1

@@ -1,6 +1,7 @@
 """Bounds on the L2 hit rate that need no replay, so that a search knows when to stop.
 
-Every line that the workgroups of an XCD touch misses its cold L2 at least once. So misses are at least the number of
+Every line that the workgroups of an XCD touch misses its cold L2 at least once (of an L2 that fetches half lines, every
+half line: read "half line" for "line" then). So misses are at least the number of
 distinct (XCD, line) pairs, and any lower bound on the distinct lines that a set of ``n`` workgroups can touch bounds
 the hit rate of every assignment that gives each XCD its share of workgroups.
 """
@@ -168,6 +169,7 @@ def hit_rate_bound(plan: Plan) -> Bound:
     requests = int(
         trace.requests_per_template(gpu.l2.read_request_bytes, gpu.l2.write_request_bytes)[trace.template].sum()
     )
+    trace = trace.with_lines_of(gpu.l2.fetch_bytes)
     panels = [p for t in range(len(trace.tensors)) if (p := _panels(trace, t)) is not None]
     shares = np.bincount(xcd_of(trace.n_workgroups, gpu, plan.machine.programs), minlength=gpu.xcds)
     per_xcd = {int(n): _fewest_lines(panels, int(n)) if n and panels else 0 for n in np.unique(shares)}
@@ -192,8 +194,9 @@ def assigned_misses(trace: Trace, order: np.ndarray, gpu: Gpu, *, programs: int 
 
     Returns
     -------
-    misses : (n_xcds,) int64 [lines]
+    misses : (n_xcds,) int64 [``gpu.l2.fetch_bytes``]
     """
+    trace = trace.with_lines_of(gpu.l2.fetch_bytes)
     xcd = np.empty(trace.n_workgroups, np.int64)
     xcd[order] = xcd_of(trace.n_workgroups, gpu, programs)
     of_instruction = np.repeat(xcd, np.diff(trace.start))

@@ -1,7 +1,9 @@
 """Set-associative LRU caches, as arrays of 32-bit words.
 
-A set is a row of ``ways`` words, most recent first. A word is ``(tag + 1) << 4 | dirty``, where the four low bits are
-the dirty request-sized pieces of the line and 0 is an empty way.
+A set is a row of ``ways`` words, most recent first. A word is ``(tag + 1) << 6 | there << 4 | dirty``, where the four
+low bits are the dirty request-sized pieces of the line, the two above them its pieces that are there (of a cache that
+fetches half lines; else the lower stands for the line), and 0 is an empty way. Dirty pieces and those that a touch
+wants are its ``marks``.
 
 Source: Mattson et al., IBM Systems Journal 9(2), 1970 (LRU is a stack algorithm: the position of a hit in a
 recency-ordered row is its stack distance, so moving to the front is all the bookkeeping there is).
@@ -17,22 +19,27 @@ from .gpu import Cache
 from .index import Index, hash_table
 
 DIRTY_BITS = 4
+FILL_BITS = 2  # most pieces in which a line is fetched
+MARK_BITS = DIRTY_BITS + FILL_BITS
+THERE = ((1 << FILL_BITS) - 1) << DIRTY_BITS  # bits of a word that say which pieces of the line are there
+MARKS = (1 << MARK_BITS) - 1
+HIT, PARTLY = 1, 16  # no line's word: what a look-up returns where the line was held, with all that is wanted or not
 
 
 @njit(inline="always")
 def _touch(words, row, ways, word):
     """Look ``word`` up in the set that starts at ``words[row]``, and make it the most recent.
 
-    Returns 1, which is no line's word, for a hit; else the word that fell out of the last way (0 if that was empty).
-    On a hit the line keeps its dirty pieces and adds the new ones.
+    Returns `HIT`, or `PARTLY` where the line is held without a piece that is wanted; else the word that fell out of the
+    last way (0 if that was empty). A line that is held keeps its marks and adds the new ones.
     """
     carry = word
     for way in range(row, row + ways):
         held = words[way]
         words[way] = np.uint32(carry)
-        if (held ^ word) < 16:
-            words[row] = np.uint32(word | (held & 15))
-            return np.int64(1)
+        if (held ^ word) <= MARKS:
+            words[row] = np.uint32(word | (held & MARKS))
+            return np.int64(HIT if word & ~np.int64(held) & THERE == 0 else PARTLY)
         carry = held
     return np.int64(carry)
 
@@ -64,6 +71,13 @@ def _popcount4(dirty):
     return (dirty & 1) + ((dirty >> 1) & 1) + ((dirty >> 2) & 1) + ((dirty >> 3) & 1)
 
 
+@njit(inline="always")
+def _fetched(gone, marks):
+    """Pieces of a line that a miss fetches, given what the look-up returned and the marks of the touch."""
+    wanted = np.int64(marks) >> DIRTY_BITS
+    return np.int64(1) if gone == PARTLY else (wanted & 1) + (wanted >> 1)
+
+
 @njit(cache=True, nogil=True)
 def _replay_lru(lines, index, ways, hit):
     """Fill ``hit`` for one cold cache. Checks nothing: `replay_lru` has.
@@ -74,7 +88,7 @@ def _replay_lru(lines, index, ways, hit):
     words = np.zeros(index.n_sets * ways, np.uint32)
     for i in range(lines.size):
         at, tag = _locate(lines[i], index)
-        hit[i] = _touch(words, at * ways, ways, (tag + 1) << 4) == 1
+        hit[i] = _touch(words, at * ways, ways, (tag + 1) << MARK_BITS) == HIT
 
 
 def index_of(cache: Cache | None, highest_line: int) -> Index:
@@ -90,15 +104,15 @@ def index_of(cache: Cache | None, highest_line: int) -> Index:
     return Index(n_sets, n_sets - 1, shift, hash_table(rows, (highest_line >> shift) + 1) if rows else none)
 
 
-def check_tags(highest_line: int, cache: Cache, name: str, *, dirty_bits: int = DIRTY_BITS) -> None:
+def check_tags(highest_line: int, cache: Cache, name: str, *, mark_bits: int = MARK_BITS) -> None:
     """Refuse a trace whose tags would not fit a word.
 
     Raises
     ------
     TraceError
-        If ``highest_line // cache.sets`` is over 2**(32 - dirty_bits) - 2.
+        If ``highest_line // cache.sets`` is over 2**(32 - mark_bits) - 2.
     """
-    max_tag = (1 << (32 - dirty_bits)) - 2
+    max_tag = (1 << (32 - mark_bits)) - 2
     if highest_line // cache.sets > max_tag:
         limit = max_tag * cache.sets * cache.line_bytes
         raise TraceError(f"line {highest_line} does not fit the tags of {name}: the model addresses {limit} B there")

@@ -9,7 +9,7 @@ from numba import njit
 
 from .agenda import Agenda, agenda_of
 from .batch import CHUNK, Scratch, _gather, _gather_lines, _gather_sets, _locate_all, _write_back, scratch
-from .cache import _popcount4, _touch
+from .cache import HIT, MARK_BITS, MARKS, PARTLY, THERE, _fetched, _popcount4, _touch
 from .l1 import L1, _read_tile, empty_l1
 from .launches import Caches
 from .lockstep import Slots, _tally, slots_of
@@ -64,25 +64,26 @@ class Clockwork(NamedTuple):
 def _touch_by(words, filler, row, ways, word, by):
     """As `xcd_model.rows._touch_row_by`, for any number of ways."""
     place = row
-    while place < row + ways - 1 and (words[place] ^ word) >= 16:
+    while place < row + ways - 1 and (words[place] ^ word) > MARKS:
         place += 1
     held, held_by = np.int64(words[place]), np.int64(filler[place])
-    hit = (held ^ word) < 16
+    hit = (held ^ word) <= MARKS
+    gone = np.int64(HIT) if word & ~held & THERE == 0 else np.int64(PARTLY)
     for back in range(place - row):
         words[place - back] = words[place - back - 1]
         filler[place - back] = filler[place - back - 1]
-    words[row] = np.uint32(word | (held & 15)) if hit else np.uint32(word)
-    filler[row] = np.int32(held_by) if hit else np.int32(by)
-    return (np.int64(1) if hit else held) | (held_by << 32)
+    words[row] = np.uint32(word | (held & MARKS)) if hit else np.uint32(word)
+    filler[row] = np.int32(held_by) if hit and gone == HIT else np.int32(by)
+    return (gone if hit else held) | (held_by << 32)
 
 
 @njit(inline="always")
-def _look_up_by(n, words, filler, ways, by, arrival, at, word, dirty, missed, fell):
+def _look_up_by(n, words, filler, ways, by, arrival, at, word, marks, missed, fell):
     """Look the located lines up in an L2; return (how many missed, latest arrival of the others)."""
     last = np.int64(1) << (ways - 1)
     n_missed, wait = np.uint64(0), np.int64(0)
     for i in range(np.uint64(n)):
-        row, touched = np.int64(at[i]) * ways, np.int64(word[i]) | np.int64(dirty[i])
+        row, touched = np.int64(at[i]) * ways, np.int64(word[i]) | np.int64(marks[i])
         if ways <= WAYS:
             found = _touch_row_by(words, filler, row, touched, last, by)
         else:
@@ -90,7 +91,7 @@ def _look_up_by(n, words, filler, ways, by, arrival, at, word, dirty, missed, fe
         gone = found & 0xFFFFFFFF
         missed[n_missed] = i
         fell[n_missed] = gone
-        if gone == 1:
+        if gone == HIT:
             wait = max(wait, arrival[found >> 32])
         else:
             n_missed += np.uint64(1)
@@ -109,9 +110,9 @@ def _fill_missed(n, index, ways, mall, line, missed, weight_of, at):
         row, tag = (touched % n_sets, touched // n_sets) if mask < 0 else (touched & mask, touched >> shift)
         if table.size:
             row ^= table[tag]
-        row, word = row * ways, (tag + 1) << 4
+        row, word = row * ways, (tag + 1) << MARK_BITS
         gone = _touch_row(mall, row, word, last) if ways <= WAYS else _touch(mall, row, ways, word)
-        held += weight_of[at[i]] * np.int64(gone == 1)
+        held += weight_of[at[i]] * np.int64(gone == HIT)
     return held
 
 
@@ -119,17 +120,17 @@ def _fill_missed(n, index, ways, mall, line, missed, weight_of, at):
 def _l2_by(stream, machine, clockwork, xcd, instruction, n, is_write, tensor, counts, by_tensor):
     """Send ``n`` gathered lines to an L2; return (latest arrival of a hit line, misses, of them held by the MALL)."""
     scratch, set_weight = clockwork.scratch, stream.set_weight
-    line, at, missed, fell = scratch.line, scratch.at, scratch.missed, scratch.fell
+    line, marks, at, missed, fell = scratch.line, scratch.marks, scratch.at, scratch.missed, scratch.fell
     _locate_all(line, n, machine.l2, at, scratch.word)
     words, filler = clockwork.words[xcd], clockwork.filler[xcd]
     n_missed, wait = _look_up_by(
-        n, words, filler, machine.l2_ways, instruction, clockwork.arrival, at, scratch.word, scratch.dirty, missed, fell
+        n, words, filler, machine.l2_ways, instruction, clockwork.arrival, at, scratch.word, marks, missed, fell
     )
     misses, held = np.int64(0), np.int64(0)
     for j in range(n_missed):
         i = missed[j]
         weight = set_weight[at[i]]
-        misses += weight
+        misses += weight * _fetched(fell[j], marks[i])
         if fell[j] & 15:
             pieces = weight * _popcount4(fell[j])
             _write_back(
@@ -212,16 +213,18 @@ def _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, co
         first, n = np.uint64(start), min(CHUNK, end - start)
         if by_line:
             n, asked, held = _gather_lines(
-                stream.rel, stream.pieces, machine.l1, machine.l1_ways, clockwork.l1, unit, base, first, n, instruction,
-                clockwork.at_cu, scratch.line, scratch.dirty,
+                stream.rel, stream.marks, stream.pieces, machine.l1, machine.l1_ways, clockwork.l1, unit, base, first, n, instruction,
+                clockwork.at_cu, scratch.line, scratch.marks,
             )  # fmt: skip
             requests += asked
             l1_hits -= n
             wait = max(wait, held)
         elif whole:
-            _gather(stream.rel, stream.dirty, base, first, n, scratch.line, scratch.dirty)
+            _gather(stream.rel, stream.marks, base, first, n, scratch.line, scratch.marks)
         else:
-            n = _gather_sets(stream.rel, machine.l1, base, first, n, missing, scratch.line, scratch.dirty)
+            n = _gather_sets(
+                stream.rel, stream.marks, machine.l1, base, first, n, missing, scratch.line, scratch.marks
+            )
         latest, missed, held = _l2_by(
             stream, machine, clockwork, xcd, instruction, n, is_write, tensor, counts, by_tensor
         )

@@ -42,10 +42,10 @@ def moved_bytes(traffic: Traffic, gpu: Gpu) -> dict[str, int]:
     """
     written = traffic.total(WRITEBACKS) * traffic.write_request_bytes
     requests = traffic.total(READ_REQUESTS) * gpu.l2.read_request_bytes
-    filled = traffic.total(MALL_REQUESTS) * traffic.line_bytes + written
+    filled = traffic.total(MALL_REQUESTS) * traffic.fetch_bytes + written
     return {
         "l2": requests + traffic.total(WRITE_REQUESTS) * traffic.write_request_bytes,
-        "fabric": traffic.total(READ_MISSES) * traffic.line_bytes + written,
+        "fabric": traffic.total(READ_MISSES) * traffic.fetch_bytes + written,
         "mall": filled if gpu.mall else 0,
         "hbm": traffic.hbm_read_bytes + traffic.hbm_write_bytes,
     }

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from .batch import CHUNK, Scratch, _locate_all
-from .cache import _touch
+from .cache import HIT, _touch
 from .compiled import uncounted
 from .rows import WAYS, _prefetch, _touch_row
 from .stream import Machine
@@ -76,7 +76,7 @@ def _fetch(index, ways, mall, line, weight, first, end, at, word):
             gone = _touch_row(mall, row, fetched, last) if ways <= WAYS else _touch(mall, row, ways, fetched)
             asked = np.int64(weight[start + i])
             requests += asked
-            hits += asked * np.int64(gone == 1)
+            hits += asked * np.int64(gone == HIT)
     return requests, hits
 
 

@@ -47,7 +47,7 @@ def instruction_fetches(gpu: Gpu, resources: Resources, n_workgroups: int) -> np
     caches = np.minimum(workgroups, -(-gpu.cus_per_xcd // gpu.l1i.cus))  # workgroups are dealt to caches in turn
     lines = -(-resources.code_bytes // gpu.l1i.line_bytes) + gpu.l1i.prefetch_lines
     counts[:, READ_REQUESTS] = caches * lines
-    counts[:, READ_MISSES] = (caches > 0) * -(-lines * gpu.l1i.line_bytes // gpu.l2.line_bytes)
+    counts[:, READ_MISSES] = (caches > 0) * -(-lines * gpu.l1i.line_bytes // gpu.l2.fetch_bytes)
     if gpu.mall is not None:
         counts[:, MALL_REQUESTS] = counts[:, READ_MISSES]
         counts[:, MALL_HITS] = counts[:, READ_MISSES] * (turn > 0)

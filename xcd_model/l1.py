@@ -21,7 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from .cache import FILL_BITS
 from .stream import BY_LINE, BY_TILE, Machine
+
+PIECES = np.uint32(1 << FILL_BITS)
 
 
 class L1(NamedTuple):
@@ -29,7 +32,7 @@ class L1(NamedTuple):
 
     By tile: how many are ``held`` (n,), which ``tiles`` (n, depth), and for each set ``distance`` (n, depth, sets),
     over the number of ways where it holds no line, and ``brought_by`` (n, depth, sets), an instruction.
-    By line, each (n, sets * ways): ``words`` (tag + 1), ``filler``, the instruction that brought the line in, and in
+    By line, each (n, sets * ways): ``words``, ``(tag + 1) << 2 | there`` with the pieces that the L2 gave, ``filler``, the instruction that brought the line in, and in
     the ring of each set the ``older`` and ``newer`` neighbour of each way; ``newest`` is (n, sets).
     """
 
@@ -110,13 +113,16 @@ def _read_tile(tile_lines, ways, l1, unit, tile, instruction):
 
 @njit(inline="always")
 def _read_line(words, filler, older, newer, newest, at, ways, word, instruction):
-    """Touch a line in set ``at``; return the instruction that brought it in, or -1 for a miss (then this one did)."""
+    """Touch a line in set ``at``; return the instruction that brought it in, or -1 for a miss (then this one did).
+
+    ``word`` has the pieces that are wanted; a line that is held without one of them is a miss that drives none out.
+    """
     row, top = at * ways, newest[at]
     if words[row + top] == word:
         return np.int64(filler[row + top])
     way = np.int64(-1)
     for place in range(ways):
-        way = max(way, place if words[row + place] == word else np.int64(-1))
+        way = max(way, place if (words[row + place] ^ word) < PIECES else np.int64(-1))
     oldest = np.int64(newer[row + top])
     by = np.int64(-1)
     if way < 0:
@@ -124,8 +130,13 @@ def _read_line(words, filler, older, newer, newest, at, ways, word, instruction)
         words[row + way] = word
         filler[row + way] = instruction
     else:
-        by = np.int64(filler[row + way])
-        if way != oldest:
+        held = words[row + way]
+        if held | word == held:
+            by = np.int64(filler[row + way])
+        else:
+            words[row + way] = held | word
+            filler[row + way] = instruction
+        if way != oldest and way != top:
             before, after = newer[row + way], older[row + way]
             older[row + before], newer[row + after] = after, before
             older[row + oldest], newer[row + way] = way, oldest

@@ -20,14 +20,14 @@ from .traffic import (
 )
 
 
-def levels(counts: np.ndarray, *, line_bytes: int, write_request_bytes: int) -> dict[str, dict[str, int]]:
+def levels(counts: np.ndarray, *, fetch_bytes: int, write_request_bytes: int) -> dict[str, dict[str, int]]:
     """Requests, hits, misses and bytes of each level.
 
     Parameters
     ----------
     counts : (n_columns,) int64
         Columns of `xcd_model.traffic.COLUMNS`.
-    line_bytes, write_request_bytes : int [bytes]
+    fetch_bytes, write_request_bytes : int [bytes]
 
     Returns
     -------
@@ -40,7 +40,7 @@ def levels(counts: np.ndarray, *, line_bytes: int, write_request_bytes: int) -> 
     misses = c[READ_MISSES] + c[WRITE_MISSES]
     requests = c[READ_REQUESTS] + c[WRITE_REQUESTS]
     written = c[WRITEBACKS] * write_request_bytes
-    from_hbm = (c[READ_MISSES] - c[MALL_HITS]) * line_bytes
+    from_hbm = (c[READ_MISSES] - c[MALL_HITS]) * fetch_bytes
     return {
         "l1": {"requests": c[L1_REQUESTS], "hits": c[L1_HITS], "misses": c[L1_REQUESTS] - c[L1_HITS]},
         "l2": {
@@ -50,7 +50,7 @@ def levels(counts: np.ndarray, *, line_bytes: int, write_request_bytes: int) -> 
             "hits": requests - misses,
             "misses": misses,
             "writebacks": c[WRITEBACKS],
-            "read_bytes": c[READ_MISSES] * line_bytes,
+            "read_bytes": c[READ_MISSES] * fetch_bytes,
             "write_bytes": written,
         },
         "mall": {
@@ -66,7 +66,7 @@ def levels(counts: np.ndarray, *, line_bytes: int, write_request_bytes: int) -> 
 
 def traffic_as_dict(traffic: Traffic) -> dict[str, Any]:
     """All counts of a replay by level: in all, for each XCD, and for each tensor; JSON-ready."""
-    sizes = {"line_bytes": traffic.line_bytes, "write_request_bytes": traffic.write_request_bytes}
+    sizes = {"fetch_bytes": traffic.fetch_bytes, "write_request_bytes": traffic.write_request_bytes}
     return {
         "all": levels(traffic.per_xcd.sum(axis=0), **sizes),
         "per_xcd": [levels(counts, **sizes) for counts in traffic.per_xcd],

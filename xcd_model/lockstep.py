@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from .batch import CHUNK, _gather, _gather_lines, _gather_sets, _locate_all, _look_up, _write_back
-from .cache import _popcount4
+from .cache import _fetched, _popcount4
 from .compiled import uncounted
 from .l1 import _read_tile
 from .stream import BY_LINE, BY_TILE, NO_L1, Machine
@@ -71,16 +71,16 @@ def _next_work(stream, machine, order, pid, waiting, xcd):
 @njit(inline="always")
 def _l2(stream, machine, l2, n, is_write, tensor, queued_line, queued_weight, queued, scratch, counts, by_tensor):
     """Send ``n`` gathered lines to an L2; return the length of the queue of missed reads."""
-    line, at, missed, fell = scratch.line, scratch.at, scratch.missed, scratch.fell
+    line, marks, at, missed, fell = scratch.line, scratch.marks, scratch.at, scratch.missed, scratch.fell
     set_weight = stream.set_weight
     _locate_all(line, n, machine.l2, at, scratch.word)
-    n_missed = _look_up(n, l2, machine.l2_ways, at, scratch.word, scratch.dirty, missed, fell)
+    n_missed = _look_up(n, l2, machine.l2_ways, at, scratch.word, marks, missed, fell)
     queues = machine.mall.n_sets and not is_write
     misses = np.int64(0)
     for j in range(n_missed):
         i = missed[j]
         weight = set_weight[at[i]]
-        misses += weight
+        misses += weight * _fetched(fell[j], marks[i])
         if fell[j] & 15:
             pieces = weight * _popcount4(fell[j])
             _write_back(
@@ -143,15 +143,17 @@ def _issue(stream, machine, l1, l2, unit, instruction, queued_line, queued_weigh
         first, n = np.uint64(start), min(CHUNK, end - start)
         if by_line:
             n, asked, _ = _gather_lines(
-                stream.rel, stream.pieces, machine.l1, machine.l1_ways, l1, unit, base, first, n, instruction,
-                NO_TIMES, scratch.line, scratch.dirty,
+                stream.rel, stream.marks, stream.pieces, machine.l1, machine.l1_ways, l1, unit, base, first, n, instruction,
+                NO_TIMES, scratch.line, scratch.marks,
             )  # fmt: skip
             requests += asked
             l1_hits -= n
         elif whole:
-            _gather(stream.rel, stream.dirty, base, first, n, scratch.line, scratch.dirty)
+            _gather(stream.rel, stream.marks, base, first, n, scratch.line, scratch.marks)
         else:
-            n = _gather_sets(stream.rel, machine.l1, base, first, n, missing, scratch.line, scratch.dirty)
+            n = _gather_sets(
+                stream.rel, stream.marks, machine.l1, base, first, n, missing, scratch.line, scratch.marks
+            )
         queued = _l2(
             stream, machine, l2, n, is_write, tensor, queued_line, queued_weight, queued, scratch, counts, by_tensor
         )

@@ -101,6 +101,8 @@ class Cache:
         ``index_interleave_bytes``; all bits of the piece number, folded by XOR to log2(``index_channels``) bits,
         choose the channel, and what is left of the line, mod the sets of a channel, chooses the set in it. ``"xor"``:
         bit i of the set is the XOR of the address bits that are set in ``index_rows[i]``.
+    fetches_halves : bool
+        Whether a read miss fetches only the halves of a line that are touched; the whole line where it is left out.
     write_back, write_allocate : bool
     kept_between_launches : bool
         Whether lines outlive the kernel that brought them; dirty ones are written back at its end in any case.
@@ -133,6 +135,7 @@ class Cache:
     index_channels: int | None = None
     index_interleave_bytes: int | None = None
     index_rows: tuple[int, ...] | None = None
+    fetches_halves: bool = False
 
     def __post_init__(self):
         check_types(self)
@@ -150,6 +153,9 @@ class Cache:
                 f"{self.line_bytes} * {self.ways} = {set_bytes} B); nearest {near}"
             )
         divides("channels", self.channels, "the number of sets", self.sets)
+        if self.fetches_halves:
+            for key in ("read_request_bytes", "write_request_bytes"):
+                divides(key, getattr(self, key), "half of line_bytes", self.fetch_bytes)
         self._check_fold()
         self._check_rows()
 
@@ -203,6 +209,11 @@ class Cache:
                 fold_rows(self.sets, self.index_channels, self.index_interleave_bytes // self.line_bytes)
             )
         return None
+
+    @property
+    def fetch_bytes(self) -> int:
+        """What a read miss fetches: a line, or half of one [bytes]."""
+        return self.line_bytes // 2 if self.fetches_halves else self.line_bytes
 
     @property
     def sets(self) -> int:

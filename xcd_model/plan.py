@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .cache import DIRTY_BITS, check_tags
+from .cache import DIRTY_BITS, FILL_BITS, MARK_BITS, check_tags
 from .errors import ReplayError
 from .gpu import Gpu
 from .stream import BY_TILE, NO_L1, Machine, Stream, machine_of, stream_of
@@ -61,6 +61,10 @@ def _check_policy(gpu: Gpu) -> None:
             raise ReplayError(
                 f"{gpu.name} has l2.{key} = {getattr(l2, key)}: a trace resolves multiples of {SECTOR_BYTES} B"
             )
+    if (gpu.l1 and gpu.l1.fetches_halves) or (gpu.mall and (gpu.mall.fetches_halves or l2.fetches_halves)):
+        raise ReplayError(
+            f"{gpu.name}: fetches_halves is modelled for an L2 with no Infinity Cache behind it, and for no other cache"
+        )
     if l2.line_bytes // l2.write_request_bytes > DIRTY_BITS:
         raise ReplayError(
             f"{gpu.name} has l2.write_request_bytes = {l2.write_request_bytes}: the replay tracks at most "
@@ -78,7 +82,7 @@ def _check_fit(trace: Trace, gpu: Gpu) -> None:
                 f"{gpu.name} has {name}.line_bytes = {cache.line_bytes}, the trace was built for {trace.line_bytes}: "
                 "build the trace with the GPU's line size"
             )
-        check_tags(_highest_line(trace), cache, f"{gpu.name} {name}", dirty_bits=0 if name == "l1" else DIRTY_BITS)
+        check_tags(_highest_line(trace), cache, f"{gpu.name} {name}", mark_bits=FILL_BITS if name == "l1" else MARK_BITS)
 
 
 def _highest_line(trace: Trace) -> int:

@@ -59,7 +59,7 @@ def spread_of(gpu: Gpu) -> int:
 
 
 class Rates(NamedTuple):
-    """Time of one line filled or one write request [fs], and the load-to-use latencies [fs]; 0 for an absent level."""
+    """Time of one fill or one write request [fs], and the load-to-use latencies [fs]; 0 for an absent level."""
 
     l1: int
     l2_read: int
@@ -82,7 +82,7 @@ def rates_of(gpu: Gpu) -> Rates:
     The L2's write port is half as wide as its read port (CDNA 3 white paper: 64 B and 128 B a channel a clock).
     """
     cycle_fs = 1e9 / gpu.clock_mhz
-    line, read, write = gpu.l2.line_bytes, gpu.l2.read_request_bytes, gpu.l2.write_request_bytes
+    fill, read, write = gpu.l2.fetch_bytes, gpu.l2.read_request_bytes, gpu.l2.write_request_bytes
     port, fabric = gpu.l2.read_bytes_per_cycle, gpu.fabric_bytes_per_cycle
     mall = 1e6 / gpu.mall.bandwidth_gbps if gpu.mall and gpu.mall.bandwidth_gbps else 0.0  # [fs] a byte
     hbm = 1e6 / gpu.hbm.bandwidth_gbps
@@ -90,11 +90,11 @@ def rates_of(gpu: Gpu) -> Rates:
         l1=round(gpu.l1.line_bytes / gpu.l1.read_bytes_per_cycle * cycle_fs) if gpu.l1 else 0,
         l2_read=round(read / port * cycle_fs),
         l2_write=round(write / (port / 2) * cycle_fs),
-        fabric=round(line / fabric * cycle_fs),
+        fabric=round(fill / fabric * cycle_fs),
         fabric_write=round(write / fabric * cycle_fs),
-        mall=round(line * mall),
+        mall=round(fill * mall),
         mall_write=round(write * mall),
-        hbm=round(line * hbm),
+        hbm=round(fill * hbm),
         hbm_write=round(write * hbm),
         l1_latency=round(gpu.l1.latency_ns * 1e6) if gpu.l1 else 0,
         l2_latency=round(gpu.l2.latency_ns * 1e6),

@@ -98,7 +98,7 @@ def _replay(plan: Plan, machine, order: np.ndarray, caches: Caches, run: Callabl
         timeline=timeline[: -(-turns // per_bin)].copy(),
         turns_per_bin=per_bin,
         turns=turns,
-        line_bytes=plan.gpu.l2.line_bytes,
+        fetch_bytes=plan.gpu.l2.fetch_bytes,
         write_request_bytes=plan.gpu.l2.write_request_bytes,
         simulated_fraction=plan.simulated_fraction,
         by_tensor=totals,

@@ -16,6 +16,8 @@ import numpy as np
 from numba import extending, types
 from numba.core.cgutils import ir  # llvmlite, which numba brings along
 
+from .cache import HIT, MARKS, PARTLY, THERE
+
 intrinsic: Any = extending.intrinsic  # its own type knows only the call while compiling
 WAYS = 16
 HOST_LINE_BYTES = 64  # where a row of 16 words starts a host cache line, a look-up costs one of them
@@ -38,7 +40,7 @@ def _address(context, builder, signature, argument, words, at):
 def _find(builder, row, word, last):
     """(Whether ``word`` is in the row, the way that gives up its place, the lanes up to it as a mask)."""
     differs = builder.xor(row, _splat(builder, word))
-    same = builder.icmp_unsigned("<", differs, ir.Constant(_ROW, [16] * WAYS))
+    same = builder.icmp_unsigned("<", differs, ir.Constant(_ROW, [MARKS + 1] * WAYS))
     ours = builder.sub(builder.shl(last, _I32(1)), _I32(1))
     found = builder.and_(builder.zext(builder.bitcast(same, _I16), _I32), ours)
     hit = builder.icmp_unsigned("!=", found, _I32(0))
@@ -49,6 +51,15 @@ def _find(builder, row, word, last):
 
 def _held(builder, address, way):
     return builder.load(builder.gep(address, [builder.zext(way, _I64)]), align=4)
+
+
+def _kept_and_gone(builder, hit, held, word):
+    """(Marks that a held line keeps, what the look-up returns, whether nothing is lacking), as `xcd_model.cache._touch` has them; ``hit``: held."""
+    kept = builder.select(hit, builder.and_(held, _I32(MARKS)), _I32(0))
+    lacks = builder.and_(builder.and_(word, builder.not_(held)), _I32(THERE))
+    all_there = builder.icmp_unsigned("==", lacks, _I32(0))
+    found = builder.select(all_there, _I64(HIT), _I64(PARTLY))
+    return kept, builder.select(hit, found, builder.zext(held, _I64)), all_there
 
 
 def _to_front(builder, row_address, row, front, moves):
@@ -69,16 +80,16 @@ def _touch_row(typing, words, at, word, last):
         word, last = builder.trunc(word, _I32), builder.trunc(last, _I32)
         hit, way, moves = _find(builder, row, word, last)
         held = _held(builder, address, way)
-        dirty = builder.select(hit, builder.and_(held, _I32(15)), _I32(0))
-        _to_front(builder, row_address, row, builder.or_(word, dirty), moves)
-        return builder.select(hit, _I64(1), builder.zext(held, _I64))
+        kept, gone, _ = _kept_and_gone(builder, hit, held, word)
+        _to_front(builder, row_address, row, builder.or_(word, kept), moves)
+        return gone
 
     return types.int64(words, types.int64, types.int64, types.int64), emit
 
 
 @intrinsic
 def _touch_row_by(typing, words, filler, at, word, last, by):
-    """As `_touch_row`, with the filler of each line moving along in ``filler``; a new line gets ``by``.
+    """As `_touch_row`, with the filler of each line moving along in ``filler``; a line that missed gets ``by``.
 
     Returns what `_touch_row` does in the low 32 bits, and in the high ones the filler of a line that hit.
     """
@@ -93,10 +104,10 @@ def _touch_row_by(typing, words, filler, at, word, last, by):
         word, last, by = (builder.trunc(value, _I32) for value in (word, last, by))
         hit, way, moves = _find(builder, row, word, last)
         held, held_by = _held(builder, address, way), _held(builder, by_address, way)
-        dirty = builder.select(hit, builder.and_(held, _I32(15)), _I32(0))
-        _to_front(builder, row_address, row, builder.or_(word, dirty), moves)
-        _to_front(builder, by_row_address, by_row, builder.select(hit, held_by, by), moves)
-        gone = builder.select(hit, _I64(1), builder.zext(held, _I64))
+        kept, gone, all_there = _kept_and_gone(builder, hit, held, word)
+        _to_front(builder, row_address, row, builder.or_(word, kept), moves)
+        brought = builder.select(builder.and_(hit, all_there), held_by, by)
+        _to_front(builder, by_row_address, by_row, brought, moves)
         return builder.or_(gone, builder.shl(builder.zext(held_by, _I64), _I64(32)))
 
     return types.int64(words, filler, types.int64, types.int64, types.int64, types.int64), emit

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numba import njit
 
 from .batch import CHUNK, _gather, _gather_lines, _gather_sets, scratch
-from .cache import index_of
+from .cache import DIRTY_BITS, FILL_BITS, index_of
 from .compiled import uncounted
 from .dispatch import check_order
 from .errors import ReplayError
@@ -25,6 +26,9 @@ from .plan import Plan, prepare
 from .stream import BY_LINE, BY_TILE
 
 MAX_DEPTH = 64
+REACH_BITS = 7
+PIECES_BITS = FILL_BITS * REACH_BITS
+NEVER_TOUCHED = (1 << PIECES_BITS) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +55,22 @@ class CapacityCurve:
         return sets * ways * self.line_bytes
 
 
+@njit(inline="always")
+def _deepest(word, piece):
+    """Deepest place where a line was found since a piece of it was last touched; over any depth if it never was."""
+    return (word >> (piece * REACH_BITS)) & ((1 << REACH_BITS) - 1)
+
+
 @uncounted()
-def _stack(lines, n, indexes, hashes, places, depth, words, found):
+def _stack(lines, marks, n, indexes, hashes, places, depth, words, found):
     """Look ``n`` lines up in every configuration and move them to the front.
 
+    A piece of a line is there in caches of more ways than the depth of the line at this touch and at all others since
+    one touched the piece: the deepest of them is kept with the line.
+
     indexes : (n_configs, 3) int64: sets, mask, shift; hashes : (n_configs, n_tags) int64; places : (n_configs,) int64
-    words : int32, line + 1 by recency; found : (n_configs, depth + 1) int64: look-ups by depth, the last for misses
+    words : int64, line + 1 and `_deepest` of its pieces, by recency
+    found : (n_configs, depth + 1) int64: pieces wanted by depth, the last for misses
     """
     for c in range(indexes.shape[0]):
         n_sets, mask, shift = indexes[c]
@@ -64,15 +78,23 @@ def _stack(lines, n, indexes, hashes, places, depth, words, found):
             line = lines[i]
             at = line % n_sets if mask < 0 else (line & mask) ^ hashes[c, line >> shift]
             row = places[c] + at * depth
-            carry, word, way = np.int32(line + 1), np.int32(line + 1), 0
+            word = (line + 1) << PIECES_BITS
+            carry, mine, way = word, word | NEVER_TOUCHED, np.int64(0)
             while way < depth:
                 held = words[row + way]
                 words[row + way] = carry
-                if held == word:
+                if held >> PIECES_BITS == line + 1:
+                    mine = held
                     break
                 carry = held
                 way += 1
-            found[c, way] += 1
+            for piece in range(FILL_BITS):
+                deepest = max(way, _deepest(mine, piece))
+                if (np.int64(marks[i]) >> (DIRTY_BITS + piece)) & 1:
+                    found[c, min(deepest, depth)] += 1
+                    deepest = np.int64(0)
+                word |= deepest << (piece * REACH_BITS)
+            words[row] = word
 
 
 @uncounted()
@@ -92,15 +114,17 @@ def _requests(stream, machine, l1, unit, instruction, scratch, indexes, hashes, 
         first, n = np.uint64(start), min(CHUNK, end - start)
         if by_line:
             n, asked, _ = _gather_lines(
-                stream.rel, stream.pieces, machine.l1, machine.l1_ways, l1, unit, base, first, n, instruction,
-                NO_TIMES, scratch.line, scratch.dirty,
+                stream.rel, stream.marks, stream.pieces, machine.l1, machine.l1_ways, l1, unit, base, first, n, instruction,
+                NO_TIMES, scratch.line, scratch.marks,
             )  # fmt: skip
             requests += asked
         elif whole:
-            _gather(stream.rel, stream.dirty, base, first, n, scratch.line, scratch.dirty)
+            _gather(stream.rel, stream.marks, base, first, n, scratch.line, scratch.marks)
         else:
-            n = _gather_sets(stream.rel, machine.l1, base, first, n, missing, scratch.line, scratch.dirty)
-        _stack(scratch.line, n, indexes, hashes, places, depth, words, found)
+            n = _gather_sets(
+                stream.rel, stream.marks, machine.l1, base, first, n, missing, scratch.line, scratch.marks
+            )
+        _stack(scratch.line, scratch.marks, n, indexes, hashes, places, depth, words, found)
     return requests
 
 
@@ -174,7 +198,7 @@ def capacity_curve(
     found, requests = np.zeros((len(index), depth + 1), np.int64), 0
     slots, l1, work = slots_of(machine), empty_l1(machine), scratch()
     for xcd in range(machine.xcds):
-        words = np.zeros(depth * int(indexes[:, 0].sum()), np.int32)
+        words = np.zeros(depth * int(indexes[:, 0].sum()), np.int64)
         requests += _curve(
             whole.stream, machine, order, slots, l1, xcd, work, indexes, hashes, places, depth, words, found
         )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .cache import index_of
+from .cache import DIRTY_BITS, index_of
 from .gpu import Gpu
 from .index import Index
 from .trace import Trace
@@ -18,7 +18,8 @@ class Stream(NamedTuple):
     """A trace as the compiled replays read it, in the GPU's request sizes.
 
     Of templates: ``is_write``, ``requests`` (to the L2, with every line missing the L1), ``waves`` (to the L1),
-    ``tensor``. Of entries: ``dirty`` pieces of a write, ``pieces`` (read requests of the line), ``wave_requests``.
+    ``tensor``. Of entries: ``marks`` (see
+    `xcd_model.cache`), ``pieces`` (read requests of the line), ``wave_requests``.
     ``set_weight`` is (l2_sets,): how many sets each L2 set stands for. ``tile`` is (n_instructions,);
     ``tile_lines, tile_requests`` are (n_tiles, l1_sets): lines and L2 requests of each tile, ``tile_sets`` (n_tiles,)
     the sets where it has lines, as bits. ``tensor_lines`` is
@@ -30,7 +31,7 @@ class Stream(NamedTuple):
     template: np.ndarray
     rel_start: np.ndarray
     rel: np.ndarray
-    dirty: np.ndarray
+    marks: np.ndarray
     pieces: np.ndarray
     wave_requests: np.ndarray
     is_write: np.ndarray
@@ -92,7 +93,7 @@ def stream_of(trace: Trace, gpu: Gpu, machine: Machine) -> Stream:
         template=trace.template,
         rel_start=trace.rel_start,
         rel=trace.rel,
-        dirty=trace.written_pieces(gpu.l2.write_request_bytes),
+        marks=trace.written_pieces(gpu.l2.write_request_bytes) | (trace.fills(gpu.l2.fetch_bytes) << DIRTY_BITS),
         pieces=trace.read_pieces(gpu.l2.read_request_bytes),
         wave_requests=trace.wave_requests,
         is_write=trace.is_write,

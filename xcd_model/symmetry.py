@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numba import njit
 
-from .cache import _locate
+from .cache import MARK_BITS, _locate
 from .stream import Machine, Stream
 from .tiles import Tiles
 
@@ -53,7 +53,7 @@ def _mix(x):
 
 @njit(cache=True, nogil=True)
 def _sign_groups(stream, machine, first, group_hash, group_set):
-    """Sum, per Infinity Cache set (per L2 set without one), hashes of (tile, L1 set, rank in the L2 set, dirty).
+    """Sum, per Infinity Cache set (per L2 set without one), hashes of (tile, L1 set, rank in the L2 set, marks).
 
     group_hash : (n_groups,) uint64, zeros; group_set : (n_groups,) int64, -1: L2 set that feeds the group.
     Returns False if a group is fed by two L2 sets.
@@ -70,7 +70,7 @@ def _sign_groups(stream, machine, first, group_hash, group_set):
                 return False
             group_set[group] = index
             part = _mix(tile_hash ^ np.uint64(_locate(line, machine.l1)[0])) if machine.l1.n_sets else tile_hash
-            group_hash[group] += _mix(part ^ np.uint64((rank[index] << 4) | np.int64(stream.dirty[entry])))
+            group_hash[group] += _mix(part ^ np.uint64((rank[index] << MARK_BITS) | np.int64(stream.marks[entry])))
             rank[index] += 1
         for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
             rank[_locate(base + stream.rel[entry], machine.l2)[0]] = 0
@@ -86,7 +86,7 @@ def _sign_sets(group_hash, group_set, signature):
 
 
 @njit(cache=True, nogil=True)
-def _select(stream, machine, first, representative, rel_start, rel, dirty):
+def _select(stream, machine, first, representative, rel_start, rel, marks):
     """Write the lines of each tile that lie in representative sets; with empty ``rel`` only count them."""
     at = 0
     for tile in range(first.size):
@@ -97,7 +97,7 @@ def _select(stream, machine, first, representative, rel_start, rel, dirty):
             if representative[_locate(line, machine.l2)[0]]:
                 if rel.size:
                     rel[at] = line
-                    dirty[at] = stream.dirty[entry]
+                    marks[at] = stream.marks[entry]
                 at += 1
     rel_start[first.size] = at
 
@@ -126,15 +126,15 @@ def select_lines(stream: Stream, machine: Machine, tiles: Tiles, classes: Classe
     none = np.zeros(0, np.int32)
     _select(stream, machine, tiles.first, classes.representative, rel_start, none, np.zeros(0, np.uint8))
     n_entries = max(1, int(rel_start[-1]))
-    rel, dirty = np.zeros(n_entries, np.int32), np.zeros(n_entries, np.uint8)
-    _select(stream, machine, tiles.first, classes.representative, rel_start, rel, dirty)
+    rel, marks = np.zeros(n_entries, np.int32), np.zeros(n_entries, np.uint8)
+    _select(stream, machine, tiles.first, classes.representative, rel_start, rel, marks)
     template = stream.template[tiles.first]
     return stream._replace(
         base=np.zeros_like(stream.base),
         template=tiles.of,
         rel_start=rel_start,
         rel=rel,
-        dirty=dirty,
+        marks=marks,
         is_write=stream.is_write[template],
         requests=stream.requests[template],
         waves=stream.waves[template],

@@ -244,7 +244,7 @@ def replay_timed(
         timeline=timeline[: last + 1].copy(),
         turns_per_bin=0,
         turns=0,
-        line_bytes=plan.gpu.l2.line_bytes,
+        fetch_bytes=plan.gpu.l2.fetch_bytes,
         write_request_bytes=plan.gpu.l2.write_request_bytes,
         simulated_fraction=plan.simulated_fraction,
         time_fs=int(time_fs),

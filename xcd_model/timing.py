@@ -148,12 +148,12 @@ def roofline(traffic: Traffic, gpu: Gpu, *, flops_per_instruction: float, dtype:
     counts = _windows(traffic.timeline, bins)
     cycles_per_us = gpu.clock_mhz
     per_cu = _windows(_busiest_cu(traffic, gpu.cus_per_xcd), bins)
-    line, piece = traffic.line_bytes, traffic.write_request_bytes
+    fill, piece = traffic.fetch_bytes, traffic.write_request_bytes
     l2_bytes = counts[:, :, READ_REQUESTS] * gpu.l2.read_request_bytes + counts[:, :, WRITE_REQUESTS] * piece
-    fabric_bytes = counts[:, :, READ_MISSES] * line + counts[:, :, WRITEBACKS] * piece
-    mall_bytes = counts[:, :, MALL_REQUESTS].sum(axis=1) * line + counts[:, :, WRITEBACKS].sum(axis=1) * piece
+    fabric_bytes = counts[:, :, READ_MISSES] * fill + counts[:, :, WRITEBACKS] * piece
+    mall_bytes = counts[:, :, MALL_REQUESTS].sum(axis=1) * fill + counts[:, :, WRITEBACKS].sum(axis=1) * piece
     fills = counts[:, :, READ_MISSES].sum(axis=1) - counts[:, :, MALL_HITS].sum(axis=1)
-    hbm_bytes = fills * line + counts[:, :, WRITEBACKS].sum(axis=1) * piece
+    hbm_bytes = fills * fill + counts[:, :, WRITEBACKS].sum(axis=1) * piece
     flops_per_us_per_cu = gpu.sustained_tflops(dtype) * 1e6 / gpu.cus
     needed = {
         "compute": (per_cu * flops_per_instruction / flops_per_us_per_cu).max(axis=1),

@@ -7,7 +7,7 @@ An instruction is a *base line* and a *template*: the lines it touches relative 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -173,6 +173,25 @@ class Trace:
         write = np.add.reduceat(_pieces(self.sectors, write_request_bytes), self.rel_start[:-1])
         return np.where(self.is_write, write, read).astype(np.int64)
 
+    def with_lines_of(self, line_bytes: int) -> Trace:
+        """Return the same trace with lines of ``line_bytes``, as large as its own or half of that."""
+        if line_bytes == self.line_bytes:
+            return self
+        half = line_bytes // SECTOR_BYTES
+        sectors = np.stack([self.sectors & ((1 << half) - 1), self.sectors >> half], axis=1).reshape(-1)
+        touched = sectors > 0
+        count = np.add.reduceat(touched, 2 * self.rel_start[:-1], dtype=np.int64)
+        return replace(
+            self,
+            line_bytes=line_bytes,
+            tensors=tuple(replace(t, base_line=2 * t.base_line, n_lines=2 * t.n_lines) for t in self.tensors),
+            base=2 * self.base,
+            rel_start=np.concatenate([[0], np.cumsum(count)]),
+            rel=(2 * self.rel[:, None] + np.arange(2, dtype=self.rel.dtype)).reshape(-1)[touched],
+            sectors=sectors[touched],
+            wave_requests=np.repeat(self.wave_requests, 2)[touched],
+        )
+
     def read_pieces(self, read_request_bytes: int) -> np.ndarray:
         """Read requests that each template entry takes, (n_entries,) uint8; 0 for writes."""
         is_read = np.repeat(~self.is_write, self.entries_per_template)
@@ -191,6 +210,19 @@ class Trace:
             bits = ((1 << per_piece) - 1) << (piece * per_piece)
             mask |= (((self.sectors & bits) != 0).astype(np.uint8) << piece).astype(np.uint8)
         return np.where(np.repeat(self.is_write, self.entries_per_template), mask, 0).astype(np.uint8)
+
+    def fills(self, fetch_bytes: int) -> np.ndarray:
+        """Bit mask, per template entry, of the pieces of ``fetch_bytes`` (a line or half of one) that it touches.
+
+        Returns
+        -------
+        mask : (n_entries,) uint8
+        """
+        if fetch_bytes == self.line_bytes:
+            return np.ones(self.rel.size, np.uint8)
+        half = self.line_bytes // SECTOR_BYTES // 2
+        low, high = self.sectors & ((1 << half) - 1), self.sectors >> half
+        return ((low != 0) | ((high != 0) << 1)).astype(np.uint8)
 
 
 def _pieces(sectors: np.ndarray, request_bytes: int) -> np.ndarray:

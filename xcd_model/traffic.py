@@ -10,10 +10,10 @@ COLUMNS = (
     "instructions",  # tensor instructions issued
     "read_requests",  # to the L2, of the GPU's read request size
     "write_requests",  # to the L2, of the GPU's write request size
-    "read_misses",  # lines read that the L2 did not hold
-    "write_misses",  # lines written that the L2 did not hold (allocated, not fetched)
+    "read_misses",  # pieces of ``fetch_bytes`` read that the L2 did not hold: lines, or halves of lines
+    "write_misses",  # pieces written that the L2 did not hold (allocated, not fetched)
     "writebacks",  # write requests' worth of dirty pieces that left the L2
-    "mall_requests",  # line fills asked of the Infinity Cache
+    "mall_requests",  # fills asked of the Infinity Cache
     "mall_hits",  # of which it held
     "l1_requests",  # reads that waves ask of an L1, coalesced to lines; 0 without L1s
     "l1_hits",  # of which went no further: the line was held, or another wave of the instruction asked first
@@ -32,7 +32,8 @@ class Traffic:
         Counts of each bin of turns or of time; the dirty lines flushed at the end are in the last bin.
     turns_per_bin, turns : int
         Lockstep: turns a bin, and in all; a turn is one instruction of every resident workgroup. Timed: 0.
-    line_bytes, write_request_bytes : int [bytes]
+    fetch_bytes, write_request_bytes : int [bytes]
+        What a miss fetches, and what a write request or a write-back writes at most.
     simulated_fraction : float
         Part of the cache sets that was looked up one by one; below 1 the rest follows exactly by symmetry.
     time_fs, bin_fs : int [fs]
@@ -50,7 +51,7 @@ class Traffic:
     timeline: np.ndarray = field(repr=False)
     turns_per_bin: int
     turns: int
-    line_bytes: int
+    fetch_bytes: int
     write_request_bytes: int
     simulated_fraction: float = 1.0
     time_fs: int = 0
@@ -86,7 +87,7 @@ class Traffic:
 
     @property
     def l2_misses(self) -> int:
-        """Requests that missed: one a line, the other requests of the same instruction to that line hit."""
+        """Requests that missed: one a line (or half line, where those are fetched); the other requests of the same instruction to that line hit."""
         return self.total(READ_MISSES) + self.total(WRITE_MISSES)
 
     @property
@@ -116,14 +117,14 @@ class Traffic:
 
     @property
     def mall_hit_rate(self) -> float:
-        """Share of the L2s' line fills that the Infinity Cache held; nan where the GPU has none."""
+        """Share of the L2s' fills that the Infinity Cache held; nan where the GPU has none."""
         requests = self.total(MALL_REQUESTS)
         return self.total(MALL_HITS) / requests if requests else float("nan")
 
     @property
     def hbm_read_bytes(self) -> int:
-        """Bytes read from HBM: line fills that no cache held."""
-        return (self.total(READ_MISSES) - self.total(MALL_HITS)) * self.line_bytes
+        """Bytes read from HBM: fills that no cache held."""
+        return (self.total(READ_MISSES) - self.total(MALL_HITS)) * self.fetch_bytes
 
     @property
     def hbm_write_bytes(self) -> int:

@@ -22,10 +22,10 @@ def _named(name: str) -> Callable[[Counts], float | None]:
 
 
 def _read_hit_pct(counts: Counts) -> float | None:
-    """Share of the sectors asked by SMs that did not come from memory: a missed line is all of its sectors."""
+    """Share of the sectors asked by SMs that did not come from memory: a miss is all sectors of what it fetched."""
     if not counts.get("l2_read_bytes"):
         return None
-    return 100 * max(0.0, 1 - counts["l2_read_misses"] * counts["line_bytes"] / counts["l2_read_bytes"])
+    return 100 * max(0.0, 1 - counts["l2_read_misses"] * counts["fetch_bytes"] / counts["l2_read_bytes"])
 
 
 def _tflops(counts: Counts) -> float | None:

@@ -134,7 +134,7 @@ def counts_of(traffic: Traffic, gpu: Gpu) -> Counts:
         "l2_read_requests": reads,
         "l2_read_misses": traffic.total(READ_MISSES),
         "l2_read_bytes": reads * gpu.l2.read_request_bytes,
-        "line_bytes": gpu.l2.line_bytes,
+        "fetch_bytes": traffic.fetch_bytes,
         "l1_hit_pct": 100 * traffic.l1_hit_rate,
         "mall_hit_pct": 100 * traffic.mall_hit_rate,
         "hbm_read_bytes": traffic.hbm_read_bytes,
@@ -158,7 +158,7 @@ def _plain(variant: str, work: Workload, order: np.ndarray, gpu: Gpu) -> Counts:
         "l2_read_requests": reads,
         "l2_read_misses": found[0],
         "l2_read_bytes": reads * gpu.l2.read_request_bytes,
-        "line_bytes": gpu.l2.line_bytes,
+        "fetch_bytes": gpu.l2.line_bytes,  # both count whole lines
         "workgroups_per_cu": per_cu,
     }
     if gpu.mall is None:

@@ -186,6 +186,7 @@ class Evaluator:
             gpu.xcds,
             gpu.dispatch_offset,
             gpu.l2.line_bytes,
+            gpu.l2.fetch_bytes,
             gpu.l2.read_request_bytes,
             gpu.l2.write_request_bytes,
         )

@@ -119,7 +119,7 @@ def test_cold_misses_are_distinct_lines(size):
     order = np.random.default_rng(size).permutation(trace.n_workgroups)
     got = simulate(trace, order)
     misses = got.per_xcd[:, READ_MISSES] + got.per_xcd[:, WRITE_MISSES]
-    assert misses.tolist() == naive.distinct_lines(trace, order, MI300X)
+    assert misses.tolist() == naive.distinct_pieces(trace, order, MI300X)
 
 
 def pycachesim_hits(lines, sets, ways, line_bytes=128):

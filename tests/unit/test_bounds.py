@@ -25,7 +25,7 @@ def check(trace, order, machine, occupancy):
     bound = hit_rate_bound(plan)
     per_xcd = got.per_xcd[:, 3] + got.per_xcd[:, 4]
     compulsory = assigned_misses(trace, order, machine)
-    assert compulsory.tolist() == naive.distinct_lines(trace, order, machine)
+    assert compulsory.tolist() == naive.distinct_pieces(trace, order, machine)
     assert np.all(compulsory <= per_xcd)
     assert bound.l2_misses <= compulsory.sum()
     assert got.l2_hit_rate <= bound.l2_hit_rate
@@ -61,7 +61,7 @@ def test_fewest_lines_is_below_the_best_of_all_subsets(tiles_m, tiles_n, block_m
     trace = gemm_trace(tiles_m * block_m, tiles_n * 64, 64, block_m, 64, 64)
     panels = [p for t in range(3) if (p := bounds._panels(trace, t)) is not None]
     assert len(panels) == 3
-    touched = [naive.lines_of_workgroup(trace, w) for w in range(trace.n_workgroups)]
+    touched = [naive.pieces_of_workgroup(trace, w, trace.line_bytes) for w in range(trace.n_workgroups)]
     for n in range(1, trace.n_workgroups + 1):
         best = min(len(set().union(*subset)) for subset in combinations(touched, n))
         # Also the best: in grids this small the two-panel argument is tight.
@@ -81,7 +81,7 @@ def test_a_whole_dealing_of_a_tiny_grid():
 def test_subsets_of_random_traces(case):
     trace, *_ = case
     panels = [p for t in range(len(trace.tensors)) if (p := bounds._panels(trace, t)) is not None]
-    touched = [naive.lines_of_workgroup(trace, w) for w in range(min(7, trace.n_workgroups))]
+    touched = [naive.pieces_of_workgroup(trace, w, trace.line_bytes) for w in range(min(7, trace.n_workgroups))]
     for n in range(1, len(touched) + 1):
         best = min(len(set().union(*subset)) for subset in combinations(touched, n))
         assert not panels or bounds._fewest_lines(panels, n) <= best
@@ -104,7 +104,7 @@ def test_three_random_partitions_against_all_subsets(seed, n):
     trace = panel_trace(np.random.default_rng(seed), n)
     panels = [p for t in range(3) if (p := bounds._panels(trace, t)) is not None]
     assert len(panels) == 3
-    touched = [naive.lines_of_workgroup(trace, w) for w in range(n)]
+    touched = [naive.pieces_of_workgroup(trace, w, trace.line_bytes) for w in range(n)]
     for size in range(1, n + 1):
         best = min(len(set().union(*subset)) for subset in combinations(touched, size))
         assert bounds._fewest_lines(panels, size) <= best

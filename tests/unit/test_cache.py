@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.machines import shapes, small_gpu
-from xcd_model.cache import DIRTY_BITS, _line_of, _locate, _touch, index_of, replay_lru
+from xcd_model.cache import DIRTY_BITS, HIT, MARK_BITS, _fetched, _line_of, _locate, _touch, index_of, replay_lru
 from xcd_model.errors import TraceError
 
 
@@ -55,16 +55,21 @@ def test_a_block_as_large_as_the_cache_fills_it(fold):
 
 
 @settings(max_examples=100, deadline=None)
-@given(touches=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 15)), max_size=60), ways=st.integers(1, 4))
-def test_dirty_pieces_gather_while_a_line_is_held_and_leave_with_it(touches, ways):
-    """One set, word by word: what `_touch` hands back carries the pieces that the oracle's victim had."""
+@given(
+    touches=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3), st.integers(0, 15)), max_size=60),
+    ways=st.integers(1, 4),
+)
+def test_pieces_gather_while_a_line_is_held_and_leave_with_it(touches, ways):
+    """One set, word by word: what `_touch` hands back carries the dirty pieces that the oracle's victim had."""
     oracle, words = naive.LruCache(cache(1, ways)), np.zeros(ways, np.uint32)
-    for tag, dirty in touches:
-        pieces = {bit for bit in range(4) if dirty >> bit & 1}
-        hit, victim = oracle.touch(tag, pieces)
-        gone = _touch(words, 0, ways, (tag + 1) << 4 | dirty)
-        assert (gone == 1) == hit
-        if not hit:
+    for tag, halves, dirty in touches:
+        pieces, wanted = ({bit for bit in range(4) if mask >> bit & 1} for mask in (dirty, halves))
+        lacking, victim = oracle.touch(tag, pieces, wanted)
+        marks = halves << DIRTY_BITS | dirty
+        gone = _touch(words, 0, ways, (tag + 1) << MARK_BITS | marks)
+        assert (gone == HIT) == (lacking == 0)
+        if lacking:
+            assert _fetched(gone, marks) == lacking
             assert {bit for bit in range(4) if gone >> bit & 1} == (victim[1] if victim else set())
     held = sum(int(word & 15).bit_count() for word in words)
     assert held == sum(len(pieces) for lines in oracle.sets.values() for pieces in lines.values())
@@ -76,7 +81,7 @@ def test_an_empty_stream_has_no_hits():
 
 def test_the_highest_tag_fits_and_the_next_does_not():
     small = cache(2, 2)
-    top = (2 ** (32 - DIRTY_BITS) - 2) * 2 + 1
+    top = (2 ** (32 - MARK_BITS) - 2) * 2 + 1
     assert replay_lru(np.array([top, 0, top, 1, top]), small).tolist() == [False, False, True, False, True]
     with pytest.raises(TraceError, match=f"line {top + 1} does not fit"):
         replay_lru(np.array([top + 1]), small)

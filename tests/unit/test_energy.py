@@ -29,7 +29,7 @@ RATES = ("l2_pj_per_byte", "fabric_pj_per_byte", "mall_pj_per_byte", "hbm_pj_per
 
 def traffic(counts):
     timeline = np.array(counts, np.int64).reshape(1, -1, len(COLUMNS))
-    return Traffic(timeline=timeline, turns_per_bin=1, turns=1, line_bytes=128, write_request_bytes=64)
+    return Traffic(timeline=timeline, turns_per_bin=1, turns=1, fetch_bytes=128, write_request_bytes=64)
 
 
 def spend(counts, machine=MI300X, flops=0.0, time_us=0.0) -> Energy:

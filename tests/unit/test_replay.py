@@ -59,7 +59,7 @@ def test_traffic_is_consistent(case):
     assert np.isnan(rates).tolist() == (requests == 0).tolist()
     assert np.nansum(rates * requests) == pytest.approx(got.l2_hits)
     read = got.total(COLUMNS.index("read_misses")) - got.total(COLUMNS.index("mall_hits"))
-    assert got.hbm_read_bytes == read * machine.l2.line_bytes
+    assert got.hbm_read_bytes == read * machine.l2.fetch_bytes
     assert got.hbm_write_bytes == got.total(COLUMNS.index("writebacks")) * machine.l2.write_request_bytes
     if machine.mall:
         assert got.total(COLUMNS.index("mall_requests")) == got.total(COLUMNS.index("read_misses"))
@@ -243,7 +243,7 @@ def test_totals_do_not_depend_on_xcd_count_where_nothing_is_evicted(trace, data)
     machine = small_gpu(xcds=data.draw(st.integers(1, 4)), l2=(16, 64), mall=None)
     order = np.array(data.draw(st.permutations(range(trace.n_workgroups))))
     got = replay(prepare(trace, machine), order, workgroups_per_cu=1)
-    assert (got.per_xcd[:, READ_MISSES] + got.per_xcd[:, WRITE_MISSES]).tolist() == naive.distinct_lines(
+    assert (got.per_xcd[:, READ_MISSES] + got.per_xcd[:, WRITE_MISSES]).tolist() == naive.distinct_pieces(
         trace, order, machine
     )
     assert xcd_of(trace.n_workgroups, machine).max() < machine.xcds

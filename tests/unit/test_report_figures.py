@@ -187,7 +187,7 @@ def test_bins_keep_the_hit_rate():
     timeline = np.zeros((1003, 8, len(COLUMNS)), np.int64)
     timeline[..., READ_REQUESTS] = draw.integers(1, 100, (1003, 8))
     timeline[..., READ_MISSES] = draw.integers(0, timeline[..., READ_REQUESTS] + 1)
-    traffic = Traffic(timeline=timeline, turns_per_bin=2, turns=2005, line_bytes=128, write_request_bytes=64)
+    traffic = Traffic(timeline=timeline, turns_per_bin=2, turns=2005, fetch_bytes=128, write_request_bytes=64)
     edges, rate, running = hit_rate_over_time(traffic)
     assert rate.size == running.size == edges.size - 1 <= 200
     assert edges[0] == 0 and edges[-1] == 2005

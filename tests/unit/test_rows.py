@@ -7,7 +7,7 @@ from numba import njit
 
 from tests.machines import shapes, small_gpu
 from xcd_model.batch import _locate_all
-from xcd_model.cache import _locate, _touch, index_of
+from xcd_model.cache import MARK_BITS, MARKS, _locate, _touch, index_of
 from xcd_model.clockwork import _touch_by
 from xcd_model.rows import HOST_LINE_BYTES, WAYS, _touch_row, _touch_row_by, aligned_words
 
@@ -30,22 +30,22 @@ def test_a_chunk_is_located_as_its_lines_are(shape, lines):
     locate_all(np.array(lines, np.int64), index, at, word)
     expected = [_locate(line, index) for line in lines]
     assert at.tolist() == [where for where, _ in expected]
-    assert word.tolist() == [(tag + 1) << 4 for _, tag in expected]
+    assert word.tolist() == [(tag + 1) << MARK_BITS for _, tag in expected]
 
 
 @settings(max_examples=200, deadline=None)
 @given(
     ways=st.integers(1, WAYS),
     touches=st.lists(
-        st.tuples(st.integers(0, 2), st.one_of(st.integers(0, 20), st.just(2**28 - 2)), st.integers(0, 15)),
+        st.tuples(st.integers(0, 2), st.one_of(st.integers(0, 20), st.just(2**26 - 2)), st.integers(0, MARKS)),
         max_size=120,
     ),
 )
 def test_a_vector_row_is_the_scalar_row(ways, touches):
     """Three neighbouring sets: a narrow row must leave the words behind it alone."""
     scalar, vector = np.zeros(3 * ways, np.uint32), aligned_words(3 * ways)
-    for at, tag, dirty in touches:
-        word = (tag + 1) << 4 | dirty
+    for at, tag, marks in touches:
+        word = (tag + 1) << MARK_BITS | marks
         assert touch_row(vector, at * ways, word, 1 << (ways - 1)) == _touch(scalar, at * ways, ways, word)
         assert vector.tolist() == scalar.tolist()
 
@@ -60,12 +60,12 @@ def touch_row_by(words, filler, at, word, last, by):
 
 
 @settings(max_examples=200, deadline=None)
-@given(ways=st.integers(1, WAYS), touches=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 15)), max_size=120))
+@given(ways=st.integers(1, WAYS), touches=st.lists(st.tuples(st.integers(0, 20), st.integers(0, MARKS)), max_size=120))
 def test_a_vector_row_with_fillers_is_the_scalar_one(ways, touches):
     plain = [np.zeros(WAYS, np.uint32), np.zeros(WAYS, np.int32)]
     quick = [aligned_words(WAYS), aligned_words(WAYS).view(np.int32)]
-    for by, (tag, dirty) in enumerate(touches):
-        word = (tag + 1) << 4 | dirty
+    for by, (tag, marks) in enumerate(touches):
+        word = (tag + 1) << MARK_BITS | marks
         expected = _touch_by(*plain, 0, ways, word, by)
         assert touch_row_by(*quick, 0, word, 1 << (ways - 1), by) == expected
     for a, b in zip(plain, quick, strict=True):

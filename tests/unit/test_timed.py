@@ -120,7 +120,7 @@ def test_with_room_for_every_line_misses_are_compulsory(case, pace):
     roomy = dataclasses.replace(machine.l2, ways=512, size_bytes=machine.l2.sets * 512 * machine.l2.line_bytes)
     got = timed((trace, order, dataclasses.replace(machine, l2=roomy), occupancy), pace)
     misses = got.per_xcd[:, READ_MISSES] + got.per_xcd[:, WRITE_MISSES]
-    assert misses.tolist() == naive.distinct_lines(trace, order, machine)
+    assert misses.tolist() == naive.distinct_pieces(trace, order, machine)
 
 
 @settings(max_examples=40, deadline=None)
