@@ -25,6 +25,8 @@ from xcd_model import (
     compute_fs,
     energy,
     hit_rate_bound,
+    limited_by_power,
+    loads_in_flight,
     prepare,
     replay,
     replay_timed,
@@ -58,7 +60,7 @@ class Score:
     speedup : float
         Baseline time over this time.
     limiter : str
-        Resource that takes most of the time: compute, l2, fabric, mall or hbm.
+        Resource that takes most of the time: compute, l2, fabric, mall, hbm or power.
     bound_l2_hit_rate : float
         What no balanced bijection exceeds.
     per_xcd_l2_hit_rate : tuple of float
@@ -162,11 +164,16 @@ class Scorer:
         return self.kernel.issued_flops / self.trace.n_instructions
 
     @cached_property
+    def in_flight(self) -> int:
+        """Tensor instructions of one workgroup in flight at once."""
+        return loads_in_flight(self.kernel.resources, self.trace)
+
+    @cached_property
     def pace(self) -> Pace:
         """How fast the kernel's workgroups compute in the timed replay."""
         instruction_fs = compute_fs(self.gpu, flops_per_instruction=self.flops_per_instruction, dtype=self.kernel.dtype)
         pace = Pace(
-            self.kernel.resources.instructions_in_flight,
+            self.in_flight,
             instruction_fs,
             round(self.jitter_ns * 1e6),
             self.seed,
@@ -243,15 +250,18 @@ class Scorer:
 
     def time(self, traffic: Traffic) -> Time:
         """Time that a replay of this kernel stands for."""
+        kernel = self.kernel
         if self.replay == "timed":
-            return busy(traffic, self.gpu, self.pace)
-        return roofline(
-            traffic,
-            self.gpu,
-            flops_per_instruction=self.flops_per_instruction,
-            dtype=self.kernel.dtype,
-            turns_per_window=self.kernel.resources.instructions_in_flight,
-        )
+            time = busy(traffic, self.gpu, self.pace)
+        else:
+            time = roofline(
+                traffic,
+                self.gpu,
+                flops_per_instruction=self.flops_per_instruction,
+                dtype=kernel.dtype,
+                turns_per_window=self.in_flight,
+            )
+        return limited_by_power(time, traffic, self.gpu, flops=kernel.issued_flops, dtype=kernel.dtype)
 
     def score(self, swizzle: Swizzle) -> Score:
         """Score a candidate.

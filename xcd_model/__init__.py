@@ -4,8 +4,8 @@ from . import kernel_cache as _kernel_cache  # before any kernel  # isort: skip 
 from .bounds import Bound, assigned_misses, hit_rate_bound
 from .builder import TraceBuilder
 from .cache import replay_lru
-from .dispatch import Resources, workgroups_per_cu, xcd_of
-from .energy import Energy, energy
+from .dispatch import Resources, loads_in_flight, workgroups_per_cu, xcd_of
+from .energy import Energy, energy, limited_by_power
 from .errors import (
     LanguageError,
     NotBijective,
@@ -57,7 +57,9 @@ __all__ = [
     "gpu_modes",
     "gpu_names",
     "hit_rate_bound",
+    "limited_by_power",
     "load_gpu",
+    "loads_in_flight",
     "prepare",
     "replay",
     "replay_lru",

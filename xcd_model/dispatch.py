@@ -15,6 +15,7 @@ import numpy as np
 
 from .errors import ReplayError
 from .gpu import Gpu
+from .trace import SECTOR_BYTES, Trace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,8 @@ class Resources:
     lds_bytes : int [bytes]
         Local data share a workgroup.
     instructions_in_flight : int
-        Tensor instructions of one workgroup that software pipelining keeps in flight (stages times loads a step).
+        Tensor instructions of one workgroup that software pipelining keeps in flight (stages times loads a step), if
+        there is room for what they load, see `loads_in_flight`.
     source : str
         Where the figures come from: compiler and version, or a document.
     code_bytes : int [bytes]
@@ -43,6 +45,31 @@ class Resources:
     instructions_in_flight: int
     source: str
     code_bytes: int = 0
+
+
+def loads_in_flight(resources: Resources, trace: Trace) -> int:
+    """Tensor instructions of one workgroup in flight at once: what a load brings needs registers or LDS to land in.
+
+    Parameters
+    ----------
+    resources : Resources
+        Of one workgroup.
+    trace : Trace
+        Its reads, in whole sectors, say what a load brings in the mean.
+
+    Returns
+    -------
+    n : int
+        ``resources.instructions_in_flight``, or fewer; at least 1.
+    """
+    sectors = np.add.reduceat(np.bitwise_count(trace.sectors), trace.rel_start[:-1], dtype=np.int64)
+    is_write = trace.is_write[trace.template]
+    read, written = sectors[trace.template[~is_write]], sectors[trace.template[is_write]]
+    if not read.size:
+        return resources.instructions_in_flight
+    held_bytes = SECTOR_BYTES * written.mean() if written.size else 0.0
+    room_bytes = 4 * resources.vgprs * resources.threads + resources.lds_bytes - held_bytes
+    return max(1, min(resources.instructions_in_flight, int(room_bytes / (SECTOR_BYTES * read.mean()))))
 
 
 def workgroups_per_cu(resources: Resources, gpu: Gpu) -> int:

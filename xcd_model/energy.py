@@ -1,9 +1,9 @@
-"""Traffic to joules, as a range.
+"""Traffic to joules, as a range; and from joules to time, on a GPU whose limit of power is known.
 
-Nobody has published what a byte or an operation costs on these GPUs. The rates in the ``[energy]`` table are the
+Nobody has published what a byte or an operation costs on AMD's GPUs. The rates in their ``[energy]`` tables are the
 general literature's, status *assumed*, each with the range in which it is taken to lie, so that only differences
 between candidates on one GPU mean anything: compare low with low and high with high, and believe the sign where both
-ends agree. A joule from here is not to be held against a power meter.
+ends agree. A joule from here is not to be held against a power meter. The H200's rates were measured on one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from .errors import ReplayError
 from .gpu import Gpu
-from .parts import Range
+from .parts import EnergyRates, Range
+from .timing import Time
 from .traffic import MALL_REQUESTS, READ_MISSES, READ_REQUESTS, WRITE_REQUESTS, WRITEBACKS, Traffic
 
 
@@ -26,7 +27,7 @@ class Energy:
     joules, low_joules, high_joules : float [J]
         At the middle, the low end and the high end of every assumed rate.
     parts : dict of str to float [J]
-        ``joules`` by cause: compute, l2, fabric, mall, hbm, static.
+        ``joules`` by cause: compute, l2, fabric, mall, hbm, static; less what the GPU has not.
     """
 
     joules: float
@@ -49,6 +50,57 @@ def moved_bytes(traffic: Traffic, gpu: Gpu) -> dict[str, int]:
         "mall": filled if gpu.mall else 0,
         "hbm": traffic.hbm_read_bytes + traffic.hbm_write_bytes,
     }
+
+
+def _spent(
+    traffic: Traffic, gpu: Gpu, rates: EnergyRates, *, flops: float, dtype: str
+) -> dict[str, tuple[float, Range]]:
+    """By cause, how much there is of it and what one costs [pJ]; without what is drawn in any case."""
+    moved = moved_bytes(traffic, gpu)
+    causes = {
+        "compute": (flops, rates.flop_pj[dtype]),
+        "l2": (moved["l2"], rates.l2_pj_per_byte),
+        "fabric": (moved["fabric"], rates.fabric_pj_per_byte),
+        "mall": (moved["mall"], rates.mall_pj_per_byte),
+        "hbm": (moved["hbm"], rates.hbm_pj_per_byte),
+    }
+    return {name: (amount, rate) for name, (amount, rate) in causes.items() if rate is not None}
+
+
+def limited_by_power(time: Time, traffic: Traffic, gpu: Gpu, *, flops: float, dtype: str) -> Time:
+    """Time of a launch that may draw no more than ``power_w`` of the GPU's rates.
+
+    Two bounds, and the later decides. Without a limit matrix cores would run at the peak clock, where `compute_fs` has
+    them at the sustained one. And what the launch moves and computes takes its energy, at most ``power_w - static_w``
+    of it at a time.
+
+    Parameters
+    ----------
+    time : Time
+        At the sustained clock.
+    traffic : Traffic
+    gpu : Gpu
+    flops : float
+        Operations of the whole launch, a multiply-add being two.
+    dtype : str
+        Of the operations.
+
+    Returns
+    -------
+    Time
+        With ``power`` among its resources; ``time`` itself where the GPU states no limit or no rate for ``dtype``.
+
+    Source: measured on one H200, decision 0021.
+    """
+    rates = gpu.energy
+    if rates is None or rates.power_w is None or dtype not in rates.flop_pj:
+        return time
+    spent = _spent(traffic, gpu, rates, flops=flops, dtype=dtype)
+    dynamic_pj = sum(amount * rate.value for amount, rate in spent.values())
+    power_us = dynamic_pj * 1e-6 / (rates.power_w.value - rates.static_w.value)
+    saved_us = time.by_resource_us["compute"] * (1 - gpu.sustained_clock_mhz / gpu.clock_mhz)
+    total_us = max(time.total_us - saved_us, power_us)
+    return Time(total_us, time.by_resource_us | {"power": power_us}, time.latency_us)
 
 
 def energy(traffic: Traffic, gpu: Gpu, *, flops: float, dtype: str, time_us: float) -> Energy:
@@ -86,15 +138,8 @@ def energy(traffic: Traffic, gpu: Gpu, *, flops: float, dtype: str, time_us: flo
     for name, value in (("flops", flops), ("time_us", time_us)):
         if not (math.isfinite(value) and value >= 0):
             raise ReplayError(f"{name} = {value} must be a finite number, at least 0")
-    moved = moved_bytes(traffic, gpu)
-    spent: dict[str, tuple[float, Range]] = {  # amount, and picojoules for one
-        "compute": (flops, rates.flop_pj[dtype]),
-        "l2": (moved["l2"], rates.l2_pj_per_byte),
-        "fabric": (moved["fabric"], rates.fabric_pj_per_byte),
-        "mall": (moved["mall"], rates.mall_pj_per_byte),
-        "hbm": (moved["hbm"], rates.hbm_pj_per_byte),
-        "static": (time_us * 1e6, rates.static_w),  # a watt is a picojoule a picosecond
-    }
+    spent = _spent(traffic, gpu, rates, flops=flops, dtype=dtype)
+    spent["static"] = (time_us * 1e6, rates.static_w)  # a watt is a picojoule a picosecond
     parts = {name: amount * rate.value * 1e-12 for name, (amount, rate) in spent.items()}
     return Energy(
         joules=sum(parts.values()),

@@ -32,8 +32,9 @@ class L1(NamedTuple):
 
     By tile: how many are ``held`` (n,), which ``tiles`` (n, depth), and for each set ``distance`` (n, depth, sets),
     over the number of ways where it holds no line, and ``brought_by`` (n, depth, sets), an instruction.
-    By line, each (n, sets * ways): ``words``, ``(tag + 1) << 2 | there`` with the pieces that the L2 gave, ``filler``, the instruction that brought the line in, and in
-    the ring of each set the ``older`` and ``newer`` neighbour of each way; ``newest`` is (n, sets).
+    By line, each (n, sets * ways): ``words``, ``(tag + 1) << 2 | there`` with the pieces that the L2 gave, ``filler``,
+    the instruction that brought the line in, and in the ring of each set the ``older`` and ``newer`` neighbour of each
+    way; ``newest`` is (n, sets).
     """
 
     held: np.ndarray
@@ -136,7 +137,7 @@ def _read_line(words, filler, older, newer, newest, at, ways, word, instruction)
         else:
             words[row + way] = held | word
             filler[row + way] = instruction
-        if way != oldest and way != top:
+        if way not in (oldest, top):
             before, after = newer[row + way], older[row + way]
             older[row + before], newer[row + after] = after, before
             older[row + oldest], newer[row + way] = way, oldest

@@ -143,17 +143,15 @@ def _issue(stream, machine, l1, l2, unit, instruction, queued_line, queued_weigh
         first, n = np.uint64(start), min(CHUNK, end - start)
         if by_line:
             n, asked, _ = _gather_lines(
-                stream.rel, stream.marks, stream.pieces, machine.l1, machine.l1_ways, l1, unit, base, first, n, instruction,
-                NO_TIMES, scratch.line, scratch.marks,
+                stream.rel, stream.marks, stream.pieces, machine.l1, machine.l1_ways, l1, unit, base, first, n,
+                instruction, NO_TIMES, scratch.line, scratch.marks,
             )  # fmt: skip
             requests += asked
             l1_hits -= n
         elif whole:
             _gather(stream.rel, stream.marks, base, first, n, scratch.line, scratch.marks)
         else:
-            n = _gather_sets(
-                stream.rel, stream.marks, machine.l1, base, first, n, missing, scratch.line, scratch.marks
-            )
+            n = _gather_sets(stream.rel, stream.marks, machine.l1, base, first, n, missing, scratch.line, scratch.marks)
         queued = _l2(
             stream, machine, l2, n, is_write, tensor, queued_line, queued_weight, queued, scratch, counts, by_tensor
         )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xcd_model.errors import SpecError
-from xcd_model.parts import Cache, Fact, Memory
+from xcd_model.parts import Cache, EnergyRates, Fact, Memory
 from xcd_model.spec_rules import check_types, check_value, divides, one_of
 from xcd_model.spec_tables import check_keys, check_table, take_values
 
@@ -121,6 +121,12 @@ def _memory_mode(key: str, table: Any, partitions: Mapping[str, int], facts: dic
     return mode
 
 
+def _share(rates: EnergyRates, devices: int) -> EnergyRates:
+    """Rates of one of several devices that a chip is cut into: its part of what is drawn in any case, and at most."""
+    power = rates.power_w and rates.power_w.scaled(1 / devices)
+    return dataclasses.replace(rates, static_w=rates.static_w.scaled(1 / devices), power_w=power)
+
+
 def device_of(chip: Gpu, modes: Modes, partition: str, memory_mode: str) -> Gpu:
     """Describe one device of a whole chip in another mode.
 
@@ -166,7 +172,7 @@ def device_of(chip: Gpu, modes: Modes, partition: str, memory_mode: str) -> Gpu:
         mall=chip.mall and _mall(chip.mall, mode),
         hbm=_hbm(chip.hbm, devices, mode),
         peak_tflops={dtype: peak / devices for dtype, peak in chip.peak_tflops.items()},
-        energy=chip.energy and dataclasses.replace(chip.energy, static_w=chip.energy.static_w.scaled(1 / devices)),
+        energy=chip.energy and _share(chip.energy, devices),
     )
     return dataclasses.replace(device, facts=_facts(device, modes))
 

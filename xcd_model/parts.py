@@ -314,28 +314,35 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyRates:
-    """What moving a byte, doing an operation and being switched on cost; nothing here is published for this GPU.
+    """What moving a byte, doing an operation and being switched on cost, and how much power there is.
 
     Parameters
     ----------
-    l2_pj_per_byte, fabric_pj_per_byte, mall_pj_per_byte, hbm_pj_per_byte : Range
-        A byte read or written at the L2, between an XCD and the I/O die, at the Infinity Cache, at the HBM [pJ/byte].
+    l2_pj_per_byte, hbm_pj_per_byte : Range
+        A byte read or written at the L2, at the HBM [pJ/byte].
+    fabric_pj_per_byte, mall_pj_per_byte : Range, optional
+        The same between an XCD and the I/O die, and at the Infinity Cache; left out where there is no such part.
     static_w : Range
         Power that is drawn whatever the kernel does [W].
+    power_w : Range, optional
+        Most power that a launch draws; where it is left out, power does not limit times [W].
     flop_pj : mapping of str to Range
         One operation of the matrix cores by data type, a multiply-add being two [pJ].
     """
 
     l2_pj_per_byte: Range
-    fabric_pj_per_byte: Range
-    mall_pj_per_byte: Range
+    fabric_pj_per_byte: Range | None = None
+    mall_pj_per_byte: Range | None = None
     hbm_pj_per_byte: Range
     static_w: Range
+    power_w: Range | None = None
     flop_pj: Mapping[str, Range] = dataclasses.field(hash=False)
 
     def __post_init__(self):
         for dtype in self.flop_pj:
             one_of("flop_pj key", dtype, DTYPES)
+        if self.power_w and self.power_w.low <= self.static_w.high:
+            raise SpecError(f"power_w.low = {self.power_w.low} must be more than static_w.high = {self.static_w.high}")
         object.__setattr__(self, "flop_pj", MappingProxyType(dict(self.flop_pj)))
 
     def __reduce__(self):
@@ -345,5 +352,5 @@ class EnergyRates:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> EnergyRates:
         """Rebuild from the plain dictionaries of `xcd_model.gpu.Gpu.as_dict`."""
-        single = {key: Range(**item) for key, item in values.items() if key != "flop_pj"}
+        single = {key: item and Range(**item) for key, item in values.items() if key != "flop_pj"}
         return cls(**single, flop_pj={key: Range(**item) for key, item in values["flop_pj"].items()})

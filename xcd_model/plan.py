@@ -82,7 +82,9 @@ def _check_fit(trace: Trace, gpu: Gpu) -> None:
                 f"{gpu.name} has {name}.line_bytes = {cache.line_bytes}, the trace was built for {trace.line_bytes}: "
                 "build the trace with the GPU's line size"
             )
-        check_tags(_highest_line(trace), cache, f"{gpu.name} {name}", mark_bits=FILL_BITS if name == "l1" else MARK_BITS)
+        check_tags(
+            _highest_line(trace), cache, f"{gpu.name} {name}", mark_bits=FILL_BITS if name == "l1" else MARK_BITS
+        )
 
 
 def _highest_line(trace: Trace) -> int:

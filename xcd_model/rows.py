@@ -54,7 +54,7 @@ def _held(builder, address, way):
 
 
 def _kept_and_gone(builder, hit, held, word):
-    """(Marks that a held line keeps, what the look-up returns, whether nothing is lacking), as `xcd_model.cache._touch` has them; ``hit``: held."""
+    """(Marks that a held line keeps, what the look-up returns, whether all is there), as `_touch`; ``hit``: held."""
     kept = builder.select(hit, builder.and_(held, _I32(MARKS)), _I32(0))
     lacks = builder.and_(builder.and_(word, builder.not_(held)), _I32(THERE))
     all_there = builder.icmp_unsigned("==", lacks, _I32(0))

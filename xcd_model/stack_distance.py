@@ -114,16 +114,14 @@ def _requests(stream, machine, l1, unit, instruction, scratch, indexes, hashes, 
         first, n = np.uint64(start), min(CHUNK, end - start)
         if by_line:
             n, asked, _ = _gather_lines(
-                stream.rel, stream.marks, stream.pieces, machine.l1, machine.l1_ways, l1, unit, base, first, n, instruction,
-                NO_TIMES, scratch.line, scratch.marks,
+                stream.rel, stream.marks, stream.pieces, machine.l1, machine.l1_ways, l1, unit, base, first, n,
+                instruction, NO_TIMES, scratch.line, scratch.marks,
             )  # fmt: skip
             requests += asked
         elif whole:
             _gather(stream.rel, stream.marks, base, first, n, scratch.line, scratch.marks)
         else:
-            n = _gather_sets(
-                stream.rel, stream.marks, machine.l1, base, first, n, missing, scratch.line, scratch.marks
-            )
+            n = _gather_sets(stream.rel, stream.marks, machine.l1, base, first, n, missing, scratch.line, scratch.marks)
         _stack(scratch.line, scratch.marks, n, indexes, hashes, places, depth, words, found)
     return requests
 

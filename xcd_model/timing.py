@@ -34,8 +34,9 @@ class Time:
     ----------
     total_us : float [us]
     by_resource_us : dict of str to float [us]
-        For each of compute, l2, fabric, mall, hbm. Lockstep: time of the windows that it decides; with
-        ``latency_us`` they sum to ``total_us``. Timed: time it was busy, of the busiest XCD where each has its own.
+        For each of compute, l2, fabric, mall, hbm, and of power where that is limited, see
+        `xcd_model.energy.limited_by_power`. Lockstep: time of the windows that it decides; but for power they sum to
+        ``total_us`` with ``latency_us``. Timed: time it was busy, of the busiest XCD where each has its own.
     latency_us : float [us]
         Lockstep: one trip to memory before the first window, and one back after the last. Timed: 0.
     """

@@ -87,7 +87,7 @@ class Traffic:
 
     @property
     def l2_misses(self) -> int:
-        """Requests that missed: one a line (or half line, where those are fetched); the other requests of the same instruction to that line hit."""
+        """Requests that missed: one for each ``fetch_bytes``, where the instruction's other requests hit."""
         return self.total(READ_MISSES) + self.total(WRITE_MISSES)
 
     @property

@@ -24,7 +24,7 @@ from swizzle_sim.kernels import GROUP
 from xcd_model.gpu import Gpu, gpu
 
 Job = tuple[Row, str, Gpu]
-NOT_PHYSICAL = ("name", "title", "facts", "energy", "arch", "partition", "memory_mode")
+NOT_PHYSICAL = ("name", "title", "facts", "arch", "partition", "memory_mode")
 
 
 @dataclass(frozen=True, kw_only=True)
