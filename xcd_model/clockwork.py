@@ -213,8 +213,8 @@ def _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, co
         first, n = np.uint64(start), min(CHUNK, end - start)
         if by_line:
             n, asked, held = _gather_lines(
-                stream.rel, stream.marks, stream.pieces, machine.l1, machine.l1_ways, clockwork.l1, unit, base, first, n,
-                instruction, clockwork.at_cu, scratch.line, scratch.marks,
+                stream.rel, stream.marks, stream.pieces, machine.l1, machine.l1_ways, clockwork.l1, unit, base, first,
+                n, instruction, clockwork.at_cu, scratch.line, scratch.marks,
             )  # fmt: skip
             requests += asked
             l1_hits -= n

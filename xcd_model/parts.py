@@ -101,7 +101,7 @@ class Cache:
         ``index_interleave_bytes``; all bits of the piece number, folded by XOR to log2(``index_channels``) bits,
         choose the channel, and what is left of the line, mod the sets of a channel, chooses the set in it. ``"xor"``:
         bit i of the set is the XOR of the address bits that are set in ``index_rows[i]``.
-    fetches_halves : bool
+    fetches_halves : bool, optional
         Whether a read miss fetches only the halves of a line that are touched; the whole line where it is left out.
     write_back, write_allocate : bool
     kept_between_launches : bool
@@ -135,7 +135,7 @@ class Cache:
     index_channels: int | None = None
     index_interleave_bytes: int | None = None
     index_rows: tuple[int, ...] | None = None
-    fetches_halves: bool = False
+    fetches_halves: bool | None = None
 
     def __post_init__(self):
         check_types(self)
