@@ -88,7 +88,7 @@ def limited_by_power(time: Time, traffic: Traffic, gpu: Gpu, *, flops: float, dt
     Returns
     -------
     Time
-        With ``power`` among its resources; ``time`` itself where the GPU states no limit or no rate for ``dtype``.
+        With ``power`` among its resources, and compute at the peak clock; ``time`` itself where the GPU states no limit or no rate for ``dtype``.
 
     Source: measured on one H200, decision 0021.
     """
@@ -98,9 +98,10 @@ def limited_by_power(time: Time, traffic: Traffic, gpu: Gpu, *, flops: float, dt
     spent = _spent(traffic, gpu, rates, flops=flops, dtype=dtype)
     dynamic_pj = sum(amount * rate.value for amount, rate in spent.values())
     power_us = dynamic_pj * 1e-6 / (rates.power_w.value - rates.static_w.value)
-    saved_us = time.by_resource_us["compute"] * (1 - gpu.sustained_clock_mhz / gpu.clock_mhz)
-    total_us = max(time.total_us - saved_us, power_us)
-    return Time(total_us, time.by_resource_us | {"power": power_us}, time.latency_us)
+    compute_us = time.by_resource_us["compute"] * gpu.sustained_clock_mhz / gpu.clock_mhz
+    total_us = max(time.total_us - time.by_resource_us["compute"] + compute_us, power_us)
+    taken_us = time.by_resource_us | {"compute": compute_us, "power": power_us}
+    return Time(total_us, taken_us, time.latency_us)
 
 
 def energy(traffic: Traffic, gpu: Gpu, *, flops: float, dtype: str, time_us: float) -> Energy:

@@ -15,6 +15,7 @@ RESOURCES = {
     "fabric": "fabric between L2 and memory side",
     "mall": "Infinity Cache",
     "hbm": "HBM",
+    "power": "power: joules over watts",
 }
 
 
@@ -40,6 +41,8 @@ def time_bars(before: Time, after: Time) -> list[Bars]:
     longest = max(before.total_us, after.total_us) or 1.0
     rows = []
     for name, said in RESOURCES.items():
+        if name not in before.by_resource_us and name not in after.by_resource_us:
+            continue
         mine, its = before.by_resource_us.get(name, 0.0), after.by_resource_us.get(name, 0.0)
         rows.append(_time_row(said, mine, its, longest))
     if before.latency_us or after.latency_us:

@@ -6,7 +6,7 @@ from statistics import mean, median
 
 import pytest
 
-from benchmarks.fidelity import measure_machine
+from benchmarks.fidelity import measure_machine, power
 from benchmarks.fidelity.measure_machine import middles
 from benchmarks.fidelity.rows import DATA
 from xcd_model import gpu
@@ -44,6 +44,28 @@ def test_rates_of_the_description_are_those_of_ten_profiled_launches():
     assert h200.sustained_tflops("fp16") == pytest.approx(4.096 * h200.cus * mean(sm_ghz), rel=0.005)
     out = mean(float(line["l2_ghz"]) * float(line["l2_out_peak_bytes_per_clock"]) for line in launches)
     assert h200.l2.read_bytes_per_cycle * h200.clock_mhz / 1e3 == pytest.approx(out, rel=0.005)
+
+
+def test_energy_of_the_description_is_what_the_board_counted():
+    found, stated = power.rates(), gpu("h200").energy
+    for name in ("static_w", "l2_pj_per_byte", "hbm_pj_per_byte"):
+        assert getattr(stated, name).value == pytest.approx(getattr(found, name), rel=0.005)
+    assert stated.static_w.low < found.static_w < found.waiting_w < stated.static_w.high
+    assert stated.flop_pj["fp32"].value == pytest.approx(found.fp32_pj, rel=0.005)
+    fp16 = stated.flop_pj["fp16"]
+    assert (fp16.low, fp16.value, fp16.high) == pytest.approx(
+        (found.fp16_pj.low, found.fp16_pj.value, found.fp16_pj.high), rel=0.005
+    )
+    assert (stated.power_w.value, stated.power_w.high) == pytest.approx(
+        (found.power_w.value, found.power_w.high), rel=0.005
+    )
+
+
+def test_memory_gives_as_much_in_pieces_of_256_bytes_as_in_large_ones_and_halves_of_lines_to_smaller():
+    for what in ("read memory", "write memory"):
+        found = power.pieces(what)
+        assert found[256] == pytest.approx(found[2048], rel=0.02)
+        assert found[64] < 0.65 * found[256] and found[32] == pytest.approx(found[64] / 2, rel=0.05)
 
 
 def test_a_line_of_words_has_the_middle_and_the_ends():

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.machines import small_gpu
-from xcd_model.dispatch import Resources, check_order, workgroups_per_cu, xcd_of
+from xcd_model.builder import TraceBuilder
+from xcd_model.dispatch import Resources, check_order, loads_in_flight, workgroups_per_cu, xcd_of
 from xcd_model.errors import ReplayError
 from xcd_model.gpu import gpu
 
@@ -46,6 +47,33 @@ def resources(**change):
 )
 def test_occupancy_by_hand(change, fit):
     assert workgroups_per_cu(resources(**change), gpu("mi300x")) == fit
+
+
+# a workgroup reads tiles of 32 x 128 fp32, 16 KiB each, and may write one: 128 threads of 32 registers
+@pytest.mark.parametrize(
+    ("change", "writes", "loads"),
+    [
+        ({"vgprs": 160, "instructions_in_flight": 5}, False, 5),
+        ({"vgprs": 96, "instructions_in_flight": 5}, False, 3),
+        ({"vgprs": 95, "instructions_in_flight": 5}, False, 2),
+        ({"vgprs": 96, "instructions_in_flight": 5}, True, 2),  # what it will write is held meanwhile
+        ({"vgprs": 96, "instructions_in_flight": 5, "lds_bytes": 32 * 1024}, True, 4),
+        ({"vgprs": 1, "instructions_in_flight": 5}, True, 1),
+        ({"vgprs": 512, "instructions_in_flight": 2}, True, 2),
+    ],
+)
+def test_loads_need_registers_to_land_in(change, writes, loads):
+    build = TraceBuilder(n_workgroups=2, line_bytes=128)
+    x, y = (build.array(name, rows=64, cols=128, item_bytes=4) for name in "xy")
+    tile = {"row": np.array([0, 32]), "col": 0, "rows": 32, "cols": 128}
+    build.step(build.read(x, **tile), *([build.write(y, **tile)] if writes else []))
+    assert loads_in_flight(resources(threads=128, **change), build.trace()) == loads
+
+
+def test_a_kernel_that_only_writes_is_not_bounded():
+    build = TraceBuilder(n_workgroups=1, line_bytes=128)
+    build.step(build.write(build.array("x", rows=1, cols=64, item_bytes=4), row=0, col=0, rows=1, cols=64))
+    assert loads_in_flight(resources(instructions_in_flight=7, vgprs=1), build.trace()) == 7
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xcd_model.energy import Energy, energy
+from xcd_model.energy import Energy, energy, limited_by_power
 from xcd_model.errors import ReplayError, SpecError
 from xcd_model.gpu import gpu
-from xcd_model.parts import Range
+from xcd_model.parts import EnergyRates, Range
+from xcd_model.timing import Time
 from xcd_model.traffic import (
     COLUMNS,
     MALL_HITS,
@@ -161,3 +162,57 @@ def test_a_range_is_in_order():
     for bad in ((2.0, 1.0, 3.0), (1.0, 4.0, 3.0), (0, 1.0, 2.0), (1.0, 2.0, float("inf"))):
         with pytest.raises(SpecError):
             Range(low=bad[0], value=bad[1], high=bad[2])
+
+
+def capped(**change):
+    """An MI300X of easy rates: 1 W drawn in any case, 11 W at most, 1000 pJ for whatever is done."""
+    thousand, one_watt = Range(low=1e3, value=1e3, high=1e3), Range(low=1.0, value=1.0, high=1.0)
+    rates = {"l2_pj_per_byte": thousand, "hbm_pj_per_byte": thousand, "static_w": one_watt}
+    rates |= {"power_w": Range(low=9.0, value=11.0, high=12.0), "flop_pj": {"fp16": thousand}} | change
+    return dataclasses.replace(MI300X, clock_mhz=2000.0, sustained_clock_mhz=1500.0, energy=EnergyRates(**rates))
+
+
+def limited(total_us, compute_us, *, flops=0.0, counts=None, machine=None, dtype="fp16"):
+    time = Time(total_us, {"compute": compute_us, "l2": 1.0})
+    return limited_by_power(time, traffic(counts or one(0, 0)), machine or capped(), flops=flops, dtype=dtype)
+
+
+def test_power_by_hand():
+    """10 W for what is done: 1e5 operations of 1000 pJ are 100 uJ, 10 us."""
+    got = limited(5.0, 1.0, flops=1e5)
+    assert (got.total_us, got.by_resource_us["power"], got.limiter) == (10.0, 10.0, "power")
+    read = limited(5.0, 1.0, counts=one(READ_REQUESTS, 1000))  # 128 B each, at the L2
+    assert read.total_us == pytest.approx(12.8)
+    filled = limited(5.0, 1.0, counts=one(READ_MISSES, 1000))  # at the HBM
+    assert filled.total_us == pytest.approx(12.8)
+
+
+def test_with_power_left_matrix_cores_run_at_the_peak_clock():
+    """1500 of 2000 MHz: of 8 us of compute 2 are saved, and of a time without compute nothing."""
+    got = limited(10.0, 8.0)
+    assert (got.total_us, got.by_resource_us["compute"]) == (8.0, 6.0)
+    assert limited(10.0, 0.0).total_us == 10.0
+
+
+@given(total=st.floats(1, 1e6), share=st.floats(0, 1), flops=AMOUNTS)
+def test_power_never_makes_a_time_shorter_than_its_energy_or_its_memory(total, share, flops):
+    got = limited(total, share * total, flops=flops)
+    assert got.total_us >= got.by_resource_us["power"]
+    assert got.total_us >= total * (1 - share * 0.25) * (1 - 1e-12)
+    assert limited(total, share * total, flops=2 * flops).total_us >= got.total_us
+
+
+def test_no_limit_stated_no_limit():
+    assert limited(5.0, 4.0, flops=1e9, machine=MI300X) == Time(5.0, {"compute": 4.0, "l2": 1.0})
+    assert "power" not in limited(5.0, 4.0, flops=1e9, dtype="fp64").by_resource_us
+
+
+def test_a_limit_below_what_is_drawn_in_any_case_is_refused():
+    with pytest.raises(SpecError, match=r"power_w.low = 1.0 must be more than static_w.high = 1.0"):
+        capped(power_w=Range(low=1.0, value=11.0, high=12.0))
+
+
+def test_a_gpu_without_fabric_and_infinity_cache_spends_nothing_there():
+    got = energy(traffic(one(READ_MISSES, 10)), gpu("h200"), flops=0.0, dtype="fp16", time_us=1.0)
+    assert set(got.parts) == {"compute", "l2", "hbm", "static"}
+    assert got.low_joules < got.joules < got.high_joules
