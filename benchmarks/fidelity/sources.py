@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 FOLLOWED = ("xcd_model", "benchmarks")
-IDLE = ("xcd_model.bounds", "xcd_model.catalogue", "xcd_model.energy", "xcd_model.errors", "xcd_model.modes")
+IDLE = ("xcd_model.bounds", "xcd_model.catalogue", "xcd_model.errors", "xcd_model.modes")
 
 
 @lru_cache
