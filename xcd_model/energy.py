@@ -88,7 +88,8 @@ def limited_by_power(time: Time, traffic: Traffic, gpu: Gpu, *, flops: float, dt
     Returns
     -------
     Time
-        With ``power`` among its resources, and compute at the peak clock; ``time`` itself where the GPU states no limit or no rate for ``dtype``.
+        With ``power`` among its resources, and compute at the peak clock; ``time`` itself where the GPU states no limit
+        or no rate for ``dtype``.
 
     Source: measured on one H200, decision 0021.
     """

@@ -25,6 +25,7 @@ from swizzle_sim.report.spending import Spending
 from swizzle_sim.report.told_apart import told_apart
 from swizzle_sim.scoring import Score, Scorer
 from xcd_model.dispatch import xcd_of
+from xcd_model.gpu import Gpu
 
 TITLES = ("as launched", "best swizzle")
 
@@ -114,6 +115,11 @@ def _settings(about: Mapping[str, Any]) -> str:
     return "; ".join(f"{key} = {value}" for key, value in words.items())
 
 
+def _lines(misses: int, gpu: Gpu) -> str:
+    """Misses in whole lines: an L2 may fetch halves."""
+    return f"{misses * gpu.l2.fetch_bytes // gpu.l2.line_bytes:,}"
+
+
 def _maps(scorer: Scorer, replayed: tuple[Replayed, Replayed]) -> dict[str, Any]:
     kernel, gpu = scorer.kernel, scorer.gpu
     grid, xcd, most = kernel.grid, xcd_of(kernel.grid.num_pids, gpu, kernel.programs), _most(replayed)
@@ -124,7 +130,11 @@ def _maps(scorer: Scorer, replayed: tuple[Replayed, Replayed]) -> dict[str, Any]
         "heat_scale": heat_scale(),
         "heat_most": f"{most:,.0f}",
         "misses": [
-            {"title": title, "estimated": f"{one.misses.sum():,.0f}", "counted": f"{one.traffic.l2_misses:,}"}
+            {
+                "title": title,
+                "estimated": f"{one.misses.sum():,.0f}",
+                "counted": _lines(one.traffic.l2_misses, gpu),
+            }
             for one, title in zip(replayed, TITLES, strict=True)
         ],
         "legend": [(f"x{i % len(XCDS)}", f"XCD {i}") for i in range(gpu.xcds)],
