@@ -10,10 +10,7 @@ folder; the table of one H200 is ``benchmarks/fidelity/data/machine/h200_power.c
 from __future__ import annotations
 
 import ctypes
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,6 +21,7 @@ from statistics import mean
 import torch
 
 from benchmarks.fidelity import h200, orders
+from benchmarks.fidelity.nvcc import folder_asked, outputs
 from benchmarks.fidelity.nvidia_launch import MAKERS
 
 SOURCE = Path(__file__).with_name("power.cu")
@@ -76,17 +74,11 @@ class Board:
 
 def main() -> None:
     """Measure, or exit with status 1 and a line that says what is missing."""
-    if len(sys.argv) != 2:
-        sys.exit("python -m benchmarks.fidelity.measure_power FOLDER")
-    nvcc = shutil.which("nvcc")
-    if nvcc is None:
-        sys.exit("nvcc is not on the PATH: CUDA's compiler builds the kernels")
-    folder = Path(sys.argv[1])
+    folder = folder_asked("benchmarks.fidelity.measure_power")
+    (text,) = outputs(SOURCE, "-ldl")
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as place, (folder / "power.csv").open("w", encoding="utf-8") as table:
-        program = Path(place) / "power"
-        _run([nvcc, "-O3", "-std=c++17", "-arch=native", "-o", str(program), str(SOURCE), "-ldl"])
-        table.write(_run([str(program)]))
+    with (folder / "power.csv").open("w", encoding="utf-8") as table:
+        table.write(text)
         for line in gemms(Board()):
             print(line, flush=True)
             table.write(line + "\n")
@@ -128,13 +120,6 @@ def _repeat(launch: Callable[[], None], board: Board, least_s: float) -> tuple[i
         torch.cuda.synchronize()
         launches += AT_ONCE
     return launches, mean(clocks)
-
-
-def _run(words: list[str]) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{words[0]} failed with status {done.returncode}: {done.stderr.strip()[-600:]}")
-    return done.stdout
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from statistics import mean, median
 
 import pytest
 
-from benchmarks.fidelity import measure_machine, power
+from benchmarks.fidelity import measure_machine, nvcc, power
 from benchmarks.fidelity.measure_machine import middles
 from benchmarks.fidelity.rows import DATA
 from xcd_model import gpu
@@ -75,7 +75,7 @@ def test_a_line_of_words_has_the_middle_and_the_ends():
 
 def test_without_the_compiler_it_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["measure_machine", str(tmp_path / "out")])
-    monkeypatch.setattr(measure_machine.shutil, "which", lambda name: None)
+    monkeypatch.setattr(nvcc.shutil, "which", lambda name: None)
     with pytest.raises(SystemExit, match="nvcc is not on the PATH"):
         measure_machine.main()
     monkeypatch.setattr(sys, "argv", ["measure_machine"])

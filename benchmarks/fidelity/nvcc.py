@@ -1,0 +1,48 @@
+"""CUDA programs that are compiled where they run: what the measuring scripts share."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def folder_asked(module: str) -> Path:
+    """Folder of the command line of a script that takes nothing else."""
+    if len(sys.argv) != 2:
+        sys.exit(f"python -m {module} FOLDER")
+    return Path(sys.argv[1])
+
+
+def outputs(source: Path, *options: str, runs: int = 1) -> list[str]:
+    """Compile a program and run it so many times; exit with status 1 and a line that says what is missing.
+
+    Parameters
+    ----------
+    source : Path
+        A ``.cu`` file.
+    *options : str
+        For the compiler, behind the file.
+    runs : int
+
+    Returns
+    -------
+    outputs : list of str
+        What each run printed.
+    """
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        sys.exit("nvcc is not on the PATH: CUDA's compiler builds the kernels")
+    with tempfile.TemporaryDirectory() as place:
+        program = str(Path(place) / source.stem)
+        _run([nvcc, "-O3", "-std=c++17", "-arch=native", "-o", program, str(source), *options])
+        return [_run([program]) for _ in range(runs)]
+
+
+def _run(words: list[str]) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{words[0]} failed with status {done.returncode}: {done.stderr.strip()[-600:]}")
+    return done.stdout
