@@ -2,9 +2,10 @@
 
     python -m benchmarks.fidelity.power
 
-Prints what `xcd_model/gpus/h200.toml` states under ``[energy]``. Each rate is what is left of a line's joules when
-those of the lines before it are taken away: first what is drawn in any case, then bytes at the L2, then bytes of
-memory, then operations. Bytes of memory that a GEMM reads and writes are those of the H200 table.
+Prints what `xcd_model/gpus/h200.toml` states under ``[energy]``, and what a second run gives an hour later. Each rate is
+what is left of a line's joules when those of the lines before it are taken away: first what is drawn in any case, then
+bytes at the L2, then bytes of memory, then operations. Bytes of memory that a GEMM reads and writes are those of the
+H200 table.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from pathlib import Path
 from statistics import median
 
 DATA = Path(__file__).with_name("data")
-COUNTED, PROFILED, TABLE = "machine/h200_power.csv", "machine/h200_ncu.csv", "h200_calibration.csv"
+COUNTED, AGAIN = "machine/h200_power.csv", "machine/h200_power_again.csv"
+PROFILED, TABLE = "machine/h200_ncu.csv", "h200_calibration.csv"
 SIZES = ("M", "N", "K", "BM", "BN", "BK")
 Line = Mapping[str, str]
 
@@ -43,14 +45,15 @@ class Rates:
     power_w: Middle
 
 
-def rates() -> Rates:
-    """Take the rates from the tables."""
-    counted = {(line["what"], line["together_bytes"]): line for line in _lines(COUNTED)}
+def rates(name: str = COUNTED) -> Rates:
+    """Take the rates from a table of `measure_power`, a file's name under ``data``, and from those of GEMM launches."""
+    lines = _lines(name)
+    counted = {(line["what"], line["together_bytes"]): line for line in lines}
     static = _watts(counted["wait of one wave an SM", "0"])
     l2 = _pj(counted["read L2", "0"], "bytes", static)
     hbm = _pj(counted["read memory", "0"], "bytes", static) - l2
     of_memory = {_name(line): _memory_bytes(line) for line in _lines(TABLE) if line["kernel"] == "gemm"}
-    fp16 = [_gemm_pj(line, static, l2, hbm, of_memory) for line in _lines(COUNTED) if line["what"].startswith("gemm")]
+    fp16 = [_gemm_pj(line, static, l2, hbm, of_memory) for line in lines if line["what"].startswith("gemm")]
     middle = _middle(fp16)
     return Rates(
         static_w=static,
@@ -108,15 +111,20 @@ def _middle(values: Sequence[float]) -> Middle:
 
 
 def main() -> None:
-    """Print the rates."""
-    found = rates()
+    """Print the rates of both runs, and the rates by piece of the first."""
+    for name in (COUNTED, AGAIN):
+        print(name)
+        _print(rates(name))
+    for what in ("read memory", "write memory"):
+        print(what, {together: round(rate, 2) for together, rate in pieces(what).items()}, "TB/s by bytes together")
+
+
+def _print(found: Rates) -> None:
     for name, value in vars(found).items():
         print(
             name,
             f"{value.value:.3g} ({value.low:.3g} to {value.high:.3g})" if isinstance(value, Middle) else f"{value:.3g}",
         )
-    for what in ("read memory", "write memory"):
-        print(what, {together: round(rate, 2) for together, rate in pieces(what).items()}, "TB/s by bytes together")
 
 
 if __name__ == "__main__":

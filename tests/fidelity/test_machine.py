@@ -61,6 +61,14 @@ def test_energy_of_the_description_is_what_the_board_counted():
     )
 
 
+def test_a_second_run_gives_the_same_rates():
+    first, second = power.rates(), power.rates(power.AGAIN)
+    for name, share in (("static_w", 0.05), ("l2_pj_per_byte", 0.05), ("hbm_pj_per_byte", 0.1), ("fp32_pj", 0.05)):
+        assert getattr(second, name) == pytest.approx(getattr(first, name), rel=share)
+    for name in ("fp16_pj", "power_w"):
+        assert getattr(second, name).value == pytest.approx(getattr(first, name).value, rel=0.1)
+
+
 def test_memory_gives_as_much_in_pieces_of_256_bytes_as_in_large_ones_and_halves_of_lines_to_smaller():
     for what in ("read memory", "write memory"):
         found = power.pieces(what)
