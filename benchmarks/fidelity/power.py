@@ -2,10 +2,10 @@
 
     python -m benchmarks.fidelity.power
 
-Prints what `xcd_model/gpus/h200.toml` states under ``[energy]``, and what a second run gives an hour later. Each rate is
-what is left of a line's joules when those of the lines before it are taken away: first what is drawn in any case, then
-bytes at the L2, then bytes of memory, then operations. Bytes of memory that a GEMM reads and writes are those of the
-H200 table.
+Prints what `xcd_model/gpus/h200.toml` states under ``[energy]``, and what a second run gave an hour later. A rate is what
+is left of a line's joules when those of the lines before it are taken away: first what is drawn in any case, then bytes
+at the L2, then bytes of memory, then operations. Bytes of memory that a GEMM reads and writes are those of the H200
+table.
 """
 
 from __future__ import annotations
