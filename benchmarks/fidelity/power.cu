@@ -28,7 +28,7 @@ int (*read_clock)(void*, int, unsigned*);
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Clears or shuffles the numbers 0 .. mask: products with odd numbers and shifted XORs are permutations.
+// Shuffles the numbers 0 .. mask: products with odd numbers and shifted XORs are permutations.
 __device__ uint64_t drawn(uint64_t piece, uint64_t mask, int half) {
   piece = (piece * 0x9E3779B97F4A7C15ull) & mask;
   piece ^= piece >> half;
