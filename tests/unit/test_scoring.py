@@ -89,8 +89,8 @@ def test_the_public_names_of_the_machine_are_pinned():
         *("Bound", "Cache", "Energy", "Gpu", "LanguageError", "Memory", "NotBijective", "Pace", "Plan", "ReplayError"),
         *("Resources", "RunError", "SizeError", "SpecError", "SwizzleSimError", "Tensor", "Time", "Trace"),
         *("TraceBuilder", "TraceError", "Traffic", "UnknownName", "assigned_misses", "busy", "compute_fs", "energy"),
-        *("gpu", "gpu_modes", "gpu_names", "hit_rate_bound", "load_gpu", "prepare", "replay", "replay_lru"),
-        *("replay_timed", "roofline", "workgroups_per_cu", "xcd_of"),
+        *("gpu", "gpu_modes", "gpu_names", "hit_rate_bound", "limited_by_power", "load_gpu", "loads_in_flight"),
+        *("prepare", "replay", "replay_lru", "replay_timed", "roofline", "workgroups_per_cu", "xcd_of"),
     ]
     for name in xcd_model.__all__:
         assert getattr(xcd_model, name).__doc__
