@@ -204,11 +204,7 @@ class Trace:
         -------
         mask : (n_entries,) uint8
         """
-        mask = np.zeros(self.rel.size, np.uint8)
-        per_piece = write_request_bytes // SECTOR_BYTES
-        for piece in range(max(1, self.line_bytes // write_request_bytes)):
-            bits = ((1 << per_piece) - 1) << (piece * per_piece)
-            mask |= (((self.sectors & bits) != 0).astype(np.uint8) << piece).astype(np.uint8)
+        mask = _touched_pieces(self.sectors, self.line_bytes, write_request_bytes)
         return np.where(np.repeat(self.is_write, self.entries_per_template), mask, 0).astype(np.uint8)
 
     def fills(self, fetch_bytes: int) -> np.ndarray:
@@ -218,11 +214,17 @@ class Trace:
         -------
         mask : (n_entries,) uint8
         """
-        if fetch_bytes == self.line_bytes:
-            return np.ones(self.rel.size, np.uint8)
-        half = self.line_bytes // SECTOR_BYTES // 2
-        low, high = self.sectors & ((1 << half) - 1), self.sectors >> half
-        return ((low != 0) | ((high != 0) << 1)).astype(np.uint8)
+        return _touched_pieces(self.sectors, self.line_bytes, fetch_bytes)
+
+
+def _touched_pieces(sectors: np.ndarray, line_bytes: int, piece_bytes: int) -> np.ndarray:
+    """Bit mask of the pieces of a line that the sector bits touch; (n,) uint8."""
+    mask = np.zeros(sectors.size, np.uint8)
+    per_piece = piece_bytes // SECTOR_BYTES
+    for piece in range(max(1, line_bytes // piece_bytes)):
+        bits = ((1 << per_piece) - 1) << (piece * per_piece)
+        mask |= (((sectors & bits) != 0).astype(np.uint8) << piece).astype(np.uint8)
+    return mask
 
 
 def _pieces(sectors: np.ndarray, request_bytes: int) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 
 from benchmarks.fidelity.again import measured_again
 from benchmarks.fidelity.rows import all_rows
+from benchmarks.fidelity.statistics import right_way_round
 
 TABLE = Path(__file__).parents[2] / "docs" / "fidelity.csv"
 
@@ -44,11 +44,7 @@ def fidelity_words(path: Path = TABLE) -> str:
 
 
 def _pairs(times: pd.DataFrame) -> tuple[int, int]:
-    """Of pairs of orders whose measured times differ by over 3 %, those that the model puts right; and all of them."""
-    right = apart = 0
-    for _, group in times.groupby("workload"):
-        for one, other in combinations(group.itertuples(), 2):
-            if max(one.measured, other.measured) > 1.03 * min(one.measured, other.measured):
-                apart += 1
-                right += (one.measured - other.measured) * (one.predicted - other.predicted) > 0
-    return right, apart
+    """Pairs of orders of a workload that the model puts right, and all that are apart."""
+    groups = (zip(group.measured, group.predicted, strict=True) for _, group in times.groupby("workload"))
+    right, apart = zip(*(right_way_round(list(group)) for group in groups), strict=True)
+    return sum(right), sum(apart)

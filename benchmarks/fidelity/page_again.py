@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import combinations
 from statistics import median
 
 from benchmarks.fidelity.again import measured_again, runs, software
 from benchmarks.fidelity.markdown import figure, table
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES
+from benchmarks.fidelity.statistics import right_way_round
 
 FAR = 20.0  # percent, or points
-TOLD_APART = 1.03  # times that differ by less are not ranked
 INTRO = """\
 All launches of the H200 table were counted again, in two runs minutes apart on one H200 ({software};
 `benchmarks/fidelity/data/h200_again.csv`), so that a distance between model and table can be told from one between
@@ -92,12 +91,7 @@ def right_pairs(predictions: Sequence[Prediction]) -> dict[str, tuple[int, int]]
             groups.setdefault(one.row.workload, []).append(one)
     found = {}
     for workload, group in groups.items():
-        right = told = 0
-        for one, other in combinations(sorted(group, key=lambda each: each.row.measured), 2):
-            if other.row.measured > TOLD_APART * one.row.measured:
-                told += 1
-                right += (other.value or 0.0) > (one.value or 0.0)
-        found[workload] = (right, told)
+        found[workload] = right_way_round([(one.row.measured, one.value or 0.0) for one in group])
     return found
 
 

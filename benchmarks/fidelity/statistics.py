@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES
 
 CHANGE = 1.0  # points, or percent, that a change against the baseline must exceed for its sign to count
+TOLD_APART = 1.03  # ratio of measured times up to which they are not ranked
 
 
 @dataclass(frozen=True)
@@ -109,3 +111,16 @@ def within_workloads(predictions: Sequence[Prediction], *, spread_pct: float = 0
         if rank is not None:
             found[group[0].row.workload] = rank
     return found
+
+
+def right_way_round(pairs: Sequence[tuple[float, float]]) -> tuple[int, int]:
+    """Of (measured, predicted) values, how many pairs are predicted in the measured order, and how many are apart.
+
+    Pairs whose measured values differ by a ratio of `TOLD_APART` or less are left out.
+    """
+    right = apart = 0
+    for one, other in combinations(sorted(pairs), 2):
+        if other[0] > TOLD_APART * one[0]:
+            apart += 1
+            right += other[1] > one[1]
+    return right, apart
