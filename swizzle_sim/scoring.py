@@ -34,6 +34,7 @@ from xcd_model import (
     workgroups_per_cu,
 )
 from xcd_model.bounds import assigned_misses
+from xcd_model.carve_out import beside_lds
 from xcd_model.instruction_fetch import add_fetches, bound_with_fetches, instruction_fetches
 from xcd_model.launches import MAX_LAUNCHES, Caches, replay_launches
 from xcd_model.rates import spread_of
@@ -189,8 +190,8 @@ class Scorer:
 
     @cached_property
     def plan(self) -> Plan:
-        """The kernel's trace, ready for the GPU."""
-        return prepare(self.trace, self.gpu, programs=self.kernel.programs)
+        """The kernel's trace, ready for the GPU with the L1 that the kernel's LDS leaves."""
+        return prepare(self.trace, beside_lds(self.kernel.resources, self.gpu), programs=self.kernel.programs)
 
     @cached_property
     def bound(self) -> Bound:

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 
 from tests import naive
+from tests.naive_rows import OpenRows, splitmix
 
 FS_PER_NS = 10**6
-MASK = 2**64 - 1
 
 
 @dataclass
@@ -21,6 +21,7 @@ class Run:
     written: list
     time_fs: int
     rates: dict
+    opening_fs: int
 
     def counts(self, bin_fs):
         counts = naive.Counts(self.trace, self.gpu)
@@ -73,14 +74,6 @@ def rates_of(gpu):
     }
 
 
-def splitmix(x):
-    """Steele, Lea and Flood, OOPSLA 2014."""
-    x = (x + 0x9E3779B97F4A7C15) & MASK
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
-    return x ^ (x >> 31)
-
-
 def computes_for(seed, workgroup, compute_fs, spread):
     """Time of one instruction: up to ``spread`` 65536ths more or less, the same for all of a workgroup."""
     return compute_fs + compute_fs // 65536 * (splitmix(splitmix(seed) ^ workgroup) % (2 * spread + 1) - spread)
@@ -104,6 +97,7 @@ class Memory:
         self.fabric_free = [0] * gpu.xcds
         self.mall_free = 0
         self.hbm_free = 0
+        self.rows, self.opening = OpenRows(gpu), 0
         self.tensor_of = naive.Counts(trace, gpu).tensor_of
         self.written = []  # (time, XCD, tensor, counts)
 
@@ -136,7 +130,7 @@ class Memory:
     def _read_l2(self, issued, now, xcd, lines):
         requests = sum(len(naive.pieces(sectors, self.gpu.l2.read_request_bytes)) for _, sectors in lines)
         l2_end = self._l2_port(now, xcd, requests * self.rate["l2_read"])
-        wait, missed, fetched, from_hbm, writebacks = 0, [], 0, 0, 0
+        wait, missed, fetched, from_hbm, writebacks, opened_before = 0, [], 0, 0, 0, self.opening
         for line, sectors in lines:
             wanted = naive.pieces(sectors, self.gpu.l2.fetch_bytes)
             lacking, driven_out = self.caches.l2[xcd].touch(line, wanted=wanted)
@@ -148,7 +142,9 @@ class Memory:
             fetched += lacking
             if not self.caches.mall or self.caches.mall.touch(line)[0]:
                 from_hbm += lacking
-        mall_end, hbm_end = self._beyond(l2_end, xcd, fetched, from_hbm, writebacks)
+                self.opening += self.rows.opening(line, lacking * self.rate["hbm"], writes=False)
+        opening = self.opening - opened_before
+        mall_end, hbm_end = self._beyond(l2_end, xcd, fetched, from_hbm, writebacks, opening)
         arrive = max(l2_end + self.rate["l2_latency"], wait)
         if missed:
             fills = []
@@ -169,7 +165,7 @@ class Memory:
         dirty = {line: naive.pieces(sectors, self.gpu.l2.write_request_bytes) for line, sectors in lines}
         requests = sum(len(p) for p in dirty.values())
         l2_end = self._l2_port(now, xcd, requests * self.rate["l2_write"])
-        misses, writebacks = 0, 0
+        misses, writebacks, opened_before = 0, 0, self.opening
         for line, sectors in lines:
             wanted = naive.pieces(sectors, self.gpu.l2.fetch_bytes)
             lacking, driven_out = self.caches.l2[xcd].touch(line, dirty[line], wanted)
@@ -177,7 +173,7 @@ class Memory:
             if lacking:
                 misses += lacking
                 self.ready[xcd][line] = l2_end
-        self._beyond(l2_end, xcd, 0, 0, writebacks)
+        self._beyond(l2_end, xcd, 0, 0, writebacks, self.opening - opened_before)
         return l2_end, {"write_requests": requests, "write_misses": misses}
 
     def flush(self, now):
@@ -194,13 +190,14 @@ class Memory:
             return 0
         line, dirty = driven_out
         self.written.append((now, xcd, self.tensor_of(line), {"writebacks": len(dirty)}))
+        self.opening += self.rows.opening(line, len(dirty) * self.rate["hbm_wb"], writes=True)
         return len(dirty)
 
     def _l2_port(self, now, xcd, service):
         self.l2_free[xcd] = max(now, self.l2_free[xcd]) + service
         return self.l2_free[xcd]
 
-    def _beyond(self, l2_end, xcd, filled, from_hbm, writebacks):
+    def _beyond(self, l2_end, xcd, filled, from_hbm, writebacks, opening):
         """Fabric, then Infinity Cache, then HBM, each serving first come first served; return the last two's ends."""
         mall_end = hbm_end = None
         if filled or writebacks:
@@ -213,7 +210,7 @@ class Memory:
                 mall_end = self.mall_free
         if from_hbm or writebacks:
             begin = max(mall_end, self.hbm_free)
-            self.hbm_free = begin + from_hbm * self.rate["hbm"] + writebacks * self.rate["hbm_wb"]
+            self.hbm_free = begin + from_hbm * self.rate["hbm"] + writebacks * self.rate["hbm_wb"] + opening
             hbm_end = self.hbm_free
         return mall_end, hbm_end
 
@@ -365,6 +362,7 @@ def replay(
     pace = dict(in_flight=in_flight, compute_fs=compute_fs, jitter_fs=jitter_fs, seed=seed, spread=spread)
     one = Replay(trace, order, gpu, workgroups_per_cu, pace, programs, caches)
     one.run()
-    time_fs = max(one.ends + one.memory.l2_free)
+    queues = [*one.memory.l2_free, *one.memory.fabric_free, one.memory.mall_free, one.memory.hbm_free]
+    time_fs, opening_fs = max(one.ends + queues), one.memory.opening
     one.memory.flush(one.issued[-1][0])
-    return Run(trace, gpu, one.issued, one.memory.written, time_fs, one.memory.rate)
+    return Run(trace, gpu, one.issued, one.memory.written, time_fs, one.memory.rate, opening_fs)

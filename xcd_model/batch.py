@@ -134,10 +134,11 @@ def _look_up(n, l2, ways, at, word, marks, missed, fell):
 
 @njit(inline="always")
 def _write_back(tensor_lines, index, at, word, pieces, column, counts, by_tensor):
-    """Count a dirty word that left the L2, for the tensor that it belongs to."""
+    """Count a dirty word that left the L2, for the tensor that it belongs to; return its line."""
     written = _line_of(at, (word >> MARK_BITS) - 1, index)
     owner = 0
     while written < tensor_lines[owner, 0] or written >= tensor_lines[owner, 1]:
         owner += 1
     counts[column] += pieces
     by_tensor[owner, column] += pieces
+    return written

@@ -57,7 +57,7 @@ def _panels(trace: Trace, tensor: int) -> _Panels | None:
 
 
 def _hash(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Scramble pairs of integers into 64 bits; (n,) uint64. Source: as `xcd_model.symmetry._mix`."""
+    """Scramble pairs of integers into 64 bits; (n,) uint64. Source: as `xcd_model.mixing._mix`."""
     with np.errstate(over="ignore"):
         x = left.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + right.astype(np.uint64)
         x += np.uint64(0x2545F4914F6CDD1D)  # nothing may scramble to 0: it would not show in a sum

@@ -61,18 +61,18 @@ def _modes(gpus: list[Gpu]) -> str:
 
 
 def _sources(facts: dict[str, Fact]) -> str:
-    rows = [[f"`{key}`", _value(fact), fact.status, fact.source] for key, fact in facts.items()]
+    rows = [[f"`{key}`", _value(key, fact), fact.status, fact.source] for key, fact in facts.items()]
     return _table(["fact", "value", "status", "source"], rows)
 
 
 def _cell(each: Gpu, key: str) -> str:
     fact = each.facts.get(key)
-    return f"{_value(fact)}{_MARK[fact.status]}" if fact else "-"
+    return f"{_value(key, fact)}{_MARK[fact.status]}" if fact else "-"
 
 
-def _value(fact: Fact) -> str:
+def _value(key: str, fact: Fact) -> str:
     if isinstance(fact.value, list):
-        return ", ".join(hex(one) if isinstance(one, int) else str(one) for one in fact.value)
+        return ", ".join(hex(one) if key.endswith("index_rows") else _number(one) for one in fact.value)
     return _number(fact.value) + (f" [{_number(fact.low)} to {_number(fact.high)}]" if fact.low is not None else "")
 
 

@@ -10,6 +10,7 @@ from numba import njit
 from .agenda import Agenda, agenda_of
 from .batch import CHUNK, Scratch, _gather, _gather_lines, _gather_sets, _locate_all, _write_back, scratch
 from .cache import HIT, MARK_BITS, MARKS, PARTLY, THERE, _fetched, _popcount4, _touch
+from .hbm_rows import Rows, _opening, closed_rows
 from .l1 import L1, _read_tile, empty_l1
 from .launches import Caches
 from .lockstep import Slots, _tally, slots_of
@@ -49,6 +50,7 @@ class Clockwork(NamedTuple):
     slots: Slots
     free: np.ndarray
     shared: np.ndarray
+    rows: Rows
     port: np.ndarray
     cu: np.ndarray
     ring: np.ndarray
@@ -117,7 +119,7 @@ def _fill_missed(n, index, ways, mall, line, missed, weight_of, at):
 
 
 @njit(inline="always")
-def _l2_by(stream, machine, clockwork, xcd, instruction, n, is_write, tensor, counts, by_tensor):
+def _l2_by(stream, machine, rates, clockwork, xcd, instruction, n, is_write, tensor, counts, by_tensor):
     """Send ``n`` gathered lines to an L2; return (latest arrival of a hit line, misses, of them held by the MALL)."""
     scratch, set_weight = clockwork.scratch, stream.set_weight
     line, marks, at, missed, fell = scratch.line, scratch.marks, scratch.at, scratch.missed, scratch.fell
@@ -130,12 +132,17 @@ def _l2_by(stream, machine, clockwork, xcd, instruction, n, is_write, tensor, co
     for j in range(n_missed):
         i = missed[j]
         weight = set_weight[at[i]]
-        misses += weight * _fetched(fell[j], marks[i])
+        fetched = weight * _fetched(fell[j], marks[i])
+        misses += fetched
         if fell[j] & 15:
             pieces = weight * _popcount4(fell[j])
-            _write_back(
+            left = _write_back(
                 stream.tensor_lines, machine.l2, np.int64(at[i]), fell[j], pieces, WRITEBACKS, counts, by_tensor
             )
+            if clockwork.rows.held.size:
+                clockwork.shared[2] += _opening(clockwork.rows, left, pieces * rates.hbm_write, rates.hbm_row_write)
+        if clockwork.rows.held.size and not is_write:
+            clockwork.shared[2] += _opening(clockwork.rows, line[i], fetched * rates.hbm, rates.hbm_row_read)
     if n_missed and machine.mall.n_sets and not is_write:
         held = _fill_missed(n_missed, machine.mall, machine.mall_ways, clockwork.mall, line, missed, set_weight, at)
         counts[MALL_REQUESTS] += misses
@@ -149,7 +156,7 @@ def _l2_by(stream, machine, clockwork, xcd, instruction, n, is_write, tensor, co
 
 
 @njit(inline="always")
-def _travel(machine, rates, clockwork, xcd, l2_end, fills, from_hbm, writebacks):
+def _travel(machine, rates, clockwork, xcd, l2_end, fills, from_hbm, writebacks, opening):
     """Queue an instruction's fills and write-backs behind the others; return when the last fill is there."""
     if fills == 0 and writebacks == 0:
         return l2_end
@@ -162,7 +169,7 @@ def _travel(machine, rates, clockwork, xcd, l2_end, fills, from_hbm, writebacks)
     if fills > from_hbm:
         there = mall_end + rates.mall_latency
     if from_hbm or writebacks:
-        hbm_end = max(mall_end, clockwork.shared[1]) + from_hbm * rates.hbm + writebacks * rates.hbm_write
+        hbm_end = max(mall_end, clockwork.shared[1]) + from_hbm * rates.hbm + writebacks * rates.hbm_write + opening
         clockwork.shared[1] = hbm_end
         if from_hbm:
             there = max(there, hbm_end + rates.hbm_latency)
@@ -208,7 +215,7 @@ def _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, co
     if by_line:
         requests = np.int64(0)
     misses = held_by_mall = l2_wait = np.int64(0)
-    written = counts[WRITEBACKS]
+    written, opened = counts[WRITEBACKS], clockwork.shared[2]
     for start in range(begin, end if missing else begin, CHUNK):
         first, n = np.uint64(start), min(CHUNK, end - start)
         if by_line:
@@ -224,7 +231,7 @@ def _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, co
         else:
             n = _gather_sets(stream.rel, stream.marks, machine.l1, base, first, n, missing, scratch.line, scratch.marks)
         latest, missed, held = _l2_by(
-            stream, machine, clockwork, xcd, instruction, n, is_write, tensor, counts, by_tensor
+            stream, machine, rates, clockwork, xcd, instruction, n, is_write, tensor, counts, by_tensor
         )
         l2_wait = max(l2_wait, latest)
         misses += missed
@@ -237,7 +244,10 @@ def _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, co
         clockwork.free[xcd, 0] = l2_end
         wait = max(wait, l2_end + rates.l2_latency, l2_wait)
     fills = np.int64(0) if is_write else misses
-    there = _travel(machine, rates, clockwork, xcd, l2_end, fills, fills - held_by_mall, counts[WRITEBACKS] - written)
+    there = _travel(
+        machine, rates, clockwork, xcd, l2_end, fills, fills - held_by_mall, counts[WRITEBACKS] - written,
+        clockwork.shared[2] - opened,
+    )  # fmt: skip
     if is_write:  # stores are not waited for
         return l2_end, l2_end
     wait = max(wait, there) if fills else wait
@@ -261,7 +271,8 @@ def clockwork_of(plan: Plan, machine: Machine, in_flight: int, caches: Caches) -
         l1=empty_l1(machine),
         slots=slots_of(machine),
         free=np.zeros((machine.xcds, 2), np.int64),
-        shared=np.zeros(2, np.int64),
+        shared=np.zeros(3, np.int64),
+        rows=closed_rows(plan.gpu.hbm_rows, plan.gpu.l2.line_bytes),
         port=np.zeros(machine.xcds * machine.cus, np.int64),
         cu=np.zeros(machine.xcds * machine.cus, np.int64),
         ring=np.zeros((n_slots, in_flight), np.int64),

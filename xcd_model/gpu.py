@@ -19,9 +19,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from xcd_model.errors import SpecError, UnknownName
+from xcd_model.hbm_rows import HbmRows
 from xcd_model.modes import MEMORY_MODES, PARTITIONS, TABLES, Modes, device_of, read_modes
 from xcd_model.parts import DTYPES, Cache, EnergyRates, Fact, InstructionCache, Limits, Memory
-from xcd_model.spec_rules import at_most, check_types, check_value, one_of
+from xcd_model.spec_rules import at_most, check_types, check_value, divides, one_of
 from xcd_model.spec_tables import RANGE_FORM, check_keys, check_table, take_facts, take_values
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Gpu:
     mall : Cache or None
         The Infinity Cache; needs ``bandwidth_gbps``.
     hbm : Memory
+    hbm_rows : HbmRows or None
+        None takes all bytes as equally fast to reach.
     limits : Limits
     peak_tflops : mapping of str to float
         Dense peak by data type [TFLOPS].
@@ -91,6 +94,7 @@ class Gpu:
     l2: Cache
     mall: Cache | None = None
     hbm: Memory
+    hbm_rows: HbmRows | None = None
     limits: Limits
     peak_tflops: Mapping[str, float] = dataclasses.field(hash=False)
     energy: EnergyRates | None = None
@@ -105,6 +109,8 @@ class Gpu:
         at_most("dispatch_offset", self.dispatch_offset, "xcds - 1", self.xcds - 1)
         if self.mall is not None and self.mall.bandwidth_gbps is None:
             raise SpecError("mall.bandwidth_gbps is missing; the Infinity Cache needs the bandwidth that it reaches")
+        if self.hbm_rows is not None:
+            divides("l2.line_bytes", self.l2.line_bytes, "hbm_rows.block_bytes", self.hbm_rows.block_bytes)
         for dtype, tflops in self.peak_tflops.items():
             one_of("peak_tflops key", dtype, DTYPES)
             check_value(f"peak_tflops.{dtype}", tflops, "float")
@@ -156,6 +162,7 @@ _SECTIONS: dict[str, type] = {
     "l2": Cache,
     "mall": Cache,
     "hbm": Memory,
+    "hbm_rows": HbmRows,
     "limits": Limits,
 }
 _TABLES = (*_SECTIONS, "peak_tflops", "energy")

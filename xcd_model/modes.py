@@ -171,6 +171,7 @@ def device_of(chip: Gpu, modes: Modes, partition: str, memory_mode: str) -> Gpu:
         dispatch_offset=chip.dispatch_offset % (chip.xcds // devices),
         mall=chip.mall and _mall(chip.mall, mode),
         hbm=_hbm(chip.hbm, devices, mode),
+        hbm_rows=chip.hbm_rows and chip.hbm_rows.shared_by(mode.domains),
         peak_tflops={dtype: peak / devices for dtype, peak in chip.peak_tflops.items()},
         energy=chip.energy and _share(chip.energy, devices),
     )

@@ -101,6 +101,9 @@ class Cache:
         ``index_interleave_bytes``; all bits of the piece number, folded by XOR to log2(``index_channels``) bits,
         choose the channel, and what is left of the line, mod the sets of a channel, chooses the set in it. ``"xor"``:
         bit i of the set is the XOR of the address bits that are set in ``index_rows[i]``.
+    lds_carve_outs : tuple of int, optional
+        For an L1 that shares its array with LDS only: the sizes that LDS may take of it, rising [bytes], each of which
+        leaves whole ways; ``size_bytes`` is the whole array. See `xcd_model.carve_out`.
     fetches_halves : bool, optional
         Whether a read miss fetches only the halves of a line that are touched; the whole line where it is left out.
     write_back, write_allocate : bool
@@ -136,6 +139,7 @@ class Cache:
     index_interleave_bytes: int | None = None
     index_rows: tuple[int, ...] | None = None
     fetches_halves: bool | None = None
+    lds_carve_outs: tuple[int, ...] | None = None
 
     def __post_init__(self):
         check_types(self)
@@ -158,6 +162,23 @@ class Cache:
                 divides(key, getattr(self, key), "half of line_bytes", self.fetch_bytes)
         self._check_fold()
         self._check_rows()
+        self._check_carve_outs()
+
+    def _check_carve_outs(self):
+        sizes = self.lds_carve_outs
+        if sizes is None:
+            return
+        whole = all(isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in sizes)
+        if not sizes or not whole or list(sizes) != sorted(set(sizes)) or sizes[-1] >= self.size_bytes:
+            raise SpecError(f"lds_carve_outs = {sizes} must rise from 0 or more to less than size_bytes")
+        for size in sizes:
+            divides(
+                "sets * line_bytes",
+                self.sets * self.line_bytes,
+                "size_bytes less lds_carve_outs",
+                self.size_bytes - size,
+            )
+        object.__setattr__(self, "lds_carve_outs", tuple(sizes))
 
     def _check_fold(self):
         folds = self.index == "channel-fold"
@@ -284,6 +305,8 @@ class Limits:
     vgpr_granule : int
         Registers are handed to a wave in multiples of this.
     lds_bytes_per_cu : int
+    lds_reserved_bytes : int, optional
+        LDS that the system takes of each workgroup, counted in what a profiler reports; none where it is left out.
     workgroups_per_cu : int
         Most workgroups of a single wave on one CU.
     barriers_per_cu : int
@@ -302,6 +325,7 @@ class Limits:
     workgroups_per_cu: int
     barriers_per_cu: int
     reads_in_flight_per_cu: int | None = None
+    lds_reserved_bytes: int | None = None
 
     def __post_init__(self):
         check_types(self)

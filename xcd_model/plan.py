@@ -65,6 +65,8 @@ def _check_policy(gpu: Gpu) -> None:
         raise ReplayError(
             f"{gpu.name}: fetches_halves is modelled for an L2 with no Infinity Cache behind it, and for no other cache"
         )
+    if gpu.hbm_rows and gpu.mall:
+        raise ReplayError(f"{gpu.name}: hbm_rows is modelled for an HBM with no Infinity Cache before it")
     if l2.line_bytes // l2.write_request_bytes > DIRTY_BITS:
         raise ReplayError(
             f"{gpu.name} has l2.write_request_bytes = {l2.write_request_bytes}: the replay tracks at most "
@@ -102,7 +104,8 @@ def prepare(trace: Trace, gpu: Gpu, *, programs: int | None = None, symmetry: bo
         Of a persistent kernel: that many are launched, and program p computes tiles p, p + programs, ... of the
         order, each a workgroup of the trace.
     symmetry : bool
-        Simulate one cache set of each class of equivalent sets, where there are such classes. Counts are the same.
+        Simulate one cache set of each class of equivalent sets, where there are such classes and the GPU has no
+        ``hbm_rows``. Counts are the same.
 
     Returns
     -------
@@ -122,6 +125,7 @@ def prepare(trace: Trace, gpu: Gpu, *, programs: int | None = None, symmetry: bo
     highest = _highest_line(trace)
     machine = machine_of(gpu, highest, programs=programs or 0)
     stream = stream_of(trace, gpu, machine)
+    symmetry = symmetry and gpu.hbm_rows is None  # rows of the memory span classes of sets
     if not (symmetry or gpu.l1):
         return Plan(trace, gpu, stream, machine)
     tiles = find_tiles(stream, highest)

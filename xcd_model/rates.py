@@ -59,7 +59,10 @@ def spread_of(gpu: Gpu) -> int:
 
 
 class Rates(NamedTuple):
-    """Time of one fill or one write request [fs], and the load-to-use latencies [fs]; 0 for an absent level."""
+    """Time of one fill or one write request [fs], and the load-to-use latencies [fs]; 0 for an absent level.
+
+    ``hbm_row_read`` and ``hbm_row_write`` are the least that a read or a write takes that opens a row.
+    """
 
     l1: int
     l2_read: int
@@ -70,6 +73,8 @@ class Rates(NamedTuple):
     mall_write: int
     hbm: int
     hbm_write: int
+    hbm_row_read: int
+    hbm_row_write: int
     l1_latency: int
     l2_latency: int
     mall_latency: int
@@ -96,6 +101,8 @@ def rates_of(gpu: Gpu) -> Rates:
         mall_write=round(write * mall),
         hbm=round(fill * hbm),
         hbm_write=round(write * hbm),
+        hbm_row_read=round(gpu.hbm_rows.read_ps * 1e3) if gpu.hbm_rows else 0,
+        hbm_row_write=round(gpu.hbm_rows.write_ps * 1e3) if gpu.hbm_rows else 0,
         l1_latency=round(gpu.l1.latency_ns * 1e6) if gpu.l1 else 0,
         l2_latency=round(gpu.l2.latency_ns * 1e6),
         mall_latency=round(gpu.mall.latency_ns * 1e6) if gpu.mall else 0,

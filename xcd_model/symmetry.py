@@ -18,6 +18,7 @@ import numpy as np
 from numba import njit
 
 from .cache import MARK_BITS, _locate
+from .mixing import _mix
 from .stream import Machine, Stream
 from .tiles import Tiles
 
@@ -40,15 +41,6 @@ class Classes:
     representative: np.ndarray = field(repr=False)
     set_weight: np.ndarray = field(repr=False)
     n_classes: int
-
-
-@njit(inline="always")
-def _mix(x):
-    """Scramble 64 bits. Source: Steele, Lea and Flood, OOPSLA 2014 (SplitMix64)."""
-    x = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 @njit(cache=True, nogil=True)

@@ -24,11 +24,11 @@ from .dispatch import check_order
 from .errors import ReplayError
 from .launches import Caches, cold_caches
 from .lockstep import _flush, _next_work
+from .mixing import _mix
 from .plan import Plan
 from .rates import SPREAD_UNIT, Pace, Rates, rates_of
 from .read_queue import _room_at
 from .replay import MAX_BINS
-from .symmetry import _mix
 from .traffic import COLUMNS, Traffic
 
 
@@ -213,7 +213,8 @@ def replay_timed(
     Returns
     -------
     Traffic
-        With ``time_fs``, when the last workgroup is done; the flush of dirty lines at the end is counted, not timed.
+        With ``time_fs``, when the last workgroup is done and what it drove out of the L2s is written; the flush of
+        dirty lines at the end is counted, not timed.
 
     Raises
     ------
@@ -247,7 +248,8 @@ def replay_timed(
         fetch_bytes=plan.gpu.l2.fetch_bytes,
         write_request_bytes=plan.gpu.l2.write_request_bytes,
         simulated_fraction=plan.simulated_fraction,
-        time_fs=int(time_fs),
+        time_fs=max(int(time_fs), int(clockwork.free.max()), int(clockwork.shared[:2].max())),
+        opening_fs=int(clockwork.shared[2]),
         bin_fs=int(bin_fs),
         by_tensor=totals,
         tensors=tuple(t.name for t in plan.trace.tensors),

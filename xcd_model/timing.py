@@ -74,7 +74,7 @@ def busy(traffic: Traffic, gpu: Gpu, pace: Pace) -> Time:
         "l2": (counts[:, READ_REQUESTS] * rates.l2_read + counts[:, WRITE_REQUESTS] * rates.l2_write).max(),
         "fabric": (fills * rates.fabric + written * rates.fabric_write).max(),
         "mall": fills.sum() * rates.mall + written.sum() * rates.mall_write,
-        "hbm": from_hbm * rates.hbm + written.sum() * rates.hbm_write,
+        "hbm": from_hbm * rates.hbm + written.sum() * rates.hbm_write + traffic.opening_fs,
     }
     return Time(traffic.time_fs / 1e9, {name: float(fs) / 1e9 for name, fs in taken_fs.items()})
 

@@ -38,6 +38,8 @@ class Traffic:
         Part of the cache sets that was looked up one by one; below 1 the rest follows exactly by symmetry.
     time_fs, bin_fs : int [fs]
         Timed: when the last workgroup is done, and the length of a bin. Lockstep: 0.
+    opening_fs : int [fs]
+        Timed: time that memory took to open rows, beyond that of the bytes, see `xcd_model.hbm_rows`.
     by_tensor : (n_tensors, n_xcds, len(COLUMNS)) int64
         Totals of each tensor; write-backs are those of the tensor written back.
     tensors : tuple of str
@@ -56,6 +58,7 @@ class Traffic:
     simulated_fraction: float = 1.0
     time_fs: int = 0
     bin_fs: int = 0
+    opening_fs: int = 0
     by_tensor: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 0, len(COLUMNS)), np.int64))
     tensors: tuple[str, ...] = ()
     launch: int = 1

@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -32,17 +34,28 @@ def outputs(source: Path, *options: str, runs: int = 1) -> list[str]:
     outputs : list of str
         What each run printed.
     """
+    with compiled(source, *options) as program:
+        return [run([program]) for _ in range(runs)]
+
+
+@contextmanager
+def compiled(source: Path, *options: str) -> Iterator[str]:
+    """Path of a compiled program, while the block lasts; exits as `outputs`."""
     nvcc = shutil.which("nvcc")
     if nvcc is None:
         sys.exit("nvcc is not on the PATH: CUDA's compiler builds the kernels")
     with tempfile.TemporaryDirectory() as place:
         program = str(Path(place) / source.stem)
-        _run([nvcc, "-O3", "-std=c++17", "-arch=native", "-o", program, str(source), *options])
-        return [_run([program]) for _ in range(runs)]
+        run([nvcc, "-O3", "-std=c++17", "-arch=native", "-o", program, str(source), *options])
+        yield program
 
 
-def _run(words: list[str]) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+def run(words: list[str]) -> str:
+    """Output of a command; exit with status 1 and its last words if it is missing or fails."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        sys.exit(f"{words[0]} is not on the PATH")
     if done.returncode:
         sys.exit(f"{words[0]} failed with status {done.returncode}: {done.stderr.strip()[-600:]}")
     return done.stdout

@@ -129,3 +129,32 @@ def fidelity_attention(
     tl.store(o + head + queries[:, None] * D + depth[None, :], (total / weight[:, None]).to(tl.float16))
     if clock is not None:
         tl.store(clock + 32, globaltimer())
+
+
+@triton.jit
+def _places(order, N, BM: tl.constexpr, BN: tl.constexpr):
+    """Items of this workgroup's tile in a matrix of rows of ``N``."""
+    tile = tl.load(order + tl.program_id(0))
+    rows = (tile // (N // BN)) * BM + tl.arange(0, BM)
+    cols = (tile % (N // BN)) * BN + tl.arange(0, BN)
+    return rows[:, None].to(tl.int64) * N + cols[None, :]
+
+
+@triton.jit
+def pass_reads(order, x, y, N, BM: tl.constexpr, BN: tl.constexpr):
+    """Read a tile; its sum is stored if it is a number that it never is."""
+    total = tl.sum(tl.load(x + _places(order, N, BM, BN)))
+    tl.store(y, total, mask=total == 0.5)
+
+
+@triton.jit
+def pass_writes(order, x, y, N, BM: tl.constexpr, BN: tl.constexpr):
+    """Write a tile."""
+    tl.store(y + _places(order, N, BM, BN), tl.full((BM, BN), 1.0, tl.float32))
+
+
+@triton.jit
+def pass_copies(order, x, y, N, BM: tl.constexpr, BN: tl.constexpr):
+    """Read a tile of one matrix and write it to the other."""
+    places = _places(order, N, BM, BN)
+    tl.store(y + places, tl.load(x + places))

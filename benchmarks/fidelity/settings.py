@@ -10,7 +10,7 @@ from typing import Any
 from xcd_model.errors import SpecError
 from xcd_model.gpu import Gpu, gpu_names
 
-PARTS = ("l1", "l1i", "l2", "mall", "hbm", "limits")
+PARTS = ("l1", "l1i", "l2", "mall", "hbm", "hbm_rows", "limits")
 
 
 def read_sets(words: Sequence[str]) -> dict[str, dict[str, Any]]:

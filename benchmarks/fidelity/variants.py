@@ -21,7 +21,7 @@ from benchmarks.fidelity.workload import Workload
 from swizzle_sim.scoring import Scorer
 from xcd_model.dispatch import workgroups_per_cu
 from xcd_model.gpu import Gpu
-from xcd_model.trace import Trace
+from xcd_model.trace import SECTOR_BYTES, Trace
 from xcd_model.traffic import READ_MISSES, READ_REQUESTS, Traffic
 
 VARIANTS = {
@@ -120,6 +120,8 @@ def _replayed(replay: str, work: Workload, order: np.ndarray, gpu: Gpu) -> Count
     traffic = scorer.traffic(order)
     found = scorer.time(traffic)
     counts = counts_of(traffic, gpu) | {"time_us": found.total_us, "workgroups_per_cu": scorer.occupancy}
+    if gpu.l1 and gpu.l2.read_request_bytes == SECTOR_BYTES:
+        counts["l1_hit_pct"] = 100 * (1 - counts["l2_read_requests"] / max(1, l1_sectors(scorer.trace)))
     return {name: value for name, value in counts.items() if not math.isnan(value)}
 
 
@@ -142,6 +144,15 @@ def counts_of(traffic: Traffic, gpu: Gpu) -> Counts:
         "launch": traffic.launch,
         "simulated_fraction": traffic.simulated_fraction,
     }
+
+
+def l1_sectors(trace: Trace) -> int:
+    """Sectors that the reads of a trace ask of the L1s, as Nsight Compute counts them: of a line, all for each request.
+
+    The same sectors for every order. A line of which two waves ask for different sectors counts too many.
+    """
+    each = np.add.reduceat(trace.wave_requests * np.bitwise_count(trace.sectors), trace.rel_start[:-1], dtype=np.int64)
+    return int(each[trace.template][~trace.is_write[trace.template]].sum())
 
 
 def _plain(variant: str, work: Workload, order: np.ndarray, gpu: Gpu) -> Counts:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from xcd_model.mixing import _mix
 from xcd_model.plan import Plan
 from xcd_model.stream import stream_of
-from xcd_model.symmetry import _mix
 from xcd_model.tiles import find_tiles
 
 

@@ -114,7 +114,11 @@ def _counts(scorer: Scorer, constant: Constant) -> bool:
     """Whether an L2 hit rate can hang on it: in lockstep neither on rates nor on what lies behind the L2."""
     if scorer.replay == "timed":
         return True
-    return not (constant.key in RATES or constant.key.endswith(RATE_ENDS) or constant.key.startswith(("mall.", "hbm.")))
+    return not (
+        constant.key in RATES
+        or constant.key.endswith(RATE_ENDS)
+        or constant.key.startswith(("mall.", "hbm.", "hbm_rows."))
+    )
 
 
 def _cheap(scorer: Scorer, constant: Constant) -> Constant:

@@ -6,7 +6,8 @@ from statistics import mean, median
 
 import pytest
 
-from benchmarks.fidelity import measure_machine, nvcc, power
+from benchmarks.fidelity import measure_machine, nvcc, openings, power
+from benchmarks.fidelity.measure_l1 import most_held, words_of
 from benchmarks.fidelity.measure_machine import middles
 from benchmarks.fidelity.rows import DATA
 from xcd_model import gpu
@@ -90,3 +91,50 @@ def test_without_the_compiler_it_says_so(monkeypatch, tmp_path):
     with pytest.raises(SystemExit, match="FOLDER"):
         measure_machine.main()
     assert not (tmp_path / "out").exists()
+
+
+def rings():
+    with (DATA / "machine" / "h200_l1.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_what_an_l1_holds_is_what_a_carve_out_leaves_less_six_kilobytes():
+    """Of the most shared memory, 228 KB, these shares ask for these sizes; the least for one workgroup is 32 KB."""
+    l1, held = gpu("h200").l1, most_held(rings())
+    for percent, taken_kb in ((0, 32), (5, 32), (20, 64), (40, 100), (50, 132), (60, 164), (75, 196), (100, 228)):
+        left_bytes = l1.size_bytes - 1024 * taken_kb
+        assert taken_kb * 1024 in l1.lds_carve_outs
+        assert 4096 <= left_bytes - 128 * held[percent, 128] <= 8192, percent
+
+
+def test_lines_any_power_of_two_apart_find_the_same_room():
+    held = most_held(rings())
+    strides = [1 << bit for bit in range(7, 17)]
+    assert {held[0, stride] for stride in strides} == {held[0, 128]}
+    assert len(words_of(rings())) == 9 + 11
+
+
+def test_rows_that_writes_open_come_in_the_order_of_the_times_they_took():
+    """Measured write times of tiles a line wide, by order; reads take the same time in all."""
+    lines = [one for one in openings.table() if (one["rows"], one["cols"]) == ("32", "32")]
+    reads = [float(one["time_us"]) for one in lines if one["kernel"] == "read"]
+    assert max(reads) < 1.03 * min(reads)
+    orders = ("row", "band8", "morton", "col", "scatter")
+    writes = [one for name in orders for one in lines if one["kernel"] == "write" and one["order"] == name]
+    measured = [float(one["time_us"]) for one in writes]
+    assert measured == sorted(measured) and measured[-1] > 1.3 * measured[0]
+    found = list(openings.passes(writes))
+    opened = [one.opened for one in found]
+    assert opened == sorted(opened) and opened[0] < 0.2 and opened[-1] > 0.9
+    for one in found:
+        assert one.simulated_us == pytest.approx(one.measured_us, rel=0.15), one.order
+
+
+def test_openings_of_the_description_are_those_of_small_pieces_in_a_drawn_order():
+    """Time of a piece of 32 and of 64 B, in the middle: what opening a row takes."""
+    with (DATA / "machine" / "h200_power.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    for what, stated in (("read", gpu("h200").hbm_rows.read_ps), ("write", gpu("h200").hbm_rows.write_ps)):
+        pieces = [one for one in lines if one["what"] == f"{what} memory" and one["together_bytes"] in ("32", "64")]
+        took_ps = [1e12 * float(one["seconds"]) * int(one["together_bytes"]) / float(one["bytes"]) for one in pieces]
+        assert len(took_ps) == 2 and stated == pytest.approx(mean(took_ps), rel=0.01)

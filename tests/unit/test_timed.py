@@ -14,6 +14,7 @@ from tests.machines import cases, gemm_trace, small_gpu, tiled_traces
 from xcd_model.bounds import assigned_misses, hit_rate_bound
 from xcd_model.errors import ReplayError
 from xcd_model.gpu import gpu
+from xcd_model.hbm_rows import HbmRows
 from xcd_model.plan import prepare
 from xcd_model.replay import replay
 from xcd_model.timed import Pace, replay_timed
@@ -32,6 +33,19 @@ NS = 10**6  # femtoseconds
 NOT_MALL_HITS = [c for c, name in enumerate(COLUMNS) if name != "mall_hits"]
 
 
+def hbm_rows(line_bytes):
+    """Rows of few banks and many, next to each other and apart, that cost nothing or more than any bytes."""
+    return st.builds(
+        HbmRows,
+        block_bytes=st.sampled_from([line_bytes, 4 * line_bytes]),
+        blocks=st.integers(1, 4),
+        stride_blocks=st.integers(1, 3),
+        open_rows=st.sampled_from([1, 2, 5, 64]),
+        read_ps=st.sampled_from([0.001, 40.0, 1e6]),
+        write_ps=st.sampled_from([0.001, 60.0, 2e6]),
+    )
+
+
 @st.composite
 def rated_cases(draw, traces=None):
     """`cases`, with rates and latencies from idle to jammed, often equal so that events tie."""
@@ -43,7 +57,13 @@ def rated_cases(draw, traces=None):
     l2 = dataclasses.replace(machine.l2, read_bytes_per_cycle=port, latency_ns=latency[0])
     mall = machine.mall and dataclasses.replace(machine.mall, bandwidth_gbps=gbps[0], latency_ns=latency[1])
     hbm = dataclasses.replace(machine.hbm, bandwidth_gbps=gbps[1], peak_bandwidth_gbps=gbps[1], latency_ns=latency[2])
-    rates = {"clock_mhz": clock, "sustained_clock_mhz": clock, "fabric_bytes_per_cycle": draw(st.integers(1, 1024))}
+    rows = None if mall else draw(st.one_of(st.none(), hbm_rows(machine.l2.line_bytes)))
+    rates = {
+        "hbm_rows": rows,
+        "clock_mhz": clock,
+        "sustained_clock_mhz": clock,
+        "fabric_bytes_per_cycle": draw(st.integers(1, 1024)),
+    }
     return trace, order, dataclasses.replace(machine, l2=l2, mall=mall, hbm=hbm, **rates), occupancy
 
 
@@ -72,7 +92,7 @@ def test_timed_replay_is_the_naive_one(case, pace, bin_fs, data):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(symmetry_module, "WORTHWHILE", 1.0)  # take classes even where they save nothing
             got = timed(case, pace, symmetry=symmetry, programs=programs, bin_fs=bin_fs)
-        assert got.time_fs == expected.time_fs
+        assert (got.time_fs, got.opening_fs) == (expected.time_fs, expected.opening_fs)
         np.testing.assert_array_equal(got.per_xcd, expected.totals())
         np.testing.assert_array_equal(got.timeline, expected.table(got.bin_fs))
         np.testing.assert_array_equal(got.by_tensor, expected.by_tensor())
@@ -134,7 +154,7 @@ def test_same_seed_same_bytes(case, pace):
 @settings(max_examples=60, deadline=None)
 @given(case=rated_cases(), pace=paces)
 def test_time_is_at_least_the_work_of_each_resource(case, pace):
-    """What a read waits for must have been served; stores that leave an L2 are not waited for, so fills only."""
+    """What a read waits for must have been served, and rows opened; fills only, as the last flush takes no time."""
     trace, _, machine, _ = case
     got, rate = timed(case, pace), naive_timed.rates_of(machine)
     instructions, reads, writes, fills, _, _, _, held, _, _ = got.per_xcd.T
@@ -147,6 +167,7 @@ def test_time_is_at_least_the_work_of_each_resource(case, pace):
         assert fills.sum() * rate["mall"] + nearest <= got.time_fs
     if from_hbm := (fills - held).sum():
         assert from_hbm * rate["hbm"] + rate["hbm_latency"] <= got.time_fs
+    assert from_hbm * rate["hbm"] + got.opening_fs <= got.time_fs
 
 
 @settings(max_examples=60, deadline=None)
@@ -159,7 +180,7 @@ def test_time_is_at_most_everything_one_after_the_other(case, pace):
     most = instructions * (pace["compute_fs"] + pace["jitter_fs"] + trip)
     most += asked * rate["l1"] + reads * rate["l2_read"] + writes * rate["l2_write"]
     most += fills * (rate["fabric"] + rate["mall"]) + (fills - held) * rate["hbm"]
-    most += writebacks * (rate["fabric_wb"] + rate["mall_wb"] + rate["hbm_wb"])
+    most += writebacks * (rate["fabric_wb"] + rate["mall_wb"] + rate["hbm_wb"]) + got.opening_fs
     assert got.time_fs <= most
 
 

@@ -159,7 +159,7 @@ def test_ten_workgroups_by_hand():
         2073  7 write     2073..2075  S                               2075     2083
         2078  9 read S    2078..2079  own 5   2079..2083  2091..2107  3107     3112
         3088  8 write     3088..3090  own 6   3090..3092  3092..3100  3090     3095
-        3112  9 write     3112..3114  own 7   3114..3116  3116..3124  3114     3119  HBM's 3124 is not waited for
+        3112  9 write     3112..3114  own 7   3114..3116  3116..3124  3114     3119  written in HBM by 3124, the end
     """
     build = TraceBuilder(n_workgroups=10, line_bytes=128)
     shared = build.array("shared", rows=1, cols=64, item_bytes=2)
@@ -167,7 +167,7 @@ def test_ten_workgroups_by_hand():
     build.step(build.read(shared, row=0, col=0, rows=1, cols=64))
     build.step(build.write(own, row=np.arange(10), col=0, rows=1, cols=64))
     got = hand(build, hand_gpu(xcds=2, l2=(1, 2)), occupancy=2, compute_ns=5)
-    assert got.time_fs == 3119 * NS
+    assert got.time_fs == 3124 * NS
     assert got.bin_fs == 1000 * NS
     assert got.per_xcd.tolist() == [[10, 5, 10, 3, 5, 10, 0, 0, 0, 0]] * 2
     assert got.timeline[:, :, INSTRUCTIONS].tolist() == [[2, 2], [4, 4], [3, 3], [1, 1]]

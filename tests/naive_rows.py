@@ -1,0 +1,36 @@
+"""The rows of a GPU's memory in plain Python: which accesses find theirs open."""
+
+MASK = 2**64 - 1
+
+
+def splitmix(x):
+    """Steele, Lea and Flood, OOPSLA 2014."""
+    x = (x + 0x9E3779B97F4A7C15) & MASK
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+    return x ^ (x >> 31)
+
+
+class OpenRows:
+    """Each bank has the row open that was asked for last; a GPU without rows has all of them open."""
+
+    def __init__(self, gpu):
+        self.rows, self.line_bytes = gpu.hbm_rows, gpu.l2.line_bytes
+        self.at_bank = {}
+
+    def row_of(self, line):
+        """Channel, and number among the rows of that channel."""
+        block = line * self.line_bytes // self.rows.block_bytes
+        return block % self.rows.stride_blocks, block // (self.rows.stride_blocks * self.rows.blocks)
+
+    def opening(self, line, service, writes):
+        """What an access takes beyond its service [fs]; its row is open afterwards."""
+        if self.rows is None:
+            return 0
+        channel, number = row = self.row_of(line)
+        bank = splitmix(number * self.rows.stride_blocks + channel) % self.rows.open_rows
+        if self.at_bank.get(bank) == row:
+            return 0
+        self.at_bank[bank] = row
+        least = round((self.rows.write_ps if writes else self.rows.read_ps) * 1000)
+        return max(0, least - service)
