@@ -38,6 +38,9 @@ class Kernel:
         Floating-point operations of one launch.
     issued_flops : float
         What the hardware works off for them: masked-out parts of tiles included.
+    vector_ops : float
+        Instructions of one launch that vector units execute for a lane each while no matrix operation can run, such as
+        a softmax between two products.
     resources : Resources
         What a workgroup of the compiled kernel occupies.
     build_trace : callable
@@ -83,6 +86,7 @@ class Kernel:
     sharing: str = field(repr=False)
     sources: tuple[str, ...] = field(repr=False)
     at_grids: Callable[[], Iterable[tuple[Grid, Mapping[str, int]]]] = field(repr=False)
+    vector_ops: float = 0.0
     programs: int | None = None
     launch: Launch | None = None
     launches: int = 1

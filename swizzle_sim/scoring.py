@@ -165,6 +165,11 @@ class Scorer:
         return self.kernel.issued_flops / self.trace.n_instructions
 
     @cached_property
+    def vector_ops_per_instruction(self) -> float:
+        """Lane instructions of the vector units over the kernel's tensor instructions."""
+        return self.kernel.vector_ops / self.trace.n_instructions
+
+    @cached_property
     def in_flight(self) -> int:
         """Tensor instructions of one workgroup in flight at once."""
         return loads_in_flight(self.kernel.resources, self.trace)
@@ -172,7 +177,13 @@ class Scorer:
     @cached_property
     def pace(self) -> Pace:
         """How fast the kernel's workgroups compute in the timed replay."""
-        instruction_fs = compute_fs(self.gpu, flops_per_instruction=self.flops_per_instruction, dtype=self.kernel.dtype)
+        instruction_fs = compute_fs(
+            self.gpu,
+            flops_per_instruction=self.flops_per_instruction,
+            dtype=self.kernel.dtype,
+            vector_ops_per_instruction=self.vector_ops_per_instruction,
+            workgroups_per_cu=self.occupancy,
+        )
         pace = Pace(
             self.in_flight,
             instruction_fs,
@@ -261,6 +272,8 @@ class Scorer:
                 flops_per_instruction=self.flops_per_instruction,
                 dtype=kernel.dtype,
                 turns_per_window=self.in_flight,
+                vector_ops_per_instruction=self.vector_ops_per_instruction,
+                workgroups_per_cu=self.occupancy,
             )
         return limited_by_power(time, traffic, self.gpu, flops=kernel.issued_flops, dtype=kernel.dtype)
 

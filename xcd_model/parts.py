@@ -300,6 +300,8 @@ class Limits:
     Parameters
     ----------
     waves_per_cu, simds_per_cu, wave_size, threads_per_workgroup : int
+    lanes_per_simd : int, optional
+        Lanes that a SIMD executes a vector instruction for in a cycle; without it vector work takes no time.
     vgprs_per_simd : int
         32-bit registers a lane on one SIMD, shared by the waves on it (architectural and accumulation together).
     vgpr_granule : int
@@ -326,6 +328,7 @@ class Limits:
     barriers_per_cu: int
     reads_in_flight_per_cu: int | None = None
     lds_reserved_bytes: int | None = None
+    lanes_per_simd: int | None = None
 
     def __post_init__(self):
         check_types(self)

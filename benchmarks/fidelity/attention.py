@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
+from benchmarks.suite.flash_attention import softmax_ops
 from xcd_model.builder import TraceBuilder
 from xcd_model.dispatch import Resources
 from xcd_model.trace import Trace
@@ -55,6 +56,7 @@ def make(name: str, row: Row) -> Workload:
         ),
         flops=flops,
         issued_flops=flops,
+        vector_ops=float(heads * blocks * size["BM"] * size["S"]) * softmax_ops(size["D"], size["BN"]),
         build_trace=lambda line_bytes: trace(size, heads, blocks, line_bytes),
         grid=(heads * blocks,),
         tiles=(heads, blocks),

@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
+from benchmarks.suite.flash_attention import softmax_ops
 from xcd_model.builder import TraceBuilder
 from xcd_model.dispatch import Resources
 from xcd_model.trace import Trace
@@ -24,7 +25,7 @@ NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1))
 
 @dataclass(frozen=True)
 class Shape:
-    """Tile grid, operations, waves, loads in flight and access model of a kernel."""
+    """Tile grid, operations, waves, loads in flight, access model and vector instructions of a kernel."""
 
     tiles: Callable[[Sizes], tuple[int, int]]
     flops: Callable[[Sizes], float]
@@ -32,6 +33,7 @@ class Shape:
     warps: int
     in_flight: int
     trace: Callable[[Sizes, int], Trace]
+    vector_ops: Callable[[Sizes], float] = lambda size: 0.0
 
 
 def make(name: str, row: Row) -> Workload:
@@ -51,6 +53,7 @@ def make(name: str, row: Row) -> Workload:
         ),
         flops=shape.flops(size),
         issued_flops=shape.flops(size),
+        vector_ops=shape.vector_ops(size),
         build_trace=lambda line_bytes: shape.trace(size, line_bytes),
         grid=(tiles[0] * tiles[1],),
         tiles=tiles,
@@ -147,6 +150,12 @@ KERNELS: dict[str, Shape] = {
     "stencil": Shape(_grid, lambda s: 5.0 * s["M"] * s["N"], "fp32", 4, 5, _stencil),
     "layernorm": Shape(lambda s: (s["M"], 1), lambda s: 9.0 * s["M"] * s["N"], "fp32", 4, 3, _layernorm),
     "attention": Shape(
-        lambda s: (s["H"], s["S"] // s["BQ"]), lambda s: 4.0 * s["H"] * s["S"] ** 2 * s["D"], "fp16", 8, 6, _attention
+        lambda s: (s["H"], s["S"] // s["BQ"]),
+        lambda s: 4.0 * s["H"] * s["S"] ** 2 * s["D"],
+        "fp16",
+        8,
+        6,
+        _attention,
+        lambda s: s["H"] * s["S"] ** 2 * softmax_ops(s["D"], s["BK"]),
     ),
 }

@@ -99,6 +99,7 @@ def _placed(row: Row, work: Workload, gpu: Gpu) -> tuple[Workload, np.ndarray, G
         work,
         build_trace=lambda line_bytes: found.trace,
         issued_flops=work.issued_flops * share,
+        vector_ops=work.vector_ops * share,
         flops=work.flops * share if not row.bijective else work.flops,
     )
     device = gpu if found.xcds == gpu.xcds else dataclasses.replace(gpu, xcds=found.xcds, dispatch_offset=0)

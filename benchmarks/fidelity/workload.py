@@ -25,7 +25,7 @@ class Workload:
     dtype : str
         Type of the arithmetic, a key of ``Gpu.peak_tflops``.
     resources : Resources
-    flops, issued_flops : float
+    flops, issued_flops, vector_ops : float
     build_trace : callable
         ``build_trace(line_bytes) -> Trace``, one workgroup a tile.
     grid : tuple of int
@@ -53,6 +53,7 @@ class Workload:
     grid: tuple[int, ...] = ()
     tiles: tuple[int, int] = (1, 1)
     schedule: Callable[[str, int], np.ndarray] | None = field(repr=False, default=None)
+    vector_ops: float = 0.0
     programs: int | None = None
     launches: int = 1
     swizzled: Grid | None = None
@@ -76,6 +77,7 @@ class Workload:
             resources=kernel.resources,
             flops=kernel.flops,
             issued_flops=kernel.issued_flops,
+            vector_ops=kernel.vector_ops,
             build_trace=kernel.build_trace,
             grid=kernel.grid.launch,
             programs=kernel.programs,

@@ -80,7 +80,9 @@ def _digest(scorer: Scorer, order: np.ndarray) -> str:
     digest.update(np.ascontiguousarray(order, np.int64).tobytes())
     gpu = {key: value for key, value in scorer.gpu.as_dict().items() if key not in ("facts", "name", "title")}
     about = (gpu, scorer.replay, scorer.seed, scorer.jitter_ns, scorer.occupancy, kernel.programs, kernel.launches)
-    digest.update(json.dumps([*about, kernel.dtype, kernel.issued_flops, repr(kernel.resources)]).encode())
+    digest.update(
+        json.dumps([*about, kernel.dtype, kernel.issued_flops, kernel.vector_ops, repr(kernel.resources)]).encode()
+    )
     return digest.hexdigest()[:32]
 
 
