@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from benchmarks.fidelity.variants import l1_sectors
 from swizzle_sim.kernels import kernel
 from tests import naive
 from tests.machines import gemm_trace, small_gpu
@@ -217,3 +218,22 @@ def test_random_and_thrashing_streams_agree_with_pycachesim(sets, ways):
             assert hits == 0  # LRU's worst case: a loop of one line a set too many
         if name == "just fits":
             assert hits == lines.size - capacity
+
+
+@pytest.mark.parametrize(
+    ("col", "at_once", "sectors"),
+    [
+        (32, None, 32 * 4),  # a lane's four items at once
+        (32, 1, 32 * 4 * 4),  # one item of each lane at a time: every sector four times
+        (31, 1, 32 * (4 * 4 + 1)),  # and the last item of the line before
+    ],
+)
+def test_sectors_asked_of_the_l1_by_hand(col, at_once, sectors):
+    """A tile of 32 x 32 fp32 in a matrix 96 wide: a line of four sectors a row."""
+    build = TraceBuilder(n_workgroups=1, line_bytes=128)
+    x, y = (build.array(name, rows=32, cols=96, item_bytes=4) for name in "xy")
+    build.step(
+        build.read(x, row=0, col=col, rows=32, cols=32, at_once=at_once),
+        build.write(y, row=0, col=32, rows=32, cols=32),
+    )
+    assert l1_sectors(build.trace()) == sectors

@@ -10,6 +10,7 @@ from benchmarks.fidelity import measure_machine, nvcc, openings, power
 from benchmarks.fidelity.measure_l1 import most_held, words_of
 from benchmarks.fidelity.measure_machine import middles
 from benchmarks.fidelity.rows import DATA
+from benchmarks.suite.flash_attention import softmax_ops
 from xcd_model import gpu
 
 
@@ -138,3 +139,15 @@ def test_openings_of_the_description_are_those_of_small_pieces_in_a_drawn_order(
         pieces = [one for one in lines if one["what"] == f"{what} memory" and one["together_bytes"] in ("32", "64")]
         took_ps = [1e12 * float(one["seconds"]) * int(one["together_bytes"]) / float(one["bytes"]) for one in pieces]
         assert len(took_ps) == 2 and stated == pytest.approx(mean(took_ps), rel=0.01)
+
+
+def test_what_attention_issues_between_its_products_is_what_was_counted():
+    """With one workgroup an SM the matrix unit is busy or instructions are issued, hardly ever both."""
+    with (DATA / "machine" / "h200_attention.csv").open(encoding="utf-8", newline="") as file:
+        launches = list(csv.DictReader(file))
+    limits, scores = gpu("h200").limits, 64 * 8192**2
+    for one in launches:
+        issued = float(one["issued_pct"]) / 100
+        assert 0.9 < issued + float(one["matrix_unit_pct"]) / 100 < 1
+        lanes = limits.simds_per_cu * limits.lanes_per_simd * gpu("h200").cus
+        assert softmax_ops(128, 64) == pytest.approx(issued * float(one["cycles"]) * lanes / scores, rel=0.005)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.machines import small_gpu
 from xcd_model.errors import ReplayError
-from xcd_model.timing import roofline
+from xcd_model.timing import compute_fs, roofline
 from xcd_model.traffic import COLUMNS, Traffic
 
 GPU = dataclasses.replace(
@@ -44,6 +44,27 @@ def test_compute_bound():
 
 def test_one_busy_cu_is_as_slow_as_all_of_them():
     assert time(traffic([{"instructions": 1}, {}])).by_resource_us["compute"] == pytest.approx(1)
+
+
+# 4 SIMDs of 25 lanes at 1 GHz: 1e5 lane instructions a microsecond a CU
+VECTOR_GPU = dataclasses.replace(GPU, limits=dataclasses.replace(GPU.limits, simds_per_cu=4, lanes_per_simd=25))
+
+
+@pytest.mark.parametrize(
+    ("vector_ops", "workgroups", "us"),
+    [(0, 1, 1), (5e4, 1, 1.5), (2e5, 1, 3), (0, 2, 1), (5e4, 2, 1), (2e5, 2, 2)],
+)
+def test_one_workgroup_does_one_after_the_other_and_two_share_the_units(vector_ops, workgroups, us):
+    work = {"flops_per_instruction": 1e6, "dtype": "fp16", "vector_ops_per_instruction": vector_ops}
+    assert compute_fs(VECTOR_GPU, **work, workgroups_per_cu=workgroups) == us * 1e9
+    one = traffic([{"instructions": 1}, {}])
+    got = roofline(one, VECTOR_GPU, **work, turns_per_window=1, workgroups_per_cu=workgroups)
+    assert got.by_resource_us["compute"] == pytest.approx(us)
+
+
+def test_vector_work_is_free_where_nothing_is_known_of_the_units():
+    unknown = dataclasses.replace(GPU, limits=dataclasses.replace(GPU.limits, lanes_per_simd=None))
+    assert compute_fs(unknown, flops_per_instruction=1e6, dtype="fp16", vector_ops_per_instruction=1e9) == 1e9
 
 
 def test_two_workgroups_a_cu_take_twice_as_long():
