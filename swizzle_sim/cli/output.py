@@ -18,7 +18,7 @@ from swizzle_sim.scoring import Score
 NARROW = 72  # columns below which a table of figures cannot be read
 SIMULATED = {
     "lockstep": "simulated, lockstep replay; time is a roofline lower bound, not a measurement",
-    "timed": "simulated, timed replay with arithmetic at the sustained clock; not a measurement",
+    "timed": "simulated, timed replay, arithmetic at the sustained clock or what power allows; not a measurement",
 }
 COUNTED = {replay: f"simulated, {replay} replay; not a measurement" for replay in SIMULATED}  # of tables without a time
 
