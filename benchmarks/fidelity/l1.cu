@@ -14,14 +14,7 @@
 #include <random>
 #include <vector>
 
-#define CHECK(call)                                                                \
-  do {                                                                             \
-    cudaError_t status = (call);                                                   \
-    if (status != cudaSuccess) {                                                   \
-      std::fprintf(stderr, "line %d: %s\n", __LINE__, cudaGetErrorString(status)); \
-      std::exit(1);                                                                \
-    }                                                                              \
-  } while (0)
+#include "check.cuh"
 
 constexpr int kLine = 128;
 
