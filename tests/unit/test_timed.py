@@ -157,10 +157,14 @@ def test_time_is_at_least_the_work_of_each_resource(case, pace):
     """What a read waits for must have been served, and rows opened; fills only, as the last flush takes no time."""
     trace, _, machine, _ = case
     got, rate = timed(case, pace), naive_timed.rates_of(machine)
-    instructions, reads, writes, fills, _, _, _, held, _, _ = got.per_xcd.T
+    _, reads, writes, fills, _, _, _, held, _, _ = got.per_xcd.T
     assert np.all(reads * rate["l2_read"] + writes * rate["l2_write"] <= got.time_fs)
-    assert np.all(instructions * pace["compute_fs"] <= got.time_fs * machine.cus_per_xcd)
-    assert np.diff(trace.start).max() * pace["compute_fs"] <= got.time_fs
+    speeds = {name: pace[name] for name in ("compute_fs", "spread")}
+    each = [
+        n * naive_timed.computes_for(pace["seed"], w, **speeds) for w, n in enumerate(np.diff(trace.start).tolist())
+    ]
+    assert sum(each) <= got.time_fs * machine.cus
+    assert max(each) <= got.time_fs
     if fills.any():
         nearest = min(rate["hbm_latency"], rate["mall_latency"]) if machine.mall else rate["hbm_latency"]
         assert fills.max() * rate["fabric"] + nearest <= got.time_fs
