@@ -5,8 +5,8 @@ open until another of the same bank is asked for; which bank a row is in is a ha
 its rows open where neighbours were written at about the same time, and closed where they were not: the same bytes take
 longer.
 
-Source: JEDEC JESD238 (HBM3) for banks and rows. That writes by tiles a line wide take up to 36 % longer in some orders
-than in others, and reads do not, was measured on one H200 (docs/decisions/0022-l1-beside-lds-and-rows-of-memory.md).
+Source: that writes by tiles a line wide take up to 37 % longer in some orders than in others, and reads do not, was
+measured on one H200 (docs/decisions/0022-l1-beside-lds-and-rows-of-memory.md).
 """
 
 from __future__ import annotations

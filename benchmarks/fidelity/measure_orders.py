@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 
 import torch
@@ -53,10 +54,7 @@ def measured() -> Iterator[tuple[str, int, int, int, str, str]]:
             tiles = orders.tiles_of(name, SIDE // rows, SIDE // cols, 1)
             order = torch.from_numpy(tiles).to("cuda", torch.int32)
             for what, kernel in kernels.items():
-
-                def launch(kernel=kernel, order=order, rows=rows, cols=cols) -> None:  # type: ignore[no-untyped-def]
-                    kernel[(order.numel(),)](order, x, y, SIDE, BM=rows, BN=cols, num_warps=4)
-
+                launch = partial(kernel[(order.numel(),)], order, x, y, SIDE, BM=rows, BN=cols, num_warps=4)
                 yield what, SIDE, rows, cols, name, f"{median(times_us(launch)):.1f}"
 
 

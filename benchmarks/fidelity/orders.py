@@ -1,6 +1,6 @@
 """Named orders of measured rows: which tile each hardware workgroup computes, over a grid of rows and columns.
 
-Tiles are numbered row-major, ``m * cols + n``. Every order here is a permutation.
+Tiles are numbered row-major, ``m * cols + n``. Every order is a permutation (morton of square grids).
 
 Source: H200: the remapping that the calibration kernels were launched with; MI355X and MI300X: AITER ``remap_xcd``,
 HipKittens (arXiv 2511.08083) Algorithm 1, Triton's GROUP_SIZE_M, and the head orders of arXiv 2511.02132.
