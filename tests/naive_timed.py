@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from tests import naive
+from tests.naive_mixed import MixedReads
 from tests.naive_rows import OpenRows, splitmix
 
 FS_PER_NS = 10**6
@@ -98,6 +99,7 @@ class Memory:
         self.mall_free = 0
         self.hbm_free = 0
         self.rows, self.opening = OpenRows(gpu), 0
+        self.mixed = MixedReads(gpu)
         self.tensor_of = naive.Counts(trace, gpu).tensor_of
         self.written = []  # (time, XCD, tensor, counts)
 
@@ -151,7 +153,7 @@ class Memory:
             if fetched > from_hbm:
                 fills.append(mall_end + self.rate["mall_latency"])
             if from_hbm:
-                fills.append(hbm_end + self.rate["hbm_latency"])
+                fills.append(hbm_end + self.rate["hbm_latency"] + self.mixed.wait(hbm_end))
             for line in missed:
                 self.ready[xcd][line] = max(fills)
             arrive = max(arrive, *fills)
@@ -212,6 +214,8 @@ class Memory:
             begin = max(mall_end, self.hbm_free)
             self.hbm_free = begin + from_hbm * self.rate["hbm"] + writebacks * self.rate["hbm_wb"] + opening
             hbm_end = self.hbm_free
+            written = writebacks * self.rate["hbm_wb"]
+            self.mixed.note(hbm_end, from_hbm * self.rate["hbm"] + written + opening, written)
         return mall_end, hbm_end
 
 
@@ -258,6 +262,7 @@ class Replay:
         self.running = {}
         self.can_issue = {(slot, xcd): 0 for slot in range(self.n_slots) for xcd in range(gpu.xcds)}
         self.age = dict.fromkeys(self.can_issue, 0)
+        self.ran = set()  # slots that have had a workgroup
         self.issued, self.ends = [], []
 
     def run(self):
@@ -309,7 +314,14 @@ class Replay:
         return mine if mine and mine.todo else None
 
     def issue(self, now, _, slot, xcd):
+        before = self.running.get((slot, xcd))
         mine, cu = self.begin(now, slot, xcd), (xcd, slot % self.gpu.cus_per_xcd)
+        gap = round((self.gpu.limits.workgroup_gap_ns or 0) * FS_PER_NS)
+        if mine and mine is not before and (slot, xcd) in self.ran and gap:
+            self.can_issue[slot, xcd] = mine.began = now + gap
+            self.age[slot, xcd] = mine.age
+            return
+        self.ran.add((slot, xcd))
         if mine is None:
             self.running.pop((slot, xcd), None)
             del self.can_issue[slot, xcd]  # the slot retires

@@ -14,6 +14,7 @@ from .hbm_rows import Rows, _opening, closed_rows
 from .l1 import L1, _read_tile, empty_l1
 from .launches import Caches
 from .lockstep import Slots, _tally, slots_of
+from .mixed_reads import _mixed_wait, _note_busy, nothing_yet
 from .plan import Plan
 from .read_queue import ReadQueue, _ask, read_queue
 from .rows import WAYS, _touch_row, _touch_row_by, aligned_words
@@ -51,6 +52,7 @@ class Clockwork(NamedTuple):
     free: np.ndarray
     shared: np.ndarray
     rows: Rows
+    recent: np.ndarray
     port: np.ndarray
     cu: np.ndarray
     ring: np.ndarray
@@ -171,8 +173,13 @@ def _travel(machine, rates, clockwork, xcd, l2_end, fills, from_hbm, writebacks,
     if from_hbm or writebacks:
         hbm_end = max(mall_end, clockwork.shared[1]) + from_hbm * rates.hbm + writebacks * rates.hbm_write + opening
         clockwork.shared[1] = hbm_end
+        wait = np.int64(0)
+        if rates.mixed_wait:
+            written = writebacks * rates.hbm_write
+            _note_busy(clockwork.recent, hbm_end, from_hbm * rates.hbm + written + opening, written)
+            wait = _mixed_wait(clockwork.recent, hbm_end, rates.mixed_wait)
         if from_hbm:
-            there = max(there, hbm_end + rates.hbm_latency)
+            there = max(there, hbm_end + rates.hbm_latency + wait)
     return there
 
 
@@ -273,6 +280,7 @@ def clockwork_of(plan: Plan, machine: Machine, in_flight: int, caches: Caches) -
         free=np.zeros((machine.xcds, 2), np.int64),
         shared=np.zeros(3, np.int64),
         rows=closed_rows(plan.gpu.hbm_rows, plan.gpu.l2.line_bytes),
+        recent=nothing_yet(),
         port=np.zeros(machine.xcds * machine.cus, np.int64),
         cu=np.zeros(machine.xcds * machine.cus, np.int64),
         ring=np.zeros((n_slots, in_flight), np.int64),

@@ -280,6 +280,9 @@ class Memory:
         Load-to-use time of a miss in every cache, from the CU [ns].
     burst_bytes : int
         Smallest access [bytes].
+    mixed_wait_ns : float, optional
+        What a read waits longer, in the mean, where memory is busy all the time and for a quarter of it or more with
+        writes, see `xcd_model.mixed_reads`; none where not given [ns].
     """
 
     size_bytes: int
@@ -287,6 +290,7 @@ class Memory:
     peak_bandwidth_gbps: float
     latency_ns: float
     burst_bytes: int
+    mixed_wait_ns: float | None = None
 
     def __post_init__(self):
         check_types(self)
@@ -315,6 +319,8 @@ class Limits:
         Most workgroups of two waves or more on one CU, since each of them holds a barrier.
     reads_in_flight_per_cu : int, optional
         A CU issues no further load while so many of its read requests to the L2 are not back; no bound where not given.
+    workgroup_gap_ns : float, optional
+        From the end of a workgroup to the first instruction of the one that takes its place; none where not given [ns].
     """
 
     waves_per_cu: int
@@ -329,6 +335,7 @@ class Limits:
     reads_in_flight_per_cu: int | None = None
     lds_reserved_bytes: int | None = None
     lanes_per_simd: int | None = None
+    workgroup_gap_ns: float | None = None
 
     def __post_init__(self):
         check_types(self)

@@ -61,7 +61,8 @@ def spread_of(gpu: Gpu) -> int:
 class Rates(NamedTuple):
     """Time of one fill or one write request [fs], and the load-to-use latencies [fs]; 0 for an absent level.
 
-    ``hbm_row_read`` and ``hbm_row_write`` are the least that a read or a write takes that opens a row.
+    ``hbm_row_read`` and ``hbm_row_write`` are the least that a read or write that opens a row takes, ``mixed_wait`` is
+    what reads wait longer between writes, and ``workgroup_gap`` the time from a workgroup to the next in its place.
     """
 
     l1: int
@@ -79,6 +80,8 @@ class Rates(NamedTuple):
     l2_latency: int
     mall_latency: int
     hbm_latency: int
+    mixed_wait: int
+    workgroup_gap: int
 
 
 def rates_of(gpu: Gpu) -> Rates:
@@ -107,4 +110,6 @@ def rates_of(gpu: Gpu) -> Rates:
         l2_latency=round(gpu.l2.latency_ns * 1e6),
         mall_latency=round(gpu.mall.latency_ns * 1e6) if gpu.mall else 0,
         hbm_latency=round(gpu.hbm.latency_ns * 1e6),
+        mixed_wait=round((gpu.hbm.mixed_wait_ns or 0.0) * 1e6),
+        workgroup_gap=round((gpu.limits.workgroup_gap_ns or 0.0) * 1e6),
     )

@@ -136,12 +136,16 @@ def _compute_next(machine, pace, clockwork, order, unit, now):
 
 
 @njit(inline="always")
-def _start(stream, machine, clockwork, order, slot, now):
-    """Give an empty slot its next workgroup; False if there is none."""
+def _start(stream, machine, rates, clockwork, order, slot, now):
+    """Give an empty slot its next workgroup; return when that begins, or -1 if there is none."""
     xcd, place, slots = slot % machine.xcds, slot // machine.xcds, clockwork.slots
-    pid = _next_work(stream, machine, order, slots.pid[xcd, place], slots.waiting, xcd)
+    before = slots.pid[xcd, place]
+    pid = _next_work(stream, machine, order, before, slots.waiting, xcd)
     if pid < 0:
-        return False
+        return np.int64(-1)
+    goes_on = machine.programs and (pid - before) % machine.programs == 0  # a persistent program's next tile
+    if before >= 0 and not goes_on:
+        now += rates.workgroup_gap
     slots.pid[xcd, place] = pid
     clockwork.agenda.age[slot] = pid
     clockwork.issued[slot] = clockwork.computed[slot] = 0
@@ -149,7 +153,7 @@ def _start(stream, machine, clockwork, order, slot, now):
     slots.running[xcd, place, 1] = stream.start[order[pid] + 1]
     for i in range(clockwork.ring.shape[1]):
         clockwork.ring[slot, i] = now
-    return True
+    return np.int64(now)
 
 
 @uncounted()
@@ -164,9 +168,14 @@ def _timed(stream, machine, rates, pace, order, clockwork: Clockwork, timeline, 
             latest = max(latest, _compute_next(machine, pace, clockwork, order, who - slots, now))
             continue
         running = clockwork.slots.running[who % machine.xcds, who // machine.xcds]
-        if running[0] == running[1] and not _start(stream, machine, clockwork, order, who, now):
-            _drop(agenda, who)
-            continue
+        if running[0] == running[1]:
+            begins = _start(stream, machine, rates, clockwork, order, who, now)
+            if begins < 0:
+                _drop(agenda, who)
+                continue
+            if begins > now:
+                _put(agenda, who, begins)
+                continue
         at, bin_fs = _bin_at(timeline, now, bin_fs)
         counts = timeline[at, who % machine.xcds]
         made = _issue(stream, machine, rates, pace, clockwork, order, who, now, counts, totals)

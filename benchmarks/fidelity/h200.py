@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.fidelity.rows import Row
+from benchmarks.fidelity.stencil_code import in_flight
 from benchmarks.fidelity.workload import Workload
 from benchmarks.suite.flash_attention import softmax_ops
 from xcd_model.builder import TraceBuilder
@@ -21,6 +22,7 @@ from xcd_model.trace import Trace
 Sizes = Mapping[str, int]
 WARP = 32
 NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1))
+SLICE = 4 * WARP * 4  # items that the four waves of a stencil load at once, four a lane
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def make(name: str, row: Row) -> Workload:
             threads=shape.warps * WARP,
             vgprs=row.resources["registers"],
             lds_bytes=row.resources["shared_bytes"],
-            instructions_in_flight=shape.in_flight,
+            instructions_in_flight=_in_flight(name, shape, row),
             source="registers and shared memory as Nsight Compute reports them",
         ),
         flops=shape.flops(size),
@@ -58,6 +60,20 @@ def make(name: str, row: Row) -> Workload:
         grid=(tiles[0] * tiles[1],),
         tiles=tiles,
     )
+
+
+def _in_flight(name: str, shape: Shape, row: Row) -> int:
+    """Loads in flight as the kernel says, of a stencil as its code was compiled."""
+    if name != "stencil":
+        return shape.in_flight
+    rows, cols = row.problem["BM"], row.problem["BN"]
+    loads = shape.in_flight * -(-rows // _slice_rows(row.problem))
+    return in_flight(rows, cols, row.order, row.resources["registers"], loads=loads, usual=shape.in_flight)
+
+
+def _slice_rows(size: Sizes) -> int:
+    """Rows of a stencil's tile that its waves load at once."""
+    return min(size["BM"], max(1, SLICE // size["BN"]))
 
 
 def _grid(size: Sizes) -> tuple[int, int]:
@@ -97,19 +113,22 @@ def _transpose(size: Sizes, line_bytes: int) -> Trace:
 
 
 def _stencil(size: Sizes, line_bytes: int) -> Trace:
-    """Five loads of a tile, four of them shifted by an item, and a store; of their masks only what they do to code.
+    """Slice by slice five loads, four of them shifted by an item, and a store; of masks only what they do to code.
 
     The masks are no whole groups of items, so Triton compiles the four loads item by item: of PTX for sm_90, 16 ``b32``
-    for one ``v4.b32``.
+    for one ``v4.b32``. The compiler does not load a tile five times over: it loads the five values of some items and
+    adds them up, then those of the next (docs/decisions/0023-reads-between-writes-and-a-workgroups-start.md).
     """
     build, row, col = _tiled(size, line_bytes)
     x, y = (build.array(name, rows=size["M"], cols=size["N"], item_bytes=4) for name in "xy")
-    tile = {"rows": size["BM"], "cols": size["BN"]}
+    deep = _slice_rows(size)
+    part = {"rows": deep, "cols": size["BN"]}
+    top, left = row[:, None] + np.arange(0, size["BM"], deep), col[:, None]
     build.step(
-        build.read(x, row=row, col=col, **tile),
-        *(build.read(x, row=row + down, col=col + right, at_once=1, **tile) for down, right in NEIGHBOURS),
-        build.write(y, row=row, col=col, **tile),
+        build.read(x, row=top, col=left, **part),
+        *(build.read(x, row=top + down, col=left + right, at_once=1, **part) for down, right in NEIGHBOURS),
     )
+    build.step(build.write(y, row=row, col=col, rows=size["BM"], cols=size["BN"]))
     return build.trace()
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.fidelity import measure_machine, nvcc, openings, power
 from benchmarks.fidelity.measure_l1 import most_held, words_of
+from benchmarks.fidelity.measure_waits import mixed_waits
 from benchmarks.fidelity.measure_machine import middles
 from benchmarks.fidelity.rows import DATA
 from benchmarks.suite.flash_attention import softmax_ops
@@ -139,6 +140,25 @@ def test_openings_of_the_description_are_those_of_small_pieces_in_a_drawn_order(
         pieces = [one for one in lines if one["what"] == f"{what} memory" and one["together_bytes"] in ("32", "64")]
         took_ps = [1e12 * float(one["seconds"]) * int(one["together_bytes"]) / float(one["bytes"]) for one in pieces]
         assert len(took_ps) == 2 and stated == pytest.approx(mean(took_ps), rel=0.01)
+
+
+def test_reads_between_writes_wait_as_the_description_says_and_reads_alone_hardly():
+    with (DATA / "machine" / "h200_waits.csv").open(encoding="utf-8", newline="") as file:
+        found = mixed_waits(csv.DictReader(file))
+    stated = gpu("h200").hbm.mixed_wait_ns
+    same = [wait for (loads, stores, _), wait in found.items() if loads == stores]
+    assert len(same) == 2 and stated == pytest.approx(mean(same), rel=0.05)
+    assert max(wait for (_, stores, _), wait in found.items() if stores == 0) < stated / 4
+    mixed = [wait for (loads, stores, _), wait in found.items() if stores]
+    assert len(mixed) == 12 and stated / 1.5 < min(mixed) < max(mixed) < 1.5 * stated
+
+
+def test_the_gap_between_workgroups_is_the_median_of_what_was_measured():
+    with (DATA / "machine" / "h200_starts.csv").open(encoding="utf-8", newline="") as file:
+        cycles = [float(line["gap_cycles"]) for line in csv.DictReader(file)]
+    found = gpu("h200")
+    assert found.limits.workgroup_gap_ns == pytest.approx(median(cycles) / found.clock_mhz * 1e3, rel=0.01)
+    assert max(cycles) < 1.15 * min(cycles)  # whatever a workgroup takes
 
 
 def test_what_attention_issues_between_its_products_is_what_was_counted():

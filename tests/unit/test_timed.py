@@ -56,10 +56,18 @@ def rated_cases(draw, traces=None):
     port = draw(st.sampled_from([1, 3, 128, 2048]))
     l2 = dataclasses.replace(machine.l2, read_bytes_per_cycle=port, latency_ns=latency[0])
     mall = machine.mall and dataclasses.replace(machine.mall, bandwidth_gbps=gbps[0], latency_ns=latency[1])
-    hbm = dataclasses.replace(machine.hbm, bandwidth_gbps=gbps[1], peak_bandwidth_gbps=gbps[1], latency_ns=latency[2])
+    hbm = dataclasses.replace(
+        machine.hbm,
+        bandwidth_gbps=gbps[1],
+        peak_bandwidth_gbps=gbps[1],
+        latency_ns=latency[2],
+        mixed_wait_ns=draw(st.sampled_from([None, 0.001, 230.0, 1e5])),
+    )
+    limits = dataclasses.replace(machine.limits, workgroup_gap_ns=draw(st.sampled_from([None, 0.001, 165.0, 9e4])))
     rows = None if mall else draw(st.one_of(st.none(), hbm_rows(machine.l2.line_bytes)))
     rates = {
         "hbm_rows": rows,
+        "limits": limits,
         "clock_mhz": clock,
         "sustained_clock_mhz": clock,
         "fabric_bytes_per_cycle": draw(st.integers(1, 1024)),

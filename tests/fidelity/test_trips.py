@@ -1,0 +1,71 @@
+"""Are trips to memory counted as one does by hand, and does a file without loads say so?"""
+
+import sys
+
+import pytest
+
+from benchmarks.fidelity.rows import all_rows
+from benchmarks.fidelity.stencil_code import in_flight
+from benchmarks.fidelity.trips import main, trips
+
+HEAD = "        /*0000*/                   "
+LOAD = HEAD + "LDG.E {0}, desc[UR4][R2.64] ;\n"
+WIDE = HEAD + "LDG.E.128 {0}, desc[UR4][R2.64] ;\n"
+ADD = HEAD + "@P1 FADD {0}, {1}, {2} ;\n"
+STORE = HEAD + "STG.E desc[UR4][R8.64], {0} ;\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "all_far", "wide_far"),
+    [
+        (LOAD.format("R4") + LOAD.format("R5") + ADD.format("R6", "R4", "R5"), 1, 0.1),
+        (LOAD.format("R4") + ADD.format("R6", "R4", "R4") + LOAD.format("R5") + STORE.format("R5"), 2, 0.2),
+        (WIDE.format("R4") + ADD.format("R9", "R7", "R7") + LOAD.format("R12") + STORE.format("R12"), 2, 1.1),
+        (LOAD.format("R4") + LOAD.format("R4") + STORE.format("R4"), 2, 0.2),  # the register is not free
+        (LOAD.format("R2") + LOAD.format("R4") + STORE.format("R4"), 2, 0.2),  # an address that was loaded
+        (LOAD.format("R3") + LOAD.format("R4") + STORE.format("R4"), 2, 0.2),  # the upper half of one
+        (LOAD.format("R4") + ADD.format("R6", "R7", "R7"), 0, 0),  # nothing uses it
+    ],
+)
+def test_trips_by_hand(code, all_far, wide_far):
+    assert trips(code) == pytest.approx(all_far)
+    assert trips(code, near=0.1) == pytest.approx(wide_far)
+
+
+def test_of_a_file_it_says_loads_and_trips_and_of_another_that_it_has_none(monkeypatch, tmp_path, capsys):
+    one, none = tmp_path / "one.sass", tmp_path / "none.sass"
+    one.write_text(".text\n" + WIDE.format("R4") + STORE.format("R4"), encoding="utf-8")
+    none.write_text("nothing\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["trips", str(one)])
+    main()
+    assert "1 loads, 1 trips, 1.0 where" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["trips", str(none)])
+    with pytest.raises(SystemExit, match="no LDG in it"):
+        main()
+    monkeypatch.setattr(sys, "argv", ["trips"])
+    with pytest.raises(SystemExit, match=r"FILE\.sass"):
+        main()
+
+
+def test_the_table_of_stencils_is_of_the_code_that_was_measured():
+    """Registers of every order as Nsight Compute counted them say that it is the same code."""
+    rows = [row for row in all_rows() if row.table == "h200" and row.kernel == "h200_stencil"]
+    for row in rows:
+        size = row.problem["BM"], row.problem["BN"], row.order, row.resources["registers"]
+        assert in_flight(*size, loads=40, usual=0) > 0, row.id
+    assert len(rows) > 100
+
+
+@pytest.mark.parametrize(
+    ("tile", "order", "registers", "loads", "expected"),
+    [
+        ((8, 512), "grp8", 96, 40, 7),  # six trips: six loads in flight would make 6.7
+        ((8, 512), "row", 92, 40, 5),
+        ((16, 256), "col", 95, 40, 5),
+        ((32, 32), "band8", 38, 10, 5),
+        ((8, 512), "row", 96, 40, 3),  # other code: the usual
+        ((64, 64), "row", 92, 40, 3),
+    ],
+)
+def test_so_many_loads_are_in_flight_that_no_more_trips_are_made(tile, order, registers, loads, expected):
+    assert in_flight(*tile, order, registers, loads=loads, usual=3) == expected
