@@ -37,6 +37,13 @@ __device__ uint64_t look(const char* at) {
 // A step of a linear congruential generator (Knuth, MMIX).
 __device__ uint64_t stepped(uint64_t x) { return x * 6364136223846793005ull + 1442695040888963407ull; }
 
+// Finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+__device__ uint64_t mixed(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
 // Follow addresses, each made of what was read at the one before; the buffer holds zeros.
 __device__ void follow(const char* from, uint64_t begin, Notes* notes) {
   uint64_t at = stepped(blockIdx.x + 1);
@@ -62,6 +69,7 @@ __global__ __launch_bounds__(kThreads, 4) void load(const char* followed, const 
   }
   const uint64_t waves = (gridDim.x - kFollowers) * (blockDim.x / 32);
   const uint64_t wave = (blockIdx.x - kFollowers) * (blockDim.x / 32) + threadIdx.x / 32;
+  const int shift = 31 - __clz(piece);  // pieces are powers of two
   unsigned sum = 0;
   uint64_t moved = 0, time;
   for (uint64_t turn = wave; (time = now()) < begin + kLength; turn += waves) {
@@ -70,8 +78,8 @@ __global__ __launch_bounds__(kThreads, 4) void load(const char* followed, const 
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const uint64_t in = i * 512 + threadIdx.x % 32 * 16;
-      const uint64_t place = piece == kGo ? turn : (stepped(stepped(turn * 16 + in / piece)) >> 20);
-      at[i] = (place * piece + in % piece) % kBytes / 16;
+      const uint64_t place = piece == kGo ? turn : mixed(turn * 16 + (in >> shift) + 1);
+      at[i] = (((place << shift) + (in & (piece - 1))) & (kBytes - 1)) / 16;
       value[i] = make_uint4(0, 0, 0, 0);
     }
 #pragma unroll

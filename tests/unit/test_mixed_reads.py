@@ -22,7 +22,7 @@ MOST = 200 * NS
 
 
 def waits(before, now, *, n=2000):
-    """Waits of reads spread over the second half of a microsecond; (busy, writing) in parts of it and of the one before."""
+    """Waits of reads in the second half of a microsecond; (busy, writing) in parts of the one before and of it."""
     recent = nothing_yet()
     _note_busy(recent, WINDOW_FS, *(round(part * WINDOW_FS) for part in before))
     _note_busy(recent, 2 * WINDOW_FS, *(round(part * WINDOW_FS) for part in now))
