@@ -10,8 +10,9 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 run: .venv/installed
 	$(BIN)/swizzle-sim optimize gemm
 
-test: .venv/installed-test browser
+test: .venv/installed-test
 	@$(MAKE) --no-print-directory -j2 lint kernels
+	@$(MAKE) --no-print-directory browser
 	$(BIN)/python -m pytest -n 2
 
 kernels: .venv/installed-test  ## compile the replays once: two test processes would each do it

@@ -295,6 +295,7 @@ class Memory:
     def __post_init__(self):
         check_types(self)
         at_most("bandwidth_gbps", self.bandwidth_gbps, "peak_bandwidth_gbps", self.peak_bandwidth_gbps)
+        at_most("mixed_wait_ns", self.mixed_wait_ns or 0.0, "a millisecond", 1e6)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,7 +41,8 @@ def main() -> None:
 def mixed_waits(lines: Iterable[Mapping[str, str]]) -> dict[tuple[int, int, int], float]:
     """How much longer a read takes for each whole that memory is busy, by (loads, stores, piece) [ns].
 
-    The median over loads up to `SPARE` of the most that was reached, against the least loaded line of the same kind.
+    Against the least loaded line of the same kind: the median over the heavier half of the loads up to `SPARE` of the
+    most that was reached.
     """
     kinds: dict[tuple[int, int, int], list[tuple[float, float]]] = defaultdict(list)
     for line in lines:
@@ -52,7 +53,7 @@ def mixed_waits(lines: Iterable[Mapping[str, str]]) -> dict[tuple[int, int, int]
         most = max(rate for rate, _ in points)
         (idle_rate, idle_ns), *loaded = sorted(points)
         slopes = [(ns - idle_ns) / (rate - idle_rate) * most for rate, ns in loaded if rate <= SPARE * most]
-        found[kind] = median(slopes[len(slopes) // 2 :])  # those that differ by more than the clock's steps
+        found[kind] = median(slopes[len(slopes) // 2 :])  # lighter ones differ by less than noise
     return found
 
 

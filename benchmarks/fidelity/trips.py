@@ -4,9 +4,9 @@
 
 Reads what ``nvdisasm`` prints of straight code. Instructions go out in order, a load's registers are there one trip
 later, and whatever reads or overwrites them waits until then. A tile that is loaded in one go makes one trip; a
-compiler that uses few registers makes many. Of a file it says how many registers' worth of loads there are, how many
-trips they take where each takes as long, and how many where only the wide ones (128 bits) are trips to memory and the
-others find their lines in a cache, in a tenth of the time.
+compiler that uses few registers makes many. Of a file it says how many loads there are, how many trips they make where
+each takes as long, and how many where only the wide ones (128 bits) go to memory and the others find their lines in a
+cache, in a tenth of the time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> None:
         sys.exit("python -m benchmarks.fidelity.trips FILE.sass ...")
     for name in sys.argv[1:]:
         code = Path(name).read_text(encoding="utf-8")
-        loads = sum("LDG" in opcode for opcode, _ in instructions(code))
+        loads = sum(is_load(opcode) for opcode, _ in instructions(code))
         if not loads:
             sys.exit(f"{name}: no LDG in it; expected what nvdisasm prints")
         print(
@@ -40,6 +40,11 @@ def instructions(code: str) -> list[tuple[str, str]]:
     """Opcode and operands of each instruction."""
     found = (_INSTRUCTION.match(_COMMENT.sub("", line)) for line in code.splitlines())
     return [(one.group(1), one.group(2)) for one in found if one]
+
+
+def is_load(opcode: str) -> bool:
+    """Whether an instruction loads registers from memory; one that loads shared memory does not."""
+    return opcode.split(".", maxsplit=1)[0] == "LDG"
 
 
 def trips(code: str, *, near: float = 1.0) -> float:
@@ -68,7 +73,7 @@ def trips(code: str, *, near: float = 1.0) -> float:
         elif named:
             written = list(range(named[0][0], named[0][0] + width))
         now = max([now, *(ready.get(number, 0.0) for number in (*read, *written))])
-        takes = (near if width < 4 else 1.0) if opcode.startswith("LDG") else 0.0
+        takes = (near if width < 4 else 1.0) if is_load(opcode) else 0.0
         ready.update(dict.fromkeys(written, now + takes))
     return now
 

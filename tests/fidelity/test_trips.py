@@ -25,6 +25,7 @@ STORE = HEAD + "STG.E desc[UR4][R8.64], {0} ;\n"
         (LOAD.format("R2") + LOAD.format("R4") + STORE.format("R4"), 2, 0.2),  # an address that was loaded
         (LOAD.format("R3") + LOAD.format("R4") + STORE.format("R4"), 2, 0.2),  # the upper half of one
         (LOAD.format("R4") + ADD.format("R6", "R7", "R7"), 0, 0),  # nothing uses it
+        ((LOAD.format("R4") + STORE.format("R4")).replace("LDG.E", "LDGSTS.E"), 0, 0),  # into shared memory
     ],
 )
 def test_trips_by_hand(code, all_far, wide_far):

@@ -73,7 +73,8 @@ def test_a_read_that_drives_out_a_write_waits_and_one_that_does_not_waits_not():
         assert (slow > plain) == longer
     model = MixedReads(machine(5000.0))  # by hand: a line read and one written take 16 ns of a microsecond
     model.note(16 * NS, 16 * NS, 8 * NS)
-    assert model.wait(16 * NS) <= 2 * 5000 * NS * 0.016
+    assert (model.lately(model.busy, 16 * NS), model.lately(model.writing, 16 * NS)) == (16_000, 8_000)  # in ps
+    assert 0 < slow - plain <= 2 * 5000 * NS * 0.016
 
 
 def one_line_each(n):
@@ -98,8 +99,11 @@ def test_a_workgroup_begins_a_gap_after_the_one_before_it_and_a_program_goes_on_
     assert time_fs(700.0) - time_fs(None) == gaps * 700 * NS
 
 
-@pytest.mark.parametrize(("part", "name"), [("hbm", "mixed_wait_ns"), ("limits", "workgroup_gap_ns")])
-def test_times_that_are_none_are_refused(part, name):
+@pytest.mark.parametrize(
+    ("part", "name", "wrong"),
+    [("hbm", "mixed_wait_ns", -1.0), ("hbm", "mixed_wait_ns", 2e6), ("limits", "workgroup_gap_ns", -1.0)],
+)
+def test_times_that_make_no_sense_are_refused(part, name, wrong):
     with pytest.raises(SpecError, match=name):
-        dataclasses.replace(getattr(gpu("h200"), part), **{name: -1.0})
+        dataclasses.replace(getattr(gpu("h200"), part), **{name: wrong})
     assert getattr(getattr(gpu("mi300x"), part), name) is None  # nobody has measured it
