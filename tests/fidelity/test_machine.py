@@ -171,3 +171,18 @@ def test_what_attention_issues_between_its_products_is_what_was_counted():
         assert 0.9 < issued + float(one["matrix_unit_pct"]) / 100 < 1
         lanes = limits.simds_per_cu * limits.lanes_per_simd * gpu("h200").cus
         assert softmax_ops(128, 64) == pytest.approx(issued * float(one["cycles"]) * lanes / scores, rel=0.005)
+
+
+def test_two_workgroups_an_sm_hardly_multiply_and_take_exponentials_at_once():
+    """The shares of matrix unit and issue add up to about all cycles; 64 queries cost twice the instructions of 128."""
+    with (DATA / "machine" / "h200_attention_shapes.csv").open(encoding="utf-8", newline="") as file:
+        launches = list(csv.DictReader(file))
+    a_score = {}
+    for one in launches:
+        size = {name: int(value) for name, value in (word.split("=") for word in one["problem"].split())}
+        assert 85 < float(one["matrix_unit_pct"]) + float(one["issued_pct"]) < 108
+        scores = size["H"] * size["S"] ** 2
+        a_score[size["D"], size["BQ"], size["BK"]] = 32 * float(one["instructions"]) / scores
+    assert {one["workgroups_per_sm"] for one in launches} == {"1", "2"}
+    for depth in (64, 128):
+        assert 1.8 < a_score[depth, 64, 64] / a_score[depth, 128, 64] < 2
