@@ -2,7 +2,8 @@
 
 Each order of the table was compiled on its own, and the code differs: tiles of 8 x 512 make six trips to memory in some
 orders and ten in others. ``data/machine/h200_stencil_code.csv`` has what `benchmarks.fidelity.trips` says of the source
-of the table, as Triton 3.6.0 compiles it for sm_90, by tile, order and registers.
+of the table, as Triton 3.6.0 compiles it for sm_90, by tile, order and registers;
+`benchmarks.fidelity.compile_stencils` writes it again.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from benchmarks.fidelity import compile_stencils
 from benchmarks.fidelity.rows import all_rows
 from benchmarks.fidelity.stencil_code import in_flight
 from benchmarks.fidelity.trips import main, trips
@@ -70,3 +71,18 @@ def test_the_table_of_stencils_is_of_the_code_that_was_measured():
 )
 def test_so_many_loads_are_in_flight_that_no_more_trips_are_made(tile, order, registers, loads, expected):
     assert in_flight(*tile, order, registers, loads=loads, usual=3) == expected
+
+
+def test_without_source_or_compiler_the_table_is_left_alone(monkeypatch, tmp_path):
+    table = tmp_path / "table.csv"
+    monkeypatch.setattr(sys, "argv", ["compile_stencils", str(tmp_path / "none.py"), str(table)])
+    monkeypatch.setattr(compile_stencils.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match=r"pip install triton==3\.6\.0"):
+        compile_stencils.main()
+    monkeypatch.setattr(compile_stencils.importlib.util, "find_spec", lambda name: name)
+    with pytest.raises(SystemExit, match=r"there is no file .*none\.py"):
+        compile_stencils.main()
+    monkeypatch.setattr(sys, "argv", ["compile_stencils"])
+    with pytest.raises(SystemExit, match=r"KERNELS\.py TABLE\.csv"):
+        compile_stencils.main()
+    assert not table.exists()
