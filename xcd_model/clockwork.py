@@ -34,12 +34,13 @@ class Clockwork(NamedTuple):
     """What changes during a timed replay; times are int64 [fs].
 
     ``words`` (n_xcds, sets * ways) are the L2s, ``filler`` beside them the instruction that brought each line in,
-    ``arrival`` (n_instructions + 1,) when that was done (the last, 0, is of an earlier launch), and ``at_cu`` when
-    the CU had what the instruction read. ``free`` is (n_xcds, 2), when L2 port and fabric are free; ``shared`` (3,)
-    the same of Infinity Cache and HBM, and the time taken so far to open ``rows`` of the HBM; ``port`` and ``cu``
-    (n_xcds * cus,) of L1 and arithmetic. For each slot, at ``slot * n_xcds + xcd``: ``issued`` and ``computed`` (n,),
-    instructions of its workgroup so far; ``ring`` and ``arrive`` (n, in_flight), when the latest were done and when
-    their data was there. ``agenda`` is what happens next, ``reads`` are what the CUs have under way.
+    ``arrival`` (n_instructions + 1,) when that was done (the last, 0, is of an earlier launch), and ``at_cu`` when the
+    CU had what the instruction read. ``free`` is (n_xcds, 2), when L2 port and fabric are free; ``shared`` (3,) the
+    same of Infinity Cache and HBM, and the time taken so far to open ``rows`` of the HBM; ``recent`` what that was
+    lately busy with (`xcd_model.mixed_reads`); ``port`` and ``cu`` (n_xcds * cus,) of L1 and arithmetic. For each
+    slot, at ``slot * n_xcds + xcd``: ``issued`` and ``computed`` (n,), instructions of its workgroup so far; ``ring``
+    and ``arrive`` (n, in_flight), when the latest were done and when their data was there. ``agenda`` is what happens
+    next, ``reads`` are what the CUs have under way.
     """
 
     words: np.ndarray
