@@ -322,6 +322,8 @@ class Limits:
         A CU issues no further load while so many of its read requests to the L2 are not back; no bound where not given.
     workgroup_gap_ns : float, optional
         From the end of a workgroup to the first instruction of the one that takes its place; none where not given [ns].
+    matrix_beside_vector : bool, optional
+        With several workgroups on a CU, one multiplies while vector units work for another; so where not given.
     """
 
     waves_per_cu: int
@@ -337,6 +339,7 @@ class Limits:
     lds_reserved_bytes: int | None = None
     lanes_per_simd: int | None = None
     workgroup_gap_ns: float | None = None
+    matrix_beside_vector: bool | None = None
 
     def __post_init__(self):
         check_types(self)

@@ -101,7 +101,8 @@ def compute_fs(
         Lane instructions of the vector units over the kernel's tensor instructions, apart from those flops: a workgroup
         does one after the other.
     workgroups_per_cu : int
-        Where there are two or more, the units of a CU work for different workgroups at the same time.
+        Where there are two or more, the units of a CU work for different workgroups at the same time, unless
+        ``gpu.limits.matrix_beside_vector`` denies it.
 
     Raises
     ------
@@ -109,13 +110,14 @@ def compute_fs(
         If the GPU has no peak rate for ``dtype``.
 
     Source: attention with one workgroup an SM keeps an H200's matrix unit busy for 48 % of the time and issues
-    instructions for 46 %, decision 0022.
+    instructions for 46 %, decision 0022; with two to four workgroups an SM the two add up as well, decision 0024.
     """
     _check_dtype(gpu, dtype)
     matrix_fs = flops_per_instruction / (gpu.sustained_tflops(dtype) * 1e12 / gpu.cus) * 1e15
     lanes = (gpu.limits.lanes_per_simd or math.inf) * gpu.limits.simds_per_cu
     vector_fs = vector_ops_per_instruction / (lanes * gpu.sustained_clock_mhz) * 1e9
-    return round(matrix_fs + vector_fs if workgroups_per_cu == 1 else max(matrix_fs, vector_fs))
+    beside = workgroups_per_cu > 1 and gpu.limits.matrix_beside_vector is not False
+    return round(max(matrix_fs, vector_fs) if beside else matrix_fs + vector_fs)
 
 
 def _check_dtype(gpu: Gpu, dtype: str) -> None:

@@ -25,7 +25,8 @@ from xcd_model.trace import Trace
 
 ITEM_BYTES = 2  # fp16
 NUM_WARPS = 4
-SOFTMAX_OPS = 13.7  # lane instructions a score, the rescaling of sums apart
+SOFTMAX_OPS = 10.6  # lane instructions a score,
+ROW_OPS, SUM_OPS = 96.0, 1.8  # and of a step of keys those of a query, and of each of its sums that are rescaled
 NUM_STAGES = 1  # as AMD's attention kernels: loads of a step are issued ahead by the compiler within the step
 
 # By CAUSAL: ((BLOCK_M, BLOCK_N, D), waves): (VGPRs, LDS bytes)
@@ -89,12 +90,12 @@ def make(name: str, summary: str, sharing: str, problem: dict[str, int]) -> Kern
 
 
 def softmax_ops(d: int, keys: int) -> float:
-    """Lane instructions a score between the two products: one exponential, and the sums rescaled at every step of keys.
+    """Lane instructions a score between the two products: an exponential, and at every step of keys what a query costs.
 
-    Source: an H200 executes 15.7 a score for D = 128 and 64 keys a step, while its matrix unit waits (Nsight Compute,
-    decision 0022); taken to be as many elsewhere.
+    Source: an H200 executes 15.7, 20.8, 13.9 and 17.3 a score for D = 128 with 64 and 32 keys a step and D = 64 with 64
+    and 32 (Nsight Compute, decision 0024): the three constants; taken to be as many elsewhere.
     """
-    return SOFTMAX_OPS + d / keys
+    return SOFTMAX_OPS + (ROW_OPS + SUM_OPS * d) / keys
 
 
 def grid_of(problem: Mapping[str, int]) -> tuple[int, int]:

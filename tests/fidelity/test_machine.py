@@ -6,7 +6,7 @@ from statistics import mean, median
 
 import pytest
 
-from benchmarks.fidelity import measure_machine, nvcc, openings, power
+from benchmarks.fidelity import h200, measure_machine, nvcc, openings, power
 from benchmarks.fidelity.measure_l1 import most_held, words_of
 from benchmarks.fidelity.measure_machine import middles
 from benchmarks.fidelity.measure_waits import mixed_waits
@@ -173,16 +173,40 @@ def test_what_attention_issues_between_its_products_is_what_was_counted():
         assert softmax_ops(128, 64) == pytest.approx(issued * float(one["cycles"]) * lanes / scores, rel=0.005)
 
 
-def test_two_workgroups_an_sm_hardly_multiply_and_take_exponentials_at_once():
-    """The shares of matrix unit and issue add up to about all cycles; 64 queries cost twice the instructions of 128."""
+def _attention_shapes():
+    """Each launch that was counted: its sizes, how many waves compute each score, and the line of the table."""
     with (DATA / "machine" / "h200_attention_shapes.csv").open(encoding="utf-8", newline="") as file:
-        launches = list(csv.DictReader(file))
-    a_score = {}
-    for one in launches:
-        size = {name: int(value) for name, value in (word.split("=") for word in one["problem"].split())}
-        assert 85 < float(one["matrix_unit_pct"]) + float(one["issued_pct"]) < 108
+        for one in csv.DictReader(file):
+            size = {name: int(value) for name, value in (word.split("=") for word in one["problem"].split())}
+            yield size, max(1, int(one["waves"]) * 16 // size["BQ"]), one
+
+
+def test_workgroups_of_an_sm_hardly_multiply_and_take_exponentials_at_once():
+    """The shares of matrix unit and issue add up to about all cycles, with one workgroup an SM and with five."""
+    launches = list(_attention_shapes())
+    for _, _, one in launches:
+        assert 88 < float(one["matrix_unit_pct"]) + float(one["issued_pct"]) < 108
+    assert {one["workgroups_per_sm"] for _, _, one in launches} == {"1", "2", "3", "4", "5"}
+    assert gpu("h200").limits.matrix_beside_vector is False
+
+
+def test_waves_without_queries_of_their_own_repeat_the_first_product_and_the_softmax():
+    """The matrix unit is busy for both products at its peak, the instructions are those of the law."""
+    found = gpu("h200")
+    flops_a_cycle = found.peak_tflops["fp16"] * 1e12 / (found.cus * 1.83e9)  # the boost clock that the peak is of
+    repeated = set()
+    for size, copies, one in _attention_shapes():
         scores = size["H"] * size["S"] ** 2
-        a_score[size["D"], size["BQ"], size["BK"]] = 32 * float(one["instructions"]) / scores
-    assert {one["workgroups_per_sm"] for one in launches} == {"1", "2"}
-    for depth in (64, 128):
-        assert 1.8 < a_score[depth, 64, 64] / a_score[depth, 128, 64] < 2
+        busy = float(one["cycles"]) * float(one["matrix_unit_pct"]) / 100
+        assert busy == pytest.approx(2 * (1 + copies) * scores * size["D"] / found.cus / flops_a_cycle, rel=0.06)
+        issued = 32 * float(one["instructions"]) / scores
+        assert issued == pytest.approx(copies * softmax_ops(size["D"], size["BK"]), rel=0.07)
+        repeated.add(copies)
+    assert repeated == {1, 2}
+
+
+def test_attention_of_the_table_has_its_own_queries_and_smaller_tiles_repeat():
+    wide, narrow = ({"H": 32, "S": 8192, "D": 128, "BQ": queries, "BK": 64} for queries in (128, 64))
+    shape = h200.KERNELS["attention"]
+    assert shape.repeated_flops(wide) == 0 and shape.repeated_flops(narrow) == shape.flops(wide) / 2
+    assert shape.vector_ops(narrow) == 2 * shape.vector_ops(wide) and shape.flops(narrow) == shape.flops(wide)

@@ -62,6 +62,15 @@ def test_one_workgroup_does_one_after_the_other_and_two_share_the_units(vector_o
     assert got.by_resource_us["compute"] == pytest.approx(us)
 
 
+@pytest.mark.parametrize("workgroups", [1, 2, 5])
+def test_units_that_do_not_work_side_by_side_take_turns_however_many_workgroups_there_are(workgroups):
+    takes_turns = dataclasses.replace(
+        VECTOR_GPU, limits=dataclasses.replace(VECTOR_GPU.limits, matrix_beside_vector=False)
+    )
+    work = {"flops_per_instruction": 1e6, "dtype": "fp16", "vector_ops_per_instruction": 5e4}
+    assert compute_fs(takes_turns, **work, workgroups_per_cu=workgroups) == 1.5e9
+
+
 def test_vector_work_is_free_where_nothing_is_known_of_the_units():
     unknown = dataclasses.replace(GPU, limits=dataclasses.replace(GPU.limits, lanes_per_simd=None))
     assert compute_fs(unknown, flops_per_instruction=1e6, dtype="fp16", vector_ops_per_instruction=1e9) == 1e9
