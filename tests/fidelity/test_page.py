@@ -48,7 +48,7 @@ def test_contributed_rows_are_held_to_no_target():
 
 def test_each_half_has_its_own_summary():
     rows = [row for row in ROWS if row.gpu == "h200" and row.quantity == "dram_read_bytes"]
-    fit = [row for row in rows if row.kernel in ("h200_gemm", "h200_layernorm", "h200_stencil", "h200_transpose")]
+    fit = [row for row in rows if row.kernel in ("h200_gemm", "h200_attention", "h200_stencil", "h200_transpose")]
     made = predicted(fit, 1) + predicted([row for row in rows if row not in fit], 7)
     text = split_section(made)
     halves = {cells[2]: cells for cells in lines_with(text, "dram_read_bytes")}
