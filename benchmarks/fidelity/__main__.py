@@ -10,6 +10,7 @@ from benchmarks.fidelity.rows import all_rows
 from benchmarks.fidelity.settings import read_sets
 from benchmarks.fidelity.split import HALVES, place_of
 from benchmarks.fidelity.variants import VARIANTS
+from xcd_model.errors import SpecError, UnknownName
 
 
 def main() -> None:
@@ -28,7 +29,16 @@ def main() -> None:
     half = asked.half and asked.half.replace("-", " ")
     rows = [row for row in rows if half in (None, place_of(row.gpu, row.kernel).half)]
     variants = asked.variant.split(",")
-    found = predict_all(rows, variants, overrides=read_sets(asked.set), processes=asked.processes, again=asked.again)
+    try:
+        for name in variants:
+            if name not in VARIANTS:
+                raise UnknownName("variant", name, VARIANTS)
+        overrides = read_sets(asked.set)
+    except (SpecError, UnknownName) as error:
+        parser.error(str(error))
+    if not rows:
+        parser.error(f"no row has any of {', '.join(asked.words)} in its id, of the quantity and half asked for")
+    found = predict_all(rows, variants, overrides=overrides, processes=asked.processes, again=asked.again)
     print(table(found, variants, in_order=asked.in_order))
 
 

@@ -22,7 +22,10 @@ Rows = Annotated[str, typer.Option("--rows", help="Only rows whose id holds this
 Half = Annotated[str, typer.Option("--half", help="Only rows of one half of the split: fit or held-out.")]
 Variants = Annotated[list[str] | None, typer.Option("--variant", help="The model (timed) or an ablation; repeatable.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A few cheap rows, the model and its lockstep replay.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Folder to write fidelity.md, fidelity.csv and pictures to.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", file_okay=False, help="Folder to write fidelity.md, fidelity.csv and pictures to."),
+]
 Sets = Annotated[
     list[str] | None, typer.Option("--set", help="Another constant: GPU.KEY=VALUE, such as mi300x.hbm.latency_ns=400.")
 ]
@@ -49,7 +52,7 @@ def fidelity(
     from benchmarks.fidelity.report import write
     from benchmarks.fidelity.settings import read_sets
     from benchmarks.fidelity.variants import VARIANTS
-    from xcd_model.errors import UnknownName
+    from xcd_model.errors import SpecError, UnknownName
 
     asked = variant or (["timed", "lockstep"] if quick else list(VARIANTS))
     for name in asked:
@@ -57,7 +60,11 @@ def fidelity(
             raise UnknownName("variant", name, VARIANTS)
     chosen = _of_half(_chosen(gpu, kernel, rows, quick), half)
     names = list(dict.fromkeys(asked))
-    found = predict_all(chosen, names, overrides=read_sets(sets or ()), processes=processes, again=again)
+    overrides = read_sets(sets or ())
+    for device in overrides:
+        if device not in {row.gpu for row in chosen}:
+            raise SpecError(f"--set {device}: none of the {len(chosen)} rows chosen is of that GPU")
+    found = predict_all(chosen, names, overrides=overrides, processes=processes, again=again)
     written = write(found, out) if out else []
     if json:
         _print_json(found, names)
@@ -88,14 +95,15 @@ def _chosen(gpu: str, kernel: str, text: str, quick: bool) -> list[Row]:
 
 def _of_half(rows: list[Row], half: str) -> list[Row]:
     from benchmarks.fidelity.split import HALVES, place_of
-    from xcd_model.errors import UnknownName
+    from xcd_model.errors import SwizzleSimError, UnknownName
 
     wanted = half.replace("-", " ")
     if wanted and wanted not in HALVES:
         raise UnknownName("half", half, [name.replace(" ", "-") for name in HALVES])
     chosen = [row for row in rows if wanted in ("", place_of(row.gpu, row.kernel).half)]
     if not chosen:
-        raise UnknownName("row of this half", half, HALVES)
+        other = next(name for name in HALVES if name != wanted)
+        raise SwizzleSimError(f"none of the {len(rows)} rows chosen is {wanted}: all are of the {other} half")
     return chosen
 
 

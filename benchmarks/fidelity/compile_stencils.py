@@ -9,6 +9,7 @@ compiles other code, which the registers show. Triton brings the disassembler. W
 
 from __future__ import annotations
 
+import argparse
 import csv
 import importlib.util
 import re
@@ -29,18 +30,20 @@ NAMES = ("rows", "cols", "order", "registers", "loads", "trips", "near_trips")
 
 def main() -> None:
     """Compile every tile in every order, and write a line of each; exit with a line that says what is missing."""
-    if len(sys.argv) != 3:
-        sys.exit("python -m benchmarks.fidelity.compile_stencils KERNELS.py TABLE.csv")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity.compile_stencils", description=__doc__)
+    parser.add_argument("kernels", type=Path, metavar="KERNELS.py", help="where stencil_kernel is")
+    parser.add_argument("table", type=Path, metavar="TABLE.csv", help="to write")
+    asked = parser.parse_args()
     if importlib.util.find_spec("triton") is None:
         sys.exit("Triton is not installed: pip install triton==3.6.0")
-    if not Path(sys.argv[1]).is_file():
-        sys.exit(f"there is no file {sys.argv[1]}")
-    found = importlib.util.spec_from_file_location("kernels", sys.argv[1])
+    if not asked.kernels.is_file():
+        sys.exit(f"there is no file {asked.kernels}")
+    found = importlib.util.spec_from_file_location("kernels", asked.kernels)
     if found is None or found.loader is None:
-        sys.exit(f"{sys.argv[1]} is no Python file")
+        sys.exit(f"{asked.kernels} is no Python file")
     kernels = importlib.util.module_from_spec(found)
     found.loader.exec_module(kernels)
-    with Path(sys.argv[2]).open("w", encoding="utf-8", newline="") as file:
+    with asked.table.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(NAMES)
         for rows, cols in TILES:

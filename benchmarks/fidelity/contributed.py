@@ -69,7 +69,7 @@ def _row(where: str, line: dict[str, str]) -> dict[str, Any]:
         "problem": problem,
         "resources": resources,
         "bijective": line["bijective"] == "True",
-        "trust": "A" if line["bijective"] == "True" else "X",
+        "trust": "C" if line["bijective"] == "True" else "X",
         "unit": QUANTITIES[line["quantity"]].unit,
         "measured": value,
         "baseline": baseline,

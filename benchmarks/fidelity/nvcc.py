@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
@@ -13,9 +14,9 @@ from pathlib import Path
 
 def folder_asked(module: str) -> Path:
     """Folder of the command line of a script that takes nothing else."""
-    if len(sys.argv) != 2:
-        sys.exit(f"python -m {module} FOLDER")
-    return Path(sys.argv[1])
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=sys.modules["__main__"].__doc__)
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the tables are written")
+    return parser.parse_args().folder
 
 
 def outputs(source: Path, *options: str, runs: int = 1) -> list[str]:

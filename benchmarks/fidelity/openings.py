@@ -8,6 +8,7 @@ and prints it with the simulated time, its error, and how many rows the writes o
 
 from __future__ import annotations
 
+import argparse
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -86,6 +87,7 @@ def _plan(kernel: str, side: int, rows: int, cols: int, device: Gpu) -> Plan:
 
 def main() -> None:
     """Print the table."""
+    argparse.ArgumentParser(prog="python -m benchmarks.fidelity.openings", description=__doc__).parse_args()
     lines = table()
     print("| pass | tiles | order | measured us | simulated us | error | rows opened a line |")
     print("| --- | --- | --- | --- | --- | --- | --- |")

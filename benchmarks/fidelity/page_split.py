@@ -10,9 +10,9 @@ from benchmarks.fidelity.split import HALVES, place_of
 from benchmarks.fidelity.statistics import baselines_of, summarise
 
 INTRO = """\
-Constants may be set from the kernels of the fit half and from nothing else; the held-out half says what they are
-worth elsewhere. The table is `benchmarks/fidelity/data/split.csv`. A kernel that a constant was set from, or that a
-search for one has looked at, stays in the fit half.
+Constants were set from the kernels of the fit half; the held-out half says what they are worth elsewhere. The table is
+`benchmarks/fidelity/data/split.csv`. A kernel that a constant was set from, or that a search for one has looked at,
+stays in the fit half. Held out does not mean unseen: what a decision took or left was judged with all rows in view.
 
 """
 

@@ -10,6 +10,7 @@ table.
 
 from __future__ import annotations
 
+import argparse
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -112,6 +113,7 @@ def _middle(values: Sequence[float]) -> Middle:
 
 def main() -> None:
     """Print the rates of both runs, and the rates by piece of the first."""
+    argparse.ArgumentParser(prog="python -m benchmarks.fidelity.power", description=__doc__).parse_args()
     for name in (COUNTED, AGAIN):
         print(name)
         _print(rates(name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field, fields
@@ -15,6 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
+import swizzle_sim.swizzle
 from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.settings import overridden
@@ -24,6 +26,10 @@ from swizzle_sim.kernels import GROUP
 from xcd_model.gpu import Gpu, gpu
 
 Job = tuple[Row, str, Gpu]
+MODEL = (
+    *("swizzle_sim.scoring", "swizzle_sim.kernels", "benchmarks.fidelity.variants"),
+    *(found.name for found in pkgutil.walk_packages(swizzle_sim.swizzle.__path__, "swizzle_sim.swizzle.")),
+)
 NOT_PHYSICAL = ("name", "title", "facts", "arch", "partition", "memory_mode")
 
 
@@ -107,7 +113,7 @@ def key_of(row: Row, variant: str, device: Gpu) -> str:
         "order": row.mapping or row.order,
         "variant": variant,
         "gpu": {name: _plain(value) for name, value in physical.items()},
-        "code": digest_of("swizzle_sim.scoring", "benchmarks.fidelity.variants", *_suite_module(row.kernel)),
+        "code": digest_of(*MODEL, *_suite_module(row.kernel)),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:24]
 

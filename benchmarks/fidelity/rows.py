@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fidelity import contributed, published
+from benchmarks.fidelity import contributed, published, repeats
 
 DATA = Path(__file__).with_name("data")
 PAPER_SOURCE = "AMDResearch/intelliperf, branch hardware-aware-swizzling (75106f3): logs behind arXiv 2508.20258"
@@ -57,7 +57,8 @@ class Row:
     baseline : float, optional
         The same quantity of the order as launched, from the same log.
     trust : str
-        A (three or more agreeing points) to D (points disagree); X for an order that is no permutation.
+        A (three or more agreeing points) to D (points disagree), C for a single one; X for an order that is no
+        permutation.
     bijective : bool
     resources : mapping of str to int
         Registers, shared memory and threads of a workgroup, where measured.
@@ -76,7 +77,7 @@ class Row:
     low: float
     high: float
     baseline: float | None = None
-    trust: str = "A"
+    trust: str = "C"
     bijective: bool = True
     resources: Mapping[str, int] = field(default_factory=dict, hash=False)
     source: str
@@ -179,7 +180,10 @@ def h200_rows() -> Iterator[Row]:
         }
         for quantity, unit, value in _h200_values(line):
             name = f"h200/{line['kernel']}-{sizes}:{line['order']}:{quantity}"
-            yield Row(id=name, quantity=quantity, unit=unit, measured=value, low=value, high=value, **common)
+            sure = repeats.trust(common["kernel"], problem, line["order"], quantity, value)
+            yield Row(
+                id=name, quantity=quantity, unit=unit, measured=value, low=value, high=value, trust=sure, **common
+            )
 
 
 def _h200_values(line: Mapping[str, str]) -> Iterator[tuple[str, str, float]]:

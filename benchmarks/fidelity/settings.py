@@ -7,10 +7,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xcd_model.errors import SpecError
+from xcd_model.errors import SpecError, UnknownName
 from xcd_model.gpu import Gpu, gpu_names
+from xcd_model.hbm_rows import HbmRows
+from xcd_model.parts import Cache, EnergyRates, InstructionCache, Limits, Memory, Range
 
-PARTS = ("l1", "l1i", "l2", "mall", "hbm", "hbm_rows", "limits")
+PARTS: dict[str, Any] = {
+    "": Gpu,
+    **dict.fromkeys(("l1", "l2", "mall"), Cache),
+    **{"l1i": InstructionCache, "hbm": Memory, "hbm_rows": HbmRows, "limits": Limits, "energy": EnergyRates},
+}
 
 
 def read_sets(words: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -19,16 +25,24 @@ def read_sets(words: Sequence[str]) -> dict[str, dict[str, Any]]:
     Raises
     ------
     SpecError
-        If a word is not of this form, or names no GPU or key.
+        If a word is not of this form.
+    UnknownName
+        If it names no GPU or constant.
     """
     found: dict[str, dict[str, Any]] = {}
     for word in words:
         name, _, value = word.partition("=")
         device, _, key = name.partition(".")
         part, _, field = key.rpartition(".")
-        known = Gpu.__dataclass_fields__ if not part else ()
-        if not value or device not in gpu_names() or (part and part not in PARTS) or not (part or field in known):
+        if not value or not field:
             raise SpecError(f"{word!r}: write GPU.KEY=VALUE, such as mi300x.hbm.latency_ns=400")
+        if device not in gpu_names():
+            raise UnknownName("GPU", device, gpu_names())
+        if part not in PARTS:
+            raise UnknownName("part of a GPU", part, [name for name in PARTS if name])
+        known = PARTS[part].__dataclass_fields__
+        if field not in known:
+            raise UnknownName(f"constant of {part or 'a GPU'}", field, known)
         try:
             parsed = json.loads(value)
         except ValueError:
@@ -48,10 +62,21 @@ def overridden(gpu: Gpu, values: Mapping[str, Any]) -> Gpu:
     parts: dict[str, dict[str, Any]] = {}
     for key, value in values.items():
         part, _, name = key.rpartition(".")
+        if part and getattr(gpu, part, None) is None:
+            raise SpecError(f"{key}: {gpu.name} has no {part}")
         parts.setdefault(part, {})[name] = value
     own = parts.pop("", {})
     try:
-        changed = {part: dataclasses.replace(getattr(gpu, part), **inner) for part, inner in parts.items()}
+        changed = {part: _changed(getattr(gpu, part), inner) for part, inner in parts.items()}
         return dataclasses.replace(gpu, **own, **changed)
     except TypeError as error:
         raise SpecError(f"{gpu.name} does not have all of {', '.join(values)}: {error}") from None
+
+
+def _changed(part: Any, values: Mapping[str, Any]) -> Any:
+    """A part with other constants; of one that has a range, the value in it."""
+    within = {
+        name: dataclasses.replace(held, value=value) if isinstance(held := getattr(part, name, None), Range) else value
+        for name, value in values.items()
+    }
+    return dataclasses.replace(part, **within)

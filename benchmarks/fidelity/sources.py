@@ -1,4 +1,4 @@
-"""A digest of the code that a prediction depends on: its syntax without docstrings, followed through imports."""
+"""A digest of what a prediction depends on: code without docstrings, followed through imports, and tables it reads."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from functools import lru_cache
 from pathlib import Path
 
 FOLLOWED = ("xcd_model", "benchmarks")
+TABLES = {"benchmarks.fidelity.stencil_code": "data/machine/h200_stencil_code.csv"}  # beside the module that reads it
 IDLE = ("xcd_model.bounds", "xcd_model.catalogue", "xcd_model.errors", "xcd_model.modes")
 
 
 @lru_cache
 def digest_of(*modules: str) -> str:
-    """Sixteen hexadecimal digits that change with the code of ``modules`` and of what they import from this project."""
+    """Sixteen hexadecimal digits that change with ``modules``, what they import from this project, and its tables."""
     digest = hashlib.sha256()
     for module in modules_behind(*modules):
-        text = Path(_path(module) or "").read_text(encoding="utf-8")
-        digest.update(module.encode() + b"\0" + _code(ast.parse(text)).encode())
+        path = Path(_path(module) or "")
+        digest.update(module.encode() + b"\0" + _code(ast.parse(path.read_text(encoding="utf-8"))).encode())
+        if module in TABLES:
+            digest.update((path.parent / TABLES[module]).read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +12,7 @@ from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES
 
 CHANGE = 1.0  # points, or percent, that a change against the baseline must exceed for its sign to count
+LAUNCHED = ("baseline", "row", "identity")  # names of the order that a kernel is launched in
 TOLD_APART = 1.03  # ratio of measured times up to which they are not ranked
 
 
@@ -63,8 +64,32 @@ def group_of(one: Prediction) -> str:
 
 def baselines_of(predictions: Iterable[Prediction]) -> dict[str, float]:
     """Predicted value of the order as launched, of each group that has one."""
-    launched = ("baseline", "row", "identity")
-    return {group_of(one): one.value for one in predictions if one.row.order in launched and one.value is not None}
+    return {group_of(one): one.value for one in predictions if one.row.order in LAUNCHED and one.value is not None}
+
+
+def from_launched(predictions: Iterable[Prediction], *, moved: bool) -> list[Prediction]:
+    """Predictions by who knows what was measured of the order as launched, for the other permutations.
+
+    Of rows whose workload was not measured or not predicted in that order, nothing.
+
+    Parameters
+    ----------
+    predictions : iterable of Prediction
+        Of one variant.
+    moved : bool
+        By the change that the variant predicts, a ratio or a difference in points; else by none: no order matters.
+    """
+    rows = list(predictions)
+    measured = {group_of(one): one.row.measured for one in rows if one.row.order in LAUNCHED}
+    predicted = baselines_of(rows)
+    found = []
+    for one in rows:
+        base, simulated = one.row.baseline or measured.get(group_of(one)), predicted.get(group_of(one))
+        if base and simulated and one.value is not None and one.row.bijective and one.row.order not in LAUNCHED:
+            relative = QUANTITIES[one.row.quantity].relative
+            there = base * one.value / simulated if relative else base + one.value - simulated
+            found.append(replace(one, value=there if moved else base))
+    return found
 
 
 def signs(predictions: Iterable[Prediction], baselines: dict[str, float]) -> tuple[int, int]:

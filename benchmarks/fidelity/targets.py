@@ -197,6 +197,6 @@ def _h200_time(predictions: Sequence[Prediction]) -> list[Check]:
 
 
 def _ranks(rows: Sequence[Prediction], data: str, least: float, *, spread_pct: float) -> list[Check]:
-    target = f"at least {least}, values differing by over {spread_pct:g} %"
+    target = f"at least {least} in a workload whose values differ by over {spread_pct:g} %"
     ranks = within_workloads(rows, spread_pct=spread_pct)
     return [_rank(data, f"Spearman, {name.split(':', 1)[1]}", rank, least, target) for name, rank in ranks.items()]

@@ -11,6 +11,7 @@ cache, in a tenth of the time.
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from pathlib import Path
@@ -23,11 +24,13 @@ _WIDTH = {"128": 4, "64": 2}
 
 
 def main() -> None:
-    """Say it of each file; exit with status 2 without one, with 1 for a file that holds no loads."""
-    if len(sys.argv) < 2:
-        sys.exit("python -m benchmarks.fidelity.trips FILE.sass ...")
-    for name in sys.argv[1:]:
-        code = Path(name).read_text(encoding="utf-8")
+    """Say it of each file; exit with status 2 without one, with 1 for a file that is missing or holds no loads."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity.trips", description=__doc__)
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE.sass", help="what nvdisasm prints of a kernel")
+    for name in parser.parse_args().files:
+        if not name.is_file():
+            sys.exit(f"there is no file {name}")
+        code = name.read_text(encoding="utf-8")
         loads = sum(is_load(opcode) for opcode, _ in instructions(code))
         if not loads:
             sys.exit(f"{name}: no LDG in it; expected what nvdisasm prints")

@@ -20,6 +20,7 @@ from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
 from swizzle_sim.scoring import Scorer
 from xcd_model.dispatch import workgroups_per_cu
+from xcd_model.errors import UnknownName
 from xcd_model.gpu import Gpu
 from xcd_model.trace import SECTOR_BYTES, Trace
 from xcd_model.traffic import READ_MISSES, READ_REQUESTS, Traffic
@@ -49,7 +50,14 @@ def predict(row: Row, variant: str, gpu: Gpu) -> Counts:
     -------
     counts : dict of str to float
         By the names that `benchmarks.fidelity.quantities` reads.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such variant.
     """
+    if variant not in VARIANTS:
+        raise UnknownName("variant", variant, VARIANTS)
     began = time.perf_counter()
     work, order, device = _placed(row, _workload(row), without(gpu, variant))
     if variant in ("lru", "analytic"):

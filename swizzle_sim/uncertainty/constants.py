@@ -15,6 +15,7 @@ from typing import Any
 from xcd_model.dispatch import Resources, workgroups_per_cu
 from xcd_model.errors import ReplayError
 from xcd_model.gpu import Gpu
+from xcd_model.parts import Range
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
@@ -134,6 +135,8 @@ def _of_gpu(entry: Mapping[str, Any], gpu: Gpu) -> Constant | None:
     if value is None or not _fits(entry, status):
         return None
     about: dict[str, Any] = {"key": key, "status": status, "value": value, "reason": entry["reason"]}
+    if isinstance(value, Range):
+        return Constant(**about | {"value": value.value, "low": value.low, "high": value.high})
     if "choices" in entry:
         named = {"half": gpu.xcds // 2}
         choices = dict.fromkeys(named.get(choice, choice) for choice in entry["choices"])

@@ -10,7 +10,7 @@ from typing import Any
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.uncertainty.constants import Setting
 from xcd_model.gpu import Gpu
-from xcd_model.parts import Cache
+from xcd_model.parts import Cache, Range
 
 Settings = Mapping[str, Setting]
 HASHED_BITS = 38  # address bits that a drawn hash reads: beyond any tensor
@@ -66,8 +66,17 @@ def changed(gpu: Gpu, settings: Settings) -> Gpu:
     whole["sustained_clock_mhz"] = min(whole.get("sustained_clock_mhz", gpu.sustained_clock_mhz), clock_mhz)
     for part, values in parts.items():
         level = getattr(gpu, part)
-        whole[part] = _cache(level, values) if isinstance(level, Cache) else replace(level, **values)
+        whole[part] = _cache(level, values) if isinstance(level, Cache) else _within(level, values)
     return replace(gpu, **whole)
+
+
+def _within(level: Any, values: dict[str, Any]) -> Any:
+    """A part with other constants; of those that have a range, another value in it."""
+    held = {name: getattr(level, name) for name in values}
+    return replace(
+        level,
+        **{name: replace(held[name], value=v) if isinstance(held[name], Range) else v for name, v in values.items()},
+    )
 
 
 def _cache(level: Cache, values: dict[str, Any]) -> Cache:

@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
-from benchmarks.fidelity.again import AGAIN, measured_again, runs
+from benchmarks.fidelity.again import AGAIN, measured_again
 from benchmarks.fidelity.page import page
 from benchmarks.fidelity.page_again import again_section, right_pairs
 from benchmarks.fidelity.predict import Prediction
+from benchmarks.fidelity.repeats import runs, trust
 from benchmarks.fidelity.rows import all_rows
 from benchmarks.fidelity.targets import checks
 
@@ -24,6 +25,22 @@ def test_every_launch_was_measured_again_twice():
         found = measured_again(ROWS, run)
         assert [one.row for one in found] == ROWS and {one.variant for one in found} == {AGAIN}
     assert measured_again([row for row in all_rows() if row.table != "h200"]) == []
+
+
+def test_a_launch_is_trusted_as_far_as_it_was_counted_again():
+    """Within 5 %, or 1 point, in both runs; a stencil's time is never repeated, since its code is another."""
+    by_id = {row.id: row for row in ROWS}
+    gemm = by_id["h200/gemm-4096x4096x4096x128x128x64:row:dram_read_bytes"]
+    about = (gemm.kernel, gemm.problem, gemm.order, gemm.quantity)
+    assert gemm.trust == "A" and trust(*about, 2 * gemm.measured) == "D"
+    assert trust("h200_gemm", gemm.problem, "an order nobody launched", "time_us", 1.0) == "C"
+    apart = [row for row in ROWS if row.trust == "D"]
+    assert {row.trust for row in ROWS if row.kernel == "h200_stencil" and row.quantity == "time_us"} == {"C"}
+    for row in ROWS:
+        relative = row.unit != "%"
+        gaps = [abs(one.error) for run in (0, 1) for one in measured_again([row], run)]
+        if row.trust != "C":
+            assert (max(gaps) > (5 if relative else 1)) == (row in apart), row.id
 
 
 def test_the_hardware_misses_figures_that_a_copy_of_the_table_meets():

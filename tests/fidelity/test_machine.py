@@ -7,11 +7,12 @@ from statistics import mean, median
 import pytest
 
 from benchmarks.fidelity import h200, measure_machine, nvcc, openings, power
-from benchmarks.fidelity.measure_l1 import most_held, words_of
+from benchmarks.fidelity.measure_l1 import COLUMNS, carve_outs, most_held, words_of
 from benchmarks.fidelity.measure_machine import middles
 from benchmarks.fidelity.measure_waits import mixed_waits
 from benchmarks.fidelity.rows import DATA
 from benchmarks.suite.flash_attention import softmax_ops
+from swizzle_sim.hardware.node.dispatches import Dispatch
 from xcd_model import gpu
 
 
@@ -84,14 +85,15 @@ def test_a_line_of_words_has_the_middle_and_the_ends():
     assert middles(lines) == ["reads, 1 MiB, 2 SMs at one place: 3.0 GB/s (1.0 to 5.0)"]
 
 
-def test_without_the_compiler_it_says_so(monkeypatch, tmp_path):
+def test_without_the_compiler_it_says_so(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(sys, "argv", ["measure_machine", str(tmp_path / "out")])
     monkeypatch.setattr(nvcc.shutil, "which", lambda name: None)
     with pytest.raises(SystemExit, match="nvcc is not on the PATH"):
         measure_machine.main()
     monkeypatch.setattr(sys, "argv", ["measure_machine"])
-    with pytest.raises(SystemExit, match="FOLDER"):
+    with pytest.raises(SystemExit, match="2"):
         measure_machine.main()
+    assert "FOLDER" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -210,3 +212,12 @@ def test_attention_of_the_table_has_its_own_queries_and_smaller_tiles_repeat():
     shape = h200.KERNELS["attention"]
     assert shape.repeated_flops(wide) == 0 and shape.repeated_flops(narrow) == shape.flops(wide) / 2
     assert shape.vector_ops(narrow) == 2 * shape.vector_ops(wide) and shape.flops(narrow) == shape.flops(wide)
+
+
+def test_a_line_of_carve_outs_is_what_the_profiler_counted_of_a_launch():
+    counted = dict(zip(COLUMNS.values(), (128.0, 40.0, 50176.0, 102400.0), strict=True)) | {
+        "sm__cycles_elapsed.max": 7.0
+    }
+    assert list(carve_outs([Dispatch(number=0, kernel="k", counters=counted)])) == [[128, 40, 50176, 102400]]
+    with (DATA / "machine" / "h200_carve_outs.csv").open(encoding="utf-8", newline="") as file:
+        assert next(csv.reader(file)) == list(COLUMNS)

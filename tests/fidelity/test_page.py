@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.fidelity import statistics
 from benchmarks.fidelity.page import page
+from benchmarks.fidelity.page_believe import believe_section
 from benchmarks.fidelity.page_ranks import ranks_section
 from benchmarks.fidelity.page_split import split_section
 from benchmarks.fidelity.predict import Prediction
@@ -42,7 +43,7 @@ def test_contributed_rows_are_held_to_no_target():
     reads = [row for row in ROWS if row.gpu == "h200" and row.quantity == "dram_read_bytes"]
     own = [row for row in reads if row.table == "h200"]
     given = [row for row in reads if row.table == "contributed"]
-    assert len(given) == 52 and checks(predicted(given, 90)) == []
+    assert len(given) >= 52 and checks(predicted(given, 90)) == []
     assert checks(predicted(own) + predicted(given, 90)) == checks(predicted(own))
 
 
@@ -55,6 +56,18 @@ def test_each_half_has_its_own_summary():
     assert halves["fit"][3:5] == [str(len(fit)), "1.00"]
     assert halves["held out"][3:5] == [str(len(rows) - len(fit)), "7.00"]
     assert "the L2 capacity was set by its reads" in text
+
+
+def test_no_model_is_worth_what_orders_are_apart():
+    """A model that is off by as much for every order has its changes right, up to what two logs differ by."""
+    rows = [row for row in ROWS if row.table == "paper" and row.kernel == "spmv" and row.bijective]
+    others = [row for row in rows if row.order not in statistics.LAUNCHED]
+    launched = {row.workload: row.measured for row in rows if row.order in statistics.LAUNCHED}
+    apart = sum(abs(row.baseline - row.measured) for row in others) / len(others)
+    logs = sum(abs(row.baseline - launched[row.workload]) for row in others) / len(others)
+    (cells,) = lines_with(believe_section(predicted(rows, 5)), "l2_hit_pct")
+    about = ["mi300x", "l2_hit_pct", "points", "held out", str(len(others))]
+    assert cells == [*about, "5.00", f"{logs:.2f}", f"{apart:.2f}", "-"]
 
 
 def test_ranks_say_what_the_choice_of_the_model_costs():

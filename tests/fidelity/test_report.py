@@ -3,13 +3,16 @@
 import csv
 import dataclasses
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from benchmarks.fidelity import statistics
+from benchmarks.fidelity.__main__ import main as module_main
 from benchmarks.fidelity.predict import Prediction, key_of, predict_all
 from benchmarks.fidelity.quick import quick
 from benchmarks.fidelity.report import write
@@ -18,9 +21,10 @@ from benchmarks.fidelity.settings import overridden, read_sets
 from benchmarks.fidelity.targets import checks
 from benchmarks.fidelity.variants import VARIANTS
 from swizzle_sim.cli.app import app
-from xcd_model.errors import SpecError, UnknownName
+from xcd_model.errors import SpecError, SwizzleSimError, UnknownName
 from xcd_model.gpu import gpu
 
+ROOT = Path(__file__).parents[2]
 ROWS = all_rows()
 PAPER = [row for row in ROWS if row.table == "paper"]
 
@@ -77,25 +81,30 @@ def test_constants_typed_for_one_run():
         "mi300x": {"hbm.latency_ns": 400, "dispatch_offset": 4},
         "h200": {"l2.index": "modulo"},
     }
-    for word in ("hbm.latency_ns=4", "mi300x.hbm.latency_ns", "mi300x.colour=3"):
+    for word in ("hbm=4", "mi300x.hbm.latency_ns", "mi300x=3"):
         with pytest.raises(SpecError, match=r"GPU\.KEY=VALUE"):
             read_sets([word])
-    for name, key in (("mi300x", "l2.colour"), ("h200", "mall.latency_ns")):
-        with pytest.raises(SpecError, match=key):
+    for word, there in (("mi999.clock_mhz=4", "mi300x"), ("mi300x.l3.ways=4", "mall"), ("mi300x.l2.color=3", "ways")):
+        with pytest.raises(UnknownName, match=there):
+            read_sets([word])
+    assert overridden(gpu("h200"), {"energy.power_w": 701.0}).energy.power_w.value == 701
+    for name, key, why in (("mi300x", "l2.colour", "colour"), ("h200", "mall.latency_ns", "h200 has no mall")):
+        with pytest.raises(SpecError, match=why):
             overridden(gpu(name), {key: 3})
 
 
 def test_the_whole_way_on_a_few_rows(tmp_path):
-    """Every table and both kinds of order, predicted and written; the page names what was missed."""
+    """Every table and both kinds of order, predicted as on the committed page, and written."""
     rows = [row for row in quick(ROWS) if "16384" not in row.id]
     found = predict_all(rows, ["timed", "analytic"], processes=1)
     assert len(found) == 2 * len(rows)
+    committed = {(line["id"], line["variant"]): line["predicted"] for line in lines_of(ROOT / "docs" / "fidelity.csv")}
     for one in found:
-        if one.row.quantity.endswith("_pct") and one.value is not None:
-            assert 0 <= one.value <= 100, one.row.id
+        stated = committed[one.row.id, one.variant]
+        assert one.value == (pytest.approx(float(stated), rel=1e-5) if stated else None), f"{one.row.id}: make fidelity"
     written = write(found, tmp_path)
     text = written[0].read_text()
-    assert "## Targets" in text and "**missed**" in text and "held out" in text
+    assert all(f"## {title}" in text for title in ("What to believe", "Targets", "Fit half and held-out half"))
     assert all(path.stat().st_size > 5000 for path in written[2:])
     assert len(lines_of(written[1])) == len(found)
 
@@ -110,9 +119,16 @@ def test_the_command_prints_and_refuses(tmp_path):
     assert (row["measured"], row["predicted"]) == (31.7, pytest.approx(100 * hits / requests))
     shown = CliRunner().invoke(app, ["fidelity", "--rows", "fused_elementwise@64:baseline", "--variant", "lockstep"])
     assert "fit" in shown.stdout and "+1.2" in shown.stdout
-    wrong = (["--half", "better"], ["--half", "fit", "--kernel", "spmv"])
-    for words in (["--gpu", "mi999"], ["--variant", "magic"], ["--rows", "nothing-like-it"], *wrong):
+    for words in (["--gpu", "mi999"], ["--variant", "magic"], ["--rows", "nothing-like-it"], ["--half", "better"]):
         assert isinstance(CliRunner().invoke(app, ["fidelity", *words]).exception, UnknownName)
+    for words, why in (
+        (["--half", "fit", "--kernel", "spmv"], "all are of the held out half"),
+        (["--gpu", "h200", "--set", "mi300x.clock_mhz=2000"], "none of the [0-9]+ rows chosen is of that GPU"),
+    ):
+        refused = CliRunner().invoke(app, ["fidelity", *words]).exception
+        assert isinstance(refused, SwizzleSimError) and re.search(why, str(refused))
+    (tmp_path / "a file").write_text("")
+    assert CliRunner().invoke(app, ["fidelity", "--quick", "--out", str(tmp_path / "a file")]).exit_code == 2
 
 
 def test_the_module_runs_without_the_command_line():
@@ -123,3 +139,13 @@ def test_the_module_runs_without_the_command_line():
         check=True,
     )
     assert "32.8608 (+1.2)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [["spmv", "--variant", "magic"], ["no-such-row"], ["spmv", "--set", "mi300x.l2.wings=3"]]
+)
+def test_the_module_refuses_what_there_is_not(words, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["python -m benchmarks.fidelity", *words])
+    with pytest.raises(SystemExit, match="2"):
+        module_main()
+    assert words[-1].rpartition(".")[2].partition("=")[0] in capsys.readouterr().err

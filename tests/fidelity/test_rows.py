@@ -232,7 +232,7 @@ def test_a_contributed_row_is_read_and_predicted(tmp_path):
     contributed.write(path, [GOOD])
     (line,) = contributed.read(path)
     row = Row(**line)
-    assert (row.measured, row.low, row.trust) == (33.4, 33.4, "A") and "triton 3.5" in row.source
+    assert (row.measured, row.low, row.trust) == (33.4, 33.4, "C") and "triton 3.5" in row.source
     by_counting = dataclasses.replace(gpu("mi300x"), l1i=None)  # a miss a line read, a miss and a hit a line written
     assert predict(row, "lockstep", by_counting)["l2_hit_pct"] == pytest.approx(100 / 3)
 

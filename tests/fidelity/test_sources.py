@@ -1,6 +1,8 @@
 """The digest that keeps predictions apart: it sees all the code of the model that a count passes through."""
 
 import sys
+from importlib import import_module
+from pathlib import Path
 
 from benchmarks.fidelity import sources
 
@@ -30,5 +32,18 @@ def test_a_package_and_what_it_imports_from_itself(tmp_path, monkeypatch):
     assert digest() == before
     (package / "inner.py").write_text("'words'\ndef f(): return 2\n")
     assert digest() != before
+    (tmp_path / "table.csv").write_text("1\n")
+    monkeypatch.setattr(sources, "TABLES", {"user_of_it": "table.csv"})
+    with_table = digest()
+    (tmp_path / "table.csv").write_text("2\n")
+    assert digest() != with_table
     for name in ("followed_for_this_test", "user_of_it"):
         sys.modules.pop(name, None)
+
+
+def test_tables_that_modules_read_take_part():
+    behind = sources.modules_behind("swizzle_sim.scoring", "benchmarks.fidelity.variants")
+    assert set(sources.TABLES) <= set(behind)
+    for module, table in sources.TABLES.items():
+        found = import_module(module)
+        assert found.TABLE.samefile(Path(str(found.__file__)).parent / table)
