@@ -75,8 +75,12 @@ def overridden(gpu: Gpu, values: Mapping[str, Any]) -> Gpu:
 
 def _changed(part: Any, values: Mapping[str, Any]) -> Any:
     """A part with other constants; of one that has a range, the value in it."""
-    within = {
-        name: dataclasses.replace(held, value=value) if isinstance(held := getattr(part, name, None), Range) else value
-        for name, value in values.items()
-    }
+    within = dict(values)
+    for name, value in values.items():
+        held = getattr(part, name, None)
+        if isinstance(held, Range):
+            try:
+                within[name] = dataclasses.replace(held, value=value)
+            except SpecError as error:
+                raise SpecError(f"{name}: {error}") from None
     return dataclasses.replace(part, **within)
