@@ -50,11 +50,11 @@ def test_from_a_run_to_agreement(typed, tmp_path, confirm, monkeypatch):
 
 
 def test_agreement_of_what_an_h200_measured(typed, tmp_path):
-    shutil.copytree(DATA / "h200" / "attention", tmp_path / "attention")
-    answer = typed("agreement", "attention")
+    shutil.copytree(DATA / "h200" / "transpose", tmp_path / "transpose")
+    answer = typed("agreement", "transpose")
     assert answer.code == 0, answer.err
-    assert "measured on NVIDIA H200" in answer.out and "memory reads: rank correlation" in answer.out
-    (rows,) = (tmp_path / "attention").glob("agreement-*.csv")
+    assert "measured on NVIDIA H200" in answer.out and "time, cold: rank correlation" in answer.out
+    (rows,) = (tmp_path / "transpose").glob("agreement-*.csv")
     assert len(list(contributed.read(rows))) == 16
 
 
