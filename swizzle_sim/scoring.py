@@ -10,38 +10,14 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.replaying import Replayer
 from swizzle_sim.swizzle import Swizzle, Verdict, verify
-from xcd_model import (
-    Bound,
-    Gpu,
-    NotBijective,
-    Pace,
-    Plan,
-    ReplayError,
-    Time,
-    Trace,
-    Traffic,
-    busy,
-    compute_fs,
-    energy,
-    hit_rate_bound,
-    limited_by_power,
-    loads_in_flight,
-    prepare,
-    replay,
-    replay_timed,
-    roofline,
-    workgroups_per_cu,
-)
+from xcd_model import Bound, Gpu, NotBijective, ReplayError, Traffic, energy, hit_rate_bound
 from xcd_model.bounds import assigned_misses
-from xcd_model.carve_out import beside_lds
-from xcd_model.instruction_fetch import add_fetches, bound_with_fetches, instruction_fetches
-from xcd_model.launches import MAX_LAUNCHES, Caches, replay_launches
-from xcd_model.rates import spread_of
+from xcd_model.instruction_fetch import bound_with_fetches
 from xcd_model.traffic import READ_MISSES
 
 MAY_BE_NAN = ("l1_hit_rate", "mall_hit_rate", "energy_j", "energy_low_j", "energy_high_j")
-REPLAYS = ("lockstep", "timed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,91 +105,26 @@ def _nan_if_none(rate: float | None) -> float:
     return math.nan if rate is None else rate
 
 
-class Scorer:
+class Scorer(Replayer[Kernel]):
     """Scores candidates for one kernel on one GPU; trace, bound and baseline are worked out once.
 
     Parameters
     ----------
     kernel : Kernel
     gpu : Gpu
-    replay : {"lockstep", "timed"}
-        Which replay the counts come from.
-    seed : int
-        Of the speeds of workgroups in the timed replay, and of the jitter.
-    jitter_ns : float [ns]
-        Largest delay added to each load of the timed replay, drawn evenly from 0; 0 for none.
+    replay, seed, jitter_ns
+        As of a `Replayer`.
 
     Raises
     ------
     ReplayError
-        If there is no such replay, no workgroup of the kernel fits a CU, or jitter is asked of the lockstep replay.
+        As a `Replayer`.
     """
-
-    bin_fs = 1_000_000_000  # of the timed replay's timeline; a report asks for shorter ones
-
-    def __init__(self, kernel: Kernel, gpu: Gpu, *, replay: str = "lockstep", seed: int = 0, jitter_ns: float = 0.0):
-        if replay not in REPLAYS:
-            raise ReplayError(f"no replay is called {replay!r}; there is: {', '.join(REPLAYS)}")
-        if replay == "lockstep" and jitter_ns:
-            raise ReplayError("the lockstep replay has no time, so no jitter: use the timed replay")
-        self.kernel, self.gpu, self.replay, self.seed, self.jitter_ns = kernel, gpu, replay, seed, jitter_ns
-        self.occupancy = workgroups_per_cu(kernel.resources, gpu)
-
-    @cached_property
-    def flops_per_instruction(self) -> float:
-        """Operations that the hardware works off over the kernel's tensor instructions."""
-        return self.kernel.issued_flops / self.trace.n_instructions
-
-    @cached_property
-    def vector_ops_per_instruction(self) -> float:
-        """Lane instructions of the vector units over the kernel's tensor instructions."""
-        return self.kernel.vector_ops / self.trace.n_instructions
-
-    @cached_property
-    def in_flight(self) -> int:
-        """Tensor instructions of one workgroup in flight at once."""
-        return loads_in_flight(self.kernel.resources, self.trace)
-
-    @cached_property
-    def pace(self) -> Pace:
-        """How fast the kernel's workgroups compute in the timed replay."""
-        instruction_fs = compute_fs(
-            self.gpu,
-            flops_per_instruction=self.flops_per_instruction,
-            dtype=self.kernel.dtype,
-            vector_ops_per_instruction=self.vector_ops_per_instruction,
-            workgroups_per_cu=self.occupancy,
-        )
-        pace = Pace(
-            self.in_flight,
-            instruction_fs,
-            round(self.jitter_ns * 1e6),
-            self.seed,
-            spread_of(self.gpu),
-        )
-        pace.check()
-        return pace
-
-    @cached_property
-    def trace(self) -> Trace:
-        """What the kernel touches, in the GPU's lines."""
-        return self.kernel.build_trace(self.gpu.l2.line_bytes)
-
-    @cached_property
-    def plan(self) -> Plan:
-        """The kernel's trace, ready for the GPU with the L1 that the kernel's LDS leaves."""
-        return prepare(self.trace, beside_lds(self.kernel.resources, self.gpu), programs=self.kernel.programs)
 
     @cached_property
     def bound(self) -> Bound:
         """Hit rate that no balanced bijection exceeds."""
         return bound_with_fetches(hit_rate_bound(self.plan), self.fetches)
-
-    @cached_property
-    def fetches(self) -> np.ndarray:
-        """Fetches of the kernel's code in one launch; see `xcd_model.instruction_fetch`."""
-        launched = self.kernel.programs or self.plan.n_workgroups
-        return instruction_fetches(self.gpu, self.kernel.resources, launched)
 
     @cached_property
     def baseline(self) -> Score:
@@ -229,53 +140,11 @@ class Scorer:
         """Workgroup that each hardware id computes, (num_pids,) int64; raises NotBijective if it is no permutation."""
         return swizzle.permutation(self.kernel.grid, self.gpu.xcds, self.kernel.problem)
 
-    def traffic(self, order: np.ndarray, *, seed: int | None = None, threads: int = 1) -> Traffic:
-        """Replay one permutation, launch after launch until the counts repeat or the kernel's launches are used up.
-
-        Parameters
-        ----------
-        order : (num_pids,) int array
-        seed : int, optional
-            Takes the place of the scorer's.
-        threads : int
-            XCDs replayed at once in lockstep; the counts are the same for any number.
-        """
-        pace = self.pace if self.replay == "timed" else None
-        if pace is not None and seed is not None:
-            pace = pace._replace(seed=seed)
-
-        def once(plan: Plan, caches: Caches) -> Traffic:
-            if pace is None:
-                return replay(plan, order, workgroups_per_cu=self.occupancy, caches=caches, threads=threads)
-            return replay_timed(
-                plan, order, workgroups_per_cu=self.occupancy, pace=pace, caches=caches, bin_fs=self.bin_fs
-            )
-
-        replayed = replay_launches([self.plan], once, min(self.kernel.launches, MAX_LAUNCHES))[0]
-        return add_fetches(replayed, self.fetches)
-
     def assigned_bound(self, order: np.ndarray) -> float:
         """L2 hit rate that no cache could exceed with each workgroup on the XCD where ``order`` puts it."""
         misses = assigned_misses(self.plan.trace, order, self.gpu, programs=self.kernel.programs)
         fewest = int(misses.sum()) + int(self.fetches[:, READ_MISSES].sum())
         return (self.bound.l2_requests - fewest) / self.bound.l2_requests
-
-    def time(self, traffic: Traffic) -> Time:
-        """Time that a replay of this kernel stands for."""
-        kernel = self.kernel
-        if self.replay == "timed":
-            time = busy(traffic, self.gpu, self.pace)
-        else:
-            time = roofline(
-                traffic,
-                self.gpu,
-                flops_per_instruction=self.flops_per_instruction,
-                dtype=kernel.dtype,
-                turns_per_window=self.in_flight,
-                vector_ops_per_instruction=self.vector_ops_per_instruction,
-                workgroups_per_cu=self.occupancy,
-            )
-        return limited_by_power(time, traffic, self.gpu, flops=kernel.issued_flops, dtype=kernel.dtype)
 
     def score(self, swizzle: Swizzle) -> Score:
         """Score a candidate.
@@ -351,4 +220,4 @@ def score(kernel: Kernel, swizzle: Swizzle, gpu: Gpu, *, replay: str = "lockstep
     return Scorer(kernel, gpu, replay=replay, seed=seed).score(swizzle)
 
 
-__all__ = ["REPLAYS", "NotBijective", "Score", "Scorer", "score"]
+__all__ = ["NotBijective", "Score", "Scorer", "score"]

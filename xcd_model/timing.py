@@ -140,43 +140,23 @@ def _busiest_cu(traffic: Traffic, cus_per_xcd: int) -> np.ndarray:
     return np.maximum(issued / cus_per_xcd, np.minimum(issued, turns))
 
 
-def roofline(
-    traffic: Traffic,
-    gpu: Gpu,
-    *,
-    flops_per_instruction: float,
-    dtype: str,
-    turns_per_window: int,
-    vector_ops_per_instruction: float = 0.0,
-    workgroups_per_cu: int = 1,
-) -> Time:
+def roofline(traffic: Traffic, gpu: Gpu, pace: Pace) -> Time:
     """Time that the counts of a lockstep replay take at the documented and measured rates of a GPU.
 
     Parameters
     ----------
     traffic : Traffic
     gpu : Gpu
-    flops_per_instruction : float
-        Floating-point operations of the kernel over its tensor instructions.
-    dtype : str
-        Key of ``gpu.peak_tflops``.
-    turns_per_window : int
-        Tensor instructions of one workgroup in flight at once.
-    vector_ops_per_instruction, workgroups_per_cu
-        As `compute_fs`.
+    pace : Pace
+        How long a tensor instruction computes, and how many of one workgroup are in flight: the turns of a window.
 
     Returns
     -------
     Time
 
-    Raises
-    ------
-    ReplayError
-        If the GPU has no peak rate for ``dtype``.
-
     Source: Williams, Waterman and Patterson, CACM 52(4), 2009 (the roofline), per window and per XCD.
     """
-    bins = max(1, -(-turns_per_window // traffic.turns_per_bin))
+    bins = max(1, -(-pace.in_flight // traffic.turns_per_bin))
     counts = _windows(traffic.timeline, bins)
     cycles_per_us = gpu.clock_mhz
     per_cu = _windows(_busiest_cu(traffic, gpu.cus_per_xcd), bins)
@@ -186,15 +166,8 @@ def roofline(
     mall_bytes = counts[:, :, MALL_REQUESTS].sum(axis=1) * fill + counts[:, :, WRITEBACKS].sum(axis=1) * piece
     fills = counts[:, :, READ_MISSES].sum(axis=1) - counts[:, :, MALL_HITS].sum(axis=1)
     hbm_bytes = fills * fill + counts[:, :, WRITEBACKS].sum(axis=1) * piece
-    instruction_fs = compute_fs(
-        gpu,
-        flops_per_instruction=flops_per_instruction,
-        dtype=dtype,
-        vector_ops_per_instruction=vector_ops_per_instruction,
-        workgroups_per_cu=workgroups_per_cu,
-    )
     needed = {
-        "compute": (per_cu * instruction_fs).max(axis=1) / 1e9,
+        "compute": (per_cu * pace.compute_fs).max(axis=1) / 1e9,
         "l2": (l2_bytes / (gpu.l2.read_bytes_per_cycle * cycles_per_us)).max(axis=1),
         "fabric": (fabric_bytes / (gpu.fabric_bytes_per_cycle * cycles_per_us)).max(axis=1),
         "mall": mall_bytes / (gpu.mall.bandwidth_gbps * 1e3)

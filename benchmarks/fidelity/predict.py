@@ -27,7 +27,7 @@ from xcd_model.gpu import Gpu, gpu
 
 Job = tuple[Row, str, Gpu]
 MODEL = (
-    *("swizzle_sim.scoring", "swizzle_sim.kernels", "benchmarks.fidelity.variants"),
+    *("swizzle_sim.replaying", "swizzle_sim.kernels", "benchmarks.fidelity.variants"),
     *(found.name for found in pkgutil.walk_packages(swizzle_sim.swizzle.__path__, "swizzle_sim.swizzle.")),
 )
 NOT_PHYSICAL = ("name", "title", "facts", "arch", "partition", "memory_mode")

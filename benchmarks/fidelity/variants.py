@@ -18,7 +18,7 @@ from benchmarks.fidelity.lru import replay_plain
 from benchmarks.fidelity.placement import place
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.replaying import Replayer
 from xcd_model.dispatch import workgroups_per_cu
 from xcd_model.errors import UnknownName
 from xcd_model.gpu import Gpu
@@ -69,7 +69,7 @@ def predict(row: Row, variant: str, gpu: Gpu) -> Counts:
 
 
 _workloads: dict[Any, Workload] = {}
-_scorers: dict[Any, Scorer] = {}
+_replayers: dict[Any, Replayer[Workload]] = {}
 
 
 def _workload(row: Row) -> Workload:
@@ -114,23 +114,22 @@ def _placed(row: Row, work: Workload, gpu: Gpu) -> tuple[Workload, np.ndarray, G
     return rearranged, np.arange(found.trace.n_workgroups), device
 
 
-def _scorer(replay: str, work: Workload, gpu: Gpu) -> Scorer:
-    """Scorer of the last workload, whose plan all its orders share."""
+def _replayer(replay: str, work: Workload, gpu: Gpu) -> Replayer[Workload]:
+    """Replayer of the last workload, whose plan all its orders share."""
     key = (replay, id(work), gpu)
-    if key not in _scorers:
-        _scorers.clear()
-        # a workload has of a kernel what a scorer asks of it
-        _scorers[key] = Scorer(work, gpu, replay=replay)  # type: ignore[arg-type]
-    return _scorers[key]
+    if key not in _replayers:
+        _replayers.clear()
+        _replayers[key] = Replayer(work, gpu, replay=replay)
+    return _replayers[key]
 
 
 def _replayed(replay: str, work: Workload, order: np.ndarray, gpu: Gpu) -> Counts:
-    scorer = _scorer(replay, work, gpu)
-    traffic = scorer.traffic(order)
-    found = scorer.time(traffic)
-    counts = counts_of(traffic, gpu) | {"time_us": found.total_us, "workgroups_per_cu": scorer.occupancy}
+    replayer = _replayer(replay, work, gpu)
+    traffic = replayer.traffic(order)
+    found = replayer.time(traffic)
+    counts = counts_of(traffic, gpu) | {"time_us": found.total_us, "workgroups_per_cu": replayer.occupancy}
     if gpu.l1 and gpu.l2.read_request_bytes == SECTOR_BYTES:
-        counts["l1_hit_pct"] = 100 * (1 - counts["l2_read_requests"] / max(1, l1_sectors(scorer.trace)))
+        counts["l1_hit_pct"] = 100 * (1 - counts["l2_read_requests"] / max(1, l1_sectors(replayer.trace)))
     return {name: value for name, value in counts.items() if not math.isnan(value)}
 
 

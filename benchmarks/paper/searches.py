@@ -26,7 +26,7 @@ def _modules(*packages) -> tuple[str, ...]:
     return tuple(sorted(module.name for found in walked for module in found))
 
 
-SCORES = ("swizzle_sim.scoring", *_modules(swizzle_sim.swizzle))
+SCORES = ("swizzle_sim.replaying", "swizzle_sim.scoring", *_modules(swizzle_sim.swizzle))
 SEARCHES = (
     *("swizzle_sim.candidates", "swizzle_sim.search", "swizzle_sim.suite.shortlist", *SCORES),
     *_modules(swizzle_sim.templates, swizzle_sim.tuning),

@@ -55,7 +55,7 @@ def run_of(replay: str | None) -> Path | None:
         If it names neither.
     """
     from swizzle_sim.history import FILE
-    from swizzle_sim.scoring import REPLAYS
+    from swizzle_sim.replaying import REPLAYS
     from xcd_model.errors import RunError
 
     if replay is None or replay in REPLAYS:

@@ -8,7 +8,7 @@ from benchmarks.fidelity import sources
 
 
 def test_every_module_that_a_replay_runs_takes_part():
-    behind = sources.modules_behind("swizzle_sim.scoring", "benchmarks.fidelity.variants")
+    behind = sources.modules_behind("swizzle_sim.replaying", "benchmarks.fidelity.variants")
     for part in ("timed", "clockwork", "read_queue", "cache", "l1", "symmetry", "dispatch", "instruction_fetch"):
         assert f"xcd_model.{part}" in behind
 
@@ -42,7 +42,7 @@ def test_a_package_and_what_it_imports_from_itself(tmp_path, monkeypatch):
 
 
 def test_tables_that_modules_read_take_part():
-    behind = sources.modules_behind("swizzle_sim.scoring", "benchmarks.fidelity.variants")
+    behind = sources.modules_behind("swizzle_sim.replaying", "benchmarks.fidelity.variants")
     assert set(sources.TABLES) <= set(behind)
     for module, table in sources.TABLES.items():
         found = import_module(module)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.machines import small_gpu
 from xcd_model.errors import ReplayError
+from xcd_model.rates import Pace
 from xcd_model.timing import compute_fs, roofline
 from xcd_model.traffic import COLUMNS, Traffic
 
@@ -30,7 +31,7 @@ def traffic(*bins, turns_per_bin=1):
 
 
 def time(t, machine=GPU, flops=1e6, window=1):
-    return roofline(t, machine, flops_per_instruction=flops, dtype="fp16", turns_per_window=window)
+    return roofline(t, machine, Pace(window, compute_fs(machine, flops_per_instruction=flops, dtype="fp16")))
 
 
 def test_compute_bound():
@@ -58,7 +59,7 @@ def test_one_workgroup_does_one_after_the_other_and_two_share_the_units(vector_o
     work = {"flops_per_instruction": 1e6, "dtype": "fp16", "vector_ops_per_instruction": vector_ops}
     assert compute_fs(VECTOR_GPU, **work, workgroups_per_cu=workgroups) == us * 1e9
     one = traffic([{"instructions": 1}, {}])
-    got = roofline(one, VECTOR_GPU, **work, turns_per_window=1, workgroups_per_cu=workgroups)
+    got = roofline(one, VECTOR_GPU, Pace(1, compute_fs(VECTOR_GPU, **work, workgroups_per_cu=workgroups)))
     assert got.by_resource_us["compute"] == pytest.approx(us)
 
 
@@ -159,4 +160,4 @@ def test_more_of_anything_is_never_faster(column, base, more, window):
 
 def test_a_dtype_without_a_rate_is_refused():
     with pytest.raises(ReplayError, match="no peak rate for fp32; it has fp16"):
-        roofline(traffic([{}, {}]), GPU, flops_per_instruction=1, dtype="fp32", turns_per_window=1)
+        compute_fs(GPU, flops_per_instruction=1, dtype="fp32")

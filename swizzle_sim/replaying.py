@@ -1,0 +1,192 @@
+"""`Replayer`: what a workload counts under an order of its workgroups, and how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from xcd_model import (
+    Gpu,
+    Pace,
+    Plan,
+    ReplayError,
+    Time,
+    Trace,
+    Traffic,
+    busy,
+    compute_fs,
+    limited_by_power,
+    loads_in_flight,
+    prepare,
+    replay,
+    replay_timed,
+    roofline,
+    workgroups_per_cu,
+)
+from xcd_model.carve_out import beside_lds
+from xcd_model.dispatch import Resources
+from xcd_model.instruction_fetch import add_fetches, instruction_fetches
+from xcd_model.launches import MAX_LAUNCHES, Caches, replay_launches
+from xcd_model.rates import spread_of
+
+REPLAYS = ("lockstep", "timed")
+
+
+class Work(Protocol):
+    """What a replay asks of a workload; a `Kernel` says what each is, and has it."""
+
+    @property
+    def dtype(self) -> str:
+        """Type of the arithmetic, a key of ``Gpu.peak_tflops``."""
+        ...
+
+    @property
+    def issued_flops(self) -> float:
+        """Operations that the hardware works off."""
+        ...
+
+    @property
+    def vector_ops(self) -> float:
+        """Lane instructions while no matrix operation can run."""
+        ...
+
+    @property
+    def resources(self) -> Resources:
+        """What a workgroup occupies."""
+        ...
+
+    @property
+    def build_trace(self) -> Callable[[int], Trace]:
+        """``build_trace(line_bytes) -> Trace``."""
+        ...
+
+    @property
+    def programs(self) -> int | None:
+        """Of a persistent kernel, how many are launched."""
+        ...
+
+    @property
+    def launches(self) -> int:
+        """How often a run launches it."""
+        ...
+
+
+W = TypeVar("W", bound=Work)
+
+
+class Replayer(Generic[W]):
+    """Replays orders of one workload on one GPU; the trace is built once.
+
+    Parameters
+    ----------
+    kernel : Work
+    gpu : Gpu
+    replay : {"lockstep", "timed"}
+        Which replay the counts come from.
+    seed : int
+        Of the speeds of workgroups in the timed replay, and of the jitter.
+    jitter_ns : float [ns]
+        Largest delay added to each load of the timed replay, drawn evenly from 0; 0 for none.
+
+    Raises
+    ------
+    ReplayError
+        If there is no such replay, no workgroup of the kernel fits a CU, or jitter is asked of the lockstep replay.
+    """
+
+    bin_fs = 1_000_000_000  # of the timed replay's timeline; a report asks for shorter ones
+
+    def __init__(self, kernel: W, gpu: Gpu, *, replay: str = "lockstep", seed: int = 0, jitter_ns: float = 0.0):
+        if replay not in REPLAYS:
+            raise ReplayError(f"no replay is called {replay!r}; there is: {', '.join(REPLAYS)}")
+        if replay == "lockstep" and jitter_ns:
+            raise ReplayError("the lockstep replay has no time, so no jitter: use the timed replay")
+        self.kernel, self.gpu, self.replay, self.seed, self.jitter_ns = kernel, gpu, replay, seed, jitter_ns
+        self.occupancy = workgroups_per_cu(kernel.resources, gpu)
+
+    @cached_property
+    def flops_per_instruction(self) -> float:
+        """Operations that the hardware works off over the kernel's tensor instructions."""
+        return self.kernel.issued_flops / self.trace.n_instructions
+
+    @cached_property
+    def vector_ops_per_instruction(self) -> float:
+        """Lane instructions of the vector units over the kernel's tensor instructions."""
+        return self.kernel.vector_ops / self.trace.n_instructions
+
+    @cached_property
+    def in_flight(self) -> int:
+        """Tensor instructions of one workgroup in flight at once."""
+        return loads_in_flight(self.kernel.resources, self.trace)
+
+    @cached_property
+    def pace(self) -> Pace:
+        """How fast the kernel's workgroups compute in the timed replay."""
+        instruction_fs = compute_fs(
+            self.gpu,
+            flops_per_instruction=self.flops_per_instruction,
+            dtype=self.kernel.dtype,
+            vector_ops_per_instruction=self.vector_ops_per_instruction,
+            workgroups_per_cu=self.occupancy,
+        )
+        pace = Pace(
+            self.in_flight,
+            instruction_fs,
+            round(self.jitter_ns * 1e6),
+            self.seed,
+            spread_of(self.gpu),
+        )
+        pace.check()
+        return pace
+
+    @cached_property
+    def trace(self) -> Trace:
+        """What the kernel touches, in the GPU's lines."""
+        return self.kernel.build_trace(self.gpu.l2.line_bytes)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The kernel's trace, ready for the GPU with the L1 that the kernel's LDS leaves."""
+        return prepare(self.trace, beside_lds(self.kernel.resources, self.gpu), programs=self.kernel.programs)
+
+    @cached_property
+    def fetches(self) -> np.ndarray:
+        """Fetches of the kernel's code in one launch; see `xcd_model.instruction_fetch`."""
+        launched = self.kernel.programs or self.plan.n_workgroups
+        return instruction_fetches(self.gpu, self.kernel.resources, launched)
+
+    def traffic(self, order: np.ndarray, *, seed: int | None = None, threads: int = 1) -> Traffic:
+        """Replay one permutation, launch after launch until the counts repeat or the kernel's launches are used up.
+
+        Parameters
+        ----------
+        order : (num_pids,) int array
+        seed : int, optional
+            Takes the place of the scorer's.
+        threads : int
+            XCDs replayed at once in lockstep; the counts are the same for any number.
+        """
+        pace = self.pace if self.replay == "timed" else None
+        if pace is not None and seed is not None:
+            pace = pace._replace(seed=seed)
+
+        def once(plan: Plan, caches: Caches) -> Traffic:
+            if pace is None:
+                return replay(plan, order, workgroups_per_cu=self.occupancy, caches=caches, threads=threads)
+            return replay_timed(
+                plan, order, workgroups_per_cu=self.occupancy, pace=pace, caches=caches, bin_fs=self.bin_fs
+            )
+
+        replayed = replay_launches([self.plan], once, min(self.kernel.launches, MAX_LAUNCHES))[0]
+        return add_fetches(replayed, self.fetches)
+
+    def time(self, traffic: Traffic) -> Time:
+        """Time that a replay of this kernel stands for."""
+        kernel = self.kernel
+        price = busy if self.replay == "timed" else roofline
+        return limited_by_power(
+            price(traffic, self.gpu, self.pace), traffic, self.gpu, flops=kernel.issued_flops, dtype=kernel.dtype
+        )
