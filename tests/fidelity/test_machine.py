@@ -2,6 +2,7 @@
 
 import csv
 import sys
+from math import log
 from statistics import mean, median
 
 import pytest
@@ -221,3 +222,33 @@ def test_a_line_of_carve_outs_is_what_the_profiler_counted_of_a_launch():
     assert list(carve_outs([Dispatch(number=0, kernel="k", counters=counted)])) == [[128, 40, 50176, 102400]]
     with (DATA / "machine" / "h200_carve_outs.csv").open(encoding="utf-8", newline="") as file:
         assert next(csv.reader(file)) == list(COLUMNS)
+
+
+def passes_of_all_sms(order):
+    """Part of a buffer that memory answers, by its MiB, where all SMs read it pass after pass and nothing is stored."""
+    with (DATA / "machine" / "h200_l2.csv").open(encoding="utf-8", newline="") as file:
+        lines = [line for line in csv.DictReader(file) if line["order"] == order and line["stored_mib"] == "0"]
+    most = max(int(line["readers"]) for line in lines)
+    assert most == gpu("h200").cus
+    shared = [line for line in lines if int(line["readers"]) == most]
+    return {int(line["read_mib"]): float(line["memory_mib"]) / int(line["read_mib"]) for line in shared}
+
+
+def test_the_l2_holds_what_all_sms_read_up_to_its_size_and_little_beyond():
+    """The same order in every pass: an LRU answers all of it or nothing."""
+    held = gpu("h200").l2.size_bytes / 2**20
+    for read, missed in passes_of_all_sms("same").items():
+        if read < 0.95 * held:
+            assert missed < 0.03, read
+        elif read > 1.1 * held:
+            assert missed > 0.85, read
+
+
+def test_the_l2_replaces_what_was_used_least_recently():
+    """Another order in every pass: of u = 1 - size / buffer an LRU misses u (1 - ln u)."""
+    held = gpu("h200").l2.size_bytes / 2**20
+    beyond = {read: missed for read, missed in passes_of_all_sms("drawn").items() if 1.1 * held < read <= 64}
+    assert len(beyond) >= 8
+    for read, missed in beyond.items():
+        u = 1 - held / read
+        assert missed == pytest.approx(u * (1 - log(u)), abs=0.055), read
