@@ -30,6 +30,8 @@ is its own; for the H200's stencils it is that of each order's compiled code. Er
 points for rates, in percent of the measured value for the rest. How far a prediction hangs on constants that nobody has
 published is another question: `swizzle-sim score --uncertainty`.
 
+"""
+READING = """\
 Trust A is three or more agreeing measurements (on the H200 within 5 %, or 1 point), B two or a single clean one, C
 one, D points that disagree with each other, X an order that is no permutation: its kernel computed some tiles many
 times.
@@ -59,6 +61,7 @@ def page(predictions: Sequence[Prediction], pictures: Mapping[str, Sequence[str]
     variants = list(dict.fromkeys(one.variant for one in predictions))
     model = [one for one in predictions if one.variant == variants[0]]
     parts = [INTRO, "## What to believe\n", believe_section(model)]
+    parts += ["## How to read the tables\n", READING]
     parts += ["## Targets\n", _variants(variants), _targets(predictions, variants)]
     parts += ["## Why rows disagree\n", why_section(model)]
     repeated = again_section(model)
