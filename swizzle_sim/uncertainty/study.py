@@ -26,7 +26,8 @@ from xcd_model.traffic import Traffic
 DRAWS = 16
 RATES = (
     *("clock_mhz", "sustained_clock_mhz", "compute_spread", "peak_tflops", "fabric_bytes_per_cycle"),
-    *("instructions_in_flight", "limits.reads_in_flight_per_cu"),
+    *("instructions_in_flight", "limits.reads_in_flight_per_cu", "limits.workgroup_gap_ns", "hbm.mixed_wait_ns"),
+    *("limits.matrix_beside_vector", "energy.power_w"),
 )
 RATE_ENDS = ("latency_ns", "bytes_per_cycle", "bandwidth_gbps")
 OnReplay = Callable[[int, int], None]
@@ -89,6 +90,8 @@ def drawn_constants(scorer: Scorer) -> list[Constant]:
     idle = set() if scorer.replay == "timed" else {"jitter_ns"}
     if scorer.kernel.launches == 1:
         idle.add("mall.kept_between_launches")
+    if not scorer.kernel.vector_ops:
+        idle.add("limits.matrix_beside_vector")
     return [constant for constant in found if constant.key not in idle]
 
 

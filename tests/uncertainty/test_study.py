@@ -66,9 +66,20 @@ def test_ends_are_those_of_a_gpu_described_so(replay):
     assert rates.low < rates.high and rates.moved_by == "l1.ways"  # halved L1s ask for lines that the L2 has
 
 
-def test_in_lockstep_rates_change_no_count():
+ATTENTION = {"B": 1, "H": 4, "S": 512, "D": 64, "CAUSAL": 0, "BLOCK_M": 64, "BLOCK_N": 64}
+
+
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        scorer_of(),
+        Scorer(kernel("gemm", **SIZES), gpu("h200")),
+        Scorer(kernel("attention", **ATTENTION), gpu("mi300x")),
+    ],
+    ids=["gemm", "h200", "attention"],
+)
+def test_in_lockstep_rates_change_no_count(scorer):
     """What lets draws share a replay: were it untrue, ranges would be wrong."""
-    scorer = scorer_of()
     order = order_of(scorer, "contiguous")
     nominal = scorer.traffic(order)
     rates = [one for one in drawn_constants(scorer) if one.key in RATES or one.key.endswith(RATE_ENDS)]
@@ -76,6 +87,11 @@ def test_in_lockstep_rates_change_no_count():
     for constant in rates:
         for end in constant.ends():
             assert varied(scorer, {constant.key: end}).traffic(order).per_xcd.tolist() == nominal.per_xcd.tolist()
+
+
+def test_a_kernel_without_vector_work_is_not_asked_whether_units_work_side_by_side():
+    asked = {one.key for one in drawn_constants(Scorer(kernel("attention", **ATTENTION), gpu("mi300x")))}
+    assert "limits.matrix_beside_vector" in asked - {one.key for one in drawn_constants(scorer_of())}
 
 
 def test_an_order_held_against_itself_differs_in_nothing():
