@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
@@ -150,7 +151,10 @@ class Replayer(Generic[W]):
     @cached_property
     def plan(self) -> Plan:
         """The kernel's trace, ready for the GPU with the L1 that the kernel's LDS leaves."""
-        return prepare(self.trace, beside_lds(self.kernel.resources, self.gpu), programs=self.kernel.programs)
+        device = beside_lds(self.kernel.resources, self.gpu)
+        if self.replay == "lockstep":  # rows of the memory cost time, and forbid symmetry
+            device = replace(device, hbm_rows=None)
+        return prepare(self.trace, device, programs=self.kernel.programs)
 
     @cached_property
     def fetches(self) -> np.ndarray:

@@ -108,6 +108,17 @@ def test_the_public_names_are_pinned():
         _ = swizzle_sim.nothing
 
 
+def test_in_lockstep_rows_of_the_memory_take_no_part_and_sets_of_one_class_are_replayed_once():
+    """The H200's rows cost time alone, and would have every set replayed."""
+    kernel = gemm(M=1024, N=1024, K=512, BLOCK_M=128, BLOCK_N=128)
+    lockstep, timed = (Scorer(kernel, gpu("h200"), replay=replay) for replay in ("lockstep", "timed"))
+    assert lockstep.plan.simulated_fraction < 0.5 and timed.plan.simulated_fraction == 1
+    order = lockstep.permutation(Swizzle.parse(family("contiguous+group_m(size=4)")))
+    by_symmetry = lockstep.traffic(order)
+    lockstep.__dict__["plan"] = timed.plan
+    assert by_symmetry.per_xcd.tolist() == lockstep.traffic(order).per_xcd.tolist()
+
+
 def test_the_timed_replay_scores_and_draws(scorer):
     timed = Scorer(scorer.kernel, scorer.gpu, replay="timed")
     found = timed.score(Swizzle.parse(family("group_m(size=2)")))
