@@ -125,7 +125,7 @@ class Replayer(Generic[W]):
 
     @cached_property
     def pace(self) -> Pace:
-        """How fast the kernel's workgroups compute in the timed replay."""
+        """How fast the kernel's workgroups compute, and how far they load ahead."""
         instruction_fs = compute_fs(
             self.gpu,
             flops_per_instruction=self.flops_per_instruction,
@@ -169,7 +169,7 @@ class Replayer(Generic[W]):
         ----------
         order : (num_pids,) int array
         seed : int, optional
-            Takes the place of the scorer's.
+            Takes the place of the replayer's.
         threads : int
             XCDs replayed at once in lockstep; the counts are the same for any number.
         """

@@ -29,16 +29,13 @@ def main() -> None:
     half = asked.half and asked.half.replace("-", " ")
     rows = [row for row in rows if half in (None, place_of(row.gpu, row.kernel).half)]
     variants = asked.variant.split(",")
-    try:
-        for name in variants:
-            if name not in VARIANTS:
-                raise UnknownName("variant", name, VARIANTS)
-        overrides = read_sets(asked.set)
-    except (SpecError, UnknownName) as error:
-        parser.error(str(error))
     if not rows:
         parser.error(f"no row has any of {', '.join(asked.words)} in its id, of the quantity and half asked for")
-    found = predict_all(rows, variants, overrides=overrides, processes=asked.processes, again=asked.again)
+    try:
+        overrides = read_sets(asked.set)
+        found = predict_all(rows, variants, overrides=overrides, processes=asked.processes, again=asked.again)
+    except (SpecError, UnknownName) as error:
+        parser.error(str(error))
     print(table(found, variants, in_order=asked.in_order))
 
 

@@ -12,7 +12,7 @@
 #include "check.cuh"
 
 constexpr uint64_t kMiB = 1 << 20, kPiece = 512, kStored = uint64_t(4) << 30, kMost = 128 * kMiB;
-constexpr int kThreads = 256, kPerSm = 4;
+constexpr int kThreads = 256, kPerSm = 4, kPasses = 9;
 
 // Item i of a pass is a read or a store, spread evenly; items that follow each other are on different workgroups.
 __global__ __launch_bounds__(kThreads) void pass(const uint4* from, uint64_t pieces, int readers, uint64_t step,
@@ -48,16 +48,15 @@ int main() {
   const uint64_t steps[] = {1000003, 7368787, 15485863, 32452843, 49979687, 67867967, 86028121, 104395301};  // primes
   uint64_t first = 0;
   auto kind = [&](int readers, bool same, int read, int stored) {
-    const int passes = stored > 64 ? 5 : 9;
     const uint64_t pieces = read * kMiB / kPiece, stores = stored * kMiB / kPiece;
-    for (int i = 0; i < passes; ++i) {
+    for (int i = 0; i < kPasses; ++i) {
       CHECK(cudaDeviceSynchronize());
-      if (i == passes - 1) CHECK(cudaProfilerStart());
+      if (i == kPasses - 1) CHECK(cudaProfilerStart());
       pass<<<sms * kPerSm, kThreads>>>(from, pieces, readers, same ? 1 : steps[i % 8], same ? 0 : 977 * i, to, first,
                                        stores, unused);
       CHECK(cudaGetLastError());
       CHECK(cudaDeviceSynchronize());
-      if (i == passes - 1) CHECK(cudaProfilerStop());
+      if (i == kPasses - 1) CHECK(cudaProfilerStop());
       first += stores;
     }
     std::printf("%d,%s,%d,%d\n", readers, same ? "same" : "drawn", read, stored);

@@ -11,14 +11,11 @@ the L1 from the first, and `xcd_model.carve_out` its rule from the second.
 from __future__ import annotations
 
 import csv
-import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from benchmarks.fidelity.nvcc import compiled, folder_asked, run
+from benchmarks.fidelity.nvcc import compiled, folder_asked, profiled, run
 from swizzle_sim.hardware.node.dispatches import Dispatch
-from swizzle_sim.hardware.node.ncu_rows import read_ncu
 
 SOURCE = Path(__file__).with_name("l1.cu")
 LINE_BYTES = 128
@@ -35,14 +32,9 @@ def main() -> None:
     """Measure, or exit with status 1 and a line that says what is missing."""
     folder = folder_asked("benchmarks.fidelity.measure_l1")
     folder.mkdir(parents=True, exist_ok=True)
-    with compiled(SOURCE) as program, tempfile.TemporaryDirectory() as place:
+    with compiled(SOURCE) as program:
         (folder / "l1.csv").write_text(run([program]), encoding="utf-8")
-        log = Path(place) / "launches.csv"
-        table = ["--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log)]
-        run(["ncu", "--metrics", ",".join(COLUMNS.values()), *table, program, "launches"])
-        launches, notes = read_ncu(log)
-    if not launches:
-        sys.exit("; ".join(notes))
+        _, launches = profiled([program, "launches"], COLUMNS.values())
     with (folder / "carve_outs.csv").open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(COLUMNS)

@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import csv
 import sys
-import tempfile
 from pathlib import Path
 
-from benchmarks.fidelity.nvcc import compiled, folder_asked, run
-from swizzle_sim.hardware.node.ncu_rows import read_ncu
+from benchmarks.fidelity.nvcc import compiled, folder_asked, profiled
 
 SOURCE = Path(__file__).with_name("l2.cu")
 MIB = 1 << 20
@@ -43,16 +41,12 @@ def main() -> None:
 
 def counted_kinds(program: str, counter: str) -> tuple[list[dict[str, str]], list[float]]:
     """Kinds of pass that the program printed, and what one counter came to in the last pass of each."""
-    with tempfile.TemporaryDirectory() as place:
-        log = Path(place) / "passes.csv"
-        table = ["--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log)]
-        plain = ["--profile-from-start", "off", "--cache-control", "none", "--clock-control", "none"]
-        printed = run(["ncu", *plain, "--metrics", counter, *table, program])
-        launches, notes = read_ncu(log)
+    plain = ["--profile-from-start", "off", "--cache-control", "none", "--clock-control", "none"]
+    printed, launches = profiled([program], [counter], *plain)
     lines = [line for line in printed.splitlines() if "," in line and not line.startswith("==")]
     kinds = list(csv.DictReader(lines))
-    if not launches or len(launches) != len(kinds):
-        sys.exit("; ".join(notes) or f"{len(launches)} launches were counted, {len(kinds)} were made")
+    if len(launches) != len(kinds):
+        sys.exit(f"{len(launches)} launches were counted, {len(kinds)} were made")
     return kinds, [one.counters[counter] for one in launches]
 
 

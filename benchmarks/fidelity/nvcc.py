@@ -7,9 +7,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from swizzle_sim.hardware.node.dispatches import Dispatch
+from swizzle_sim.hardware.node.ncu_rows import read_ncu
 
 
 def folder_asked(module: str) -> Path:
@@ -49,6 +52,18 @@ def compiled(source: Path, *options: str) -> Iterator[str]:
         program = str(Path(place) / source.stem)
         run([nvcc, "-O3", "-std=c++17", "-arch=native", "-o", program, str(source), *options])
         yield program
+
+
+def profiled(words: list[str], counters: Iterable[str], *options: str) -> tuple[str, list[Dispatch]]:
+    """Run a program under Nsight Compute; return what it printed, and its launches. Exits if there are none."""
+    with tempfile.TemporaryDirectory() as place:
+        log = Path(place) / "launches.csv"
+        table = ["--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log)]
+        printed = run(["ncu", *options, "--metrics", ",".join(counters), *table, *words])
+        launches, notes = read_ncu(log)
+    if not launches:
+        sys.exit("; ".join(notes))
+    return printed, launches
 
 
 def run(words: list[str]) -> str:

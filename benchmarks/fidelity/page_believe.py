@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import mean
 
 from benchmarks.fidelity.again import measured_again
@@ -23,7 +24,34 @@ from are apart from those held out.
 """
 
 
+@dataclass(frozen=True)
+class Belief:
+    """Mean absolute errors on the same rows, in points or percent; ``again`` is None where none was counted again."""
+
+    gpu: str
+    quantity: str
+    half: str
+    rows: int
+    model: float
+    change: float
+    no_change: float
+    again: float | None
+
+
 def believe_section(model: Sequence[Prediction]) -> str:
+    """Table of `beliefs`."""
+    lines = []
+    for one in beliefs(model):
+        unit = "%" if QUANTITIES[one.quantity].relative else "points"
+        errors = (one.model, one.change, one.no_change, one.again)
+        cells = ["-" if error is None else f"{error:.2f}" for error in errors]
+        lines.append([one.gpu, one.quantity, unit, one.half, str(one.rows), *cells])
+    return INTRO + table(
+        ["GPU", "quantity", "in", "kernels", "rows", "model", "its change", "no change", "again"], lines
+    )
+
+
+def beliefs(model: Sequence[Prediction]) -> list[Belief]:
     """Errors of the model and of no model on the same rows, by GPU, quantity and half.
 
     Parameters
@@ -34,7 +62,7 @@ def believe_section(model: Sequence[Prediction]) -> str:
     moved, plain = ({one.row.id: one for one in from_launched(model, moved=moved)} for moved in (True, False))
     repeated = measured_again([one.row for one in model])
     again = {one.row.id: one for one in repeated if (one.row.kernel, one.row.quantity) != OTHER_CODE}
-    lines = []
+    found = []
     for gpu, quantity in dict.fromkeys((one.row.gpu, one.row.quantity) for one in model):
         for half in reversed(HALVES) if quantity in COMPARED else ():
             rows = [
@@ -45,14 +73,11 @@ def believe_section(model: Sequence[Prediction]) -> str:
                 and one.error is not None
             ]
             if rows:
-                unit = "%" if QUANTITIES[quantity].relative else "points"
-                found = (rows, *([known[one.row.id] for one in rows] for known in (moved, plain)))
+                change, no_change = (_mean([known[one.row.id] for one in rows]) for known in (moved, plain))
                 second = [again[one.row.id] for one in rows if one.row.id in again]
-                cells = [f"{_mean(some):.2f}" for some in found] + [f"{_mean(second):.2f}" if second else "-"]
-                lines.append([gpu, quantity, unit, half, str(len(rows)), *cells])
-    return INTRO + table(
-        ["GPU", "quantity", "in", "kernels", "rows", "model", "its change", "no change", "again"], lines
-    )
+                counted = _mean(second) if second else None
+                found.append(Belief(gpu, quantity, half, len(rows), _mean(rows), change, no_change, counted))
+    return found
 
 
 def _mean(rows: Sequence[Prediction]) -> float:

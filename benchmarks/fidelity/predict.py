@@ -21,8 +21,9 @@ from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.settings import overridden
 from benchmarks.fidelity.sources import digest_of
-from benchmarks.fidelity.variants import Counts, predict
+from benchmarks.fidelity.variants import VARIANTS, Counts, predict
 from swizzle_sim.kernels import GROUP
+from xcd_model.errors import SpecError, UnknownName
 from xcd_model.gpu import Gpu, gpu
 
 Job = tuple[Row, str, Gpu]
@@ -80,8 +81,21 @@ def predict_all(
         As many as there are cores where not given.
     again : bool
         Replay even what is on disk.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such variant.
+    SpecError
+        If a constant is for a GPU that no row is of, or breaks a rule.
     """
-    devices = {name: overridden(gpu(name), (overrides or {}).get(name, {})) for name in {row.gpu for row in rows}}
+    for variant in variants:
+        if variant not in VARIANTS:
+            raise UnknownName("variant", variant, VARIANTS)
+    names = {row.gpu for row in rows}
+    for name in (overrides or {}).keys() - names:
+        raise SpecError(f"{name}: a constant for it, and none of the {len(rows)} rows is of that GPU")
+    devices = {name: overridden(gpu(name), (overrides or {}).get(name, {})) for name in names}
     jobs: dict[str, Job] = {}
     keys = {}
     for variant in variants:

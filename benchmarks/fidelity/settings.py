@@ -7,16 +7,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from swizzle_sim.uncertainty.varied import with_constants
 from xcd_model.errors import SpecError, UnknownName
-from xcd_model.gpu import Gpu, gpu_names
-from xcd_model.hbm_rows import HbmRows
-from xcd_model.parts import Cache, EnergyRates, InstructionCache, Limits, Memory, Range
-
-PARTS: dict[str, Any] = {
-    "": Gpu,
-    **dict.fromkeys(("l1", "l2", "mall"), Cache),
-    **{"l1i": InstructionCache, "hbm": Memory, "hbm_rows": HbmRows, "limits": Limits, "energy": EnergyRates},
-}
+from xcd_model.gpu import Gpu, gpu, gpu_names
 
 
 def read_sets(words: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -33,16 +26,11 @@ def read_sets(words: Sequence[str]) -> dict[str, dict[str, Any]]:
     for word in words:
         name, _, value = word.partition("=")
         device, _, key = name.partition(".")
-        part, _, field = key.rpartition(".")
-        if not value or not field:
+        if not value or not key:
             raise SpecError(f"{word!r}: write GPU.KEY=VALUE, such as mi300x.hbm.latency_ns=400")
         if device not in gpu_names():
             raise UnknownName("GPU", device, gpu_names())
-        if part not in PARTS:
-            raise UnknownName("part of a GPU", part, [name for name in PARTS if name])
-        known = PARTS[part].__dataclass_fields__
-        if field not in known:
-            raise UnknownName(f"constant of {part or 'a GPU'}", field, known)
+        _check_key(gpu(device), key)
         try:
             parsed = json.loads(value)
         except ValueError:
@@ -57,30 +45,26 @@ def overridden(gpu: Gpu, values: Mapping[str, Any]) -> Gpu:
     Raises
     ------
     SpecError
-        If the GPU has no such constant, or the value breaks a rule.
+        If a value breaks a rule.
+    UnknownName
+        If the GPU has no such constant.
     """
     parts: dict[str, dict[str, Any]] = {}
     for key, value in values.items():
+        _check_key(gpu, key)
         part, _, name = key.rpartition(".")
-        if part and getattr(gpu, part, None) is None:
-            raise SpecError(f"{key}: {gpu.name} has no {part}")
         parts.setdefault(part, {})[name] = value
     own = parts.pop("", {})
-    try:
-        changed = {part: _changed(getattr(gpu, part), inner) for part, inner in parts.items()}
-        return dataclasses.replace(gpu, **own, **changed)
-    except TypeError as error:
-        raise SpecError(f"{gpu.name} does not have all of {', '.join(values)}: {error}") from None
+    changed = {part: with_constants(getattr(gpu, part), inner) for part, inner in parts.items()}
+    return dataclasses.replace(gpu, **own, **changed)
 
 
-def _changed(part: Any, values: Mapping[str, Any]) -> Any:
-    """A part with other constants; of one that has a range, the value in it."""
-    within = dict(values)
-    for name, value in values.items():
-        held = getattr(part, name, None)
-        if isinstance(held, Range):
-            try:
-                within[name] = dataclasses.replace(held, value=value)
-            except SpecError as error:
-                raise SpecError(f"{name}: {error}") from None
-    return dataclasses.replace(part, **within)
+def _check_key(gpu: Gpu, key: str) -> None:
+    """Refuse a key that names no constant of a GPU or of one of its parts."""
+    part, _, name = key.rpartition(".")
+    parts = {f.name: held for f in dataclasses.fields(gpu) if dataclasses.is_dataclass(held := getattr(gpu, f.name))}
+    if part and part not in parts:
+        raise UnknownName(f"part of {gpu.name}", part, parts)
+    known = [f.name for f in dataclasses.fields(parts[part] if part else gpu)]
+    if name not in known:
+        raise UnknownName(f"constant of {part or gpu.name}", name, known)

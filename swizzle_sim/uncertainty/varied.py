@@ -9,6 +9,7 @@ from typing import Any
 
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.uncertainty.constants import Setting
+from xcd_model.errors import SpecError
 from xcd_model.gpu import Gpu
 from xcd_model.parts import Cache, Range
 
@@ -66,17 +67,27 @@ def changed(gpu: Gpu, settings: Settings) -> Gpu:
     whole["sustained_clock_mhz"] = min(whole.get("sustained_clock_mhz", gpu.sustained_clock_mhz), clock_mhz)
     for part, values in parts.items():
         level = getattr(gpu, part)
-        whole[part] = _cache(level, values) if isinstance(level, Cache) else _within(level, values)
+        whole[part] = _cache(level, values) if isinstance(level, Cache) else with_constants(level, values)
     return replace(gpu, **whole)
 
 
-def _within(level: Any, values: dict[str, Any]) -> Any:
-    """A part with other constants; of those that have a range, another value in it."""
-    held = {name: getattr(level, name) for name in values}
-    return replace(
-        level,
-        **{name: replace(held[name], value=v) if isinstance(held[name], Range) else v for name, v in values.items()},
-    )
+def with_constants(part: Any, values: Mapping[str, Any]) -> Any:
+    """Part of a GPU with other constants; of one that has a range, another value in it.
+
+    Raises
+    ------
+    SpecError
+        If a value breaks a rule of the part.
+    """
+    changed = dict(values)
+    for name, value in values.items():
+        held = getattr(part, name)
+        if isinstance(held, Range):
+            try:
+                changed[name] = replace(held, value=value)
+            except SpecError as error:
+                raise SpecError(f"{name}: {error}") from None
+    return replace(part, **changed)
 
 
 def _cache(level: Cache, values: dict[str, Any]) -> Cache:
