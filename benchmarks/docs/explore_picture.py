@@ -42,7 +42,7 @@ def photograph(address: str, path: Path, *, width: int = 1280, scheme: str = "li
     width : int [pixels]
     scheme : {"light", "dark"}
     """
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+    from playwright.sync_api import sync_playwright
 
     found = next(filter(None, map(shutil.which, (os.environ.get("SWIZZLE_SIM_CHROMIUM", ""), *NAMES))), None)
     with sync_playwright() as playwright:

@@ -27,7 +27,7 @@ def on_config(config: Any) -> Any:
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the notebooks."""
-    from mkdocs.structure.files import File  # noqa: PLC0415  the tests of `complete` need no mkdocs
+    from mkdocs.structure.files import File
 
     for path, text in notebook_pages().items():
         files.append(File.generated(config, path, content=text))

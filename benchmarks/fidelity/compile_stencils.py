@@ -56,9 +56,9 @@ def main() -> None:
 
 def compiled(kernel: Any, constants: tuple[int, ...]) -> tuple[int, str]:
     """Registers a thread, and machine code as ``nvdisasm`` prints it."""
-    import triton  # noqa: PLC0415  (an extra)
-    from triton.backends.compiler import GPUTarget  # noqa: PLC0415
-    from triton.compiler import ASTSource  # noqa: PLC0415
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
 
     n = len(POINTERS_AND_SIZES)
     source = ASTSource(

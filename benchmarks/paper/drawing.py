@@ -45,7 +45,7 @@ def one_line(kernel: str) -> str:
 
 def canvas(width_inches: float, height_inches: float) -> Figure:
     """Figure that belongs to no window and no global state."""
-    from matplotlib.figure import Figure  # noqa: PLC0415  (half a second that --help need not wait)
+    from matplotlib.figure import Figure
 
     return Figure(figsize=(width_inches, height_inches), layout="constrained")
 
@@ -75,7 +75,7 @@ def mark_no_bijection(axes: Axes, x: float, y: float, *, label: str = "") -> Non
 
 def whole_numbers(*axes: Axis) -> None:
     """No half tiles, no half evaluations."""
-    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
+    from matplotlib.ticker import MaxNLocator
 
     for axis in axes:
         axis.set_major_locator(MaxNLocator(nbins=8, integer=True, steps=[1, 2, 4, 5, 8, 10]))

@@ -20,7 +20,7 @@ SHARED = "#e5e5e5"
 
 def maps(data: Mapping[str, Any]) -> Figure:
     """One row an architecture and kernel, one map an order."""
-    from matplotlib.patches import Patch  # noqa: PLC0415
+    from matplotlib.patches import Patch
 
     figure = drawing.canvas(11.5, 12.5)
     parts = figure.subfigures(len(data["rows"]), 1)
@@ -39,7 +39,7 @@ def maps(data: Mapping[str, Any]) -> Figure:
 
 
 def _draw(axes: Axes, one: Mapping[str, Any], xcds: int) -> None:
-    from matplotlib.colors import ListedColormap  # noqa: PLC0415
+    from matplotlib.colors import ListedColormap
 
     tiles = np.array(one["xcd"])
     colours = [SHARED, *(XCDS[x % len(XCDS)] for x in range(xcds))]

@@ -110,7 +110,7 @@ def wrapped(text: str) -> str:
 
 def draw(points: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write the picture: best hit rate so far over evaluations, mean and range of the seeds, a panel a kernel."""
-    from matplotlib.figure import Figure  # noqa: PLC0415  (slow to import)
+    from matplotlib.figure import Figure
 
     by_kernel, most = cells_of(points, rows), max(point["evaluations"] for point in points)
     columns = min(5, len(by_kernel))

@@ -59,7 +59,7 @@ def _chunks(lines: np.ndarray, cache: Cache) -> Iterator[list[int]]:
 
 def pycachesim(lines: np.ndarray, cache: Cache) -> tuple[float, int]:
     """Seconds and hits of RRZE-HPC/pycachesim; making the lists it wants is not timed."""
-    import cachesim  # noqa: PLC0415 - Linux only
+    import cachesim
 
     memory = cachesim.MainMemory()
     level = cachesim.Cache("L2", cache.sets, cache.ways, cache.line_bytes, "LRU")
@@ -76,7 +76,7 @@ def pycachesim(lines: np.ndarray, cache: Cache) -> tuple[float, int]:
 
 def libcachesim(lines: np.ndarray, n_lines: int) -> tuple[float, int]:
     """Seconds and hits of libCacheSim: fully associative LRU of ``n_lines``, from a binary file, all in C."""
-    import libcachesim as peer  # noqa: PLC0415 - not among the test requirements
+    import libcachesim as peer
 
     record = np.zeros(
         lines.size, np.dtype([("time", "<u4"), ("line", "<u8"), ("size", "<u4"), ("next", "<i8")], align=False)

@@ -42,8 +42,8 @@ def show_map(kernel: Kernel, gpu: Gpu, *swizzles: Swizzle, launched: bool = True
     SizeError
         If there is nothing to draw, or there are more than `MAX_MAPS` maps.
     """
-    from matplotlib.figure import Figure  # noqa: PLC0415  (half a second that other imports need not wait)
-    from matplotlib.patches import Patch  # noqa: PLC0415
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
     num_pids = kernel.grid.num_pids
     orders = {"as launched": np.arange(num_pids)} if launched else {}
@@ -68,8 +68,8 @@ def show_map(kernel: Kernel, gpu: Gpu, *swizzles: Swizzle, launched: bool = True
 
 
 def _draw(axes, tiles: np.ndarray, title: str, num_xcds: int) -> None:
-    from matplotlib.colors import ListedColormap  # noqa: PLC0415
-    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
+    from matplotlib.colors import ListedColormap
+    from matplotlib.ticker import MaxNLocator
 
     colours = [XCDS[x % len(XCDS)] for x in range(num_xcds)]
     skewed = not 0.25 <= tiles.shape[0] / tiles.shape[1] <= 4

@@ -15,8 +15,8 @@ def draw_agreement(found: Agreement) -> bytes:
     found : Agreement
         With at least one comparison.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.2 * len(found.comparisons), 4.4), layout="constrained")
     FigureCanvasAgg(figure)

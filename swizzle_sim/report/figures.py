@@ -205,7 +205,7 @@ def _rate(hits: np.ndarray, requests: np.ndarray) -> np.ndarray:
 
 
 def _figure(width_inches: float, height_inches: float) -> Figure:
-    from matplotlib.figure import Figure  # noqa: PLC0415  (half a second that the rest of the command need not wait)
+    from matplotlib.figure import Figure
 
     return Figure(figsize=(width_inches, height_inches), layout="constrained")
 
@@ -219,7 +219,7 @@ def _finish(figure: Figure, title: str) -> Figure:
 
 
 def _draw_map(axes: Axes, xcd: np.ndarray, title: str, num_xcds: int) -> None:
-    from matplotlib.colors import ListedColormap  # noqa: PLC0415
+    from matplotlib.colors import ListedColormap
 
     colours = [XCDS[x % len(XCDS)] for x in range(num_xcds)]
     shown = np.ma.masked_less(xcd, 0)
@@ -237,7 +237,7 @@ def _draw_map(axes: Axes, xcd: np.ndarray, title: str, num_xcds: int) -> None:
 
 
 def _legend_of_xcds(figure: Figure, num_xcds: int) -> None:
-    from matplotlib.patches import Patch  # noqa: PLC0415
+    from matplotlib.patches import Patch
 
     patches = [Patch(color=XCDS[x % len(XCDS)], label=f"XCD {x}") for x in range(num_xcds)]
     figure.legend(handles=patches, loc="outside right center", frameon=False, fontsize=9)
@@ -283,7 +283,7 @@ def _label_levels(axes: Axes, levels: list[tuple[str, float, str]]) -> None:
 
 def _whole_numbers(axes: Axes) -> None:
     """No half attempts, no half tiles, no powers of ten."""
-    from matplotlib.ticker import MaxNLocator, StrMethodFormatter  # noqa: PLC0415
+    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
     for axis in (axes.xaxis, axes.yaxis) if axes.images else (axes.xaxis,):
         if axis.get_scale() == "linear":

@@ -103,7 +103,7 @@ def heat_image(grid: Grid, misses: np.ndarray, title: str, most: float) -> Map:
     most : float [lines]
         End of the colour scale.
     """
-    from matplotlib import colormaps  # noqa: PLC0415  (slow to import)
+    from matplotlib import colormaps
 
     tiles = shown(grid, misses)
     pixels = (255 * colormaps[HEAT](np.clip(tiles / (most or 1.0), 0, 1))).round().astype(np.uint8)
@@ -116,14 +116,14 @@ def heat_image(grid: Grid, misses: np.ndarray, title: str, most: float) -> Map:
 
 def heat_scale() -> str:
     """Data URI of the colours of `heat_image`, fewest misses on the left."""
-    from matplotlib import colormaps  # noqa: PLC0415
+    from matplotlib import colormaps
 
     return data_uri((255 * colormaps[HEAT](np.linspace(0, 1, 256)[None])).round().astype(np.uint8), least=1)
 
 
 def data_uri(pixels: np.ndarray, least: int = LEAST_PIXELS) -> str:
     """Data URI of (rows, columns, 4) uint8 pixels as PNG, each repeated until the longer side has ``least``."""
-    from matplotlib.image import imsave  # noqa: PLC0415
+    from matplotlib.image import imsave
 
     rows, columns = pixels.shape[:2]
     times = max(1, least // max(rows, columns))

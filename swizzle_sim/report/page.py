@@ -155,8 +155,8 @@ def render(page: Mapping[str, Any]) -> str:
 
     Style and script are the package's own; the policy in the head names them by hash, so nothing else is obeyed.
     """
-    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  (slow to import, needed here only)
-    from markupsafe import Markup  # noqa: PLC0415
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = content.visible

@@ -143,7 +143,7 @@ def sharing_picture(shared: Sequence[Shared], grid: Grid, workgroup: int, title:
     -------
     figure : Figure
     """
-    from matplotlib.figure import Figure  # noqa: PLC0415  (half a second that the rest of the command need not wait)
+    from matplotlib.figure import Figure
 
     cut = _zoom(shared, grid, workgroup)
     across = min(3, len(shared))
@@ -180,9 +180,9 @@ def _zoom(shared: Sequence[Shared], grid: Grid, workgroup: int) -> Window:
 
 
 def _draw(axes: Axes, one: Shared, cut: Window, workgroup: int) -> None:
-    from matplotlib import colormaps  # noqa: PLC0415
-    from matplotlib.colors import ListedColormap  # noqa: PLC0415
-    from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+    from matplotlib.ticker import MaxNLocator
 
     rows, cols = cut.tiles.shape
     blues = ListedColormap(colormaps["YlGnBu"](np.linspace(FAINTEST, 1, 256)))

@@ -101,7 +101,7 @@ class Optuna:
     """
 
     def __init__(self, space: Searchable, method: str, seed: int, n_objectives: int = 1):
-        import optuna  # noqa: PLC0415  (only a search needs it)
+        import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         if method == "cma-es" and n_objectives > 1:

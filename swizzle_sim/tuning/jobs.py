@@ -86,7 +86,7 @@ def _run(
     if backend == "serial" or not missing:
         yield from (_evaluated(evaluate, i, points[i]) for i in missing)
         return
-    import joblib  # noqa: PLC0415  (only a sweep needs it)
+    import joblib
 
     tasks = (joblib.delayed(_evaluated)(evaluate, i, dict(points[i])) for i in missing)
     options = {} if backend == "dask" else {"n_jobs": jobs}
@@ -99,10 +99,10 @@ def _place(backend: str, scheduler: str | None, timeout_s: float) -> Iterator[No
     if backend != "dask":
         yield
         return
-    import joblib  # noqa: PLC0415
+    import joblib
 
     try:
-        import distributed  # noqa: PLC0415
+        import distributed
     except ImportError:
         raise SearchError(f"Dask is not installed: {install_hint('cluster')}", code="scheduler") from None
     with _quiet():

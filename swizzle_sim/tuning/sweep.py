@@ -83,7 +83,7 @@ def draw_sweep(path: Path, title: str, axis: str, values: Sequence[int], rows: S
 
     Source: the figure is figure 15 of SwizzlePerf (arXiv 2508.20258) for any kernel.
     """
-    from matplotlib.figure import Figure  # noqa: PLC0415  (slow to import)
+    from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     plot = figure.add_subplot()
