@@ -22,6 +22,10 @@ UNAWARE = "A GPU. Nothing else is known of it."
 OVERLOAD_TOKENS = 10_000
 CHARS_PER_TOKEN = 4  # of English and figures; enough to size a document
 MAX_DOCS_BYTES = 4 << 20
+SIDES = (
+    "That L2 is two caches of this size, each for half of the CUs, by groups of neighbours. Every line is at home in "
+    "one of them; where CUs of the other half read it, that holds a copy too."
+)
 
 
 def hardware_text(context: str, scorer: Scorer, docs: str | None = None) -> str:
@@ -64,6 +68,7 @@ def describe(scorer: Scorer) -> str:
         f"{g.title} ({g.arch}), {g.partition}: {g.xcds} accelerator complex dies (XCDs), {g.cus_per_xcd} CUs each.",
         f"L2: one for each XCD, private to it, {g.l2.size_bytes / 2**20:g} MiB, {g.l2.ways} ways, "
         f"{g.l2.line_bytes}-byte lines. A line that two XCDs read is fetched twice and held twice.",
+        *([SIDES] if g.l2_sides else []),
         mall,
         f"HBM: {g.hbm.peak_bandwidth_gbps / 1e3:g} TB/s peak.",
         f"Schedule: the hardware hands out workgroups one at a time, round robin: workgroup id w runs on XCD "

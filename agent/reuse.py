@@ -1,8 +1,8 @@
 """Where reuse is won and lost: every touch of a sampled line, classed by who touched the line before.
 
 The order is that of the lockstep replay. Hits are those of one fully associative LRU cache an XCD, from exact stack
-distances of lines sampled by hash, so the figures are an estimate beside the replay's counts: associativity, and the
-drift of the timed replay, are left out.
+distances of lines sampled by hash, so the figures are an estimate beside the replay's counts: associativity, the drift
+of the timed replay, and the second side of an L2 that has two, are left out.
 
 Sources: Mattson et al., IBM Systems Journal 9(2), 1970 (stack distance); Waldspurger et al., FAST 2015 (SHARDS: a
 sample of lines by hash keeps stack distances in proportion).

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from xcd_model.builder import TraceBuilder
 from xcd_model.gpu import Cache, Gpu, gpu
+from xcd_model.sides import Sides
 from xcd_model.trace import Tensor, Trace
 
 MI300X = gpu("mi300x")  # read once: thousands of small ones are made from it
@@ -73,7 +74,10 @@ def small_gpu(
 
 
 # line, read request, write request: dirty pieces from one to four a line
-REQUESTS = [(128, 128, 64), (128, 64, 32), (128, 128, 128), (64, 64, 32), (32, 32, 32), (256, 128, 64), (64, 32, 32)]
+REQUESTS = [
+    *((128, 128, 64), (128, 64, 32), (128, 32, 32), (128, 128, 128)),
+    *((64, 64, 32), (64, 32, 32), (32, 32, 32), (256, 128, 64)),
+]
 
 
 @st.composite
@@ -105,7 +109,14 @@ def gpus(draw, requests=None):
     caches = {"l1": l1, "l2": l2, "mall": mall, "kept": kept}
     caches["halves"] = mall is None and line > 32 and max(read, write) <= line // 2 and draw(st.booleans())
     caches["reads"] = draw(st.one_of(st.none(), st.integers(1, 40)))
-    return small_gpu(xcds=xcds, cus=cus, offset=offset, line=line, read=read, write=write, **caches)
+    machine = small_gpu(xcds=xcds, cus=cus, offset=offset, line=line, read=read, write=write, **caches)
+    return machine if mall else dataclasses.replace(machine, l2_sides=draw(st.one_of(st.none(), sides(line, cus))))
+
+
+def sides(line, cus):
+    """Two sides of an L2, whose homes are dealt by some of the low bits of a line's number."""
+    home_bits = st.integers(1, 255).map(lambda bits: bits * line)
+    return st.builds(Sides, home_bits=home_bits, cu_groups=st.integers(1, cus), far_ns=st.sampled_from([0.001, 90.0]))
 
 
 @st.composite

@@ -1,6 +1,7 @@
 """Oracles: slow, written to be read, sharing nothing with ``xcd_model`` but the fields of its dataclasses."""
 
 from collections import OrderedDict, defaultdict
+from fractions import Fraction
 
 SECTOR_BYTES = 32
 ALIGN_BYTES = 2 * 1024 * 1024
@@ -145,12 +146,47 @@ def turns(trace, order, gpu, workgroups_per_cu, programs=None):
         yield turn
 
 
+class L2:
+    """The L2 of an XCD: a cache, or one for each of two sides. The sides keep copies of each other's lines, clean."""
+
+    def __init__(self, gpu):
+        self.gpu = gpu
+        self.parts = [LruCache(gpu.l2) for _ in range(2 if gpu.l2_sides else 1)]
+
+    def side_of(self, cu):
+        groups = self.gpu.l2_sides.cu_groups if self.gpu.l2_sides else 1
+        return sum(round(Fraction(n * self.gpu.cus_per_xcd, groups)) <= cu for n in range(1, groups + 1)) % 2
+
+    def home_of(self, line):
+        address, named = line * self.gpu.l2.line_bytes, self.gpu.l2_sides.home_bits if self.gpu.l2_sides else 0
+        return sum(address >> bit & named >> bit & 1 for bit in range(64)) % 2
+
+    def touch(self, line, cu, dirty=(), wanted=(0,), *, writes=False):
+        """Look a line up on the side of a CU and, unless that has all that a read wants, at home.
+
+        Returns the pieces that nobody held, what was driven out, in order, who had all of it (a side, or None), and the
+        sides that had not.
+        """
+        near, home = self.side_of(cu), self.home_of(line)
+        driven_out, brought = [], []
+        if near != home:
+            lacked, gone = self.parts[near].touch(line, (), wanted)
+            driven_out.append(gone)
+            brought += [near] if lacked else []
+            if not lacked and not writes:
+                return 0, driven_out, near, brought
+        lacking, gone = self.parts[home].touch(line, dirty, wanted)
+        driven_out.append(gone)
+        brought += [home] if lacking else []
+        return lacking, driven_out, None if lacking else home, brought
+
+
 class Caches:
     """The caches of a GPU. ``begin`` is a launch: L1s are new, others stay or not as the GPU says, and clean."""
 
     def __init__(self, gpu):
         self.gpu = gpu
-        self.l2 = [LruCache(gpu.l2) for _ in range(gpu.xcds)]
+        self.l2 = [L2(gpu) for _ in range(gpu.xcds)]
         self.mall = LruCache(gpu.mall) if gpu.mall else None
         self.begin()
 
@@ -158,7 +194,8 @@ class Caches:
         gpu = self.gpu
         self.l1 = {(x, cu): LruCache(gpu.l1) for x in range(gpu.xcds) for cu in range(gpu.cus_per_xcd) if gpu.l1}
         if not gpu.l2.kept_between_launches:
-            self.l2 = [LruCache(gpu.l2) for _ in range(gpu.xcds)]
+            self.l2 = [L2(gpu) for _ in range(gpu.xcds)]
+        self.far_hits = self.flushed = 0
         if gpu.mall and not gpu.mall.kept_between_launches:
             self.mall = LruCache(gpu.mall)
 
@@ -181,10 +218,11 @@ class Counts:
 
     def flush(self, when, caches):
         """What is dirty at the end is written back; the lines stay."""
-        for xcd, l2 in enumerate(caches.l2):
-            for held in l2.sets.values():
+        for xcd, part in [(xcd, part) for xcd, l2 in enumerate(caches.l2) for part in l2.parts]:
+            for held in part.sets.values():
                 for line, dirty in held.items():
                     self.add(when, xcd, self.tensor_of(line), "writebacks", len(dirty))
+                    caches.flushed += len(dirty)
                     dirty.clear()
 
 
@@ -227,9 +265,11 @@ def _issue(trace, instruction, caches, xcd, cu, counts, turn):
                 if held:
                     continue
             add("read_requests", len(pieces(sectors, gpu.l2.read_request_bytes)))
-        lacking, driven_out = caches.l2[xcd].touch(line, dirty, wanted)
-        if driven_out:
-            counts.add(turn, xcd, counts.tensor_of(driven_out[0]), "writebacks", len(driven_out[1]))
+        lacking, driven_out, _, lacked_at = caches.l2[xcd].touch(line, cu, dirty, wanted, writes=is_write)
+        if not is_write and not lacking and lacked_at:
+            caches.far_hits += len(pieces(sectors, gpu.l2.read_request_bytes))
+        for gone, its_dirty in filter(None, driven_out):
+            counts.add(turn, xcd, counts.tensor_of(gone), "writebacks", len(its_dirty))
         add("write_misses" if is_write else "read_misses", lacking)
         if lacking and not is_write and caches.mall:
             add("mall_requests")

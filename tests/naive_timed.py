@@ -70,6 +70,7 @@ def rates_of(gpu):
         "hbm": at_gbps(fill, gpu.hbm.bandwidth_gbps),
         "hbm_wb": at_gbps(piece, gpu.hbm.bandwidth_gbps),
         "l2_latency": round(gpu.l2.latency_ns * FS_PER_NS),
+        "l2_far": round(gpu.l2_sides.far_ns * FS_PER_NS) if gpu.l2_sides else 0,
         "mall_latency": round(gpu.mall.latency_ns * FS_PER_NS) if gpu.mall else 0,
         "hbm_latency": round(gpu.hbm.latency_ns * FS_PER_NS),
     }
@@ -91,7 +92,7 @@ class Memory:
     def __init__(self, trace, gpu, caches):
         self.gpu, self.caches = gpu, caches
         self.rate = rates_of(gpu)
-        self.ready = [{} for _ in range(gpu.xcds)]  # when the data of a line is in the L2; only read for lines held
+        self.ready = [{} for _ in range(gpu.xcds)]  # when the data of (side, line) is in the L2; only read if held
         self.ready_l1 = {place: {} for place in caches.l1}
         self.l1_free = dict.fromkeys(caches.l1, 0)
         self.l2_free = [0] * gpu.xcds
@@ -122,47 +123,53 @@ class Memory:
             counts["l1_hits"] -= len(missing)
         arrive = held_until
         if lines:
-            l2_arrive, l2_counts = self._read_l2(now, port_free, xcd, lines)
+            l2_arrive, l2_counts = self._read_l2(now, port_free, xcd, cu, lines)
             arrive, counts = max(arrive, l2_arrive), counts | l2_counts
         if self.gpu.l1:
             for line, _ in lines:
                 self.ready_l1[xcd, cu][line] = arrive
         return arrive, counts
 
-    def _read_l2(self, issued, now, xcd, lines):
+    def _read_l2(self, issued, now, xcd, cu, lines):
         requests = sum(len(naive.pieces(sectors, self.gpu.l2.read_request_bytes)) for _, sectors in lines)
         l2_end = self._l2_port(now, xcd, requests * self.rate["l2_read"])
-        wait, missed, fetched, from_hbm, writebacks, opened_before = 0, [], 0, 0, 0, self.opening
+        wait, fetched, from_hbm, writebacks, opened_before = 0, 0, 0, 0, self.opening
+        l2, brought, at_the_other = self.caches.l2[xcd], [], []
         for line, sectors in lines:
             wanted = naive.pieces(sectors, self.gpu.l2.fetch_bytes)
-            lacking, driven_out = self.caches.l2[xcd].touch(line, wanted=wanted)
-            writebacks += self._drive_out(issued, xcd, driven_out)
+            lacking, driven_out, held_at, lacked_at = l2.touch(line, cu, wanted=wanted)
+            writebacks += sum(self._drive_out(issued, xcd, gone) for gone in driven_out)
+            brought += [(side, line) for side in lacked_at]
             if not lacking:
-                wait = max(wait, self.ready[xcd].get(line, 0))
+                ready = self.ready[xcd].get((held_at, line), 0)
+                if held_at == l2.side_of(cu):
+                    wait = max(wait, ready)
+                else:
+                    at_the_other.append(ready)
+                    self.caches.far_hits += len(naive.pieces(sectors, self.gpu.l2.read_request_bytes))
                 continue
-            missed.append(line)
             fetched += lacking
             if not self.caches.mall or self.caches.mall.touch(line)[0]:
                 from_hbm += lacking
                 self.opening += self.rows.opening(line, lacking * self.rate["hbm"], writes=False)
         opening = self.opening - opened_before
         mall_end, hbm_end = self._beyond(l2_end, xcd, fetched, from_hbm, writebacks, opening)
-        arrive = max(l2_end + self.rate["l2_latency"], wait)
-        if missed:
-            fills = []
-            if fetched > from_hbm:
-                fills.append(mall_end + self.rate["mall_latency"])
-            if from_hbm:
-                fills.append(hbm_end + self.rate["hbm_latency"] + self.mixed.wait(hbm_end))
-            for line in missed:
-                self.ready[xcd][line] = max(fills)
-            arrive = max(arrive, *fills)
+        fills = []
+        if fetched > from_hbm:
+            fills.append(mall_end + self.rate["mall_latency"])
+        if from_hbm:
+            fills.append(hbm_end + self.rate["hbm_latency"] + self.mixed.wait(hbm_end))
+        if at_the_other:
+            fills.append(max(l2_end + self.rate["l2_latency"] + self.rate["l2_far"], *at_the_other))
+        for at in brought:
+            self.ready[xcd][at] = max(fills)
+        arrive = max(l2_end + self.rate["l2_latency"], wait, *fills)
         counts = {"read_requests": requests, "read_misses": fetched}
         if self.caches.mall:
             counts |= {"mall_requests": fetched, "mall_hits": fetched - from_hbm}
         return arrive, counts
 
-    def write(self, now, xcd, lines):
+    def write(self, now, xcd, cu, lines):
         """Return when the L2 has taken the stores (nobody waits for more), and what to count."""
         dirty = {line: naive.pieces(sectors, self.gpu.l2.write_request_bytes) for line, sectors in lines}
         requests = sum(len(p) for p in dirty.values())
@@ -170,20 +177,19 @@ class Memory:
         misses, writebacks, opened_before = 0, 0, self.opening
         for line, sectors in lines:
             wanted = naive.pieces(sectors, self.gpu.l2.fetch_bytes)
-            lacking, driven_out = self.caches.l2[xcd].touch(line, dirty[line], wanted)
-            writebacks += self._drive_out(now, xcd, driven_out)
-            if lacking:
-                misses += lacking
-                self.ready[xcd][line] = l2_end
+            lacking, driven_out, _, lacked_at = self.caches.l2[xcd].touch(line, cu, dirty[line], wanted, writes=True)
+            writebacks += sum(self._drive_out(now, xcd, gone) for gone in driven_out)
+            misses += lacking
+            self.ready[xcd] |= {(side, line): l2_end for side in lacked_at}
         self._beyond(l2_end, xcd, 0, 0, writebacks, self.opening - opened_before)
         return l2_end, {"write_requests": requests, "write_misses": misses}
 
     def flush(self, now):
         """What is dirty at the end is written back; the lines stay."""
-        for xcd, l2 in enumerate(self.caches.l2):
-            for held in l2.sets.values():
+        for xcd, part in [(xcd, part) for xcd, l2 in enumerate(self.caches.l2) for part in l2.parts]:
+            for held in part.sets.values():
                 for line, dirty in held.items():
-                    self._drive_out(now, xcd, (line, dirty))
+                    self.caches.flushed += self._drive_out(now, xcd, (line, dirty))
                     dirty.clear()
 
     def _drive_out(self, now, xcd, driven_out):
@@ -335,7 +341,7 @@ class Replay:
             return
         instruction = mine.todo.pop(0)
         if is_write:
-            arrive, counts = self.memory.write(now, xcd, lines)
+            arrive, counts = self.memory.write(now, *cu, lines)
         else:
             arrive, counts = self.read(now, cu, lines, instruction)
             arrive += jitter(self.pace["seed"], mine.workgroup, len(mine.arrived), self.pace["jitter_fs"])

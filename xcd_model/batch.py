@@ -1,4 +1,4 @@
-"""Up to `CHUNK` lines of an instruction at once: through the L1, to their sets, into the L2.
+"""Up to `CHUNK` lines of an instruction at once: through the L1, to their sets, and what left the L2 to memory.
 
 One pass a step, each over short arrays that stay in the host's L1. Locating is a loop that LLVM vectorises, and the
 look-ups know their addresses ahead of time. The look-ups of each cache keep the order of the lines.
@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .cache import DIRTY_BITS, FILL_BITS, HIT, MARK_BITS, _line_of, _touch
+from .cache import DIRTY_BITS, FILL_BITS, MARK_BITS, _line_of
 from .l1 import _read_line
-from .rows import WAYS, _touch_row
 
 CHUNK = 256
 
@@ -23,15 +22,19 @@ CHUNK = 256
 class Scratch(NamedTuple):
     """Arrays of `CHUNK` + 1: the lines that reach the L2, where each goes, and of those that missed place and victim.
 
-    ``fell`` is what the look-up returned, ``missed`` the place in the chunk.
+    ``fell`` is what the look-up returned, ``missed`` the place in the chunk: twice as long, since a line may drive out
+    one more for its copy. ``asked`` is how many read requests a line takes, and ``far`` (1,) how many of them the other
+    side of an L2 held, see `xcd_model.sides`.
     """
 
     line: np.ndarray
     marks: np.ndarray
+    asked: np.ndarray
     at: np.ndarray
     word: np.ndarray
     missed: np.ndarray
     fell: np.ndarray
+    far: np.ndarray
 
 
 def scratch() -> Scratch:
@@ -40,24 +43,27 @@ def scratch() -> Scratch:
     return Scratch(
         line=np.zeros(size, np.int64),
         marks=np.zeros(size, np.uint8),
+        asked=np.zeros(size, np.uint8),
         at=np.zeros(size, np.uint64),
         word=np.zeros(size, np.uint64),
-        missed=np.zeros(size, np.uint64),
-        fell=np.zeros(size, np.int64),
+        missed=np.zeros(2 * size, np.uint64),
+        fell=np.zeros(2 * size, np.int64),
+        far=np.zeros(1, np.int64),
     )
 
 
 @njit(inline="always")
-def _gather(rel, marks, base, first, n, line, kept_marks):
+def _gather(rel, marks, pieces, base, first, n, line, kept_marks, asked):
     """Copy all of ``n`` entries."""
     for i in range(np.uint64(n)):
         line[i] = base + rel[first + i]
         kept_marks[i] = marks[first + i]
+        asked[i] = pieces[first + i]
     return n
 
 
 @njit(inline="always")
-def _gather_sets(rel, marks, index, base, first, n, missing, line, kept_marks):
+def _gather_sets(rel, marks, pieces, index, base, first, n, missing, line, kept_marks, asked):
     """Copy the entries that lie in one of the ``missing`` L1 sets; return how many."""
     n_sets, mask, table = index.n_sets, index.mask, index.hash
     kept = np.int64(0)
@@ -68,12 +74,15 @@ def _gather_sets(rel, marks, index, base, first, n, missing, line, kept_marks):
             at ^= table[touched >> index.shift]
         line[kept] = touched
         kept_marks[kept] = marks[first + i]
+        asked[kept] = pieces[first + i]
         kept += (missing >> at) & 1
     return kept
 
 
 @njit(inline="always")
-def _gather_lines(rel, marks, pieces, index, ways, l1, unit, base, first, n, instruction, arrival, line, kept_marks):
+def _gather_lines(
+    rel, marks, pieces, index, ways, l1, unit, base, first, n, instruction, arrival, line, kept_marks, asked
+):
     """Copy the entries that an L1 misses; return (how many, their L2 requests, latest arrival of the others)."""
     n_sets, mask, shift, table = index.n_sets, index.mask, index.shift, index.hash
     words, filler, older, newer = l1.words[unit], l1.filler[unit], l1.older[unit], l1.newer[unit]
@@ -89,6 +98,7 @@ def _gather_lines(rel, marks, pieces, index, ways, l1, unit, base, first, n, ins
         if by < 0:
             line[kept] = touched
             kept_marks[kept] = marks[first + i]
+            asked[kept] = pieces[first + i]
             kept += 1
             requests += np.int64(pieces[first + i])
         elif arrival.size:
@@ -116,20 +126,6 @@ def _locate_all(line, n, index, at, word):
     if table.size:
         for i in range(np.uint64(n)):
             at[i] ^= np.uint64(table[np.uint64(line[i]) >> shift])
-
-
-@njit(inline="always")
-def _look_up(n, l2, ways, at, word, marks, missed, fell):
-    """Look the located lines up in an L2; returns how many missed."""
-    last = np.int64(1) << (ways - 1)
-    n_missed = np.uint64(0)
-    for i in range(np.uint64(n)):
-        row, touched = np.int64(at[i]) * ways, np.int64(word[i]) | np.int64(marks[i])
-        gone = _touch_row(l2, row, touched, last) if ways <= WAYS else _touch(l2, row, ways, touched)
-        missed[n_missed] = i  # kept or overwritten by the next: a branch would be mispredicted
-        fell[n_missed] = gone
-        n_missed += np.uint64(gone != HIT)
-    return n_missed
 
 
 @njit(inline="always")

@@ -9,15 +9,17 @@ from numba import njit
 
 from .agenda import Agenda, agenda_of
 from .batch import CHUNK, Scratch, _gather, _gather_lines, _gather_sets, _locate_all, _write_back, scratch
-from .cache import HIT, MARK_BITS, MARKS, PARTLY, THERE, _fetched, _popcount4, _touch
+from .cache import HIT, MARK_BITS, _fetched, _popcount4
 from .hbm_rows import Rows, _opening, closed_rows
 from .l1 import L1, _read_tile, empty_l1
 from .launches import Caches
 from .lockstep import Slots, _tally, slots_of
+from .look_up import _look_up_by, _touch_one
 from .mixed_reads import _mixed_wait, _note_busy, nothing_yet
 from .plan import Plan
 from .read_queue import ReadQueue, _ask, read_queue
-from .rows import WAYS, _touch_row, _touch_row_by, aligned_words
+from .rows import aligned_words
+from .side_look_up import COPY, _look_up_sides_by
 from .stream import BY_LINE, BY_TILE, NO_L1, Machine
 from .traffic import (
     MALL_HITS,
@@ -33,14 +35,14 @@ from .traffic import (
 class Clockwork(NamedTuple):
     """What changes during a timed replay; times are int64 [fs].
 
-    ``words`` (n_xcds, sets * ways) are the L2s, ``filler`` beside them the instruction that brought each line in,
-    ``arrival`` (n_instructions + 1,) when that was done (the last, 0, is of an earlier launch), and ``at_cu`` when the
-    CU had what the instruction read. ``free`` is (n_xcds, 2), when L2 port and fabric are free; ``shared`` (3,) the
-    same of Infinity Cache and HBM, and the time taken so far to open ``rows`` of the HBM; ``recent`` what that was
-    lately busy with (`xcd_model.mixed_reads`); ``port`` and ``cu`` (n_xcds * cus,) of L1 and arithmetic. For each
-    slot, at ``slot * n_xcds + xcd``: ``issued`` and ``computed`` (n,), instructions of its workgroup so far; ``ring``
-    and ``arrive`` (n, in_flight), when the latest were done and when their data was there. ``agenda`` is what happens
-    next, ``reads`` are what the CUs have under way.
+    ``words`` (n_xcds, `xcd_model.launches.l2_words`) are the L2s, ``filler`` beside them the instruction that brought
+    each line in, ``arrival`` (n_instructions + 1,) when that was done (the last, 0, is of an earlier launch), and
+    ``at_cu`` when the CU had what the instruction read. ``free`` is (n_xcds, 2), when L2 port and fabric are free;
+    ``shared`` (3,) the same of Infinity Cache and HBM, and the time taken so far to open ``rows`` of the HBM;
+    ``recent`` what that was lately busy with (`xcd_model.mixed_reads`); ``port`` and ``cu`` (n_xcds * cus,) of L1 and
+    arithmetic. For each slot, at ``slot * n_xcds + xcd``: ``issued`` and ``computed`` (n,), instructions of its
+    workgroup so far; ``ring`` and ``arrive`` (n, in_flight), when the latest were done and when their data was there.
+    ``agenda`` is what happens next, ``reads`` are what the CUs have under way.
     """
 
     words: np.ndarray
@@ -66,48 +68,9 @@ class Clockwork(NamedTuple):
 
 
 @njit(inline="always")
-def _touch_by(words, filler, row, ways, word, by):
-    """As `xcd_model.rows._touch_row_by`, for any number of ways."""
-    place = row
-    while place < row + ways - 1 and (words[place] ^ word) > MARKS:
-        place += 1
-    held, held_by = np.int64(words[place]), np.int64(filler[place])
-    hit = (held ^ word) <= MARKS
-    gone = np.int64(HIT) if word & ~held & THERE == 0 else np.int64(PARTLY)
-    for back in range(place - row):
-        words[place - back] = words[place - back - 1]
-        filler[place - back] = filler[place - back - 1]
-    words[row] = np.uint32(word | (held & MARKS)) if hit else np.uint32(word)
-    filler[row] = np.int32(held_by) if hit and gone == HIT else np.int32(by)
-    return (gone if hit else held) | (held_by << 32)
-
-
-@njit(inline="always")
-def _look_up_by(n, words, filler, ways, by, arrival, at, word, marks, missed, fell):
-    """Look the located lines up in an L2; return (how many missed, latest arrival of the others)."""
-    last = np.int64(1) << (ways - 1)
-    n_missed, wait = np.uint64(0), np.int64(0)
-    for i in range(np.uint64(n)):
-        row, touched = np.int64(at[i]) * ways, np.int64(word[i]) | np.int64(marks[i])
-        if ways <= WAYS:
-            found = _touch_row_by(words, filler, row, touched, last, by)
-        else:
-            found = _touch_by(words, filler, row, ways, touched, by)
-        gone = found & 0xFFFFFFFF
-        missed[n_missed] = i
-        fell[n_missed] = gone
-        if gone == HIT:
-            wait = max(wait, arrival[found >> 32])
-        else:
-            n_missed += np.uint64(1)
-    return n_missed, wait
-
-
-@njit(inline="always")
 def _fill_missed(n, index, ways, mall, line, missed, weight_of, at):
     """Fetch ``n`` missed lines from the Infinity Cache; return how many it held, weighted. ``at``: their L2 sets."""
     n_sets, mask, shift, table = index.n_sets, index.mask, index.shift, index.hash
-    last = np.int64(1) << (ways - 1)
     held = np.int64(0)
     for j in range(n):
         i = missed[j]
@@ -116,35 +79,46 @@ def _fill_missed(n, index, ways, mall, line, missed, weight_of, at):
         if table.size:
             row ^= table[tag]
         row, word = row * ways, (tag + 1) << MARK_BITS
-        gone = _touch_row(mall, row, word, last) if ways <= WAYS else _touch(mall, row, ways, word)
-        held += weight_of[at[i]] * np.int64(gone == HIT)
+        held += weight_of[at[i]] * np.int64(_touch_one(mall, row, ways, word) == HIT)
     return held
 
 
 @njit(inline="always")
-def _l2_by(stream, machine, rates, clockwork, xcd, instruction, n, is_write, tensor, counts, by_tensor):
-    """Send ``n`` gathered lines to an L2; return (latest arrival of a hit line, misses, of them held by the MALL)."""
+def _l2_by(stream, machine, rates, clockwork, xcd, unit, instruction, n, is_write, tensor, counts, by_tensor):
+    """Send ``n`` gathered lines to an L2.
+
+    Returns latest arrival of a hit line, the same of those held on the other side (-1: none), misses, and how many of
+    them the Infinity Cache held.
+    """
     scratch, set_weight = clockwork.scratch, stream.set_weight
     line, marks, at, missed, fell = scratch.line, scratch.marks, scratch.at, scratch.missed, scratch.fell
     _locate_all(line, n, machine.l2, at, scratch.word)
     words, filler = clockwork.words[xcd], clockwork.filler[xcd]
-    n_missed, wait = _look_up_by(
-        n, words, filler, machine.l2_ways, instruction, clockwork.arrival, at, scratch.word, marks, missed, fell
-    )
+    far, arrival = np.int64(-1), clockwork.arrival
+    if machine.home_mask:
+        side = machine.side_of[unit % machine.cus]
+        made, wait, far = _look_up_sides_by(
+            n, words, filler, machine, side, is_write, instruction, arrival, set_weight, scratch
+        )
+        n_missed = np.uint64(made)
+    else:
+        n_missed, wait = _look_up_by(
+            n, words, filler, machine.l2_ways, instruction, arrival, at, scratch.word, marks, missed, fell
+        )
     misses, held = np.int64(0), np.int64(0)
     for j in range(n_missed):
         i = missed[j]
-        weight = set_weight[at[i]]
-        fetched = weight * _fetched(fell[j], marks[i])
+        weight, word = set_weight[at[i]], fell[j] & 0xFFFFFFFF
+        fetched = weight * _fetched(word, marks[i]) if fell[j] < COPY else np.int64(0)
         misses += fetched
-        if fell[j] & 15:
-            pieces = weight * _popcount4(fell[j])
+        if word & 15:
+            pieces = weight * _popcount4(word)
             left = _write_back(
-                stream.tensor_lines, machine.l2, np.int64(at[i]), fell[j], pieces, WRITEBACKS, counts, by_tensor
+                stream.tensor_lines, machine.l2, np.int64(at[i]), word, pieces, WRITEBACKS, counts, by_tensor
             )
             if clockwork.rows.held.size:
                 clockwork.shared[2] += _opening(clockwork.rows, left, pieces * rates.hbm_write, rates.hbm_row_write)
-        if clockwork.rows.held.size and not is_write:
+        if clockwork.rows.held.size and not is_write and fell[j] < COPY:
             clockwork.shared[2] += _opening(clockwork.rows, line[i], fetched * rates.hbm, rates.hbm_row_read)
     if n_missed and machine.mall.n_sets and not is_write:
         held = _fill_missed(n_missed, machine.mall, machine.mall_ways, clockwork.mall, line, missed, set_weight, at)
@@ -155,7 +129,7 @@ def _l2_by(stream, machine, rates, clockwork, xcd, instruction, n, is_write, ten
     column = WRITE_MISSES if is_write else READ_MISSES
     counts[column] += misses
     by_tensor[tensor, column] += misses
-    return wait, misses, held
+    return wait, far, misses, held
 
 
 @njit(inline="always")
@@ -201,11 +175,12 @@ def _ask_tile(stream, machine, l1, at_cu, unit, instruction):
 
 
 @njit(inline="always")
-def _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, counts, by_tensor):
-    """Issue one instruction; return (when its data is there, when the L2 port is free)."""
-    scratch, template = clockwork.scratch, stream.template[instruction]
-    base, is_write, tensor = stream.base[instruction], stream.is_write[template], stream.tensor[template]
-    begin, end = stream.rel_start[template], stream.rel_start[template + 1]
+def _ask_l1(stream, machine, rates, clockwork, unit, instruction, template, is_write, now):
+    """Take an instruction through the port of its L1, and a tile through the L1.
+
+    Returns L2 requests, L1 sets that miss (-1: all), whether the whole tile does, requests and hits of the L1, when its
+    port is free, and when the CU has what the L1 held.
+    """
     requests, missing, whole, wait = stream.requests[template], np.int64(-1), True, np.int64(0)
     l1_requests = l1_hits = np.int64(0)
     l1_end = np.int64(now)
@@ -219,29 +194,45 @@ def _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, co
         whole = missing == stream.tile_sets[stream.tile[instruction]]
         l1_hits -= lines
         wait = max(wait, held)
+    return requests, missing, whole, l1_requests, l1_hits, l1_end, wait
+
+
+@njit(inline="always")
+def _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, counts, by_tensor):
+    """Issue one instruction; return (when its data is there, when the L2 port is free)."""
+    scratch, template = clockwork.scratch, stream.template[instruction]
+    base, is_write, tensor = stream.base[instruction], stream.is_write[template], stream.tensor[template]
+    begin, end = stream.rel_start[template], stream.rel_start[template + 1]
+    requests, missing, whole, l1_requests, l1_hits, l1_end, wait = _ask_l1(
+        stream, machine, rates, clockwork, unit, instruction, template, is_write, now
+    )
     by_line = machine.l1_mode == BY_LINE and not is_write
     if by_line:
         requests = np.int64(0)
     misses = held_by_mall = l2_wait = np.int64(0)
+    far_wait = np.int64(-1)
     written, opened = counts[WRITEBACKS], clockwork.shared[2]
     for start in range(begin, end if missing else begin, CHUNK):
         first, n = np.uint64(start), min(CHUNK, end - start)
         if by_line:
             n, asked, held = _gather_lines(
                 stream.rel, stream.marks, stream.pieces, machine.l1, machine.l1_ways, clockwork.l1, unit, base, first,
-                n, instruction, clockwork.at_cu, scratch.line, scratch.marks,
+                n, instruction, clockwork.at_cu, scratch.line, scratch.marks, scratch.asked,
             )  # fmt: skip
             requests += asked
             l1_hits -= n
             wait = max(wait, held)
         elif whole:
-            _gather(stream.rel, stream.marks, base, first, n, scratch.line, scratch.marks)
+            _gather(stream.rel, stream.marks, stream.pieces, base, first, n, scratch.line, scratch.marks, scratch.asked)
         else:
-            n = _gather_sets(stream.rel, stream.marks, machine.l1, base, first, n, missing, scratch.line, scratch.marks)
-        latest, missed, held = _l2_by(
-            stream, machine, rates, clockwork, xcd, instruction, n, is_write, tensor, counts, by_tensor
+            n = _gather_sets(
+                stream.rel, stream.marks, stream.pieces, machine.l1, base, first, n, missing, scratch.line,
+                scratch.marks, scratch.asked,
+            )  # fmt: skip
+        latest, far, missed, held = _l2_by(
+            stream, machine, rates, clockwork, xcd, unit, instruction, n, is_write, tensor, counts, by_tensor
         )
-        l2_wait = max(l2_wait, latest)
+        l2_wait, far_wait = max(l2_wait, latest), max(far_wait, far)
         misses += missed
         held_by_mall += held
     _tally(counts, by_tensor, tensor, WRITE_REQUESTS if is_write else READ_REQUESTS, requests, l1_requests, l1_hits)
@@ -259,6 +250,9 @@ def _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, co
     if is_write:  # stores are not waited for
         return l2_end, l2_end
     wait = max(wait, there) if fills else wait
+    if far_wait >= 0:  # copies of what the other side held
+        far_wait = max(far_wait, l2_end + rates.l2_latency + rates.l2_far)
+        wait, there = max(wait, far_wait), max(there, far_wait)
     clockwork.arrival[instruction], clockwork.at_cu[instruction] = there, wait
     if requests and clockwork.reads.limit:
         _ask(clockwork.reads, unit, requests, wait)

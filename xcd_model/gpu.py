@@ -22,6 +22,7 @@ from xcd_model.errors import SpecError, UnknownName
 from xcd_model.hbm_rows import HbmRows
 from xcd_model.modes import MEMORY_MODES, PARTITIONS, TABLES, Modes, device_of, read_modes
 from xcd_model.parts import DTYPES, Cache, EnergyRates, Fact, InstructionCache, Limits, Memory
+from xcd_model.sides import Sides
 from xcd_model.spec_rules import at_most, check_types, check_value, divides, one_of
 from xcd_model.spec_tables import RANGE_FORM, check_keys, check_table, take_facts, take_values
 
@@ -58,6 +59,8 @@ class Gpu:
     l1i : InstructionCache or None
         None counts no fetches of code.
     l2 : Cache
+    l2_sides : Sides or None
+        Two of ``l2``, each for the CUs of a side; None for one for all CUs of an XCD.
     mall : Cache or None
         The Infinity Cache; needs ``bandwidth_gbps``.
     hbm : Memory
@@ -92,6 +95,7 @@ class Gpu:
     l1: Cache | None = None
     l1i: InstructionCache | None = None
     l2: Cache
+    l2_sides: Sides | None = None
     mall: Cache | None = None
     hbm: Memory
     hbm_rows: HbmRows | None = None
@@ -109,6 +113,8 @@ class Gpu:
         at_most("dispatch_offset", self.dispatch_offset, "xcds - 1", self.xcds - 1)
         if self.mall is not None and self.mall.bandwidth_gbps is None:
             raise SpecError("mall.bandwidth_gbps is missing; the Infinity Cache needs the bandwidth that it reaches")
+        if self.l2_sides is not None:
+            divides("l2.line_bytes", self.l2.line_bytes, "l2_sides.home_bits", self.l2_sides.home_bits)
         if self.hbm_rows is not None:
             divides("l2.line_bytes", self.l2.line_bytes, "hbm_rows.block_bytes", self.hbm_rows.block_bytes)
         for dtype, tflops in self.peak_tflops.items():
@@ -160,6 +166,7 @@ _SECTIONS: dict[str, type] = {
     "l1": Cache,
     "l1i": InstructionCache,
     "l2": Cache,
+    "l2_sides": Sides,
     "mall": Cache,
     "hbm": Memory,
     "hbm_rows": HbmRows,

@@ -10,6 +10,7 @@ import numpy as np
 from .errors import ReplayError
 from .plan import Plan
 from .rows import aligned_words
+from .stream import Machine
 from .traffic import Traffic
 
 MAX_LAUNCHES = 10_000
@@ -22,7 +23,7 @@ class Caches:
 
     Parameters
     ----------
-    l2 : (n_xcds, sets * ways) uint32
+    l2 : (n_xcds, words) uint32, see `l2_words`
     mall : (sets * ways,) uint32
     """
 
@@ -38,7 +39,7 @@ class Caches:
             If they are those of another GPU.
         """
         machine = plan.machine
-        if self.l2.shape != (machine.xcds, machine.l2.n_sets * machine.l2_ways) or (
+        if self.l2.shape != (machine.xcds, l2_words(machine)) or (
             self.mall.size != machine.mall.n_sets * machine.mall_ways
         ):
             raise ReplayError(f"these caches are not those of {plan.gpu.name}")
@@ -48,11 +49,16 @@ class Caches:
             self.mall[:] = 0
 
 
+def l2_words(machine: Machine) -> int:
+    """Words of one XCD's L2: sets times ways, of both sides where it has them."""
+    return machine.l2.n_sets * machine.l2_ways * (2 if machine.home_mask else 1)
+
+
 def cold_caches(plan: Plan) -> Caches:
     """Empty caches for a plan's GPU."""
     machine = plan.machine
     return Caches(
-        l2=aligned_words(machine.xcds * machine.l2.n_sets * machine.l2_ways).reshape(machine.xcds, -1),
+        l2=aligned_words(machine.xcds * l2_words(machine)).reshape(machine.xcds, -1),
         mall=aligned_words(machine.mall.n_sets * machine.mall_ways),
     )
 

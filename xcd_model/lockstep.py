@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .batch import CHUNK, _gather, _gather_lines, _gather_sets, _locate_all, _look_up, _write_back
+from .batch import CHUNK, _gather, _gather_lines, _gather_sets, _locate_all, _write_back
 from .cache import _fetched, _popcount4
 from .compiled import uncounted
 from .l1 import _read_tile
+from .look_up import _look_up
+from .side_look_up import COPY, _look_up_sides
 from .stream import BY_LINE, BY_TILE, NO_L1, Machine
 from .traffic import (
     INSTRUCTIONS,
@@ -69,23 +71,27 @@ def _next_work(stream, machine, order, pid, waiting, xcd):
 
 
 @njit(inline="always")
-def _l2(stream, machine, l2, n, is_write, tensor, queued_line, queued_weight, queued, scratch, counts, by_tensor):
+def _l2(stream, machine, l2, unit, n, is_write, tensor, queued_line, queued_weight, queued, scratch, counts, by_tensor):
     """Send ``n`` gathered lines to an L2; return the length of the queue of missed reads."""
     line, marks, at, missed, fell = scratch.line, scratch.marks, scratch.at, scratch.missed, scratch.fell
     set_weight = stream.set_weight
     _locate_all(line, n, machine.l2, at, scratch.word)
-    n_missed = _look_up(n, l2, machine.l2_ways, at, scratch.word, marks, missed, fell)
+    if machine.home_mask:
+        side = machine.side_of[unit % machine.cus]
+        n_missed = np.uint64(_look_up_sides(n, l2, machine, side, is_write, set_weight, scratch))
+    else:
+        n_missed = _look_up(n, l2, machine.l2_ways, at, scratch.word, marks, missed, fell)
     queues = machine.mall.n_sets and not is_write
     misses = np.int64(0)
     for j in range(n_missed):
         i = missed[j]
         weight = set_weight[at[i]]
-        misses += weight * _fetched(fell[j], marks[i])
+        if fell[j] < COPY:
+            misses += weight * _fetched(fell[j], marks[i])
         if fell[j] & 15:
             pieces = weight * _popcount4(fell[j])
-            _write_back(
-                stream.tensor_lines, machine.l2, np.int64(at[i]), fell[j], pieces, WRITEBACKS, counts, by_tensor
-            )
+            word = fell[j] & 0xFFFFFFFF
+            _write_back(stream.tensor_lines, machine.l2, np.int64(at[i]), word, pieces, WRITEBACKS, counts, by_tensor)
         if queues:
             queued_line[queued] = line[i]
             queued_weight[queued] = weight
@@ -144,16 +150,31 @@ def _issue(stream, machine, l1, l2, unit, instruction, queued_line, queued_weigh
         if by_line:
             n, asked, _ = _gather_lines(
                 stream.rel, stream.marks, stream.pieces, machine.l1, machine.l1_ways, l1, unit, base, first, n,
-                instruction, NO_TIMES, scratch.line, scratch.marks,
+                instruction, NO_TIMES, scratch.line, scratch.marks, scratch.asked,
             )  # fmt: skip
             requests += asked
             l1_hits -= n
         elif whole:
-            _gather(stream.rel, stream.marks, base, first, n, scratch.line, scratch.marks)
+            _gather(stream.rel, stream.marks, stream.pieces, base, first, n, scratch.line, scratch.marks, scratch.asked)
         else:
-            n = _gather_sets(stream.rel, stream.marks, machine.l1, base, first, n, missing, scratch.line, scratch.marks)
+            n = _gather_sets(
+                stream.rel, stream.marks, stream.pieces, machine.l1, base, first, n, missing, scratch.line,
+                scratch.marks, scratch.asked,
+            )  # fmt: skip
         queued = _l2(
-            stream, machine, l2, n, is_write, tensor, queued_line, queued_weight, queued, scratch, counts, by_tensor
+            stream,
+            machine,
+            l2,
+            unit,
+            n,
+            is_write,
+            tensor,
+            queued_line,
+            queued_weight,
+            queued,
+            scratch,
+            counts,
+            by_tensor,
         )
     _tally(counts, by_tensor, tensor, WRITE_REQUESTS if is_write else READ_REQUESTS, requests, l1_requests, l1_hits)
     return queued
@@ -180,7 +201,7 @@ def _advance(
 ):
     """Let one XCD run for ``n_turns`` turns, or until its work is done; return the turn after the last that issued.
 
-    l2       : (sets * ways,) uint32, words of this XCD
+    l2       : (words,) uint32, of this XCD, see `xcd_model.launches.l2_words`
     timeline : (n_bins, n_xcds, n_columns) int64; totals : (n_tensors, n_xcds, n_columns) int64
     """
     by_tensor = totals[:, xcd]
@@ -211,12 +232,15 @@ def _advance(
 
 @uncounted()
 def _flush(stream, machine, l2, xcd, timeline, where, totals):
-    """Write back what is dirty in one L2 at the end of the kernel; its lines stay, clean."""
+    """Write back what is dirty in one L2 at the end of the kernel; its lines stay, clean. Return how many pieces."""
+    flushed = np.int64(0)
     counts, by_tensor, set_weight, ways = timeline[where, xcd], totals[:, xcd], stream.set_weight, machine.l2_ways
     for way in range(l2.size):
         word = np.int64(l2[way])
         if word & 15:
-            at = way // ways
+            at = way // ways % machine.l2.n_sets
             pieces = set_weight[at] * _popcount4(word)
             _write_back(stream.tensor_lines, machine.l2, at, word, pieces, WRITEBACKS, counts, by_tensor)
             l2[way] = np.uint32(word & ~15)
+            flushed += pieces
+    return flushed

@@ -65,6 +65,8 @@ def _check_policy(gpu: Gpu) -> None:
         raise ReplayError(
             f"{gpu.name}: fetches_halves is modelled for an L2 with no Infinity Cache behind it, and for no other cache"
         )
+    if gpu.l2_sides and gpu.mall:
+        raise ReplayError(f"{gpu.name}: l2_sides is modelled for an L2 with no Infinity Cache behind it")
     if gpu.hbm_rows and gpu.mall:
         raise ReplayError(f"{gpu.name}: hbm_rows is modelled for an HBM with no Infinity Cache before it")
     if l2.line_bytes // l2.write_request_bytes > DIRTY_BITS:

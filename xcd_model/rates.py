@@ -62,7 +62,8 @@ class Rates(NamedTuple):
     """Time of one fill or one write request [fs], and the load-to-use latencies [fs]; 0 for an absent level.
 
     ``hbm_row_read`` and ``hbm_row_write`` are the least that a read or write that opens a row takes, ``mixed_wait`` is
-    what reads wait longer between writes, and ``workgroup_gap`` the time from a workgroup to the next in its place.
+    what reads wait longer between writes, ``l2_far`` what they wait longer for the other side of an L2, and
+    ``workgroup_gap`` the time from a workgroup to the next in its place.
     """
 
     l1: int
@@ -78,6 +79,7 @@ class Rates(NamedTuple):
     hbm_row_write: int
     l1_latency: int
     l2_latency: int
+    l2_far: int
     mall_latency: int
     hbm_latency: int
     mixed_wait: int
@@ -108,6 +110,7 @@ def rates_of(gpu: Gpu) -> Rates:
         hbm_row_write=round(gpu.hbm_rows.write_ps * 1e3) if gpu.hbm_rows else 0,
         l1_latency=round(gpu.l1.latency_ns * 1e6) if gpu.l1 else 0,
         l2_latency=round(gpu.l2.latency_ns * 1e6),
+        l2_far=round(gpu.l2_sides.far_ns * 1e6) if gpu.l2_sides else 0,
         mall_latency=round(gpu.mall.latency_ns * 1e6) if gpu.mall else 0,
         hbm_latency=round(gpu.hbm.latency_ns * 1e6),
         mixed_wait=round((gpu.hbm.mixed_wait_ns or 0.0) * 1e6),

@@ -92,8 +92,10 @@ def _replay(plan: Plan, machine, order: np.ndarray, caches: Caches, run: Callabl
         if turns < first + window:
             break
         first += window
-    for xcd in range(machine.xcds):
-        _flush(plan.stream, machine, caches.l2[xcd], xcd, timeline, max(0, turns - 1) // per_bin, totals)
+    end = max(0, turns - 1) // per_bin
+    flushed = sum(
+        int(_flush(plan.stream, machine, caches.l2[xcd], xcd, timeline, end, totals)) for xcd in range(machine.xcds)
+    )
     return Traffic(
         timeline=timeline[: -(-turns // per_bin)].copy(),
         turns_per_bin=per_bin,
@@ -101,6 +103,8 @@ def _replay(plan: Plan, machine, order: np.ndarray, caches: Caches, run: Callabl
         fetch_bytes=plan.gpu.l2.fetch_bytes,
         write_request_bytes=plan.gpu.l2.write_request_bytes,
         simulated_fraction=plan.simulated_fraction,
+        flushed=flushed,
+        far_hits=sum(int(one.far[0]) for one in scratches),
         by_tensor=totals,
         tensors=tuple(t.name for t in plan.trace.tensors),
     )

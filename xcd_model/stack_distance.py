@@ -20,6 +20,7 @@ from .cache import DIRTY_BITS, FILL_BITS, index_of
 from .compiled import uncounted
 from .dispatch import check_order
 from .errors import ReplayError
+from .gpu import Gpu
 from .l1 import empty_l1
 from .lockstep import NO_TIMES, _ask_tile, _next_instruction, slots_of
 from .plan import Plan, prepare
@@ -115,13 +116,16 @@ def _requests(stream, machine, l1, unit, instruction, scratch, indexes, hashes, 
         if by_line:
             n, asked, _ = _gather_lines(
                 stream.rel, stream.marks, stream.pieces, machine.l1, machine.l1_ways, l1, unit, base, first, n,
-                instruction, NO_TIMES, scratch.line, scratch.marks,
+                instruction, NO_TIMES, scratch.line, scratch.marks, scratch.asked,
             )  # fmt: skip
             requests += asked
         elif whole:
-            _gather(stream.rel, stream.marks, base, first, n, scratch.line, scratch.marks)
+            _gather(stream.rel, stream.marks, stream.pieces, base, first, n, scratch.line, scratch.marks, scratch.asked)
         else:
-            n = _gather_sets(stream.rel, stream.marks, machine.l1, base, first, n, missing, scratch.line, scratch.marks)
+            n = _gather_sets(
+                stream.rel, stream.marks, stream.pieces, machine.l1, base, first, n, missing, scratch.line,
+                scratch.marks, scratch.asked,
+            )  # fmt: skip
         _stack(scratch.line, scratch.marks, n, indexes, hashes, places, depth, words, found)
     return requests
 
@@ -142,6 +146,20 @@ def _curve(stream, machine, order, slots, l1, xcd, scratch, indexes, hashes, pla
                 stream, machine, l1, unit, at, scratch, indexes, hashes, places, depth, words, found
             )  # fmt: skip
     return requests
+
+
+def check_has_curve(gpu: Gpu) -> None:
+    """Refuse a GPU whose hit rates at all sizes do not follow from one pass.
+
+    Raises
+    ------
+    ReplayError
+    """
+    if gpu.l2_sides:
+        raise ReplayError(
+            f"{gpu.name}: no curve by size of an L2 of two sides, which keep copies (l2_sides); replay each size, "
+            "l2.ways = 5, 10 and so on"
+        )
 
 
 def capacity_curve(
@@ -172,13 +190,15 @@ def capacity_curve(
     Raises
     ------
     ReplayError
-        If the order is no permutation, or depth or occupancy are out of range.
+        If the order is no permutation, depth or occupancy are out of range, or the L2 has two sides: no stack says what
+        one of them holds.
     SpecError
         If the GPU's index function has no such number of sets.
     """
     order, l2 = check_order(order, plan.n_workgroups), plan.gpu.l2
     if workgroups_per_cu < 1 or not 1 <= depth <= MAX_DEPTH:
         raise ReplayError(f"workgroups_per_cu = {workgroups_per_cu}, depth = {depth}: at least 1, depth to {MAX_DEPTH}")
+    check_has_curve(plan.gpu)
     wanted = tuple(sorted(set(sets or [l2.sets * 2**k // 4 for k in range(5)])))
     if wanted[0] < 1:
         raise ReplayError(f"sets = {wanted[0]}: a cache has at least one set")

@@ -49,7 +49,9 @@ class Stream(NamedTuple):
 class Machine(NamedTuple):
     """The numbers of a GPU and a launch that the compiled replays read; a cache that is absent has 0 sets.
 
-    ``programs`` is the number of persistent programs, or 0 where each workgroup computes one tile.
+    ``programs`` is the number of persistent programs, or 0 where each workgroup computes one tile. Of an L2 of two
+    sides (`xcd_model.sides`) ``home_mask`` picks the bits of a line's number whose parity is its home, and ``side_of``
+    (cus,) is the side of each CU; without sides 0 and nothing.
     """
 
     xcds: int
@@ -62,6 +64,8 @@ class Machine(NamedTuple):
     l1_ways: int
     l2: Index
     l2_ways: int
+    home_mask: int
+    side_of: np.ndarray
     mall: Index
     mall_ways: int
 
@@ -79,6 +83,8 @@ def machine_of(gpu: Gpu, highest_line: int, *, programs: int) -> Machine:
         l1_ways=gpu.l1.ways if gpu.l1 else 0,
         l2=index_of(gpu.l2, highest_line),
         l2_ways=gpu.l2.ways,
+        home_mask=gpu.l2_sides.home_bits // gpu.l2.line_bytes if gpu.l2_sides else 0,
+        side_of=gpu.l2_sides.side_of(gpu.cus_per_xcd) if gpu.l2_sides else np.zeros(0, np.int64),
         mall=index_of(gpu.mall, highest_line),
         mall_ways=gpu.mall.ways if gpu.mall else 0,
     )

@@ -2,9 +2,9 @@
 
 A tile (see `xcd_model.tiles`) is touched whole, in one order, but for the L1 sets that hold their part of it. If every
 line belongs to one tile only, and two L2 sets hold the lines of every tile in the same arrangement (as many, of the
-same L1 sets, with the same dirty pieces, feeding Infinity Cache sets that are arranged alike), then a renaming of
-lines carries the stream of one set into that of the other, whatever the order of workgroups. LRU does not look at
-names: the counts are equal.
+same L1 sets, with the same dirty pieces, feeding Infinity Cache sets that are arranged alike; where an L2 has two
+sides, at home on the same ones and read by as many requests), then a renaming of lines carries the stream of one set
+into that of the other, whatever the order of workgroups. LRU does not look at names: the counts are equal.
 
 Arrangements are compared through sums of 64-bit hashes, so classes are found without knowing the index function; two
 different arrangements are taken for equal with a chance below 1e-12 a plan.
@@ -19,6 +19,7 @@ from numba import njit
 
 from .cache import MARK_BITS, _locate
 from .mixing import _mix
+from .sides import _home
 from .stream import Machine, Stream
 from .tiles import Tiles
 
@@ -47,6 +48,8 @@ class Classes:
 def _sign_groups(stream, machine, first, group_hash, group_set):
     """Sum, per Infinity Cache set (per L2 set without one), hashes of (tile, L1 set, rank in the L2 set, marks).
 
+    Where an L2 has two sides, of home and read requests too.
+
     group_hash : (n_groups,) uint64, zeros; group_set : (n_groups,) int64, -1: L2 set that feeds the group.
     Returns False if a group is fed by two L2 sets.
     """
@@ -62,6 +65,8 @@ def _sign_groups(stream, machine, first, group_hash, group_set):
                 return False
             group_set[group] = index
             part = _mix(tile_hash ^ np.uint64(_locate(line, machine.l1)[0])) if machine.l1.n_sets else tile_hash
+            if machine.home_mask:
+                part = _mix(part ^ np.uint64((np.int64(stream.pieces[entry]) << 1) | _home(line, machine.home_mask)))
             group_hash[group] += _mix(part ^ np.uint64((rank[index] << MARK_BITS) | np.int64(stream.marks[entry])))
             rank[index] += 1
         for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
@@ -78,7 +83,7 @@ def _sign_sets(group_hash, group_set, signature):
 
 
 @njit(cache=True, nogil=True)
-def _select(stream, machine, first, representative, rel_start, rel, marks):
+def _select(stream, machine, first, representative, rel_start, rel, marks, pieces):
     """Write the lines of each tile that lie in representative sets; with empty ``rel`` only count them."""
     at = 0
     for tile in range(first.size):
@@ -90,6 +95,7 @@ def _select(stream, machine, first, representative, rel_start, rel, marks):
                 if rel.size:
                     rel[at] = line
                     marks[at] = stream.marks[entry]
+                    pieces[at] = stream.pieces[entry]
                 at += 1
     rel_start[first.size] = at
 
@@ -116,10 +122,10 @@ def select_lines(stream: Stream, machine: Machine, tiles: Tiles, classes: Classe
     """Stream of the representative sets: every tile becomes a template of absolute lines."""
     rel_start = np.zeros(tiles.first.size + 1, np.int64)
     none = np.zeros(0, np.int32)
-    _select(stream, machine, tiles.first, classes.representative, rel_start, none, np.zeros(0, np.uint8))
+    _select(stream, machine, tiles.first, classes.representative, rel_start, none, *np.zeros((2, 0), np.uint8))
     n_entries = max(1, int(rel_start[-1]))
-    rel, marks = np.zeros(n_entries, np.int32), np.zeros(n_entries, np.uint8)
-    _select(stream, machine, tiles.first, classes.representative, rel_start, rel, marks)
+    rel, (marks, pieces) = np.zeros(n_entries, np.int32), np.zeros((2, n_entries), np.uint8)
+    _select(stream, machine, tiles.first, classes.representative, rel_start, rel, marks, pieces)
     template = stream.template[tiles.first]
     return stream._replace(
         base=np.zeros_like(stream.base),
@@ -127,6 +133,7 @@ def select_lines(stream: Stream, machine: Machine, tiles: Tiles, classes: Classe
         rel_start=rel_start,
         rel=rel,
         marks=marks,
+        pieces=pieces,
         is_write=stream.is_write[template],
         requests=stream.requests[template],
         waves=stream.waves[template],

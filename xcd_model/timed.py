@@ -248,8 +248,9 @@ def replay_timed(
     totals = np.zeros((len(plan.trace.tensors), machine.xcds, len(COLUMNS)), np.int64)
     clockwork = clockwork_of(plan, machine, pace.in_flight, caches)
     time_fs, bin_fs, last = _timed(plan.stream, machine, rates, pace, order, clockwork, timeline, totals, bin_fs)
-    for xcd in range(machine.xcds):
-        _flush(plan.stream, machine, caches.l2[xcd], xcd, timeline, last, totals)
+    flushed = sum(
+        int(_flush(plan.stream, machine, caches.l2[xcd], xcd, timeline, last, totals)) for xcd in range(machine.xcds)
+    )
     return Traffic(
         timeline=timeline[: last + 1].copy(),
         turns_per_bin=0,
@@ -259,6 +260,8 @@ def replay_timed(
         simulated_fraction=plan.simulated_fraction,
         time_fs=max(int(time_fs), int(clockwork.free.max()), int(clockwork.shared[:2].max())),
         opening_fs=int(clockwork.shared[2]),
+        flushed=flushed,
+        far_hits=int(clockwork.scratch.far[0]),
         bin_fs=int(bin_fs),
         by_tensor=totals,
         tensors=tuple(t.name for t in plan.trace.tensors),

@@ -40,6 +40,11 @@ class Traffic:
         Timed: when the last workgroup is done, and the length of a bin. Lockstep: 0.
     opening_fs : int [fs]
         Timed: time that memory took to open rows, beyond that of the bytes, see `xcd_model.hbm_rows`.
+    far_hits : int
+        Read requests of lines that the side of the CU lacked, in whole or part, and the other side of the L2 held all
+        of, see `xcd_model.sides`; 0 where there are no sides.
+    flushed : int
+        Write requests' worth of dirty pieces that the L2s held at the end, counted among the write-backs.
     by_tensor : (n_tensors, n_xcds, len(COLUMNS)) int64
         Totals of each tensor; write-backs are those of the tensor written back.
     tensors : tuple of str
@@ -59,6 +64,8 @@ class Traffic:
     time_fs: int = 0
     bin_fs: int = 0
     opening_fs: int = 0
+    far_hits: int = 0
+    flushed: int = 0
     by_tensor: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 0, len(COLUMNS)), np.int64))
     tensors: tuple[str, ...] = ()
     launch: int = 1

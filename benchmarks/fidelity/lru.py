@@ -1,6 +1,7 @@
 """Ablation: each L2 as one fully associative LRU cache of its capacity, fed in lockstep, without L1.
 
-What the full model adds to this is sets and channels, drift, and the L1. A line in flight counts as held.
+What the full model adds to this is sets and channels, drift, the L1, and the second side of an L2 that has two (the
+capacity is that of one). A line in flight counts as held.
 
 Source: Mattson et al., IBM Systems Journal 9(2), 1970.
 """
@@ -15,18 +16,17 @@ from numba import njit
 from xcd_model.gpu import Gpu
 from xcd_model.trace import Trace
 
-READ_MISSES, WRITE_MISSES, WRITEBACKS = range(3)
+READ_MISSES, WRITE_MISSES = range(2)
 
 
 class Stream(NamedTuple):
-    """A trace and the order of its workgroups, as the compiled loop reads them; ``dirty`` are written pieces."""
+    """A trace and the order of its workgroups, as the compiled loop reads them."""
 
     start: np.ndarray
     base: np.ndarray
     template: np.ndarray
     rel_start: np.ndarray
     rel: np.ndarray
-    dirty: np.ndarray
     is_write: np.ndarray
     order: np.ndarray
 
@@ -34,19 +34,18 @@ class Stream(NamedTuple):
 class Lines(NamedTuple):
     """A list of the lines held, newest first, as links between places; ``place`` (n_lines,) is -1 where not held.
 
-    ``held`` (capacity,) is the line of each place, ``dirty`` (capacity,) its written pieces; ``older`` and ``newer``
-    (capacity + 1,) link places, the last of them being both ends.
+    ``held`` (capacity,) is the line of each place; ``older`` and ``newer`` (capacity + 1,) link places, the last of
+    them being both ends.
     """
 
     place: np.ndarray
     held: np.ndarray
-    dirty: np.ndarray
     older: np.ndarray
     newer: np.ndarray
 
 
 def replay_plain(trace: Trace, gpu: Gpu, order: np.ndarray, *, workgroups_per_cu: int) -> np.ndarray:
-    """Misses and write-backs of a lockstep replay through fully associative L2s.
+    """Misses of a lockstep replay through fully associative L2s.
 
     Parameters
     ----------
@@ -57,21 +56,19 @@ def replay_plain(trace: Trace, gpu: Gpu, order: np.ndarray, *, workgroups_per_cu
 
     Returns
     -------
-    counts : (3,) int64
-        Read misses, write misses, written pieces that left an L2.
+    counts : (2,) int64
+        Read misses and write misses.
     """
     stream = Stream(
-        trace.start, trace.base, trace.template, trace.rel_start, trace.rel,
-        trace.written_pieces(gpu.l2.write_request_bytes), trace.is_write, np.asarray(order, np.int64),
-    )  # fmt: skip
+        trace.start, trace.base, trace.template, trace.rel_start, trace.rel, trace.is_write, np.asarray(order, np.int64)
+    )
     capacity = gpu.l2.size_bytes // gpu.l2.line_bytes
     n_lines = max(tensor.base_line + tensor.n_lines for tensor in trace.tensors)
-    place, counts = np.full(n_lines, -1, np.int32), np.zeros(3, np.int64)
+    place, counts = np.full(n_lines, -1, np.int32), np.zeros(2, np.int64)
     for xcd in range(gpu.xcds):
         lines = Lines(
-            place, np.full(capacity, -1, np.int64), np.zeros(capacity, np.uint8),
-            np.empty(capacity + 1, np.int32), np.empty(capacity + 1, np.int32),
-        )  # fmt: skip
+            place, np.full(capacity, -1, np.int64), np.empty(capacity + 1, np.int32), np.empty(capacity + 1, np.int32)
+        )
         _link(lines)
         first = (xcd - gpu.dispatch_offset) % gpu.xcds
         _replay_plain(stream, lines, first, gpu.xcds, gpu.cus_per_xcd * workgroups_per_cu, counts)
@@ -89,8 +86,8 @@ def _link(lines):
 
 
 @njit(cache=True)
-def _touch(lines, line, dirty, counts, column):
-    """Bring a line to the front; count a miss and what is written back for it."""
+def _touch(lines, line, counts, column):
+    """Bring a line to the front; count a miss."""
     end = lines.held.size
     at = lines.place[line]
     if at < 0:
@@ -98,12 +95,7 @@ def _touch(lines, line, dirty, counts, column):
         at = lines.newer[end]
         if lines.held[at] >= 0:
             lines.place[lines.held[at]] = -1
-        pieces = lines.dirty[at]
-        while pieces:
-            counts[WRITEBACKS] += pieces & 1
-            pieces >>= 1
-        lines.held[at], lines.dirty[at], lines.place[line] = line, 0, at
-    lines.dirty[at] |= dirty
+        lines.held[at], lines.place[line] = line, at
     lines.older[lines.newer[at]], lines.newer[lines.older[at]] = lines.older[at], lines.newer[at]
     lines.newer[at], lines.older[at] = end, lines.older[end]
     lines.newer[lines.older[end]] = at
@@ -130,9 +122,4 @@ def _replay_plain(stream, lines, first, xcds, slots, counts):
             template, base = stream.template[at], stream.base[at]
             column = WRITE_MISSES if stream.is_write[template] else READ_MISSES
             for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
-                _touch(lines, base + stream.rel[entry], stream.dirty[entry], counts, column)
-    for at in range(lines.held.size):
-        pieces = lines.dirty[at]
-        while pieces:
-            counts[WRITEBACKS] += pieces & 1
-            pieces >>= 1
+                _touch(lines, base + stream.rel[entry], counts, column)

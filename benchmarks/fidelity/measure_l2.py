@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.fidelity.nvcc import compiled, folder_asked, profiled
@@ -29,20 +30,34 @@ def main() -> None:
     folder = folder_asked("benchmarks.fidelity.measure_l2")
     folder.mkdir(parents=True, exist_ok=True)
     with compiled(SOURCE) as program:
-        kinds, columns = [], {}
-        for counter, (column, size) in COUNTERS.items():
-            kinds, counted = counted_kinds(program, counter)
-            columns[column] = [f"{size * value / MIB:.2f}" for value in counted]
-    with (folder / "l2.csv").open("w", encoding="utf-8", newline="") as file:
+        write_passes(folder / "l2.csv", COUNTERS, program)
+
+
+def write_passes(path: Path, counters: Mapping[str, tuple[str, int]], *words: str) -> None:
+    """Run a program once for each counter, and write a CSV line for each kind of pass that it prints.
+
+    Parameters
+    ----------
+    path : Path
+    counters : mapping of str to (str, int)
+        Column [MiB] and bytes of one, by counter.
+    *words : str
+        The program's command line.
+    """
+    kinds, columns = [], {}
+    for counter, (column, size) in counters.items():
+        kinds, counted = counted_kinds(list(words), counter)
+        columns[column] = [f"{size * value / MIB:.2f}" for value in counted]
+    with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow([*kinds[0], *columns])
         table.writerows(zip(*zip(*(kind.values() for kind in kinds), strict=True), *columns.values(), strict=True))
 
 
-def counted_kinds(program: str, counter: str) -> tuple[list[dict[str, str]], list[float]]:
-    """Kinds of pass that the program printed, and what one counter came to in the last pass of each."""
+def counted_kinds(words: list[str], counter: str) -> tuple[list[dict[str, str]], list[float]]:
+    """Kinds of pass that a program printed, and what one counter came to in the last pass of each."""
     plain = ["--profile-from-start", "off", "--cache-control", "none", "--clock-control", "none"]
-    printed, launches = profiled([program], [counter], *plain)
+    printed, launches = profiled(words, [counter], *plain)
     lines = [line for line in printed.splitlines() if "," in line and not line.startswith("==")]
     kinds = list(csv.DictReader(lines))
     if len(launches) != len(kinds):

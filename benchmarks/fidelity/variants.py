@@ -143,12 +143,14 @@ def counts_of(traffic: Traffic, gpu: Gpu) -> Counts:
         "l2_misses": traffic.l2_misses,
         "l2_read_requests": reads,
         "l2_read_misses": traffic.total(READ_MISSES),
+        "l2_far_read_bytes": traffic.far_hits * gpu.l2.read_request_bytes,
         "l2_read_bytes": reads * gpu.l2.read_request_bytes,
         "fetch_bytes": traffic.fetch_bytes,
         "l1_hit_pct": 100 * traffic.l1_hit_rate,
         "mall_hit_pct": 100 * traffic.mall_hit_rate,
         "hbm_read_bytes": traffic.hbm_read_bytes,
         "hbm_write_bytes": traffic.hbm_write_bytes,
+        "flushed_bytes": traffic.flushed * gpu.l2.write_request_bytes,
         "launch": traffic.launch,
         "simulated_fraction": traffic.simulated_fraction,
     }
@@ -182,8 +184,6 @@ def _plain(variant: str, work: Workload, order: np.ndarray, gpu: Gpu) -> Counts:
     }
     if gpu.mall is None:
         by_name["hbm_read_bytes"] = found[0] * gpu.l2.line_bytes
-        if variant == "lru":
-            by_name["hbm_write_bytes"] = found[2] * gpu.l2.write_request_bytes
     return by_name
 
 

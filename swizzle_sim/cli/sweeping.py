@@ -92,8 +92,11 @@ def what_if(
     from swizzle_sim.tuning.points import point_of
     from swizzle_sim.tuning.what_if import hypothetical, read_changes
     from xcd_model.gpu import gpu as load_gpu
+    from xcd_model.stack_distance import check_has_curve
 
     device, chosen = load_gpu(gpu), _swizzles(swizzle)
+    if capacity:
+        check_has_curve(device)
     work = load_kernel(kernel, sizes, device.arch)
     devices = [
         ("as it is", device),

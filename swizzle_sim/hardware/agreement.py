@@ -130,7 +130,8 @@ def _as_sm_reads(score: Mapping[str, Any] | None, one: Measurement) -> Mapping[s
     """Put the hit rate of the reads that SMs make, in sectors, in place of that of all requests, in lines.
 
     A missed line is all of its sectors: the rate is what memory did not have to deliver of the bytes SMs asked for. How
-    many those are is taken from the counters.
+    many those are is taken from the counters. Of an L2 of two sides the counter calls a hit only what the SM's own side
+    held, so this rate is higher.
     """
     if score is None:
         return None

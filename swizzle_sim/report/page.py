@@ -102,6 +102,7 @@ def result(
         "reproduced": rates == (baseline.l2_hit_rate, best.score.l2_hit_rate),
         "charts": {chart.name: chart for chart in charts},
         "most_touches": f"{MOST_TOUCHES:,}",
+        "two_sides": scorer.gpu.l2_sides is not None,
         "xcd_bars": xcd_bars(baseline, best.score),
         "time_bars": time_bars(before.time, after.time),
         **_maps(scorer, replayed),

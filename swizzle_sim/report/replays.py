@@ -32,7 +32,7 @@ class Replayed:
     misses : (n_workgroups,) float [lines]
         Estimated, see `xcd_model.sampled_misses`.
     curve : CapacityCurve or None
-        In lockstep, cold; None where it takes too long.
+        In lockstep, cold; None where it takes too long, or the L2 has two sides.
     """
 
     order: np.ndarray = field(repr=False)
@@ -73,9 +73,9 @@ def _replayed(scorer: Scorer, order: np.ndarray) -> Replayed:
 
 
 def _curve(scorer: Scorer, order: np.ndarray) -> CapacityCurve | None:
-    """Hit rates with the GPU's own sets, and with four times as many."""
+    """Hit rates with the GPU's own sets, and with four times as many; None where that is not known."""
     sets, ways = scorer.gpu.l2.sets, scorer.gpu.l2.ways
-    if scorer.plan.trace.n_touches > MOST_TOUCHES or ways > MAX_DEPTH:
+    if scorer.plan.trace.n_touches > MOST_TOUCHES or ways > MAX_DEPTH or scorer.gpu.l2_sides:
         return None
     for wanted in ([sets, 4 * sets], [sets]):
         try:

@@ -13,6 +13,7 @@ from swizzle_sim.scoring import Scorer
 from xcd_model.batch import scratch
 from xcd_model.fills import queue_of
 from xcd_model.l1 import empty_l1
+from xcd_model.launches import l2_words
 from xcd_model.lockstep import _advance, slots_of
 from xcd_model.rows import aligned_words
 from xcd_model.traffic import COLUMNS, READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
@@ -47,7 +48,7 @@ def sampled_hit_rate(scorer: Scorer, order: np.ndarray) -> float:
     totals = np.zeros((len(plan.trace.tensors), machine.xcds, len(COLUMNS)), np.int64)
     turns = plan.trace.n_instructions + 1  # more than any XCD can have
     for xcd in sampled_xcds(machine.xcds):
-        l2 = aligned_words(machine.l2.n_sets * machine.l2_ways)
+        l2 = aligned_words(l2_words(machine))
         _advance(
             plan.stream, machine, order, running, l1, l2, xcd, 0, turns, turns, timeline, totals, queue, scratch()
         )  # fmt: skip

@@ -27,7 +27,7 @@ DRAWS = 16
 RATES = (
     *("clock_mhz", "sustained_clock_mhz", "compute_spread", "peak_tflops", "fabric_bytes_per_cycle"),
     *("instructions_in_flight", "limits.reads_in_flight_per_cu", "limits.workgroup_gap_ns", "hbm.mixed_wait_ns"),
-    *("limits.matrix_beside_vector", "energy.power_w"),
+    *("l2_sides.far_ns", "limits.matrix_beside_vector", "energy.power_w"),
 )
 RATE_ENDS = ("latency_ns", "bytes_per_cycle", "bandwidth_gbps")
 OnReplay = Callable[[int, int], None]

@@ -171,13 +171,12 @@ def test_the_plain_lru_agrees_with_a_list():
 
 
 def _naive_lru(trace, device, order, per_cu):
-    """Lockstep over lists; a cache is a dict from line to written pieces, oldest first."""
-    dirty = trace.written_pieces(device.l2.write_request_bytes)
-    capacity, counts = device.l2.size_bytes // device.l2.line_bytes, [0, 0, 0]
+    """Lockstep over lists; a cache is a list of lines, oldest first."""
+    capacity, counts = device.l2.size_bytes // device.l2.line_bytes, [0, 0]
     for xcd in range(device.xcds):
         queue = [list(range(trace.start[t], trace.start[t + 1])) for t in order[xcd :: device.xcds]]
         slots = [[] for _ in range(device.cus_per_xcd * per_cu)]
-        cache: dict[int, int] = {}
+        cache: list[int] = []
         while queue or any(slots):
             for slot in slots:
                 if not slot and queue:
@@ -188,12 +187,12 @@ def _naive_lru(trace, device, order, per_cu):
                 t = trace.template[at]
                 for entry in range(trace.rel_start[t], trace.rel_start[t + 1]):
                     line = int(trace.base[at] + trace.rel[entry])
-                    if line not in cache:
+                    if line in cache:
+                        cache.remove(line)
+                    else:
                         counts[int(trace.is_write[t])] += 1
-                        if len(cache) == capacity:
-                            counts[2] += cache.pop(next(iter(cache))).bit_count()
-                    cache[line] = cache.pop(line, 0) | int(dirty[entry])
-        counts[2] += sum(pieces.bit_count() for pieces in cache.values())
+                        del cache[: len(cache) + 1 - capacity]
+                    cache.append(line)
     return counts
 
 

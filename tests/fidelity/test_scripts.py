@@ -10,6 +10,7 @@ from benchmarks.fidelity import (
     measure_l1,
     measure_l2,
     measure_machine,
+    measure_sides,
     measure_waits,
     openings,
     power,
@@ -17,7 +18,7 @@ from benchmarks.fidelity import (
 )
 
 SCRIPTS = (
-    *(measure_l1, measure_l2, measure_machine, measure_waits),
+    *(measure_l1, measure_l2, measure_machine, measure_sides, measure_waits),
     *(compile_stencils, openings, power, trips),
 )
 

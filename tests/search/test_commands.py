@@ -119,6 +119,12 @@ def test_what_if(typed, small, mi300x):
     assert code == 2 and "did you mean l2.size_bytes" in err
 
 
+def test_a_curve_that_does_not_follow_is_refused_before_anything_is_replayed(typed, monkeypatch):
+    monkeypatch.setattr("swizzle_sim.cli.sweeping._run", None)
+    code, out, err = typed("what-if", "transpose", "M=256", "N=256", "--gpu", "h200", "--capacity")
+    assert (code, out) == (2, "") and "no curve by size of an L2 of two sides" in err
+
+
 def test_tune_tiles(typed, monkeypatch, mi300x, tmp_path):
     monkeypatch.setattr("swizzle_sim.tuning.tiles.has_compiler", lambda gpu: False)  # a compile takes seconds
     words = ("optimize", "gemm", "M=1024", "N=1024", "K=512", "--tune", "tiles", "--evaluations", "6")

@@ -9,6 +9,7 @@ from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.tuning.sampled import sampled_hit_rate, sampled_xcds
 from swizzle_sim.tuning.what_if import what_if
+from xcd_model.sides import Sides
 from xcd_model.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
 
 
@@ -32,6 +33,15 @@ def test_few_xcds_are_all_sampled(small, tight):
     scorer = Scorer(small, what_if(tight, {"xcds": 2}))
     order = np.random.default_rng(0).permutation(256)
     assert sampled_hit_rate(scorer, order) == pytest.approx(scorer.traffic(order).l2_hit_rate, abs=1e-12)
+
+
+def test_an_l2_of_two_sides_is_sampled_whole(small, tight):
+    sides = Sides(home_bits=tight.l2.line_bytes * 5, cu_groups=2, far_ns=90.0)
+    scorer = Scorer(small, replace(tight, mall=None, l1i=None, l2_sides=sides))
+    order = np.random.default_rng(0).permutation(256)
+    traffic = scorer.traffic(order)
+    assert traffic.far_hits > 0
+    assert sampled_hit_rate(scorer, order) == pytest.approx(rate_of(traffic, (0, 4)), abs=1e-12)
 
 
 def test_xcds_without_work_miss_nothing(tight):

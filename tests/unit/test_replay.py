@@ -33,7 +33,8 @@ def test_oracle_has_the_same_columns():
 def test_replay_is_the_naive_replay(case, data):
     trace, order, machine, occupancy = case
     programs = data.draw(st.one_of(st.none(), st.integers(1, trace.n_workgroups)))
-    expected, by_tensor = naive.replay(trace, order, machine, occupancy, programs)
+    caches = naive.Caches(machine)
+    expected, by_tensor = naive.replay(trace, order, machine, occupancy, programs, caches)
     for symmetry in (False, True):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(symmetry_module, "WORTHWHILE", 1.0)  # take classes even where they save nothing
@@ -41,6 +42,7 @@ def test_replay_is_the_naive_replay(case, data):
             plan = prepare(trace, machine, programs=programs, symmetry=symmetry)
             got = replay(plan, order, workgroups_per_cu=occupancy, threads=data.draw(st.integers(1, 2)))
         assert (got.turns, got.turns_per_bin) == (len(expected), 1)
+        assert (got.far_hits, got.flushed) == (caches.far_hits, caches.flushed)
         np.testing.assert_array_equal(got.timeline, expected)
         np.testing.assert_array_equal(got.by_tensor, by_tensor)
 
@@ -114,6 +116,7 @@ def test_the_start_offset_relabels_xcds(case, data):
 @given(case=cases(), more=st.integers(1, 4))
 def test_more_ways_never_lose_a_hit(case, more):
     trace, order, machine, occupancy = case
+    machine = dataclasses.replace(machine, l2_sides=None)  # a side that hits more lets the line's home grow old
     l2 = machine.l2
     wider = dataclasses.replace(l2, ways=l2.ways + more, size_bytes=l2.sets * (l2.ways + more) * l2.line_bytes)
     few, many = (

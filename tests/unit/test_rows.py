@@ -8,7 +8,7 @@ from numba import njit
 from tests.machines import shapes, small_gpu
 from xcd_model.batch import _locate_all
 from xcd_model.cache import MARK_BITS, MARKS, _locate, _touch, index_of
-from xcd_model.clockwork import _touch_by
+from xcd_model.look_up import _touch_scalar_by
 from xcd_model.rows import HOST_LINE_BYTES, WAYS, _touch_row, _touch_row_by, aligned_words
 
 
@@ -66,7 +66,7 @@ def test_a_vector_row_with_fillers_is_the_scalar_one(ways, touches):
     quick = [aligned_words(WAYS), aligned_words(WAYS).view(np.int32)]
     for by, (tag, marks) in enumerate(touches):
         word = (tag + 1) << MARK_BITS | marks
-        expected = _touch_by(*plain, 0, ways, word, by)
+        expected = _touch_scalar_by(*plain, 0, ways, word, by)
         assert touch_row_by(*quick, 0, word, 1 << (ways - 1), by) == expected
     for a, b in zip(plain, quick, strict=True):
         assert a[:ways].tolist() == b[:ways].tolist()

@@ -95,12 +95,14 @@ def timed(case, pace, *, symmetry=True, programs=None, **options):
 @given(case=rated_cases(), pace=paces, bin_fs=st.sampled_from([7 * NS, 300 * NS, 10**9]), data=st.data())
 def test_timed_replay_is_the_naive_one(case, pace, bin_fs, data):
     programs = data.draw(st.one_of(st.none(), st.integers(1, case[0].n_workgroups)))
-    expected = naive_timed.replay(*case, **pace, programs=programs)
+    caches = naive.Caches(case[2])
+    expected = naive_timed.replay(*case, **pace, programs=programs, caches=caches)
     for symmetry in (False, True):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(symmetry_module, "WORTHWHILE", 1.0)  # take classes even where they save nothing
             got = timed(case, pace, symmetry=symmetry, programs=programs, bin_fs=bin_fs)
         assert (got.time_fs, got.opening_fs) == (expected.time_fs, expected.opening_fs)
+        assert (got.far_hits, got.flushed) == (caches.far_hits, caches.flushed)
         np.testing.assert_array_equal(got.per_xcd, expected.totals())
         np.testing.assert_array_equal(got.timeline, expected.table(got.bin_fs))
         np.testing.assert_array_equal(got.by_tensor, expected.by_tensor())

@@ -1,0 +1,80 @@
+"""Lines that reach an L2 of two sides looked up on the side of their CU and at home, see `xcd_model.sides`.
+
+Functions of their own rather than inlined: most GPUs never run them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .cache import DIRTY_BITS, HIT, PARTLY
+from .look_up import _touch_by, _touch_one
+from .sides import _home
+
+COPY = 1 << 32  # with a word that fell out: it made room for a copy, and nothing was fetched
+CLEAN = ~((1 << DIRTY_BITS) - 1)
+
+
+@njit
+def _look_up_sides(n, l2, machine, side, is_write, set_weight, scratch):
+    """As `xcd_model.look_up._look_up` for lines that a CU on a side asks for; returns how many entries it made.
+
+    Beside an entry for each line to fetch or allocate there is one for each dirty word that a copy drove out, marked
+    as `COPY`. Read requests of lines that this side lacked and the other held are added to ``scratch.far``.
+    """
+    line, marks, at, word, missed, fell = (
+        scratch.line, scratch.marks, scratch.at, scratch.word, scratch.missed, scratch.fell,
+    )  # fmt: skip
+    ways, apart = machine.l2_ways, machine.l2.n_sets * machine.l2_ways
+    made = 0
+    for i in range(n):
+        row, touched = np.int64(at[i]) * ways, np.int64(word[i]) | np.int64(marks[i])
+        home = _home(line[i], machine.home_mask)
+        if home != side:
+            gone = _touch_one(l2, row + side * apart, ways, touched & CLEAN)
+            if gone == HIT and not is_write:
+                continue
+            if gone not in (HIT, PARTLY) and gone & ~CLEAN:
+                missed[made], fell[made] = i, gone | COPY
+                made += 1
+        gone = _touch_one(l2, row + home * apart, ways, touched)
+        if gone != HIT:
+            missed[made], fell[made] = i, gone
+            made += 1
+        elif home != side and not is_write:
+            scratch.far[0] += set_weight[at[i]] * np.int64(scratch.asked[i])
+    return made
+
+
+@njit
+def _look_up_sides_by(n, words, filler, machine, side, is_write, by, arrival, set_weight, scratch):
+    """As `_look_up_sides`, with fillers; returns (entries, latest arrival of lines held, of far ones (-1: none))."""
+    line, marks, at, word, missed, fell = (
+        scratch.line, scratch.marks, scratch.at, scratch.word, scratch.missed, scratch.fell,
+    )  # fmt: skip
+    ways, apart = machine.l2_ways, machine.l2.n_sets * machine.l2_ways
+    made, wait, far = 0, np.int64(0), np.int64(-1)
+    for i in range(n):
+        row, touched = np.int64(at[i]) * ways, np.int64(word[i]) | np.int64(marks[i])
+        home = _home(line[i], machine.home_mask)
+        if home != side:
+            found = _touch_by(words, filler, row + side * apart, ways, touched & CLEAN, by)
+            gone = found & 0xFFFFFFFF
+            if gone == HIT and not is_write:
+                wait = max(wait, arrival[found >> 32])
+                continue
+            if gone not in (HIT, PARTLY) and gone & ~CLEAN:
+                missed[made], fell[made] = i, gone | COPY
+                made += 1
+        found = _touch_by(words, filler, row + home * apart, ways, touched, by)
+        gone = found & 0xFFFFFFFF
+        if gone != HIT:
+            missed[made], fell[made] = i, gone
+            made += 1
+        elif home == side:
+            wait = max(wait, arrival[found >> 32])
+        elif not is_write:
+            far = max(far, arrival[found >> 32])
+            scratch.far[0] += set_weight[at[i]] * np.int64(scratch.asked[i])
+    return made, wait, far
