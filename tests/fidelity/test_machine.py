@@ -120,7 +120,11 @@ def test_lines_any_power_of_two_apart_find_the_same_room():
 
 
 def test_rows_that_writes_open_come_in_the_order_of_the_times_they_took():
-    """Measured write times of tiles a line wide, by order; reads take the same time in all."""
+    """Measured write times of tiles a line wide, by order; reads take the same time in all.
+
+    Two orders that are a tenth apart on the GPU come out alike: rows are taken to span both sides of the L2
+    (decision 0026).
+    """
     lines = [one for one in openings.table() if (one["rows"], one["cols"]) == ("32", "32")]
     reads = [float(one["time_us"]) for one in lines if one["kernel"] == "read"]
     assert max(reads) < 1.03 * min(reads)
@@ -129,8 +133,9 @@ def test_rows_that_writes_open_come_in_the_order_of_the_times_they_took():
     measured = [float(one["time_us"]) for one in writes]
     assert measured == sorted(measured) and measured[-1] > 1.3 * measured[0]
     found = list(openings.passes(writes))
-    opened = [one.opened for one in found]
-    assert opened == sorted(opened) and opened[0] < 0.2 and opened[-1] > 0.9
+    row, band8, morton, col, scatter = (one.opened for one in found)
+    assert row < min(band8, morton) and max(band8, morton) < col < scatter
+    assert band8 == pytest.approx(morton, abs=0.02) and row < 0.26 and scatter > 0.9
     for one in found:
         assert one.simulated_us == pytest.approx(one.measured_us, rel=0.15), one.order
 

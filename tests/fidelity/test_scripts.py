@@ -1,6 +1,5 @@
 """Do the scripts say what they do before they do it?"""
 
-import os
 import sys
 
 import pytest
@@ -45,11 +44,8 @@ printf '==PROF== Connected\nreaders,order,read_mib,stored_mib\n1,same,8,0\n132,d
 NVCC = "#!/bin/sh\n"
 
 
-def test_the_last_pass_of_each_kind_is_a_line_with_both_counters(monkeypatch, tmp_path):
-    for name, text in (("ncu", NCU), ("nvcc", NVCC)):
-        (tmp_path / name).write_text(text)
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+def test_the_last_pass_of_each_kind_is_a_line_with_both_counters(monkeypatch, tmp_path, programs):
+    programs(ncu=NCU, nvcc=NVCC)
     monkeypatch.setattr(sys, "argv", ["measure_l2", str(tmp_path / "out")])
     measure_l2.main()
     lines = (tmp_path / "out" / "l2.csv").read_text().splitlines()
@@ -58,6 +54,6 @@ def test_the_last_pass_of_each_kind_is_a_line_with_both_counters(monkeypatch, tm
         "1,same,8,0,1.00,32.00",
         "132,drawn,16,2,2.00,64.00",
     ]
-    (tmp_path / "ncu").write_text(NCU.replace("132,drawn,16,2\n", ""))
+    programs(ncu=NCU.replace("132,drawn,16,2\n", ""))
     with pytest.raises(SystemExit, match="2 launches were counted, 1 were made"):
         measure_l2.main()

@@ -1,7 +1,6 @@
 """Is the description of the H200's L2 what reads of parts of memory showed, by side of the SM and home of the line?"""
 
 import csv
-import os
 import sys
 
 import numpy as np
@@ -119,11 +118,8 @@ chmod +x "$2"
 """
 
 
-def test_the_script_writes_clocks_homes_and_passes(monkeypatch, tmp_path):
-    for name, text in (("ncu", NCU), ("nvcc", NVCC)):
-        (tmp_path / name).write_text(text)
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+def test_the_script_writes_clocks_homes_and_passes(monkeypatch, tmp_path, programs):
+    programs(ncu=NCU, nvcc=NVCC)
     monkeypatch.setattr(sys, "argv", ["measure_sides", str(tmp_path / "out")])
     measure_sides.main()
     written = {path.name: path.read_text().splitlines() for path in (tmp_path / "out").iterdir()}

@@ -109,10 +109,10 @@ def test_the_public_names_are_pinned():
 
 
 def test_in_lockstep_rows_of_the_memory_take_no_part_and_sets_of_one_class_are_replayed_once():
-    """The H200's rows cost time alone, and would have every set replayed."""
+    """The H200's rows cost time alone, and would have every set replayed; half of the sets differ in homes."""
     kernel = gemm(M=1024, N=1024, K=512, BLOCK_M=128, BLOCK_N=128)
     lockstep, timed = (Scorer(kernel, gpu("h200"), replay=replay) for replay in ("lockstep", "timed"))
-    assert lockstep.plan.simulated_fraction < 0.5 and timed.plan.simulated_fraction == 1
+    assert lockstep.plan.simulated_fraction == 0.5 and timed.plan.simulated_fraction == 1
     order = lockstep.permutation(Swizzle.parse(family("contiguous+group_m(size=4)")))
     by_symmetry = lockstep.traffic(order)
     lockstep.__dict__["plan"] = timed.plan
