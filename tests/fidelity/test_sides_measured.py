@@ -136,6 +136,4 @@ def test_the_script_writes_clocks_homes_and_passes(monkeypatch, tmp_path, progra
 @pytest.mark.parametrize("kind", sorted({kind for kind, *_ in side_passes.counted()}))
 def test_two_lrus_with_copies_keep_what_was_counted(kind):
     """In another order each pass, away from where an LRU turns over, where a little more or less decides."""
-    found = missed(kind, "drawn")
-    for mib in (24, 36, 64):
-        assert side_passes.missed(kind, "drawn", mib) == pytest.approx(found[mib], abs=0.05), mib
+    assert side_passes.missed(kind, "drawn", 36) == pytest.approx(missed(kind, "drawn")[36], abs=0.03)

@@ -83,7 +83,7 @@ def test_a_store_goes_home_and_is_written_back_once():
     assert counted(turns((0, 1), (2, 3), (0, 1), writes=(0, 1)), machine) == (2, 0, 4)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(case=cases(traces=tiled_traces), data=st.data())
 def test_sets_that_stand_for_others_count_what_those_would(case, data):
     """Lines read in part take fewer requests than whole ones, which nothing but far hits tells apart."""
