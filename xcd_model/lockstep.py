@@ -13,7 +13,7 @@ from .compiled import uncounted
 from .l1 import _read_tile
 from .look_up import _look_up
 from .side_look_up import COPY, _look_up_sides
-from .stream import BY_LINE, BY_TILE, NO_L1, Machine
+from .stream import BY_LINE, BY_TILE, NO_L1, Machine, Stream
 from .traffic import (
     INSTRUCTIONS,
     L1_HITS,
@@ -244,3 +244,10 @@ def _flush(stream, machine, l2, xcd, timeline, where, totals):
             l2[way] = np.uint32(word & ~15)
             flushed += pieces
     return flushed
+
+
+def flush_all(
+    stream: Stream, machine: Machine, l2: np.ndarray, timeline: np.ndarray, where: int, totals: np.ndarray
+) -> int:
+    """Flush the L2 of every XCD, counted in bin ``where`` of the timeline; return how many pieces were dirty."""
+    return sum(int(_flush(stream, machine, l2[xcd], xcd, timeline, where, totals)) for xcd in range(machine.xcds))

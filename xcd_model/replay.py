@@ -17,7 +17,7 @@ from .errors import ReplayError
 from .fills import _merge, queue_of, window_turns
 from .l1 import empty_l1
 from .launches import Caches, cold_caches
-from .lockstep import _advance, _flush, slots_of
+from .lockstep import _advance, flush_all, slots_of
 from .plan import Plan
 from .traffic import COLUMNS, Traffic
 
@@ -93,9 +93,7 @@ def _replay(plan: Plan, machine, order: np.ndarray, caches: Caches, run: Callabl
             break
         first += window
     end = max(0, turns - 1) // per_bin
-    flushed = sum(
-        int(_flush(plan.stream, machine, caches.l2[xcd], xcd, timeline, end, totals)) for xcd in range(machine.xcds)
-    )
+    flushed = flush_all(plan.stream, machine, caches.l2, timeline, end, totals)
     return Traffic(
         timeline=timeline[: -(-turns // per_bin)].copy(),
         turns_per_bin=per_bin,

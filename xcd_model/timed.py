@@ -23,7 +23,7 @@ from .compiled import uncounted
 from .dispatch import check_order
 from .errors import ReplayError
 from .launches import Caches, cold_caches
-from .lockstep import _flush, _next_work
+from .lockstep import _next_work, flush_all
 from .mixing import _mix
 from .plan import Plan
 from .rates import SPREAD_UNIT, Pace, Rates, rates_of
@@ -248,9 +248,7 @@ def replay_timed(
     totals = np.zeros((len(plan.trace.tensors), machine.xcds, len(COLUMNS)), np.int64)
     clockwork = clockwork_of(plan, machine, pace.in_flight, caches)
     time_fs, bin_fs, last = _timed(plan.stream, machine, rates, pace, order, clockwork, timeline, totals, bin_fs)
-    flushed = sum(
-        int(_flush(plan.stream, machine, caches.l2[xcd], xcd, timeline, last, totals)) for xcd in range(machine.xcds)
-    )
+    flushed = flush_all(plan.stream, machine, caches.l2, timeline, last, totals)
     return Traffic(
         timeline=timeline[: last + 1].copy(),
         turns_per_bin=0,
