@@ -15,6 +15,7 @@ from numba import njit
 
 from .cache import DIRTY_BITS, FILL_BITS, MARK_BITS, _line_of
 from .l1 import _read_line
+from .stream import Machine
 
 CHUNK = 256
 
@@ -23,8 +24,8 @@ class Scratch(NamedTuple):
     """Arrays of `CHUNK` + 1: the lines that reach the L2, where each goes, and of those that missed place and victim.
 
     ``fell`` is what the look-up returned, ``missed`` the place in the chunk: twice as long, since a line may drive out
-    one more for its copy. ``asked`` is how many read requests a line takes, and ``far`` (1,) how many of them the other
-    side of an L2 held, see `xcd_model.sides`.
+    one more for its copy. ``asked`` is how many read requests a line takes, empty where the L2 has no two sides
+    (`xcd_model.sides`), and ``far`` (1,) how many of them the other side held.
     """
 
     line: np.ndarray
@@ -37,13 +38,13 @@ class Scratch(NamedTuple):
     far: np.ndarray
 
 
-def scratch() -> Scratch:
+def scratch(machine: Machine) -> Scratch:
     """Scratch arrays for one thread."""
     size = CHUNK + 1
     return Scratch(
         line=np.zeros(size, np.int64),
         marks=np.zeros(size, np.uint8),
-        asked=np.zeros(size, np.uint8),
+        asked=np.zeros(size if machine.home_mask else 0, np.uint8),
         at=np.zeros(size, np.uint64),
         word=np.zeros(size, np.uint64),
         missed=np.zeros(2 * size, np.uint64),
@@ -58,7 +59,9 @@ def _gather(rel, marks, pieces, base, first, n, line, kept_marks, asked):
     for i in range(np.uint64(n)):
         line[i] = base + rel[first + i]
         kept_marks[i] = marks[first + i]
-        asked[i] = pieces[first + i]
+    if asked.size:
+        for i in range(np.uint64(n)):
+            asked[i] = pieces[first + i]
     return n
 
 
@@ -74,7 +77,8 @@ def _gather_sets(rel, marks, pieces, index, base, first, n, missing, line, kept_
             at ^= table[touched >> index.shift]
         line[kept] = touched
         kept_marks[kept] = marks[first + i]
-        asked[kept] = pieces[first + i]
+        if asked.size:
+            asked[kept] = pieces[first + i]
         kept += (missing >> at) & 1
     return kept
 
@@ -98,7 +102,8 @@ def _gather_lines(
         if by < 0:
             line[kept] = touched
             kept_marks[kept] = marks[first + i]
-            asked[kept] = pieces[first + i]
+            if asked.size:
+                asked[kept] = pieces[first + i]
             kept += 1
             requests += np.int64(pieces[first + i])
         elif arrival.size:

@@ -284,5 +284,5 @@ def clockwork_of(plan: Plan, machine: Machine, in_flight: int, caches: Caches) -
         issued=np.zeros(n_slots, np.int64),
         agenda=agenda_of(n_slots, machine.xcds * machine.cus),
         reads=read_queue(plan.gpu.limits.reads_in_flight_per_cu, machine.xcds * machine.cus),
-        scratch=scratch(),
+        scratch=scratch(machine),
     )

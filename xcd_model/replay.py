@@ -70,7 +70,7 @@ def _replay(plan: Plan, machine, order: np.ndarray, caches: Caches, run: Callabl
     most_lines = int(np.diff(plan.stream.rel_start).max())
     window = window_turns(machine.slots, most_lines)
     slots, l1, queue = slots_of(machine), empty_l1(machine), queue_of(machine, window, most_lines)
-    scratches = [scratch() for _ in range(machine.xcds)]
+    scratches = [scratch(machine) for _ in range(machine.xcds)]
     timeline = np.zeros((MAX_BINS, machine.xcds, len(COLUMNS)), np.int64)
     totals = np.zeros((len(plan.trace.tensors), machine.xcds, len(COLUMNS)), np.int64)
     first, per_bin = 0, 1

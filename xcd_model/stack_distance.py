@@ -214,7 +214,7 @@ def capacity_curve(
     indexes = np.array([(i.n_sets, i.mask, i.shift) for i in index], np.int64)
     places = depth * (np.cumsum(indexes[:, 0]) - indexes[:, 0])
     found, requests = np.zeros((len(index), depth + 1), np.int64), 0
-    slots, l1, work = slots_of(machine), empty_l1(machine), scratch()
+    slots, l1, work = slots_of(machine), empty_l1(machine), scratch(machine)
     for xcd in range(machine.xcds):
         words = np.zeros(depth * int(indexes[:, 0].sum()), np.int64)
         requests += _curve(

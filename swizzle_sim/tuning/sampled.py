@@ -50,7 +50,8 @@ def sampled_hit_rate(scorer: Scorer, order: np.ndarray) -> float:
     for xcd in sampled_xcds(machine.xcds):
         l2 = aligned_words(l2_words(machine))
         _advance(
-            plan.stream, machine, order, running, l1, l2, xcd, 0, turns, turns, timeline, totals, queue, scratch()
+            plan.stream, machine, order, running, l1, l2, xcd, 0, turns, turns, timeline, totals, queue,
+            scratch(machine),
         )  # fmt: skip
     counts = timeline[0].sum(axis=0)
     requests = counts[READ_REQUESTS] + counts[WRITE_REQUESTS]
