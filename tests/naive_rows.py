@@ -19,16 +19,17 @@ class OpenRows:
         self.at_bank = {}
 
     def row_of(self, line):
-        """Channel, and number among the rows of that channel."""
+        """Which stretches of memory the row has blocks in, and its place among their rows."""
         block = line * self.line_bytes // self.rows.block_bytes
-        return block % self.rows.stride_blocks, block // (self.rows.stride_blocks * self.rows.blocks)
+        stretch = block // self.rows.stride_blocks
+        return stretch // self.rows.blocks, (block + splitmix(stretch)) % self.rows.stride_blocks
 
     def opening(self, line, service, writes):
         """What an access takes beyond its service [fs]; its row is open afterwards."""
         if self.rows is None:
             return 0
-        channel, number = row = self.row_of(line)
-        bank = splitmix(number * self.rows.stride_blocks + channel) % self.rows.open_rows
+        stretches, place = row = self.row_of(line)
+        bank = splitmix(stretches * self.rows.stride_blocks + place) % self.rows.open_rows
         if self.at_bank.get(bank) == row:
             return 0
         self.at_bank[bank] = row

@@ -1,12 +1,13 @@
 """Rows of the HBM: an access to another row than its bank has open takes a while, however few bytes it moves.
 
-A row is cut into blocks that lie apart in memory, so that a large contiguous piece keeps many banks busy. A row stays
-open until another of the same bank is asked for; which bank a row is in is a hash. What leaves an L2 line by line finds
-its rows open where neighbours were written at about the same time, and closed where they were not: the same bytes take
-longer.
+A row is cut into blocks that lie far apart in memory, so that a large contiguous piece keeps many banks busy, and where
+they lie is a hash, so that no distance is worse than another. A row stays open until another of the same bank is asked
+for; which bank a row is in is a hash too. What leaves an L2 line by line finds its rows open where whole stretches were
+written at about the same time, and closed where they were not: the same bytes take longer.
 
 Source: that writes by tiles a line wide take up to 37 % longer in some orders than in others, and reads do not, was
-measured on one H200 (docs/decisions/0022-l1-beside-lds-and-rows-of-memory.md).
+measured on one H200 (docs/decisions/0022-l1-beside-lds-and-rows-of-memory.md); how far apart the blocks lie on two more
+(0027-how-far-a-row-of-memory-reaches.md).
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class HbmRows:
     blocks : int
         Blocks of a row.
     stride_blocks : int
-        Neighbouring blocks of a row lie so many blocks apart in memory.
+        Memory is cut into stretches of so many blocks; rows have one block in each of ``blocks`` stretches that follow
+        each other, in the next at another place.
     open_rows : int
         Banks, each of which has one row open.
     read_ps, write_ps : float [ps]
@@ -83,7 +85,9 @@ def closed_rows(rows: HbmRows | None, line_bytes: int) -> Rows:
 def _opening(rows, line, service_fs, least_fs):
     """What an access of ``service_fs`` to a line takes beyond that: nothing where the row is open, which it then is."""
     block = line // rows.lines
-    row = block // rows.stride // rows.blocks * rows.stride + block % rows.stride
+    stretch = block // rows.stride
+    place = (block + np.int64(_mix(np.uint64(stretch)) % np.uint64(rows.stride))) % rows.stride
+    row = stretch // rows.blocks * rows.stride + place
     bank = np.int64(_mix(np.uint64(row)) % np.uint64(rows.held.size))
     if rows.held[bank] == row:
         return np.int64(0)

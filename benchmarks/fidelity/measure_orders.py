@@ -23,6 +23,7 @@ from benchmarks.fidelity.nvcc import folder_asked
 SIDE = 16384  # of a square matrix of fp32
 TILES = ((32, 32), (32, 64), (64, 64), (32, 128), (16, 256), (8, 512))
 ORDERS = ("row", "grp8", "band8", "morton", "col", "scatter")
+RUNS = ("run2", "run16", "run128", "run256", "run512")  # of the smallest tiles
 FLUSHED_BYTES = 256 << 20
 DELAY_CYCLES = 200_000  # until both events are queued
 NAMES = ("kernel", "side", "rows", "cols", "order", "time_us")
@@ -48,7 +49,7 @@ def measured() -> Iterator[tuple[str, int, int, int, str, str]]:
         "copy": nvidia_kernels.pass_copies,
     }
     for rows, cols in TILES:
-        for name in ORDERS:
+        for name in (*ORDERS, *RUNS) if (rows, cols) == TILES[0] else ORDERS:
             if name == "morton" and rows != cols:
                 continue  # no permutation of a grid that is not square
             tiles = orders.tiles_of(name, SIDE // rows, SIDE // cols, 1)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.fidelity.openings
 
-Replays every line of ``data/machine/h200_orders.csv`` (counted by `benchmarks.fidelity.measure_orders`), three minutes,
+Replays every line of ``data/machine/h200_orders.csv`` (counted by `benchmarks.fidelity.measure_orders`), four minutes,
 and prints it with the simulated time, its error, and how many rows the writes opened for each line written.
 """
 

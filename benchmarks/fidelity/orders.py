@@ -25,8 +25,8 @@ def tiles_of(order: str, rows: int, cols: int, xcds: int) -> np.ndarray:
     Parameters
     ----------
     order : str
-        One of `H200_ORDERS`; ``contiguous+groupG`` or ``chunkedC+groupG``; or, where rows are heads and columns query
-        blocks, one of `HEAD_ORDERS`.
+        One of `H200_ORDERS`; ``runN``, so many tiles in a row and the next run elsewhere; ``contiguous+groupG`` or
+        ``chunkedC+groupG``; or, where rows are heads and columns query blocks, one of `HEAD_ORDERS`.
     rows, cols : int
     xcds : int
 
@@ -37,7 +37,7 @@ def tiles_of(order: str, rows: int, cols: int, xcds: int) -> np.ndarray:
     Raises
     ------
     UnknownName
-        If no order has that name.
+        If no order has that name, or the runs are no part of the grid.
     """
     pid = np.arange(rows * cols, dtype=np.int64)
     plain = {"row": lambda: pid, "col": lambda: pid % rows * cols + pid // rows, "morton": lambda: morton(pid, cols)}
@@ -49,10 +49,17 @@ def tiles_of(order: str, rows: int, cols: int, xcds: int) -> np.ndarray:
     if found := re.fullmatch(r"(contiguous|chunked(\d+))\+group(\d+)", order):
         pid = chunked(pid, xcds, int(found[2])) if found[2] else contiguous(pid, xcds)
         return grouped(pid, rows, cols, int(found[3]))
+    if (found := re.fullmatch(r"run(\d+)", order)) and pid.size % int(found[1]) == 0:
+        return scattered_runs(pid, int(found[1]))
     if order and (found := re.fullmatch(r"(?:band(\d+))?(?:grp(\d+))?", order)):
         pid = bands(pid, int(found[1])) if found[1] else pid
         return grouped(pid, rows, cols, int(found[2])) if found[2] else pid
     raise UnknownName("order", order, [*H200_ORDERS, *HEAD_ORDERS, "contiguous+group4", "chunked64+group8"])
+
+
+def scattered_runs(pid: np.ndarray, tiles: int) -> np.ndarray:
+    """Runs of so many neighbours, scattered."""
+    return pid // tiles * SCATTER % (pid.size // tiles) * tiles + pid % tiles
 
 
 def morton(pid: np.ndarray, cols: int) -> np.ndarray:

@@ -107,15 +107,17 @@ def test_what_is_no_formula_is_refused(text):
 
 
 def test_named_orders_are_permutations_and_do_as_they_say():
-    for name in (*orders.H200_ORDERS, *orders.HEAD_ORDERS, "contiguous+group4", "chunked4+group3"):
+    for name in (*orders.H200_ORDERS, *orders.HEAD_ORDERS, "contiguous+group4", "chunked4+group3", "run4"):
         assert np.unique(orders.tiles_of(name, 32, 32, 8)).size == 1024, name
     assert orders.contiguous(np.arange(11), 4).tolist() == [0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8]
     assert orders.chunked(np.arange(9), 2, 2).tolist() == [0, 2, 1, 3, 4, 6, 5, 7, 8]
     assert orders.tiles_of("grp4", 6, 2, 1).tolist() == [0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 9, 11]
     assert orders.tiles_of("swizzled-head-first", 4, 3, 2).tolist() == [0, 6, 1, 7, 2, 8, 3, 9, 4, 10, 5, 11]
+    assert orders.tiles_of("run2", 2, 5, 1).tolist() == [0, 1, 8, 9, 6, 7, 4, 5, 2, 3]
     assert orders.tiles_of("morton", 4, 4, 1)[:8].tolist() == [0, 1, 4, 5, 2, 3, 6, 7]
-    with pytest.raises(UnknownName, match="diagonal"):
-        orders.tiles_of("diagonal", 4, 4, 8)
+    for name in ("diagonal", "run3"):
+        with pytest.raises(UnknownName, match=name):
+            orders.tiles_of(name, 4, 4, 8)
 
 
 def test_h200_workgroups_fit_as_the_profiler_says():

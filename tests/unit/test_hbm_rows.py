@@ -76,9 +76,14 @@ def test_the_time_of_a_kernel_that_only_writes_is_that_of_its_write_backs():
     assert got.time_fs >= 38 * 8 * NS + got.opening_fs
 
 
-def test_blocks_of_a_row_lie_a_stride_apart():
-    apart = OpenRows(hand_gpu(dataclasses.replace(ROWS, stride_blocks=3)))
-    assert [apart.row_of(line) for line in (0, 1, 2, 6, 12)] == [(0, 0), (0, 0), (1, 0), (0, 0), (0, 1)]
+def test_a_row_has_one_block_in_each_of_the_stretches_that_follow_each_other():
+    """Stretches of five blocks of two lines, two to a row: as many rows as blocks, each of four lines."""
+    rows = OpenRows(hand_gpu(dataclasses.replace(ROWS, stride_blocks=5)))
+    stretches = [[rows.row_of(line) for line in range(first, first + 10, 2)] for first in range(0, 60, 10)]
+    assert all(rows.row_of(line) == rows.row_of(line + 1) for line in range(0, 60, 2))
+    for number, found in enumerate(stretches):
+        assert sorted(found) == [(number // 2, place) for place in range(5)]
+    assert len({tuple(place for _, place in found) for found in stretches}) > 1  # not the same way in each
 
 
 def test_rows_of_part_of_a_memory():
