@@ -183,8 +183,9 @@ def _timed(stream, machine, rates, pace, order, clockwork: Clockwork, timeline, 
     return latest, bin_fs, at
 
 
-def _check_time(plan: Plan, rates: Rates, pace: Pace) -> None:
-    """Refuse a replay whose times might leave 64 bits, were everything to run one after the other."""
+def _check_pace(plan: Plan, rates: Rates, pace: Pace) -> None:
+    """Refuse a pace that makes no sense, or times that might leave 64 bits, were all to run one after the other."""
+    pace.check()
     touches = plan.trace.n_touches * (8 + int(plan.trace.wave_requests.max()))
     slowest = touches * sum(rates) + plan.trace.n_instructions * (2 * pace.compute_fs + pace.jitter_fs)
     if slowest >= 2**63:
@@ -238,9 +239,8 @@ def replay_timed(
     order = check_order(order, plan.n_workgroups)
     if workgroups_per_cu < 1 or bin_fs < 1:
         raise ReplayError(f"workgroups_per_cu = {workgroups_per_cu}, bin_fs = {bin_fs}: both are at least 1")
-    pace.check()
     rates: Rates = rates_of(plan.gpu)
-    _check_time(plan, rates, pace)
+    _check_pace(plan, rates, pace)
     machine = plan.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)
     caches = cold_caches(plan) if caches is None else caches
     caches.begin(plan)

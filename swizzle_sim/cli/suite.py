@@ -55,8 +55,7 @@ def suite(
             raise RunError(f"{path}: there is no folder {path.parent}")
     names = list(PAPER) if paper else list(dict.fromkeys(kernels or kernel_names()))
     chosen, device = [kernel(name) for name in names], load_gpu(gpu)
-    stem = f"suite-{'paper-' if paper else ''}{device.name}"
-    folder = resume or out or next_folder(Path(RUNS), stem)
+    folder = resume or out or next_folder(Path(RUNS), f"suite-{'paper-' if paper else ''}{device.name}")
     try:
         with _Progress(len(chosen)) as progress:
             found = score_suite(
