@@ -3,8 +3,8 @@
 // Prints CSV lines: carve-out asked for (percent of the most shared memory), bytes between neighbours of the ring, lines
 // or sectors in it, cycles a load.
 // Method: one thread that follows pointers in a random ring, twice, the second time with a clock (Wong et al., ISPASS
-// 2010). With `launches` as its argument the program only launches a kernel in many sizes, for a profiler to say what
-// carve-out the driver chose.
+// 2010). With `drawn` as its argument rings are of lines drawn from 8 MiB, and it prints carve-out, lines and cycles.
+// With `launches` it only launches a kernel in many sizes, for a profiler to say what carve-out the driver chose.
 
 #include <cstdint>
 #include <cstdio>
@@ -16,7 +16,7 @@
 
 #include "check.cuh"
 
-constexpr int kLine = 128;
+constexpr int kLine = 128, kDrawnOf = 65536;
 
 __global__ void follow(const uint64_t* ring, int steps, unsigned long long* out) {
   uint64_t at = 0;
@@ -28,12 +28,12 @@ __global__ void follow(const uint64_t* ring, int steps, unsigned long long* out)
   }
 }
 
-// Cycles a load in a ring of `count` places, `stride` bytes apart.
-double cycles(uint64_t* on_gpu, unsigned long long* out, size_t stride, int count) {
-  std::vector<uint64_t> turn(count), ring(stride / sizeof(uint64_t) * count, 0);
+// Cycles a load in a ring of `count` of `of` places, `stride` bytes apart: of all, or of the first and others drawn.
+double cycles(uint64_t* on_gpu, unsigned long long* out, size_t stride, int count, int of) {
+  std::vector<uint64_t> turn(of), ring(stride / sizeof(uint64_t) * of, 0);
   std::iota(turn.begin(), turn.end(), 0);
   std::mt19937_64 draw(stride + count);
-  for (int i = count - 1; i > 1; --i) std::swap(turn[i], turn[1 + draw() % i]);
+  for (int i = of - 1; i > 1; --i) std::swap(turn[i], turn[1 + draw() % i]);
   for (int i = 0; i < count; ++i) {
     ring[turn[i] * (stride / sizeof(uint64_t))] = turn[(i + 1) % count] * (stride / sizeof(uint64_t));
   }
@@ -54,7 +54,7 @@ void capacities() {
   for (int percent : {0, 5, 10, 20, 40, 50, 60, 75, 100}) {
     CHECK(cudaFuncSetAttribute(follow, cudaFuncAttributePreferredSharedMemoryCarveout, percent));
     for (int lines = 32; lines <= 2048; lines += 32) {
-      std::printf("%d,%d,%d,%.2f\n", percent, kLine, lines, cycles(on_gpu, out, kLine, lines));
+      std::printf("%d,%d,%d,%.2f\n", percent, kLine, lines, cycles(on_gpu, out, kLine, lines, lines));
     }
   }
   CHECK(cudaFuncSetAttribute(follow, cudaFuncAttributePreferredSharedMemoryCarveout, 0));
@@ -62,7 +62,21 @@ void capacities() {
     if (stride == kLine) continue;
     for (int places = stride < kLine ? 512 : 64; places <= (stride < kLine ? 8192 : 2048);
          places += stride < kLine ? 512 : 64) {
-      std::printf("%d,%zu,%d,%.2f\n", 0, stride, places, cycles(on_gpu, out, stride, places));
+      std::printf("%d,%zu,%d,%.2f\n", 0, stride, places, cycles(on_gpu, out, stride, places, places));
+    }
+  }
+}
+
+void drawn() {
+  uint64_t* on_gpu;
+  unsigned long long* out;
+  CHECK(cudaMalloc(&on_gpu, size_t(kDrawnOf) * kLine));
+  CHECK(cudaMalloc(&out, 16));
+  std::printf("carve_out_pct,lines,cycles\n");
+  for (int percent : {0, 20, 50, 75}) {
+    CHECK(cudaFuncSetAttribute(follow, cudaFuncAttributePreferredSharedMemoryCarveout, percent));
+    for (int lines = 64; lines <= 2048; lines += 64) {
+      std::printf("%d,%d,%.2f\n", percent, lines, cycles(on_gpu, out, kLine, lines, kDrawnOf));
     }
   }
 }
@@ -103,5 +117,9 @@ int main(int count, char** words) {
     launch_all<180>(from, to);
     return 0;
   }
-  capacities();
+  if (count > 1 && !std::strcmp(words[1], "drawn")) {
+    drawn();
+  } else {
+    capacities();
+  }
 }

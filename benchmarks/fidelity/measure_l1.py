@@ -2,10 +2,10 @@
 
     python -m benchmarks.fidelity.measure_l1 FOLDER
 
-Needs nvcc, ncu and a GPU whose counters may be read; takes half a minute. Compiles and runs `l1.cu`, writes ``l1.csv``
-and ``carve_outs.csv`` into the folder, and prints with how many lines each carve-out begins to miss. The tables of one
-H200 are ``h200_l1.csv`` and ``h200_carve_outs.csv`` in ``benchmarks/fidelity/data/machine``: the GPU's description has
-the L1 from the first, and `xcd_model.carve_out` its rule from the second.
+Needs nvcc, ncu and a GPU whose counters may be read; takes half a minute. Compiles and runs `l1.cu`, writes ``l1.csv``,
+``l1_drawn.csv`` and ``carve_outs.csv`` into the folder, and prints with how many lines each carve-out begins to miss.
+The tables of H200s are ``h200_l1.csv`` and so on in ``benchmarks/fidelity/data/machine``: the GPU's description has the
+L1 from the first, no model has the second yet (decision 0028), and `xcd_model.carve_out` has its rule from the third.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with compiled(SOURCE) as program:
         (folder / "l1.csv").write_text(run([program]), encoding="utf-8")
+        (folder / "l1_drawn.csv").write_text(run([program, "drawn"]), encoding="utf-8")
         _, launches = profiled([program, "launches"], COLUMNS.values())
     with (folder / "carve_outs.csv").open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
