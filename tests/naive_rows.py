@@ -21,15 +21,15 @@ class OpenRows:
     def row_of(self, line):
         """Which stretches of memory the row has blocks in, and its place among their rows."""
         block = line * self.line_bytes // self.rows.block_bytes
-        stretch = block // self.rows.stride_blocks
-        return stretch // self.rows.blocks, (block + splitmix(stretch)) % self.rows.stride_blocks
+        stretch = block // self.rows.stretch_blocks
+        return stretch // self.rows.blocks, (block + splitmix(stretch)) % self.rows.stretch_blocks
 
     def opening(self, line, service, writes):
         """What an access takes beyond its service [fs]; its row is open afterwards."""
         if self.rows is None:
             return 0
         stretches, place = row = self.row_of(line)
-        bank = splitmix(stretches * self.rows.stride_blocks + place) % self.rows.open_rows
+        bank = splitmix(stretches * self.rows.stretch_blocks + place) % self.rows.open_rows
         if self.at_bank.get(bank) == row:
             return 0
         self.at_bank[bank] = row

@@ -32,7 +32,7 @@ class HbmRows:
         What lies side by side in a row; a whole number of cache lines.
     blocks : int
         Blocks of a row.
-    stride_blocks : int
+    stretch_blocks : int
         Memory is cut into stretches of so many blocks; rows have one block in each of ``blocks`` stretches that follow
         each other, in the next at another place.
     open_rows : int
@@ -43,7 +43,7 @@ class HbmRows:
 
     block_bytes: int
     blocks: int
-    stride_blocks: int
+    stretch_blocks: int
     open_rows: int
     read_ps: float
     write_ps: float
@@ -70,7 +70,7 @@ class Rows(NamedTuple):
 
     held: np.ndarray
     lines: int
-    stride: int
+    stretch: int
     blocks: int
 
 
@@ -78,16 +78,16 @@ def closed_rows(rows: HbmRows | None, line_bytes: int) -> Rows:
     """No bank has a row open."""
     if rows is None:
         return Rows(np.zeros(0, np.int64), 1, 1, 1)
-    return Rows(np.full(rows.open_rows, -1, np.int64), rows.block_bytes // line_bytes, rows.stride_blocks, rows.blocks)
+    return Rows(np.full(rows.open_rows, -1, np.int64), rows.block_bytes // line_bytes, rows.stretch_blocks, rows.blocks)
 
 
 @njit(inline="always")
 def _opening(rows, line, service_fs, least_fs):
     """What an access of ``service_fs`` to a line takes beyond that: nothing where the row is open, which it then is."""
     block = line // rows.lines
-    stretch = block // rows.stride
-    place = (block + np.int64(_mix(np.uint64(stretch)) % np.uint64(rows.stride))) % rows.stride
-    row = stretch // rows.blocks * rows.stride + place
+    number = block // rows.stretch
+    place = (block + np.int64(_mix(np.uint64(number)) % np.uint64(rows.stretch))) % rows.stretch
+    row = number // rows.blocks * rows.stretch + place
     bank = np.int64(_mix(np.uint64(row)) % np.uint64(rows.held.size))
     if rows.held[bank] == row:
         return np.int64(0)

@@ -9,7 +9,7 @@ from statistics import mean, median
 import numpy as np
 import pytest
 
-from benchmarks.fidelity import h200, measure_machine, nvcc, openings, power, reach
+from benchmarks.fidelity import h200, measure_machine, memory_rows, nvcc, openings, power
 from benchmarks.fidelity.measure_l1 import COLUMNS, carve_outs, most_held, words_of
 from benchmarks.fidelity.measure_machine import middles
 from benchmarks.fidelity.measure_waits import mixed_waits
@@ -163,7 +163,7 @@ def test_rows_that_writes_open_come_in_the_order_of_the_times_they_took():
 
 
 def test_pieces_at_drawn_places_gain_from_the_rest_of_their_block_and_from_no_other_that_far_away():
-    with (DATA / "machine" / "h200_rows.csv").open(encoding="utf-8", newline="") as file:
+    with (DATA / "machine" / "h200_memory_rows.csv").open(encoding="utf-8", newline="") as file:
         lines = [one for one in csv.DictReader(file) if one["what"] == "read pairs"]
     pairs = {int(one["apart_bytes"]): float(one["ps"]) for one in lines}
     usual = median(pairs.values())
@@ -173,20 +173,20 @@ def test_pieces_at_drawn_places_gain_from_the_rest_of_their_block_and_from_no_ot
 
 def test_reads_in_drawn_order_open_the_rows_that_their_times_say():
     """A line through the shares that open a row: 64 B alone take 15 ps, one that opens a row what `read_ps` says."""
-    device, measured = gpu("h200"), reach.table()
+    device, measured = gpu("h200"), memory_rows.table()
     drawn = [one.lines(device.l2.line_bytes, pieces=1 << 16) for one in measured]
     ps = np.array([one.ps for one in measured])
 
     def through(**kwargs):
         rows = dataclasses.replace(device.hbm_rows, **kwargs)
-        return reach.line_through(reach.shares(rows, drawn, device.l2.line_bytes), ps)
+        return memory_rows.line_through(memory_rows.shares(rows, drawn, device.l2.line_bytes), ps)
 
     open_ps, slope, left = through()
     assert left < 0.65 and max(ps) - min(ps) > 10 * left
     assert open_ps == pytest.approx(64e3 / device.hbm.bandwidth_gbps, rel=0.1)
     assert open_ps + slope == pytest.approx(device.hbm_rows.read_ps, rel=0.07)
-    assert through(stride_blocks=24, blocks=4)[2] > 3 * left  # what decision 0022 assumed
-    assert min(through(stride_blocks=512)[2], through(stride_blocks=8192)[2]) > 1.5 * left
+    assert through(stretch_blocks=24, blocks=4)[2] > 3 * left  # what decision 0022 assumed
+    assert min(through(stretch_blocks=512)[2], through(stretch_blocks=8192)[2]) > 1.5 * left
 
 
 def test_openings_of_the_description_are_those_of_small_pieces_in_a_drawn_order():

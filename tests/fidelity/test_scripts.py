@@ -9,18 +9,18 @@ from benchmarks.fidelity import (
     measure_l1,
     measure_l2,
     measure_machine,
-    measure_rows,
+    measure_memory_rows,
     measure_sides,
     measure_waits,
+    memory_rows,
     openings,
     power,
-    reach,
     trips,
 )
 
 SCRIPTS = (
-    *(measure_l1, measure_l2, measure_machine, measure_rows, measure_sides, measure_waits),
-    *(compile_stencils, openings, power, reach, trips),
+    *(measure_l1, measure_l2, measure_machine, measure_memory_rows, measure_sides, measure_waits),
+    *(compile_stencils, memory_rows, openings, power, trips),
 )
 
 

@@ -18,7 +18,7 @@ from xcd_model.timed import replay_timed
 NS = 10**6  # femtoseconds
 # By hand: a 128 B line is 8 ns of HBM, a write-back of half a line 4 ns; a row that is opened is at least 20 ns for a
 # read and 30 ns for a write. Two lines a block, two blocks a row, rows next to each other.
-ROWS = HbmRows(block_bytes=256, blocks=2, stride_blocks=1, open_rows=1024, read_ps=20e3, write_ps=30e3)
+ROWS = HbmRows(block_bytes=256, blocks=2, stretch_blocks=1, open_rows=1024, read_ps=20e3, write_ps=30e3)
 
 
 def hand_gpu(rows=ROWS, *, ways=16):
@@ -78,7 +78,7 @@ def test_the_time_of_a_kernel_that_only_writes_is_that_of_its_write_backs():
 
 def test_a_row_has_one_block_in_each_of_the_stretches_that_follow_each_other():
     """Stretches of five blocks of two lines, two to a row: as many rows as blocks, each of four lines."""
-    rows = OpenRows(hand_gpu(dataclasses.replace(ROWS, stride_blocks=5)))
+    rows = OpenRows(hand_gpu(dataclasses.replace(ROWS, stretch_blocks=5)))
     stretches = [[rows.row_of(line) for line in range(first, first + 10, 2)] for first in range(0, 60, 10)]
     assert all(rows.row_of(line) == rows.row_of(line + 1) for line in range(0, 60, 2))
     for number, found in enumerate(stretches):

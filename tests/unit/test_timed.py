@@ -39,7 +39,7 @@ def hbm_rows(line_bytes):
         HbmRows,
         block_bytes=st.sampled_from([line_bytes, 4 * line_bytes]),
         blocks=st.integers(1, 4),
-        stride_blocks=st.integers(1, 3),
+        stretch_blocks=st.integers(1, 3),
         open_rows=st.sampled_from([1, 2, 5, 64]),
         read_ps=st.sampled_from([0.001, 40.0, 1e6]),
         write_ps=st.sampled_from([0.001, 60.0, 2e6]),

@@ -1,10 +1,11 @@
 """Rows of the memory that pieces in drawn order open, beside how long they took on an H200.
 
-    python -m benchmarks.fidelity.reach
+    python -m benchmarks.fidelity.memory_rows
 
-Deals the pieces of ``data/machine/h200_rows.csv`` (counted by `benchmarks.fidelity.measure_rows`) to rows as the H200's
-description says, no cache in between and one after the other, a minute. Prints the share that opens a row beside
-the time of a read, and for other stretches and rows how far such times are from a line through the shares.
+Deals the pieces of ``data/machine/h200_memory_rows.csv`` (counted by `benchmarks.fidelity.measure_memory_rows`) to rows
+as the H200's description says, no cache in between and one after the other, a minute. Prints the share that opens a
+row beside the time of a read, and for other stretches, rows and banks how far such times are from a line through the
+shares.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from xcd_model.gpu import gpu
 from xcd_model.hbm_rows import HbmRows, _opening, closed_rows
 
 MEMORY_BYTES, PIECES = 1 << 32, 1 << 20
-STRIDES, BLOCKS = (512, 1024, 2048, 4096, 8192), (4, 8, 16)
+STRETCHES, BLOCKS = (512, 1024, 2048, 4096, 8192), (4, 8, 16)
+ASSUMED_BEFORE = (4, 24)  # blocks of a row, of a stretch: decision 0022, without a hash
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Stretches:
 
 def table(what: str = "read") -> list[Stretches]:
     """Lines of the measured table with at least two pieces in a stretch."""
-    with (DATA / "machine" / "h200_rows.csv").open(encoding="utf-8", newline="") as file:
+    with (DATA / "machine" / "h200_memory_rows.csv").open(encoding="utf-8", newline="") as file:
         lines = [one for one in csv.DictReader(file) if one["what"] == what]
     found = [Stretches(int(one["apart_bytes"]), int(one["within_bytes"]), float(one["ps"])) for one in lines]
     return [one for one in found if one.within_bytes > one.apart_bytes]
@@ -74,7 +76,7 @@ def line_through(found: np.ndarray, ps: np.ndarray) -> tuple[float, float, float
 
 def main() -> None:
     """Print the tables."""
-    argparse.ArgumentParser(prog="python -m benchmarks.fidelity.reach", description=__doc__).parse_args()
+    argparse.ArgumentParser(prog="python -m benchmarks.fidelity.memory_rows", description=__doc__).parse_args()
     device, measured = gpu("h200"), table()
     rows, line_bytes, ps = device.hbm_rows, device.l2.line_bytes, np.array([one.ps for one in measured])
     if rows is None:
@@ -82,13 +84,15 @@ def main() -> None:
     stderr = Console(stderr=True)
     drawn = [one.lines(line_bytes) for one in track(measured, description="orders", console=stderr, transient=True)]
     _print(measured, shares(rows, drawn, line_bytes))
-    print("\n| blocks of a row | blocks of a stretch | ps with its row open | ps more to open one | left, ps |")
-    print("| --- | --- | --- | --- | --- |")
-    tried = [(blocks, stride) for blocks in BLOCKS for stride in STRIDES]
-    for blocks, stride in track(tried, description="descriptions", console=stderr, transient=True):
-        other = replace(rows, blocks=blocks, stride_blocks=stride)
+    print("\n| blocks of a row | blocks of a stretch | banks | ps with its row open | ps more to open one | left, ps |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    banks = rows.open_rows
+    tried = [(blocks, stretch, banks) for blocks in BLOCKS for stretch in STRETCHES]
+    tried += [(rows.blocks, rows.stretch_blocks, banks * 2), (*ASSUMED_BEFORE, banks)]
+    for blocks, stretch, several in track(tried, description="descriptions", console=stderr, transient=True):
+        other = replace(rows, blocks=blocks, stretch_blocks=stretch, open_rows=several)
         open_ps, slope, left = line_through(shares(other, drawn, line_bytes), ps)
-        print(f"| {blocks} | {stride} | {open_ps:.1f} | {slope:.1f} | {left:.2f} |")
+        print(f"| {blocks} | {stretch} | {several} | {open_ps:.1f} | {slope:.1f} | {left:.2f} |")
 
 
 def _print(measured: list[Stretches], found: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-// How far rows of the memory reach: what `measure_rows` compiles and runs. Needs a GPU with 5 GiB of memory.
+// How far rows of the memory reach: what `measure_memory_rows` compiles and runs. Needs a GPU with 5 GiB of memory.
 //
 // Prints CSV lines: what is done, bytes of a piece, how far apart pieces lie, within how many bytes they are in drawn
 // order, and picoseconds a piece. In pairs, every other piece lies that far behind one at a drawn place, and one wave
@@ -85,7 +85,9 @@ void measure(char* base, uint32_t* unused) {
   constexpr uint32_t groups = kPieces / kThreads * lanes;
   const char* what = write ? "write" : "read";
   const auto pair = [&](uint64_t apart) {
-    const double ps = piece_ps([&](uint32_t seed) { pairs<write, lanes><<<groups, kThreads>>>(base, apart, seed, unused); });
+    const double ps = piece_ps([&](uint32_t seed) {
+      pairs<write, lanes><<<groups, kThreads>>>(base, apart, seed, unused);
+    });
     std::printf("%s pairs,%d,%llu,%llu,%.2f\n", what, lanes * 16, (unsigned long long)apart,
                 (unsigned long long)kBytes, ps);
   };
