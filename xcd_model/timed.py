@@ -187,7 +187,9 @@ def _check_pace(plan: Plan, rates: Rates, pace: Pace) -> None:
     """Refuse a pace that makes no sense, or times that might leave 64 bits, were all to run one after the other."""
     pace.check()
     touches = plan.trace.n_touches * (8 + int(plan.trace.wave_requests.max()))
-    slowest = touches * sum(rates) + plan.trace.n_instructions * (2 * pace.compute_fs + pace.jitter_fs)
+    latencies = sum(rates[rates._fields.index("l1_latency") :])  # once an instruction; the others once a request
+    served, once = sum(rates) - latencies, latencies + 2 * pace.compute_fs + pace.jitter_fs
+    slowest = touches * served + plan.trace.n_instructions * once
     if slowest >= 2**63:
         raise ReplayError(
             f"one after the other the instructions take up to {slowest} fs, over 64 bits: a smaller problem"

@@ -19,6 +19,7 @@ from xcd_model.gpu import gpu
 
 MAKERS: dict[str, Callable[[Row], Workload]] = {
     "copy": copies.copy,
+    "read_passes": copies.passes,
     **{f"h200_{name}": partial(h200.make, name) for name in h200.KERNELS},
     **{name: partial(gemms.make, name) for name in gemms.KERNELS},
     **{name: partial(attention.make, name) for name in attention.KERNELS},

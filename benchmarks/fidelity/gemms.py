@@ -1,7 +1,8 @@
 """GEMMs behind the MI355X rows: both operands with K contiguous, one workgroup a CU, C in 16 bits.
 
-Sources: ROCm gfx950-gluon-tutorials (kernels/gemm/a16w16, v8 and v9 of the two series); HipKittens (arXiv 2511.08083)
-table 4 and its grid_micro; public rocprofv3 logs for the persistent and the stream-K kernel.
+Sources: ROCm gfx950-gluon-tutorials (kernels/gemm/a16w16, v7 to v9 of its two series); jamesbowley's fork of it
+(2fdc8b5, v9 to v15: the same tile, one workgroup a tile, persistent, and stream-K); HipKittens (arXiv 2511.08083),
+table 4 and grid_micro.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.fidelity import orders
-from benchmarks.fidelity.mapping import NOTHING
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
 from benchmarks.suite import streamk_trace
@@ -21,7 +21,7 @@ from xcd_model.dispatch import Resources
 from xcd_model.trace import Trace
 
 ITEM_BYTES = 2
-GROUP_M = 4  # of the persistent kernels, assumed
+GROUP_M = 4  # of the stream-K kernel
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,12 @@ class Shape:
 KERNELS: dict[str, Shape] = {
     "gemm_gluon_old": Shape(1, 4, "fp16", "a16w16 v8_beyond_hotloop: whole tiles, double-buffered"),
     "gemm_gluon_new": Shape(2, 8, "fp16", "a16w16 v8_sliceMN, v9_beyond_hotloop: tiles loaded in halves, two buffers"),
+    "gemm_gluon_between": Shape(2, 8, "fp16", "a16w16 v7 and v8 of the first series, scheduled: as gemm_gluon_new"),
+    "gemm_gluon_shapes": Shape(2, 8, "bf16", "v9_beyond_hotloop of the fork: as gemm_gluon_new"),
     "gemm_hk": Shape(2, 8, "bf16", "assumed: HipKittens' 8-wave GEMM loads its tiles in halves, two buffers"),
-    "gemm_persistent": Shape(1, 4, "bf16", "assumed: a Triton persistent GEMM, two stages"),
-    "gemm_cut": Shape(1, 4, "bf16", "assumed: a Triton stream-K GEMM, two stages"),
+    "gemm_gluon_persistent": Shape(2, 8, "bf16", "v10 to v13 of the fork: v9_beyond_hotloop, made persistent"),
+    "gemm_persistent": Shape(2, 8, "bf16", "v13 of the fork: as gemm_gluon_persistent"),
+    "gemm_cut": Shape(1, 4, "bf16", "v15 of the fork, a stream-K GEMM; whole tiles and two stages assumed"),
 }
 
 
@@ -48,7 +51,7 @@ def make(name: str, row: Row) -> Workload:
     size, shape = row.problem, KERNELS[name]
     tiles = (-(-size["M"] // size["BM"]), -(-size["N"] // size["BN"]))
     cut = {**{f"BLOCK_SIZE_{axis}": size[f"B{axis}"] for axis in "MNK"}, "GROUP_M": GROUP_M, **size}
-    by_tile = {"gemm_persistent": _persistent, "gemm_cut": _programs}.get(name)
+    count = tiles[0] * tiles[1]
     return Workload(
         name=name,
         problem=size,
@@ -65,9 +68,10 @@ def make(name: str, row: Row) -> Workload:
         build_trace=lambda line_bytes: (
             streamk_trace.trace(cut, line_bytes) if name == "gemm_cut" else trace(size, shape.slices, line_bytes)
         ),
-        grid=(size.get("PROGRAMS", tiles[0] * tiles[1]),),
+        grid=(size["PROGRAMS"] if name == "gemm_cut" else count,),
         tiles=tiles,
-        schedule=(lambda order, xcds: by_tile(size, tiles, xcds)) if by_tile else None,
+        schedule=(lambda order, xcds: _programs(size, xcds)) if name == "gemm_cut" else None,
+        programs=min(size["PROGRAMS"], count) if name.endswith("persistent") else None,
     )
 
 
@@ -90,15 +94,6 @@ def trace(size: Mapping[str, int], slices: int, line_bytes: int) -> Trace:
     return build.trace()
 
 
-def _programs(size: Mapping[str, int], tiles: tuple[int, int], xcds: int) -> np.ndarray:
+def _programs(size: Mapping[str, int], xcds: int) -> np.ndarray:
     """Remapped id of each program."""
     return orders.contiguous(np.arange(size["PROGRAMS"]), xcds)
-
-
-def _persistent(size: Mapping[str, int], tiles: tuple[int, int], xcds: int) -> np.ndarray:
-    """Tiles of each program: its remapped id, then every PROGRAMS-th, in groups of `GROUP_M` tile rows."""
-    count, programs = tiles[0] * tiles[1], size["PROGRAMS"]
-    first = _programs(size, tiles, xcds)
-    number = first[:, None] + np.arange(-(-count // programs)) * programs
-    inside = np.minimum(number, count - 1)
-    return np.where(number < count, orders.grouped(inside, *tiles, GROUP_M), NOTHING)

@@ -41,7 +41,9 @@ def trace() -> Trace:
 def with_index(device: Gpu, index: str, interleave_bytes: int | None) -> Gpu:
     """Same GPU with another index function in its L2."""
     channels = None if interleave_bytes is None else 16
-    l2 = dataclasses.replace(device.l2, index=index, index_channels=channels, index_interleave_bytes=interleave_bytes)
+    l2 = dataclasses.replace(
+        device.l2, index=index, index_channels=channels, index_interleave_bytes=interleave_bytes, index_rows=None
+    )
     return dataclasses.replace(device, l2=l2)
 
 

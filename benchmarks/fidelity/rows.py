@@ -13,6 +13,10 @@ from benchmarks.fidelity import contributed, published, repeats
 
 DATA = Path(__file__).with_name("data")
 PAPER_SOURCE = "AMDResearch/intelliperf, branch hardware-aware-swizzling (75106f3): logs behind arXiv 2508.20258"
+SHAPES_SOURCE = (
+    "jamesbowley/gfx950-gluon-tutorials 2fdc8b5, experiments/aiter_256x256_loss_investigation, results/counters.csv: "
+    "TCC_MISS_sum of v9 and v10, bf16, means of 200 launches"
+)
 H200_SOURCE = "Nsight Compute 2025.3 on one NVIDIA H200, caches flushed before each launch"
 PAPER_SIZES = {  # our name of a size: the logs' name
     "black_scholes": {"n_assets": "n_assets", "BLOCK_SIZE": "BLOCK_SIZE"},
@@ -91,7 +95,7 @@ class Row:
 
     @property
     def table(self) -> str:
-        """The table that the row came from: paper, published, h200 or contributed."""
+        """The table that the row came from: paper, published, shapes, h200 or contributed."""
         return self.id.split("/", 1)[0]
 
 
@@ -103,7 +107,7 @@ def all_rows() -> list[Row]:
     ContributionError
         If a contributed row lacks what makes it checkable.
     """
-    found = [*paper_rows(), *published_rows(), *h200_rows(), *contributed_rows()]
+    found = [*paper_rows(), *published_rows(), *shape_rows(), *h200_rows(), *contributed_rows()]
     seen: set[str] = set()
     for row in found:
         if row.id in seen:
@@ -159,6 +163,27 @@ def published_rows() -> Iterator[Row]:
             source=line["source"],
             note=line["note"],
         )
+
+
+def shape_rows() -> Iterator[Row]:
+    """L2 misses of one GEMM on MI355X at 37 shapes, a workgroup a tile and persistent."""
+    for line in _lines("mi355x_gemm_shapes.csv"):
+        m, n, k = (int(line[name]) for name in "MNK")
+        for column, case in published.shapes(m, n, k).items():
+            measured = float(line[column])
+            yield Row(
+                id=f"shapes/{column}-{m}x{n}x{k}:l2_misses",
+                gpu="mi355x",
+                kernel=case.kernel,
+                problem=case.problem,
+                order=case.order,
+                quantity="l2_misses",
+                unit="requests",
+                measured=measured,
+                low=measured,
+                high=measured,
+                source=SHAPES_SOURCE,
+            )
 
 
 def h200_rows() -> Iterator[Row]:

@@ -36,14 +36,15 @@ def tiled(rows, cols, steps):
 def test_every_line_of_the_tables_is_there():
     counts = {name: len(lines_of(DATA / name)) for name in _tables()}
     assert counts == {
-        "explanations.csv": 17,
+        "explanations.csv": 16,
         "h200_again.csv": 252,
         "h200_calibration.csv": 126,
         "mi300x_published.csv": 23,
-        "mi300x_published_more.csv": 2,
+        "mi300x_published_more.csv": 24,
         "mi300x_swizzleperf.csv": 80,
+        "mi355x_gemm_shapes.csv": 37,
     }
-    assert sum(row.table != "contributed" for row in ROWS) == 80 + 25 + 5 * 126
+    assert sum(row.table != "contributed" for row in ROWS) == 80 + 47 + 2 * 37 + 5 * 126
     assert set(CASES) == {row.id.split("/")[1].split(":")[0] for row in ROWS if row.table == "published"}
 
 
@@ -268,8 +269,30 @@ def test_a_row_that_cannot_be_checked_is_refused(tmp_path, column, value, says):
 
 
 def test_tiles_of_a_persistent_kernel():
-    row = next(row for row in ROWS if row.id.startswith("published/persist-4352"))
+    """Program p computes tiles p, p + 256 of the order, which gives each XCD a run of 34 of the 272 tiles."""
+    row = next(row for row in ROWS if row.id.startswith("published/persist-4352:"))
     work = workload(row)
     tiles = tiles_of(row, work, 8)
-    done = tiles[tiles != mapping.NOTHING]
-    assert tiles.shape == (256, 2) and sorted(done) == list(range(17 * 16))
+    assert work.programs == 256 and sorted(tiles) == list(range(17 * 16))
+    grouped = orders.grouped(np.arange(17 * 16), 17, 16, 4)
+    for xcd in range(8):
+        assert set(tiles[xcd::8]) == set(grouped[34 * xcd : 34 * xcd + 34])
+
+
+def test_a_persistent_kernel_has_no_more_programs_than_tiles():
+    row = next(row for row in ROWS if row.id.startswith("published/persist-3840:"))
+    assert row.problem["PROGRAMS"] == 256 and workload(row).programs == 15 * 16
+
+
+def test_attention_of_flydsl_has_its_heads_side_by_side():
+    """A workgroup's keys of one head are 256 B each, 16 KB apart; replayed are all waves of workgroups."""
+    row = next(row for row in ROWS if row.kernel == "attention_fly")
+    small = {**row.problem, "S": 512, "BM": 256}
+    work = workload(dataclasses.replace(row, problem=small))
+    trace = work.build_trace(128)
+    assert trace.n_workgroups == 64 * 2 and not work.note
+    first = trace.base[trace.start[3] + 1]  # head 1, block 1: its first load of K
+    template = trace.template[trace.start[3] + 1]
+    lines = first + trace.rel[trace.rel_start[template] : trace.rel_start[template + 1]]
+    keys = next(tensor for tensor in trace.tensors if tensor.name == "K")
+    assert sorted(lines - keys.base_line) == sorted(key * 128 + 2 + half for key in range(64) for half in (0, 1))
