@@ -57,14 +57,14 @@ def set_of(line, cache):
 
     Pieces of ``index_interleave_bytes`` are dealt to channels by the XOR of all digits of the piece's number, base the
     number of channels. Within a channel, piece after piece, lines take the sets in turn. With ``index_rows`` a set is
-    named by its bits, the parity of the address under each row; fewer rows than set bits are completed.
+    named by its bits, the parity of the address under each row; rows that are not as many are completed.
     """
     if cache.index == "modulo":
         return 0, line % cache.sets
     if cache.index == "xor":
         address = line * cache.line_bytes
         rows, n = list(cache.index_rows), len(f"{cache.sets:b}") - 1
-        if len(rows) < n:
+        if len(rows) != n:
             rows = hashed_and_plain(rows, n, len(f"{cache.line_bytes:b}") - 1)
         return tuple(sum(address >> bit & row >> bit & 1 for bit in range(64)) % 2 for row in rows)
     lines_per_piece = cache.index_interleave_bytes // cache.line_bytes

@@ -45,7 +45,7 @@ def fold_rows(sets: int, channels: int, lines_per_piece: int) -> list[int]:
 
 
 def complete_rows(rows: Sequence[int], n: int) -> list[int]:
-    """Rows of all ``n`` set bits from those of a hash, which fit a cache of any size.
+    """Rows of all ``n`` set bits from fewer or more rows of a hash, which so fits a cache of any size.
 
     The lowest bit of each row names it. The other set bits are plain, the lowest line bits that name no row. A row
     that is named by a bit above the set's is of no use to so small a cache.
@@ -57,7 +57,7 @@ def complete_rows(rows: Sequence[int], n: int) -> list[int]:
     """
     names = [(row & -row).bit_length() - 1 for row in rows]
     if len(set(names)) < len(names):
-        raise SpecError("index: fewer rows than set bits must each have another lowest bit")
+        raise SpecError("index: rows that are not as many as set bits must each have another lowest bit")
     kept = [row for name, row in zip(names, rows, strict=True) if name < n]
     plain = [1 << bit for bit in range(n + len(names)) if bit not in names]
     return [*plain[: n - len(kept)], *kept]

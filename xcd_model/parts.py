@@ -207,11 +207,8 @@ class Cache:
         if self.index_rows is None:
             return
         bits = self.sets.bit_length() - 1
-        if self.sets != 1 << bits or len(self.index_rows) > bits:
-            raise SpecError(
-                f"index_rows has {len(self.index_rows)} rows: {self.sets} sets must be a power of two and take at most "
-                "one for each set bit"
-            )
+        if self.sets != 1 << bits:
+            raise SpecError(f"index_rows: with a hash {self.sets} sets must be a power of two")
         for row in self.index_rows:
             if isinstance(row, bool) or not isinstance(row, int) or not self.line_bytes <= row < 1 << 52:
                 raise SpecError(f"index_rows: {row!r} must be a mask of address bits, none of them within a line")

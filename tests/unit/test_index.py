@@ -11,7 +11,8 @@ from tests import naive
 from tests.machines import small_gpu
 from xcd_model.cache import replay_lru
 from xcd_model.errors import SpecError
-from xcd_model.index import fold_rows, reduce_rows
+from xcd_model.gpu import gpu
+from xcd_model.index import complete_rows, fold_rows, hash_table, reduce_rows
 
 
 @settings(max_examples=100, deadline=None)
@@ -68,10 +69,23 @@ def test_rows_that_lose_a_line_are_refused(rows, says):
         reduce_rows(rows)
 
 
+@pytest.mark.parametrize("sets", [16, 32, 256, 2048, 4096])
+def test_a_hash_of_eleven_bits_fits_smaller_and_larger_caches(sets):
+    """Rows named by bits that a smaller cache lacks are left out; neighbouring lines still fill every set."""
+    rows = [row // 128 for row in gpu("mi355x").l2.index_rows]
+    completed = rows if len(rows) == sets.bit_length() - 1 else complete_rows(rows, sets.bit_length() - 1)
+    hashed = hash_table(reduce_rows(completed), n_tags=4)
+    lines = np.arange(4 * sets)
+    found = (lines % sets) ^ hashed[lines // sets]
+    assert np.array_equal(np.bincount(found, minlength=sets), np.full(sets, 4))
+    smaller = dataclasses.replace(gpu("mi355x").l2, size_bytes=sets * 16 * 128)
+    assert smaller.sets == sets and smaller.line_rows() == reduce_rows(completed)
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"index_rows": (128, 256, 512)}, "3 rows: 4 sets"),
+        ({"index_rows": (128, 256, 128 + 512)}, "not as many as set bits must each have another lowest bit"),
         ({"index_rows": (0b11 << 7,), "size_bytes": 3 * 2 * 128}, "must be a power of two"),
         ({"index_rows": (128, 64)}, "none of them within a line"),
         ({"index_rows": (128, 128 + 1)}, "none of them within a line"),
