@@ -24,17 +24,17 @@ ITEM_BYTES = 2
 
 @dataclass(frozen=True)
 class Shape:
-    """What a workgroup occupies, how many are replayed, and whether heads lie side by side in a row of a tensor."""
+    """What a workgroup occupies, how many are replayed where not all are, and whether heads lie side by side in a row of a tensor."""
 
     vgprs: int
     lds_bytes: int
-    workgroups: int
+    workgroups: int | None
     side_by_side: bool
     source: str
 
 
 KERNELS: dict[str, Shape] = {
-    "attention_fly": Shape(512, 128 * 1024, 16384, True, "one workgroup a CU, as published"),
+    "attention_fly": Shape(512, 128 * 1024, None, True, "one workgroup a CU, as published"),
     "attention_numa": Shape(218, 32 * 1024, 1280, False, "Triton 3.9 on gfx942 for 128 queries, 64 keys, D = 128"),
 }
 
@@ -43,7 +43,8 @@ def make(name: str, row: Row) -> Workload:
     """One of `KERNELS` at a row's sizes, cut to its first waves."""
     size, shape = row.problem, KERNELS[name]
     heads = 8 if row.order == "swizzled-head-first" else size["H"]  # one head an XCD at a time
-    blocks = min(-(-size["S"] // size["BM"]), shape.workgroups // heads)
+    of_a_head = -(-size["S"] // size["BM"])
+    blocks = of_a_head if shape.workgroups is None else min(of_a_head, shape.workgroups // heads)
     flops = 4.0 * heads * blocks * size["BM"] * size["S"] * size["D"]
     return Workload(
         name=name,
@@ -62,7 +63,7 @@ def make(name: str, row: Row) -> Workload:
         build_trace=lambda line_bytes: trace(size, heads, blocks, line_bytes, side_by_side=shape.side_by_side),
         grid=(heads * blocks,),
         tiles=(heads, blocks),
-        note=_cut(heads, blocks) if heads * blocks < size["H"] * -(-size["S"] // size["BM"]) else "",
+        note=_cut(heads, blocks) if heads * blocks < size["H"] * of_a_head else "",
     )
 
 

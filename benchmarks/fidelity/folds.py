@@ -2,13 +2,15 @@
 
     python -m benchmarks.fidelity.folds
 
-Each is tried with all other constants as they are; some minutes. The four orders of `benchmarks.fidelity.index` are of
-one shape whose workgroups keep in step, and cannot tell the better functions apart.
+Each is tried with all other constants as they are; 13 minutes on 2 cores. The four orders of
+`benchmarks.fidelity.index` are of one shape whose workgroups keep in step, and cannot tell the better functions apart.
+A second table has the three tables of counts of that shape, under the function in use and under the MI300X's.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 
@@ -20,8 +22,9 @@ from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.rows import Row, all_rows
 from benchmarks.fidelity.variants import predict
 from xcd_model import Gpu, gpu
+from xcd_model.index import fold_rows
 
-SHAPES = ("gemm_gluon_shapes", "gemm_gluon_persistent")
+TUTORIAL = ("gemm_gluon_old", "gemm_gluon_between", "gemm_gluon_new")
 MOST_STEPS = 300_000  # of K, over all tiles of a launch: the larger ones take most of the time and say the same
 ADDRESS_BITS = 40
 
@@ -36,13 +39,13 @@ def folded(first: int, bits: int, by: int) -> list[int]:
 
 def functions(device: Gpu) -> dict[str, list[int]]:
     """Masks of the set's bits from those of the address, for each function tried."""
-    line, bits = device.l2.line_bytes.bit_length() - 1, (device.l2.sets - 1).bit_length()
-    channel, inside = 4, bits - 4
-    plain = [1 << line + channel + bit for bit in range(inside)]
+    l2 = device.l2
+    line, bits, channel = (n.bit_length() - 1 for n in (l2.line_bytes, l2.sets, l2.channels))
+    inside = bits - channel
     return {
         "plain": folded(line, bits, ADDRESS_BITS),
-        "channel of 128 B": [*folded(line, channel, channel), *plain],
-        "channel of 256 B": [1 << line, *folded(line + 1, channel, channel), *(one << 1 for one in plain[:-1])],
+        "channel of 128 B": [row << line for row in fold_rows(l2.sets, l2.channels, 1)],
+        "channel of 256 B": [row << line for row in fold_rows(l2.sets, l2.channels, 2)],
         "channel of 128 B, set": [*folded(line, channel, channel), *folded(line + channel, inside, inside)],
         "channel of 256 B, set": [
             1 << line, *folded(line + 1, channel, channel), *folded(line + 1 + channel, inside - 1, inside - 1),
@@ -60,29 +63,36 @@ def with_function(device: Gpu, masks: Sequence[int]) -> Gpu:
     return dataclasses.replace(device, l2=l2)
 
 
+def steps(row: Row) -> int:
+    """Steps of K over all tiles of a GEMM."""
+    return math.prod(-(-row.problem[axis] // row.problem[f"B{axis}"]) for axis in "MNK")
+
+
 def rows() -> list[Row]:
     """Passes over 64 and 128 KB a workgroup, and the GEMM launches that are not large."""
     found = [
         row for row in all_rows() if row.id in ("published/passes-64k:l2_hit_pct", "published/passes-128k:l2_hit_pct")
     ]
-    shapes = [row for row in all_rows() if row.table == "shapes" and row.kernel in SHAPES]
-    return found + [row for row in shapes if np.prod([row.problem[x] for x in "MNK"]) / 256**2 / 64 <= MOST_STEPS]
+    return found + [row for row in all_rows() if row.table == "shapes" and steps(row) <= MOST_STEPS]
 
 
-def errors(job: tuple[Row, Gpu]) -> float:
+def error_of(job: tuple[Row, Gpu]) -> float:
     """Predicted minus measured of one row, in points or percent."""
     row, device = job
     counts = predict(row, "timed", device)
-    return Prediction(row=row, variant="timed", value=QUANTITIES[row.quantity].of(counts), counts=counts).error or 0.0
+    found = Prediction(row=row, variant="timed", value=QUANTITIES[row.quantity].of(counts), counts=counts).error
+    if found is None:
+        raise LookupError(f"{row.id}: nothing is predicted")
+    return found
 
 
-def table() -> str:
-    """Markdown: what each function makes of the rows."""
+def by_function() -> str:
+    """Markdown: what each function makes of passes and of GEMM at many shapes."""
     device, tried = gpu("mi355x"), rows()
     lines = [f"| index | 64 KB | 128 KB | mean of {len(tried) - 2} GEMMs | worst |", "| --- " * 5 + "|"]
     with ProcessPoolExecutor() as workers:
         for name, masks in track(functions(device).items(), "index functions"):
-            off = list(workers.map(errors, [(row, with_function(device, masks)) for row in tried]))
+            off = list(workers.map(error_of, [(row, with_function(device, masks)) for row in tried]))
             worst = max(off[2:], key=abs)
             lines.append(
                 f"| {name} | {off[0]:+.1f} | {off[1]:+.1f} | {np.abs(off[2:]).mean():.2f} % | {worst:+.1f} % |"
@@ -90,5 +100,18 @@ def table() -> str:
     return "\n".join(lines)
 
 
+def by_count() -> str:
+    """Markdown: the counts of one shape's orders, and how far each of two functions is from them."""
+    device = gpu("mi355x")
+    both = (device, with_function(device, functions(device)["as the MI300X"]))
+    lines = ["| kernel | order | counted | index in use | as the MI300X |", "| --- " * 5 + "|"]
+    with ProcessPoolExecutor() as workers:
+        found = [row for name in TUTORIAL for row in all_rows() if row.kernel == name]
+        off = list(workers.map(error_of, [(row, one) for row in found for one in both]))
+    for row, here, there in zip(found, off[::2], off[1::2], strict=True):
+        lines.append(f"| {row.kernel} | {row.order} | {row.measured:.0f} | {here:+.1f} % | {there:+.1f} % |")
+    return "\n".join(lines)
+
+
 if __name__ == "__main__":
-    print(table())
+    print(by_count(), by_function(), sep="\n\n")

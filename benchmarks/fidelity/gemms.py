@@ -41,7 +41,7 @@ KERNELS: dict[str, Shape] = {
     "gemm_gluon_shapes": Shape(2, 8, "bf16", "v9_beyond_hotloop of the fork: as gemm_gluon_new"),
     "gemm_hk": Shape(2, 8, "bf16", "assumed: HipKittens' 8-wave GEMM loads its tiles in halves, two buffers"),
     "gemm_gluon_persistent": Shape(2, 8, "bf16", "v10 to v13 of the fork: v9_beyond_hotloop, made persistent"),
-    "gemm_persistent": Shape(2, 8, "bf16", "v13 of the fork: as gemm_gluon_persistent"),
+    "gemm_persistent": Shape(2, 8, "bf16", "as gemm_gluon_persistent; the two launches that a target names"),
     "gemm_cut": Shape(1, 4, "bf16", "v15 of the fork, a stream-K GEMM; whole tiles and two stages assumed"),
 }
 
@@ -50,6 +50,7 @@ def make(name: str, row: Row) -> Workload:
     """One of `KERNELS` at a row's sizes."""
     size, shape = row.problem, KERNELS[name]
     tiles = (-(-size["M"] // size["BM"]), -(-size["N"] // size["BN"]))
+    streamed = name == "gemm_cut"
     cut = {**{f"BLOCK_SIZE_{axis}": size[f"B{axis}"] for axis in "MNK"}, "GROUP_M": GROUP_M, **size}
     count = tiles[0] * tiles[1]
     return Workload(
@@ -66,12 +67,12 @@ def make(name: str, row: Row) -> Workload:
         flops=2.0 * size["M"] * size["N"] * size["K"],
         issued_flops=2.0 * tiles[0] * size["BM"] * tiles[1] * size["BN"] * size["K"],
         build_trace=lambda line_bytes: (
-            streamk_trace.trace(cut, line_bytes) if name == "gemm_cut" else trace(size, shape.slices, line_bytes)
+            streamk_trace.trace(cut, line_bytes) if streamed else trace(size, shape.slices, line_bytes)
         ),
-        grid=(size["PROGRAMS"] if name == "gemm_cut" else count,),
+        grid=(size["PROGRAMS"] if streamed else count,),
         tiles=tiles,
-        schedule=(lambda order, xcds: _programs(size, xcds)) if name == "gemm_cut" else None,
-        programs=min(size["PROGRAMS"], count) if name.endswith("persistent") else None,
+        schedule=(lambda order, xcds: _programs(size, xcds)) if streamed else None,
+        programs=min(size["PROGRAMS"], count) if "PROGRAMS" in size and not streamed else None,
     )
 
 

@@ -2,8 +2,9 @@
 
     python -m benchmarks.fidelity.replacement
 
-A set of 16 ways is asked for n lines, one after the other, 16 times: 16 lines are the counted passes over 4 MB an XCD,
-24 over 6 MB, 32 over 8 MB, 64 over 16 MB (jamesbowley/gfx950-gluon-tutorials, 2fdc8b5, experiments/hbm_bandwidth_xcd).
+A set of 16 ways is asked for n lines, one after the other, 16 times, as by the passes that were counted: those over 4 MB
+an XCD are 16 lines a set, over 6 MB 24, over 16 MB 64. Of 32 the source says in words that nothing hits
+(jamesbowley/gfx950-gluon-tutorials, 2fdc8b5, experiments/hbm_bandwidth_xcd).
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from benchmarks.fidelity.rows import all_rows
+
 WAYS, PASSES, TRIALS = 16, 16, 300
-COUNTED = {16: "93.74", 24: "15.16", 32: "0", 64: "0.04"}
+ROWS = {16: "passes-128k", 24: "passes-192k", 32: None, 64: "passes-512k"}  # by lines a set: what was counted
 Victim = Callable[[list[int], list[bool], random.Random], int]
 
 
@@ -52,13 +55,19 @@ def hit_pct(lines: int, victim: Victim, seed: int) -> float:
     return 100 * hits / (lines * PASSES)
 
 
+def counted() -> dict[int, float | None]:
+    """Counted hit rate by lines a set [%]; None where there is no row."""
+    rates = {row.id: row.measured for row in all_rows()}
+    return {lines: rates.get(f"published/{name}:l2_hit_pct") for lines, name in ROWS.items()}
+
+
 def table() -> str:
     """Markdown: hit rate by lines a set, counted and for each way of replacement."""
     ways = {"LRU": lru, "drawn": drawn, "first unused": first_unused, "drawn unused": drawn_unused}
     found = ["| lines a set | counted | " + " | ".join(ways) + " |", "| --- " * (2 + len(ways)) + "|"]
-    for lines, counted in COUNTED.items():
+    for lines, rate in counted().items():
         means = [sum(hit_pct(lines, victim, seed) for seed in range(TRIALS)) / TRIALS for victim in ways.values()]
-        found.append(f"| {lines} | {counted} | " + " | ".join(f"{mean:.2f}" for mean in means) + " |")
+        found.append(f"| {lines} | {'-' if rate is None else f'{rate:.2f}'} | " + " | ".join(f"{mean:.2f}" for mean in means) + " |")
     return "\n".join(found)
 
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks.fidelity import folds, replacement
+from benchmarks.fidelity import copies, folds, replacement
+from benchmarks.fidelity.variants import predict
+from tests import naive
 from xcd_model.gpu import gpu
 
 MI355X = gpu("mi355x")
@@ -52,4 +54,36 @@ def test_lru_keeps_all_of_what_fits_and_nothing_of_more(lines, kept):
 def test_a_draw_among_ways_not_used_of_late_is_nearest_to_what_was_counted():
     ways = (replacement.lru, replacement.drawn, replacement.first_unused, replacement.drawn_unused)
     means = [np.mean([replacement.hit_pct(24, way, seed) for seed in range(10)]) for way in ways]
-    assert np.argmin(np.abs(np.array(means) - float(replacement.COUNTED[24]))) == 3
+    assert np.argmin(np.abs(np.array(means) - replacement.counted()[24])) == 3
+
+
+def test_counted_rates_are_of_rows_but_for_one_that_has_none():
+    rates = replacement.counted()
+    assert [lines for lines, rate in rates.items() if rate is None] == [32]
+    assert rates[16] == pytest.approx(93.74, abs=0.01)
+
+
+def test_steps_of_a_gemm_are_those_of_k_over_all_tiles():
+    row = next(row for row in folds.all_rows() if row.id == "published/persist-3840:l2_hit_pct")
+    assert folds.steps(row) == 15 * 16 * 8192 // 64
+
+
+def test_a_row_that_nothing_is_predicted_of_is_refused(monkeypatch):
+    monkeypatch.setattr(folds, "predict", lambda row, variant, device: {})
+    with pytest.raises(LookupError, match="passes-64k"):
+        folds.error_of((folds.rows()[0], MI355X))
+
+
+def test_each_workgroup_reads_its_own_row_in_pieces_as_often_as_there_are_passes():
+    trace = copies.passes_trace({"WORKGROUPS": 3, "BYTES": 32 * 1024, "PASSES": 2}, 128)
+    pieces = 32 * 1024 // copies.PIECE_BYTES
+    assert (trace.n_workgroups, trace.n_instructions) == (3, 3 * 2 * pieces)
+    mine = range(trace.start[1], trace.start[2])
+    lines = [line for instruction in mine for line, _ in naive.touches(trace, instruction)[0]]
+    assert sorted(set(lines)) == list(range(256, 512)) and lines[: len(lines) // 2] == lines[len(lines) // 2 :]
+
+
+def test_passes_over_64_kb_find_all_but_the_first_in_the_l2():
+    row = next(row for row in folds.rows() if "passes-64k" in row.id)
+    assert predict(row, "timed", MI355X)["l2_hit_pct"] == pytest.approx(100 * 15 / 16, abs=0.01)
+    assert row.measured == pytest.approx(93.74, abs=0.01)

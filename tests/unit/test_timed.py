@@ -308,3 +308,13 @@ def test_times_that_could_leave_64_bits_are_refused():
     plan = prepare(workload.build_trace(128), gpu("mi300x"))
     with pytest.raises(ReplayError, match="64 bits"):
         replay_timed(plan, np.arange(1024), workgroups_per_cu=1, pace=Pace(4, 2**50))
+
+
+def test_a_latency_is_counted_once_an_instruction_of_many_lines():
+    """A second a read, of which 272 instructions fit into 64 bits of femtoseconds and their 30,000 lines do not."""
+    slow = dataclasses.replace(gpu("mi300x"), hbm=dataclasses.replace(gpu("mi300x").hbm, latency_ns=1e9))
+    plan = prepare(gemm(M=512, N=512, K=512, BLOCK_M=128, BLOCK_N=128, BLOCK_K=64).build_trace(128), slow)
+    assert plan.trace.n_instructions * 10**15 < 2**63 < plan.trace.n_touches * 10**15
+    loads = 2 * 512 // 64
+    found = replay_timed(plan, np.arange(16), workgroups_per_cu=1, pace=Pace(2, 0))
+    assert 10**15 < found.time_fs < (loads + 1) * 10**15
