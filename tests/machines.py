@@ -148,7 +148,7 @@ def built_traces(draw, line_bytes=128):
 
 @st.composite
 def raw_traces(draw, line_bytes=128):
-    """Any arrays that fit together: ragged lengths, any lines in any order, any sectors, several tensors with gaps."""
+    """Any arrays that fit: ragged lengths, lines in any order, any sectors, some stored twice, tensors with gaps."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     tensors, at = [], int(rng.integers(0, 5))
     for name in "abc"[: draw(st.integers(1, 3))]:
@@ -159,9 +159,11 @@ def raw_traces(draw, line_bytes=128):
     for _ in range(int(rng.integers(1, 6))):
         t = int(rng.integers(len(tensors)))
         span = int(rng.integers(1, tensors[t].n_lines + 1))
-        rel.append(rng.permutation(span)[: rng.integers(1, span + 1)])
-        sectors.append(rng.integers(1, 1 << (line_bytes // 32), rel[-1].size))
+        some = rng.permutation(span)[: rng.integers(1, span + 1)]
         is_write.append(rng.random() < 0.4)
+        again = is_write[-1] and rng.random() < 0.5
+        rel.append(rng.choice(some, 2 * some.size) if again else some)
+        sectors.append(rng.integers(1, 1 << (line_bytes // 32), rel[-1].size))
         owner.append(t)
         spans.append(span)
     lengths = rng.integers(draw(st.integers(0, 1)), 7, draw(st.integers(1, 24)))  # some workgroups may touch nothing

@@ -171,13 +171,13 @@ class Memory:
 
     def write(self, now, xcd, cu, lines):
         """Return when the L2 has taken the stores (nobody waits for more), and what to count."""
-        dirty = {line: naive.pieces(sectors, self.gpu.l2.write_request_bytes) for line, sectors in lines}
-        requests = sum(len(p) for p in dirty.values())
+        lines = [(line, sectors, naive.pieces(sectors, self.gpu.l2.write_request_bytes)) for line, sectors in lines]
+        requests = sum(len(dirty) for *_, dirty in lines)
         l2_end = self._l2_port(now, xcd, requests * self.rate["l2_write"])
         misses, writebacks, opened_before = 0, 0, self.opening
-        for line, sectors in lines:
+        for line, sectors, dirty in lines:
             wanted = naive.pieces(sectors, self.gpu.l2.fetch_bytes)
-            lacking, driven_out, _, lacked_at = self.caches.l2[xcd].touch(line, cu, dirty[line], wanted, writes=True)
+            lacking, driven_out, _, lacked_at = self.caches.l2[xcd].touch(line, cu, dirty, wanted, writes=True)
             writebacks += sum(self._drive_out(now, xcd, gone) for gone in driven_out)
             misses += lacking
             self.ready[xcd] |= {(side, line): l2_end for side in lacked_at}

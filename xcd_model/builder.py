@@ -234,6 +234,33 @@ class TraceBuilder:
             self._owner.append((index, write))
         return self._boxes[key]
 
+    def together(self, *stores: Access) -> Access:
+        """One tensor instruction of several stores, one after the other; a line is touched by each that stores to it.
+
+        Raises
+        ------
+        TraceError
+            If they are of more than one array, no stores, of different shape, or one of them is masked out.
+        """
+        templates = np.unique(np.concatenate([one.template.ravel() for one in stores]))
+        owners = {self._owner[template] for template in templates[templates >= 0]}
+        index, is_store = owners.pop() if len(owners) == 1 else (-1, False)
+        if not is_store or templates[0] < 0 or len({one.base.shape for one in stores}) != 1:
+            raise TraceError("together: stores to one array, of the same workgroups and trips, none masked out")
+        first = stores[0].base
+        columns = [part for one in stores for part in (one.template.astype(np.int64), one.base - first)]
+        distinct, inverse = _distinct(columns)
+        ids = []
+        for key in distinct:
+            parts = [(self._lines[t], delta) for t, delta in zip(key[::2], key[1::2], strict=True)]
+            touched = Touched(
+                np.concatenate([part.line + delta for part, delta in parts]),
+                np.concatenate([part.sectors for part, _ in parts]),
+                np.concatenate([part.wave_requests for part, _ in parts]),
+            )
+            ids.append(self._template((index, "together", key), index, True, touched))
+        return Access(first, np.array(ids, np.int32)[inverse])
+
     def step(self, *accesses: Access) -> None:
         """Append one pass of a loop body: the accesses in order, for each trip; trips are the second axis."""
         trips = max(1 if a.base.ndim < 2 else a.base.shape[1] for a in accesses)

@@ -53,7 +53,7 @@ class Trace:
     rel_start : (n_templates + 1,) int64
         Template ``t`` owns entries ``rel_start[t] .. rel_start[t + 1] - 1`` of `rel` and `sectors`.
     rel : (n_entries,) int32
-        Line relative to the base, each line once, in the order touched.
+        Line relative to the base, each line once, but in a store as often as parts of it are stored, in that order.
     sectors : (n_entries,) uint8
         Bit ``i``: the instruction touches bytes ``32 i .. 32 i + 31`` of that line.
     is_write : (n_templates,) bool

@@ -24,7 +24,7 @@ ITEM_BYTES = 2
 
 @dataclass(frozen=True)
 class Shape:
-    """What a workgroup occupies, how many are replayed where not all are, and whether heads lie side by side in a row of a tensor."""
+    """What a workgroup occupies, how many are replayed if not all, and whether heads lie side by side in a tensor."""
 
     vgprs: int
     lds_bytes: int

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 from benchmarks.fidelity.markdown import table
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.split import place_of
-from benchmarks.fidelity.statistics import group_of, spearman
+from benchmarks.fidelity.statistics import CHANGE, group_of, spearman
 
 RANKED = ("l2_hit_pct", "l2_read_misses", "dram_read_bytes", "time_us")
 INTRO = """\
 What a search needs: rows of one workload, which differ in the order alone. The spread is of the measured values, in
 points for rates and in percent of the least for the rest; ranks of values that hardly differ mean little. Lost: how
 much worse the order predicted best was measured than the order measured best.
+
+"""
+PAIRS = """
+Pairs of orders of one workload that were measured more than a point, or a percent, apart, and how many of them each
+variant puts the right way round:
 
 """
 
@@ -35,7 +42,24 @@ def ranks_section(predictions: Sequence[Prediction], variants: Sequence[str]) ->
         [*_about(groups[name]), *("-" if rank is None else f"{rank:+.2f}" for rank in lines[name])] for name in ordered
     ]
     columns = ["workload", "half", "quantity", "orders", "spread", "lost", *variants]
-    return INTRO + table(columns, cells)
+    return INTRO + table(columns, cells) + PAIRS + _pairs_table(groups, variants)
+
+
+def _pairs_table(groups: Mapping[str, Sequence[Prediction]], variants: Sequence[str]) -> str:
+    right, counted = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
+    for rows in groups.values():
+        for one, other in combinations(rows, 2):
+            about = (one.row.gpu, one.row.kernel, one.row.quantity, one.variant)
+            gap = one.row.measured - other.row.measured
+            least = min(one.row.measured, other.row.measured) / 100 if QUANTITIES[one.row.quantity].relative else 1.0
+            counted[about] += abs(gap) > CHANGE * least
+            right[about] += abs(gap) > CHANGE * least and gap * ((one.value or 0.0) - (other.value or 0.0)) > 0
+    found = dict.fromkeys(about[:3] for about in counted if counted[(*about[:3], variants[0])])
+    cells = []
+    for about in sorted(found):
+        of = [(right[(*about, variant)], counted[(*about, variant)]) for variant in variants]
+        cells.append([*about, *(f"{a} of {b}" if b else "-" for a, b in of)])
+    return table(["GPU", "kernel", "quantity", *variants], cells)
 
 
 def _pairs(rows: Sequence[Prediction]) -> tuple[list[float], list[float | None]]:

@@ -2,8 +2,8 @@
 
     python -m benchmarks.fidelity.replacement
 
-A set of 16 ways is asked for n lines, one after the other, 16 times, as by the passes that were counted: those over 4 MB
-an XCD are 16 lines a set, over 6 MB 24, over 16 MB 64. Of 32 the source says in words that nothing hits
+A set of 16 ways is asked for n lines, one after the other, 16 times, as by the passes that were counted: those over 4
+MB an XCD are 16 lines a set, over 6 MB 24, over 16 MB 64. Of 32 the source says in words that nothing hits
 (jamesbowley/gfx950-gluon-tutorials, 2fdc8b5, experiments/hbm_bandwidth_xcd).
 """
 
@@ -67,7 +67,11 @@ def table() -> str:
     found = ["| lines a set | counted | " + " | ".join(ways) + " |", "| --- " * (2 + len(ways)) + "|"]
     for lines, rate in counted().items():
         means = [sum(hit_pct(lines, victim, seed) for seed in range(TRIALS)) / TRIALS for victim in ways.values()]
-        found.append(f"| {lines} | {'-' if rate is None else f'{rate:.2f}'} | " + " | ".join(f"{mean:.2f}" for mean in means) + " |")
+        found.append(
+            f"| {lines} | {'-' if rate is None else f'{rate:.2f}'} | "
+            + " | ".join(f"{mean:.2f}" for mean in means)
+            + " |"
+        )
     return "\n".join(found)
 
 

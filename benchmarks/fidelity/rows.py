@@ -17,6 +17,10 @@ SHAPES_SOURCE = (
     "jamesbowley/gfx950-gluon-tutorials 2fdc8b5, experiments/aiter_256x256_loss_investigation, results/counters.csv: "
     "TCC_MISS_sum of v9 and v10, bf16, means of 200 launches"
 )
+DENSE_SOURCE = (
+    "ROCm/rocm-libraries 65d3e7a, rocke, attention_thread_block_mapping_case_study.md, section 6.3: TCC_HIT over all, "
+    "median of 4 dispatches under rocprofv3, in whole percent"
+)
 H200_SOURCE = "Nsight Compute 2025.3 on one NVIDIA H200, caches flushed before each launch"
 PAPER_SIZES = {  # our name of a size: the logs' name
     "black_scholes": {"n_assets": "n_assets", "BLOCK_SIZE": "BLOCK_SIZE"},
@@ -34,6 +38,7 @@ PAPER_SIZES = {  # our name of a size: the logs' name
     "stencil_2d": {name: name for name in ("M", "N", "BLOCK_SIZE_M", "BLOCK_SIZE_N")},
     "transpose": {name: name for name in ("M", "N", "BLOCK_SIZE_M", "BLOCK_SIZE_N")},
 }
+DENSE_SIZES = ("B", "H", "HKV", "S", "D", "CAUSAL")
 H200_SIZES = ("M", "N", "K", "H", "S", "D", "BM", "BN", "BK", "BQ")
 
 
@@ -95,7 +100,7 @@ class Row:
 
     @property
     def table(self) -> str:
-        """The table that the row came from: paper, published, shapes, h200 or contributed."""
+        """The table that the row came from: paper, published, shapes, dense, h200 or contributed."""
         return self.id.split("/", 1)[0]
 
 
@@ -107,7 +112,7 @@ def all_rows() -> list[Row]:
     ContributionError
         If a contributed row lacks what makes it checkable.
     """
-    found = [*paper_rows(), *published_rows(), *shape_rows(), *h200_rows(), *contributed_rows()]
+    found = [*paper_rows(), *published_rows(), *shape_rows(), *dense_rows(), *h200_rows(), *contributed_rows()]
     seen: set[str] = set()
     for row in found:
         if row.id in seen:
@@ -184,6 +189,32 @@ def shape_rows() -> Iterator[Row]:
                 high=measured,
                 source=SHAPES_SOURCE,
             )
+
+
+def dense_rows() -> Iterator[Row]:
+    """L2 hit rates of AMD's dense attention under its orders and grids, on MI300X and MI355X."""
+    lines = _lines("attention_orders.csv")
+    problems = [{name: int(line[name]) for name in DENSE_SIZES} | {"BM": 256, "BN": 64} for line in lines]
+    launched: dict[tuple[str, str], float] = {}
+    for line, problem in zip(lines, problems, strict=True):  # an order as launched comes before the others
+        gpu, order, measured = line["gpu"].lower(), line["order"], float(line["l2_hit_pct"])
+        sizes = "x".join(str(value) for value in problem.values())
+        if order == "launched qb_minor":
+            launched[gpu, sizes] = measured
+        yield Row(
+            id=f"dense/{gpu}-{sizes}:{order}:l2_hit_pct",
+            gpu=gpu,
+            kernel="attention_dense",
+            problem=problem,
+            order=order,
+            quantity="l2_hit_pct",
+            unit="%",
+            measured=measured,
+            low=measured - 0.5,
+            high=measured + 0.5,
+            baseline=launched[gpu, sizes],
+            source=DENSE_SOURCE,
+        )
 
 
 def h200_rows() -> Iterator[Row]:

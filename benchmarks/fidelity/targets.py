@@ -16,6 +16,7 @@ STRIDES = {  # kernel and rows of its matrix: orders whose rates tell how sets a
     ("transpose", 32768): ("baseline", "rm_chunk"),
 }
 OLD = "gemm_gluon_old"
+ATTENTION = ("attention_fly", "attention_numa")
 LATER = ("gemm_gluon_new", "gemm_hk", "gemm_persistent", "gemm_cut")
 
 
@@ -159,7 +160,7 @@ def _under(data: str, what: str, one: Prediction, most: float) -> Check:
 
 
 def _attention(predictions: Sequence[Prediction]) -> list[Check]:
-    rows = _select(predictions, lambda one: one.row.kernel.startswith("attention_"))
+    rows = _select(predictions, lambda one: one.row.kernel in ATTENTION)
     found = []
     for one in rows:
         name, value = f"{one.row.gpu} {one.row.order}", one.value or 0.0

@@ -33,6 +33,7 @@ VARIANTS = {
     "lru": "lockstep, no L1, each L2 one fully associative LRU of its capacity",
     "analytic": "no cache: distinct lines over lines asked, among the workgroups that run at once on an XCD",
 }
+LAUNCHED_BY_ORDER = (*attention.KERNELS, "attention_dense")  # what a workgroup is depends on the order
 Counts = dict[str, float]
 
 
@@ -75,7 +76,7 @@ _replayers: dict[Any, Replayer[Workload]] = {}
 def _workload(row: Row) -> Workload:
     """Workload of the row before, where it is the same; its trace is built once."""
     sized = (tuple(row.problem.items()), tuple(row.resources.items()))
-    key = (row.kernel, *sized, row.order if row.kernel in attention.KERNELS else "")
+    key = (row.kernel, *sized, row.order if row.kernel in LAUNCHED_BY_ORDER else "")
     if key not in _workloads:
         _workloads.clear()
         made = workload(row)

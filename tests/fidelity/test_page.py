@@ -122,3 +122,15 @@ def test_residuals_beyond_the_edge_are_said_to_be_there():
     assert max(dots.get_offsets()[:, 0].max() for dots in left.collections if len(dots.get_offsets())) == pytest.approx(
         200
     )
+
+
+def test_pairs_that_are_far_enough_apart_are_counted_and_which_way_round_they_come():
+    """Of 82, 86, 81, 54 and 81 % seven of ten pairs are more than a point apart."""
+    rows = [row for row in ROWS if row.id.startswith("dense/mi300x-1x32x8x4096x128x1x")]
+    assert [row.measured for row in rows] == [82, 86, 81, 54, 81]
+    apart = sum(abs(a.measured - b.measured) > 1 for i, a in enumerate(rows) for b in rows[:i])
+    right = [Prediction(row=row, variant="timed", value=row.measured, counts={}) for row in rows]
+    wrong = [Prediction(row=row, variant="lockstep", value=-row.measured, counts={}) for row in rows]
+    text = ranks_section([*right, *wrong], ["timed", "lockstep", "lru"])
+    cells = lines_with(text, "| attention_dense |")[-1]
+    assert cells[-3:] == [f"{apart} of {apart}", f"0 of {apart}", "-"] and apart == 7

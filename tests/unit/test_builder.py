@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import naive
 from tests.naive_coalesce import shown, touched
 from xcd_model.box import box_lines
 from xcd_model.builder import TENSOR_ALIGN_BYTES, TraceBuilder
@@ -195,3 +196,31 @@ def test_nothing_is_left_of_a_box_outside():
         build.read(x, row=0, col=np.array([0, -9]), rows=1, cols=4),
     )
     assert build.trace().start.tolist() == [0, 2, 3]
+
+
+def test_stores_together_are_one_instruction_that_touches_lines_again():
+    """Two rows of two lines, 64 bytes at a time: each line is stored to twice, by one instruction."""
+    build = TraceBuilder(n_workgroups=3, line_bytes=128)
+    x = build.array("x", rows=6, cols=128, item_bytes=2)
+    row = 2 * np.arange(3)
+    quarters = [build.write(x, row=row, col=col, rows=2, cols=32) for col in (0, 32, 64, 96)]
+    build.step(build.together(*quarters))
+    trace = build.trace()
+    assert (trace.n_instructions, trace.n_touches) == (3, 3 * 8)
+    for workgroup in range(3):
+        lines = [4 * workgroup + line for line in (0, 2, 0, 2, 1, 3, 1, 3)]
+        assert naive.touches(trace, workgroup) == (list(zip(lines, [3, 3, 12, 12] * 2, strict=True)), True)
+
+
+def test_only_stores_to_one_array_go_together():
+    build = TraceBuilder(n_workgroups=2, line_bytes=128)
+    x, y = (build.array(name, rows=4, cols=64, item_bytes=2) for name in "xy")
+    whole = {"row": np.arange(2), "col": 0, "rows": 1, "cols": 64}
+    store = build.write(x, **whole)
+    masked = build.write(x, **(whole | {"row": np.array([0, 9])}))
+    twice = build.write(x, **(whole | {"row": np.zeros((2, 2), int)}))
+    for other in (build.write(y, **whole), build.read(x, **whole), masked, twice):
+        with pytest.raises(TraceError, match="together: stores to one array"):
+            build.together(store, other)
+    with pytest.raises(TraceError, match="together: stores to one array"):
+        build.together(build.read(x, **whole))
