@@ -10,10 +10,10 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 run: .venv/installed
 	$(BIN)/swizzle-sim optimize gemm
 
-test: .venv/installed-test
+test: .venv/installed-test  ## lint and all tests; a process that has run out of tests takes some of the other's
 	@$(MAKE) --no-print-directory -j2 lint kernels
 	@$(MAKE) --no-print-directory browser
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 kernels: .venv/installed-test  ## compile the replays once: two test processes would each do it
 	@for replay in lockstep timed; do \
