@@ -15,9 +15,10 @@ import numpy as np
 from benchmarks.fidelity.dense_orders import items_of
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
-from benchmarks.suite.flash_attention import softmax_ops
+from benchmarks.suite.flash_attention import key_blocks, softmax_ops
 from xcd_model.builder import TraceBuilder
 from xcd_model.dispatch import Resources
+from xcd_model.gpu import gpu
 from xcd_model.trace import Trace
 
 ITEM_BYTES = 2
@@ -26,18 +27,17 @@ STORED_COLUMNS = 8  # of O, in one store of a wave: 16 bytes of each of its 32 r
 
 @dataclass(frozen=True)
 class Shape:
-    """What a workgroup occupies; tiles of keys read past its last; CUs, which are the programs of a persistent grid."""
+    """What a workgroup occupies, and how many tiles of keys it reads past its last."""
 
     vgprs: int
     lds_bytes: int
     tiles_over: int
-    programs: int
     source: str
 
 
 SHAPES: dict[str, Shape] = {
-    "mi300x": Shape(217, 34816, 0, 304, "gfx942: one buffer, K and V of a tile at a time"),
-    "mi355x": Shape(256, 75776, 1, 256, "gfx950: two buffers, the tile after the last loaded as well"),
+    "mi300x": Shape(217, 34816, 0, "gfx942: one buffer, K and V of a tile at a time"),
+    "mi355x": Shape(256, 75776, 1, "gfx950: two buffers, the tile after the last loaded as well"),
 }
 
 
@@ -65,16 +65,13 @@ def make(row: Row) -> Workload:
         grid=(items,),
         tiles=(size["B"] * size["H"], blocks),
         schedule=lambda order, xcds: items_of(order, size, xcds),
-        programs=min(shape.programs, items) if row.order.startswith("persistent ") else None,
+        programs=min(gpu(row.gpu).cus, items) if row.order.startswith("persistent ") else None,
     )
 
 
 def key_tiles(size: Mapping[str, int]) -> np.ndarray:
     """(query blocks,) tiles of keys that each needs: all, or those up to its diagonal."""
-    ends = np.full(-(-size["S"] // size["BM"]), size["S"])
-    if size["CAUSAL"]:
-        ends = np.minimum((np.arange(ends.size) + 1) * size["BM"], size["S"])
-    return -(-ends // size["BN"])
+    return key_blocks({**size, "BLOCK_M": size["BM"], "BLOCK_N": size["BN"]})
 
 
 def trace(size: Mapping[str, int], tiles_over: int, line_bytes: int) -> Trace:

@@ -4,7 +4,7 @@
 
 Each is tried with all other constants as they are; 13 minutes on 2 cores. The four orders of
 `benchmarks.fidelity.index` are of one shape whose workgroups keep in step, and cannot tell the better functions apart.
-A second table has the three tables of counts of that shape, under the function in use and under the MI300X's.
+First comes what the three tables of counts of that shape are under the function in use, and under the MI300X's.
 """
 
 from __future__ import annotations

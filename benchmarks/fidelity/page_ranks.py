@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 
 from benchmarks.fidelity.markdown import table
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.split import place_of
-from benchmarks.fidelity.statistics import CHANGE, group_of, spearman
+from benchmarks.fidelity.statistics import CHANGE, group_of, right_way_round, spearman
 
 RANKED = ("l2_hit_pct", "l2_read_misses", "dram_read_bytes", "time_us")
 INTRO = """\
@@ -48,12 +47,12 @@ def ranks_section(predictions: Sequence[Prediction], variants: Sequence[str]) ->
 def _pairs_table(groups: Mapping[str, Sequence[Prediction]], variants: Sequence[str]) -> str:
     right, counted = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
     for rows in groups.values():
-        for one, other in combinations(rows, 2):
-            about = (one.row.gpu, one.row.kernel, one.row.quantity, one.variant)
-            gap = one.row.measured - other.row.measured
-            least = min(one.row.measured, other.row.measured) / 100 if QUANTITIES[one.row.quantity].relative else 1.0
-            counted[about] += abs(gap) > CHANGE * least
-            right[about] += abs(gap) > CHANGE * least and gap * ((one.value or 0.0) - (other.value or 0.0)) > 0
+        first = rows[0].row
+        about = (first.gpu, first.kernel, first.quantity, rows[0].variant)
+        apart = {"ratio": 1 + CHANGE / 100} if QUANTITIES[first.quantity].relative else {"ratio": 1.0, "gap": CHANGE}
+        some = right_way_round([(one.row.measured, one.value or 0.0) for one in rows], **apart)
+        right[about] += some[0]
+        counted[about] += some[1]
     found = dict.fromkeys(about[:3] for about in counted if counted[(*about[:3], variants[0])])
     cells = []
     for about in sorted(found):

@@ -138,14 +138,16 @@ def within_workloads(predictions: Sequence[Prediction], *, spread_pct: float = 0
     return found
 
 
-def right_way_round(pairs: Sequence[tuple[float, float]]) -> tuple[int, int]:
+def right_way_round(
+    pairs: Sequence[tuple[float, float]], *, ratio: float = TOLD_APART, gap: float = 0.0
+) -> tuple[int, int]:
     """Of (measured, predicted) values, how many pairs are predicted in the measured order, and how many are apart.
 
-    Pairs whose measured values differ by a ratio of `TOLD_APART` or less are left out.
+    Pairs whose measured values differ by ``ratio`` or by ``gap`` or less are left out.
     """
     right = apart = 0
     for one, other in combinations(sorted(pairs), 2):
-        if other[0] > TOLD_APART * one[0]:
+        if other[0] > max(ratio * one[0], one[0] + gap):
             apart += 1
             right += other[1] > one[1]
     return right, apart

@@ -61,7 +61,7 @@ def make(name: str, summary: str, sharing: str, problem: dict[str, int]) -> Kern
     sizes = {"HKV": problem["H"], **problem}
     _check(name, sizes)
     blocks, heads = grid_of(sizes)
-    pairs = heads * float(_key_blocks(sizes).sum())
+    pairs = heads * float(key_blocks(sizes).sum())
     s = sizes["S"]
     return Kernel(
         name=name,
@@ -103,7 +103,7 @@ def grid_of(problem: Mapping[str, int]) -> tuple[int, int]:
     return -(-problem["S"] // problem["BLOCK_M"]), problem["B"] * problem["H"]
 
 
-def _key_blocks(problem: Mapping[str, int]) -> np.ndarray:
+def key_blocks(problem: Mapping[str, int]) -> np.ndarray:
     """(n_query_blocks,) key blocks that each query block reads."""
     s, block_m = problem["S"], problem["BLOCK_M"]
     ends = np.full(-(-s // block_m), s)
@@ -165,7 +165,7 @@ def trace(problem: Mapping[str, int], line_bytes: int) -> Trace:
     v = build.place("V", shape=(b * hkv, s, d), item_bytes=ITEM_BYTES)
     o = build.place("O", shape=(b * h, s, d), item_bytes=ITEM_BYTES)
     build.step(build.read_box(q, at=(head, block * block_m, 0), size=(1, block_m, d)))
-    steps = _key_blocks(problem)[block]
+    steps = key_blocks(problem)[block]
     start = np.arange(0, int(steps.max()) * block_n, block_n)[None, :]
     high = np.where(start < steps[:, None] * block_n, block_n, 0)
     at, size = (kv_head[:, None], start, 0), (1, high, d)
