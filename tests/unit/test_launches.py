@@ -1,6 +1,7 @@
 """Are launches after the first what the naive caches say, in counts and time, and does a round come to rest?"""
 
 import dataclasses
+import itertools
 from functools import partial
 
 import numpy as np
@@ -12,12 +13,20 @@ from tests import naive, naive_timed
 from tests.machines import cases, gemm_trace, small_gpu
 from xcd_model.builder import TraceBuilder
 from xcd_model.errors import ReplayError
-from xcd_model.launches import cold_caches, replay_launches
+from xcd_model.launches import PATIENCE, cold_caches, replay_launches
 from xcd_model.plan import prepare
 from xcd_model.rates import Pace
 from xcd_model.replay import replay
 from xcd_model.timed import replay_timed
-from xcd_model.traffic import READ_MISSES
+from xcd_model.traffic import (
+    COLUMNS,
+    L1_HITS,
+    READ_MISSES,
+    READ_REQUESTS,
+    WRITE_MISSES,
+    WRITE_REQUESTS,
+    Traffic,
+)
 
 
 @settings(max_examples=100, deadline=None)
@@ -74,6 +83,32 @@ def test_a_ping_pong_finds_in_the_infinity_cache_what_it_read_before():
 
 def _lockstep(order, plan, caches):
     return replay(plan, order, workgroups_per_cu=1, caches=caches)
+
+
+@pytest.mark.parametrize(
+    ("column", "by", "says"),
+    [
+        (WRITE_MISSES, 0, (2, True)),
+        (WRITE_MISSES, 1, (PATIENCE, True)),  # a tenth of its own, a thousandth of the requests
+        (WRITE_MISSES, 2, (25, False)),
+        (L1_HITS, 1, (PATIENCE, True)),
+        (None, 1, (25, False)),  # the time, which is a share of nothing else
+    ],
+)
+def test_counts_small_beside_the_requests_need_not_come_to_rest(column, by, says):
+    plan = prepare(copy(4, 0, 1), small_gpu(l2=(16, 2), mall=None), symmetry=False)
+    launched = itertools.count()
+
+    def once(plan, caches):
+        timeline, up = np.zeros((1, 1, len(COLUMNS)), np.int64), by * (next(launched) % 2)
+        timeline[0, 0, [READ_REQUESTS, WRITE_REQUESTS, WRITE_MISSES, L1_HITS]] = (600, 400, 10, 10)
+        if column is not None:
+            timeline[0, 0, column] += up
+        time_fs = 500 + (up if column is None else 0)
+        return Traffic(timeline, turns_per_bin=0, turns=0, fetch_bytes=128, write_request_bytes=64, time_fs=time_fs)
+
+    (found,) = replay_launches([plan], once, 25)
+    assert (found.launch, found.steady) == says
 
 
 def test_an_l2_that_is_kept_hits_in_the_next_launch():
