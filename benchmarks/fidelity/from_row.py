@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.fidelity import attention, copies, dense_attention, gemms, h200, mapping, orders
+from benchmarks.fidelity import attention, copies, dense_attention, fdtd, gemms, h200, mapping, orders
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
 from swizzle_sim.kernels import Kernel, kernel, kernel_names
@@ -21,6 +21,7 @@ MAKERS: dict[str, Callable[[Row], Workload]] = {
     "copy": copies.copy,
     "read_passes": copies.passes,
     "attention_dense": dense_attention.make,
+    "fdtd_2d": fdtd.make,
     **{f"h200_{name}": partial(h200.make, name) for name in h200.KERNELS},
     **{name: partial(gemms.make, name) for name in gemms.KERNELS},
     **{name: partial(attention.make, name) for name in attention.KERNELS},

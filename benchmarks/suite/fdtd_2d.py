@@ -90,8 +90,11 @@ def launch(problem: Mapping[str, int]) -> Launch:
     )
 
 
-def trace(problem: Mapping[str, int], line_bytes: int) -> Trace:
-    """Access model: five loads and a store of hz, three loads and a store of ex, three and a store of ey."""
+def trace(problem: Mapping[str, int], line_bytes: int, stores: tuple[int, int, int] = (1, 1, 1)) -> Trace:
+    """Access model: five loads and a store of hz, three loads and a store of ex, three and a store of ey.
+
+    ``stores`` are how many instructions of a lane each store is compiled to; every one of them asks for all lines.
+    """
     shape = problem["Nx"], problem["Ny"]
     block_x, block_y = problem["BLOCK_SIZE_X"], problem["BLOCK_SIZE_Y"]
     pid_y, pid_x = np.divmod(np.arange(-(-shape[0] // block_x) * -(-shape[1] // block_y)), -(-shape[0] // block_x))
@@ -99,21 +102,25 @@ def trace(problem: Mapping[str, int], line_bytes: int) -> Trace:
     ex, ey, hz = (build.array(name, rows=shape[0], cols=shape[1], item_bytes=ITEM_BYTES) for name in ("ex", "ey", "hz"))
     x, y, tile = pid_x * block_x, pid_y * block_y, {"rows": block_x, "cols": block_y}
     own = {field.index: build.read(field, row=x, col=y, **tile) for field in (ex, ey, hz)}
+    stored = [
+        build.together(*[build.write(field, row=x, col=y, **tile)] * times)
+        for field, times in zip((hz, ex, ey), stores, strict=True)
+    ]
     build.step(
         build.read(ex, row=x, col=y + 1, **tile),
         own[ex.index],
         build.read(ey, row=x + 1, col=y, **tile),
         own[ey.index],
         own[hz.index],
-        build.write(hz, row=x, col=y, **tile),
+        stored[0],
         own[hz.index],
         build.read(hz, row=x, col=y - 1, **tile),
         own[ex.index],
-        build.write(ex, row=x, col=y, **tile),
+        stored[1],
         own[hz.index],
         build.read(hz, row=x - 1, col=y, **tile),
         own[ey.index],
-        build.write(ey, row=x, col=y, **tile),
+        stored[2],
     )
     return build.trace()
 

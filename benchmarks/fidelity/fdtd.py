@@ -1,0 +1,52 @@
+"""FDTD in two dimensions as it was measured on MI300X: two of its three stores go out item by item.
+
+    python -m benchmarks.fidelity.fdtd
+
+The kernel that the rows are of leaves out the last row and column of hz and the first column of ex. A mask that may end
+within a vector keeps Triton from storing vectors, so that a tile is stored by four instructions, each of which asks the
+L2 for all its lines. The command compiles a kernel with such masks for gfx942, without a GPU, and counts its stores.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections import Counter
+from dataclasses import replace
+
+from benchmarks.fidelity.rows import Row
+from benchmarks.fidelity.workload import Workload
+from benchmarks.suite.fdtd_2d import NUM_WARPS, trace
+from swizzle_sim.kernels import kernel
+
+STORES = (4, 4, 1)  # instructions of the stores of hz, ex and ey: single items, single items, vectors of four items
+
+
+def make(row: Row) -> Workload:
+    """Workload of a row: the suite's kernel with the stores of the one measured."""
+    found = kernel("fdtd_2d", **row.problem)
+    return Workload.of_kernel(replace(found, build_trace=lambda line_bytes: trace(row.problem, line_bytes, STORES)))
+
+
+def compiled_stores() -> Counter[str]:
+    """Store instructions of the kernel as Triton compiles it for an MI300X, by opcode."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    kernels = importlib.import_module("benchmarks.fidelity.fdtd_triton")
+    pointers, sizes = ("ex_ptr", "ey_ptr", "hz_ptr"), ("Nx", "Ny", "pitch")
+    blocks = {"BLOCK_X": 32, "BLOCK_Y": 32}
+    source = ASTSource(
+        fn=kernels.fdtd_borders,
+        signature=dict.fromkeys(pointers, "*fp32") | dict.fromkeys(sizes, "i32") | dict.fromkeys(blocks, "constexpr"),
+        constexprs=blocks,
+        attrs={(i,): [["tt.divisibility", 16]] for i in range(len(pointers + sizes))},
+    )
+    made = triton.compile(source, target=GPUTarget("hip", "gfx942", 64), options={"num_warps": NUM_WARPS})
+    return Counter(re.findall(r"^\s+(global_store_\w+)", made.asm["amdgcn"], re.MULTILINE))
+
+
+if __name__ == "__main__":
+    for opcode, times in compiled_stores().items():
+        print(f"{times} {opcode}")

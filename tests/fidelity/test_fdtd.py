@@ -1,0 +1,43 @@
+"""FDTD as it was measured: what its stores are compiled to, and what the L2 is asked for."""
+
+import numpy as np
+import pytest
+
+from benchmarks.fidelity import fdtd
+from benchmarks.fidelity.from_row import workload
+from benchmarks.fidelity.rows import all_rows
+from benchmarks.suite.fdtd_2d import trace
+from xcd_model.gpu import gpu
+from xcd_model.plan import prepare
+from xcd_model.replay import replay
+from xcd_model.traffic import WRITE_MISSES, WRITE_REQUESTS
+
+PROBLEM = {"Nx": 64, "Ny": 64, "BLOCK_SIZE_X": 32, "BLOCK_SIZE_Y": 32}
+
+
+@pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
+def test_stores_are_those_that_triton_makes_of_such_masks():
+    """An item of each store is 4 B: eight of the instructions carry one, the ninth four."""
+    pytest.importorskip("triton")
+    assert fdtd.compiled_stores() == {"global_store_dword": 8, "global_store_dwordx4": 1}
+    assert sum(fdtd.STORES) == 9 and fdtd.STORES.count(1) == 1
+
+
+def test_every_instruction_of_a_store_asks_for_all_lines_and_only_the_first_can_miss():
+    """By hand: 4 tiles of 3 fields of 32 rows of 128 B; two requests of 64 B a line, and one of those misses."""
+    found = []
+    for stores in ((1, 1, 1), fdtd.STORES):
+        plan = prepare(trace(PROBLEM, 128, stores), gpu("mi300x"))
+        traffic = replay(plan, np.arange(4), workgroups_per_cu=1)
+        found.append([traffic.total(WRITE_REQUESTS), traffic.total(WRITE_MISSES)])
+    assert found[0][0] == 4 * 3 * 32 * 2
+    assert found[1][0] == 4 * (4 + 4 + 1) * 32 * 2
+    assert found[0][1] == found[1][1]
+
+
+def test_rows_of_fdtd_are_replayed_with_such_stores():
+    row = next(row for row in all_rows() if row.id == "paper/fdtd_2d@128x128:fdx")
+    built, plain = workload(row).build_trace(128), trace(row.problem, 128)
+    assert built.n_instructions == plain.n_instructions  # stores of one tile are one instruction
+    requests = [replay(prepare(one, gpu("mi300x")), np.arange(128**2), workgroups_per_cu=8) for one in (built, plain)]
+    assert [one.total(WRITE_REQUESTS) for one in requests] == [128**2 * 32 * 2 * times for times in (9, 3)]
