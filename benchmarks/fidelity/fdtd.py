@@ -9,8 +9,9 @@ L2 for all its lines. The command compiles a kernel with such masks for gfx942, 
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import re
+import sys
 from collections import Counter
 from dataclasses import replace
 
@@ -47,6 +48,13 @@ def compiled_stores() -> Counter[str]:
     return Counter(re.findall(r"^\s+(global_store_\w+)", made.asm["amdgcn"], re.MULTILINE))
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print how many store instructions there are of each kind; exit with a line where Triton is missing."""
+    if importlib.util.find_spec("triton") is None:
+        sys.exit("Triton is not installed: pip install 'swizzle-sim[triton]'")
     for opcode, times in compiled_stores().items():
         print(f"{times} {opcode}")
+
+
+if __name__ == "__main__":
+    main()

@@ -23,6 +23,12 @@ def test_stores_are_those_that_triton_makes_of_such_masks():
     assert sum(fdtd.STORES) == 9 and fdtd.STORES.count(1) == 1
 
 
+def test_without_triton_a_line_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match=r"Triton is not installed: pip install 'swizzle-sim\[triton\]'"):
+        fdtd.main()
+
+
 def test_every_instruction_of_a_store_asks_for_all_lines_and_only_the_first_can_miss():
     """By hand: 4 tiles of 3 fields of 32 rows of 128 B; two requests of 64 B a line, and one of those misses."""
     found = []
