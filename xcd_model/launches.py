@@ -84,8 +84,8 @@ def replay_launches(
     traffic : tuple of Traffic
         Of the last round, each with its ``launch`` number from 1, and ``steady``: whether no total of a column, nor the
         time, differs from the round before by more than the share `STEADY`. From round `PATIENCE` on a column may
-        differ by that share of all requests to the L2s, a tenth of a point of a rate: a few hundred stores that miss
-        in millions can go up and down for ever.
+        differ by that share of all requests to the L2s, a tenth of a point of their hit rate: a few hundred stores
+        that miss in millions can go up and down for ever. Where nearly all hits, that is more of what is left to miss.
 
     Raises
     ------

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
+from rich.console import Console
 from rich.progress import track
 
 from benchmarks.fidelity.folds import ADDRESS_BITS, error_of, folded, with_function
@@ -80,7 +81,7 @@ def table() -> str:
     off: dict[str, np.ndarray] = {}
     with ProcessPoolExecutor() as workers:
         off["in use"] = np.array([list(workers.map(error_of, [(row, device) for row in tried]))])
-        for name, channel in track(choices.items(), "choices of channel"):
+        for name, channel in track(choices.items(), "choices of channel", console=Console(stderr=True)):
             devices = [with_function(device, drawn(device, channel, seed)) for seed in range(DRAWS)]
             found = list(workers.map(error_of, [(row, one) for row in tried for one in devices], chunksize=DRAWS))
             off[name] = np.reshape(found, (len(tried), DRAWS)).T

@@ -43,17 +43,26 @@ def test_launches_are_of_seconds_and_of_the_mi300x():
     assert {row.kernel for row in found} == {"stencil_2d", "transpose", "fdtd_2d", "layer_norm", "attention_dense"}
 
 
-def error_by_channel(job):
-    """Stands in for a replay: +10 points where the channel is folded, else -2."""
-    folds = {mask for name in FOLDED for mask in CHOICES[name]}
-    return 10.0 if folds & set(job[1].l2.index_rows) else -2.0
+def error_by_function(job):
+    """Stands in for a replay: what a row and the lowest drawn bits of a function make, so that no two are the same."""
+    row, device = job
+    masks = device.l2.index_rows
+    return row.measured / 10 + (0 if masks == MI300X.l2.index_rows else sum(mask >> 18 & 1 for mask in masks[4:]))
 
 
 def test_the_table_has_means_and_spreads_beside_what_was_counted(monkeypatch):
-    row = next(one for one in channels.rows() if one.id.endswith("persistent qb_major:l2_hit_pct"))
-    monkeypatch.setattr(channels, "rows", lambda: [row])
-    monkeypatch.setattr(channels, "error_of", error_by_channel)
+    named = {row.id.rpartition("persistent ")[2]: row for row in channels.rows()}
+    tried = [named["qb_major:l2_hit_pct"], named["bt_hkv_minor:l2_hit_pct"]]
+    monkeypatch.setattr(channels, "rows", lambda: tried)
+    monkeypatch.setattr(channels, "error_of", error_by_function)
     lines = channels.table().splitlines()
-    assert lines[2].startswith("| attention_dense | persistent qb_major | 54.0 | 52.0 | 52 ± 0 |")
-    assert lines[2].endswith("| 64 ± 0 | 64 ± 0 |")
-    assert lines[3] == "| mean error, points | | | 2.0 | 2.0 | 2.0 | 2.0 | 2.0 | 10.0 | 10.0 |"
+    drawn = [[mask >> 18 & 1 for mask in channels.drawn(MI300X, CHOICES["256 B"], seed)[4:]] for seed in range(4)]
+    more = [sum(bits) for bits in drawn]
+    assert np.std(more) > 0.5
+    for line, row in zip(lines[2:], tried, strict=False):
+        cells = [cell.strip() for cell in line.split("|")][1:-1]
+        assert cells[:3] == [row.kernel, row.order, f"{row.measured:.1f}"]
+        assert cells[3] == f"{1.1 * row.measured:.1f}"
+        assert cells[5] == f"{1.1 * row.measured + np.mean(more):.0f} ± {np.std(more):.0f}"
+    means = [cell.strip() for cell in lines[4].split("|")][4:-1]
+    assert means[0] == f"{(5.4 + 8.1) / 2:.1f}" and means[2] == f"{(5.4 + 8.1) / 2 + np.mean(more):.1f}"

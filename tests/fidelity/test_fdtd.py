@@ -7,6 +7,7 @@ from benchmarks.fidelity import fdtd
 from benchmarks.fidelity.from_row import workload
 from benchmarks.fidelity.rows import all_rows
 from benchmarks.suite.fdtd_2d import trace
+from xcd_model.builder import TraceBuilder
 from xcd_model.gpu import gpu
 from xcd_model.plan import prepare
 from xcd_model.replay import replay
@@ -29,16 +30,23 @@ def test_without_triton_a_line_says_what_to_install(monkeypatch):
         fdtd.main()
 
 
-def test_every_instruction_of_a_store_asks_for_all_lines_and_only_the_first_can_miss():
-    """By hand: 4 tiles of 3 fields of 32 rows of 128 B; two requests of 64 B a line, and one of those misses."""
-    found = []
-    for stores in ((1, 1, 1), fdtd.STORES):
-        plan = prepare(trace(PROBLEM, 128, stores), gpu("mi300x"))
-        traffic = replay(plan, np.arange(4), workgroups_per_cu=1)
-        found.append([traffic.total(WRITE_REQUESTS), traffic.total(WRITE_MISSES)])
-    assert found[0][0] == 4 * 3 * 32 * 2
-    assert found[1][0] == 4 * (4 + 4 + 1) * 32 * 2
-    assert found[0][1] == found[1][1]
+def test_every_instruction_of_a_store_asks_for_all_lines():
+    """4 tiles of 3 fields of 32 rows of 128 B, two requests of 64 B a line. All were read before: none misses."""
+    for stores, times in (((1, 1, 1), 3), (fdtd.STORES, 9)):
+        traffic = replay(prepare(trace(PROBLEM, 128, stores), gpu("mi300x")), np.arange(4), workgroups_per_cu=1)
+        assert traffic.total(WRITE_REQUESTS) == 4 * times * 32 * 2
+        assert traffic.total(WRITE_MISSES) == 0
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_only_the_first_instruction_of_a_store_can_miss(times):
+    """One workgroup stores 32 rows of 128 B that it has not read: a line misses once, its other requests hit."""
+    build = TraceBuilder(n_workgroups=1, line_bytes=128)
+    field = build.array("hz", rows=32, cols=1024, item_bytes=4)
+    store = build.write(field, row=np.zeros(1, np.int64), col=0, rows=32, cols=32)
+    build.step(build.together(*[store] * times))
+    traffic = replay(prepare(build.trace(), gpu("mi300x")), np.arange(1), workgroups_per_cu=1)
+    assert (traffic.total(WRITE_REQUESTS), traffic.total(WRITE_MISSES)) == (32 * 2 * times, 32)
 
 
 def test_rows_of_fdtd_are_replayed_with_such_stores():
