@@ -20,7 +20,7 @@ PROBLEM = {"Nx": 64, "Ny": 64, "BLOCK_SIZE_X": 32, "BLOCK_SIZE_Y": 32}
 
 
 def test_stores_are_those_that_triton_makes_of_such_masks():
-    """Of a process of its own, in which nothing is interpreted. A store is 4 items a lane: eight of one, one of four."""
+    """In a process of its own, where nothing is interpreted. A store is 4 items a lane: eight of one, one of four."""
     pytest.importorskip("triton")
     command = [sys.executable, "-m", "benchmarks.fidelity.fdtd"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
