@@ -195,7 +195,7 @@ class Caches:
         self.l1 = {(x, cu): LruCache(gpu.l1) for x in range(gpu.xcds) for cu in range(gpu.cus_per_xcd) if gpu.l1}
         if not gpu.l2.kept_between_launches:
             self.l2 = [L2(gpu) for _ in range(gpu.xcds)]
-        self.far_hits = self.flushed = 0
+        self.far_hits = self.late_hits = self.flushed = 0
         if gpu.mall and not gpu.mall.kept_between_launches:
             self.mall = LruCache(gpu.mall)
 

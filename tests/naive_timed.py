@@ -93,6 +93,7 @@ class Memory:
         self.gpu, self.caches = gpu, caches
         self.rate = rates_of(gpu)
         self.ready = [{} for _ in range(gpu.xcds)]  # when the data of (side, line) is in the L2; only read if held
+        self.stored = [set() for _ in range(gpu.xcds)]  # those of them that a store made, so that none is on its way
         self.ready_l1 = {place: {} for place in caches.l1}
         self.l1_free = dict.fromkeys(caches.l1, 0)
         self.l2_free = [0] * gpu.xcds
@@ -142,6 +143,7 @@ class Memory:
             brought += [(side, line) for side in lacked_at]
             if not lacking:
                 ready = self.ready[xcd].get((held_at, line), 0)
+                self.caches.late_hits += ready > now and (held_at, line) not in self.stored[xcd]
                 if held_at == l2.side_of(cu):
                     wait = max(wait, ready)
                 else:
@@ -163,6 +165,7 @@ class Memory:
             fills.append(max(l2_end + self.rate["l2_latency"] + self.rate["l2_far"], *at_the_other))
         for at in brought:
             self.ready[xcd][at] = max(fills)
+            self.stored[xcd].discard(at)
         arrive = max(l2_end + self.rate["l2_latency"], wait, *fills)
         counts = {"read_requests": requests, "read_misses": fetched}
         if self.caches.mall:
@@ -181,6 +184,7 @@ class Memory:
             writebacks += sum(self._drive_out(now, xcd, gone) for gone in driven_out)
             misses += lacking
             self.ready[xcd] |= {(side, line): l2_end for side in lacked_at}
+            self.stored[xcd] |= {(side, line) for side in lacked_at}
         self._beyond(l2_end, xcd, 0, 0, writebacks, self.opening - opened_before)
         return l2_end, {"write_requests": requests, "write_misses": misses}
 

@@ -25,7 +25,8 @@ class Scratch(NamedTuple):
 
     ``fell`` is what the look-up returned, ``missed`` the place in the chunk: twice as long, since a line may drive out
     one more for its copy. ``asked`` is how many read requests a line takes, empty where the L2 has no two sides
-    (`xcd_model.sides`), and ``far`` (1,) how many of them the other side held.
+    (`xcd_model.sides`), and ``far`` (1,) how many of them the other side held. ``late`` (1,) are lines that reads
+    found before they were there.
     """
 
     line: np.ndarray
@@ -36,6 +37,7 @@ class Scratch(NamedTuple):
     missed: np.ndarray
     fell: np.ndarray
     far: np.ndarray
+    late: np.ndarray
 
 
 def scratch(machine: Machine) -> Scratch:
@@ -50,6 +52,7 @@ def scratch(machine: Machine) -> Scratch:
         missed=np.zeros(2 * size, np.uint64),
         fell=np.zeros(2 * size, np.int64),
         far=np.zeros(1, np.int64),
+        late=np.zeros(1, np.int64),
     )
 
 

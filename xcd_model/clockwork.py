@@ -84,7 +84,7 @@ def _fill_missed(n, index, ways, mall, line, missed, weight_of, at):
 
 
 @njit(inline="always")
-def _l2_by(stream, machine, rates, clockwork, xcd, unit, instruction, n, is_write, tensor, counts, by_tensor):
+def _l2_by(stream, machine, rates, clockwork, xcd, unit, instruction, n, is_write, tensor, now, counts, by_tensor):
     """Send ``n`` gathered lines to an L2.
 
     Returns latest arrival of a hit line, the same of those held on the other side (-1: none), misses, and how many of
@@ -97,14 +97,17 @@ def _l2_by(stream, machine, rates, clockwork, xcd, unit, instruction, n, is_writ
     far, arrival = np.int64(-1), clockwork.arrival
     if machine.home_mask:
         side = machine.side_of[unit % machine.cus]
-        made, wait, far = _look_up_sides_by(
-            n, words, filler, machine, side, is_write, instruction, arrival, set_weight, scratch
+        made, wait, far, late = _look_up_sides_by(
+            n, words, filler, machine, side, is_write, instruction, arrival, set_weight, scratch, now
         )
         n_missed = np.uint64(made)
     else:
-        n_missed, wait = _look_up_by(
-            n, words, filler, machine.l2_ways, instruction, arrival, at, scratch.word, marks, missed, fell
-        )
+        n_missed, wait, late = _look_up_by(
+            n, words, filler, machine.l2_ways, instruction, arrival, at, scratch.word, marks, missed, fell, now,
+            set_weight,
+        )  # fmt: skip
+    if not is_write:
+        scratch.late[0] += late
     misses, held = np.int64(0), np.int64(0)
     for j in range(n_missed):
         i = missed[j]
@@ -230,7 +233,7 @@ def _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, co
                 scratch.marks, scratch.asked,
             )  # fmt: skip
         latest, far, missed, held = _l2_by(
-            stream, machine, rates, clockwork, xcd, unit, instruction, n, is_write, tensor, counts, by_tensor
+            stream, machine, rates, clockwork, xcd, unit, instruction, n, is_write, tensor, l1_end, counts, by_tensor
         )
         l2_wait, far_wait = max(l2_wait, latest), max(far_wait, far)
         misses += missed

@@ -56,9 +56,12 @@ def _look_up(n, l2, ways, at, word, marks, missed, fell):
 
 
 @njit(inline="always")
-def _look_up_by(n, words, filler, ways, by, arrival, at, word, marks, missed, fell):
-    """Look the located lines up in an L2; return (how many missed, latest arrival of the others)."""
-    n_missed, wait = np.uint64(0), np.int64(0)
+def _look_up_by(n, words, filler, ways, by, arrival, at, word, marks, missed, fell, now, set_weight):
+    """Look the located lines up in an L2; return (how many missed, latest arrival of the others, how many late).
+
+    A line is late that is held and not there ``now``.
+    """
+    n_missed, wait, late = np.uint64(0), np.int64(0), np.int64(0)
     for i in range(np.uint64(n)):
         touched = np.int64(word[i]) | np.int64(marks[i])
         found = _touch_by(words, filler, np.int64(at[i]) * ways, ways, touched, by)
@@ -66,7 +69,9 @@ def _look_up_by(n, words, filler, ways, by, arrival, at, word, marks, missed, fe
         missed[n_missed] = i
         fell[n_missed] = gone
         if gone == HIT:
-            wait = max(wait, arrival[found >> 32])
+            there = arrival[found >> 32]
+            wait = max(wait, there)
+            late += set_weight[at[i]] * np.int64(there > now)
         else:
             n_missed += np.uint64(1)
-    return n_missed, wait
+    return n_missed, wait, late

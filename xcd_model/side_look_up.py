@@ -48,13 +48,16 @@ def _look_up_sides(n, l2, machine, side, is_write, set_weight, scratch):
 
 
 @njit
-def _look_up_sides_by(n, words, filler, machine, side, is_write, by, arrival, set_weight, scratch):
-    """As `_look_up_sides`, with fillers; returns (entries, latest arrival of lines held, of far ones (-1: none))."""
+def _look_up_sides_by(n, words, filler, machine, side, is_write, by, arrival, set_weight, scratch, now):
+    """As `_look_up_sides`, with fillers.
+
+    Returns entries, latest arrival of lines held, of far ones (-1: none), and how many held lines come after ``now``.
+    """
     line, marks, at, word, missed, fell = (
         scratch.line, scratch.marks, scratch.at, scratch.word, scratch.missed, scratch.fell,
     )  # fmt: skip
     ways, apart = machine.l2_ways, machine.l2.n_sets * machine.l2_ways
-    made, wait, far = 0, np.int64(0), np.int64(-1)
+    made, wait, far, late = 0, np.int64(0), np.int64(-1), np.int64(0)
     for i in range(n):
         row, touched = np.int64(at[i]) * ways, np.int64(word[i]) | np.int64(marks[i])
         home = _home(line[i], machine.home_mask)
@@ -62,7 +65,9 @@ def _look_up_sides_by(n, words, filler, machine, side, is_write, by, arrival, se
             found = _touch_by(words, filler, row + side * apart, ways, touched & CLEAN, by)
             gone = found & 0xFFFFFFFF
             if gone == HIT and not is_write:
-                wait = max(wait, arrival[found >> 32])
+                there = arrival[found >> 32]
+                wait = max(wait, there)
+                late += set_weight[at[i]] * np.int64(there > now)
                 continue
             if gone not in (HIT, PARTLY) and gone & ~CLEAN:
                 missed[made], fell[made] = i, gone | COPY
@@ -72,9 +77,12 @@ def _look_up_sides_by(n, words, filler, machine, side, is_write, by, arrival, se
         if gone != HIT:
             missed[made], fell[made] = i, gone
             made += 1
-        elif home == side:
-            wait = max(wait, arrival[found >> 32])
+            continue
+        there = arrival[found >> 32]
+        late += set_weight[at[i]] * np.int64(there > now)
+        if home == side:
+            wait = max(wait, there)
         elif not is_write:
-            far = max(far, arrival[found >> 32])
+            far = max(far, there)
             scratch.far[0] += set_weight[at[i]] * np.int64(scratch.asked[i])
-    return made, wait, far
+    return made, wait, far, late

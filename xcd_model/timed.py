@@ -262,6 +262,7 @@ def replay_timed(
         opening_fs=int(clockwork.shared[2]),
         flushed=flushed,
         far_hits=int(clockwork.scratch.far[0]),
+        late_hits=int(clockwork.scratch.late[0]),
         bin_fs=int(bin_fs),
         by_tensor=totals,
         tensors=tuple(t.name for t in plan.trace.tensors),

@@ -43,6 +43,9 @@ class Traffic:
     far_hits : int
         Read requests of lines that the side of the CU lacked, in whole or part, and the other side of the L2 held all
         of, see `xcd_model.sides`; 0 where there are no sides.
+    late_hits : int
+        Timed: lines that a read found in an L2 before what had asked for them was there; hits, as the hardware counts
+        them (decision 0032). Lockstep: 0.
     flushed : int
         Write requests' worth of dirty pieces that the L2s held at the end, counted among the write-backs.
     by_tensor : (n_tensors, n_xcds, len(COLUMNS)) int64
@@ -65,6 +68,7 @@ class Traffic:
     bin_fs: int = 0
     opening_fs: int = 0
     far_hits: int = 0
+    late_hits: int = 0
     flushed: int = 0
     by_tensor: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 0, len(COLUMNS)), np.int64))
     tensors: tuple[str, ...] = ()

@@ -47,6 +47,11 @@ def _shape(m: int, n: int, k: int = 8192, *, programs: int = 0) -> dict[str, int
     return size | ({"PROGRAMS": programs} if programs else {})
 
 
+def _counted_thrice(name: str, kernel: str, order: str) -> dict[str, Case]:
+    """A launch of 4096 x 4096 x 4096 with a hit rate, its misses, and its reads of memory."""
+    return dict.fromkeys((name, f"{name}-misses", f"{name}-reads"), Case(kernel, _shape(4096, 4096, 4096), order))
+
+
 def _passes(kilobytes: int, passes: int = 16) -> Case:
     return Case("read_passes", {"WORKGROUPS": 256, "BYTES": kilobytes * 1024, "PASSES": passes}, "row")
 
@@ -71,6 +76,9 @@ CASES: dict[str, Case] = {
     **{f"persist-{m}x{n}": Case("gemm_gluon_persistent", _shape(m, n, programs=256), GROUPED) for m, n in PERSISTENT},
     "drift-tiles": Case("gemm_gluon_shapes", _shape(16384, 57344), GROUPED),
     "drift-persistent": Case("gemm_gluon_persistent", _shape(16384, 57344, programs=256), GROUPED),
+    **_counted_thrice("flydsl-4096-row", "gemm_flydsl", "row"),
+    **_counted_thrice("flydsl-4096-gm4", "gemm_flydsl", GROUPED),
+    **_counted_thrice("gluon-4096-gm4", "gemm_gluon_cube", GROUPED),
     **{f"passes-{kilobytes}k": _passes(kilobytes) for kilobytes in (32, 48, 64, 128, 192, 512)},
     "passes-4096k": _passes(4096, 2),
     **{f"passes-{kilobytes}k-l1": _passes(kilobytes) for kilobytes in (32, 48)},

@@ -144,6 +144,7 @@ def counts_of(traffic: Traffic, gpu: Gpu) -> Counts:
         "l2_misses": traffic.l2_misses,
         "l2_read_requests": reads,
         "l2_read_misses": traffic.total(READ_MISSES),
+        "l2_late_hits": traffic.late_hits,
         "l2_far_read_bytes": traffic.far_hits * gpu.l2.read_request_bytes,
         "l2_read_bytes": reads * gpu.l2.read_request_bytes,
         "fetch_bytes": traffic.fetch_bytes,

@@ -102,7 +102,7 @@ def test_timed_replay_is_the_naive_one(case, pace, bin_fs, data):
             patch.setattr(symmetry_module, "WORTHWHILE", 1.0)  # take classes even where they save nothing
             got = timed(case, pace, symmetry=symmetry, programs=programs, bin_fs=bin_fs)
         assert (got.time_fs, got.opening_fs) == (expected.time_fs, expected.opening_fs)
-        assert (got.far_hits, got.flushed) == (caches.far_hits, caches.flushed)
+        assert (got.far_hits, got.late_hits, got.flushed) == (caches.far_hits, caches.late_hits, caches.flushed)
         np.testing.assert_array_equal(got.per_xcd, expected.totals())
         np.testing.assert_array_equal(got.timeline, expected.table(got.bin_fs))
         np.testing.assert_array_equal(got.by_tensor, expected.by_tensor())
