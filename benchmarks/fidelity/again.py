@@ -1,14 +1,20 @@
-"""The launches of the H200 table measured again: what a prediction could reach at best; see `repeats`."""
+"""What was counted a second time of the same thing: what a prediction could reach at best."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from benchmarks.fidelity.from_row import tiles_of, workload
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.repeats import key, runs
 from benchmarks.fidelity.rows import Row
+from benchmarks.fidelity.statistics import CHANGE
+from xcd_model import gpu
 
 AGAIN = "measured again"
+BETWEEN, COUNTED_TWICE = "gemm_gluon_between", ("gemm_gluon_old", "gemm_gluon_new")
 
 
 def measured_again(rows: Sequence[Row], run: int = 0) -> list[Prediction]:
@@ -20,3 +26,33 @@ def measured_again(rows: Sequence[Row], run: int = 0) -> list[Prediction]:
         for row, launch in launches
         if launch in values
     ]
+
+
+def counted_between(rows: Sequence[Row]) -> list[Prediction]:
+    """What ROCm's tutorial counted of its GEMM's orders between its two tables, as if it predicted those.
+
+    By other kernels of the tutorial, of the same tile and loads, one of them as fast as the newer.
+    """
+    between = {(row.workload.split(":")[2], row.order, row.quantity): row for row in rows if row.kernel == BETWEEN}
+    found = [(row, between.get((row.workload.split(":")[2], row.order, row.quantity))) for row in rows]
+    return [
+        Prediction(row=row, variant=AGAIN, value=other.measured, counts={})
+        for row, other in found
+        if other is not None and row.kernel in COUNTED_TWICE
+    ]
+
+
+def launched_apart(rows: Sequence[Row]) -> list[Row]:
+    """Rows whose order is the one as launched, and that were counted over a point from it all the same."""
+    return [
+        row
+        for row in rows
+        if row.table == "paper" and row.baseline is not None and abs(row.measured - row.baseline) > CHANGE
+        if _as_launched(row)
+    ]
+
+
+def _as_launched(row: Row) -> bool:
+    work = workload(row)
+    tiles = tiles_of(row, work, gpu(row.gpu).xcds)
+    return bool(np.array_equal(tiles, np.arange(tiles.size)))

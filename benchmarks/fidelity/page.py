@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from benchmarks.fidelity.again import AGAIN, measured_again
 from benchmarks.fidelity.markdown import SUMMARY, figure, summary_cells, table
 from benchmarks.fidelity.page_again import again_section
 from benchmarks.fidelity.page_believe import believe_section
 from benchmarks.fidelity.page_contribute import contribute_section
 from benchmarks.fidelity.page_ranks import ranks_section
 from benchmarks.fidelity.page_split import split_section
+from benchmarks.fidelity.page_targets import targets_section
 from benchmarks.fidelity.page_why import why_section
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.split import place_of
 from benchmarks.fidelity.statistics import baselines_of, summarise
-from benchmarks.fidelity.targets import checks
-from benchmarks.fidelity.variants import VARIANTS
 
 SHOWN = ("l2_hit_pct", "l2_read_misses", "l2_hits", "l2_misses", "dram_read_bytes", "time_us", "throughput_tflops")
 INTRO = """\
@@ -62,7 +60,7 @@ def page(predictions: Sequence[Prediction], pictures: Mapping[str, Sequence[str]
     model = [one for one in predictions if one.variant == variants[0]]
     parts = [INTRO, "## What to believe\n", believe_section(model)]
     parts += ["## How to read the tables\n", READING]
-    parts += ["## Targets\n", _variants(variants), _targets(predictions, variants)]
+    parts += ["## Targets\n", targets_section(predictions, variants)]
     parts += ["## Why rows disagree\n", why_section(model)]
     repeated = again_section(model)
     if repeated:
@@ -78,28 +76,6 @@ def page(predictions: Sequence[Prediction], pictures: Mapping[str, Sequence[str]
         if rows:
             parts += [f"## Rows: {quantity} [{QUANTITIES[quantity].unit}]\n", _rows(rows, variants)]
     return "\n".join([*parts, _cut(model), contribute_section()])
-
-
-def _variants(variants: Sequence[str]) -> str:
-    return "".join(f"- **{name}**: {VARIANTS[name]}.\n" for name in variants)
-
-
-def _targets(predictions: Sequence[Prediction], variants: Sequence[str]) -> str:
-    """Table of the targets, missed ones first."""
-    by_variant = {name: checks([one for one in predictions if one.variant == name]) for name in variants}
-    again = checks(measured_again([one.row for one in predictions if one.variant == variants[0]]))
-    columns_of = by_variant | ({AGAIN: again} if again else {})
-    found = {name: {(c.data, c.what): c for c in got} for name, got in columns_of.items()}
-    first = by_variant[variants[0]]
-    hits = ", ".join(f"{name} {sum(c.hit for c in got)} of {len(got)}" for name, got in by_variant.items() if got)
-    lines = []
-    for check in sorted(first, key=lambda check: check.hit):
-        others = [each.get((check.data, check.what)) for each in found.values()]
-        cells = ["-" if other is None else ("" if other.hit else "**missed** ") + other.reached for other in others]
-        lines.append([check.data, check.what, check.target, "met" if check.hit else check.missed_by, *cells])
-    columns = ["data", "figure", "target", f"{variants[0]} misses it by", *found]
-    itself = f" The H200, {AGAIN}, meets {sum(c.hit for c in again)} of its {len(again)}." if again else ""
-    return f"Targets met: {hits}.{itself} Missed ones first.\n\n" + table(columns, lines)
 
 
 def _summaries(predictions: Sequence[Prediction], variants: Sequence[str], key: Callable[[Prediction], str]) -> str:
