@@ -133,6 +133,7 @@ class Memory:
 
     def _read_l2(self, issued, now, xcd, cu, lines):
         requests = sum(len(naive.pieces(sectors, self.gpu.l2.read_request_bytes)) for _, sectors in lines)
+        in_time = max(now, self.l2_free[xcd]) + self.rate["l2_latency"]
         l2_end = self._l2_port(now, xcd, requests * self.rate["l2_read"])
         wait, fetched, from_hbm, writebacks, opened_before = 0, 0, 0, 0, self.opening
         l2, brought, at_the_other = self.caches.l2[xcd], [], []
@@ -143,7 +144,7 @@ class Memory:
             brought += [(side, line) for side in lacked_at]
             if not lacking:
                 ready = self.ready[xcd].get((held_at, line), 0)
-                self.caches.late_hits += ready > now and (held_at, line) not in self.stored[xcd]
+                self.caches.late_hits += ready > in_time and (held_at, line) not in self.stored[xcd]
                 if held_at == l2.side_of(cu):
                     wait = max(wait, ready)
                 else:

@@ -84,8 +84,8 @@ def _fill_missed(n, index, ways, mall, line, missed, weight_of, at):
 
 
 @njit(inline="always")
-def _l2_by(stream, machine, rates, clockwork, xcd, unit, instruction, n, is_write, tensor, now, counts, by_tensor):
-    """Send ``n`` gathered lines to an L2.
+def _l2_by(stream, machine, rates, clockwork, xcd, unit, instruction, n, is_write, tensor, in_time, counts, by_tensor):
+    """Send ``n`` gathered lines to an L2; those it has that come later than ``in_time`` are late hits.
 
     Returns latest arrival of a hit line, the same of those held on the other side (-1: none), misses, and how many of
     them the Infinity Cache held.
@@ -98,12 +98,12 @@ def _l2_by(stream, machine, rates, clockwork, xcd, unit, instruction, n, is_writ
     if machine.home_mask:
         side = machine.side_of[unit % machine.cus]
         made, wait, far, late = _look_up_sides_by(
-            n, words, filler, machine, side, is_write, instruction, arrival, set_weight, scratch, now
+            n, words, filler, machine, side, is_write, instruction, arrival, set_weight, scratch, in_time
         )
         n_missed = np.uint64(made)
     else:
         n_missed, wait, late = _look_up_by(
-            n, words, filler, machine.l2_ways, instruction, arrival, at, scratch.word, marks, missed, fell, now,
+            n, words, filler, machine.l2_ways, instruction, arrival, at, scratch.word, marks, missed, fell, in_time,
             set_weight,
         )  # fmt: skip
     if not is_write:
@@ -215,6 +215,8 @@ def _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, co
     misses = held_by_mall = l2_wait = np.int64(0)
     far_wait = np.int64(-1)
     written, opened = counts[WRITEBACKS], clockwork.shared[2]
+    # a line that the L2 holds when it takes the instruction up is at the CU by then
+    in_time = max(l1_end, clockwork.free[xcd, 0]) + rates.l2_latency
     for start in range(begin, end if missing else begin, CHUNK):
         first, n = np.uint64(start), min(CHUNK, end - start)
         if by_line:
@@ -233,7 +235,7 @@ def _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, co
                 scratch.marks, scratch.asked,
             )  # fmt: skip
         latest, far, missed, held = _l2_by(
-            stream, machine, rates, clockwork, xcd, unit, instruction, n, is_write, tensor, l1_end, counts, by_tensor
+            stream, machine, rates, clockwork, xcd, unit, instruction, n, is_write, tensor, in_time, counts, by_tensor
         )
         l2_wait, far_wait = max(l2_wait, latest), max(far_wait, far)
         misses += missed

@@ -56,10 +56,10 @@ def _look_up(n, l2, ways, at, word, marks, missed, fell):
 
 
 @njit(inline="always")
-def _look_up_by(n, words, filler, ways, by, arrival, at, word, marks, missed, fell, now, set_weight):
+def _look_up_by(n, words, filler, ways, by, arrival, at, word, marks, missed, fell, in_time, set_weight):
     """Look the located lines up in an L2; return (how many missed, latest arrival of the others, how many late).
 
-    A line is late that is held and not there ``now``.
+    A line is late that is held and not there ``in_time``.
     """
     n_missed, wait, late = np.uint64(0), np.int64(0), np.int64(0)
     for i in range(np.uint64(n)):
@@ -71,7 +71,7 @@ def _look_up_by(n, words, filler, ways, by, arrival, at, word, marks, missed, fe
         if gone == HIT:
             there = arrival[found >> 32]
             wait = max(wait, there)
-            late += set_weight[at[i]] * np.int64(there > now)
+            late += set_weight[at[i]] * np.int64(there > in_time)
         else:
             n_missed += np.uint64(1)
     return n_missed, wait, late

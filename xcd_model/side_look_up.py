@@ -48,10 +48,10 @@ def _look_up_sides(n, l2, machine, side, is_write, set_weight, scratch):
 
 
 @njit
-def _look_up_sides_by(n, words, filler, machine, side, is_write, by, arrival, set_weight, scratch, now):
+def _look_up_sides_by(n, words, filler, machine, side, is_write, by, arrival, set_weight, scratch, in_time):
     """As `_look_up_sides`, with fillers.
 
-    Returns entries, latest arrival of lines held, of far ones (-1: none), and how many held lines come after ``now``.
+    Returns entries, latest arrival of lines held, of far ones (-1: none), and how many of those held are late.
     """
     line, marks, at, word, missed, fell = (
         scratch.line, scratch.marks, scratch.at, scratch.word, scratch.missed, scratch.fell,
@@ -67,7 +67,7 @@ def _look_up_sides_by(n, words, filler, machine, side, is_write, by, arrival, se
             if gone == HIT and not is_write:
                 there = arrival[found >> 32]
                 wait = max(wait, there)
-                late += set_weight[at[i]] * np.int64(there > now)
+                late += set_weight[at[i]] * np.int64(there > in_time)
                 continue
             if gone not in (HIT, PARTLY) and gone & ~CLEAN:
                 missed[made], fell[made] = i, gone | COPY
@@ -79,7 +79,7 @@ def _look_up_sides_by(n, words, filler, machine, side, is_write, by, arrival, se
             made += 1
             continue
         there = arrival[found >> 32]
-        late += set_weight[at[i]] * np.int64(there > now)
+        late += set_weight[at[i]] * np.int64(there > in_time)
         if home == side:
             wait = max(wait, there)
         elif not is_write:

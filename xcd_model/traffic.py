@@ -44,8 +44,8 @@ class Traffic:
         Read requests of lines that the side of the CU lacked, in whole or part, and the other side of the L2 held all
         of, see `xcd_model.sides`; 0 where there are no sides.
     late_hits : int
-        Timed: lines that a read found in an L2 before what had asked for them was there; hits, as the hardware counts
-        them (decision 0032). Lockstep: 0.
+        Timed: lines that a read found in an L2 when it took the read up and what had asked for them was not back yet;
+        hits, as AMD's counters have it (decision 0032). In lines, whatever a request is. Lockstep: 0.
     flushed : int
         Write requests' worth of dirty pieces that the L2s held at the end, counted among the write-backs.
     by_tensor : (n_tensors, n_xcds, len(COLUMNS)) int64

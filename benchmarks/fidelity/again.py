@@ -1,4 +1,4 @@
-"""What was counted a second time of the same thing: what a prediction could reach at best."""
+"""What was counted a second time: the same launches on the H200, the same orders by other kernels on the MI355X."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """GEMMs behind the MI355X rows: both operands with K contiguous, one workgroup a CU, C in 16 bits.
 
 Sources: ROCm gfx950-gluon-tutorials (kernels/gemm/a16w16, v7 to v9 of its two series); jamesbowley's fork of it
-(2fdc8b5, v9 to v15: the same tile, one workgroup a tile, persistent, and stream-K); tingqli/pyhip (a8874f6, the same
+(2fdc8b5, v9 to v15: the same tile, one workgroup a tile, persistent, and stream-K); tingqli/pyhip (0487ed4, the same
 tile in FlyDSL, B shuffled by 16 rows, which moves no line from one tile to another); HipKittens (arXiv 2511.08083),
 table 4 and grid_micro.
 """
@@ -40,8 +40,8 @@ KERNELS: dict[str, Shape] = {
     "gemm_gluon_new": Shape(2, 8, "fp16", "a16w16 v8_sliceMN, v9_beyond_hotloop: tiles loaded in halves, two buffers"),
     "gemm_gluon_between": Shape(2, 8, "fp16", "a16w16 v7 and v8 of the first series, scheduled: as gemm_gluon_new"),
     "gemm_gluon_shapes": Shape(2, 8, "bf16", "v9_beyond_hotloop of the fork: as gemm_gluon_new"),
-    "gemm_gluon_cube": Shape(2, 8, "bf16", "upstream's kernel as pyhip counted it: as gemm_gluon_new"),
-    "gemm_flydsl": Shape(2, 8, "bf16", "pyhip's gemm_4wave_950: tiles loaded in halves, two buffers"),
+    "gemm_gluon_cube": Shape(2, 8, "bf16", "ROCm's kernel as pyhip counted it; assumed: as gemm_gluon_new"),
+    "gemm_flydsl": Shape(2, 8, "bf16", "pyhip's gemm_4wave_950: tiles loaded in halves, two buffers; by 4 waves"),
     "gemm_hk": Shape(2, 8, "bf16", "assumed: HipKittens' 8-wave GEMM loads its tiles in halves, two buffers"),
     "gemm_gluon_persistent": Shape(2, 8, "bf16", "v10 to v13 of the fork: v9_beyond_hotloop, made persistent"),
     "gemm_persistent": Shape(2, 8, "bf16", "as gemm_gluon_persistent; the two launches that a target names"),

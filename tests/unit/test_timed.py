@@ -12,6 +12,7 @@ from benchmarks.suite.gemm import gemm
 from tests import naive, naive_timed
 from tests.machines import cases, gemm_trace, small_gpu, tiled_traces
 from xcd_model.bounds import assigned_misses, hit_rate_bound
+from xcd_model.builder import TraceBuilder
 from xcd_model.errors import ReplayError
 from xcd_model.gpu import gpu
 from xcd_model.hbm_rows import HbmRows
@@ -308,6 +309,28 @@ def test_times_that_could_leave_64_bits_are_refused():
     plan = prepare(workload.build_trace(128), gpu("mi300x"))
     with pytest.raises(ReplayError, match="64 bits"):
         replay_timed(plan, np.arange(1024), workgroups_per_cu=1, pace=Pace(4, 2**50))
+
+
+def test_a_read_is_late_where_another_asked_first_and_its_line_is_not_back():
+    """Two CUs ask for the same lines at once, so that the second is late; a third asks after its own have come."""
+    build, line = TraceBuilder(n_workgroups=3, line_bytes=128), {"col": 0, "rows": 1, "cols": 32}
+    x = build.array("x", rows=4, cols=32, item_bytes=4)
+    build.step(*(build.read(x, row=np.array(rows), **line) for rows in ([0, 0, 1], [2, 2, 0])))
+    plan, pace = prepare(build.trace(), small_gpu(xcds=1, cus=3)), Pace(1, 0)
+    found = replay_timed(plan, np.arange(3), workgroups_per_cu=1, pace=pace)
+    assert (found.total(READ_MISSES), found.late_hits) == (3, 2)
+    far = dataclasses.replace(plan.gpu, l2=dataclasses.replace(plan.gpu.l2, latency_ns=2 * plan.gpu.hbm.latency_ns))
+    found = replay_timed(prepare(plan.trace, far), np.arange(3), workgroups_per_cu=1, pace=pace)
+    assert (found.total(READ_MISSES), found.late_hits) == (3, 0)  # back before the L2 could have answered
+
+
+def test_what_a_store_made_is_on_no_way():
+    build, line = TraceBuilder(n_workgroups=2, line_bytes=128), {"col": 0, "rows": 1, "cols": 32}
+    y = build.array("y", rows=1, cols=32, item_bytes=4)
+    build.step(build.write(y, row=np.zeros(2, int), **line), build.read(y, row=np.zeros(2, int), **line))
+    plan = prepare(build.trace(), small_gpu(xcds=1, cus=2))
+    found = replay_timed(plan, np.arange(2), workgroups_per_cu=1, pace=Pace(2, 0))
+    assert (found.total(READ_REQUESTS), found.total(READ_MISSES), found.late_hits) == (2, 0, 0)
 
 
 def test_a_latency_is_counted_once_an_instruction_of_many_lines():
