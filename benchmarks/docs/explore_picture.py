@@ -10,6 +10,7 @@ import shutil
 import sys
 import threading
 from pathlib import Path
+from typing import Literal
 
 PICTURE = "explore.png"
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
@@ -31,7 +32,7 @@ def main(folder: Path = FOLDER) -> None:
     print("written:", folder / PICTURE)
 
 
-def photograph(address: str, path: Path, *, width: int = 1280, scheme: str = "light") -> None:
+def photograph(address: str, path: Path, *, width: int = 1280, scheme: Literal["light", "dark"] = "light") -> None:
     """Picture of a page of the explorer, whole, once it has its score.
 
     Parameters
@@ -47,7 +48,7 @@ def photograph(address: str, path: Path, *, width: int = 1280, scheme: str = "li
     found = next(filter(None, map(shutil.which, (os.environ.get("SWIZZLE_SIM_CHROMIUM", ""), *NAMES))), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found)
-        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         page.goto(address)
         page.wait_for_selector("#figures .better, #figures .worse", timeout=120_000)
         page.wait_for_timeout(300)

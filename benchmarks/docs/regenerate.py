@@ -39,7 +39,7 @@ def pages() -> dict[str, str]:
         "docs/families.md": families_table(),
         "docs/cli.md": commands_markdown(),
         "docs/language.md": language_page(),
-        decision: fill(decision, "index", index.table()),
+        decision: fill(decision, "index", index.by_order().rstrip()),
         "README.md": readme(),
     }
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.fidelity.from_row import tiles_of, workload
 from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.repeats import key, runs
+from benchmarks.fidelity.repeats import Key, key, runs
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.statistics import CHANGE
 from xcd_model import gpu
@@ -33,13 +33,16 @@ def counted_between(rows: Sequence[Row]) -> list[Prediction]:
 
     By other kernels of the tutorial, of the same tile and loads, one of them as fast as the newer.
     """
-    between = {(row.workload.split(":")[2], row.order, row.quantity): row for row in rows if row.kernel == BETWEEN}
-    found = [(row, between.get((row.workload.split(":")[2], row.order, row.quantity))) for row in rows]
+    values = {_between(row): row.measured for row in rows if row.kernel == BETWEEN}
     return [
-        Prediction(row=row, variant=AGAIN, value=other.measured, counts={})
-        for row, other in found
-        if other is not None and row.kernel in COUNTED_TWICE
+        Prediction(row=row, variant=AGAIN, value=values[_between(row)], counts={})
+        for row in rows
+        if row.kernel in COUNTED_TWICE and _between(row) in values
     ]
+
+
+def _between(row: Row) -> Key:
+    return key(BETWEEN, row.problem, row.order, row.quantity)
 
 
 def launched_apart(rows: Sequence[Row]) -> list[Row]:

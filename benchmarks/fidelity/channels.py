@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks.fidelity.folds import ADDRESS_BITS, error_of, folded, with_function
+from benchmarks.fidelity.markdown import table
 from benchmarks.fidelity.rows import Row, all_rows
 from xcd_model import Gpu, gpu
 
@@ -72,12 +73,11 @@ def rows() -> list[Row]:
     ]
 
 
-def table() -> str:
+def by_order() -> str:
     """Markdown: what each choice makes of each order."""
     device, tried = gpu("mi300x"), rows()
     choices = channels(device)
-    head = ["kernel", "order", "counted", "in use", *choices]
-    lines = [f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
+    lines = []
     off: dict[str, np.ndarray] = {}
     with ProcessPoolExecutor() as workers:
         off["in use"] = np.array([list(workers.map(error_of, [(row, device) for row in tried]))])
@@ -88,11 +88,11 @@ def table() -> str:
     for at, row in enumerate(tried):
         rates = [f"{row.measured + off['in use'][0, at]:.1f}"]
         rates += [f"{row.measured + off[name][:, at].mean():.0f} ± {off[name][:, at].std():.0f}" for name in choices]
-        lines.append(f"| {row.kernel} | {row.order} | {row.measured:.1f} | {' | '.join(rates)} |")
+        lines.append([row.kernel, row.order, f"{row.measured:.1f}", *rates])
     means = [f"{np.abs(found.mean(axis=0)).mean():.1f}" for found in off.values()]
-    lines.append(f"| mean error, points | | | {' | '.join(means)} |")
-    return "\n".join(lines)
+    lines.append(["mean error, points", "", "", *means])
+    return table(["kernel", "order", "counted", "in use", *choices], lines)
 
 
 if __name__ == "__main__":
-    print(table())
+    print(by_order(), end="")

@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from benchmarks.fidelity.compiled import compiled
 from benchmarks.fidelity.trips import NEAR, instructions, is_load, trips
 
 TILES = ((8, 512), (16, 256), (32, 128), (32, 32))
@@ -48,26 +49,17 @@ def main() -> None:
         table.writerow(NAMES)
         for rows, cols in TILES:
             for number, order in enumerate(ORDERS):
-                registers, code = compiled(kernels.stencil_kernel, (number, 8, rows, cols))
+                registers, code = code_of(kernels.stencil_kernel, (number, 8, rows, cols))
                 loads = sum(is_load(opcode) for opcode, _ in instructions(code))
                 near = f"{trips(code, near=NEAR):.1f}"
                 table.writerow((rows, cols, order, registers, loads, round(trips(code)), near))
 
 
-def compiled(kernel: Any, constants: tuple[int, ...]) -> tuple[int, str]:
+def code_of(kernel: Any, constants: tuple[int, ...]) -> tuple[int, str]:
     """Registers a thread, and machine code as ``nvdisasm`` prints it."""
     import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
 
-    n = len(POINTERS_AND_SIZES)
-    source = ASTSource(
-        fn=kernel,
-        signature=POINTERS_AND_SIZES | dict.fromkeys(CONSTANTS, "constexpr"),
-        constexprs={(n + i,): value for i, value in enumerate(constants)},
-        attrs={(i,): [["tt.divisibility", 16]] for i in range(n)},
-    )
-    made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4})
+    made = compiled(kernel, POINTERS_AND_SIZES, dict(zip(CONSTANTS, constants, strict=True)), "sm_90")
     tools = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(made.asm["cubin"])

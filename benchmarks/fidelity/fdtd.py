@@ -15,9 +15,10 @@ import sys
 from collections import Counter
 from dataclasses import replace
 
+from benchmarks.fidelity.compiled import compiled
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
-from benchmarks.suite.fdtd_2d import NUM_WARPS, trace
+from benchmarks.suite.fdtd_2d import trace
 from swizzle_sim.kernels import kernel
 
 STORES = (4, 4, 1)  # instructions of the stores of hz, ex and ey: single items, single items, vectors of four items
@@ -31,20 +32,10 @@ def make(row: Row) -> Workload:
 
 def compiled_stores() -> Counter[str]:
     """Store instructions of the kernel as Triton compiles it for an MI300X, by opcode."""
-    import triton
-    from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
-
     kernels = importlib.import_module("benchmarks.fidelity.fdtd_triton")
     pointers, sizes = ("ex_ptr", "ey_ptr", "hz_ptr"), ("Nx", "Ny", "pitch")
-    blocks = {"BLOCK_X": 32, "BLOCK_Y": 32}
-    source = ASTSource(
-        fn=kernels.fdtd_borders,
-        signature=dict.fromkeys(pointers, "*fp32") | dict.fromkeys(sizes, "i32") | dict.fromkeys(blocks, "constexpr"),
-        constexprs=blocks,
-        attrs={(i,): [["tt.divisibility", 16]] for i in range(len(pointers + sizes))},
-    )
-    made = triton.compile(source, target=GPUTarget("hip", "gfx942", 64), options={"num_warps": NUM_WARPS})
+    arguments = dict.fromkeys(pointers, "*fp32") | dict.fromkeys(sizes, "i32")
+    made = compiled(kernels.fdtd_borders, arguments, {"BLOCK_X": 32, "BLOCK_Y": 32}, "gfx942")
     return Counter(re.findall(r"^\s+(global_store_\w+)", made.asm["amdgcn"], re.MULTILINE))
 
 

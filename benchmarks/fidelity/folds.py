@@ -17,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 from rich.progress import track
 
+from benchmarks.fidelity.markdown import table
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.rows import Row, all_rows
@@ -89,29 +90,28 @@ def error_of(job: tuple[Row, Gpu]) -> float:
 def by_function() -> str:
     """Markdown: what each function makes of passes and of GEMM at many shapes."""
     device, tried = gpu("mi355x"), rows()
-    lines = [f"| index | 64 KB | 128 KB | mean of {len(tried) - 2} GEMMs | worst |", "| --- " * 5 + "|"]
+    lines = []
     with ProcessPoolExecutor() as workers:
         for name, masks in track(functions(device).items(), "index functions"):
             off = list(workers.map(error_of, [(row, with_function(device, masks)) for row in tried]))
             worst = max(off[2:], key=abs)
-            lines.append(
-                f"| {name} | {off[0]:+.1f} | {off[1]:+.1f} | {np.abs(off[2:]).mean():.2f} % | {worst:+.1f} % |"
-            )
-    return "\n".join(lines)
+            mean = float(np.abs(off[2:]).mean())
+            lines.append([name, f"{off[0]:+.1f}", f"{off[1]:+.1f}", f"{mean:.2f} %", f"{worst:+.1f} %"])
+    return table(["index", "64 KB", "128 KB", f"mean of {len(tried) - 2} GEMMs", "worst"], lines)
 
 
 def by_count() -> str:
     """Markdown: the counts of one shape's orders, and how far each of two functions is from them."""
     device = gpu("mi355x")
     both = (device, with_function(device, functions(device)["as the MI300X"]))
-    lines = ["| kernel | order | counted | index in use | as the MI300X |", "| --- " * 5 + "|"]
+    lines = []
     with ProcessPoolExecutor() as workers:
         found = [row for name in TUTORIAL for row in all_rows() if row.kernel == name]
         off = list(workers.map(error_of, [(row, one) for row in found for one in both]))
     for row, here, there in zip(found, off[::2], off[1::2], strict=True):
-        lines.append(f"| {row.kernel} | {row.order} | {row.measured:.0f} | {here:+.1f} % | {there:+.1f} % |")
-    return "\n".join(lines)
+        lines.append([row.kernel, row.order, f"{row.measured:.0f}", f"{here:+.1f} %", f"{there:+.1f} %"])
+    return table(["kernel", "order", "counted", "index in use", "as the MI300X"], lines)
 
 
 if __name__ == "__main__":
-    print(by_count(), by_function(), sep="\n\n")
+    print(by_count(), by_function(), sep="\n", end="")

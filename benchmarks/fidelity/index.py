@@ -12,6 +12,7 @@ import dataclasses
 
 import numpy as np
 
+from benchmarks.fidelity.markdown import table
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from xcd_model import Gpu, Trace, TraceBuilder, gpu, prepare, replay
 from xcd_model.traffic import READ_MISSES
@@ -54,17 +55,17 @@ def read_misses(device: Gpu, workload: Trace) -> dict[str, int]:
     return {name: replay(plan, order, workgroups_per_cu=1).total(READ_MISSES) for name, order in orders.items()}
 
 
-def table() -> str:
+def by_order() -> str:
     """Markdown table: measured beside simulated misses, in millions, for each index function."""
     device, workload = gpu("mi355x"), trace()
     choices = {"modulo": ("modulo", None)} | {f"fold, {n} B": ("channel-fold", n) for n in (128, 256, 4096)}
     found = {name: read_misses(with_index(device, *choice), workload) for name, choice in choices.items()}
-    lines = ["| order | measured | " + " | ".join(found) + " |", "| --- " * (2 + len(found)) + "|"]
+    lines = []
     for order, measured in MEASURED.items():
         cells = [f"{misses[order] / 1e6:.3f}" for misses in found.values()]
-        lines.append(f"| {order} | {measured / 1e6:.3f} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append([order, f"{measured / 1e6:.3f}", *cells])
+    return table(["order", "measured", *found], lines)
 
 
 if __name__ == "__main__":
-    print(table())
+    print(by_order(), end="")

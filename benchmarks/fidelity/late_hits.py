@@ -18,6 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
+from benchmarks.fidelity.markdown import table
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES, Counts
 from benchmarks.fidelity.rows import Row, all_rows
@@ -72,21 +73,21 @@ def _replayed(row: Row) -> Both:
     return both(row, predict(row, "timed", gpu(row.gpu)))
 
 
-def table(found: list[Both]) -> str:
+def by_kernel(found: list[Both]) -> str:
     """Markdown: one line a kernel with late hits; those in percent first, then by how far the two ways are apart."""
-    by_kernel: dict[tuple[str, str, str], list[Both]] = defaultdict(list)
+    of_kernel: dict[tuple[str, str, str], list[Both]] = defaultdict(list)
     for one in found:
         unit = "%" if QUANTITIES[one.row.quantity].relative else "points"
-        by_kernel[unit, one.row.gpu, one.row.kernel].append(one)
-    late = {key: [one for one in some if one.late >= LEAST] for key, some in by_kernel.items()}
-    lines = ["| GPU | kernel | rows | late hits, of requests | error if hits | error if misses |", "| --- " * 6 + "|"]
+        of_kernel[unit, one.row.gpu, one.row.kernel].append(one)
+    late = {key: [one for one in some if one.late >= LEAST] for key, some in of_kernel.items()}
+    lines = []
     for key in sorted(filter(late.get, late), key=lambda key: (key[0], -_apart(late[key]))):
         (unit, name, kernel), some = key, late[key]
         hits, misses = (f"{_mean(some, way):.1f} {unit}" for way in ("as_hits", "as_misses"))
         share = 100 * float(np.mean([one.late for one in some]))
-        count = f"{len(some)} of {len(by_kernel[key])}"
-        lines.append(f"| {name} | {kernel} | {count} | {share:.0f} % | {hits} | {misses} |")
-    return "\n".join(lines)
+        count = f"{len(some)} of {len(of_kernel[key])}"
+        lines.append([name, kernel, count, f"{share:.0f} %", hits, misses])
+    return table(["GPU", "kernel", "rows", "late hits, of requests", "error if hits", "error if misses"], lines)
 
 
 def _apart(some: list[Both]) -> float:
@@ -103,7 +104,7 @@ def main() -> None:
     with ProcessPoolExecutor() as workers:
         replayed = workers.map(_replayed, chosen)
         found = list(track(replayed, "rows", total=len(chosen), console=Console(stderr=True)))
-    print(table(found))
+    print(by_kernel(found), end="")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from benchmarks.fidelity.again import AGAIN, counted_between, launched_apart, measured_again
 from benchmarks.fidelity.markdown import table
@@ -11,14 +11,15 @@ from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.targets import Check, checks
 from benchmarks.fidelity.variants import VARIANTS
 
-BY_OTHERS = {"MI355X": " (other kernels of its tutorial, of the same tile and loads, between its two tables)"}
+OTHERS = "MI355X (other kernels of its tutorial, of the same tile and loads, between its two tables)"
 
 
 def targets_section(predictions: Sequence[Prediction], variants: Sequence[str]) -> str:
     """What the variants are, how many targets they meet, and a table of all, missed ones first."""
     by_variant = {name: checks([one for one in predictions if one.variant == name]) for name in variants}
     rows = [one.row for one in predictions if one.variant == variants[0]]
-    again = checks([*measured_again(rows), *counted_between(rows)])
+    again_on = {OTHERS: checks(counted_between(rows)), "H200": checks(measured_again(rows))}
+    again = [check for got in again_on.values() for check in got]
     columns_of = by_variant | ({AGAIN: again} if again else {})
     found = {name: {(c.data, c.what): c for c in got} for name, got in columns_of.items()}
     lines = []
@@ -29,28 +30,21 @@ def targets_section(predictions: Sequence[Prediction], variants: Sequence[str]) 
     columns = ["data", "figure", "target", f"{variants[0]} misses it by", *found]
     hits = ", ".join(f"{name} {_of(got)}" for name, got in by_variant.items() if got)
     words = "".join(f"- **{name}**: {VARIANTS[name]}.\n" for name in variants)
-    return (
-        f"{words}\nTargets met: {hits}.{_itself(by_variant[variants[0]], again)}{_twice(rows)} Missed ones first.\n\n"
-        + table(columns, lines)
-    )
+    itself = _itself(by_variant[variants[0]], again_on) + _twice(rows)
+    return f"{words}\nTargets met: {hits}.{itself} Missed ones first.\n\n" + table(columns, lines)
 
 
 def _of(got: Sequence[Check]) -> str:
     return f"{sum(check.hit for check in got)} of {len(got)}"
 
 
-def _itself(model: Sequence[Check], again: Sequence[Check]) -> str:
+def _itself(model: Sequence[Check], again_on: Mapping[str, Sequence[Check]]) -> str:
     """How many targets the hardware meets that was counted again, by GPU, and of those that the model misses."""
-    by_gpu: dict[str, list[Check]] = {}
-    for check in again:
-        by_gpu.setdefault(check.data.split(",")[0], []).append(check)
-    if not by_gpu:
-        return ""
-    words = " and ".join(f"{_of(got)} on the {name}{BY_OTHERS.get(name, '')}" for name, got in by_gpu.items())
+    words = " and ".join(f"{_of(got)} on the {name}" for name, got in again_on.items() if got)
     missed = {(check.data, check.what) for check in model if not check.hit}
-    of_missed = [check for check in again if (check.data, check.what) in missed]
+    of_missed = [check for got in again_on.values() for check in got if (check.data, check.what) in missed]
     more = f", and {_of(of_missed)} of those that the model misses" if of_missed else ""
-    return f" The hardware, {AGAIN}, meets {words}{more}."
+    return f" The hardware, {AGAIN}, meets {words}{more}." if words else ""
 
 
 def _twice(rows: Sequence[Row]) -> str:

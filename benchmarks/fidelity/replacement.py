@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from benchmarks.fidelity.markdown import table
 from benchmarks.fidelity.rows import all_rows
 
 WAYS, PASSES, TRIALS = 16, 16, 300
@@ -61,19 +62,15 @@ def counted() -> dict[int, float | None]:
     return {lines: rates.get(f"published/{name}:l2_hit_pct") for lines, name in ROWS.items()}
 
 
-def table() -> str:
+def by_lines() -> str:
     """Markdown: hit rate by lines a set, counted and for each way of replacement."""
     ways = {"LRU": lru, "drawn": drawn, "first unused": first_unused, "drawn unused": drawn_unused}
-    found = ["| lines a set | counted | " + " | ".join(ways) + " |", "| --- " * (2 + len(ways)) + "|"]
+    found = []
     for lines, rate in counted().items():
         means = [sum(hit_pct(lines, victim, seed) for seed in range(TRIALS)) / TRIALS for victim in ways.values()]
-        found.append(
-            f"| {lines} | {'-' if rate is None else f'{rate:.2f}'} | "
-            + " | ".join(f"{mean:.2f}" for mean in means)
-            + " |"
-        )
-    return "\n".join(found)
+        found.append([str(lines), "-" if rate is None else f"{rate:.2f}", *(f"{mean:.2f}" for mean in means)])
+    return table(["lines a set", "counted", *ways], found)
 
 
 if __name__ == "__main__":
-    print(table())
+    print(by_lines(), end="")

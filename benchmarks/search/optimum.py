@@ -52,7 +52,9 @@ def found(work: Kernel, device: Gpu, evaluations: int, seed: int) -> tuple[float
         run = search(
             [work], device, Path(folder) / "run", Plan(evaluations=evaluations), replay="lockstep", seed=seed, threads=1
         )
-    return run.front[0].score.l2_hit_rate, run.counts["replay"]  # type: ignore[union-attr]
+    best = run.front[0].score
+    assert best is not None  # what is on the front was scored
+    return best.l2_hit_rate, run.counts["replay"]
 
 
 def optimum_table(say: Callable[[str], None]) -> str:

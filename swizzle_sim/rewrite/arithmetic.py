@@ -87,7 +87,7 @@ class Definitions:
                 return ast.BinOp(parts[0], op, parts[1]) if parts[0] and parts[1] else None
             case ast.Call(func, [one, other], []) if _called(node) in _CALLS:
                 parts = self._expand(one, left - 1), self._expand(other, left - 1)
-                return ast.Call(func, list(parts), []) if parts[0] and parts[1] else None  # type: ignore[arg-type]
+                return ast.Call(func, [parts[0], parts[1]], []) if parts[0] and parts[1] else None
         return None
 
 

@@ -54,9 +54,9 @@ def tile_counts(
     found = {name: _only(name, definitions, points) for name in _OF_TILES}
     texts = {}
     for name in wanted:
-        other = found[_OF_TILES[1 - _OF_TILES.index(name)]]
-        if found[name] is not None:
-            texts[name] = ast.unparse(found[name])  # type: ignore[arg-type]
+        own, other = found[name], found[_OF_TILES[1 - _OF_TILES.index(name)]]
+        if own is not None:
+            texts[name] = ast.unparse(own)
         elif other is not None:
             texts[name] = f"{total} // {_bracketed(other)}"
         else:

@@ -108,8 +108,8 @@ def _read(lines: list[str], first: int, filename: str) -> Template:
 def _head_lines(lines: list[str]) -> int:
     """Lines of the head: until its brackets close, and those that begin with ``requires``."""
     end, depth = 0, 0
-    for end, line in enumerate(lines, 1):  # noqa: B007 - the last value is what counts
-        depth += line.count("(") - line.count(")")
+    for line in lines:
+        depth, end = depth + line.count("(") - line.count(")"), end + 1
         if depth <= 0:
             break
     while end < len(lines) and lines[end].strip().startswith("requires"):

@@ -58,7 +58,7 @@ def propose(task: Task) -> Proposed:
     )
     took_s = None if task.resume else time.perf_counter() - began  # of what an earlier command did nothing is known
     best = Ranking(plan.objectives, 1 + len(more)).order(found.run.attempts)[0]
-    elsewhere = held_out_rows(best, [task.kernel, *more], held_out, task)
+    elsewhere = held_out_rows(best, [task.kernel, *more], held_out, task, task.gpu)
     return _proposed(found, best, plan.objectives, elsewhere, took_s)
 
 
@@ -72,12 +72,12 @@ def templates_of(words: Sequence[str], kernel: Kernel, gpu: Gpu) -> list[Templat
 
 
 def held_out_rows(
-    best: Attempt, seen: Sequence[Kernel], held_out: Sequence[Kernel], task: Task
+    best: Attempt, seen: Sequence[Kernel], held_out: Sequence[Kernel], task: Task, gpu: Gpu
 ) -> list[dict[str, Any]]:
     """What the best candidate comes to at every size, those that the search never saw among them."""
     rows = []
     for kernel in [*seen, *held_out] if len(seen) > 1 or held_out else ():
-        bench = Bench([kernel], task.gpu, replay=task.replay, seed=task.seed, jitter_ns=task.jitter_ns)  # type: ignore[arg-type]
+        bench = Bench([kernel], gpu, replay=task.replay, seed=task.seed, jitter_ns=task.jitter_ns)
         launched, row = bench.main.baseline, {"problem": dict(kernel.problem), "held_out": kernel in held_out}
         try:
             score = bench.main.score(Swizzle.parse(best.source))

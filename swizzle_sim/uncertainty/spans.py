@@ -57,9 +57,9 @@ def paired(before: Figures, after: Figures) -> Figures:
 
     Rates are subtracted (after - before), bytes divided (after / before), and so are times (before / after).
     """
-    rates = after["l2_hit_rate"], before["l2_hit_rate"]
+    rate, was = after["l2_hit_rate"], before["l2_hit_rate"]
     return {
-        "l2_hit_rate": None if None in rates else rates[0] - rates[1],  # type: ignore[operator]
+        "l2_hit_rate": None if rate is None or was is None else rate - was,
         "hbm_bytes": _ratio(after["hbm_bytes"], before["hbm_bytes"]),
         "speedup": _ratio(before["time_us"], after["time_us"]),
     }

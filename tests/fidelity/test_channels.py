@@ -55,7 +55,7 @@ def test_the_table_has_means_and_spreads_beside_what_was_counted(monkeypatch):
     tried = [named["qb_major:l2_hit_pct"], named["bt_hkv_minor:l2_hit_pct"]]
     monkeypatch.setattr(channels, "rows", lambda: tried)
     monkeypatch.setattr(channels, "error_of", error_by_function)
-    lines = channels.table().splitlines()
+    lines = channels.by_order().splitlines()
     drawn = [[mask >> 18 & 1 for mask in channels.drawn(MI300X, CHOICES["256 B"], seed)[4:]] for seed in range(4)]
     more = [sum(bits) for bits in drawn]
     assert np.std(more) > 0.5

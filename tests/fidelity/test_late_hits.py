@@ -43,7 +43,7 @@ def test_a_kernel_counts_the_orders_with_late_hits_and_the_widest_apart_come_fir
         late_hits.Both(MISSES, 0.2, 1.0, 40.0),
         late_hits.Both(early, 0.0, 9.0, 9.0),
     ]
-    lines = late_hits.table(some).splitlines()
+    lines = late_hits.by_kernel(some).splitlines()
     assert lines[2:] == [
         f"| mi355x | {MISSES.kernel} | 1 of 1 | 20 % | 1.0 % | 40.0 % |",
         "| mi300x | spmv | 1 of 1 | 10 % | 1.0 points | 14.0 points |",

@@ -43,7 +43,7 @@ def _stand_for_declarations() -> None:
     """Let a kernel's file import its declaration's nouns where swizzle-sim is not installed: they do nothing here."""
     for name in ("swizzle_sim", "swizzle_sim.capture"):
         module = types.ModuleType(name)
-        module.__getattr__ = lambda _: lambda *args, **kwargs: None  # type: ignore[method-assign]
+        vars(module)["__getattr__"] = lambda _: lambda *args, **kwargs: None
         sys.modules[name] = module
 
 
