@@ -1,0 +1,67 @@
+"""Commands whose JSON is pinned: every suite kernel under both replays, four GPUs, searches, and measured rows."""
+
+CONTIGUOUS = "contiguous"
+SIZES = {
+    "attention": "B=1 H=16 S=1024 D=64",
+    "attention_decode": "",
+    "attention_gqa": "B=1 H=16 HKV=4 S=1024 D=64 CAUSAL=1",
+    "batched_gemm": "BATCH=4 M=1024 N=1024 K=256",
+    "black_scholes": "n_assets=1000000",
+    "conv_2d": "N=4 H=28 W=28 C=64 K=128",
+    "fdtd_2d": "Nx=1024 Ny=1056",
+    "fused_elementwise": "",
+    "gemm": "M=3072 N=2048 K=512",
+    "gemm_streamk": "M=2048 N=2048 K=512",
+    "grouped_gemm": "TOKENS=512 EXPERTS=8 TOPK=2 N=1024 K=512",
+    "layer_norm": "M=1024 N=8192",
+    "smith_waterman": "M=2048 N=2048",
+    "softmax": "M=2048 N=4096",
+    "spmv": "",
+    "stencil_2d": "M=2048 N=2000",
+    "stencil_3d": "NX=64 NY=64 NZ=64",
+    "transpose": "M=2048 N=2000",
+}
+OTHER_GPUS = [
+    (gpu, kernel) for gpu in ("mi355x", "h200", "mi300a-cpx") for kernel in ("gemm", "transpose", "layer_norm")
+]
+
+
+def _score(kernel, gpu, replay, swizzle=CONTIGUOUS, *more):
+    smaller = ("BLOCK_M=128", "BLOCK_N=128") if (kernel, gpu) == ("gemm", "h200") else ()
+    return (
+        "score",
+        kernel,
+        *SIZES[kernel].split(),
+        *smaller,
+        "--gpu",
+        gpu,
+        "--replay",
+        replay,
+        "--swizzle",
+        swizzle,
+        *more,
+    )
+
+
+def commands():
+    """Name of a file without its ending, and the words typed, of each pinned command."""
+    found = {}
+    for replay in ("lockstep", "timed"):
+        for kernel in SIZES:
+            found[f"score-{kernel}-mi300x-{replay}"] = _score(kernel, "mi300x", replay)
+        for gpu, kernel in OTHER_GPUS:
+            found[f"score-{kernel}-{gpu}-{replay}"] = _score(kernel, gpu, replay)
+    found["score-gemm-row-seeds"] = _score("gemm", "mi300x", "timed", "row", "--seeds", "3", "--jitter", "20")
+    for kernel in ("gemm", "stencil_2d"):
+        sizes = SIZES[kernel].split()
+        found[f"optimize-{kernel}"] = ("optimize", kernel, *sizes, "--out", "run")
+        found[f"optimize-{kernel}-timed"] = ("optimize", kernel, *sizes, "--replay", "timed", "--out", "run")
+    found["optimize-gemm-search"] = (
+        *("optimize", "gemm", *SIZES["gemm"].split(), "--proposer", "search"),
+        *("--evaluations", "12", "--out", "run"),
+    )
+    found["optimize-layer_norm-h200"] = (
+        *("optimize", "layer_norm", *SIZES["layer_norm"].split(), "--gpu", "h200", "--replay", "timed"),
+        *("--out", "run"),
+    )
+    return {name: (*words, "--json") for name, words in found.items()}

@@ -1,0 +1,49 @@
+"""Write the pinned JSON anew: ``python -m tests.golden.record [NAME ...]``. Only where a change is meant to change it."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.golden.commands import commands
+
+DATA = Path(__file__).parent / "data"
+VARIES = ("run", "seconds", "report")  # keys whose values are paths or times
+
+
+def settled(value):
+    """A document without what differs from run to run."""
+    if isinstance(value, dict):
+        return {key: settled(one) for key, one in value.items() if key not in VARIES}
+    return [settled(one) for one in value] if isinstance(value, list) else value
+
+
+def text_of(document):
+    """What a file holds: one key a line, lists of numbers on one."""
+    return json.dumps(settled(document), indent=1) + "\n"
+
+
+def _record(name, words):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", "from swizzle_sim.cli import main; main()", *words]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return f"{name}: {done.stderr.strip()[-400:]}"
+    (DATA / f"{name}.json").write_text(text_of(json.loads(done.stdout)))
+    return None
+
+
+def main(names):
+    """Run the commands, two at a time, and write what they print."""
+    wanted = {name: words for name, words in commands().items() if not names or name in names}
+    DATA.mkdir(exist_ok=True)
+    with ThreadPoolExecutor(2) as pool:
+        failed = [line for line in pool.map(_record, wanted, wanted.values()) if line]
+    print("\n".join(failed) or f"{len(wanted)} files")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
