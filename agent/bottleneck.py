@@ -128,7 +128,7 @@ def _tensors(reuse: Reuse, traffic: Traffic) -> list[dict[str, Any]]:
 
 def _counted(traffic: Traffic, tensor: int) -> dict[str, float]:
     """Hit rate of one tensor as the replay counted it, where it counts by tensor."""
-    from xcd_model import traffic as columns
+    from xcd_model.replay import traffic as columns
 
     by_tensor = getattr(traffic, "by_tensor", None)
     if by_tensor is None or not by_tensor.size:

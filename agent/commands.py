@@ -53,7 +53,7 @@ def study(
     from swizzle_sim.cli.arguments import parse_sizes
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.cli.proposed import say
-    from xcd_model.gpu import gpu as load_gpu
+    from xcd_model import gpu as load_gpu
 
     settings = None
     if model:
@@ -136,7 +136,7 @@ def tune_prompt(
     from agent.tune import tune_prompt as tune
     from swizzle_sim.cli.output import console, print_json, table
     from swizzle_sim.cli.proposed import say
-    from xcd_model.gpu import gpu as load_gpu
+    from xcd_model import gpu as load_gpu
 
     settings = Settings(models=tuple(model or ()), api_base=api_base, temperature=temperature, seed=seed)
     preflight(settings.models, api_base)

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from swizzle_sim.scoring import Scorer
+from xcd_model import Gpu, gpu, gpu_names
 from xcd_model.errors import ModelError
-from xcd_model.gpu import Gpu, gpu, gpu_names
-from xcd_model.traffic import COLUMNS
+from xcd_model.replay.traffic import COLUMNS
 
 CONTEXTS = ("aware", "unaware", "overload")
 UNAWARE = "A GPU. Nothing else is known of it."

@@ -33,8 +33,8 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.search import Run, about_run, open_run
 from swizzle_sim.swizzle import family
+from xcd_model import Gpu
 from xcd_model.errors import ModelError
-from xcd_model.gpu import Gpu
 
 LLM = "llm:"  # before the model's name in ``Attempt.proposer``
 STEP, END, INPUTS = "step", "end", "inputs"

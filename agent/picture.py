@@ -10,8 +10,8 @@ import numpy as np
 from swizzle_sim.report.tiles import plane, tile_map
 from swizzle_sim.scoring import Scorer
 from xcd_model import xcd_of
-from xcd_model.sampled_misses import misses_of_workgroups, sampled_touches
-from xcd_model.schedule import schedule_of
+from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
+from xcd_model.analysis.schedule import schedule_of
 
 
 def picture_png(scorer: Scorer, order: np.ndarray) -> bytes:

@@ -12,8 +12,8 @@ from agent.transcript import Transcript
 from swizzle_sim.history import History
 from swizzle_sim.recorded import recorded_kernel
 from swizzle_sim.search import Run
+from xcd_model import Gpu
 from xcd_model.errors import ModelError
-from xcd_model.gpu import Gpu
 
 
 def repeat_run(run: str | Path, folder: str | Path, *, on_step: OnStep | None = None) -> Run:

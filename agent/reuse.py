@@ -17,8 +17,8 @@ import numpy as np
 from swizzle_sim.report.tiles import tile_coordinates
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Plan
-from xcd_model.sampled_misses import MAX_SAMPLES, Touches, misses_of_workgroups, sampled_touches
-from xcd_model.schedule import Schedule, schedule_of
+from xcd_model.analysis.sampled_misses import MAX_SAMPLES, Touches, misses_of_workgroups, sampled_touches
+from xcd_model.analysis.schedule import Schedule, schedule_of
 
 FIRST, FIRST_HERE, OWN, ALONG_M, ALONG_N, DIAGONAL, LATER = range(7)
 KINDS = (

@@ -24,8 +24,8 @@ from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.recorded import at_sizes
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
+from xcd_model import Gpu
 from xcd_model.errors import ModelError, NotBijective, SizeError
-from xcd_model.gpu import Gpu
 
 STUDIES = ("contexts", "models", "progression", "sizes")
 

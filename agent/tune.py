@@ -34,8 +34,8 @@ from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import family
+from xcd_model import Gpu
 from xcd_model.errors import ModelError
-from xcd_model.gpu import Gpu
 
 PURPOSE = "tune"
 

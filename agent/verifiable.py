@@ -7,7 +7,7 @@ from functools import lru_cache
 from agent.cascade import Cascade, Judgement
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Scorer
-from xcd_model.gpu import Gpu
+from xcd_model import Gpu
 
 REFUSED = {"parse": 0.0, "grid": 0.1, "bound": 0.0}  # by stage; the others passed the proof
 

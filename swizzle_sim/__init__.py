@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from swizzle_sim.search import Run, optimize
     from swizzle_sim.swizzle import Grid, Swizzle, Verdict, emit_hip, emit_triton, family, verify
     from swizzle_sim.tuning.what_if import what_if
+    from xcd_model import Gpu, gpu, gpu_names
     from xcd_model.errors import NotBijective, SwizzleSimError
-    from xcd_model.gpu import Gpu, gpu, gpu_names
 
 _HOME = {
     "Attempt": "swizzle_sim.history",
-    "Gpu": "xcd_model.gpu",
+    "Gpu": "xcd_model.spec.gpu",
     "Grid": "swizzle_sim.swizzle",
     "History": "swizzle_sim.history",
     "Kernel": "swizzle_sim.kernels",
@@ -38,8 +38,8 @@ _HOME = {
     "emit_hip": "swizzle_sim.swizzle",
     "emit_triton": "swizzle_sim.swizzle",
     "family": "swizzle_sim.swizzle",
-    "gpu": "xcd_model.gpu",
-    "gpu_names": "xcd_model.gpu",
+    "gpu": "xcd_model.spec.gpu",
+    "gpu_names": "xcd_model.spec.gpu",
     "kernel": "swizzle_sim.kernels",
     "kernel_names": "swizzle_sim.kernels",
     "optimize": "swizzle_sim.search",

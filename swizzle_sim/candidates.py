@@ -8,7 +8,7 @@ from itertools import product
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import Grid, family, holds
-from xcd_model.gpu import Gpu
+from xcd_model import Gpu
 
 # Window and chunk sizes people publish lie between these steps; all divisors would repeat permutations.
 WINDOWS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64)

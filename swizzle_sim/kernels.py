@@ -14,9 +14,8 @@ from typing import Any
 
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model.dispatch import Resources
+from xcd_model import Resources, Trace
 from xcd_model.errors import SizeError, UnknownName
-from xcd_model.trace import Trace
 
 GROUP = "swizzle_sim.kernels"
 MAX_SIZE = 2**31 - 1  # sizes reach the kernel as signed 32-bit integers

@@ -15,8 +15,8 @@ from typing import Any
 from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.search import Run
+from xcd_model import Gpu
 from xcd_model.errors import UnknownName
-from xcd_model.gpu import Gpu
 
 GROUP = "swizzle_sim.proposers"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.scoring import Scorer
+from xcd_model import Gpu
 from xcd_model.errors import RunError
-from xcd_model.gpu import Gpu
 
 
 def recorded_kernel(about: Mapping[str, Any]) -> Kernel:

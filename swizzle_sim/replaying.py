@@ -14,6 +14,7 @@ from xcd_model import (
     Pace,
     Plan,
     ReplayError,
+    Resources,
     Time,
     Trace,
     Traffic,
@@ -22,16 +23,15 @@ from xcd_model import (
     limited_by_power,
     loads_in_flight,
     prepare,
-    replay,
+    replay_lockstep,
     replay_timed,
     roofline,
     workgroups_per_cu,
 )
-from xcd_model.carve_out import beside_lds
-from xcd_model.dispatch import Resources
-from xcd_model.instruction_fetch import add_fetches, instruction_fetches
-from xcd_model.launches import MAX_LAUNCHES, Caches, replay_launches
-from xcd_model.rates import spread_of
+from xcd_model.analysis.instruction_fetch import add_fetches, instruction_fetches
+from xcd_model.nvidia.shared_memory import beside_lds
+from xcd_model.replay.launches import MAX_LAUNCHES, Caches, replay_launches
+from xcd_model.replay.service_times import spread_of
 
 REPLAYS = ("lockstep", "timed")
 
@@ -158,7 +158,7 @@ class Replayer(Generic[W]):
 
     @cached_property
     def fetches(self) -> np.ndarray:
-        """Fetches of the kernel's code in one launch; see `xcd_model.instruction_fetch`."""
+        """Fetches of the kernel's code in one launch; see `xcd_model.analysis.instruction_fetch`."""
         launched = self.kernel.programs or self.plan.n_workgroups
         return instruction_fetches(self.gpu, self.kernel.resources, launched)
 
@@ -179,7 +179,7 @@ class Replayer(Generic[W]):
 
         def once(plan: Plan, caches: Caches) -> Traffic:
             if pace is None:
-                return replay(plan, order, workgroups_per_cu=self.occupancy, caches=caches, threads=threads)
+                return replay_lockstep(plan, order, workgroups_per_cu=self.occupancy, caches=caches, threads=threads)
             return replay_timed(
                 plan, order, workgroups_per_cu=self.occupancy, pace=pace, caches=caches, bin_fs=self.bin_fs
             )

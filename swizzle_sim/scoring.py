@@ -12,10 +12,9 @@ import numpy as np
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.replaying import Replayer
 from swizzle_sim.swizzle import Swizzle, Verdict, verify
-from xcd_model import Bound, Gpu, NotBijective, ReplayError, Traffic, energy, hit_rate_bound
-from xcd_model.bounds import assigned_misses
-from xcd_model.instruction_fetch import bound_with_fetches
-from xcd_model.traffic import READ_MISSES
+from xcd_model import Bound, Gpu, NotBijective, ReplayError, Traffic, assigned_misses, energy, hit_rate_bound
+from xcd_model.analysis.instruction_fetch import bound_with_fetches
+from xcd_model.replay.traffic import READ_MISSES
 
 MAY_BE_NAN = ("l1_hit_rate", "mall_hit_rate", "energy_j", "energy_low_j", "energy_high_j")
 
@@ -42,8 +41,8 @@ class Score:
         What no balanced bijection exceeds.
     per_xcd_l2_hit_rate : tuple of float
     energy_j, energy_low_j, energy_high_j : float [J]
-        Middle and range of assumed rates, see `xcd_model.energy`: only differences on one GPU mean anything. Nan for a
-        GPU without rates.
+        Middle and range of assumed rates, see `xcd_model.analysis.energy`: only differences on one GPU mean anything.
+        Nan for a GPU without rates.
     launch : int
         Which launch in a row was counted, from 1: more than one for a kernel that is launched again and again.
     steady : bool

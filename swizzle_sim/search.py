@@ -26,8 +26,8 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.release import version
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle, family
+from xcd_model import Gpu
 from xcd_model.errors import LanguageError, RunError
-from xcd_model.gpu import Gpu
 
 OnAttempt = Callable[[Attempt, int, int], None]
 

@@ -5,10 +5,8 @@ import dataclasses
 import numpy as np
 from hypothesis import strategies as st
 
-from xcd_model.builder import TraceBuilder
-from xcd_model.gpu import Cache, Gpu, gpu
-from xcd_model.sides import Sides
-from xcd_model.trace import Tensor, Trace
+from xcd_model import Cache, Gpu, Tensor, Trace, TraceBuilder, gpu
+from xcd_model.nvidia.l2_partitions import Sides
 
 MI300X = gpu("mi300x")  # read once: thousands of small ones are made from it
 

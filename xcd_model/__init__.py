@@ -1,12 +1,12 @@
 """The machine: GPUs as data, traces of workgroups, dispatch and caches. Arrays in, counts out."""
 
-from . import kernel_cache as _kernel_cache  # before any kernel  # isort: skip  # noqa: F401
-from .bounds import Bound, assigned_misses, hit_rate_bound
-from .builder import TraceBuilder
-from .cache import replay_lru
-from .dispatch import Resources, loads_in_flight, workgroups_per_cu, xcd_of
-from .energy import Energy, energy, limited_by_power
-from .errors import (
+from xcd_model import numba_setup as _kernel_cache  # before any kernel  # isort: skip  # noqa: F401
+from xcd_model.analysis.bounds import Bound, assigned_misses, hit_rate_bound
+from xcd_model.analysis.energy import Energy, energy, limited_by_power
+from xcd_model.analysis.timing import Time, busy, compute_fs, roofline
+from xcd_model.cache.lru import replay_lru
+from xcd_model.dispatch.dispatch import Resources, loads_in_flight, workgroups_per_cu, xcd_of
+from xcd_model.errors import (
     LanguageError,
     NotBijective,
     ReplayError,
@@ -17,14 +17,14 @@ from .errors import (
     TraceError,
     UnknownName,
 )
-from .gpu import Cache, Gpu, Memory, gpu, gpu_modes, gpu_names, load_gpu
-from .plan import Plan, prepare
-from .rates import Pace
-from .replay import replay
-from .timed import replay_timed
-from .timing import Time, busy, compute_fs, roofline
-from .trace import Tensor, Trace
-from .traffic import Traffic
+from xcd_model.replay.lockstep import replay_lockstep
+from xcd_model.replay.plan import Plan, prepare
+from xcd_model.replay.service_times import Pace
+from xcd_model.replay.timed import replay_timed
+from xcd_model.replay.traffic import Traffic
+from xcd_model.spec.gpu import Cache, Gpu, Memory, gpu, gpu_modes, gpu_names, load_gpu
+from xcd_model.trace.builder import TraceBuilder
+from xcd_model.trace.trace import Tensor, Trace
 
 __all__ = [
     "Bound",
@@ -61,7 +61,7 @@ __all__ = [
     "load_gpu",
     "loads_in_flight",
     "prepare",
-    "replay",
+    "replay_lockstep",
     "replay_lru",
     "replay_timed",
     "roofline",

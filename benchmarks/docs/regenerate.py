@@ -15,6 +15,7 @@ from pathlib import Path
 from benchmarks.docs import explore_picture, language, notebooks
 from benchmarks.docs.commands import commands_markdown
 from benchmarks.docs.fidelity_words import fidelity_words
+from benchmarks.docs.gpus import catalogue_markdown
 from benchmarks.docs.run_words import run_words
 from benchmarks.fidelity import index
 from benchmarks.paper import audit, suite_page
@@ -23,8 +24,7 @@ from swizzle_sim.kernels import kernel
 from swizzle_sim.report import write_report
 from swizzle_sim.search import Run, optimize
 from swizzle_sim.swizzle.families import families_table
-from xcd_model.catalogue import catalogue_markdown
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = {"M": 4096, "N": 4096, "K": 8192}

@@ -6,7 +6,7 @@ from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.swizzle.families import family
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 BEST = "contiguous+group_m(size=4)"
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from xcd_model.gpu import Gpu
-from xcd_model.trace import Trace
+from xcd_model import Gpu, Trace
 
 
 def reuse_counts(trace: Trace, gpu: Gpu, order: np.ndarray, *, workgroups_per_cu: int) -> np.ndarray:

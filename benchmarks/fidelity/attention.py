@@ -15,9 +15,7 @@ import numpy as np
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
 from benchmarks.suite.flash_attention import softmax_ops
-from xcd_model.builder import TraceBuilder
-from xcd_model.dispatch import Resources
-from xcd_model.trace import Trace
+from xcd_model import Resources, Trace, TraceBuilder
 
 ITEM_BYTES = 2
 

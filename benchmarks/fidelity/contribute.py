@@ -18,8 +18,8 @@ from benchmarks.fidelity import contributed, mapping
 from benchmarks.fidelity.contributed import ContributionError
 from benchmarks.fidelity.from_row import tiles_of, workload
 from benchmarks.fidelity.rows import DATA, Row, all_rows
+from xcd_model import gpu
 from xcd_model.errors import SwizzleSimError
-from xcd_model.gpu import gpu
 
 
 def main(words: Sequence[str] | None = None) -> None:

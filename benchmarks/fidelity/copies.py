@@ -12,9 +12,7 @@ import numpy as np
 
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
-from xcd_model.builder import TraceBuilder
-from xcd_model.dispatch import Resources
-from xcd_model.trace import Trace
+from xcd_model import Resources, Trace, TraceBuilder
 
 ITEM_BYTES, BLOCK = 4, 4096
 PIECE_BYTES = 4 * 64 * 4 * 16  # waves, lanes, loads, bytes

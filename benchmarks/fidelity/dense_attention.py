@@ -16,10 +16,7 @@ from benchmarks.fidelity.dense_orders import items_of
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
 from benchmarks.suite.flash_attention import key_blocks, softmax_ops
-from xcd_model.builder import TraceBuilder
-from xcd_model.dispatch import Resources
-from xcd_model.gpu import gpu
-from xcd_model.trace import Trace
+from xcd_model import Resources, Trace, TraceBuilder, gpu
 
 ITEM_BYTES = 2
 STORED_COLUMNS = 8  # of O, in one store of a wave: 16 bytes of each of its 32 rows

@@ -23,7 +23,7 @@ from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.rows import Row, all_rows
 from benchmarks.fidelity.variants import predict
 from xcd_model import Gpu, gpu
-from xcd_model.index import fold_rows
+from xcd_model.spec.index import fold_rows
 
 TUTORIAL = ("gemm_gluon_old", "gemm_gluon_between", "gemm_gluon_new")
 MOST_STEPS = 300_000  # of K, over all tiles of a launch: the larger ones take most of the time and say the same

@@ -13,9 +13,8 @@ from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
 from swizzle_sim.kernels import Kernel, kernel, kernel_names
 from swizzle_sim.swizzle import Swizzle
-from xcd_model.dispatch import Resources
+from xcd_model import Resources, gpu
 from xcd_model.errors import UnknownName
-from xcd_model.gpu import gpu
 
 MAKERS: dict[str, Callable[[Row], Workload]] = {
     "copy": copies.copy,

@@ -17,9 +17,7 @@ from benchmarks.fidelity import orders
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
 from benchmarks.suite import streamk_trace
-from xcd_model.builder import TraceBuilder
-from xcd_model.dispatch import Resources
-from xcd_model.trace import Trace
+from xcd_model import Resources, Trace, TraceBuilder
 
 ITEM_BYTES = 2
 GROUP_M = 4  # of the stream-K kernel

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from xcd_model.gpu import Gpu
-from xcd_model.trace import Trace
+from xcd_model import Gpu, Trace
 
 READ_MISSES, WRITE_MISSES = range(2)
 

@@ -5,7 +5,8 @@
 Needs nvcc, ncu and a GPU whose counters may be read; takes half a minute. Compiles and runs `l1.cu`, writes ``l1.csv``,
 ``l1_drawn.csv`` and ``carve_outs.csv`` into the folder, and prints with how many lines each carve-out begins to miss.
 The tables of H200s are ``h200_l1.csv`` and so on in ``benchmarks/fidelity/data/machine``: the GPU's description has the
-L1 from the first, no model has the second yet (decision 0028), and `xcd_model.carve_out` has its rule from the third.
+L1 from the first, no model has the second yet (decision 0028), and `xcd_model.nvidia.shared_memory` has its rule from
+the third.
 """
 
 from __future__ import annotations

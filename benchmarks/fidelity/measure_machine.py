@@ -3,7 +3,7 @@
     python -m benchmarks.fidelity.measure_machine FOLDER
 
 Needs nvcc and a GPU. Runs it three times, writes ``machine.csv`` into the folder and prints the middle of the
-repetitions; the table of one H200 is ``benchmarks/fidelity/data/machine/h200.csv``, and `xcd_model/gpus/h200.toml`
+repetitions; the table of one H200 is ``benchmarks/fidelity/data/machine/h200.csv``, and `xcd_model/spec/gpus/h200.toml`
 takes its latencies from it.
 """
 

@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks.fidelity.rows import DATA
-from xcd_model.gpu import gpu
-from xcd_model.hbm_rows import HbmRows, _opening, closed_rows
+from xcd_model import gpu
+from xcd_model.nvidia.hbm_rows import HbmRows, _opening, closed_rows
 
 MEMORY_BYTES, PIECES = 1 << 32, 1 << 20
 STRETCHES, BLOCKS = (512, 1024, 2048, 4096, 8192), (4, 8, 16)

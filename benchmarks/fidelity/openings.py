@@ -20,12 +20,9 @@ from rich.progress import Progress
 
 from benchmarks.fidelity import orders
 from benchmarks.fidelity.rows import DATA
-from xcd_model.builder import TraceBuilder
-from xcd_model.gpu import Gpu, gpu
-from xcd_model.plan import Plan, prepare
-from xcd_model.rates import Pace, rates_of, spread_of
-from xcd_model.timed import replay_timed
-from xcd_model.traffic import WRITEBACKS
+from xcd_model import Gpu, Pace, Plan, TraceBuilder, gpu, prepare, replay_timed
+from xcd_model.replay.service_times import rates_of, spread_of
+from xcd_model.replay.traffic import WRITEBACKS
 
 ITEM_BYTES = 4
 WORKGROUPS_PER_CU, IN_FLIGHT = 12, 2  # 128 threads of some 40 registers; a load and a store

@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.fidelity.mapping import NOTHING
 from benchmarks.fidelity.raw_schedule import raw_trace
+from xcd_model import Tensor, Trace
 from xcd_model.errors import ReplayError
-from xcd_model.trace import Tensor, Trace
 
 MAX_PADDING = 1e-3  # of all line touches, that idle workgroups may add
 

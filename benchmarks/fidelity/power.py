@@ -2,7 +2,7 @@
 
     python -m benchmarks.fidelity.power
 
-Prints what `xcd_model/gpus/h200.toml` states under ``[energy]``, and what a second run gave. A rate is what
+Prints what `xcd_model/spec/gpus/h200.toml` states under ``[energy]``, and what a second run gave. A rate is what
 is left of a line's joules when those of the lines before it are taken away: first what is drawn in any case, then bytes
 at the L2, then bytes of memory, then operations. Bytes of memory that a GEMM reads and writes are those of the H200
 table.

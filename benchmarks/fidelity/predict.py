@@ -23,8 +23,8 @@ from benchmarks.fidelity.settings import overridden
 from benchmarks.fidelity.sources import digest_of
 from benchmarks.fidelity.variants import VARIANTS, Counts, predict
 from swizzle_sim.kernels import GROUP
+from xcd_model import Gpu, gpu
 from xcd_model.errors import SpecError, UnknownName
-from xcd_model.gpu import Gpu, gpu
 
 Job = tuple[Row, str, Gpu]
 MODEL = (

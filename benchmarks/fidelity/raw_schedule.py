@@ -2,8 +2,8 @@
 
 Some published patterns are no bijections: their kernels computed a few tiles many times and left the rest out, and
 what was measured is the hit rate of that. Nothing of the kind is ever scored: `swizzle_sim.Scorer` and
-`xcd_model.replay` refuse it. For fidelity alone, `raw_trace` writes the schedule out as a trace of its own, in which
-each hardware workgroup does what the tile it was given does, and `replay_raw` counts it.
+`xcd_model.replay.lockstep` refuse it. For fidelity alone, `raw_trace` writes the schedule out as a trace of its own, in
+which each hardware workgroup does what the tile it was given does, and `replay_raw` counts it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from swizzle_sim.kernels import Kernel
-from xcd_model.dispatch import workgroups_per_cu
+from xcd_model import Gpu, Trace, Traffic, prepare, replay_lockstep, workgroups_per_cu
+from xcd_model.analysis.instruction_fetch import add_fetches, instruction_fetches
 from xcd_model.errors import TraceError
-from xcd_model.gpu import Gpu
-from xcd_model.instruction_fetch import add_fetches, instruction_fetches
-from xcd_model.launches import MAX_LAUNCHES, replay_launches
-from xcd_model.plan import prepare
-from xcd_model.replay import replay
-from xcd_model.trace import Trace
-from xcd_model.traffic import Traffic
+from xcd_model.replay.launches import MAX_LAUNCHES, replay_launches
 
 
 def raw_trace(trace: Trace, tiles: np.ndarray) -> Trace:
@@ -84,7 +79,7 @@ def replay_raw(kernel: Kernel, gpu: Gpu, tiles: np.ndarray) -> Traffic:
     as_given, fit = np.arange(trace.n_workgroups), workgroups_per_cu(kernel.resources, gpu)
     replayed = replay_launches(
         [plan],
-        lambda plan, caches: replay(plan, as_given, workgroups_per_cu=fit, caches=caches),
+        lambda plan, caches: replay_lockstep(plan, as_given, workgroups_per_cu=fit, caches=caches),
         min(kernel.launches, MAX_LAUNCHES),
     )[0]
     fetches = instruction_fetches(gpu, kernel.resources, kernel.programs or trace.n_workgroups)

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from swizzle_sim.uncertainty.varied import with_constants
+from xcd_model import Gpu, gpu, gpu_names
 from xcd_model.errors import SpecError, UnknownName
-from xcd_model.gpu import Gpu, gpu, gpu_names
 
 
 def read_sets(words: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from itertools import zip_longest
 
 from benchmarks.fidelity.markdown import table
 from benchmarks.fidelity.rows import DATA
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 BLOCK = 4096
 MIB_BLOCKS = (1 << 20) // BLOCK

@@ -10,7 +10,7 @@ from pathlib import Path
 
 FOLLOWED = ("xcd_model", "benchmarks")
 TABLES = {"benchmarks.fidelity.stencil_code": "data/machine/h200_stencil_code.csv"}  # beside the module that reads it
-IDLE = ("xcd_model.bounds", "xcd_model.catalogue", "xcd_model.errors", "xcd_model.modes")
+IDLE = ("xcd_model.analysis.bounds", "xcd_model.errors", "xcd_model.spec.modes")
 
 
 @lru_cache

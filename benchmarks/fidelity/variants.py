@@ -19,11 +19,10 @@ from benchmarks.fidelity.placement import place
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workload import Workload
 from swizzle_sim.replaying import Replayer
-from xcd_model.dispatch import workgroups_per_cu
+from xcd_model import Gpu, Trace, Traffic, workgroups_per_cu
 from xcd_model.errors import UnknownName
-from xcd_model.gpu import Gpu
-from xcd_model.trace import SECTOR_BYTES, Trace
-from xcd_model.traffic import READ_MISSES, READ_REQUESTS, Traffic
+from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS
+from xcd_model.trace.trace import SECTOR_BYTES
 
 VARIANTS = {
     "timed": "the timed replay, as it is",

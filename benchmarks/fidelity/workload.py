@@ -10,8 +10,7 @@ import numpy as np
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import Grid
-from xcd_model.dispatch import Resources
-from xcd_model.trace import Trace
+from xcd_model import Resources, Trace
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -21,8 +21,8 @@ from swizzle_sim.search import OnAttempt, optimize
 from swizzle_sim.suite import shortlist
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.tuning.search import Plan, search
+from xcd_model import gpu
 from xcd_model.errors import NotBijective, RunError
-from xcd_model.gpu import gpu
 
 Say = Callable[[str], None]
 REPLAY = "timed"

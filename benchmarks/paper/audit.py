@@ -16,7 +16,7 @@ from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle, Verdict
 from swizzle_sim.swizzle.machine import run
-from xcd_model.gpu import Gpu, gpu
+from xcd_model import Gpu, gpu
 
 PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
 GPU = "mi300x"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from swizzle_sim.report.colours import AFTER, BEFORE, BOUND, INK, OTHER
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

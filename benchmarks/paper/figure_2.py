@@ -15,7 +15,7 @@ from benchmarks.paper.settings import GPU, Settings
 from swizzle_sim.kernels import kernel
 from swizzle_sim.suite import PAPER
 from swizzle_sim.swizzle import Swizzle
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 Found = Mapping[str, Mapping[str, Any]]
 

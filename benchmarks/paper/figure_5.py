@@ -12,8 +12,7 @@ from benchmarks.paper.searches import arms_job, arms_name, texts_job
 from benchmarks.paper.settings import GPU, Settings
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import Grid, Swizzle, family
-from xcd_model.dispatch import xcd_of
-from xcd_model.gpu import gpu
+from xcd_model import gpu, xcd_of
 
 EXAMPLE_XCDS, EXAMPLE_TILES = 4, (4, 5)  # section A.2
 CONTIGUOUS = "contiguous"

@@ -24,7 +24,7 @@ from benchmarks.fidelity.predict import NOT_PHYSICAL
 from benchmarks.fidelity.sources import digest_of
 from benchmarks.paper.progress import Progress
 from swizzle_sim.release import version
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 POLL_S = 0.5
 Say = Callable[[str], None]

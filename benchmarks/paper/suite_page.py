@@ -12,7 +12,7 @@ from pathlib import Path
 
 from swizzle_sim.kernels import Kernel, kernel, kernel_names
 from swizzle_sim.suite import PAPER, Suite, facts_of, score_suite, suite_markdown
-from xcd_model.gpu import Gpu, gpu
+from xcd_model import Gpu, gpu
 
 PAGE = Path(__file__).parents[2] / "docs" / "suite.md"
 GPU = "mi300x"

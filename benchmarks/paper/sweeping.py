@@ -11,7 +11,7 @@ from swizzle_sim.swizzle import Swizzle, family
 from swizzle_sim.tuning.jobs import run_points
 from swizzle_sim.tuning.points import evaluate, point_of
 from swizzle_sim.tuning.store import FILE, PointStore
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 
 def sweep(about: Mapping[str, Any], folder: Path, say: Callable[[str], None]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.paper.arms import REPLAY, counted_kernel, kept
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 
 def score_texts(about: Mapping[str, Any], folder: Path, say: Callable[[str], None]) -> dict[str, Any]:

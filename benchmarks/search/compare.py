@@ -23,7 +23,7 @@ from swizzle_sim.kernels import kernel
 from swizzle_sim.release import version
 from swizzle_sim.tuning.jobs import run_points
 from swizzle_sim.tuning.store import FILE, PointStore
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 ROOT = Path(__file__).parents[2]
 GPU, EVALUATIONS, SEEDS = "mi300x", 60, 5

@@ -18,8 +18,8 @@ from swizzle_sim.tuning.asking import Random
 from swizzle_sim.tuning.bench import Bench
 from swizzle_sim.tuning.plan import Plan
 from swizzle_sim.tuning.search import search
+from xcd_model import Gpu
 from xcd_model.errors import SearchError
-from xcd_model.gpu import Gpu
 
 TRIES = 40  # texts judged for each replay wanted, before a method gives up: most edits are no bijections
 STARTS, KEPT = 4, 4  # families that edits begin with, and formulas that they go on with

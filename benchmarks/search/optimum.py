@@ -17,8 +17,8 @@ from swizzle_sim.tuning.bench import Bench
 from swizzle_sim.tuning.plan import Plan
 from swizzle_sim.tuning.search import search
 from swizzle_sim.tuning.what_if import what_if
+from xcd_model import Gpu, gpu
 from xcd_model.errors import SearchError
-from xcd_model.gpu import Gpu, gpu
 
 EVALUATIONS, SEEDS = (25, 50, 100), 4
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from xcd_model.cache import _locate, index_of
-from xcd_model.gpu import Cache, Gpu
-from xcd_model.trace import Trace
+from xcd_model import Cache, Gpu, Trace
+from xcd_model.cache.lru import _locate, index_of
 
 CHUNK_LINES = 1 << 20
 

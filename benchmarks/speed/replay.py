@@ -21,15 +21,8 @@ import numpy as np
 
 from benchmarks.speed import peers
 from benchmarks.suite.gemm import gemm
-from xcd_model.cache import replay_lru
-from xcd_model.gpu import gpu
-from xcd_model.plan import Plan, prepare
-from xcd_model.rates import Pace
-from xcd_model.replay import replay
-from xcd_model.timed import replay_timed
-from xcd_model.timing import compute_fs
-from xcd_model.trace import Trace
-from xcd_model.traffic import L1_HITS, READ_MISSES, WRITE_MISSES
+from xcd_model import Pace, Plan, Trace, compute_fs, gpu, prepare, replay_lockstep, replay_lru, replay_timed
+from xcd_model.replay.traffic import L1_HITS, READ_MISSES, WRITE_MISSES
 
 REPEATS = 3
 ASSOCIATIVE_LINES = 512  # a fully associative cache that both simulators can be; ours walks its ways
@@ -67,7 +60,7 @@ def own_rows(trace: Trace) -> list[tuple[str, float, int]]:
     plain_with_l1 = prepare(trace, whole, symmetry=False)
 
     def lockstep(plan: Plan, threads: int = 1):
-        return replay(plan, order, workgroups_per_cu=1, threads=threads)
+        return replay_lockstep(plan, order, workgroups_per_cu=1, threads=threads)
 
     def timed(plan: Plan):
         return replay_timed(plan, order, workgroups_per_cu=1, pace=pace)
@@ -125,7 +118,7 @@ def probe(size: int) -> None:
     for _ in range(2):
         began = time.perf_counter()
         for symmetry in (False, True):
-            replay(prepare(trace, gpu("mi300x"), symmetry=symmetry), order, workgroups_per_cu=1)
+            replay_lockstep(prepare(trace, gpu("mi300x"), symmetry=symmetry), order, workgroups_per_cu=1)
         seconds.append(time.perf_counter() - began)
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
     print(json.dumps({"compile_s": seconds[0] - seconds[1], "peak_mb": peak_mb}))

@@ -18,9 +18,8 @@ from benchmarks.suite.occupancy import resources
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model.builder import TraceBuilder
+from xcd_model import Trace, TraceBuilder
 from xcd_model.errors import SizeError
-from xcd_model.trace import Trace
 
 NAME = "attention_decode"
 NUM_WARPS = 4

@@ -16,8 +16,7 @@ from benchmarks.suite.occupancy import resources
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model.builder import TraceBuilder
-from xcd_model.trace import Trace
+from xcd_model import Trace, TraceBuilder
 
 NAME = "batched_gemm"
 ITEM_BYTES = 2  # fp16

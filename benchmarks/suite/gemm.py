@@ -15,10 +15,8 @@ import numpy as np
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model.builder import TraceBuilder
-from xcd_model.dispatch import Resources
+from xcd_model import Resources, Trace, TraceBuilder
 from xcd_model.errors import SizeError
-from xcd_model.trace import Trace
 
 ITEM_BYTES = 2  # fp16
 MAX_TOUCHES = 8e9  # line touches a trace may have: about a minute of plain replay

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from xcd_model.dispatch import Resources
+from xcd_model import Resources
 
 COMPILER = "compiled for gfx942 with Triton 3.9"
 WAVE_SIZE = 64

@@ -18,8 +18,7 @@ from benchmarks.suite.occupancy import resources
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model.builder import TraceBuilder
-from xcd_model.trace import Trace
+from xcd_model import Trace, TraceBuilder
 
 TRITON = Path(__file__).with_name("smith_waterman_triton.py")
 SYMBOL_BYTES, SCORE_BYTES = 1, 4  # int8, int32

@@ -16,9 +16,8 @@ from benchmarks.suite.occupancy import resources
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model.builder import TraceBuilder
+from xcd_model import Trace, TraceBuilder
 from xcd_model.errors import SizeError
-from xcd_model.trace import Trace
 
 TRITON = Path(__file__).with_name("softmax_triton.py")
 ITEM_BYTES = 2  # fp16

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.builder import Access, PlacedArray, TraceBuilder
-from xcd_model.trace import Trace
+from xcd_model import Trace, TraceBuilder
+from xcd_model.trace.builder import Access, PlacedArray
 
 ITEM_BYTES, SUM_BYTES, LOCK_BYTES = 2, 4, 4  # fp16, fp32, int32
 

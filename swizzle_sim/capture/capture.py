@@ -14,8 +14,8 @@ from swizzle_sim.capture.process import OnProgress, ask
 from swizzle_sim.capture.space import Space
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
+from xcd_model import Trace
 from xcd_model.errors import CaptureError
-from xcd_model.trace import Trace
 
 LINE_BYTES = 128  # of all GPUs that are modelled
 

@@ -10,8 +10,8 @@ import numpy as np
 from swizzle_sim.capture.follow import program_ids
 from swizzle_sim.capture.interpret import Interpreter, Touch
 from swizzle_sim.capture.program import Program
+from xcd_model import Trace
 from xcd_model.errors import CaptureError
-from xcd_model.trace import Trace
 
 RANDOM = 4  # workgroups drawn beside the corners and one of each path
 MAX_PATHS = 8

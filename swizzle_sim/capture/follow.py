@@ -12,8 +12,8 @@ from swizzle_sim.capture.fork import Fork
 from swizzle_sim.capture.patterns import Patterns
 from swizzle_sim.capture.program import Program
 from swizzle_sim.capture.record import Recorder, Templates
+from xcd_model import Trace
 from xcd_model.errors import CaptureError
-from xcd_model.trace import Trace
 
 MAX_RUNS = 20_000
 OnProgress = Callable[[int, int], None]

@@ -10,8 +10,8 @@ from swizzle_sim.capture.follow import Path, assemble, program_ids
 from swizzle_sim.capture.interpret import Interpreter
 from swizzle_sim.capture.program import Program
 from swizzle_sim.capture.record import Templates
-from xcd_model.coalesce import Touched
-from xcd_model.trace import Trace
+from xcd_model import Trace
+from xcd_model.trace.coalesce import Touched
 
 
 def interpret_all(

@@ -15,8 +15,8 @@ from swizzle_sim.capture.fork import source_line
 from swizzle_sim.capture.record import outside
 from swizzle_sim.capture.space import Space
 from swizzle_sim.capture.values import item_bytes
-from xcd_model.coalesce import Touched, coalesce
 from xcd_model.errors import CaptureError
+from xcd_model.trace.coalesce import Touched, coalesce
 
 MEMORY = ("create_masked_load", "create_masked_store", "create_atomic_rmw", "create_atomic_cas")
 MAX_KEPT = 1 << 14  # coalesced shapes kept for reuse

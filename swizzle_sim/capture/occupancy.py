@@ -19,9 +19,8 @@ from typing import Any
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.occupancy_process import run_worker, triton_version
 from swizzle_sim.launch import Array, Launch
-from xcd_model.dispatch import Resources, workgroups_per_cu
+from xcd_model import Gpu, Resources, workgroups_per_cu
 from xcd_model.errors import CompileError
-from xcd_model.gpu import Gpu
 
 ARCHITECTURES = ("gfx942", "gfx950")
 COMPILE_TIMEOUT_S = 600.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model.dispatch import Resources
+from xcd_model import Resources
 from xcd_model.errors import CompileError, RewriteError
 
 

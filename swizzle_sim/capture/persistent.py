@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from xcd_model import Trace
 from xcd_model.errors import CaptureError
-from xcd_model.trace import Trace
 
 
 def check_tiles(name: str, tiles: Trace, programs: Trace) -> None:

@@ -8,8 +8,8 @@ from swizzle_sim.capture.fork import source_line
 from swizzle_sim.capture.patterns import Column, Patterns, rows_of, spread
 from swizzle_sim.capture.space import Space
 from swizzle_sim.capture.values import Known
-from xcd_model.coalesce import Touched, coalesce
 from xcd_model.errors import CaptureError
+from xcd_model.trace.coalesce import Touched, coalesce
 
 NOTHING = (0, 0)  # bytes that a workgroup touches whose lanes are all masked out
 MAX_INSTRUCTIONS = 1 << 28

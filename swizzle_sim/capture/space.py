@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from swizzle_sim.launch import Array
-from xcd_model.builder import TENSOR_ALIGN_BYTES
-from xcd_model.trace import Tensor
+from xcd_model import Tensor
+from xcd_model.trace.builder import TENSOR_ALIGN_BYTES
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Space:
 
     @classmethod
     def place(cls, arrays: Mapping[str, Array]) -> Space:
-        """Place tensors as `xcd_model.builder.TraceBuilder` does."""
+        """Place tensors as `xcd_model.trace.builder.TraceBuilder` does."""
         size = np.array([a.n_items * a.item_bytes for a in arrays.values()], np.int64)
         room = -(-size // TENSOR_ALIGN_BYTES) * TENSOR_ALIGN_BYTES
         return cls(

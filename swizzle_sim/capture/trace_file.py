@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.release import version
+from xcd_model import Tensor, Trace
 from xcd_model.errors import CaptureError, TraceError
-from xcd_model.trace import Tensor, Trace
 
 FORMAT = "swizzle-sim-trace"
 FORMAT_VERSION = 2

@@ -25,9 +25,8 @@ from swizzle_sim.capture.triton_parts import check_installed
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model.dispatch import Resources
+from xcd_model import Resources, Trace
 from xcd_model.errors import CaptureError, CompileError, SizeError
-from xcd_model.trace import Trace
 
 ARCHS = ("gfx942", "gfx950")
 KEPT = 32  # traces in the cache

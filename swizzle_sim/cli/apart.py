@@ -28,7 +28,7 @@ def told_apart(run: Run, scorer: Scorer) -> Apart | None:
     RunError
         If the run folder cannot be written.
     """
-    from swizzle_sim.report.write import write_whole
+    from swizzle_sim.atomic_write import write_whole
     from swizzle_sim.swizzle import Swizzle
     from swizzle_sim.uncertainty import Finalist, tell_apart
     from swizzle_sim.uncertainty.apart import FINALISTS

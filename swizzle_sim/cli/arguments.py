@@ -13,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from swizzle_sim.kernels import Kernel
     from swizzle_sim.swizzle import Swizzle
-    from xcd_model.gpu import Gpu
+    from xcd_model import Gpu
 
 KernelName = Annotated[
     str, typer.Argument(metavar="KERNEL", help="Kernel of `swizzle-sim kernels`, my_kernel.py, or my.trace.npz.")
@@ -87,7 +87,7 @@ def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu) -> Kernel:
     ReplayError
         If none fits; names smaller tiles where the kernel has tile sizes.
     """
-    from xcd_model.dispatch import workgroups_per_cu
+    from xcd_model import workgroups_per_cu
     from xcd_model.errors import ReplayError
 
     found = load_kernel(name, words, gpu.arch)

@@ -17,13 +17,13 @@ FIGURES = (
 if TYPE_CHECKING:
     from swizzle_sim.kernels import Kernel
     from swizzle_sim.suite.facts import Facts
-    from xcd_model.gpu import Gpu
+    from xcd_model import Gpu
 
 
 def gpus(json: Json = False) -> None:
     """List the GPUs the model knows."""
     from swizzle_sim.cli.output import print_json, table
-    from xcd_model.gpu import gpu, gpu_names
+    from xcd_model import gpu, gpu_names
 
     found = [gpu(name) for name in gpu_names()]
     if json:
@@ -59,7 +59,7 @@ def kernels(gpu: GpuName = "mi300x", json: Json = False) -> None:
     """List the kernels of the suite at their default sizes: what they touch, and the best hit rate there could be."""
     from swizzle_sim.cli.output import pct, print_json, table
     from swizzle_sim.kernels import kernel, kernel_names
-    from xcd_model.gpu import gpu as load_gpu
+    from xcd_model import gpu as load_gpu
 
     device = load_gpu(gpu)
     found = _all_facts([kernel(name) for name in kernel_names()], device)
@@ -167,7 +167,7 @@ def show(
     from swizzle_sim.report.sharing_words import sharing_words
     from swizzle_sim.scoring import Scorer
     from swizzle_sim.suite.facts import work_out
-    from xcd_model.gpu import gpu as load_gpu
+    from xcd_model import gpu as load_gpu
 
     _check_picture(picture)
     device = load_gpu(gpu)

@@ -42,7 +42,7 @@ def ceiling(
     from swizzle_sim.cli.proposed import say
     from swizzle_sim.tuning.ceiling import ceiling as find_ceiling
     from swizzle_sim.tuning.lookup import check_table_folder, write_table
-    from xcd_model.gpu import gpu as load_gpu
+    from xcd_model import gpu as load_gpu
 
     device = load_gpu(gpu)
     workload = load_fitting(kernel, sizes, device)

@@ -84,8 +84,8 @@ def _at_one_grid(given: Given, json: bool) -> list[Result]:
     from swizzle_sim.cli.verdicts import print_verdict
     from swizzle_sim.swizzle import Grid, verify
     from swizzle_sim.testing.junit import Result
+    from xcd_model import gpu as load_gpu
     from xcd_model.errors import SizeError
-    from xcd_model.gpu import gpu as load_gpu
 
     if (given.grid is None) == (given.kernel is None):
         raise SizeError("say where to check: either --grid 4096 (or 64x64, 8x16x4) or --kernel gemm M=4096")
@@ -119,7 +119,7 @@ def _everywhere(given: Given, json: bool) -> list[Result]:
     from swizzle_sim.testing.directive import options_of_words
     from swizzle_sim.testing.files import files_under
     from swizzle_sim.testing.run import check_file
-    from xcd_model.gpu import gpu as load_gpu
+    from xcd_model import gpu as load_gpu
 
     xcds = given.xcds or (load_gpu(given.gpu).xcds if given.gpu else None)
     over = options_of_words(

@@ -21,7 +21,7 @@ def kernels() -> Iterable[str]:
 
 def gpus() -> Iterable[str]:
     """GPUs and their partition modes."""
-    from xcd_model.gpu import gpu_modes, gpu_names
+    from xcd_model import gpu_modes, gpu_names
 
     names = gpu_names()
     return [*names, *("-".join((name, *mode)).lower() for name in names for mode in gpu_modes(name) if all(mode))]

@@ -71,8 +71,8 @@ def _of_kernel(
     from swizzle_sim.hardware.bundle import Finalist, make_bundle
     from swizzle_sim.hardware.device import device_of
     from swizzle_sim.scoring import Scorer
+    from xcd_model import gpu as load_gpu
     from xcd_model.errors import HardwareError, RunError
-    from xcd_model.gpu import gpu as load_gpu
 
     if Path(what).is_dir():
         raise RunError(f"{what}: no run here (no history.sqlite); `swizzle-sim runs` lists the runs there are")
@@ -207,9 +207,9 @@ def agreement(
 
 def _stored(where: Path, found: list[Agreement]) -> list[str]:
     """Write the picture and the rows of each; only what was measured makes rows."""
+    from swizzle_sim.atomic_write import write_whole
     from swizzle_sim.hardware.picture import draw_agreement
     from swizzle_sim.hardware.rows import csv_of
-    from swizzle_sim.report.write import write_whole
 
     written = []
     for one in found:

@@ -9,8 +9,7 @@ from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes
 
 if TYPE_CHECKING:
     from swizzle_sim.capture.occupancy import Compiled, Limits
-    from xcd_model.dispatch import Resources
-    from xcd_model.gpu import Gpu
+    from xcd_model import Gpu, Resources
 
 
 def occupancy(kernel: KernelName, sizes: Sizes = None, gpu: GpuName = "mi300x", json: Json = False) -> None:
@@ -20,8 +19,8 @@ def occupancy(kernel: KernelName, sizes: Sizes = None, gpu: GpuName = "mi300x", 
     from swizzle_sim.capture.occupancy_workload import workload
     from swizzle_sim.cli.arguments import parse_sizes
     from swizzle_sim.cli.output import print_json, sizes_text
+    from xcd_model import gpu as load_gpu
     from xcd_model.errors import CompileError
-    from xcd_model.gpu import gpu as load_gpu
 
     work, device = workload(kernel, parse_sizes(sizes)), load_gpu(gpu)
     compiled, reason = None, ""

@@ -123,7 +123,7 @@ def _propose(
     """Run a proposer of the registry; ``where`` is (out, resume, repeat)."""
     from swizzle_sim.cli.arguments import load_fitting
     from swizzle_sim.proposers import Task, load_proposer
-    from xcd_model.gpu import gpu as load_gpu
+    from xcd_model import gpu as load_gpu
 
     out, resume, repeat = where
     run = load_proposer("llm" if repeat else name)
@@ -182,7 +182,7 @@ def _families(
     from swizzle_sim.report import write_report
     from swizzle_sim.scoring import Scorer
     from swizzle_sim.search import optimize as search
-    from xcd_model.gpu import gpu as load_gpu
+    from xcd_model import gpu as load_gpu
 
     device = load_gpu(gpu)
     workload = load_fitting(kernel, sizes, device)

@@ -78,7 +78,7 @@ def print_proposed(found: Proposed, json: bool, uncertainty: bool = False) -> No
     from swizzle_sim.history import History
     from swizzle_sim.recorded import recorded_kernel, recorded_scorer
     from swizzle_sim.report import write_report
-    from xcd_model.gpu import Gpu
+    from xcd_model import Gpu
 
     run = found.run
     with History(run.folder) as history:

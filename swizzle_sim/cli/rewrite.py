@@ -37,7 +37,7 @@ def rewrite(
     from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.rewrite import check_rewritten, check_target, rewrite_workload, write_rewritten
-    from xcd_model.gpu import gpu as load_gpu
+    from xcd_model import gpu as load_gpu
 
     candidate, device = load_swizzle(swizzle), load_gpu(gpu)
     with kept():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from swizzle_sim.kernels import Kernel
     from swizzle_sim.search import Run
-    from xcd_model.gpu import Gpu
+    from xcd_model import Gpu
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from swizzle_sim.spread import Spread
     from swizzle_sim.swizzle import Swizzle, Verdict
     from swizzle_sim.uncertainty import Uncertainty
-    from xcd_model.traffic import Traffic
+    from xcd_model import Traffic
 
 Seeds = Annotated[int, typer.Option("--seeds", min=1, max=10_000, help="Seeds to try; prints mean and spread.")]
 Plots = Annotated[
@@ -49,8 +49,8 @@ def score(
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.cli.verdicts import print_verdict
     from swizzle_sim.scoring import Scorer
+    from xcd_model import gpu as load_gpu
     from xcd_model.errors import ReplayError
-    from xcd_model.gpu import gpu as load_gpu
 
     if draws is not None and not uncertainty:
         raise ReplayError("--draws says how thorough --uncertainty is: give both")

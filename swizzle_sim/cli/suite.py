@@ -43,8 +43,8 @@ def suite(
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.kernels import kernel, kernel_names
     from swizzle_sim.suite import PAPER, score_suite
+    from xcd_model import gpu as load_gpu
     from xcd_model.errors import RunError
-    from xcd_model.gpu import gpu as load_gpu
 
     if out and resume:
         raise RunError("--out makes a new run and --resume goes on with one: give one of them")

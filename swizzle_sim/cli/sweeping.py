@@ -91,8 +91,8 @@ def what_if(
     from swizzle_sim.cli.arguments import load_kernel
     from swizzle_sim.tuning.points import point_of
     from swizzle_sim.tuning.what_if import hypothetical, read_changes
-    from xcd_model.gpu import gpu as load_gpu
-    from xcd_model.stack_distance import check_has_curve
+    from xcd_model import gpu as load_gpu
+    from xcd_model.analysis.stack_distance import check_has_curve
 
     device, chosen = load_gpu(gpu), _swizzles(swizzle)
     if capacity:
@@ -117,8 +117,8 @@ def _device(name: str, changes: Sequence[str] | None) -> Any:
     """The GPU of a sweep over sizes: one value a change."""
     from swizzle_sim.tuning.what_if import read_changes
     from swizzle_sim.tuning.what_if import what_if as changed
+    from xcd_model import gpu as load_gpu
     from xcd_model.errors import SpecError
-    from xcd_model.gpu import gpu as load_gpu
 
     read = read_changes(changes or ())
     if several := [key for key, values in read.items() if len(values) > 1]:
@@ -204,7 +204,7 @@ def _capacity(work, device, chosen: Sequence[Swizzle]) -> list[dict[str, Any]]:
     import numpy as np
 
     from swizzle_sim.scoring import Scorer
-    from xcd_model.stack_distance import capacity_curve
+    from xcd_model.analysis.stack_distance import capacity_curve
 
     scorer = Scorer(work, device)
     orders = [("as launched", np.arange(work.grid.num_pids)), *((str(s.name), scorer.permutation(s)) for s in chosen)]

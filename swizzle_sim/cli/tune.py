@@ -36,8 +36,8 @@ def tune_kernel(
     from swizzle_sim.tuning.objectives import read_objectives
     from swizzle_sim.tuning.store import PointStore
     from swizzle_sim.tuning.tiles import FORMULA, TileSpace, as_row, has_compiler
+    from xcd_model import gpu as load_gpu
     from xcd_model.errors import SearchError
-    from xcd_model.gpu import gpu as load_gpu
 
     _check(what, options, tuning)
     objectives = read_objectives(tuning.get("objective", "time"))  # tiles of another size have other requests

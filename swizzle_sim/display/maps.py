@@ -9,9 +9,8 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.report.colours import INK, XCDS, on_colour
 from swizzle_sim.report.tiles import tile_map
 from swizzle_sim.swizzle import Swizzle
-from xcd_model.dispatch import xcd_of
+from xcd_model import Gpu, xcd_of
 from xcd_model.errors import SizeError
-from xcd_model.gpu import Gpu
 
 MAX_MAPS = 4
 MAX_SIDE = 256

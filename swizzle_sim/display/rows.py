@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from swizzle_sim.scoring import Score
     from swizzle_sim.search import Run
     from swizzle_sim.swizzle import Swizzle, Verdict
-    from xcd_model.gpu import Gpu
+    from xcd_model import Gpu
 
 SHOWN_ATTEMPTS = 5
 GPU_KEYS = (
@@ -102,7 +102,7 @@ TABLES: Mapping[tuple[str, str], Callable[[Any], Table]] = {
     ("swizzle_sim.swizzle.verdict", "Verdict"): of_verdict,
     ("swizzle_sim.swizzle.swizzle", "Swizzle"): of_swizzle,
     ("swizzle_sim.kernels", "Kernel"): of_kernel,
-    ("xcd_model.gpu", "Gpu"): of_gpu,
+    ("xcd_model.spec.gpu", "Gpu"): of_gpu,
     ("swizzle_sim.search", "Run"): of_run,
 }
 

@@ -17,8 +17,8 @@ from swizzle_sim.explore.figures import cut
 from swizzle_sim.explore.guard import policy, refusal
 from swizzle_sim.explore.start import default_sizes, start_sizes
 from swizzle_sim.swizzle import family, is_spec, parse_spec, spec_of
+from xcd_model import gpu
 from xcd_model.errors import SwizzleSimError
-from xcd_model.gpu import gpu
 
 MAX_REQUEST_BYTES = 4 * 2**20
 COMPILING = "compiling ..."

@@ -17,9 +17,8 @@ from swizzle_sim.report.draw import tile_map
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import FAMILIES, Swizzle, Verdict
 from swizzle_sim.swizzle.permute import permutation_of
-from xcd_model.dispatch import xcd_of
+from xcd_model import Trace, xcd_of
 from xcd_model.errors import LanguageError, SizeError, SwizzleSimError
-from xcd_model.trace import Trace
 
 MAX_WORKGROUPS = 1 << 20
 MAX_INSTRUCTIONS = 400_000  # of a trace: bounds what preparing it and its bound take

@@ -13,7 +13,7 @@ from swizzle_sim.explore.start import switches
 from swizzle_sim.explore.state import SLIDERS, State
 from swizzle_sim.kernels import kernel_names
 from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
-from xcd_model.gpu import gpu_names
+from xcd_model import gpu_names
 
 LABELS = {"xcds": "XCDs", "cus_per_xcd": "CUs per XCD", "l2.size_bytes": "L2 size per XCD", "l2.ways": "L2 ways"}
 NOTHING = Result(state=State())

@@ -16,8 +16,8 @@ from swizzle_sim.kernels import Kernel, kernel, kernel_names
 from swizzle_sim.swizzle import Swizzle, family, is_spec
 from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
 from swizzle_sim.tuning.what_if import read_changes, what_if
+from xcd_model import Gpu, gpu, gpu_names
 from xcd_model.errors import LanguageError, SizeError, UnknownName
-from xcd_model.gpu import Gpu, gpu, gpu_names
 
 SLIDERS = ("xcds", "cus_per_xcd", "l2.size_bytes", "l2.ways")  # what of a GPU the page changes
 MOST = {"xcds": 64, "cus_per_xcd": 1024, "l2.size_bytes": 2**30, "l2.ways": 128}

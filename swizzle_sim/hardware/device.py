@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from xcd_model import Gpu
 from xcd_model.errors import HardwareError
-from xcd_model.gpu import Gpu
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,7 @@ class Device:
     Parameters
     ----------
     name, title, arch, partition : str
-        As `xcd_model.gpu.Gpu` has them.
+        As `xcd_model.spec.gpu.Gpu` has them.
     vendor : {"amd", "nvidia"}
     xcds, compute_units : int
         Of the model: what the candidates were written for.

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.atomic_write import write_whole
 from swizzle_sim.hardware.measurement import Measurement, measurement_of
 from swizzle_sim.hardware.node.machine import check_machine
 from swizzle_sim.hardware.node.sealed import FORMAT, MANIFEST, Refused, identity
-from swizzle_sim.report.write import write_whole
 from xcd_model.errors import HardwareError
 
 BUNDLES = "bundles"

@@ -18,8 +18,8 @@ from swizzle_sim.kernels import Kernel, kernel, kernel_names
 from swizzle_sim.recorded import recorded_kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
+from xcd_model import Gpu, gpu
 from xcd_model.errors import HardwareError
-from xcd_model.gpu import Gpu, gpu
 
 ORIGINAL_SOURCE = "kernel_original.py"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from swizzle_sim.report.content import microseconds, percent
 from swizzle_sim.scoring import Score
-from xcd_model.timing import Time
+from xcd_model import Time
 
 RESOURCES = {
     "compute": "compute",

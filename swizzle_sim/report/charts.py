@@ -15,8 +15,8 @@ from swizzle_sim.report.figures import LOG_FROM, hit_rate_over_time
 from swizzle_sim.report.ranking import SPOKEN, Ranking
 from swizzle_sim.scoring import Score
 from swizzle_sim.tuning.objectives import Objective
-from xcd_model.stack_distance import CapacityCurve
-from xcd_model.traffic import Traffic
+from xcd_model import Traffic
+from xcd_model.analysis.stack_distance import CapacityCurve
 
 PERCENT = Axis(0, 100)
 _SCALE = {"l2_hit_rate": (100, "%"), "time": (1, "µs"), "hbm_bytes": (1e-9, "GB"), "energy": (1, "J")}

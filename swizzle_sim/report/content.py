@@ -13,7 +13,7 @@ from swizzle_sim.release import version
 from swizzle_sim.report.ranking import Ranking
 from swizzle_sim.scoring import Score
 from swizzle_sim.swizzle.verdict import EVERYWHERE
-from xcd_model.gpu import Gpu
+from xcd_model import Gpu
 
 BEST = 5  # rows of the table
 _LONGEST_NAME = 120

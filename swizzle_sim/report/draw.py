@@ -9,7 +9,7 @@ from swizzle_sim.report.figures import best_so_far, over_time, per_xcd, png, xcd
 from swizzle_sim.report.replays import Replayed
 from swizzle_sim.report.tiles import is_ribbon, tile_map
 from swizzle_sim.scoring import Score, Scorer
-from xcd_model.dispatch import xcd_of
+from xcd_model import xcd_of
 
 
 def draw(

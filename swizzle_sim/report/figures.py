@@ -11,7 +11,8 @@ import numpy as np
 from swizzle_sim.history import Attempt
 from swizzle_sim.report.colours import AFTER, BEFORE, BOUND, INK, OTHER, XCDS, family_colours, family_of, on_colour
 from swizzle_sim.scoring import Score
-from xcd_model.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS, Traffic
+from xcd_model import Traffic
+from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

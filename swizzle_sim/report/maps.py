@@ -12,7 +12,7 @@ import numpy as np
 from swizzle_sim.report.colours import XCDS, on_colour
 from swizzle_sim.report.tiles import NO_TILE, is_ribbon, plane
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model.schedule import Schedule
+from xcd_model.analysis.schedule import Schedule
 
 MAX_SIDE = 256  # tiles of a map's side that are shown
 NUMBERED_SIDE = 16  # maps up to this side carry the XCD's number in each tile

@@ -24,8 +24,7 @@ from swizzle_sim.report.rewritten import diff_lines, rewritten
 from swizzle_sim.report.spending import Spending
 from swizzle_sim.report.told_apart import told_apart
 from swizzle_sim.scoring import Score, Scorer
-from xcd_model.dispatch import xcd_of
-from xcd_model.gpu import Gpu
+from xcd_model import Gpu, xcd_of
 
 TITLES = ("as launched", "best swizzle")
 

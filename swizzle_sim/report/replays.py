@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from swizzle_sim.scoring import Scorer
+from xcd_model import Time, Traffic
+from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
+from xcd_model.analysis.schedule import Schedule, schedule_of
+from xcd_model.analysis.stack_distance import MAX_DEPTH, CapacityCurve, capacity_curve
 from xcd_model.errors import SpecError
-from xcd_model.sampled_misses import misses_of_workgroups, sampled_touches
-from xcd_model.schedule import Schedule, schedule_of
-from xcd_model.stack_distance import MAX_DEPTH, CapacityCurve, capacity_curve
-from xcd_model.timing import Time
-from xcd_model.traffic import Traffic
 
 MOST_TOUCHES = 2 * 10**8  # line touches of a capacity curve: some seconds
 
@@ -30,7 +29,7 @@ class Replayed:
     schedule : Schedule
         In lockstep, whatever the run's replay.
     misses : (n_workgroups,) float [lines]
-        Estimated, see `xcd_model.sampled_misses`.
+        Estimated, see `xcd_model.analysis.sampled_misses`.
     curve : CapacityCurve or None
         In lockstep, cold; None where it takes too long, or the L2 has two sides.
     """

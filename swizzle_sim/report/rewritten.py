@@ -7,8 +7,8 @@ from pathlib import Path
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import Swizzle
+from xcd_model import Gpu
 from xcd_model.errors import SwizzleSimError
-from xcd_model.gpu import Gpu
 
 LONGEST = 200_000  # characters of a kernel's file that the page carries
 

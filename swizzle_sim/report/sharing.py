@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from swizzle_sim.swizzle.grid import Grid
+from xcd_model import Trace
 from xcd_model.errors import SizeError
-from xcd_model.trace import Trace
 
 _TOUCHES_AT_ONCE = 1 << 22
 _CELLS_AT_ONCE = 1 << 25

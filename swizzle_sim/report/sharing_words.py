@@ -8,8 +8,7 @@ import numpy as np
 
 from swizzle_sim.report.sharing import Shared, axes_of
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model.dispatch import xcd_of
-from xcd_model.gpu import Gpu
+from xcd_model import Gpu, xcd_of
 
 LISTED = 8  # sharers named one by one
 NEAR = 4  # tiles away that still count as a neighbour

@@ -20,7 +20,7 @@ import xcd_model
 from swizzle_sim.kernels import Kernel, kernel_names
 from swizzle_sim.report.sharing import distinct_lines
 from swizzle_sim.scoring import Scorer
-from xcd_model.gpu import Gpu
+from xcd_model import Gpu
 
 FORMAT = 1  # raise when the figures change their meaning
 MOST_KEPT = 500  # files

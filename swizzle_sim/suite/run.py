@@ -22,9 +22,8 @@ from swizzle_sim.suite.result import Result, Suite
 from swizzle_sim.suite.shortlist import shortlist
 from swizzle_sim.suite.store import open_folder, store, stored
 from swizzle_sim.swizzle import Swizzle, family
-from xcd_model.dispatch import workgroups_per_cu
+from xcd_model import Gpu, workgroups_per_cu
 from xcd_model.errors import NotBijective, ReplayError
-from xcd_model.gpu import Gpu
 
 # In the order of the paper, arXiv 2508.20258, section 4; its GEMM is the Stream-K form.
 PAPER = (

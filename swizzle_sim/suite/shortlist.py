@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from swizzle_sim.candidates import Candidate, family_candidates, family_specs
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import FAMILIES, parse_spec
-from xcd_model.gpu import Gpu
+from xcd_model import Gpu
 
 # Kinds that lead on some published kernel; the others follow in the order of `family_specs`.
 FIRST = (

@@ -6,8 +6,8 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle.families import FAMILIES, Family
 from swizzle_sim.templates.ranges import MOST_VALUES, Range
 from swizzle_sim.templates.template import Template
+from xcd_model import Gpu
 from xcd_model.errors import UnknownName
-from xcd_model.gpu import Gpu
 
 # Placements and orders that are combined. Left out is what repeats a combination: windowed is chunked+group_m,
 # contiguous_naive is contiguous where it holds, block_first is row and head_first column.

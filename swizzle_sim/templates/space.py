@@ -12,8 +12,8 @@ from swizzle_sim.swizzle.families.condition import evaluate
 from swizzle_sim.swizzle.form import Cond
 from swizzle_sim.templates.ranges import Range
 from swizzle_sim.templates.template import Template
+from xcd_model import Gpu
 from xcd_model.errors import LanguageError, SearchError
-from xcd_model.gpu import Gpu
 
 ENUMERATED = 1 << 16  # combinations up to which constraints are tried on all
 DRAWS = 4096  # of a larger space, before it counts as empty

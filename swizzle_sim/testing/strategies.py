@@ -15,8 +15,8 @@ from swizzle_sim.swizzle.families import FAMILIES, family  # noqa: E402
 from swizzle_sim.swizzle.families.nouns import Family  # noqa: E402
 from swizzle_sim.swizzle.grid import Grid  # noqa: E402
 from swizzle_sim.swizzle.swizzle import Swizzle  # noqa: E402
+from xcd_model import Gpu, gpu, gpu_names  # noqa: E402
 from xcd_model.errors import OptionError  # noqa: E402
-from xcd_model.gpu import Gpu, gpu, gpu_names  # noqa: E402
 
 KINDS = ("line", "tiles", "plane", "box")
 _AXES = {"line": 1, "tiles": 2, "plane": 2, "box": 3}

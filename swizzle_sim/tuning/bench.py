@@ -20,10 +20,9 @@ from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.tuning.objectives import OBJECTIVES, Objective
 from swizzle_sim.tuning.sampled import sampled_hit_rate
 from swizzle_sim.tuning.sharing_graph import SharingGraph, sharing_graph
-from xcd_model.dispatch import xcd_of
+from xcd_model import Gpu, xcd_of
 from xcd_model.errors import LanguageError, NotBijective
-from xcd_model.gpu import Gpu
-from xcd_model.traffic import READ_MISSES
+from xcd_model.replay.traffic import READ_MISSES
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,10 +21,9 @@ from swizzle_sim.tuning.lookup import price_table
 from swizzle_sim.tuning.partition import improve_partition, in_waves
 from swizzle_sim.tuning.search import Plan, search
 from swizzle_sim.tuning.sharing_graph import SharingGraph, sharing_graph
-from xcd_model.dispatch import xcd_of
+from xcd_model import Gpu, xcd_of
 from xcd_model.errors import SearchError
-from xcd_model.gpu import Gpu
-from xcd_model.traffic import READ_MISSES
+from xcd_model.replay.traffic import READ_MISSES
 
 FORMULAS, EVALUATIONS = 120, 120  # replays for the best formula, and for the local search over permutations
 MOST_WORKGROUPS = 1 << 17

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from swizzle_sim.report.write import check_folder, write_whole
+from swizzle_sim.atomic_write import check_folder, write_whole
 from swizzle_sim.scoring import Score, Scorer
-from xcd_model.builder import TENSOR_ALIGN_BYTES
+from xcd_model import Tensor, Trace
 from xcd_model.errors import RunError
-from xcd_model.trace import SECTOR_BYTES, Tensor, Trace
+from xcd_model.trace.builder import TENSOR_ALIGN_BYTES
+from xcd_model.trace.trace import SECTOR_BYTES
 
 ENTRY_BYTES = 4  # int32
 

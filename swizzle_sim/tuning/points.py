@@ -10,8 +10,8 @@ from typing import Any
 from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
+from xcd_model import Gpu
 from xcd_model.errors import LanguageError, NotBijective, SwizzleSimError
-from xcd_model.gpu import Gpu
 
 KEPT = ("l2_hit_rate", "mall_hit_rate", "hbm_read_bytes", "hbm_write_bytes", "time_us", "bound_l2_hit_rate")
 

@@ -17,8 +17,8 @@ from swizzle_sim.templates import Template, family_template, load_templates
 from swizzle_sim.tuning.bench import Bench
 from swizzle_sim.tuning.objectives import Objective, read_objectives
 from swizzle_sim.tuning.search import EVALUATIONS, Plan, Searched, search
+from xcd_model import Gpu
 from xcd_model.errors import NotBijective, SearchError
-from xcd_model.gpu import Gpu
 
 OPTIONS = ("templates", "sampler", "evaluations", "objective", "sizes", "held_out")
 SHOWN = 5

@@ -20,8 +20,8 @@ from swizzle_sim.tuning.asking import asker_for
 from swizzle_sim.tuning.bench import Bench
 from swizzle_sim.tuning.plan import EVALUATIONS, Plan
 from swizzle_sim.tuning.rungs import Searched, Searching
+from xcd_model import Gpu
 from xcd_model.errors import SearchError
-from xcd_model.gpu import Gpu
 
 __all__ = ["EVALUATIONS", "Plan", "Searched", "make_arms", "search"]
 

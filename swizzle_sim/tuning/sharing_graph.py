@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from xcd_model.mixing import _mix
-from xcd_model.plan import Plan
-from xcd_model.stream import stream_of
-from xcd_model.tiles import find_tiles
+from xcd_model import Plan
+from xcd_model.fast.tiles import find_tiles
+from xcd_model.splitmix import _mix
+from xcd_model.trace.packed import stream_of
 
 
 @dataclass(frozen=True, eq=False)

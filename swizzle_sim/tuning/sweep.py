@@ -10,8 +10,8 @@ from typing import Any
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.tuning.points import point_of
+from xcd_model import Gpu
 from xcd_model.errors import LanguageError, SearchError, UnknownName
-from xcd_model.gpu import Gpu
 
 MOST_POINTS = 10_000
 FORMS = "1024,2048, or low..high, or low..high step n, or powers low..high"

@@ -17,10 +17,8 @@ from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle, family
 from swizzle_sim.templates.ranges import Range
-from xcd_model.dispatch import Resources, workgroups_per_cu
+from xcd_model import Gpu, Resources, Trace, workgroups_per_cu
 from xcd_model.errors import CompileError, ReplayError, SearchError, SizeError
-from xcd_model.gpu import Gpu
-from xcd_model.trace import Trace
 
 BLOCKS = ("BLOCK_M", "BLOCK_N", "BLOCK_K")
 CHOICES = {"BLOCK_M": (32, 64, 128, 256), "BLOCK_N": (32, 64, 128, 256), "BLOCK_K": (16, 32, 64, 128)}

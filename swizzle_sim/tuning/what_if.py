@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from xcd_model import Gpu
 from xcd_model.errors import SpecError, UnknownName
-from xcd_model.gpu import Gpu
 
 _UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "k": 10**3, "M": 10**6}
 _NUMBER = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*(KiB|MiB|GiB|k|M)?")

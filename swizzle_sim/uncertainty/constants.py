@@ -12,10 +12,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from xcd_model.dispatch import Resources, workgroups_per_cu
+from xcd_model import Gpu, Resources, workgroups_per_cu
 from xcd_model.errors import ReplayError
-from xcd_model.gpu import Gpu
-from xcd_model.parts import Range
+from xcd_model.spec.parts import Range
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.scoring import Scorer
-from xcd_model.kernel_cache import source_digest
+from xcd_model.numba_setup import source_digest
 
 Figures = Mapping[str, float | None]
 HERE = Path(__file__).parent
@@ -88,5 +88,5 @@ def _digest(scorer: Scorer, order: np.ndarray) -> str:
 
 @cache
 def _code() -> str:
-    mine = [*sorted(HERE.glob("*.py")), HERE.parent / "scoring.py"]
+    mine = [*sorted(HERE.rglob("*.py")), HERE.parent / "scoring.py"]
     return source_digest() + hashlib.sha256(b"\0".join(path.read_bytes() for path in mine)).hexdigest()

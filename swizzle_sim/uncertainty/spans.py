@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from xcd_model.traffic import Traffic
+from xcd_model import Traffic
 
 Figures = Mapping[str, float | None]
 QUANTITIES = ("l2_hit_rate", "mall_hit_rate", "l2_misses", "hbm_bytes", "time_us")

@@ -20,8 +20,8 @@ from swizzle_sim.uncertainty.draws import one_at_a_time, together
 from swizzle_sim.uncertainty.kept import Figures, Kept
 from swizzle_sim.uncertainty.spans import PAIRED, QUANTITIES, Span, figures_of, paired, span_of
 from swizzle_sim.uncertainty.varied import varied
+from xcd_model import Traffic
 from xcd_model.errors import ReplayError
-from xcd_model.traffic import Traffic
 
 DRAWS = 16
 RATES = (

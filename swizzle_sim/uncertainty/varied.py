@@ -9,9 +9,9 @@ from typing import Any
 
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.uncertainty.constants import Setting
+from xcd_model import Cache, Gpu
 from xcd_model.errors import SpecError
-from xcd_model.gpu import Gpu
-from xcd_model.parts import Cache, Range
+from xcd_model.spec.parts import Range
 
 Settings = Mapping[str, Setting]
 HASHED_BITS = 38  # address bits that a drawn hash reads: beyond any tensor

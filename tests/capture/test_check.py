@@ -7,9 +7,9 @@ import pytest
 
 from swizzle_sim.capture.check import _compare, sample
 from swizzle_sim.capture.interpret import Touch
-from xcd_model.coalesce import Touched
+from xcd_model import Tensor, Trace
 from xcd_model.errors import CaptureError
-from xcd_model.trace import Tensor, Trace
+from xcd_model.trace.coalesce import Touched
 
 PROGRAM = SimpleNamespace(launch=SimpleNamespace(path=SimpleNamespace(name="k.py"), function="k"))
 

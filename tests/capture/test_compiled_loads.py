@@ -1,4 +1,4 @@
-"""Does compiled code load a lane's items as `xcd_model.coalesce` says, at once or one by one?"""
+"""Does compiled code load a lane's items as `xcd_model.trace.coalesce` says, at once or one by one?"""
 
 import json
 import os

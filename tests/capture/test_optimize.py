@@ -14,8 +14,8 @@ from swizzle_sim.search import optimize
 from tests.capture.same_trace import needs_triton
 from tests.capture.test_commands import run as run  # noqa: PLC0414  (a fixture)
 from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
+from xcd_model import gpu
 from xcd_model.errors import RunError
-from xcd_model.gpu import gpu
 
 pytestmark = needs_triton
 KERNELS = Path(__file__).parent / "kernels"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from xcd_model.dispatch import Resources
+from xcd_model import Resources
 
 
 @pytest.fixture

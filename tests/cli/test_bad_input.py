@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from swizzle_sim.cli.arguments import load_fitting
+from xcd_model import gpu
 from xcd_model.errors import ReplayError
-from xcd_model.gpu import gpu
 
 MISUSE = [
     (("score", "gem", "--swizzle", "row"), "gemm"),

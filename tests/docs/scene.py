@@ -38,7 +38,7 @@ def set_scene(folder: Path, page: str, text: str, run: Path) -> None:
         files["mine.txt"] = TEMPLATE
     for name, what in files.items():
         (folder / name).write_text(what, encoding="utf-8")
-    shutil.copy(ROOT / "xcd_model" / "gpus" / "mi300x.toml", folder / "mine.toml")
+    shutil.copy(ROOT / "xcd_model" / "spec" / "gpus" / "mi300x.toml", folder / "mine.toml")
     read = re.sub(r"(--out|-o) \S+", "", text)
     for name in re.findall(r"\bruns/[\w.-]+|\bRUN\b", read):
         shutil.copytree(run, folder / name)

@@ -11,7 +11,7 @@ from swizzle_sim.explore import evaluate as evaluating
 from swizzle_sim.explore.evaluate import Evaluator
 from swizzle_sim.explore.state import State
 from swizzle_sim.scoring import Scorer
-from xcd_model.bounds import assigned_misses
+from xcd_model import assigned_misses
 
 SMALL = State(
     sizes=(("M", 1024), ("N", 1024), ("K", 256), ("BLOCK_M", 128), ("BLOCK_N", 128), ("BLOCK_K", 64)), swizzle="column"

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.fidelity import channels
 from benchmarks.fidelity.folds import with_function
 from tests.fidelity.test_folds import sets_of
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 MI300X = gpu("mi300x")
 CHOICES = channels.channels(MI300X)

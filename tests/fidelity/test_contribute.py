@@ -19,9 +19,8 @@ from swizzle_sim.hardware.results import pairs_in
 from swizzle_sim.hardware.rows import csv_of
 from swizzle_sim.swizzle import family
 from tests.fidelity.test_rows import GOOD
-from xcd_model.dispatch import workgroups_per_cu
+from xcd_model import gpu, workgroups_per_cu
 from xcd_model.errors import HardwareError
-from xcd_model.gpu import gpu
 
 MEASURED = Path(__file__).parents[1] / "hardware" / "data" / "h200"
 ROWS = all_rows()

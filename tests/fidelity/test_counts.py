@@ -10,12 +10,8 @@ from benchmarks.fidelity.variants import l1_sectors
 from swizzle_sim.kernels import kernel
 from tests import naive
 from tests.machines import gemm_trace, small_gpu
-from xcd_model.builder import TraceBuilder
-from xcd_model.cache import replay_lru
-from xcd_model.gpu import gpu
-from xcd_model.plan import prepare
-from xcd_model.replay import replay
-from xcd_model.traffic import READ_MISSES, WRITE_MISSES
+from xcd_model import TraceBuilder, gpu, prepare, replay_lockstep, replay_lru
+from xcd_model.replay.traffic import READ_MISSES, WRITE_MISSES
 
 MI300X = gpu("mi300x")
 
@@ -26,7 +22,7 @@ PUBLISHED_COPY_MISS = 16_777_296
 
 def simulate(trace, order=None, machine=MI300X):
     order = np.arange(trace.n_workgroups) if order is None else order
-    return replay(prepare(trace, machine), order, workgroups_per_cu=1)
+    return replay_lockstep(prepare(trace, machine), order, workgroups_per_cu=1)
 
 
 def row_kernel(reads, shared, writes, *, rows, cols, item_bytes=2):

@@ -7,9 +7,8 @@ from benchmarks.fidelity import dense_attention, dense_orders
 from benchmarks.fidelity.from_row import tiles_of, workload
 from benchmarks.fidelity.rows import dense_rows
 from tests import naive
-from xcd_model.dispatch import workgroups_per_cu
+from xcd_model import gpu, workgroups_per_cu
 from xcd_model.errors import UnknownName
-from xcd_model.gpu import gpu
 
 ROWS = list(dense_rows())
 SIZES = [

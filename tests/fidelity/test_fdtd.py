@@ -10,11 +10,8 @@ from benchmarks.fidelity import fdtd
 from benchmarks.fidelity.from_row import workload
 from benchmarks.fidelity.rows import all_rows
 from benchmarks.suite.fdtd_2d import trace
-from xcd_model.builder import TraceBuilder
-from xcd_model.gpu import gpu
-from xcd_model.plan import prepare
-from xcd_model.replay import replay
-from xcd_model.traffic import WRITE_MISSES, WRITE_REQUESTS
+from xcd_model import TraceBuilder, gpu, prepare, replay_lockstep
+from xcd_model.replay.traffic import WRITE_MISSES, WRITE_REQUESTS
 
 PROBLEM = {"Nx": 64, "Ny": 64, "BLOCK_SIZE_X": 32, "BLOCK_SIZE_Y": 32}
 
@@ -37,7 +34,9 @@ def test_without_triton_a_line_says_what_to_install(monkeypatch):
 def test_every_instruction_of_a_store_asks_for_all_lines():
     """4 tiles of 3 fields of 32 rows of 128 B, two requests of 64 B a line. All were read before: none misses."""
     for stores, times in (((1, 1, 1), 3), (fdtd.STORES, 9)):
-        traffic = replay(prepare(trace(PROBLEM, 128, stores), gpu("mi300x")), np.arange(4), workgroups_per_cu=1)
+        traffic = replay_lockstep(
+            prepare(trace(PROBLEM, 128, stores), gpu("mi300x")), np.arange(4), workgroups_per_cu=1
+        )
         assert traffic.total(WRITE_REQUESTS) == 4 * times * 32 * 2
         assert traffic.total(WRITE_MISSES) == 0
 
@@ -49,7 +48,7 @@ def test_only_the_first_instruction_of_a_store_can_miss(times):
     field = build.array("hz", rows=32, cols=1024, item_bytes=4)
     store = build.write(field, row=np.zeros(1, np.int64), col=0, rows=32, cols=32)
     build.step(build.together(*[store] * times))
-    traffic = replay(prepare(build.trace(), gpu("mi300x")), np.arange(1), workgroups_per_cu=1)
+    traffic = replay_lockstep(prepare(build.trace(), gpu("mi300x")), np.arange(1), workgroups_per_cu=1)
     assert (traffic.total(WRITE_REQUESTS), traffic.total(WRITE_MISSES)) == (32 * 2 * times, 32)
 
 
@@ -57,5 +56,7 @@ def test_rows_of_fdtd_are_replayed_with_such_stores():
     row = next(row for row in all_rows() if row.id == "paper/fdtd_2d@128x128:fdx")
     built, plain = workload(row).build_trace(128), trace(row.problem, 128)
     assert built.n_instructions == plain.n_instructions  # stores of one tile are one instruction
-    requests = [replay(prepare(one, gpu("mi300x")), np.arange(128**2), workgroups_per_cu=8) for one in (built, plain)]
+    requests = [
+        replay_lockstep(prepare(one, gpu("mi300x")), np.arange(128**2), workgroups_per_cu=8) for one in (built, plain)
+    ]
     assert [one.total(WRITE_REQUESTS) for one in requests] == [128**2 * 32 * 2 * times for times in (9, 3)]

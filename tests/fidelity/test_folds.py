@@ -6,7 +6,7 @@ import pytest
 from benchmarks.fidelity import copies, folds, replacement
 from benchmarks.fidelity.variants import predict
 from tests import naive
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 MI355X = gpu("mi355x")
 

@@ -14,8 +14,7 @@ from benchmarks.fidelity.from_row import workload
 from benchmarks.fidelity.nvidia_rows import COUNTERS
 from benchmarks.fidelity.rows import DATA, Row
 from benchmarks.fidelity.variants import predict
-from xcd_model.dispatch import workgroups_per_cu
-from xcd_model.gpu import gpu
+from xcd_model import gpu, workgroups_per_cu
 
 PROBLEM = {"M": 1024, "N": 1024, "BM": 64, "BN": 64}
 COUNTS = dict.fromkeys(COUNTERS, 8.0) | {

@@ -8,8 +8,8 @@ import pytest
 from benchmarks.fidelity.raw_schedule import raw_trace, replay_raw
 from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
+from xcd_model import gpu
 from xcd_model.errors import TraceError
-from xcd_model.gpu import gpu
 
 MI300X = gpu("mi300x")
 

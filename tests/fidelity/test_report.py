@@ -21,8 +21,8 @@ from benchmarks.fidelity.settings import overridden, read_sets
 from benchmarks.fidelity.targets import checks
 from benchmarks.fidelity.variants import VARIANTS
 from swizzle_sim.cli.app import app
+from xcd_model import gpu
 from xcd_model.errors import SpecError, SwizzleSimError, UnknownName
-from xcd_model.gpu import gpu
 
 ROOT = Path(__file__).parents[2]
 ROWS = all_rows()

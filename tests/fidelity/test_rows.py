@@ -15,9 +15,8 @@ from benchmarks.fidelity.published import CASES
 from benchmarks.fidelity.rows import DATA, Row, all_rows
 from benchmarks.fidelity.variants import predict
 from tests.machines import gemm_trace, small_gpu
-from xcd_model.dispatch import workgroups_per_cu
+from xcd_model import gpu, workgroups_per_cu
 from xcd_model.errors import LanguageError, ReplayError, UnknownName
-from xcd_model.gpu import gpu
 
 ROWS = all_rows()
 PAPER = [row for row in ROWS if row.table == "paper"]

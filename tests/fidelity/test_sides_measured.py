@@ -9,7 +9,7 @@ import pytest
 from benchmarks.fidelity import measure_sides, side_passes
 from benchmarks.fidelity.homes import BLOCK_BITS, PAGE_BITS, homes_of
 from benchmarks.fidelity.rows import DATA
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 H200 = gpu("h200")
 HELD_MIB = H200.l2.size_bytes / 2**20

@@ -1,4 +1,4 @@
-"""Write the pinned JSON anew: ``python -m tests.golden.record [NAME ...]``. Only where a change is meant to change it."""
+"""Write the pinned JSON anew, where a change is meant to change it: ``python -m tests.golden.record [NAME ...]``."""
 
 import json
 import subprocess

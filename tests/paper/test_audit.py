@@ -14,9 +14,8 @@ from swizzle_sim.scoring import Scorer
 from swizzle_sim.search import optimize
 from swizzle_sim.swizzle import Grid, Swizzle
 from tests.cli.conftest import typed  # noqa: F401  (a fixture)
+from xcd_model import gpu, replay_lockstep
 from xcd_model.errors import NotBijective, ReplayError
-from xcd_model.gpu import gpu
-from xcd_model.replay import replay
 
 MI300X = gpu("mi300x")
 BROKEN = [formula for formula in FORMULAS if formula.label != "11"]
@@ -93,7 +92,7 @@ def test_what_is_no_bijection_is_scored_nowhere(formula, tmp_path):
             refused(swizzle)
     tiles = tiles_of(swizzle, work, MI300X)
     with pytest.raises(ReplayError, match="twice"):
-        replay(scorer.plan, tiles, workgroups_per_cu=1)
+        replay_lockstep(scorer.plan, tiles, workgroups_per_cu=1)
     with pytest.raises(ReplayError, match="twice"):
         scorer.score_order(tiles, baseline_us=None)
     tried = optimize(

@@ -35,7 +35,7 @@ from swizzle_sim.scoring import Scorer
 from swizzle_sim.search import about_run
 from swizzle_sim.suite import PAPER
 from swizzle_sim.swizzle import Swizzle, family
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 MI300X = gpu("mi300x")
 RUN = "spmv-aware"

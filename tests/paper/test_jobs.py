@@ -9,7 +9,7 @@ from benchmarks.paper import arms, jobs
 from benchmarks.paper.jobs import Job, run_jobs
 from benchmarks.paper.searches import arms_job
 from benchmarks.paper.settings import Settings
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 CALLS = []
 

@@ -10,8 +10,8 @@ from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.tuning.what_if import hypothetical, read_changes, what_if
 from tests.search.naive_sharing import depth_of
+from xcd_model.analysis.stack_distance import capacity_curve
 from xcd_model.errors import ReplayError, SpecError, UnknownName
-from xcd_model.stack_distance import capacity_curve
 
 
 def test_changes_are_made_together(mi300x):

@@ -5,7 +5,7 @@ import pytest
 from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
-from xcd_model.gpu import gpu
+from xcd_model import gpu
 
 MI300X = gpu("mi300x")
 

@@ -8,9 +8,8 @@ from swizzle_sim.launch import Array
 from tests.capture.same_trace import needs_triton
 from tests.suite.paper_sizes import CASES, SIZES, case_id
 from tests.suite.paper_touches import KERNELS
-from xcd_model.dispatch import workgroups_per_cu
+from xcd_model import gpu, workgroups_per_cu
 from xcd_model.errors import SizeError
-from xcd_model.gpu import gpu
 
 # Grid and launches measured for the paper.
 MEASURED = {

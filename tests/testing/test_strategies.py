@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import swizzle_sim.testing
 from swizzle_sim.swizzle import Grid, Swizzle, holds
 from swizzle_sim.testing import MissingExtra, gpus, grids, swizzles
+from xcd_model import Gpu, gpu, gpu_names
 from xcd_model.errors import OptionError
-from xcd_model.gpu import Gpu, gpu, gpu_names
 
 PATIENT = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 QUICK = settings(max_examples=200, database=None)

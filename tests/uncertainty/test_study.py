@@ -15,8 +15,8 @@ from swizzle_sim.uncertainty import Finalist, kept, tell_apart, uncertainty
 from swizzle_sim.uncertainty.spans import span_of
 from swizzle_sim.uncertainty.study import RATE_ENDS, RATES, drawn_constants
 from swizzle_sim.uncertainty.varied import varied
+from xcd_model import gpu
 from xcd_model.errors import ReplayError
-from xcd_model.gpu import gpu
 
 SIZES = {"M": 1024, "N": 1024, "K": 256, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64}
 TYPED = [f"{name}={size}" for name, size in SIZES.items()]

@@ -10,18 +10,14 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.machines import cases, gemm_trace, small_gpu
-from xcd_model.bounds import assigned_misses, hit_rate_bound
-from xcd_model.builder import TraceBuilder
-from xcd_model.gpu import gpu
-from xcd_model.plan import prepare
-from xcd_model.replay import replay
+from xcd_model import TraceBuilder, assigned_misses, gpu, hit_rate_bound, prepare, replay_lockstep
 
-bounds = importlib.import_module("xcd_model.bounds")
+bounds = importlib.import_module("xcd_model.analysis.bounds")
 
 
 def check(trace, order, machine, occupancy):
     plan = prepare(trace, machine)
-    got = replay(plan, order, workgroups_per_cu=occupancy)
+    got = replay_lockstep(plan, order, workgroups_per_cu=occupancy)
     bound = hit_rate_bound(plan)
     per_xcd = got.per_xcd[:, 3] + got.per_xcd[:, 4]
     compulsory = assigned_misses(trace, order, machine)

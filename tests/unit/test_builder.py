@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.naive_coalesce import shown, touched
-from xcd_model.box import box_lines
-from xcd_model.builder import TENSOR_ALIGN_BYTES, TraceBuilder
-from xcd_model.coalesce import coalesce
+from xcd_model import TraceBuilder
 from xcd_model.errors import TraceError
+from xcd_model.trace.box import box_lines
+from xcd_model.trace.builder import TENSOR_ALIGN_BYTES
+from xcd_model.trace.coalesce import coalesce
 
 LINES = [32, 64, 128, 256]
 

@@ -8,10 +8,9 @@ import pytest
 from benchmarks.fidelity.rows import DATA
 from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
-from xcd_model.carve_out import beside_lds
-from xcd_model.dispatch import Resources, workgroups_per_cu
+from xcd_model import Resources, gpu, gpu_names, workgroups_per_cu
 from xcd_model.errors import SpecError
-from xcd_model.gpu import gpu, gpu_names
+from xcd_model.nvidia.shared_memory import beside_lds
 
 KB = 1024
 

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.machines import small_gpu
-from xcd_model.builder import TraceBuilder
-from xcd_model.dispatch import Resources, check_order, loads_in_flight, workgroups_per_cu, xcd_of
+from xcd_model import Resources, TraceBuilder, gpu, loads_in_flight, workgroups_per_cu, xcd_of
+from xcd_model.dispatch.dispatch import check_order
 from xcd_model.errors import ReplayError
-from xcd_model.gpu import gpu
 
 
 @given(n=st.integers(0, 60), xcds=st.integers(1, 9), offset=st.integers(0, 8))

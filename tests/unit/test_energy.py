@@ -7,12 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xcd_model.energy import Energy, energy, limited_by_power
+from xcd_model import Energy, Time, Traffic, energy, gpu, limited_by_power
 from xcd_model.errors import ReplayError, SpecError
-from xcd_model.gpu import gpu
-from xcd_model.parts import EnergyRates, Range
-from xcd_model.timing import Time
-from xcd_model.traffic import (
+from xcd_model.replay.traffic import (
     COLUMNS,
     MALL_HITS,
     MALL_REQUESTS,
@@ -20,8 +17,8 @@ from xcd_model.traffic import (
     READ_REQUESTS,
     WRITE_REQUESTS,
     WRITEBACKS,
-    Traffic,
 )
+from xcd_model.spec.parts import EnergyRates, Range
 
 MI300X = gpu("mi300x")
 COUNTED = (READ_REQUESTS, WRITE_REQUESTS, READ_MISSES, WRITEBACKS, MALL_REQUESTS)

@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from xcd_model.catalogue import catalogue_markdown
+from benchmarks.docs.gpus import catalogue_markdown
+from xcd_model import Gpu, gpu, gpu_modes, gpu_names, load_gpu
 from xcd_model.errors import SpecError, UnknownName
-from xcd_model.gpu import Gpu, gpu, gpu_modes, gpu_names, load_gpu, load_modes, shipped
-from xcd_model.parts import STATUSES, Fact
+from xcd_model.spec.gpu import load_modes, shipped
+from xcd_model.spec.parts import STATUSES, Fact
 
 DOCS = Path(__file__).parents[2] / "docs" / "gpus.md"
 SHIPPED = ("h200", "mi300a", "mi300x", "mi325x", "mi355x")
-MI300X_TEXT = (resources.files("xcd_model") / "gpus" / "mi300x.toml").read_text(encoding="utf-8")
+MI300X_TEXT = (resources.files("xcd_model") / "spec" / "gpus" / "mi300x.toml").read_text(encoding="utf-8")
 
 MODES = [(name, *pair) for name in SHIPPED for pair in gpu_modes(name)]
 
@@ -309,7 +310,7 @@ def test_a_fact_says_how_it_is_known():
 
 
 def test_the_page_of_gpus_is_generated():
-    hint = "run: python -m xcd_model.catalogue > docs/gpus.md"
+    hint = "run: python -m benchmarks.docs.gpus > docs/gpus.md"
     assert DOCS.read_text(encoding="utf-8") == catalogue_markdown(), hint
 
 

@@ -9,14 +9,11 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.machines import built_traces, cases, raw_traces, small_gpu
-from xcd_model.builder import TraceBuilder
+from xcd_model import Pace, TraceBuilder, prepare, replay_lockstep, replay_timed
+from xcd_model.analysis.stack_distance import capacity_curve
 from xcd_model.errors import ReplayError, SpecError
-from xcd_model.plan import prepare
-from xcd_model.rates import Pace, rates_of
-from xcd_model.replay import replay
-from xcd_model.stack_distance import capacity_curve
-from xcd_model.timed import replay_timed
-from xcd_model.traffic import READ_MISSES, WRITE_MISSES
+from xcd_model.replay.service_times import rates_of
+from xcd_model.replay.traffic import READ_MISSES, WRITE_MISSES
 
 ONE_SET = {"xcds": 1, "cus": 1, "l2": (1, 2), "mall": None, "read": 32, "write": 32}
 
@@ -51,7 +48,7 @@ def test_fetches_by_hand(spans, halves, lines):
     trace = reader(spans)
     for fetches_halves, expected in ((True, halves), (False, lines)):
         plan = prepare(trace, small_gpu(**ONE_SET, halves=fetches_halves))
-        for got in (replay(plan, np.array([0]), workgroups_per_cu=1), timed(plan)):
+        for got in (replay_lockstep(plan, np.array([0]), workgroups_per_cu=1), timed(plan)):
             assert got.per_xcd[0, READ_MISSES] == expected
             assert got.hbm_read_bytes == expected * (64 if fetches_halves else 128)
 
@@ -67,7 +64,7 @@ def test_what_is_written_is_there_and_the_other_half_is_not():
     build.step(build.read(x, row=0, col=0, rows=1, cols=64))
     build.step(build.read(x, row=0, col=64, rows=1, cols=64))
     plan = prepare(build.trace(), small_gpu(**ONE_SET, halves=True))
-    for got in (replay(plan, np.array([0]), workgroups_per_cu=1), timed(plan)):
+    for got in (replay_lockstep(plan, np.array([0]), workgroups_per_cu=1), timed(plan)):
         assert (got.per_xcd[0, READ_MISSES], got.per_xcd[0, WRITE_MISSES]) == (1, 1)
         assert got.hbm_write_bytes == 64
 
@@ -91,7 +88,7 @@ def test_the_capacity_curve_is_what_each_cache_gives(case, ways, sets):
     )
     plan = prepare(trace, machine)
     curve = capacity_curve(plan, order, workgroups_per_cu=occupancy, sets=[sets], depth=5)
-    got = replay(plan, order, workgroups_per_cu=occupancy)
+    got = replay_lockstep(plan, order, workgroups_per_cu=occupancy)
     assert curve.l2_hit_rate[0, ways - 1] == pytest.approx(got.l2_hit_rate, abs=1e-12)
 
 

@@ -7,13 +7,9 @@ import pytest
 
 from tests.machines import small_gpu
 from tests.naive_rows import OpenRows
-from xcd_model.builder import TraceBuilder
+from xcd_model import Pace, TraceBuilder, gpu, prepare, replay_timed
 from xcd_model.errors import ReplayError, SpecError
-from xcd_model.gpu import gpu
-from xcd_model.hbm_rows import HbmRows
-from xcd_model.plan import prepare
-from xcd_model.rates import Pace
-from xcd_model.timed import replay_timed
+from xcd_model.nvidia.hbm_rows import HbmRows
 
 NS = 10**6  # femtoseconds
 # By hand: a 128 B line is 8 ns of HBM, a write-back of half a line 4 ns; a row that is opened is at least 20 ns for a

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.machines import small_gpu
-from xcd_model.cache import replay_lru
+from xcd_model import gpu, replay_lru
 from xcd_model.errors import SpecError
-from xcd_model.gpu import gpu
-from xcd_model.index import complete_rows, fold_rows, hash_table, reduce_rows
+from xcd_model.spec.index import complete_rows, fold_rows, hash_table, reduce_rows
 
 
 @settings(max_examples=100, deadline=None)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from benchmarks.suite.fused_elementwise import fused_elementwise
 from swizzle_sim.scoring import Scorer
 from tests.machines import small_gpu
-from xcd_model.gpu import gpu
-from xcd_model.instruction_fetch import CODE, instruction_fetches
-from xcd_model.traffic import MALL_HITS, MALL_REQUESTS, READ_MISSES, READ_REQUESTS
+from xcd_model import gpu
+from xcd_model.analysis.instruction_fetch import CODE, instruction_fetches
+from xcd_model.replay.traffic import MALL_HITS, MALL_REQUESTS, READ_MISSES, READ_REQUESTS
 
 RESOURCES = fused_elementwise(n_elements=1 << 16).resources
 

@@ -7,13 +7,10 @@ import pytest
 from hypothesis import assume, given, settings
 
 from tests.machines import cases, small_gpu, tiled_traces
-from xcd_model import plan as plan_module
-from xcd_model.builder import TraceBuilder
-from xcd_model.gpu import gpu
-from xcd_model.plan import prepare
-from xcd_model.replay import replay
-from xcd_model.stream import BY_LINE, BY_TILE
-from xcd_model.traffic import L1_HITS, L1_REQUESTS, READ_REQUESTS
+from xcd_model import TraceBuilder, gpu, prepare, replay_lockstep
+from xcd_model.replay import plan as plan_module
+from xcd_model.replay.traffic import L1_HITS, L1_REQUESTS, READ_REQUESTS
+from xcd_model.trace.packed import BY_LINE, BY_TILE
 
 
 @settings(max_examples=200, deadline=None)
@@ -26,7 +23,7 @@ def test_by_tile_counts_as_by_line(case):
         patch.setattr(plan_module, "find_tiles", lambda stream, highest: None)
         by_line = prepare(trace, machine, symmetry=False)
     assert (by_tile.machine.l1_mode, by_line.machine.l1_mode) == (BY_TILE, BY_LINE)
-    tile, line = (replay(plan, order, workgroups_per_cu=occupancy) for plan in (by_tile, by_line))
+    tile, line = (replay_lockstep(plan, order, workgroups_per_cu=occupancy) for plan in (by_tile, by_line))
     np.testing.assert_array_equal(tile.timeline, line.timeline)
 
 
@@ -42,7 +39,7 @@ def rows_twice(cols):
 @pytest.mark.parametrize(("lines", "l2_reads"), [(256, 256), (257, 256 + 1 + 65), (320, 640)])
 def test_a_row_is_kept_while_its_sets_hold_it(lines, l2_reads):
     """MI300X: 4 sets of 64 ways. Of 257 lines one set gets 65, which LRU loses all; the others keep 64 each."""
-    got = replay(prepare(rows_twice(lines), gpu("mi300x")), np.array([0]), workgroups_per_cu=1)
+    got = replay_lockstep(prepare(rows_twice(lines), gpu("mi300x")), np.array([0]), workgroups_per_cu=1)
     assert got.total(L1_REQUESTS) == 2 * lines
     assert got.total(READ_REQUESTS) == got.total(L1_REQUESTS) - got.total(L1_HITS) == l2_reads
 
@@ -54,7 +51,7 @@ def test_workgroups_of_one_cu_share_an_l1_and_those_of_two_do_not():
     reads = {}
     for cus in (1, 2):
         machine = small_gpu(xcds=1, cus=cus, l1=(4, 64), l2=(64, 4), mall=None)
-        got = replay(prepare(build.trace(), machine), np.arange(2), workgroups_per_cu=2 // cus)
+        got = replay_lockstep(prepare(build.trace(), machine), np.arange(2), workgroups_per_cu=2 // cus)
         reads[cus] = got.total(READ_REQUESTS)
     assert reads == {1: 8, 2: 16}
 
@@ -63,6 +60,6 @@ def test_a_second_wave_hits_what_the_first_brings():
     """A line that three waves ask for goes to the L2 once."""
     trace = rows_twice(4)
     thrice = dataclasses.replace(trace, wave_requests=np.full(4, 3, np.uint16))
-    got = replay(prepare(thrice, gpu("mi300x")), np.array([0]), workgroups_per_cu=1)
+    got = replay_lockstep(prepare(thrice, gpu("mi300x")), np.array([0]), workgroups_per_cu=1)
     assert (got.total(L1_REQUESTS), got.total(L1_HITS), got.total(READ_REQUESTS)) == (24, 20, 4)
     assert got.l1_hit_rate == pytest.approx(20 / 24)

@@ -11,22 +11,10 @@ from hypothesis import strategies as st
 
 from tests import naive, naive_timed
 from tests.machines import cases, gemm_trace, small_gpu
-from xcd_model.builder import TraceBuilder
+from xcd_model import Pace, TraceBuilder, Traffic, prepare, replay_lockstep, replay_timed
 from xcd_model.errors import ReplayError
-from xcd_model.launches import PATIENCE, cold_caches, replay_launches
-from xcd_model.plan import prepare
-from xcd_model.rates import Pace
-from xcd_model.replay import replay
-from xcd_model.timed import replay_timed
-from xcd_model.traffic import (
-    COLUMNS,
-    L1_HITS,
-    READ_MISSES,
-    READ_REQUESTS,
-    WRITE_MISSES,
-    WRITE_REQUESTS,
-    Traffic,
-)
+from xcd_model.replay.launches import PATIENCE, cold_caches, replay_launches
+from xcd_model.replay.traffic import COLUMNS, L1_HITS, READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
 
 
 @settings(max_examples=100, deadline=None)
@@ -37,7 +25,7 @@ def test_every_launch_is_the_naive_one(case, symmetry):
     caches = cold_caches(plan)
     for _ in range(3):
         expected, by_tensor = naive.replay(trace, order, machine, occupancy, caches=oracle)
-        got = replay(plan, order, workgroups_per_cu=occupancy, caches=caches)
+        got = replay_lockstep(plan, order, workgroups_per_cu=occupancy, caches=caches)
         np.testing.assert_array_equal(got.timeline, expected)
         np.testing.assert_array_equal(got.by_tensor, by_tensor)
 
@@ -82,7 +70,7 @@ def test_a_ping_pong_finds_in_the_infinity_cache_what_it_read_before():
 
 
 def _lockstep(order, plan, caches):
-    return replay(plan, order, workgroups_per_cu=1, caches=caches)
+    return replay_lockstep(plan, order, workgroups_per_cu=1, caches=caches)
 
 
 @pytest.mark.parametrize(
@@ -133,4 +121,6 @@ def test_rounds_that_make_no_sense_are_refused():
         with pytest.raises(ReplayError, match=says):
             replay_launches(plans, once, launches)
     with pytest.raises(ReplayError, match="not those of"):
-        replay(plan, np.arange(4), workgroups_per_cu=1, caches=cold_caches(prepare(copy(4, 0, 1), small_gpu())))
+        replay_lockstep(
+            plan, np.arange(4), workgroups_per_cu=1, caches=cold_caches(prepare(copy(4, 0, 1), small_gpu()))
+        )

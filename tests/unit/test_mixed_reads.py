@@ -9,13 +9,9 @@ import pytest
 from tests.machines import small_gpu
 from tests.naive_mixed import MixedReads
 from tests.unit.test_hbm_rows import replayed
-from xcd_model.builder import TraceBuilder
+from xcd_model import Pace, TraceBuilder, gpu, prepare, replay_timed
 from xcd_model.errors import SpecError
-from xcd_model.gpu import gpu
-from xcd_model.mixed_reads import WINDOW_FS, _mixed_wait, _note_busy, nothing_yet
-from xcd_model.plan import prepare
-from xcd_model.rates import Pace
-from xcd_model.timed import replay_timed
+from xcd_model.nvidia.hbm_turnaround import WINDOW_FS, _mixed_wait, _note_busy, nothing_yet
 
 NS = 10**6  # femtoseconds
 MOST = 200 * NS

@@ -4,10 +4,10 @@ from importlib import resources
 
 import pytest
 
+from xcd_model import gpu, gpu_modes, gpu_names
 from xcd_model.errors import SpecError, UnknownName
-from xcd_model.gpu import gpu, gpu_modes, gpu_names
 
-MI300X_TEXT = (resources.files("xcd_model") / "gpus" / "mi300x.toml").read_text(encoding="utf-8")
+MI300X_TEXT = (resources.files("xcd_model") / "spec" / "gpus" / "mi300x.toml").read_text(encoding="utf-8")
 MODES = [(name, *pair) for name in gpu_names() for pair in gpu_modes(name)]
 
 

@@ -13,9 +13,8 @@ from swizzle_sim.capture.occupancy_hsaco import assembly_notes, descriptor
 from swizzle_sim.capture.occupancy_in_flight import in_flight, is_pipelined, loads_per_step
 from swizzle_sim.kernels import kernel
 from swizzle_sim.launch import Array, Launch
-from xcd_model.dispatch import Resources
+from xcd_model import Resources, gpu
 from xcd_model.errors import CompileError
-from xcd_model.gpu import gpu
 
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
 

@@ -10,18 +10,13 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.machines import built_traces, cases, gemm_trace, small_gpu
-from xcd_model.builder import TraceBuilder
-from xcd_model.dispatch import xcd_of
+from xcd_model import Tensor, Trace, TraceBuilder, gpu, prepare, replay_lockstep, xcd_of
 from xcd_model.errors import ReplayError, TraceError
-from xcd_model.gpu import gpu
-from xcd_model.plan import prepare
-from xcd_model.replay import replay
-from xcd_model.trace import Tensor, Trace
-from xcd_model.traffic import COLUMNS, READ_MISSES, WRITE_MISSES
+from xcd_model.replay.traffic import COLUMNS, READ_MISSES, WRITE_MISSES
 
-fills = importlib.import_module("xcd_model.fills")
-symmetry_module = importlib.import_module("xcd_model.symmetry")
-replay_module = importlib.import_module("xcd_model.replay")  # the package has a function of that name
+fills = importlib.import_module("xcd_model.replay.infinity_cache")
+symmetry_module = importlib.import_module("xcd_model.fast.symmetry")
+replay_module = importlib.import_module("xcd_model.replay.lockstep")  # the package has a function of that name
 
 
 def test_oracle_has_the_same_columns():
@@ -40,7 +35,7 @@ def test_replay_is_the_naive_replay(case, data):
             patch.setattr(symmetry_module, "WORTHWHILE", 1.0)  # take classes even where they save nothing
             patch.setattr(fills, "QUEUE_LINES", data.draw(st.sampled_from([1, 64, 1 << 18])))  # windows of any length
             plan = prepare(trace, machine, programs=programs, symmetry=symmetry)
-            got = replay(plan, order, workgroups_per_cu=occupancy, threads=data.draw(st.integers(1, 2)))
+            got = replay_lockstep(plan, order, workgroups_per_cu=occupancy, threads=data.draw(st.integers(1, 2)))
         assert (got.turns, got.turns_per_bin) == (len(expected), 1)
         assert (got.far_hits, got.flushed) == (caches.far_hits, caches.flushed)
         np.testing.assert_array_equal(got.timeline, expected)
@@ -51,7 +46,7 @@ def test_replay_is_the_naive_replay(case, data):
 @given(case=cases())
 def test_traffic_is_consistent(case):
     trace, order, machine, occupancy = case
-    got = replay(prepare(trace, machine), order, workgroups_per_cu=occupancy)
+    got = replay_lockstep(prepare(trace, machine), order, workgroups_per_cu=occupancy)
     assert got.l2_hits + got.l2_misses == got.l2_requests
     assert 0 <= got.l2_hit_rate <= 1
     assert np.all(got.timeline >= 0)
@@ -74,7 +69,8 @@ def test_traffic_is_consistent(case):
 def test_same_inputs_same_bytes(case):
     trace, order, machine, occupancy = case
     first, second = (
-        replay(prepare(trace, machine), order, workgroups_per_cu=occupancy).timeline.tobytes() for _ in range(2)
+        replay_lockstep(prepare(trace, machine), order, workgroups_per_cu=occupancy).timeline.tobytes()
+        for _ in range(2)
     )
     assert first == second
 
@@ -89,8 +85,10 @@ def test_relabelling_xcds_moves_counts_and_keeps_totals(case, data):
     machine = dataclasses.replace(machine, xcds=xcds, dispatch_offset=offset, mall=None)
     rename = np.array(data.draw(st.permutations(range(xcds))))
     w = np.arange(trace.n_workgroups)
-    plain = replay(prepare(trace, machine), order, workgroups_per_cu=occupancy)
-    renamed = replay(prepare(trace, machine), order[w // xcds * xcds + rename[w % xcds]], workgroups_per_cu=occupancy)
+    plain = replay_lockstep(prepare(trace, machine), order, workgroups_per_cu=occupancy)
+    renamed = replay_lockstep(
+        prepare(trace, machine), order[w // xcds * xcds + rename[w % xcds]], workgroups_per_cu=occupancy
+    )
     x = np.arange(xcds)
     source = (rename[(x - offset) % xcds] + offset) % xcds
     np.testing.assert_array_equal(renamed.per_xcd, plain.per_xcd[source])
@@ -104,7 +102,7 @@ def test_the_start_offset_relabels_xcds(case, data):
     machine = dataclasses.replace(machine, mall=None)
     offsets = data.draw(st.tuples(*[st.integers(0, machine.xcds - 1)] * 2))
     a, b = (
-        replay(
+        replay_lockstep(
             prepare(trace, dataclasses.replace(machine, dispatch_offset=o)), order, workgroups_per_cu=occupancy
         ).per_xcd
         for o in offsets
@@ -120,7 +118,7 @@ def test_more_ways_never_lose_a_hit(case, more):
     l2 = machine.l2
     wider = dataclasses.replace(l2, ways=l2.ways + more, size_bytes=l2.sets * (l2.ways + more) * l2.line_bytes)
     few, many = (
-        replay(prepare(trace, dataclasses.replace(machine, l2=c)), order, workgroups_per_cu=occupancy)
+        replay_lockstep(prepare(trace, dataclasses.replace(machine, l2=c)), order, workgroups_per_cu=occupancy)
         for c in (l2, wider)
     )
     for column in (READ_MISSES, WRITE_MISSES):
@@ -132,10 +130,10 @@ def test_more_ways_never_lose_a_hit(case, more):
 def test_folding_the_timeline_keeps_totals_and_places(case, max_bins):
     trace, order, machine, occupancy = case
     plan = prepare(trace, machine)
-    fine = replay(plan, order, workgroups_per_cu=occupancy)
+    fine = replay_lockstep(plan, order, workgroups_per_cu=occupancy)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replay_module, "MAX_BINS", max_bins)
-        coarse = replay(plan, order, workgroups_per_cu=occupancy)
+        coarse = replay_lockstep(plan, order, workgroups_per_cu=occupancy)
     assert coarse.turns == fine.turns
     assert len(coarse.timeline) <= max_bins
     n = coarse.turns_per_bin
@@ -151,7 +149,7 @@ def test_unequal_workgroups_take_the_first_free_slot():
     build.step(build.read(x, row=0, col=64 * w, rows=1, cols=64))
     build.step(build.read(x, row=np.where(w == 0, 0, 1)[:, None], col=[[64 * 4, 64 * 5]], rows=1, cols=64))
     machine = small_gpu(xcds=1, cus=2, mall=None, l2=(1, 16))
-    got = replay(prepare(build.trace(), machine), w, workgroups_per_cu=1)
+    got = replay_lockstep(prepare(build.trace(), machine), w, workgroups_per_cu=1)
     assert got.timeline[:, 0, 0].tolist() == [2, 2, 2]
     assert got.total(READ_MISSES) == 6
 
@@ -175,7 +173,10 @@ def test_tags_of_the_whole_memory_do_not_collide():
         tensor=one,
     )
     for symmetry in (False, True):
-        assert replay(prepare(trace, machine, symmetry=symmetry), np.array([0]), workgroups_per_cu=1).l2_misses == 5
+        assert (
+            replay_lockstep(prepare(trace, machine, symmetry=symmetry), np.array([0]), workgroups_per_cu=1).l2_misses
+            == 5
+        )
 
 
 TRACE = gemm_trace(64, 64, 64, 16, 16, 16)
@@ -195,19 +196,21 @@ TRACE = gemm_trace(64, 64, 64, 16, 16, 16)
 )
 def test_an_order_that_is_no_permutation_is_refused(order, says):
     with pytest.raises(ReplayError, match=says):
-        replay(prepare(TRACE, small_gpu()), order, workgroups_per_cu=1)
+        replay_lockstep(prepare(TRACE, small_gpu()), order, workgroups_per_cu=1)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint64, np.int32])
 def test_any_integer_type_will_do_for_an_order(dtype):
     plan = prepare(TRACE, small_gpu())
-    expected = replay(plan, np.arange(16), workgroups_per_cu=1).timeline
-    np.testing.assert_array_equal(replay(plan, np.arange(16).astype(dtype), workgroups_per_cu=1).timeline, expected)
+    expected = replay_lockstep(plan, np.arange(16), workgroups_per_cu=1).timeline
+    np.testing.assert_array_equal(
+        replay_lockstep(plan, np.arange(16).astype(dtype), workgroups_per_cu=1).timeline, expected
+    )
 
 
 def test_an_occupancy_below_one_is_refused():
     with pytest.raises(ReplayError, match="workgroups_per_cu = 0"):
-        replay(prepare(TRACE, small_gpu()), np.arange(16), workgroups_per_cu=0)
+        replay_lockstep(prepare(TRACE, small_gpu()), np.arange(16), workgroups_per_cu=0)
 
 
 def test_a_trace_of_another_line_size_is_refused():
@@ -245,7 +248,7 @@ def test_totals_do_not_depend_on_xcd_count_where_nothing_is_evicted(trace, data)
     """Requests follow the trace alone, and with room for all, misses are the distinct (XCD, line) pairs."""
     machine = small_gpu(xcds=data.draw(st.integers(1, 4)), l2=(16, 64), mall=None)
     order = np.array(data.draw(st.permutations(range(trace.n_workgroups))))
-    got = replay(prepare(trace, machine), order, workgroups_per_cu=1)
+    got = replay_lockstep(prepare(trace, machine), order, workgroups_per_cu=1)
     assert (got.per_xcd[:, READ_MISSES] + got.per_xcd[:, WRITE_MISSES]).tolist() == naive.distinct_pieces(
         trace, order, machine
     )

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from benchmarks.suite.gemm import gemm
+from swizzle_sim.atomic_write import write_whole
 from swizzle_sim.hardware.node.sealed import identity
 from swizzle_sim.hardware.results import keep_bundle, keep_result
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.report import write_report
-from swizzle_sim.report.write import write_whole
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.search import about_run
 from swizzle_sim.swizzle import Swizzle, family

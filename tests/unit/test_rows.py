@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from numba import njit
 
 from tests.machines import shapes, small_gpu
-from xcd_model.batch import _locate_all
-from xcd_model.cache import MARK_BITS, MARKS, _locate, _touch, index_of
-from xcd_model.look_up import _touch_scalar_by
-from xcd_model.rows import HOST_LINE_BYTES, WAYS, _touch_row, _touch_row_by, aligned_words
+from xcd_model.cache.batch import _locate_all
+from xcd_model.cache.l2 import _touch_scalar_by
+from xcd_model.cache.lru import MARK_BITS, MARKS, _locate, _touch, index_of
+from xcd_model.fast.lru_simd import HOST_LINE_BYTES, WAYS, _touch_row, _touch_row_by, aligned_words
 
 
 @njit

@@ -13,8 +13,8 @@ from swizzle_sim.report.sharing_picture import draw_text, sharing_picture, windo
 from swizzle_sim.report.sharing_words import sharing_words
 from swizzle_sim.swizzle import Grid
 from tests.cli.conftest import typed  # noqa: F401  (a fixture)
+from xcd_model import gpu
 from xcd_model.errors import SizeError
-from xcd_model.gpu import gpu
 
 MI300X = gpu("mi300x")
 CASES = [

@@ -10,17 +10,12 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.machines import cases, sides, small_gpu, tiled_traces
-from xcd_model.builder import TraceBuilder
+from xcd_model import Gpu, Pace, TraceBuilder, gpu, prepare, replay_lockstep, replay_timed
+from xcd_model.analysis.stack_distance import capacity_curve
 from xcd_model.errors import ReplayError, SpecError
-from xcd_model.gpu import Gpu, gpu
-from xcd_model.plan import prepare
-from xcd_model.rates import Pace
-from xcd_model.replay import replay
-from xcd_model.sides import Sides
-from xcd_model.stack_distance import capacity_curve
-from xcd_model.timed import replay_timed
+from xcd_model.nvidia.l2_partitions import Sides
 
-symmetry_module = importlib.import_module("xcd_model.symmetry")
+symmetry_module = importlib.import_module("xcd_model.fast.symmetry")
 NS = 10**6  # femtoseconds
 # Two CUs, one on each side; lines of 128 B, even ones at home on side 0, odd ones on side 1. Each side is one set.
 ODD = Sides(home_bits=128, cu_groups=2, far_ns=50.0)
@@ -42,7 +37,7 @@ def turns(*lines_of, writes=()):
 
 
 def counted(trace, machine):
-    got = replay(prepare(trace, machine), np.arange(2), workgroups_per_cu=1)
+    got = replay_lockstep(prepare(trace, machine), np.arange(2), workgroups_per_cu=1)
     return got.hbm_read_bytes // 128, got.far_hits, got.hbm_write_bytes // 128
 
 
@@ -94,7 +89,7 @@ def test_sets_that_stand_for_others_count_what_those_would(case, data):
     naive.replay(trace, order, machine, occupancy, caches=caches)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(symmetry_module, "WORTHWHILE", 1.0)
-        got = replay(prepare(trace, machine), order, workgroups_per_cu=occupancy)
+        got = replay_lockstep(prepare(trace, machine), order, workgroups_per_cu=occupancy)
     assert (got.far_hits, got.flushed) == (caches.far_hits, caches.flushed)
 
 

@@ -18,8 +18,8 @@ from swizzle_sim.suite.result import Result
 from swizzle_sim.suite.run import most_candidates, score_kernel
 from swizzle_sim.swizzle import Swizzle
 from tests.cli.conftest import typed  # noqa: F401  (a fixture)
+from xcd_model import gpu
 from xcd_model.errors import RunError
-from xcd_model.gpu import gpu
 
 MI300X = gpu("mi300x")
 KERNELS = (

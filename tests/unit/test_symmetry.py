@@ -8,17 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.machines import cases, gemm_trace, small_gpu, tiled_traces
-from xcd_model.builder import TraceBuilder
-from xcd_model.gpu import gpu
-from xcd_model.plan import prepare
-from xcd_model.replay import replay
+from xcd_model import TraceBuilder, gpu, prepare, replay_lockstep
 
-symmetry = importlib.import_module("xcd_model.symmetry")
+symmetry = importlib.import_module("xcd_model.fast.symmetry")
 
 
 def both(trace, order, machine, occupancy=1):
     plans = [prepare(trace, machine, symmetry=s) for s in (False, True)]
-    return plans[1].simulated_fraction, [replay(p, order, workgroups_per_cu=occupancy) for p in plans]
+    return plans[1].simulated_fraction, [replay_lockstep(p, order, workgroups_per_cu=occupancy) for p in plans]
 
 
 def orders(n):

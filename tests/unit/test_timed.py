@@ -11,15 +11,10 @@ from hypothesis import strategies as st
 from benchmarks.suite.gemm import gemm
 from tests import naive, naive_timed
 from tests.machines import cases, gemm_trace, small_gpu, tiled_traces
-from xcd_model.bounds import assigned_misses, hit_rate_bound
-from xcd_model.builder import TraceBuilder
+from xcd_model import Pace, TraceBuilder, assigned_misses, gpu, hit_rate_bound, prepare, replay_lockstep, replay_timed
 from xcd_model.errors import ReplayError
-from xcd_model.gpu import gpu
-from xcd_model.hbm_rows import HbmRows
-from xcd_model.plan import prepare
-from xcd_model.replay import replay
-from xcd_model.timed import Pace, replay_timed
-from xcd_model.traffic import (
+from xcd_model.nvidia.hbm_rows import HbmRows
+from xcd_model.replay.traffic import (
     COLUMNS,
     INSTRUCTIONS,
     L1_REQUESTS,
@@ -29,7 +24,7 @@ from xcd_model.traffic import (
     WRITE_REQUESTS,
 )
 
-symmetry_module = importlib.import_module("xcd_model.symmetry")
+symmetry_module = importlib.import_module("xcd_model.fast.symmetry")
 NS = 10**6  # femtoseconds
 NOT_MALL_HITS = [c for c, name in enumerate(COLUMNS) if name != "mall_hits"]
 
@@ -134,7 +129,7 @@ def test_gemm_on_a_whole_mi300x_by_symmetry(in_flight):
 @given(case=rated_cases(), pace=paces)
 def test_traffic_is_consistent(case, pace):
     trace, order, machine, occupancy = case
-    got, lockstep = timed(case, pace), replay(prepare(trace, machine), order, workgroups_per_cu=occupancy)
+    got, lockstep = timed(case, pace), replay_lockstep(prepare(trace, machine), order, workgroups_per_cu=occupancy)
     assert np.all(got.timeline >= 0)
     assert got.l2_hits + got.l2_misses == got.l2_requests
     asked = [INSTRUCTIONS, WRITE_REQUESTS, L1_REQUESTS if machine.l1 else READ_REQUESTS]
@@ -210,7 +205,7 @@ def test_one_slot_an_xcd_runs_in_program_order(case, pace):
     trace, order, machine, _ = case
     machine = dataclasses.replace(machine, cus_per_xcd=1)
     got = timed((trace, order, machine, 1), pace)
-    lockstep = replay(prepare(trace, machine), order, workgroups_per_cu=1)
+    lockstep = replay_lockstep(prepare(trace, machine), order, workgroups_per_cu=1)
     np.testing.assert_array_equal(got.per_xcd[:, NOT_MALL_HITS], lockstep.per_xcd[:, NOT_MALL_HITS])
 
 
@@ -269,7 +264,7 @@ def test_the_random_cases_do_drift():
     @given(case=rated_cases(), pace=paces)
     def collect(case, pace):
         trace, order, machine, occupancy = case
-        lockstep = replay(prepare(trace, machine), order, workgroups_per_cu=occupancy)
+        lockstep = replay_lockstep(prepare(trace, machine), order, workgroups_per_cu=occupancy)
         differs.append(timed(case, pace).per_xcd.tolist() != lockstep.per_xcd.tolist())
 
     collect()

@@ -7,17 +7,10 @@ import numpy as np
 import pytest
 
 from tests.machines import small_gpu
-from xcd_model.builder import TraceBuilder
-from xcd_model.plan import prepare
-from xcd_model.timed import Pace, replay_timed
-from xcd_model.traffic import (
-    COLUMNS,
-    INSTRUCTIONS,
-    READ_MISSES,
-    WRITEBACKS,
-)
+from xcd_model import Pace, TraceBuilder, prepare, replay_timed
+from xcd_model.replay.traffic import COLUMNS, INSTRUCTIONS, READ_MISSES, WRITEBACKS
 
-symmetry_module = importlib.import_module("xcd_model.symmetry")
+symmetry_module = importlib.import_module("xcd_model.fast.symmetry")
 NS = 10**6  # femtoseconds
 
 # By hand. 1 ns a cycle. A 128 B line: 1 ns on the L2 read port, 2 ns of fabric, 4 of Infinity Cache, 8 of HBM.

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.machines import small_gpu
+from xcd_model import Pace, Traffic, compute_fs, roofline
 from xcd_model.errors import ReplayError
-from xcd_model.rates import Pace
-from xcd_model.timing import compute_fs, roofline
-from xcd_model.traffic import COLUMNS, Traffic
+from xcd_model.replay.traffic import COLUMNS
 
 GPU = dataclasses.replace(
     small_gpu(xcds=2, cus=4),

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.machines import built_traces, gemm_trace, raw_traces
-from xcd_model.builder import TENSOR_ALIGN_BYTES, TraceBuilder
+from xcd_model import Tensor, TraceBuilder
 from xcd_model.errors import TraceError
-from xcd_model.trace import Tensor
+from xcd_model.trace.builder import TENSOR_ALIGN_BYTES
 
 LINES = [32, 64, 128, 256]
 

@@ -1,0 +1,206 @@
+"""Bounds on the L2 hit rate that need no replay, so that a search knows when to stop.
+
+Every line that the workgroups of an XCD touch misses its cold L2 at least once (of an L2 that fetches half lines, every
+half line: read "half line" for "line" then). So misses are at least the number of
+distinct (XCD, line) pairs, and any lower bound on the distinct lines that a set of ``n`` workgroups can touch bounds
+the hit rate of every assignment that gives each XCD its share of workgroups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from xcd_model.dispatch.dispatch import xcd_of
+from xcd_model.replay.plan import Plan
+from xcd_model.spec.gpu import Gpu
+from xcd_model.trace.trace import Trace
+
+MAX_LINES = 1 << 26  # above this a tensor is left out of the per-XCD bound, which stays valid
+INSTRUCTIONS_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class _Panels:
+    """How one tensor cuts the grid: workgroups of one class touch the same lines, those of two classes none alike.
+
+    ``of`` is (n_workgroups,): class of each workgroup; ``lines`` is the fewest lines a class touches;
+    ``largest`` is the most workgroups in a class; ``count`` the number of classes.
+    """
+
+    of: np.ndarray
+    lines: int
+    largest: int
+    count: int
+
+
+def _panels(trace: Trace, tensor: int) -> _Panels | None:
+    """Classes of workgroups by what they touch of one tensor; None where classes share lines or one has none."""
+    mine = np.flatnonzero(trace.tensor[trace.template] == tensor)
+    owner = np.searchsorted(trace.start, mine, side="right") - 1
+    if np.unique(owner).size < trace.n_workgroups:
+        return None
+    # A workgroup's signature is the sum of hashes over its distinct (base, template) pairs.
+    pair = _hash(trace.base[mine], trace.template[mine])
+    _, once = np.unique(_hash(pair, owner), return_index=True)
+    signature = np.zeros(trace.n_workgroups, np.uint64)
+    np.add.at(signature, owner[once], pair[once])
+    _, first, of, members = np.unique(signature, return_index=True, return_inverse=True, return_counts=True)
+    kept = once[np.isin(owner[once], first)]
+    class_of = np.full(trace.n_workgroups, -1)
+    class_of[first] = np.arange(first.size)
+    sizes = _lines_a_class(trace, class_of[owner[kept]], mine[kept], first.size)
+    if sizes is None or sizes.sum() != _distinct_lines(trace, _once(trace, mine)):
+        return None
+    return _Panels(of.reshape(-1), int(sizes.min()), int(members.max()), first.size)
+
+
+def _hash(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Scramble pairs of integers into 64 bits; (n,) uint64. Source: as `xcd_model.splitmix._mix`."""
+    with np.errstate(over="ignore"):
+        x = left.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + right.astype(np.uint64)
+        x += np.uint64(0x2545F4914F6CDD1D)  # nothing may scramble to 0: it would not show in a sum
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def _lines_a_class(trace: Trace, of: np.ndarray, instruction: np.ndarray, n_classes: int) -> np.ndarray | None:
+    """Distinct lines of each class, (n_classes,) int64; ``of`` is the class of each instruction. None if too many."""
+    if int(trace.entries_per_template[trace.template[instruction]].sum()) > MAX_LINES:
+        return None
+    line, count = _lines_of(trace, instruction)
+    span = int(line.max()) + 1
+    pairs = np.sort(np.repeat(of, count) * span + line)  # np.unique hashes, ten times slower on such regular numbers
+    pairs = pairs[np.concatenate([[True], pairs[1:] != pairs[:-1]])]
+    return np.bincount(pairs // span, minlength=n_classes)
+
+
+def _lines_of(trace: Trace, instruction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lines that instructions touch, one after the other, and how many each touches."""
+    template = trace.template[instruction]
+    count = trace.entries_per_template[template]
+    entry = np.repeat(trace.rel_start[template] - np.cumsum(count) + count, count) + np.arange(count.sum())
+    return np.repeat(trace.base[instruction], count) + trace.rel[entry], count
+
+
+def _distinct_lines(trace: Trace, instruction: np.ndarray) -> int:
+    """Distinct lines that instructions touch."""
+    total = 0
+    for tensor in range(len(trace.tensors)):  # one address range at a time: they may lie far apart
+        mine = instruction[trace.tensor[trace.template[instruction]] == tensor]
+        if mine.size:
+            seen = np.zeros(trace.tensors[tensor].n_lines, bool)
+            for part in np.array_split(mine, 1 + mine.size // INSTRUCTIONS_AT_ONCE):
+                seen[_lines_of(trace, part)[0] - trace.tensors[tensor].base_line] = True
+            total += int(seen.sum())
+    return total
+
+
+def _once(trace: Trace, instruction: np.ndarray) -> np.ndarray:
+    """Instructions without repetitions of the same (base, template)."""
+    pair = _hash(trace.base[instruction], trace.template[instruction])
+    return instruction[np.unique(pair, return_index=True)[1]]
+
+
+def _fewest_lines(panels: list[_Panels], n: int) -> int:
+    """Fewest lines that ``n`` workgroups can touch.
+
+    A tensor whose largest class has ``s`` workgroups needs ``k >= n / s`` classes. For two tensors, ``n`` workgroups
+    lie in at most ``k1 k2`` pairs of classes of at most ``m`` workgroups each, so ``m k1 k2 >= n``: the
+    Loomis-Whitney argument. The best pair is taken, the other tensors by their own classes.
+    """
+    alone = [-(-n // p.largest) for p in panels]
+    best = floor = sum(k * p.lines for k, p in zip(alone, panels, strict=True))
+    for i, p in enumerate(panels):
+        for j in range(i + 1, len(panels)):
+            q = panels[j]
+            _, members = np.unique(p.of * np.int64(q.count) + q.of, return_counts=True)
+            k1 = np.arange(alone[i], p.count + 1)
+            k2 = np.maximum(alone[j], -(-n // (members.max() * k1)))
+            possible = k2 <= q.count
+            pair = (k1 * p.lines + k2 * q.lines)[possible].min()
+            best = max(best, floor - alone[i] * p.lines - alone[j] * q.lines + int(pair))
+    return best
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Upper bound on the L2 hit rate of every balanced bijection, cold caches.
+
+    Parameters
+    ----------
+    l2_hit_rate : float
+        0 to 1, in requests.
+    l2_misses : int
+        Fewest misses.
+    l2_requests : int
+        Most requests: none answered by an L1.
+    """
+
+    l2_hit_rate: float
+    l2_misses: int
+    l2_requests: int
+
+
+def hit_rate_bound(plan: Plan) -> Bound:
+    """L2 hit rate that no assignment of workgroups to XCDs can exceed, given the hardware's round robin.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    Bound
+
+    Notes
+    -----
+    Proof. Round robin fixes how many workgroups each XCD gets, and a bijection only chooses which. The misses of
+    XCD x are at least the distinct lines its workgroups touch, at least `_fewest_lines` of that many workgroups over
+    the tensors whose classes are disjoint. Over all XCDs they are also at least the distinct lines of the trace. What
+    an L1 answers only takes requests away, so with the most requests the rate is a bound all the same. It is one for
+    cold L2s: launches that find lines of the one before have no bound but 1.
+
+    Source: Loomis and Whitney, Bull. AMS 55, 1949; Irony, Toledo and Tiskin, JPDC 64(9), 2004, for GEMM.
+    """
+    trace, gpu = plan.trace, plan.gpu
+    requests = int(
+        trace.requests_per_template(gpu.l2.read_request_bytes, gpu.l2.write_request_bytes)[trace.template].sum()
+    )
+    trace = trace.with_lines_of(gpu.l2.fetch_bytes)
+    panels = [p for t in range(len(trace.tensors)) if (p := _panels(trace, t)) is not None]
+    shares = np.bincount(xcd_of(trace.n_workgroups, gpu, plan.machine.programs), minlength=gpu.xcds)
+    per_xcd = {int(n): _fewest_lines(panels, int(n)) if n and panels else 0 for n in np.unique(shares)}
+    everything = _once(trace, np.arange(trace.n_instructions))
+    misses = max(sum(per_xcd[int(n)] for n in shares), _distinct_lines(trace, everything))
+    return Bound(
+        (requests - misses) / requests, misses, requests
+    )  # rounds as Traffic.l2_hit_rate does, so they compare exactly
+
+
+def assigned_misses(trace: Trace, order: np.ndarray, gpu: Gpu, *, programs: int | None = None) -> np.ndarray:
+    """Compulsory misses of each XCD under one order: the distinct lines that its workgroups touch.
+
+    Parameters
+    ----------
+    trace : Trace
+    order : (n_workgroups,) int array
+        Workgroup of the trace that each hardware workgroup computes: a permutation.
+    gpu : Gpu
+    programs : int, optional
+        Of a persistent kernel, whose tiles are dealt out to so many.
+
+    Returns
+    -------
+    misses : (n_xcds,) int64 [``gpu.l2.fetch_bytes``]
+    """
+    trace = trace.with_lines_of(gpu.l2.fetch_bytes)
+    xcd = np.empty(trace.n_workgroups, np.int64)
+    xcd[order] = xcd_of(trace.n_workgroups, gpu, programs)
+    of_instruction = np.repeat(xcd, np.diff(trace.start))
+    misses = np.zeros(gpu.xcds, np.int64)
+    for x in range(gpu.xcds):
+        misses[x] = _distinct_lines(trace, _once(trace, np.flatnonzero(of_instruction == x)))
+    return misses

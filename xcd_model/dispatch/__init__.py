@@ -1,0 +1,1 @@
+"""Which XCD, CU and slot a workgroup runs on, and how many fit a CU."""

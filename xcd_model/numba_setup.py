@@ -1,0 +1,64 @@
+"""Where compiled kernels are kept: a folder named by the source they were compiled from.
+
+numba looks only at the file of a kernel to see whether its compiled form is stale, not at the kernels that it calls
+from other files. After an update that could mean old code and wrong counts in silence. So the folder carries a digest
+of every source file of this package; importing this module, before any kernel, tells numba to use it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import config
+
+PACKAGE = Path(__file__).parent
+PREFIX = "kernels-"
+
+
+def source_digest(package: Path = PACKAGE) -> str:
+    """Sixteen hexadecimal digits that change with any source file of a package, at any depth."""
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_folder(package: Path = PACKAGE) -> Path:
+    """Folder for compiled kernels: in the package, else in the user's cache, else a new temporary one.
+
+    The temporary one is new each time, so compiling is slow each time: nobody else can have put code there.
+    """
+    name = PREFIX + source_digest(package)
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "swizzle-sim"
+    for place in (package / "__pycache__", user):
+        with contextlib.suppress(OSError):
+            (place / name).mkdir(parents=True, exist_ok=True)
+            if os.access(place / name, os.W_OK):
+                _forget_others(place, name)
+                return place / name
+    return Path(tempfile.mkdtemp(prefix="swizzle-sim-"))
+
+
+def _forget_others(place: Path, name: str) -> None:
+    """Remove kernels of other versions of the source."""
+    for other in place.glob(PREFIX + "*"):
+        if other.name != name:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+if not os.environ.get("NUMBA_CACHE_DIR"):  # a choice of the user's goes first
+    setattr(config, "CACHE_DIR", str(cache_folder()))  # noqa: B010  (numba makes its settings at run time)
+
+_njit: Any = numba.njit  # its stubs do not know _nrt
+
+# Cached, without the interpreter's lock, and without numba's reference counting, which makes a replay three to ten
+# times slower: it counts references to every array of a tuple that is passed on. In return nothing inside may allocate.
+uncounted = functools.partial(_njit, cache=True, nogil=True, error_model="numpy", _nrt=False)

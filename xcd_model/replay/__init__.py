@@ -1,0 +1,1 @@
+"""A trace through dispatch and caches, in lockstep or timed: counts out."""

@@ -1,0 +1,123 @@
+"""Caches that outlive a launch, and kernels that are launched again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from xcd_model.errors import ReplayError
+from xcd_model.fast.lru_simd import aligned_words
+from xcd_model.replay.plan import Plan
+from xcd_model.replay.traffic import READ_REQUESTS, WRITE_REQUESTS, Traffic
+from xcd_model.trace.packed import Machine
+
+MAX_LAUNCHES = 10_000
+STEADY = 1e-3  # two launches whose counts and times differ by less count as equal: timed launches need never repeat
+PATIENCE = 10  # launches after which counts that are small beside the requests no longer have to come to rest
+
+
+@dataclass(frozen=True, eq=False)
+class Caches:
+    """Words of the L2s and the Infinity Cache of one GPU; replays change them in place.
+
+    Parameters
+    ----------
+    l2 : (n_xcds, words) uint32, see `l2_words`
+    mall : (sets * ways,) uint32
+    """
+
+    l2: np.ndarray = field(repr=False)
+    mall: np.ndarray = field(repr=False)
+
+    def begin(self, plan: Plan) -> None:
+        """Drop what does not outlive a launch.
+
+        Raises
+        ------
+        ReplayError
+            If they are those of another GPU.
+        """
+        machine = plan.machine
+        if self.l2.shape != (machine.xcds, l2_words(machine)) or (
+            self.mall.size != machine.mall.n_sets * machine.mall_ways
+        ):
+            raise ReplayError(f"these caches are not those of {plan.gpu.name}")
+        if not plan.gpu.l2.kept_between_launches:
+            self.l2[:] = 0
+        if plan.gpu.mall and not plan.gpu.mall.kept_between_launches:
+            self.mall[:] = 0
+
+
+def l2_words(machine: Machine) -> int:
+    """Words of one XCD's L2: sets times ways, of both sides where it has them."""
+    return machine.l2.n_sets * machine.l2_ways * (2 if machine.home_mask else 1)
+
+
+def cold_caches(plan: Plan) -> Caches:
+    """Empty caches for a plan's GPU."""
+    machine = plan.machine
+    return Caches(
+        l2=aligned_words(machine.xcds * l2_words(machine)).reshape(machine.xcds, -1),
+        mall=aligned_words(machine.mall.n_sets * machine.mall_ways),
+    )
+
+
+def replay_launches(
+    plans: Sequence[Plan], replay_one: Callable[[Plan, Caches], Traffic], launches: int
+) -> tuple[Traffic, ...]:
+    """Launch a round of kernels again and again, caches warm, until a round is like the one before it.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+        One round: a single kernel, or several in turn that share one address space (the two directions of a
+        ping-pong). More than one needs plans made with ``symmetry=False``.
+    replay_one : callable
+        ``replay_one(plan, caches) -> Traffic``, such as a partial `xcd_model.replay.lockstep`.
+    launches : int
+        Rounds at most, 1 to `MAX_LAUNCHES`.
+
+    Returns
+    -------
+    traffic : tuple of Traffic
+        Of the last round, each with its ``launch`` number from 1, and ``steady``: whether no total of a column, nor the
+        time, differs from the round before by more than the share `STEADY`. From round `PATIENCE` on a column may
+        differ by that share of all requests to the L2s, a tenth of a point of their hit rate: a few hundred stores
+        that miss in millions can go up and down for ever. Where nearly all hits, that is more of what is left to miss.
+
+    Raises
+    ------
+    ReplayError
+        If there is no plan, launches is out of range, or the plans do not share GPU and tensors.
+    """
+    if not plans or not 1 <= launches <= MAX_LAUNCHES:
+        raise ReplayError(f"{len(plans)} kernels, launches = {launches}: at least one, and 1 to {MAX_LAUNCHES}")
+    _check_round(plans)
+    caches = cold_caches(plans[0])
+    before = None
+    for launch in range(1, launches + 1):
+        found = [replace(replay_one(plan, caches), launch=launch) for plan in plans]
+        now = np.array([[traffic.time_fs, *traffic.per_xcd.sum(axis=0)] for traffic in found], float)
+        if before is not None and np.all(np.abs(now - before) <= STEADY * _scale(before, launch)):
+            return tuple(replace(traffic, steady=True) for traffic in found)
+        before = now
+    return tuple(found)
+
+
+def _scale(before: np.ndarray, launch: int) -> np.ndarray:
+    """What a change of each kernel's time and columns is a share of; both (n_kernels, 1 + n_columns)."""
+    if launch < PATIENCE:
+        return before
+    requests = before[:, 1 + READ_REQUESTS] + before[:, 1 + WRITE_REQUESTS]
+    return np.hstack([before[:, :1], np.maximum(before[:, 1:], requests[:, None])])
+
+
+def _check_round(plans: Sequence[Plan]) -> None:
+    first = plans[0]
+    for plan in plans[1:]:
+        if plan.gpu != first.gpu or plan.trace.tensors != first.trace.tensors:
+            raise ReplayError("the kernels of a round run on one GPU and share their tensors")
+    if len(plans) > 1 and any(plan.simulated_fraction < 1 for plan in plans):
+        raise ReplayError("kernels that share caches are replayed set by set: prepare them with symmetry=False")

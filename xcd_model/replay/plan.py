@@ -1,0 +1,141 @@
+"""`Plan`: a trace made ready to be replayed on one GPU, under any number of orders.
+
+Where the trace allows it the plan holds only one cache set of each class of sets that see the same stream up to names,
+see `xcd_model.fast.symmetry`; counts stay exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xcd_model.cache.lru import DIRTY_BITS, FILL_BITS, MARK_BITS, check_tags
+from xcd_model.errors import ReplayError
+from xcd_model.fast.symmetry import find_classes, select_lines
+from xcd_model.fast.tiles import find_tiles, with_tiles
+from xcd_model.spec.gpu import Gpu
+from xcd_model.trace.packed import BY_TILE, NO_L1, Machine, Stream, machine_of, stream_of
+from xcd_model.trace.trace import SECTOR_BYTES, Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A trace ready for a GPU; make it with `prepare`.
+
+    Parameters
+    ----------
+    trace : Trace
+    gpu : Gpu
+    stream, machine
+        What the compiled replay reads.
+    simulated_fraction : float
+        L2 sets looked up one by one, of all.
+    """
+
+    trace: Trace
+    gpu: Gpu
+    stream: Stream = field(repr=False)
+    machine: Machine = field(repr=False)
+    simulated_fraction: float = 1.0
+
+    @property
+    def n_workgroups(self) -> int:
+        """Workgroups of the trace."""
+        return self.trace.n_workgroups
+
+
+def _check_policy(gpu: Gpu) -> None:
+    """Refuse an L2 that the replay would silently treat as another."""
+    l2 = gpu.l2
+    if not (l2.write_back and l2.write_allocate):
+        raise ReplayError(
+            f"{gpu.name} has l2.write_back = {l2.write_back}, l2.write_allocate = {l2.write_allocate}: the replay "
+            "models an L2 that does both"
+        )
+    if gpu.mall and (gpu.mall.write_back or gpu.mall.write_allocate):
+        raise ReplayError(
+            f"{gpu.name} has mall.write_back = {gpu.mall.write_back}, mall.write_allocate = {gpu.mall.write_allocate}: "
+            "the replay lets writes pass through the Infinity Cache"
+        )
+    for key in ("read_request_bytes", "write_request_bytes"):
+        if getattr(l2, key) % SECTOR_BYTES:
+            raise ReplayError(
+                f"{gpu.name} has l2.{key} = {getattr(l2, key)}: a trace resolves multiples of {SECTOR_BYTES} B"
+            )
+    if (gpu.l1 and gpu.l1.fetches_halves) or (gpu.mall and (gpu.mall.fetches_halves or l2.fetches_halves)):
+        raise ReplayError(
+            f"{gpu.name}: fetches_halves is modelled for an L2 with no Infinity Cache behind it, and for no other cache"
+        )
+    if gpu.l2_sides and gpu.mall:
+        raise ReplayError(f"{gpu.name}: l2_sides is modelled for an L2 with no Infinity Cache behind it")
+    if gpu.hbm_rows and gpu.mall:
+        raise ReplayError(f"{gpu.name}: hbm_rows is modelled for an HBM with no Infinity Cache before it")
+    if l2.line_bytes // l2.write_request_bytes > DIRTY_BITS:
+        raise ReplayError(
+            f"{gpu.name} has l2.write_request_bytes = {l2.write_request_bytes}: the replay tracks at most "
+            f"{DIRTY_BITS} dirty pieces a line, so at least {l2.line_bytes // DIRTY_BITS} B each"
+        )
+
+
+def _check_fit(trace: Trace, gpu: Gpu) -> None:
+    _check_policy(gpu)
+    for name, cache in (("l1", gpu.l1), ("l2", gpu.l2), ("mall", gpu.mall)):
+        if cache is None:
+            continue
+        if cache.line_bytes != trace.line_bytes:
+            raise ReplayError(
+                f"{gpu.name} has {name}.line_bytes = {cache.line_bytes}, the trace was built for {trace.line_bytes}: "
+                "build the trace with the GPU's line size"
+            )
+        check_tags(
+            _highest_line(trace), cache, f"{gpu.name} {name}", mark_bits=FILL_BITS if name == "l1" else MARK_BITS
+        )
+
+
+def _highest_line(trace: Trace) -> int:
+    return max(t.base_line + t.n_lines for t in trace.tensors)
+
+
+def prepare(trace: Trace, gpu: Gpu, *, programs: int | None = None, symmetry: bool = True) -> Plan:
+    """Make a trace ready for replays on one GPU.
+
+    Parameters
+    ----------
+    trace : Trace
+    gpu : Gpu
+    programs : int, optional
+        Of a persistent kernel: that many are launched, and program p computes tiles p, p + programs, ... of the
+        order, each a workgroup of the trace.
+    symmetry : bool
+        Simulate one cache set of each class of equivalent sets, where there are such classes and the GPU has no
+        ``hbm_rows``. Counts are the same.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ReplayError
+        If the trace was built for another line size, the L2's write policy or request sizes are not modelled, or
+        there are fewer than one or more programs than tiles.
+    TraceError
+        If an address does not fit the model's tags.
+    """
+    _check_fit(trace, gpu)
+    if programs is not None and not 1 <= programs <= trace.n_workgroups:
+        raise ReplayError(f"programs = {programs}: at least 1, and at most the {trace.n_workgroups} tiles")
+    highest = _highest_line(trace)
+    machine = machine_of(gpu, highest, programs=programs or 0)
+    stream = stream_of(trace, gpu, machine)
+    symmetry = symmetry and gpu.hbm_rows is None  # rows of the memory span classes of sets
+    if not (symmetry or gpu.l1):
+        return Plan(trace, gpu, stream, machine)
+    tiles = find_tiles(stream, highest)
+    if tiles is not None and tiles.reads_apart:
+        stream = with_tiles(stream, tiles, machine.l1)
+        machine = machine._replace(l1_mode=BY_TILE if gpu.l1 else NO_L1)
+    classes = find_classes(stream, machine, tiles) if symmetry else None
+    if classes is None or tiles is None:
+        return Plan(trace, gpu, stream, machine)
+    few = select_lines(stream, machine, tiles, classes)
+    return Plan(trace, gpu, few, machine, classes.n_classes / machine.l2.n_sets)

@@ -1,0 +1,146 @@
+"""`Traffic`: the counts that a replay gives, per XCD and over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+COLUMNS = (
+    "instructions",  # tensor instructions issued
+    "read_requests",  # to the L2, of the GPU's read request size
+    "write_requests",  # to the L2, of the GPU's write request size
+    "read_misses",  # pieces of ``fetch_bytes`` read that the L2 did not hold: lines, or halves of lines
+    "write_misses",  # pieces written that the L2 did not hold (allocated, not fetched)
+    "writebacks",  # write requests' worth of dirty pieces that left the L2
+    "mall_requests",  # fills asked of the Infinity Cache
+    "mall_hits",  # of which it held
+    "l1_requests",  # reads that waves ask of an L1, coalesced to lines; 0 without L1s
+    "l1_hits",  # of which went no further: the line was held, or another wave of the instruction asked first
+)
+INSTRUCTIONS, READ_REQUESTS, WRITE_REQUESTS, READ_MISSES, WRITE_MISSES = range(5)
+WRITEBACKS, MALL_REQUESTS, MALL_HITS, L1_REQUESTS, L1_HITS = range(5, 10)
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """Counts of one replay.
+
+    Parameters
+    ----------
+    timeline : (n_bins, n_xcds, len(COLUMNS)) int64
+        Counts of each bin of turns or of time; the dirty lines flushed at the end are in the last bin.
+    turns_per_bin, turns : int
+        Lockstep: turns a bin, and in all; a turn is one instruction of every resident workgroup. Timed: 0.
+    fetch_bytes, write_request_bytes : int [bytes]
+        What a miss fetches, and what a write request or a write-back writes at most.
+    simulated_fraction : float
+        Part of the cache sets that was looked up one by one; below 1 the rest follows exactly by symmetry.
+    time_fs, bin_fs : int [fs]
+        Timed: when the last workgroup is done, and the length of a bin. Lockstep: 0.
+    opening_fs : int [fs]
+        Timed: time that memory took to open rows, beyond that of the bytes, see `xcd_model.nvidia.hbm_rows`.
+    far_hits : int
+        Read requests of lines that the side of the CU lacked, in whole or part, and the other side of the L2 held all
+        of, see `xcd_model.nvidia.l2_partitions`; 0 where there are no sides.
+    late_hits : int
+        Timed: lines that a read found in an L2 when it took the read up and what had asked for them was not back yet;
+        hits, as AMD's counters have it (decision 0032). In lines, whatever a request is. Lockstep: 0.
+    flushed : int
+        Write requests' worth of dirty pieces that the L2s held at the end, counted among the write-backs.
+    by_tensor : (n_tensors, n_xcds, len(COLUMNS)) int64
+        Totals of each tensor; write-backs are those of the tensor written back.
+    tensors : tuple of str
+        Their names.
+    launch : int
+        Which launch in a row this is, from 1.
+    steady : bool
+        The launch before counted the same.
+    """
+
+    timeline: np.ndarray = field(repr=False)
+    turns_per_bin: int
+    turns: int
+    fetch_bytes: int
+    write_request_bytes: int
+    simulated_fraction: float = 1.0
+    time_fs: int = 0
+    bin_fs: int = 0
+    opening_fs: int = 0
+    far_hits: int = 0
+    late_hits: int = 0
+    flushed: int = 0
+    by_tensor: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 0, len(COLUMNS)), np.int64))
+    tensors: tuple[str, ...] = ()
+    launch: int = 1
+    steady: bool = False
+
+    @property
+    def bin_width(self) -> float:
+        """Length of a bin [turns, or us if timed]."""
+        return self.turns_per_bin if self.turns else self.bin_fs / 1e9
+
+    @property
+    def duration(self) -> float:
+        """Length of the whole replay [turns, or us if timed]; more than 0."""
+        return self.turns or max(self.time_fs, 1) / 1e9
+
+    @property
+    def per_xcd(self) -> np.ndarray:
+        """(n_xcds, len(COLUMNS)) int64: totals of each XCD."""
+        return self.timeline.sum(axis=0)
+
+    def total(self, column: int) -> int:
+        """Sum of one column over XCDs and time."""
+        return int(self.timeline[:, :, column].sum())
+
+    @property
+    def l2_requests(self) -> int:
+        """Requests that reached an L2, as TCC_HIT + TCC_MISS counts them."""
+        return self.total(READ_REQUESTS) + self.total(WRITE_REQUESTS)
+
+    @property
+    def l2_misses(self) -> int:
+        """Requests that missed: one for each ``fetch_bytes``, where the instruction's other requests hit."""
+        return self.total(READ_MISSES) + self.total(WRITE_MISSES)
+
+    @property
+    def l2_hits(self) -> int:
+        """Requests that hit."""
+        return self.l2_requests - self.l2_misses
+
+    @property
+    def l2_hit_rate(self) -> float:
+        """TCC_HIT / (TCC_HIT + TCC_MISS), 0 to 1, in requests."""
+        return self.l2_hits / self.l2_requests
+
+    @property
+    def per_xcd_l2_hit_rate(self) -> tuple[float, ...]:
+        """Hit rate of each XCD's L2; nan for an XCD that had no work."""
+        totals = self.per_xcd
+        requests = totals[:, READ_REQUESTS] + totals[:, WRITE_REQUESTS]
+        misses = totals[:, READ_MISSES] + totals[:, WRITE_MISSES]
+        rate = np.divide(requests - misses, requests, out=np.full(requests.size, np.nan), where=requests > 0)
+        return tuple(float(r) for r in rate)
+
+    @property
+    def l1_hit_rate(self) -> float:
+        """Share of the waves' reads that an L1 answered; nan where the GPU's L1s are not modelled."""
+        requests = self.total(L1_REQUESTS)
+        return self.total(L1_HITS) / requests if requests else float("nan")
+
+    @property
+    def mall_hit_rate(self) -> float:
+        """Share of the L2s' fills that the Infinity Cache held; nan where the GPU has none."""
+        requests = self.total(MALL_REQUESTS)
+        return self.total(MALL_HITS) / requests if requests else float("nan")
+
+    @property
+    def hbm_read_bytes(self) -> int:
+        """Bytes read from HBM: fills that no cache held."""
+        return (self.total(READ_MISSES) - self.total(MALL_HITS)) * self.fetch_bytes
+
+    @property
+    def hbm_write_bytes(self) -> int:
+        """Bytes written to HBM: dirty pieces that left an L2, the flush at the end included."""
+        return self.total(WRITEBACKS) * self.write_request_bytes

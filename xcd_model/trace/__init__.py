@@ -1,0 +1,1 @@
+"""What each workgroup touches, in program order, in cache lines."""

@@ -1,0 +1,324 @@
+"""`TraceBuilder`: a trace from the boxes of arrays that a kernel's instructions touch, and from gathers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from xcd_model.errors import TraceError
+from xcd_model.trace.box import box_lines
+from xcd_model.trace.coalesce import Touched
+from xcd_model.trace.gathering import gather_lines
+from xcd_model.trace.trace import MAX_LINE_BYTES, SECTOR_BYTES, Tensor, Trace
+
+# Assumed: device allocators hand out large tensors on 2 MiB boundaries (the fragment size of the driver).
+TENSOR_ALIGN_BYTES = 2 * 1024 * 1024
+MAX_TABLE = 1 << 20  # distinct boxes are found by a table where so many can be told apart, else by sorting
+
+
+@dataclass(frozen=True)
+class PlacedArray:
+    """An array that the builder has placed in the address space; ``strides_bytes`` has one step for each axis."""
+
+    index: int
+    shape: tuple[int, ...]
+    strides_bytes: tuple[int, ...]
+    item_bytes: int
+    base_bytes: int
+
+
+@dataclass(frozen=True)
+class Access:
+    """One tensor instruction of every workgroup, or of every trip of a loop: bases and templates of equal shape."""
+
+    base: np.ndarray
+    template: np.ndarray
+
+
+class TraceBuilder:
+    """Collect the instructions of all workgroups at once, in program order.
+
+    Parameters
+    ----------
+    n_workgroups : int
+    line_bytes : int
+        Line of the caches that the trace will be replayed on [bytes].
+
+    Notes
+    -----
+    A matrix comes from `array` and is touched by `read` and `write`; an array of any number of axes comes from `place`
+    and is touched by `read_box` and `write_box`. `gather` touches items anywhere. Whatever lies outside an array is
+    left out, as masks do. Waves' requests follow `xcd_model.trace.coalesce` for the whole tile, masked items included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> build = TraceBuilder(n_workgroups=2, line_bytes=128)
+    >>> x = build.array("x", rows=2, cols=64, item_bytes=2)
+    >>> build.step(build.read(x, row=np.array([0, 1]), col=0, rows=1, cols=64))
+    >>> build.trace().n_touches
+    2
+    """
+
+    def __init__(self, *, n_workgroups: int, line_bytes: int):
+        if n_workgroups < 1:
+            raise TraceError(f"n_workgroups = {n_workgroups}: a trace has at least one workgroup")
+        if line_bytes & (line_bytes - 1) or not SECTOR_BYTES <= line_bytes <= MAX_LINE_BYTES:
+            raise TraceError(f"line_bytes = {line_bytes}: a power of two from {SECTOR_BYTES} to {MAX_LINE_BYTES}")
+        self.n_workgroups, self.line_bytes = n_workgroups, line_bytes
+        self._tensors: list[Tensor] = []
+        self._next_byte = 0
+        self._boxes: dict[tuple, int] = {}
+        self._lines: list[Touched] = []
+        self._owner: list[tuple[int, bool]] = []
+        self._columns: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def array(self, name: str, *, rows: int, cols: int, item_bytes: int, pitch_bytes: int | None = None) -> PlacedArray:
+        """Place a row-major matrix after the arrays before it; ``pitch_bytes`` is the distance of rows [bytes]."""
+        pitch = cols * item_bytes if pitch_bytes is None else pitch_bytes
+        if min(rows, cols, item_bytes) < 1 or pitch < cols * item_bytes:
+            raise TraceError(f"array {name}: {rows} x {cols} items of {item_bytes} B do not fit a pitch of {pitch} B")
+        return self._place(name, (rows, cols), (pitch, item_bytes), item_bytes)
+
+    def place(
+        self, name: str, *, shape: Sequence[int], item_bytes: int, strides: Sequence[int] | None = None
+    ) -> PlacedArray:
+        """Place an array of any number of axes after the ones before it.
+
+        Parameters
+        ----------
+        name : str
+        shape : sequence of int
+            Items along each axis.
+        item_bytes : int [bytes]
+        strides : sequence of int, optional
+            Items from one to the next along each axis, none negative; row-major where not given.
+        """
+        if strides is None:
+            strides = [int(np.prod(shape[axis + 1 :], dtype=np.int64)) for axis in range(len(shape))]
+        if not shape or min(*shape, item_bytes) < 1 or len(strides) != len(shape) or min(strides) < 0:
+            raise TraceError(
+                f"array {name}: shape {tuple(shape)}, strides {tuple(strides)}, items of {item_bytes} B: "
+                "one stride for each axis, no side below 1, no stride below 0"
+            )
+        return self._place(name, tuple(shape), tuple(s * item_bytes for s in strides), item_bytes)
+
+    def _place(self, name, shape, strides_bytes, item_bytes) -> PlacedArray:
+        size = sum((n - 1) * s for n, s in zip(shape, strides_bytes, strict=True)) + item_bytes
+        base = self._next_byte
+        self._next_byte = -(-(base + size) // TENSOR_ALIGN_BYTES) * TENSOR_ALIGN_BYTES
+        self._tensors.append(Tensor(name, base // self.line_bytes, -(-size // self.line_bytes), size))
+        return PlacedArray(len(self._tensors) - 1, shape, strides_bytes, item_bytes, base)
+
+    def read(self, array: PlacedArray, *, row, col, rows, cols, at_once: int | None = None) -> Access:
+        """Load a rectangle of a matrix; as `read_box` at ``(row, col)`` of size ``(rows, cols)``."""
+        return self._box(array, (row, col), (rows, cols), False, at_once)
+
+    def write(self, array: PlacedArray, *, row, col, rows, cols) -> Access:
+        """Store a rectangle of a matrix; as `write_box` at ``(row, col)`` of size ``(rows, cols)``."""
+        return self._box(array, (row, col), (rows, cols), True)
+
+    def read_box(self, array: PlacedArray, *, at: Sequence, size: Sequence, at_once: int | None = None) -> Access:
+        """Load a box, clipped to the array as a mask would.
+
+        Parameters
+        ----------
+        array : PlacedArray
+        at, size : sequence
+            First item and extent along each axis of the array, the tile's axes in the array's order: integers, or
+            arrays that broadcast to (n_workgroups,) or (n_workgroups, n_trips). The box may begin before the array
+            or end behind it; one wholly outside, or of extent 0, is no instruction.
+        at_once : int, optional
+            Most items that one instruction of a lane loads, where a mask keeps the compiler from more.
+        """
+        return self._box(array, at, size, False, at_once)
+
+    def write_box(self, array: PlacedArray, *, at: Sequence, size: Sequence) -> Access:
+        """Store a box; see `read_box`."""
+        return self._box(array, at, size, True)
+
+    def gather(self, array: PlacedArray, index: np.ndarray, *, write: bool = False) -> Access:
+        """Touch items anywhere.
+
+        Parameters
+        ----------
+        array : PlacedArray
+        index : (n_workgroups, n_items) or (n_workgroups, n_trips, n_items) int array
+            Items of the tile in its row-major order, each counted from the array's first item; masked out where
+            negative. No instruction where all are.
+        write : bool
+        """
+        index = np.asarray(index, np.int64)
+        name, item = self._tensors[array.index].name, array.item_bytes
+        limit = self._tensors[array.index].size_bytes // item
+        if index.ndim not in (2, 3) or index.shape[0] != self.n_workgroups:
+            raise TraceError(
+                f"tensor {name}: a gather of shape {index.shape}, not ({self.n_workgroups}[, trips], items)"
+            )
+        if index.size and int(index.max()) >= limit:
+            raise TraceError(f"tensor {name}: a gather reads item {index.max()}; it has {limit}")
+        if SECTOR_BYTES % item:
+            raise TraceError(f"tensor {name}: items of {item} B do not divide a sector of {SECTOR_BYTES} B")
+        address = np.where(index < 0, -1, index * item).reshape(-1, index.shape[-1])
+        found = gather_lines(address, item, self.line_bytes)
+        count = np.diff(found.start)
+        base = np.zeros(count.size, np.int64)
+        template = np.full(count.size, -1, np.int32)
+        some = np.flatnonzero(count)
+        if some.size:
+            base[some] = np.minimum.reduceat(found.line, found.start[some])
+            template[some] = self._keep_gathers(array.index, write, found, base, some)
+        shape = index.shape[:-1]
+        return Access((base + array.base_bytes // self.line_bytes).reshape(shape), template.reshape(shape))
+
+    def _keep_gathers(self, index: int, write: bool, found, base: np.ndarray, some: np.ndarray) -> list[int]:
+        """Templates of the gathers ``some``, one for all that look the same from their lowest line."""
+        ids = []
+        for i in some.tolist():
+            span = slice(found.start[i], found.start[i + 1])
+            touched = Touched(found.line[span] - base[i], found.sectors[span], found.wave_requests[span])
+            key = (index, write, *(part.tobytes() for part in touched))
+            ids.append(self._template(key, index, write, touched))
+        return ids
+
+    def _box(self, array: PlacedArray, at: Sequence, size: Sequence, write: bool, at_once: int | None = None) -> Access:
+        """Bases and templates of boxes, clipped to the array."""
+        name, axes = self._tensors[array.index].name, len(array.shape)
+        if at_once is not None and (at_once < 1 or at_once & (at_once - 1)):
+            raise TraceError(f"tensor {name}: at_once = {at_once}: a power of two, at least 1")
+        if not len(at) == len(size) == axes:
+            raise TraceError(
+                f"tensor {name}: a box at {len(at)} places of {len(size)} sides; the array has {axes} axes"
+            )
+        values = np.broadcast_arrays(*(np.asarray(v, np.int64) for v in (*at, *size)))
+        at, size = values[:axes], values[axes:]
+        if values[0].size and min(int(extent.min()) for extent in size) < 0:
+            raise TraceError(f"tensor {name}: a rectangle has a negative extent")
+        address = np.full(values[0].shape, array.base_bytes, np.int64)
+        skip, kept = [], []
+        for first, extent, side, stride in zip(at, size, array.shape, array.strides_bytes, strict=True):
+            skip.append(np.minimum(np.maximum(-first, 0), extent))
+            kept.append(np.clip(np.minimum(first + extent, side) - np.maximum(first, 0), 0, None))
+            address += np.clip(first, 0, side) * stride
+        base, phase = np.divmod(address, self.line_bytes)
+        distinct, inverse = _distinct([phase, *skip, *kept, *size])
+        ids = [self._box_template(array, key, write, at_once) for key in distinct]
+        return Access(base, np.array(ids, np.int32)[inverse])
+
+    def _box_template(self, array: PlacedArray, box: tuple[int, ...], write: bool, at_once: int | None) -> int:
+        axes = len(array.shape)
+        phase, skip, kept, size = box[0], box[1 : 1 + axes], box[1 + axes : 1 + 2 * axes], box[1 + 2 * axes :]
+        if min(kept) == 0:
+            return -1
+        key = (array.index, write, box, at_once)
+        if key in self._boxes:
+            return self._boxes[key]
+        touched = box_lines(
+            phase=phase,
+            skip=skip,
+            kept=kept,
+            size=size,
+            strides=array.strides_bytes,
+            item_bytes=array.item_bytes,
+            line_bytes=self.line_bytes,
+            at_once=at_once,
+        )
+        return self._template(key, array.index, write, touched)
+
+    def _template(self, key: tuple, index: int, write: bool, touched: Touched) -> int:
+        if key not in self._boxes:
+            self._boxes[key] = len(self._lines)
+            self._lines.append(touched)
+            self._owner.append((index, write))
+        return self._boxes[key]
+
+    def together(self, *stores: Access) -> Access:
+        """One tensor instruction of several stores, one after the other; a line is touched by each that stores to it.
+
+        Raises
+        ------
+        TraceError
+            If they are of more than one array, no stores, of different shape, or one of them is masked out.
+        """
+        templates = np.unique(np.concatenate([one.template.ravel() for one in stores]))
+        owners = {self._owner[template] for template in templates[templates >= 0]}
+        index, is_store = owners.pop() if len(owners) == 1 else (-1, False)
+        if not is_store or templates[0] < 0 or len({one.base.shape for one in stores}) != 1:
+            raise TraceError("together: stores to one array, of the same workgroups and trips, none masked out")
+        first = stores[0].base
+        columns = [part for one in stores for part in (one.template.astype(np.int64), one.base - first)]
+        distinct, inverse = _distinct(columns)
+        ids = []
+        for key in distinct:
+            parts = [(self._lines[t], delta) for t, delta in zip(key[::2], key[1::2], strict=True)]
+            touched = Touched(
+                np.concatenate([part.line + delta for part, delta in parts]),
+                np.concatenate([part.sectors for part, _ in parts]),
+                np.concatenate([part.wave_requests for part, _ in parts]),
+            )
+            ids.append(self._template((index, "together", key), index, True, touched))
+        return Access(first, np.array(ids, np.int32)[inverse])
+
+    def step(self, *accesses: Access) -> None:
+        """Append one pass of a loop body: the accesses in order, for each trip; trips are the second axis."""
+        trips = max(1 if a.base.ndim < 2 else a.base.shape[1] for a in accesses)
+        shape = (self.n_workgroups, trips)
+        bases, templates = (
+            [np.broadcast_to(v if v.ndim > 1 else v.reshape(-1, 1), shape) for v in values]
+            for values in ([a.base for a in accesses], [a.template for a in accesses])
+        )
+        stacked = (self.n_workgroups, trips * len(accesses))
+        self._columns.append((np.stack(bases, -1).reshape(stacked), np.stack(templates, -1).reshape(stacked)))
+
+    def trace(self) -> Trace:
+        """Build the trace; raises TraceError if a workgroup touches nothing: in an access model that is a mistake."""
+        if not self._columns or not self._lines:
+            raise TraceError("no workgroup touches anything: call step() with accesses inside their arrays")
+        base = np.concatenate([c[0] for c in self._columns], axis=1)
+        template = np.concatenate([c[1] for c in self._columns], axis=1)
+        keep = template >= 0
+        if not keep.any(axis=1).all():
+            raise TraceError(f"workgroup {int(np.argmin(keep.any(axis=1)))} touches nothing")
+        counts = np.array([touched.line.size for touched in self._lines], np.int64)
+        return Trace(
+            line_bytes=self.line_bytes,
+            tensors=tuple(self._tensors),
+            start=np.concatenate([[0], np.cumsum(keep.sum(axis=1))]).astype(np.int64),
+            base=np.ascontiguousarray(base[keep]),
+            template=np.ascontiguousarray(template[keep].astype(np.int32)),
+            rel_start=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            rel=np.concatenate([touched.line for touched in self._lines]).astype(np.int32),
+            sectors=np.concatenate([touched.sectors for touched in self._lines]),
+            is_write=np.array([write for _, write in self._owner], bool),
+            tensor=np.array([index for index, _ in self._owner], np.int32),
+            wave_requests=np.concatenate([touched.wave_requests for touched in self._lines]),
+        )
+
+
+def _distinct(columns: list[np.ndarray]) -> tuple[list[tuple[int, ...]], np.ndarray]:
+    """Return the distinct tuples across columns of equal shape, and which of them is where.
+
+    Tuples are numbered by mixed radix over the values' ranges, which are narrow as a rule: no sort is needed then.
+    """
+    code, n_codes = np.zeros(columns[0].shape, np.int64), 1
+    for column in columns:
+        low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
+        if n_codes > 2**62 // (high - low + 1):  # too wide: number what there is so far
+            seen, code = np.unique(code, return_inverse=True)
+            code, n_codes = code.reshape(column.shape), seen.size
+        code = code * (high - low + 1) + (column - low)
+        n_codes *= high - low + 1
+    flat = code.reshape(-1)
+    if n_codes <= MAX_TABLE:
+        where = np.full(n_codes, -1, np.int64)
+        where[flat[::-1]] = np.arange(flat.size - 1, -1, -1)  # the first place of each code
+        first = where[where >= 0]
+        number = np.zeros(n_codes, np.int64)
+        number[where >= 0] = np.arange(first.size)
+        inverse = number[flat]
+    else:
+        _, first, inverse = np.unique(flat, return_index=True, return_inverse=True)
+    values = np.stack([column.reshape(-1)[first] for column in columns], axis=1)
+    return [tuple(row) for row in values.tolist()], inverse.reshape(code.shape)

@@ -1,0 +1,115 @@
+"""The arrays and numbers that the compiled replays read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from xcd_model.cache.lru import DIRTY_BITS, index_of
+from xcd_model.spec.gpu import Gpu
+from xcd_model.spec.index import Index
+from xcd_model.trace.trace import Trace
+
+NO_L1, BY_TILE, BY_LINE = range(3)  # how the L1s are replayed, see `xcd_model.cache.l1`
+
+
+class Stream(NamedTuple):
+    """A trace as the compiled replays read it, in the GPU's request sizes.
+
+    Of templates: ``is_write``, ``requests`` (to the L2, with every line missing the L1), ``waves`` (to the L1),
+    ``tensor``. Of entries: ``marks`` (see
+    `xcd_model.cache.lru`), ``pieces`` (read requests of the line), ``wave_requests``.
+    ``set_weight`` is (l2_sets,): how many sets each L2 set stands for. ``tile`` is (n_instructions,);
+    ``tile_lines, tile_requests`` are (n_tiles, l1_sets): lines and L2 requests of each tile, ``tile_sets`` (n_tiles,)
+    the sets where it has lines, as bits. ``tensor_lines`` is
+    (n_tensors, 2): first line and the one after the last.
+    """
+
+    start: np.ndarray
+    base: np.ndarray
+    template: np.ndarray
+    rel_start: np.ndarray
+    rel: np.ndarray
+    marks: np.ndarray
+    pieces: np.ndarray
+    wave_requests: np.ndarray
+    is_write: np.ndarray
+    requests: np.ndarray
+    waves: np.ndarray
+    tensor: np.ndarray
+    set_weight: np.ndarray
+    tile: np.ndarray
+    tile_lines: np.ndarray
+    tile_requests: np.ndarray
+    tile_sets: np.ndarray
+    tensor_lines: np.ndarray
+
+
+class Machine(NamedTuple):
+    """The numbers of a GPU and a launch that the compiled replays read; a cache that is absent has 0 sets.
+
+    ``programs`` is the number of persistent programs, or 0 where each workgroup computes one tile. Of an L2 of two
+    sides (`xcd_model.nvidia.l2_partitions`) ``home_mask`` picks the bits of a line's number whose parity is its home,
+    and ``side_of`` (cus,) is the side of each CU; without sides 0 and nothing.
+    """
+
+    xcds: int
+    cus: int
+    slots: int
+    offset: int
+    programs: int
+    l1_mode: int
+    l1: Index
+    l1_ways: int
+    l2: Index
+    l2_ways: int
+    home_mask: int
+    side_of: np.ndarray
+    mall: Index
+    mall_ways: int
+
+
+def machine_of(gpu: Gpu, highest_line: int, *, programs: int) -> Machine:
+    """Numbers of a GPU for the compiled replays, with one slot a CU and the L1 replayed line by line."""
+    return Machine(
+        xcds=gpu.xcds,
+        cus=gpu.cus_per_xcd,
+        slots=gpu.cus_per_xcd,
+        offset=gpu.dispatch_offset,
+        programs=programs,
+        l1_mode=BY_LINE if gpu.l1 else NO_L1,
+        l1=index_of(gpu.l1, highest_line),
+        l1_ways=gpu.l1.ways if gpu.l1 else 0,
+        l2=index_of(gpu.l2, highest_line),
+        l2_ways=gpu.l2.ways,
+        home_mask=gpu.l2_sides.home_bits // gpu.l2.line_bytes if gpu.l2_sides else 0,
+        side_of=gpu.l2_sides.side_of(gpu.cus_per_xcd) if gpu.l2_sides else np.zeros(0, np.int64),
+        mall=index_of(gpu.mall, highest_line),
+        mall_ways=gpu.mall.ways if gpu.mall else 0,
+    )
+
+
+def stream_of(trace: Trace, gpu: Gpu, machine: Machine) -> Stream:
+    """A whole trace for the compiled replays; tiles are left empty."""
+    none = np.zeros((0, 0), np.int32)
+    return Stream(
+        start=trace.start,
+        base=trace.base,
+        template=trace.template,
+        rel_start=trace.rel_start,
+        rel=trace.rel,
+        marks=trace.written_pieces(gpu.l2.write_request_bytes) | (trace.fills(gpu.l2.fetch_bytes) << DIRTY_BITS),
+        pieces=trace.read_pieces(gpu.l2.read_request_bytes),
+        wave_requests=trace.wave_requests,
+        is_write=trace.is_write,
+        requests=trace.requests_per_template(gpu.l2.read_request_bytes, gpu.l2.write_request_bytes),
+        waves=np.add.reduceat(trace.wave_requests.astype(np.int64), trace.rel_start[:-1]),
+        tensor=trace.tensor,
+        set_weight=np.ones(machine.l2.n_sets, np.int64),
+        tile=np.zeros(0, np.int32),
+        tile_lines=none,
+        tile_requests=none,
+        tile_sets=np.zeros(0, np.int64),
+        tensor_lines=np.array([(t.base_line, t.base_line + t.n_lines) for t in trace.tensors], np.int64),
+    )

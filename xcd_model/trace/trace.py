@@ -1,0 +1,237 @@
+"""`Trace`: what each workgroup touches, in program order, in cache lines.
+
+An instruction is a *base line* and a *template*: the lines it touches relative to the base, and in each line which
+32-byte sectors. A trace does not know in which order, or on which XCD, its workgroups will run.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from xcd_model.errors import TraceError
+
+SECTOR_BYTES = 32  # resolution of a trace within a line; every GPU's request size is a multiple of it
+MAX_LINE_BYTES = 8 * SECTOR_BYTES  # the sectors of a line are the bits of one byte
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A named array in the trace's own address space.
+
+    Parameters
+    ----------
+    name : str
+    base_line : int
+        First line; virtual, aligned to `TENSOR_ALIGN_BYTES`.
+    n_lines : int
+        Lines it covers.
+    size_bytes : int
+    """
+
+    name: str
+    base_line: int
+    n_lines: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What every workgroup of one kernel touches.
+
+    Parameters
+    ----------
+    line_bytes : int
+        Cache line the trace was built for [bytes].
+    tensors : tuple of Tensor
+    start : (n_workgroups + 1,) int64
+        Workgroup ``w`` runs instructions ``start[w] .. start[w + 1] - 1``; none in a workgroup that touches nothing.
+    base, template : (n_instructions,) int64, int32
+        First line and template of each instruction.
+    rel_start : (n_templates + 1,) int64
+        Template ``t`` owns entries ``rel_start[t] .. rel_start[t + 1] - 1`` of `rel` and `sectors`.
+    rel : (n_entries,) int32
+        Line relative to the base, each line once, but in a store as often as parts of it are stored, in that order.
+    sectors : (n_entries,) uint8
+        Bit ``i``: the instruction touches bytes ``32 i .. 32 i + 31`` of that line.
+    is_write : (n_templates,) bool
+    tensor : (n_templates,) int32
+        Index into `tensors`.
+    wave_requests : (n_entries,) uint16
+        Accesses of the line by the workgroup's waves after coalescing: what the L1 is asked. Ones where not given.
+
+    Raises
+    ------
+    TraceError
+        If an instruction touches a line outside its tensor (names workgroup and instruction), no workgroup touches
+        anything, or the arrays do not fit together.
+    """
+
+    line_bytes: int
+    tensors: tuple[Tensor, ...]
+    start: np.ndarray = field(repr=False)
+    base: np.ndarray = field(repr=False)
+    template: np.ndarray = field(repr=False)
+    rel_start: np.ndarray = field(repr=False)
+    rel: np.ndarray = field(repr=False)
+    sectors: np.ndarray = field(repr=False)
+    is_write: np.ndarray = field(repr=False)
+    tensor: np.ndarray = field(repr=False)
+    wave_requests: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.uint16))
+
+    def __post_init__(self):
+        if self.wave_requests.size == 0:
+            object.__setattr__(self, "wave_requests", np.ones(self.rel.size, np.uint16))
+        if self.start.size < 2 or self.start[0] != 0 or self.start[-1] != self.base.size:
+            raise TraceError(f"start = {self.start[:3]}...: begins at 0 and ends at the {self.base.size} instructions")
+        if np.any(np.diff(self.start) < 0):
+            back = int(np.argmax(np.diff(self.start) < 0))
+            raise TraceError(f"workgroup {back} ends before it begins: start = {self.start[back : back + 2]}")
+        if self.base.size == 0:
+            raise TraceError("no workgroup touches anything")
+        if np.any(np.diff(self.rel_start) < 1) or self.template.size != self.base.size:
+            raise TraceError("every template has a line, and every instruction one base and one template")
+        self._check_templates()
+        self._check_bounds()
+
+    def _check_templates(self):
+        n = self.rel_start.size - 1
+        if self.rel_start[0] != 0 or not self.rel.size == self.sectors.size == self.rel_start[-1]:
+            raise TraceError(
+                f"rel_start ends at {self.rel_start[-1]}; {self.rel.size} rel, {self.sectors.size} sectors"
+            )
+        if not self.is_write.size == self.tensor.size == n or not 0 <= self.template.min() <= self.template.max() < n:
+            raise TraceError(f"there are {n} templates: is_write, tensor and the instructions do not agree")
+        if not 0 <= self.tensor.min() <= self.tensor.max() < len(self.tensors):
+            raise TraceError(
+                f"tensor = {self.tensor.min()}..{self.tensor.max()}: there are {len(self.tensors)} tensors"
+            )
+        if self.wave_requests.size != self.rel.size or self.wave_requests.min() < 1:
+            raise TraceError(
+                f"wave_requests has {self.wave_requests.size} entries, rel {self.rel.size}; each at least 1"
+            )
+        if self.sectors.min() < 1 or int(self.sectors.max()) >> (self.line_bytes // SECTOR_BYTES):
+            raise TraceError(f"sectors: each line has a bit set, and none beyond its {self.line_bytes} B")
+        by_place = sorted(self.tensors, key=lambda t: t.base_line)
+        for before, after in itertools.pairwise(by_place):
+            if before.base_line + before.n_lines > after.base_line:  # the bounds add up tensors as if apart
+                raise TraceError(f"tensors {before.name} and {after.name} overlap: make them one tensor")
+        if by_place[0].base_line < 0:
+            raise TraceError(f"tensor {by_place[0].name} begins at line {by_place[0].base_line}: at least 0")
+
+    def _check_bounds(self):
+        lowest = np.minimum.reduceat(self.rel, self.rel_start[:-1]).astype(np.int64)[self.template] + self.base
+        highest = np.maximum.reduceat(self.rel, self.rel_start[:-1]).astype(np.int64)[self.template] + self.base
+        owner = self.tensor[self.template]
+        first = np.array([t.base_line for t in self.tensors], np.int64)[owner]
+        last = first + np.array([t.n_lines for t in self.tensors], np.int64)[owner]
+        bad = (lowest < first) | (highest >= last)
+        if np.any(bad):
+            i = int(np.argmax(bad))
+            w = int(np.searchsorted(self.start, i, side="right")) - 1
+            name = self.tensors[int(owner[i])].name
+            raise TraceError(
+                f"workgroup {w}, instruction {i - int(self.start[w])} touches lines {lowest[i]}..{highest[i]} "
+                f"outside tensor {name} (lines {first[i]}..{last[i] - 1})"
+            )
+
+    @property
+    def n_workgroups(self) -> int:
+        """Workgroups in the grid."""
+        return self.start.size - 1
+
+    @property
+    def n_instructions(self) -> int:
+        """Tensor instructions of all workgroups."""
+        return self.base.size
+
+    @property
+    def entries_per_template(self) -> np.ndarray:
+        """(n_templates,) int64: lines that each template touches."""
+        return np.diff(self.rel_start)
+
+    @property
+    def n_touches(self) -> int:
+        """Line touches of all instructions: what a replay has to look up."""
+        return int(self.entries_per_template[self.template].sum())
+
+    def requests_per_template(self, read_request_bytes: int, write_request_bytes: int) -> np.ndarray:
+        """Requests that one instruction of each template sends to a cache.
+
+        Parameters
+        ----------
+        read_request_bytes, write_request_bytes : int [bytes]
+            Size of a request; a line of which several request-sized pieces are touched takes as many requests.
+
+        Returns
+        -------
+        requests : (n_templates,) int64
+        """
+        read = np.add.reduceat(_pieces(self.sectors, read_request_bytes), self.rel_start[:-1])
+        write = np.add.reduceat(_pieces(self.sectors, write_request_bytes), self.rel_start[:-1])
+        return np.where(self.is_write, write, read).astype(np.int64)
+
+    def with_lines_of(self, line_bytes: int) -> Trace:
+        """Return the same trace with lines of ``line_bytes``, as large as its own or half of that."""
+        if line_bytes == self.line_bytes:
+            return self
+        half = line_bytes // SECTOR_BYTES
+        sectors = np.stack([self.sectors & ((1 << half) - 1), self.sectors >> half], axis=1).reshape(-1)
+        touched = sectors > 0
+        count = np.add.reduceat(touched, 2 * self.rel_start[:-1], dtype=np.int64)
+        return replace(
+            self,
+            line_bytes=line_bytes,
+            tensors=tuple(replace(t, base_line=2 * t.base_line, n_lines=2 * t.n_lines) for t in self.tensors),
+            base=2 * self.base,
+            rel_start=np.concatenate([[0], np.cumsum(count)]),
+            rel=(2 * self.rel[:, None] + np.arange(2, dtype=self.rel.dtype)).reshape(-1)[touched],
+            sectors=sectors[touched],
+            wave_requests=np.repeat(self.wave_requests, 2)[touched],
+        )
+
+    def read_pieces(self, read_request_bytes: int) -> np.ndarray:
+        """Read requests that each template entry takes, (n_entries,) uint8; 0 for writes."""
+        is_read = np.repeat(~self.is_write, self.entries_per_template)
+        return np.where(is_read, _pieces(self.sectors, read_request_bytes), 0).astype(np.uint8)
+
+    def written_pieces(self, write_request_bytes: int) -> np.ndarray:
+        """Bit mask, per template entry, of the request-sized pieces that a write dirties; 0 for reads.
+
+        Returns
+        -------
+        mask : (n_entries,) uint8
+        """
+        mask = _touched_pieces(self.sectors, self.line_bytes, write_request_bytes)
+        return np.where(np.repeat(self.is_write, self.entries_per_template), mask, 0).astype(np.uint8)
+
+    def fills(self, fetch_bytes: int) -> np.ndarray:
+        """Bit mask, per template entry, of the pieces of ``fetch_bytes`` (a line or half of one) that it touches.
+
+        Returns
+        -------
+        mask : (n_entries,) uint8
+        """
+        return _touched_pieces(self.sectors, self.line_bytes, fetch_bytes)
+
+
+def _touched_pieces(sectors: np.ndarray, line_bytes: int, piece_bytes: int) -> np.ndarray:
+    """Bit mask of the pieces of a line that the sector bits touch; (n,) uint8."""
+    mask = np.zeros(sectors.size, np.uint8)
+    per_piece = piece_bytes // SECTOR_BYTES
+    for piece in range(max(1, line_bytes // piece_bytes)):
+        bits = ((1 << per_piece) - 1) << (piece * per_piece)
+        mask |= (((sectors & bits) != 0).astype(np.uint8) << piece).astype(np.uint8)
+    return mask
+
+
+def _pieces(sectors: np.ndarray, request_bytes: int) -> np.ndarray:
+    """Count the request-sized pieces of a line that the sector bits touch; (n,) int64."""
+    per_piece = request_bytes // SECTOR_BYTES
+    count = np.zeros(sectors.size, np.int64)
+    for piece in range(max(1, 8 // per_piece)):
+        bits = ((1 << per_piece) - 1) << (piece * per_piece)
+        count += (sectors & bits) != 0
+    return count
