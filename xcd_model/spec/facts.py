@@ -49,13 +49,17 @@ class Fact:
 
     Parameters
     ----------
-    value : int, float, bool, str or list of str
+    value : int, float, bool, str or list
     status : str
-        ``documented``, ``measured`` or ``assumed``.
+        ``documented``, ``measured`` (a microbenchmark or a counter shows it), ``fitted`` (chosen by how well the model
+        then meets measured rows) or ``assumed``.
     source : str
-        The public document or measurement; for an assumed value, why it is assumed.
+        The public document or measurement; for a fitted or assumed value, how it was chosen.
     low, high : float, optional
         Both or neither: the range in which the value is taken to lie.
+    fitted_to : tuple of str
+        For a fitted value only, and then at least one: ids of measured rows, with ``*`` as in `fnmatch`, such as
+        ``paper/stencil_2d@*``, or a table of calibration data, such as ``data/machine/h200_ncu.csv``.
     """
 
     value: Any
@@ -63,6 +67,7 @@ class Fact:
     source: str
     low: float | None = None
     high: float | None = None
+    fitted_to: tuple[str, ...] = ()
 
     def __post_init__(self):
         if self.low is not None or self.high is not None:
@@ -70,6 +75,13 @@ class Fact:
         one_of("status", self.status, STATUSES)
         if not isinstance(self.source, str) or not self.source.strip():
             raise SpecError(f"source = {self.source!r} must be a sentence that says where the value comes from")
+        rows = self.fitted_to
+        if not isinstance(rows, list | tuple) or not all(isinstance(row, str) and row.strip() for row in rows):
+            raise SpecError(f"fitted_to = {rows!r} must be a list of row ids")
+        if bool(rows) != (self.status == "fitted"):
+            rule = "leave it out" if rows else "name the rows that the value was fitted to"
+            raise SpecError(f"fitted_to = {list(rows)} with status = {self.status!r}: {rule}")
+        object.__setattr__(self, "fitted_to", tuple(rows))
 
     def range(self) -> Range:
         """The value with its range.
@@ -86,7 +98,7 @@ def take_facts(prefix: str, table: Mapping[str, Any], facts: dict[str, Fact], fo
     """Read the facts of a table, file each in ``facts`` under its dotted key, and return them by bare key."""
     taken = {}
     for key, item in table.items():
-        if not isinstance(item, dict) or set(item) != _KEYS[form]:
+        if not isinstance(item, dict) or set(item) - {"fitted_to"} != _KEYS[form]:
             raise SpecError(f"{prefix}{key} = {item!r} must be {form}")
         try:
             taken[key] = facts[prefix + key] = Fact(**item)

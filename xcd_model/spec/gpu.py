@@ -159,11 +159,11 @@ SECTIONS: dict[str, type] = {
 
 
 def _plain(value: Any) -> Any:
-    """Dicts and numbers all the way down; a fact without a range does not mention one."""
+    """Dicts and numbers all the way down; a fact mentions a range or rows only where it has them."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         pairs = {field.name: getattr(value, field.name) for field in fields(value)}
-        idle = ("low", "high") if isinstance(value, Fact) and value.low is None else ()
-        return {key: _plain(item) for key, item in pairs.items() if key not in idle}
+        optional = ("low", "high", "fitted_to") if isinstance(value, Fact) else ()
+        return {key: _plain(item) for key, item in pairs.items() if not (key in optional and item in (None, ()))}
     return {key: _plain(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 

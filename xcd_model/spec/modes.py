@@ -18,7 +18,17 @@ from typing import Any
 
 from xcd_model.errors import SpecError
 from xcd_model.spec.caches import Cache
-from xcd_model.spec.facts import Fact, check_keys, check_table, check_types, check_value, divides, one_of, take_values
+from xcd_model.spec.facts import (
+    STATUSES,
+    Fact,
+    check_keys,
+    check_table,
+    check_types,
+    check_value,
+    divides,
+    one_of,
+    take_values,
+)
 from xcd_model.spec.gpu import MEMORY_MODES, PARTITIONS, Gpu
 from xcd_model.spec.parts import EnergyRates, Memory
 
@@ -198,7 +208,7 @@ def _hbm(hbm: Memory, devices: int, mode: MemoryMode) -> Memory:
 
 
 def _facts(device: Gpu, modes: Modes) -> dict[str, Fact]:
-    """Facts of the chip; a value that the mode changes says so, and but for the number of XCDs is assumed."""
+    """Facts of the chip; a value that the mode changes says so, and is assumed unless it is fitted or the XCD count."""
     prefix = f"memory_modes.{device.memory_mode}."
     causes = {"xcds": f"partitions.{device.partition}"} | {
         f"{part}.latency_ns": f"{prefix}{part}_latency_divisor" for part in ("mall", "hbm")
@@ -214,11 +224,9 @@ def _facts(device: Gpu, modes: Modes) -> dict[str, Fact]:
             changed[key] = old
             continue
         cause = modes.facts.get(causes.get(key, ""))
-        status = max(old.status, cause.status, key=_CERTAINTY.index) if cause and key == "xcds" else "assumed"
+        status = max(old.status, cause.status, key=STATUSES.index) if cause and key == "xcds" else "assumed"
+        status = "fitted" if old.fitted_to else status
         why = cause.source if cause else "taken as an even share of the chip"
         source = f"chip: {old.value} ({old.source}); {device.partition}/{device.memory_mode}: {why}"
-        changed[key] = Fact(**new, status=status, source=source)
+        changed[key] = Fact(**new, status=status, source=source, fitted_to=old.fitted_to)
     return changed
-
-
-_CERTAINTY = ("documented", "measured", "assumed")  # from firm to weak
