@@ -21,7 +21,7 @@ from xcd_model import Resources, Trace, TraceBuilder, gpu
 
 ITEM_BYTES = 2
 STORED_COLUMNS = 8  # of O, in one store of a wave: 16 bytes of each of its 32 rows
-FITTED = {**OF_SOFTMAX, "loads of a line of Q that reach the L2, 1": ("dense/mi355x-*",)}  # decision 0030
+FITTED = {**OF_SOFTMAX, "loads of Q merged by the L1": ("dense/mi355x-*",)}  # decision 0030
 
 
 @dataclass(frozen=True)

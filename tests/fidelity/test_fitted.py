@@ -1,6 +1,5 @@
 """Does every fitted constant name rows that exist and are not held out, and does a prediction count those it used?"""
 
-
 import pytest
 
 from benchmarks.fidelity import dense_attention, fdtd, h200
