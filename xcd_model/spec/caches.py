@@ -41,6 +41,8 @@ class Cache:
         Whether lines outlive the kernel that brought them; dirty ones are written back at its end in any case.
     read_bytes_per_cycle : int
         Peak read rate [bytes/cycle].
+    write_port_ratio : float, optional
+        Width of the write port over that of the read port; a half where it is left out.
     latency_ns : float
         Load-to-use time of a hit, from the CU [ns].
     bandwidth_gbps : float, optional
@@ -70,6 +72,7 @@ class Cache:
     index_rows: tuple[int, ...] | None = None
     fetches_halves: bool | None = None
     lds_carve_outs: tuple[int, ...] | None = None
+    write_port_ratio: float | None = None
 
     def __post_init__(self):
         check_types(self)
@@ -157,6 +160,11 @@ class Cache:
                 fold_rows(self.sets, self.index_channels, self.index_interleave_bytes // self.line_bytes)
             )
         return None
+
+    @property
+    def write_bytes_per_cycle(self) -> float:
+        """Peak write rate [bytes/cycle]."""
+        return self.read_bytes_per_cycle * (0.5 if self.write_port_ratio is None else self.write_port_ratio)
 
     @property
     def fetch_bytes(self) -> int:
