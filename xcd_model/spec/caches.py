@@ -15,8 +15,7 @@ INDEX_FUNCTIONS = ("modulo", "channel-fold", "xor")
 class Cache:
     """One level of cache.
 
-    The L1 is one compute unit's, the L2 one XCD's, the MALL (Infinity Cache) the whole GPU's, and the
-    bandwidths count for the same extent.
+    The L1 belongs to one CU, the L2 to one XCD, the Infinity Cache (MALL) to the whole GPU; bandwidths are of that extent.
 
     Parameters
     ----------
@@ -32,13 +31,13 @@ class Cache:
         choose the channel, and what is left of the line, mod the sets of a channel, chooses the set in it. ``"xor"``:
         bit i of the set is the XOR of the address bits that are set in ``index_rows[i]``.
     lds_carve_outs : tuple of int, optional
-        For an L1 that shares its array with LDS only: the sizes that LDS may take of it, rising [bytes], each of which
+        NVIDIA only, for an L1 in one array with LDS: the sizes that LDS may occupy of it, rising [bytes], each of which
         leaves whole ways; ``size_bytes`` is the whole array. See `xcd_model.nvidia.shared_memory`.
     fetches_halves : bool, optional
-        Whether a read miss fetches only the halves of a line that are touched; the whole line where it is left out.
+        NVIDIA only: a read miss fetches only the touched halves of a line; the whole line where it is left out.
     write_back, write_allocate : bool
     kept_between_launches : bool
-        Whether lines outlive the kernel that brought them; dirty ones are written back at its end in any case.
+        Whether lines stay valid after the kernel that loaded them; dirty ones are written back at its end in any case.
     read_bytes_per_cycle : int
         Peak read rate [bytes/cycle].
     write_port_ratio : float, optional
@@ -46,7 +45,7 @@ class Cache:
     latency_ns : float
         Load-to-use time of a hit, from the CU [ns].
     bandwidth_gbps : float, optional
-        Read rate that a benchmark has reached [GB/s].
+        Read rate reached by a benchmark [GB/s].
     index_channels, index_interleave_bytes : int, optional
         For ``"channel-fold"`` only: powers of two, and so is ``sets / index_channels``.
     index_rows : tuple of int, optional
@@ -168,7 +167,7 @@ class Cache:
 
     @property
     def fetch_bytes(self) -> int:
-        """What a read miss fetches: a line, or half of one [bytes]."""
+        """Bytes that a read miss fetches: a line, or half of one."""
         return self.line_bytes // 2 if self.fetches_halves else self.line_bytes
 
     @property
@@ -179,15 +178,15 @@ class Cache:
 
 @dataclass(frozen=True, kw_only=True)
 class InstructionCache:
-    """The cache that CUs fetch code through; it begins every launch empty.
+    """The instruction cache of one or more CUs; every launch starts with it empty.
 
     Parameters
     ----------
     size_bytes, line_bytes : int
     cus : int
-        CUs that share one.
+        CUs that share one cache.
     prefetch_lines : int
-        Lines that are fetched ahead of the last instruction, past the end of the code too.
+        Lines prefetched beyond the last instruction, also past the end of the code.
     """
 
     size_bytes: int

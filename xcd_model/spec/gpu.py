@@ -33,28 +33,28 @@ class Gpu:
         Peak engine clock, at which caches are taken to run, and the clock under a heavy matrix kernel at the power
         cap, at which arithmetic is [MHz].
     compute_spread : float
-        How far workgroups that compute the same amount differ in speed: standard deviation over mean.
+        Speed variation of workgroups with equal work: standard deviation over mean.
     dispatch_offset : int
         Workgroup w goes to XCD ``(w + dispatch_offset) % xcds``.
     fabric_bytes_per_cycle : int
         Read rate from the I/O die into one XCD's L2 [bytes/cycle].
     l1 : Cache or None
-        One CU's; None replays every request at the L2.
+        Of one CU; None replays every request at the L2.
     l1i : InstructionCache or None
-        None counts no fetches of code.
+        None counts no instruction fetches.
     l2 : Cache
     l2_sides : L2Partitions or None
-        Two of ``l2``, each for the CUs of a side; None for one for all CUs of an XCD.
+        NVIDIA only: two partitions, each as ``l2`` says; None for one L2 that all CUs of an XCD share alike.
     mall : Cache or None
         The Infinity Cache; needs ``bandwidth_gbps``.
     hbm : Memory
     hbm_rows : HbmBanks or None
-        None takes all bytes as equally fast to reach.
+        NVIDIA only: row activations of the HBM; None gives an access no cost but its bytes.
     limits : Limits
     peak_tflops : mapping of str to float
         Dense peak by data type [TFLOPS].
     energy : EnergyRates, optional
-        What traffic and operations cost; every one of them a range.
+        Energy of a byte at each level and of an operation, each a range.
     facts : mapping of str to Fact
         Status and source by dotted key, such as ``l2.size_bytes``. Not part of equality.
 

@@ -59,28 +59,28 @@ def gpu(name: str, *, partition: str | None = None, memory_mode: str | None = No
     Parameters
     ----------
     name : str
-        One of `gpu_names`, and with it the mode, if you like: ``mi300x``, ``mi300x-cpx``, ``mi300x-cpx-nps4``.
+        One of `gpu_names`, optionally with the mode: ``mi300x``, ``mi300x-cpx``, ``mi300x-cpx-nps4``.
     partition, memory_mode : str, optional
-        In any case; by default what the name says, or else what the file describes (SPX and NPS1).
+        In any case; by default those of the name, or else of the file (SPX and NPS1).
 
     Returns
     -------
     device : Gpu
-        One device of that mode; `xcd_model.spec.modes` says what it is taken to see.
+        One device of that mode; `xcd_model.spec.modes` states what it shares with the others.
 
     Raises
     ------
     UnknownName
-        If there is no such name; the message lists those there are.
+        If there is no such name; the message lists the known ones.
     SpecError
-        If the description breaks a rule, or the chip does not have the mode; the message lists those it has.
+        If the description breaks a rule, or the chip lacks the mode; the message lists its modes.
     """
-    base, asked = _split(name)
+    base, given = _split(name)
     for key, value in (("partition", partition), ("memory_mode", memory_mode)):
-        if value is not None and asked.setdefault(key, value.upper()) != value.upper():
+        if value is not None and given.setdefault(key, value.upper()) != value.upper():
             raise SpecError(f"{key} = {value!r} contradicts the name {name!r}; leave one of them out")
     chip, modes = _read(_find(base))
-    mode = {"partition": chip.partition, "memory_mode": chip.memory_mode} | asked
+    mode = {"partition": chip.partition, "memory_mode": chip.memory_mode} | given
     return device_of(chip, modes, **mode)
 
 
@@ -139,15 +139,15 @@ def _find(name: str) -> str | Traversable:
 
 
 def _split(name: str) -> tuple[str, dict[str, str]]:
-    """Take the mode off a name: ``mi300x-cpx-nps4`` is the mi300x in CPX and NPS4."""
+    """Split a name into chip and mode: ``mi300x-cpx-nps4`` is the mi300x in CPX and NPS4."""
     base, *words = name.split("-")
     if name.endswith(".toml") or base.lower() not in gpu_names():
         return name, {}
-    asked = {"partition" if word.upper() in PARTITIONS else "memory_mode": word.upper() for word in words}
-    if len(asked) < len(words) or not set(asked.values()) <= {*PARTITIONS, *MEMORY_MODES}:
+    given = {"partition" if word.upper() in PARTITIONS else "memory_mode": word.upper() for word in words}
+    if len(given) < len(words) or not set(given.values()) <= {*PARTITIONS, *MEMORY_MODES}:
         legal = ["-".join([base, *pair]).lower() for pair in gpu_modes(base)]
         raise UnknownName("GPU", name, [*gpu_names(), *legal])
-    return base, asked
+    return base, given
 
 
 def _build(data: Mapping[str, Any]) -> Gpu:

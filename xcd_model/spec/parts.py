@@ -23,16 +23,16 @@ class Memory:
     ----------
     size_bytes : int
     bandwidth_gbps : float
-        What a streaming benchmark reaches [GB/s].
+        Reached by a streaming benchmark [GB/s].
     peak_bandwidth_gbps : float
-        What the data sheet says [GB/s].
+        Of the data sheet [GB/s].
     latency_ns : float
         Load-to-use time of a miss in every cache, from the CU [ns].
     burst_bytes : int
         Smallest access [bytes].
     mixed_wait_ns : float, optional
-        What a read waits longer, in the mean, where memory is busy all the time and for a quarter of it or more with
-        writes, see `xcd_model.nvidia.hbm_turnaround`; none where not given [ns].
+        NVIDIA only: mean extra read latency at full load with a quarter or more of the time spent on writes (read-write
+        turnaround), see `xcd_model.nvidia.hbm_turnaround`; none where not given [ns].
     """
 
     size_bytes: int
@@ -50,30 +50,30 @@ class Memory:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What bounds the workgroups resident on one CU.
+    """Occupancy limits of one CU, and the timing of its workgroups.
 
     Parameters
     ----------
     waves_per_cu, simds_per_cu, wave_size, threads_per_workgroup : int
     lanes_per_simd : int, optional
-        Lanes that a SIMD executes a vector instruction for in a cycle; without it vector work takes no time.
+        Lanes of a vector instruction that a SIMD executes in a cycle; without it vector work takes no time.
     vgprs_per_simd : int
-        32-bit registers a lane on one SIMD, shared by the waves on it (architectural and accumulation together).
+        32-bit registers a lane of one SIMD, shared by its waves (architectural and accumulation together).
     vgpr_granule : int
-        Registers are handed to a wave in multiples of this.
+        Registers are allocated to a wave in multiples of this.
     lds_bytes_per_cu : int
     lds_reserved_bytes : int, optional
-        LDS that the system takes of each workgroup, counted in what a profiler reports; none where it is left out.
+        LDS that the system reserves for each workgroup, part of what a profiler reports; none where it is left out.
     workgroups_per_cu : int
-        Most workgroups of a single wave on one CU.
+        Maximum of single-wave workgroups on one CU.
     barriers_per_cu : int
-        Most workgroups of two waves or more on one CU, since each of them holds a barrier.
+        Maximum of workgroups of two or more waves on one CU: each occupies a barrier.
     reads_in_flight_per_cu : int, optional
-        A CU issues no further load while so many of its read requests to the L2 are not back; no bound where not given.
+        Limit on outstanding L2 reads of a CU: at the limit it issues no further load; no limit where not given.
     workgroup_gap_ns : float, optional
-        From the end of a workgroup to the first instruction of the one that takes its place; none where not given [ns].
+        From the end of a workgroup to the first instruction of its successor in the slot; none where not given [ns].
     matrix_beside_vector : bool, optional
-        With several workgroups on a CU, one multiplies while vector units work for another; so where not given.
+        If true (default), one workgroup's matrix instructions overlap another's vector instructions on a CU.
     """
 
     waves_per_cu: int
@@ -102,20 +102,20 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyRates:
-    """What moving a byte, doing an operation and being switched on cost, and how much power there is.
+    """Energy of a byte at each level and of an operation, static power and the power limit.
 
     Parameters
     ----------
     l2_pj_per_byte, hbm_pj_per_byte : Range
-        A byte read or written at the L2, at the HBM [pJ/byte].
+        Of a byte read or written at the L2, at the HBM [pJ/byte].
     fabric_pj_per_byte, mall_pj_per_byte : Range, optional
-        The same between an XCD and the I/O die, and at the Infinity Cache; left out where there is no such part.
+        The same between an XCD and the I/O die, and at the Infinity Cache; None where the GPU has no such part.
     static_w : Range
-        Power that is drawn whatever the kernel does [W].
+        Power that does not depend on the kernel [W].
     power_w : Range, optional
-        Most power that a launch draws; where it is left out, power does not limit times [W].
+        Maximum power of a launch; where it is left out, power does not limit times [W].
     flop_pj : mapping of str to Range
-        One operation of the matrix cores by data type, a multiply-add being two [pJ].
+        Of one operation of the matrix cores, by data type; a multiply-add is two [pJ].
     """
 
     l2_pj_per_byte: Range
