@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from xcd_model import Gpu, Resources
+from swizzle_sim.replaying import Work
+from xcd_model import Gpu
 
 TIMED_ONLY = ("limits.reads_in_flight_per_cu", "hbm_rows.")  # keys, or their beginnings, that lockstep does not read
 
 
-class Described(Protocol):
-    """Of a kernel or workload, what decides which constants its prediction reads."""
-
-    dtype: str
-    vector_ops: float
-    resources: Resources
+class Described(Work, Protocol):
+    """A kernel or workload whose description may hold fitted constants."""
 
     @property
     def fitted(self) -> Mapping[str, tuple[str, ...]]:
         """Rows that its own constants were fitted to, by name."""
+        ...
 
 
 def fitted_constants(gpu: Gpu, kernel: Described, replay: str, occupancy: int) -> dict[str, tuple[str, ...]]:

@@ -15,7 +15,7 @@ INDEX_FUNCTIONS = ("modulo", "channel-fold", "xor")
 class Cache:
     """One level of cache.
 
-    The L1 belongs to one CU, the L2 to one XCD, the Infinity Cache (MALL) to the whole GPU; bandwidths are of that extent.
+    An L1 belongs to one CU, an L2 to one XCD, the Infinity Cache (MALL) to the whole GPU; its bandwidth too.
 
     Parameters
     ----------

@@ -37,8 +37,8 @@ class Index(NamedTuple):
 def fold_rows(sets: int, channels: int, lines_per_piece: int) -> list[int]:
     """Rows of a channel fold, as masks of line bits.
 
-    The bits of the piece number, folded by XOR to log2(``channels``) bits, are the channel; the lowest remaining bits of
-    the line are the set within the channel.
+    The bits of the piece number, folded by XOR to log2(``channels``) bits, are the channel; the lowest remaining bits
+    of the line are the set within the channel.
     """
     inner, channel_bits = lines_per_piece.bit_length() - 1, channels.bit_length() - 1
     in_channel = (sets // channels).bit_length() - 1
