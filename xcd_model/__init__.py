@@ -5,7 +5,8 @@ from xcd_model.analysis.bounds import Bound, assigned_misses, hit_rate_bound
 from xcd_model.analysis.energy import Energy, energy, limited_by_power
 from xcd_model.analysis.timing import Time, busy, compute_fs, roofline
 from xcd_model.cache.lru import replay_lru
-from xcd_model.dispatch.dispatch import Resources, loads_in_flight, workgroups_per_cu, xcd_of
+from xcd_model.dispatch.occupancy import Resources, loads_in_flight, workgroups_per_cu
+from xcd_model.dispatch.round_robin import xcd_of
 from xcd_model.errors import (
     LanguageError,
     NotBijective,

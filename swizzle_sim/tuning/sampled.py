@@ -12,10 +12,11 @@ import numpy as np
 from swizzle_sim.scoring import Scorer
 from xcd_model.cache.batch import scratch
 from xcd_model.cache.l1 import empty_l1
+from xcd_model.dispatch.round_robin import slots_of
 from xcd_model.fast.lru_simd import aligned_words
 from xcd_model.replay.infinity_cache import queue_of
 from xcd_model.replay.launches import l2_words
-from xcd_model.replay.lockstep_loop import _advance, slots_of
+from xcd_model.replay.lockstep_loop import _advance
 from xcd_model.replay.traffic import COLUMNS, READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
 
 SAMPLED = 2  # XCDs

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcd_model.dispatch.dispatch import xcd_of
+from xcd_model.dispatch.round_robin import xcd_of
 from xcd_model.replay.plan import Plan
 from xcd_model.spec.gpu import Gpu
 from xcd_model.trace.trace import Trace

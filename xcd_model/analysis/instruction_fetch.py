@@ -12,7 +12,8 @@ import dataclasses
 import numpy as np
 
 from xcd_model.analysis.bounds import Bound
-from xcd_model.dispatch.dispatch import Resources
+from xcd_model.dispatch.occupancy import Resources
+from xcd_model.dispatch.round_robin import xcd_of
 from xcd_model.replay.traffic import COLUMNS, MALL_HITS, MALL_REQUESTS, READ_MISSES, READ_REQUESTS, Traffic
 from xcd_model.spec.gpu import Gpu
 
@@ -42,15 +43,14 @@ def instruction_fetches(gpu: Gpu, resources: Resources, n_workgroups: int) -> np
     counts = np.zeros((gpu.xcds, len(COLUMNS)), np.int64)
     if gpu.l1i is None or not resources.code_bytes:
         return counts
-    turn = (np.arange(gpu.xcds) - gpu.dispatch_offset) % gpu.xcds  # of each XCD in the round robin
-    workgroups = -(-np.maximum(n_workgroups - turn, 0) // gpu.xcds)
+    workgroups = np.bincount(xcd_of(n_workgroups, gpu), minlength=gpu.xcds)
     caches = np.minimum(workgroups, -(-gpu.cus_per_xcd // gpu.l1i.cus))  # workgroups are dealt to caches in turn
     lines = -(-resources.code_bytes // gpu.l1i.line_bytes) + gpu.l1i.prefetch_lines
     counts[:, READ_REQUESTS] = caches * lines
     counts[:, READ_MISSES] = (caches > 0) * -(-lines * gpu.l1i.line_bytes // gpu.l2.fetch_bytes)
     if gpu.mall is not None:
         counts[:, MALL_REQUESTS] = counts[:, READ_MISSES]
-        counts[:, MALL_HITS] = counts[:, READ_MISSES] * (turn > 0)
+        counts[:, MALL_HITS] = counts[:, READ_MISSES] * (np.arange(gpu.xcds) != xcd_of(1, gpu)[0])
     return counts
 
 

@@ -18,10 +18,10 @@ from numba import njit
 from xcd_model.cache.batch import CHUNK, _gather, _gather_lines, _gather_sets, scratch
 from xcd_model.cache.l1 import empty_l1
 from xcd_model.cache.lru import DIRTY_BITS, FILL_BITS, index_of
-from xcd_model.dispatch.dispatch import check_order
+from xcd_model.dispatch.round_robin import _next_instruction, check_order, slots_of
 from xcd_model.errors import ReplayError
 from xcd_model.numba_setup import uncounted
-from xcd_model.replay.lockstep_loop import NO_TIMES, _ask_tile, _next_instruction, slots_of
+from xcd_model.replay.lockstep_loop import NO_TIMES, _ask_tile
 from xcd_model.replay.plan import Plan, prepare
 from xcd_model.spec.gpu import Gpu
 from xcd_model.trace.packed import BY_LINE, BY_TILE
@@ -137,7 +137,7 @@ def _curve(stream, machine, order, slots, l1, xcd, scratch, indexes, hashes, pla
     while not idle:
         idle = True
         for slot in range(machine.slots):
-            at = _next_instruction(stream, machine, order, slots, xcd, slot)
+            at = _next_instruction(stream.start, machine, order, slots, xcd, slot)
             if at < 0:
                 continue
             idle = False

@@ -13,11 +13,11 @@ import numpy as np
 
 from xcd_model.cache.batch import scratch
 from xcd_model.cache.l1 import empty_l1
-from xcd_model.dispatch.dispatch import check_order
+from xcd_model.dispatch.round_robin import check_order, slots_of
 from xcd_model.errors import ReplayError
 from xcd_model.replay.infinity_cache import _merge, queue_of, window_turns
 from xcd_model.replay.launches import Caches, cold_caches
-from xcd_model.replay.lockstep_loop import _advance, flush_all, slots_of
+from xcd_model.replay.lockstep_loop import _advance, flush_all
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.traffic import COLUMNS, Traffic
 

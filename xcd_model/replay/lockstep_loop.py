@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
@@ -11,6 +9,7 @@ from xcd_model.cache.batch import CHUNK, _gather, _gather_lines, _gather_sets, _
 from xcd_model.cache.l1 import _read_tile
 from xcd_model.cache.l2 import _look_up
 from xcd_model.cache.lru import _fetched, _popcount4
+from xcd_model.dispatch.round_robin import _next_instruction
 from xcd_model.numba_setup import uncounted
 from xcd_model.nvidia.partitioned_l2 import COPY, _look_up_sides
 from xcd_model.replay.traffic import (
@@ -26,48 +25,6 @@ from xcd_model.replay.traffic import (
 from xcd_model.trace.packed import BY_LINE, BY_TILE, NO_L1, Machine, Stream
 
 NO_TIMES = np.zeros(0, np.int64)  # arrivals: the lockstep replay has none
-
-
-class Slots(NamedTuple):
-    """Who runs where.
-
-    ``running`` (n_xcds, slots, 2): next and end instruction. ``pid`` (n_xcds, slots): hardware id, or tile of a
-    persistent program, -1 before the first. ``waiting`` (n_xcds,): next hardware id of each XCD.
-    """
-
-    running: np.ndarray
-    pid: np.ndarray
-    waiting: np.ndarray
-
-
-def slots_of(machine: Machine) -> Slots:
-    """Empty slots, and the queues at their first hardware id."""
-    return Slots(
-        running=np.zeros((machine.xcds, machine.slots, 2), np.int64),
-        pid=np.full((machine.xcds, machine.slots), -1, np.int64),
-        waiting=(np.arange(machine.xcds, dtype=np.int64) - machine.offset) % machine.xcds,
-    )
-
-
-@njit(inline="always")
-def _next_pid(machine, n_tiles, pid, waiting, xcd):
-    """Hardware id (tile, if persistent) that a free slot takes up, or -1; ``pid`` is its last, -1 before the first."""
-    if machine.programs and pid >= 0 and pid + machine.programs < n_tiles:
-        return pid + machine.programs
-    taken = waiting[xcd]
-    if taken >= (machine.programs if machine.programs else n_tiles):
-        return np.int64(-1)
-    waiting[xcd] = taken + machine.xcds
-    return taken
-
-
-@njit(inline="always")
-def _next_work(stream, machine, order, pid, waiting, xcd):
-    """As `_next_pid`, past the workgroups that touch nothing: they end as soon as they begin."""
-    pid = _next_pid(machine, order.size, pid, waiting, xcd)
-    while pid >= 0 and stream.start[order[pid]] == stream.start[order[pid] + 1]:
-        pid = _next_pid(machine, order.size, pid, waiting, xcd)
-    return pid
 
 
 @njit(inline="always")
@@ -180,21 +137,6 @@ def _issue(stream, machine, l1, l2, unit, instruction, queued_line, queued_weigh
     return queued
 
 
-@njit(inline="always")
-def _next_instruction(stream, machine, order, slots, xcd, slot):
-    """Instruction that a slot issues now, of its workgroup or of the next; -1 where there is no work left."""
-    at = slots.running[xcd, slot, 0]
-    if at == slots.running[xcd, slot, 1]:
-        pid = _next_work(stream, machine, order, slots.pid[xcd, slot], slots.waiting, xcd)
-        if pid < 0:
-            return np.int64(-1)
-        slots.pid[xcd, slot] = pid
-        at = stream.start[order[pid]]
-        slots.running[xcd, slot, 1] = stream.start[order[pid] + 1]
-    slots.running[xcd, slot, 0] = at + 1
-    return np.int64(at)
-
-
 @uncounted()
 def _advance(
     stream, machine, order, slots, l1, l2, xcd, first_turn, n_turns, per_bin, timeline, totals, queue, scratch
@@ -212,7 +154,7 @@ def _advance(
         counts = timeline[turn // per_bin, xcd]
         idle = True
         for slot in range(machine.slots):
-            at = _next_instruction(stream, machine, order, slots, xcd, slot)
+            at = _next_instruction(stream.start, machine, order, slots, xcd, slot)
             if at < 0:
                 continue
             idle = False

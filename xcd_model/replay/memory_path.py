@@ -20,13 +20,14 @@ from xcd_model.cache.batch import (
 from xcd_model.cache.l1 import L1, _read_tile, empty_l1
 from xcd_model.cache.l2 import _look_up_by, _touch_one
 from xcd_model.cache.lru import HIT, MARK_BITS, _fetched, _popcount4
+from xcd_model.dispatch.round_robin import Slots, slots_of
 from xcd_model.fast.lru_simd import aligned_words
 from xcd_model.nvidia.hbm_rows import Rows, _opening, closed_rows
 from xcd_model.nvidia.hbm_turnaround import _mixed_wait, _note_busy, nothing_yet
 from xcd_model.nvidia.partitioned_l2 import COPY, _look_up_sides_by
 from xcd_model.replay.event_queue import Agenda, agenda_of
 from xcd_model.replay.launches import Caches
-from xcd_model.replay.lockstep_loop import Slots, _tally, slots_of
+from xcd_model.replay.lockstep_loop import _tally
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.read_queue import ReadQueue, _ask, read_queue
 from xcd_model.replay.traffic import (

@@ -17,13 +17,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from xcd_model.dispatch.dispatch import check_order
+from xcd_model.dispatch.round_robin import _next_work, check_order
 from xcd_model.errors import ReplayError
 from xcd_model.numba_setup import uncounted
 from xcd_model.replay.event_queue import _drop, _put
 from xcd_model.replay.launches import Caches, cold_caches
 from xcd_model.replay.lockstep import MAX_BINS
-from xcd_model.replay.lockstep_loop import _next_work, flush_all
+from xcd_model.replay.lockstep_loop import flush_all
 from xcd_model.replay.memory_path import Clockwork, _issue_at, clockwork_of
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.read_queue import _room_at
@@ -140,7 +140,7 @@ def _start(stream, machine, rates, clockwork, order, slot, now):
     """Give an empty slot its next workgroup; return when that begins, or -1 if there is none."""
     xcd, place, slots = slot % machine.xcds, slot // machine.xcds, clockwork.slots
     before = slots.pid[xcd, place]
-    pid = _next_work(stream, machine, order, before, slots.waiting, xcd)
+    pid = _next_work(stream.start, machine, order, before, slots.waiting, xcd)
     if pid < 0:
         return np.int64(-1)
     goes_on = machine.programs and (pid - before) % machine.programs == 0  # a persistent program's next tile
