@@ -153,6 +153,11 @@ class Trace:
         return np.diff(self.rel_start)
 
     @property
+    def highest_line(self) -> int:
+        """The line after the last of all tensors."""
+        return max(tensor.base_line + tensor.n_lines for tensor in self.tensors)
+
+    @property
     def n_touches(self) -> int:
         """Line touches of all instructions: what a replay has to look up."""
         return int(self.entries_per_template[self.template].sum())
