@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from xcd_model import Gpu, gpu, gpu_modes, gpu_names
-from xcd_model.spec.gpu import load_modes, shipped
-from xcd_model.spec.parts import Fact
+from xcd_model.spec.facts import Fact
+from xcd_model.spec.load import load_modes, shipped
 
 _MARK = {"documented": "", "measured": " (m)", "assumed": " (a)"}
 _INTRO = """\

@@ -14,7 +14,7 @@ from typing import Any
 
 from xcd_model import Gpu, Resources, workgroups_per_cu
 from xcd_model.errors import ReplayError
-from xcd_model.spec.parts import Range
+from xcd_model.spec.facts import Range
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 

@@ -11,7 +11,7 @@ from swizzle_sim.scoring import Scorer
 from swizzle_sim.uncertainty.constants import Setting
 from xcd_model import Cache, Gpu
 from xcd_model.errors import SpecError
-from xcd_model.spec.parts import Range
+from xcd_model.spec.facts import Range
 
 Settings = Mapping[str, Setting]
 HASHED_BITS = 38  # address bits that a drawn hash reads: beyond any tensor

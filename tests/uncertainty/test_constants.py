@@ -10,7 +10,7 @@ from swizzle_sim.uncertainty.constants import NO_RANGE, Constant, constants_of, 
 from swizzle_sim.uncertainty.draws import latin_hypercube, one_at_a_time, together
 from swizzle_sim.uncertainty.varied import changed, random_rows
 from xcd_model import gpu, gpu_names
-from xcd_model.spec.parts import Fact
+from xcd_model.spec.facts import Fact
 
 SMALL = dataclasses.replace(kernel("gemm").resources, threads=256, vgprs=100, lds_bytes=20_000)
 

@@ -13,8 +13,8 @@ import pytest
 from benchmarks.docs.gpus import catalogue_markdown
 from xcd_model import Gpu, gpu, gpu_modes, gpu_names, load_gpu
 from xcd_model.errors import SpecError, UnknownName
-from xcd_model.spec.gpu import load_modes, shipped
-from xcd_model.spec.parts import STATUSES, Fact
+from xcd_model.spec.facts import STATUSES, Fact
+from xcd_model.spec.load import load_modes, shipped
 
 DOCS = Path(__file__).parents[2] / "docs" / "gpus.md"
 SHIPPED = ("h200", "mi300a", "mi300x", "mi325x", "mi355x")

@@ -13,45 +13,12 @@ Source: latencies and memory reads by partition of the SM and point of coherence
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numba import njit
 
 from xcd_model.cache.locate import _coherence_point
 from xcd_model.cache.words import DIRTY, HIT, PARTLY, WORD
-from xcd_model.spec.rules import at_most, check_types
 from xcd_model.speed import _touch, _touch_by
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sides:
-    """The two sides of an L2, each as large as the GPU's ``l2`` says.
-
-    Parameters
-    ----------
-    home_bits : int
-        A line's home is the parity of the address bits [bytes] that are set here.
-    cu_groups : int
-        CUs in the order in which workgroups are dealt to them, cut into so many groups as even as can be, one
-        side and the other in turn.
-    far_ns : float [ns]
-        What a read waits longer for a line that its home on the other side holds.
-    """
-
-    home_bits: int
-    cu_groups: int
-    far_ns: float
-
-    def __post_init__(self):
-        check_types(self)
-        at_most("home_bits", self.home_bits, "2**63 - 1", 2**63 - 1)
-
-    def side_of(self, cus: int) -> np.ndarray:
-        """(cus,) int64: side of each CU."""
-        ends = np.rint(np.arange(1, self.cu_groups + 1) * cus / self.cu_groups)
-        return np.searchsorted(ends, np.arange(cus), side="right") % 2
-
 
 # Functions of their own rather than inlined: most GPUs never run them.
 

@@ -14,18 +14,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcd_model.errors import SpecError
-from xcd_model.spec.parts import Cache, EnergyRates, Fact, Memory
-from xcd_model.spec.rules import check_types, check_value, divides, one_of
-from xcd_model.spec.tables import check_keys, check_table, take_values
+from xcd_model.spec.caches import Cache
+from xcd_model.spec.facts import Fact, check_keys, check_table, check_types, check_value, divides, one_of, take_values
+from xcd_model.spec.gpu import MEMORY_MODES, PARTITIONS, Gpu
+from xcd_model.spec.parts import EnergyRates, Memory
 
-if TYPE_CHECKING:
-    from xcd_model.spec.gpu import Gpu
-
-PARTITIONS = ("SPX", "DPX", "TPX", "QPX", "CPX")
-MEMORY_MODES = ("NPS1", "NPS2", "NPS4")
 TABLES = ("partitions", "memory_modes")
 
 
