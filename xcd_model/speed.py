@@ -1,7 +1,7 @@
 """The one place that imports `xcd_model.fast`, with what the replays use where that folder is missing.
 
-    _touch, _touch_by, _prefetch, aligned_words     an LRU row of up to 16 ways as one vector; else `..cache.replacement`
-    TileL1, empty_tile_l1, _read_tile               the L1 by tile; else every L1 by line
+    _touch, _touch_by, _prefetch, aligned_words     an LRU row of up to 16 ways as one vector; else `cache.replacement`
+    empty_tile_l1, _read_tile                       the L1 by tile; else every L1 by line
     shorten                                         one L2 set of each class of equal ones; else all sets
 
 Deleting the folder changes no count and no time (tests/unit/test_plain_model.py).
@@ -52,24 +52,20 @@ def _whole(
     return stream, machine, 1.0
 
 
-TileL1: Any = _NoTiles
-empty_tile_l1: Any = _no_tiles
-_read_tile: Any = _read_no_tile
-_prefetch: Any = _prefetch_nothing
-aligned_words: Any = _plain_words
-shorten: Any = _whole
-_touch: Any = _touch_plain
-_touch_by: Any = _touch_by_plain
-
 try:
-    from xcd_model.fast import lru_simd
-    from xcd_model.fast.l1_tiles import TileL1, _read_tile, empty_tile_l1
-    from xcd_model.fast.lru_simd import WAYS, _prefetch, _touch_row, _touch_row_by, aligned_words
-    from xcd_model.fast.symmetry import shorten
-except ModuleNotFoundError as missing:
+    from xcd_model.fast import l1_tiles, lru_simd, symmetry
+except ImportError as missing:
     if not (missing.name or "").startswith("xcd_model.fast"):
         raise
+    _touch: Any = _touch_plain
+    _touch_by: Any = _touch_by_plain
+    _prefetch: Any = _prefetch_nothing
+    aligned_words: Any = _plain_words
+    empty_tile_l1: Any = _no_tiles
+    _read_tile: Any = _read_no_tile
+    shorten: Any = _whole
 else:
+    _touch_row, _touch_row_by, WAYS = lru_simd._touch_row, lru_simd._touch_row_by, lru_simd.WAYS
 
     @njit(inline="always")
     def _touch_vector(words, row, ways, word):
@@ -85,5 +81,9 @@ else:
             return _touch_row_by(words, filler, row, word, np.int64(1) << (ways - 1), by)
         return _touch_by_plain(words, filler, row, ways, word, by)
 
-    if lru_simd.POLICY == replacement.POLICY:
-        _touch, _touch_by = _touch_vector, _touch_by_vector
+    by_vector = lru_simd.POLICY == replacement.POLICY
+    _touch = _touch_vector if by_vector else _touch_plain
+    _touch_by = _touch_by_vector if by_vector else _touch_by_plain
+    _prefetch, aligned_words = lru_simd._prefetch, lru_simd.aligned_words
+    empty_tile_l1, _read_tile = l1_tiles.empty_tile_l1, l1_tiles._read_tile
+    shorten = symmetry.shorten

@@ -23,7 +23,7 @@ from benchmarks.speed import peers
 from benchmarks.suite.gemm import gemm
 from xcd_model import (
     Gpu,
-    Pace,
+    IssueModel,
     Plan,
     Trace,
     compute_fs,
@@ -67,7 +67,7 @@ def own_rows(trace: Trace) -> list[tuple[str, float, int]]:
     machine = dataclasses.replace(whole, l1=None)
     of_xcd = touches_per_xcd(trace, machine)
     # two operations for each of 128 x 128 x 64 items of a step, over its two loads
-    pace = Pace(in_flight=4, compute_fs=compute_fs(machine, flops_per_instruction=128 * 128 * 64, dtype="fp16"))
+    pace = IssueModel(in_flight=4, compute_fs=compute_fs(machine, flops_per_instruction=128 * 128 * 64, dtype="fp16"))
     plain, symmetric, with_l1 = prepare(trace, machine, symmetry=False), prepare(trace, machine), prepare(trace, whole)
     plain_with_l1 = prepare(trace, whole, symmetry=False)
 
@@ -75,7 +75,7 @@ def own_rows(trace: Trace) -> list[tuple[str, float, int]]:
         return replay_lockstep(plan, order, workgroups_per_cu=1, threads=threads)
 
     def timed(plan: Plan):
-        return replay_timed(plan, order, workgroups_per_cu=1, pace=pace)
+        return replay_timed(plan, order, workgroups_per_cu=1, issue=pace)
 
     runs = {
         "lockstep": lambda: lockstep(plain),

@@ -9,7 +9,15 @@ from benchmarks.fidelity import sources
 
 def test_every_module_that_a_replay_runs_takes_part():
     behind = sources.modules_behind("swizzle_sim.replaying", "benchmarks.fidelity.variants")
-    for part in ("timed", "clockwork", "read_queue", "cache", "l1", "symmetry", "dispatch", "instruction_fetch"):
+    replay = ("replay.timed", "replay.memory_path", "replay.read_queue", "replay.through_l1", "nvidia.hbm_rows")
+    for part in (
+        *replay,
+        "cache.lru",
+        "cache.l1",
+        "fast.symmetry",
+        "dispatch.round_robin",
+        "analysis.instruction_fetch",
+    ):
         assert f"xcd_model.{part}" in behind
 
 

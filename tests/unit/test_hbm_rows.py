@@ -7,7 +7,7 @@ import pytest
 
 from tests.machines import small_gpu
 from tests.naive_rows import OpenRows
-from xcd_model import Pace, TraceBuilder, gpu, prepare, replay_timed
+from xcd_model import IssueModel, TraceBuilder, gpu, prepare, replay_timed
 from xcd_model.errors import ReplayError, SpecError
 from xcd_model.spec.nvidia import HbmBanks
 
@@ -32,7 +32,7 @@ def replayed(machine, *, reads=(), writes=()):
     for first, n in reads:
         build.step(build.read(x, row=0, col=128 * first, rows=1, cols=128 * n))
     plan = prepare(build.trace(), machine)
-    return replay_timed(plan, np.array([0]), workgroups_per_cu=1, pace=Pace(1, 0))
+    return replay_timed(plan, np.array([0]), workgroups_per_cu=1, issue=IssueModel(1, 0))
 
 
 @pytest.mark.parametrize(

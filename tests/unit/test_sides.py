@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.machines import cases, sides, small_gpu, tiled_traces
-from xcd_model import Gpu, Pace, TraceBuilder, gpu, prepare, replay_lockstep, replay_timed
+from xcd_model import Gpu, IssueModel, TraceBuilder, gpu, prepare, replay_lockstep, replay_timed
 from xcd_model.analysis.stack_distance import capacity_curve
 from xcd_model.errors import ReplayError, SpecError
 from xcd_model.spec.nvidia import L2Partitions
@@ -99,7 +99,7 @@ def test_the_way_to_the_other_side_takes_its_time():
     def time(line):
         pairs = [(line, None)] * 3 + [(line, line)]
         plan = prepare(turns(*pairs), two_sided(ways=8))
-        return replay_timed(plan, np.arange(2), workgroups_per_cu=1, pace=Pace(1, 0)).time_fs
+        return replay_timed(plan, np.arange(2), workgroups_per_cu=1, issue=IssueModel(1, 0)).time_fs
 
     assert time(0) == time(1) + 50 * NS
 

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from benchmarks.suite.gemm import gemm
 from tests import naive, naive_timed
 from tests.machines import cases, gemm_trace, small_gpu, tiled_traces
-from xcd_model import Pace, TraceBuilder, assigned_misses, gpu, hit_rate_bound, prepare, replay_lockstep, replay_timed
+from xcd_model import (
+    IssueModel,
+    TraceBuilder,
+    assigned_misses,
+    gpu,
+    hit_rate_bound,
+    prepare,
+    replay_lockstep,
+    replay_timed,
+)
 from xcd_model.errors import ReplayError
 from xcd_model.replay.traffic import (
     COLUMNS,
@@ -84,7 +93,7 @@ paces = st.builds(
 def timed(case, pace, *, symmetry=True, programs=None, **options):
     trace, order, machine, occupancy = case
     plan = prepare(trace, machine, programs=programs, symmetry=symmetry)
-    return replay_timed(plan, order, workgroups_per_cu=occupancy, pace=Pace(**pace), **options)
+    return replay_timed(plan, order, workgroups_per_cu=occupancy, issue=IssueModel(**pace), **options)
 
 
 @settings(max_examples=300, deadline=None)
@@ -279,9 +288,9 @@ PLAN = prepare(gemm_trace(64, 64, 64, 16, 16, 16), small_gpu())
     [{"in_flight": 0}, {"in_flight": 1025}, {"compute_fs": -1}, {"jitter_fs": -1}, {"seed": -1}, {"seed": 2**63}],
 )
 def test_a_pace_that_cannot_be_is_refused(wrong):
-    pace = Pace(**({"in_flight": 1, "compute_fs": 0} | wrong))
+    pace = IssueModel(**({"in_flight": 1, "compute_fs": 0} | wrong))
     with pytest.raises(ReplayError, match=next(iter(wrong))):
-        replay_timed(PLAN, np.arange(16), workgroups_per_cu=1, pace=pace)
+        replay_timed(PLAN, np.arange(16), workgroups_per_cu=1, issue=pace)
 
 
 @pytest.mark.parametrize(
@@ -294,7 +303,7 @@ def test_a_pace_that_cannot_be_is_refused(wrong):
     ],
 )
 def test_a_wrong_order_occupancy_or_bin_is_refused(wrong, says):
-    right = {"order": np.arange(16), "workgroups_per_cu": 1, "pace": Pace(in_flight=1, compute_fs=0)}
+    right = {"order": np.arange(16), "workgroups_per_cu": 1, "pace": IssueModel(in_flight=1, compute_fs=0)}
     with pytest.raises(ReplayError, match=says):
         replay_timed(PLAN, **(right | wrong))
 
@@ -303,7 +312,7 @@ def test_times_that_could_leave_64_bits_are_refused():
     workload = gemm(M=8192, N=8192, K=8192)
     plan = prepare(workload.build_trace(128), gpu("mi300x"))
     with pytest.raises(ReplayError, match="64 bits"):
-        replay_timed(plan, np.arange(1024), workgroups_per_cu=1, pace=Pace(4, 2**50))
+        replay_timed(plan, np.arange(1024), workgroups_per_cu=1, issue=IssueModel(4, 2**50))
 
 
 def test_a_read_is_late_where_another_asked_first_and_its_line_is_not_back():
@@ -311,11 +320,11 @@ def test_a_read_is_late_where_another_asked_first_and_its_line_is_not_back():
     build, line = TraceBuilder(n_workgroups=3, line_bytes=128), {"col": 0, "rows": 1, "cols": 32}
     x = build.array("x", rows=4, cols=32, item_bytes=4)
     build.step(*(build.read(x, row=np.array(rows), **line) for rows in ([0, 0, 1], [2, 2, 0])))
-    plan, pace = prepare(build.trace(), small_gpu(xcds=1, cus=3)), Pace(1, 0)
-    found = replay_timed(plan, np.arange(3), workgroups_per_cu=1, pace=pace)
+    plan, pace = prepare(build.trace(), small_gpu(xcds=1, cus=3)), IssueModel(1, 0)
+    found = replay_timed(plan, np.arange(3), workgroups_per_cu=1, issue=pace)
     assert (found.total(READ_MISSES), found.late_hits) == (3, 2)
     far = dataclasses.replace(plan.gpu, l2=dataclasses.replace(plan.gpu.l2, latency_ns=2 * plan.gpu.hbm.latency_ns))
-    found = replay_timed(prepare(plan.trace, far), np.arange(3), workgroups_per_cu=1, pace=pace)
+    found = replay_timed(prepare(plan.trace, far), np.arange(3), workgroups_per_cu=1, issue=pace)
     assert (found.total(READ_MISSES), found.late_hits) == (3, 0)  # back before the L2 could have answered
 
 
@@ -324,7 +333,7 @@ def test_what_a_store_made_is_on_no_way():
     y = build.array("y", rows=1, cols=32, item_bytes=4)
     build.step(build.write(y, row=np.zeros(2, int), **line), build.read(y, row=np.zeros(2, int), **line))
     plan = prepare(build.trace(), small_gpu(xcds=1, cus=2))
-    found = replay_timed(plan, np.arange(2), workgroups_per_cu=1, pace=Pace(2, 0))
+    found = replay_timed(plan, np.arange(2), workgroups_per_cu=1, issue=IssueModel(2, 0))
     assert (found.total(READ_REQUESTS), found.total(READ_MISSES), found.late_hits) == (2, 0, 0)
 
 
@@ -334,5 +343,5 @@ def test_a_latency_is_counted_once_an_instruction_of_many_lines():
     plan = prepare(gemm(M=512, N=512, K=512, BLOCK_M=128, BLOCK_N=128, BLOCK_K=64).build_trace(128), slow)
     assert plan.trace.n_instructions * 10**15 < 2**63 < plan.trace.n_touches * 10**15
     loads = 2 * 512 // 64
-    found = replay_timed(plan, np.arange(16), workgroups_per_cu=1, pace=Pace(2, 0))
+    found = replay_timed(plan, np.arange(16), workgroups_per_cu=1, issue=IssueModel(2, 0))
     assert 10**15 < found.time_fs < (loads + 1) * 10**15

@@ -101,11 +101,8 @@ def schedule_of(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int) -> Sch
     """
     n, workgroups = plan.trace.n_instructions, plan.trace.n_workgroups
     machine = plan.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)
-    found = _Found(
-        *np.empty((2, n), np.int64),
-        np.empty(machine.xcds, np.int64),
-        *np.zeros((4, workgroups), np.int64),
-        np.full(workgroups, -1),
-    )
+    sequence, owner = np.empty((2, n), np.int64)
+    ends, (born, died, begin, end) = np.empty(machine.xcds, np.int64), np.zeros((4, workgroups), np.int64)
+    found = _Found(sequence, owner, ends, born, died, begin, end, np.full(workgroups, -1))
     _schedule(plan.trace.start, machine, np.asarray(order, np.int64), slots_of(machine), found)
     return Schedule(*found)

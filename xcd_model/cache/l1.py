@@ -68,7 +68,13 @@ def _read_line(l1, unit, at, ways, word, instruction):
     ``word`` has the pieces that are wanted; a line that is there without one of them is a miss with no victim. Of a
     miss ``instruction`` is the filler from then on.
     """
-    words, filler, older, newer, newest = l1.words[unit], l1.filler[unit], l1.older[unit], l1.newer[unit], l1.newest[unit]
+    words, filler, older, newer, newest = (
+        l1.words[unit],
+        l1.filler[unit],
+        l1.older[unit],
+        l1.newer[unit],
+        l1.newest[unit],
+    )
     row, top = at * ways, newest[at]
     if words[row + top] == word:
         return np.int64(filler[row + top])

@@ -40,7 +40,7 @@ def _touch(words, row, ways, word):
 
 @njit(inline="always")
 def _touch_by(words, filler, row, ways, word, by):
-    """As `_touch`, with ``filler``, the instruction that filled each line, moving along; a line that missed gets ``by``.
+    """As `_touch`, with ``filler``, the instruction that filled each line, moving along; ``by`` fills what missed.
 
     Returns what `_touch` does in the low 32 bits, and in the high ones the filler of a line that hit.
     """

@@ -1,7 +1,7 @@
 """A trace and a GPU as the compiled replays read them: arrays and numbers.
 
-    instruction i touches lines  base[i] + rel[rel_start[t] .. rel_start[t + 1] - 1]   with t = template[i]
-    workgroup   w issues instructions  start[w] .. start[w + 1] - 1
+instruction i touches lines  base[i] + rel[rel_start[t] .. rel_start[t + 1] - 1]   with t = template[i]
+workgroup   w issues instructions  start[w] .. start[w + 1] - 1
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     bit  31 ............ 6   5 4     3 2 1 0
          |   tag + 1     | valid  |  dirty  |        0 is an empty way
 
-``dirty``: request-sized pieces of the line that were stored to. ``valid``: pieces that are there, of a cache that fetches
-half lines; else the lower bit stands for the whole line. Set and tag give the line (`xcd_model.cache.locate`). The dirty
-pieces and those that a touch wants are its ``marks``.
+``dirty``: request-sized pieces of the line that were stored to. ``valid``: pieces that are there, of a cache that
+fetches half lines; else the lower bit stands for the whole line. Set and tag give the line (`xcd_model.cache.locate`).
+The dirty pieces and those that a touch wants are its ``marks``.
 """
 
 from __future__ import annotations

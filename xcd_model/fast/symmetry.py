@@ -71,7 +71,10 @@ def _sign_groups(stream, machine, first, group_hash, group_set):
             group_set[group] = index
             part = _mix(tile_hash ^ np.uint64(_locate(line, machine.l1)[0])) if machine.l1.n_sets else tile_hash
             if machine.coherence_mask:
-                part = _mix(part ^ np.uint64((np.int64(stream.pieces[entry]) << 1) | _coherence_point(line, machine.coherence_mask)))
+                part = _mix(
+                    part
+                    ^ np.uint64((np.int64(stream.pieces[entry]) << 1) | _coherence_point(line, machine.coherence_mask))
+                )
             group_hash[group] += _mix(part ^ np.uint64((rank[index] << MARK_BITS) | np.int64(stream.marks[entry])))
             rank[index] += 1
         for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):

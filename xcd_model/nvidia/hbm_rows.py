@@ -28,7 +28,7 @@ from xcd_model.splitmix import _mix
 class Rows(NamedTuple):
     """Rows as the compiled replay reads them; ``open`` (banks,) int64 is the row that each bank has open.
 
-    Without banks nothing is modelled. ``block_lines`` is the interleave in lines, ``span`` and ``blocks`` are in blocks.
+    Without banks nothing is modelled. ``block_lines`` is the interleave; ``span`` and ``blocks`` are in blocks.
     """
 
     open: np.ndarray

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from xcd_model.cache.packed import Machine
 from xcd_model.errors import ReplayError
-from xcd_model.fast.lru_simd import aligned_words
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.traffic import READ_REQUESTS, WRITE_REQUESTS, Traffic
-from xcd_model.trace.packed import Machine
+from xcd_model.speed import aligned_words
 
 MAX_LAUNCHES = 10_000
 STEADY = 1e-3  # two launches whose counts and times differ by less count as equal: timed launches need never repeat
@@ -51,8 +51,8 @@ class Caches:
 
 
 def l2_words(machine: Machine) -> int:
-    """Words of one XCD's L2: sets times ways, of both sides where it has them."""
-    return machine.l2.n_sets * machine.l2_ways * (2 if machine.home_mask else 1)
+    """Words of one XCD's L2: sets times ways, of both partitions where it has two."""
+    return machine.l2.n_sets * machine.l2_ways * (2 if machine.coherence_mask else 1)
 
 
 def cold_caches(plan: Plan) -> Caches:

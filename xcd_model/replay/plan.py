@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xcd_model.cache.lru import DIRTY_BITS, FILL_BITS, MARK_BITS, check_tags
+from xcd_model.cache.packed import Machine, Stream, machine_of, stream_of
+from xcd_model.cache.words import DIRTY_BITS, FILL_BITS, MARK_BITS, check_tags
 from xcd_model.errors import ReplayError
-from xcd_model.fast.symmetry import find_classes, select_lines
-from xcd_model.fast.tiles import find_tiles, with_tiles
 from xcd_model.spec.gpu import Gpu
-from xcd_model.trace.packed import BY_TILE, NO_L1, Machine, Stream, machine_of, stream_of
+from xcd_model.speed import shorten
 from xcd_model.trace.trace import SECTOR_BYTES, Trace
 
 
@@ -86,13 +85,7 @@ def _check_fit(trace: Trace, gpu: Gpu) -> None:
                 f"{gpu.name} has {name}.line_bytes = {cache.line_bytes}, the trace was built for {trace.line_bytes}: "
                 "build the trace with the GPU's line size"
             )
-        check_tags(
-            _highest_line(trace), cache, f"{gpu.name} {name}", mark_bits=FILL_BITS if name == "l1" else MARK_BITS
-        )
-
-
-def _highest_line(trace: Trace) -> int:
-    return max(t.base_line + t.n_lines for t in trace.tensors)
+        check_tags(trace.highest_line, cache, f"{gpu.name} {name}", mark_bits=FILL_BITS if name == "l1" else MARK_BITS)
 
 
 def prepare(trace: Trace, gpu: Gpu, *, programs: int | None = None, symmetry: bool = True) -> Plan:
@@ -124,18 +117,8 @@ def prepare(trace: Trace, gpu: Gpu, *, programs: int | None = None, symmetry: bo
     _check_fit(trace, gpu)
     if programs is not None and not 1 <= programs <= trace.n_workgroups:
         raise ReplayError(f"programs = {programs}: at least 1, and at most the {trace.n_workgroups} tiles")
-    highest = _highest_line(trace)
-    machine = machine_of(gpu, highest, programs=programs or 0)
+    machine = machine_of(gpu, trace.highest_line, programs=programs or 0)
     stream = stream_of(trace, gpu, machine)
-    symmetry = symmetry and gpu.hbm_rows is None  # rows of the memory span classes of sets
-    if not (symmetry or gpu.l1):
-        return Plan(trace, gpu, stream, machine)
-    tiles = find_tiles(stream, highest)
-    if tiles is not None and tiles.reads_apart:
-        stream = with_tiles(stream, tiles, machine.l1)
-        machine = machine._replace(l1_mode=BY_TILE if gpu.l1 else NO_L1)
-    classes = find_classes(stream, machine, tiles) if symmetry else None
-    if classes is None or tiles is None:
-        return Plan(trace, gpu, stream, machine)
-    few = select_lines(stream, machine, tiles, classes)
-    return Plan(trace, gpu, few, machine, classes.n_classes / machine.l2.n_sets)
+    by_class = symmetry and gpu.hbm_rows is None  # rows of the memory span classes of sets
+    short = shorten(trace, stream, machine, by_tile=gpu.l1 is not None, by_class=by_class)
+    return Plan(trace, gpu, *short)
