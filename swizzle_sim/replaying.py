@@ -31,7 +31,7 @@ from xcd_model import (
 from xcd_model.analysis.instruction_fetch import add_fetches, instruction_fetches
 from xcd_model.nvidia.shared_memory import l1_after_shared_memory
 from xcd_model.replay.launches import MAX_LAUNCHES, Caches, replay_launches
-from xcd_model.replay.service_times import spread_of
+from xcd_model.replay.service_times import speed_variation_of
 
 REPLAYS = ("lockstep", "timed")
 
@@ -138,7 +138,7 @@ class Replayer(Generic[W]):
             instruction_fs,
             round(self.jitter_ns * 1e6),
             self.seed,
-            spread_of(self.gpu),
+            speed_variation_of(self.gpu),
         )
         issue.check()
         return issue

@@ -8,9 +8,9 @@ from hypothesis import assume, given, settings
 
 from tests.machines import cases, small_gpu, tiled_traces
 from xcd_model import TraceBuilder, gpu, prepare, replay_lockstep
-from xcd_model.replay.traffic import L1_HITS, L1_REQUESTS, READ_REQUESTS
 from xcd_model.cache.packed import BY_LINE, BY_TILE
 from xcd_model.fast import symmetry as fast
+from xcd_model.replay.traffic import L1_HITS, L1_REQUESTS, READ_REQUESTS
 
 
 @settings(max_examples=200, deadline=None)

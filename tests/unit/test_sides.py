@@ -38,7 +38,7 @@ def turns(*lines_of, writes=()):
 
 def counted(trace, machine):
     got = replay_lockstep(prepare(trace, machine), np.arange(2), workgroups_per_cu=1)
-    return got.hbm_read_bytes // 128, got.far_hits, got.hbm_write_bytes // 128
+    return got.hbm_read_bytes // 128, got.remote_hits, got.hbm_write_bytes // 128
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_sets_that_stand_for_others_count_what_those_would(case, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(symmetry_module, "WORTHWHILE", 1.0)
         got = replay_lockstep(prepare(trace, machine), order, workgroups_per_cu=occupancy)
-    assert (got.far_hits, got.flushed) == (caches.far_hits, caches.flushed)
+    assert (got.remote_hits, got.flushed) == (caches.far_hits, caches.flushed)
 
 
 def test_the_way_to_the_other_side_takes_its_time():

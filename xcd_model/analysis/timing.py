@@ -75,7 +75,7 @@ def timed_time(traffic: Traffic, gpu: Gpu, issue: IssueModel) -> Time:
         "l2": (counts[:, READ_REQUESTS] * times.l2_read + counts[:, WRITE_REQUESTS] * times.l2_write).max(),
         "fabric": (fills * times.fabric + written * times.fabric_write).max(),
         "mall": fills.sum() * times.mall + written.sum() * times.mall_write,
-        "hbm": from_hbm * times.hbm + written.sum() * times.hbm_write + traffic.opening_fs,
+        "hbm": from_hbm * times.hbm + written.sum() * times.hbm_write + traffic.activation_fs,
     }
     return Time(traffic.time_fs / 1e9, {name: float(fs) / 1e9 for name, fs in taken_fs.items()})
 

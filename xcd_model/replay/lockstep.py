@@ -200,7 +200,7 @@ def _replay(plan: Plan, inputs: Inputs, caches: Caches, run: Callable[..., Itera
         turns_per_bin=per_bin,
         turns=turns,
         flushed=flushed,
-        far_hits=sum(int(one.remote_hits[0]) for one in scratches),
+        remote_hits=sum(int(one.remote_hits[0]) for one in scratches),
     )
 
 

@@ -21,7 +21,7 @@ from xcd_model.errors import ReplayError
 from xcd_model.spec.gpu import Gpu
 
 MAX_FS = 2**50  # a step of 18 minutes: beyond it, sums of times could leave 64 bits
-SPREAD_UNIT = 2**16
+VARIATION_UNIT = 2**16
 
 
 class IssueModel(NamedTuple):
@@ -36,8 +36,8 @@ class IssueModel(NamedTuple):
     jitter_fs : int [fs]
         Largest delay added to a load, drawn evenly from 0 for each (workgroup, instruction); 0 for none.
     seed : int
-        Of the jitter and the spread.
-    spread : int [1 / `SPREAD_UNIT`]
+        Of the jitter and the speed variation.
+    speed_variation : int [1 / `VARIATION_UNIT`]
         Each workgroup computes slower or faster than ``compute_fs`` says by up to this, drawn evenly.
     """
 
@@ -45,7 +45,7 @@ class IssueModel(NamedTuple):
     compute_fs: int
     jitter_fs: int = 0
     seed: int = 0
-    spread: int = 0
+    speed_variation: int = 0
 
     def check(self) -> None:
         """Refuse what cannot be replayed.
@@ -67,24 +67,24 @@ class IssueModel(NamedTuple):
                 )
         if not 0 <= self.seed < 2**63:
             raise ReplayError(f"seed = {self.seed} is out of range; must be 0..2**63 - 1")
-        if not 0 <= self.spread < SPREAD_UNIT:
+        if not 0 <= self.speed_variation < VARIATION_UNIT:
             raise ReplayError(
-                f"spread = {self.spread} is out of range; must be 0..{SPREAD_UNIT - 1}, in units of 1/{SPREAD_UNIT} of "
+                f"speed_variation = {self.speed_variation} is out of range; must be 0..{VARIATION_UNIT - 1}, in units of 1/{VARIATION_UNIT} of "
                 "compute_fs"
             )
 
 
-def spread_of(gpu: Gpu) -> int:
-    """Half width [1 / `SPREAD_UNIT`] of the even draw whose standard deviation is the GPU's ``compute_spread``."""
-    return round(3**0.5 * gpu.compute_spread * SPREAD_UNIT)
+def speed_variation_of(gpu: Gpu) -> int:
+    """Half width [1 / `VARIATION_UNIT`] of the even draw whose standard deviation is the GPU's ``compute_spread``."""
+    return round(3**0.5 * gpu.compute_spread * VARIATION_UNIT)
 
 
 class ServiceTimes(NamedTuple):
     """Time of one fill or one write request [fs], and the load-to-use latencies [fs]; 0 for an absent level.
 
     ``hbm_row_read`` and ``hbm_row_write`` are the least that a read or write takes that activates a row,
-    ``turnaround`` is the mean extra latency of reads between writes, ``l2_remote`` that of a hit in the remote partition
-    of an L2, and ``workgroup_gap`` the time from a workgroup to the next in its place.
+    ``turnaround`` is the mean extra latency of reads between writes, ``l2_remote`` that of a hit in the remote
+    partition of an L2, and ``workgroup_gap`` the time from a workgroup to the next in its place.
     """
 
     l1: int

@@ -9,7 +9,7 @@ those at one time CUs go first, then the workgroup with the lowest hardware id, 
 An instruction's lines go to the L2 back to back. A workgroup has at most ``in_flight`` instructions between issue and
 the end of their compute. A CU computes for one workgroup at a time, the one whose data was there first, then the
 oldest; it does not wait for a load while another's data is there. Workgroups compute at speeds that differ a little,
-drawn for each with the seed of the issue model. Why loads and stores carry the compute: `xcd_model.replay.service_times`.
+drawn for each with the seed of the issue model. `xcd_model.replay.service_times` says why loads and stores compute.
 
 All times are whole femtoseconds: the same inputs give the same bytes on every machine.
 """
@@ -28,7 +28,7 @@ from xcd_model.replay.lockstep import MAX_BINS
 from xcd_model.replay.memory_path import ACTIVATION, TimedInputs, _issue_at, timed_state
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.read_queue import _room_at
-from xcd_model.replay.service_times import SPREAD_UNIT, IssueModel, ServiceTimes, service_times_of
+from xcd_model.replay.service_times import VARIATION_UNIT, IssueModel, ServiceTimes, service_times_of
 from xcd_model.replay.through_l2 import flush_all
 from xcd_model.replay.traffic import COLUMNS, Tally, Traffic, traffic_of
 from xcd_model.splitmix import _mix
@@ -51,10 +51,10 @@ def _bin_at(timeline, now, bin_fs):
 @njit(inline="always")
 def _compute(issue, tile):
     """Compute time of one instruction of a workgroup [fs]."""
-    if issue.spread == 0:
+    if issue.speed_variation == 0:
         return np.int64(issue.compute_fs)
-    draw = _mix(_mix(issue.seed) ^ np.uint64(tile)) % np.uint64(2 * issue.spread + 1)
-    return issue.compute_fs + issue.compute_fs // SPREAD_UNIT * (np.int64(draw) - issue.spread)
+    draw = _mix(_mix(issue.seed) ^ np.uint64(tile)) % np.uint64(2 * issue.speed_variation + 1)
+    return issue.compute_fs + issue.compute_fs // VARIATION_UNIT * (np.int64(draw) - issue.speed_variation)
 
 
 @njit(inline="always")
@@ -262,9 +262,9 @@ def replay_timed(
         turns_per_bin=0,
         turns=0,
         time_fs=max(int(time_fs), int(state.free.max()), int(state.shared[:ACTIVATION].max())),
-        opening_fs=int(state.shared[ACTIVATION]),
+        activation_fs=int(state.shared[ACTIVATION]),
         flushed=flushed,
-        far_hits=int(state.scratch.remote_hits[0]),
-        late_hits=int(state.scratch.hits_under_miss[0]),
+        remote_hits=int(state.scratch.remote_hits[0]),
+        hits_under_miss=int(state.scratch.hits_under_miss[0]),
         bin_fs=int(bin_fs),
     )

@@ -62,12 +62,12 @@ class Traffic:
         Part of the cache sets that was looked up one by one; below 1 the rest follows exactly by symmetry.
     time_fs, bin_fs : int [fs]
         Timed: when the last workgroup is done, and the length of a bin. Lockstep: 0.
-    opening_fs : int [fs]
+    activation_fs : int [fs]
         Timed: time that memory took to open rows, beyond that of the bytes, see `xcd_model.nvidia.hbm_rows`.
-    far_hits : int
+    remote_hits : int
         Read requests of lines that the side of the CU lacked, in whole or part, and the other side of the L2 held all
         of, see `xcd_model.nvidia.l2_partitions`; 0 where there are no sides.
-    late_hits : int
+    hits_under_miss : int
         Timed: lines that a read found in an L2 when it took the read up and what had asked for them was not back yet;
         hits, as AMD's counters have it (decision 0032). In lines, whatever a request is. Lockstep: 0.
     flushed : int
@@ -90,9 +90,9 @@ class Traffic:
     simulated_fraction: float = 1.0
     time_fs: int = 0
     bin_fs: int = 0
-    opening_fs: int = 0
-    far_hits: int = 0
-    late_hits: int = 0
+    activation_fs: int = 0
+    remote_hits: int = 0
+    hits_under_miss: int = 0
     flushed: int = 0
     by_tensor: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 0, len(COLUMNS)), np.int64))
     tensors: tuple[str, ...] = ()

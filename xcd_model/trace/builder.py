@@ -9,8 +9,7 @@ import numpy as np
 
 from xcd_model.errors import TraceError
 from xcd_model.trace.box import box_lines
-from xcd_model.trace.coalesce import Touched
-from xcd_model.trace.gathering import gather_lines
+from xcd_model.trace.coalesce import Touched, gather_lines
 from xcd_model.trace.trace import MAX_LINE_BYTES, SECTOR_BYTES, Tensor, Trace
 
 # Assumed: device allocators hand out large tensors on 2 MiB boundaries (the fragment size of the driver).
