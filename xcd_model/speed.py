@@ -33,7 +33,7 @@ def _no_tiles(machine: Machine) -> _NoTiles:
 
 @njit(inline="always")
 def _read_no_tile(stream, machine, l1, unit, instruction, arrival):
-    """Never run, since no replay is by tile; the compiler wants its types."""
+    """Never run, since no replay is by tile; it gives the compiler its types."""
     return np.int64(-1), np.int64(0), np.int64(0), np.int64(0)
 
 

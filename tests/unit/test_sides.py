@@ -141,5 +141,5 @@ def test_what_is_not_modelled_is_refused():
     with_mall = dataclasses.replace(small_gpu(xcds=1, cus=2), l2_sides=ODD)
     with pytest.raises(ReplayError, match="l2_sides is modelled for an L2 with no Infinity Cache"):
         prepare(turns((0, 0)), with_mall)
-    with pytest.raises(ReplayError, match="no curve by size of an L2 of two sides"):
+    with pytest.raises(ReplayError, match="no curve by size of a partitioned L2"):
         capacity_curve(prepare(turns((0, 0)), two_sided()), np.arange(2), workgroups_per_cu=1)

@@ -1,5 +1,7 @@
 """Fetches of a kernel's own code: they reach the L2, and its counters, like loads.
 
+    requests of an XCD = min(workgroups, instruction caches) * (lines of code + prefetched lines)
+
 Each instruction cache that serves a CU with work fetches the code once a launch, since a launch begins with empty
 ones. Of a large launch that is nothing; of a launch of 64 small workgroups it is a third of the L2's hits. The
 fetches are added to a replay's counts afterwards: code takes next to no room in an L2.
@@ -35,7 +37,7 @@ def instruction_fetches(gpu: Gpu, resources: Resources, n_workgroups: int) -> np
     Returns
     -------
     counts : (n_xcds, len(COLUMNS)) int64
-        As reads. All instruction caches of an XCD ask for the same lines, so only the first of them misses the L2;
+        As reads. All instruction caches of an XCD fetch the same lines, so only the first of them misses the L2;
         only the misses of the first XCD get past the Infinity Cache.
 
     Source: ROCm Compute Profiler documentation, "L2 cache": it serves requests of the L1 instruction caches.

@@ -2,7 +2,7 @@
 
     depth of a touch = distinct lines of its set touched since the line was;   hit with w ways  <=>  depth < w
 
-In lockstep the order in which lines reach an L2 does not depend on what the L2 holds. So one pass can follow, for each
+In lockstep the order in which lines reach an L2 does not depend on what is in the L2. So one pass can follow, for each
 number of sets, the recency stack of every set: a look-up that finds its line at depth d hits in all caches of more than
 d ways, and in no other.
 
@@ -154,8 +154,8 @@ def check_has_curve(gpu: Gpu) -> None:
     """
     if gpu.l2_sides:
         raise ReplayError(
-            f"{gpu.name}: no curve by size of an L2 of two sides, which keep copies (l2_sides); replay each size, "
-            "l2.ways = 5, 10 and so on"
+            f"{gpu.name}: no curve by size of a partitioned L2, whose partitions cache copies (l2_sides); replay each "
+            "size: l2.ways = 5, 10 and so on"
         )
 
 
@@ -187,8 +187,8 @@ def capacity_curve(
     Raises
     ------
     ReplayError
-        If the order is no permutation, depth or occupancy are out of range, or the L2 has two sides: no stack says what
-        one of them holds.
+        If the order is no permutation, depth or occupancy are out of range, or the L2 has two partitions: no stack says what
+        is in one of them.
     SpecError
         If the GPU's index function has no such number of sets.
     """
@@ -201,7 +201,7 @@ def capacity_curve(
     check_has_curve(plan.gpu)
     wanted = tuple(sorted(set(sets or [l2.sets * 2**k // 4 for k in range(5)])))
     if wanted[0] < 1:
-        raise ReplayError(f"sets = {wanted[0]}: a cache has at least one set")
+        raise ReplayError(f"sets = {wanted[0]} is out of range; a cache has at least one set")
     whole = prepare(plan.trace, plan.gpu, programs=plan.machine.programs or None, symmetry=False)
     machine = whole.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)
     highest = plan.trace.highest_line

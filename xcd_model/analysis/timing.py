@@ -1,4 +1,6 @@
-"""Traffic to time: a roofline over the turns of a lockstep replay, and what kept a timed replay busy.
+"""Traffic to time: a roofline over the turns of a lockstep replay, and the busy time of each resource in a timed one.
+
+    roofline = sum over windows of max over resources of (amount in the window / rate)  + latency in and out
 
 Roofline: turns are grouped into windows as long as software pipelining can hide; within a window everything overlaps
 and the slowest resource decides, between windows nothing does. The sum is a lower bound on kernel time with ideal
@@ -98,7 +100,7 @@ def compute_fs(
     dtype : str
         Key of ``gpu.peak_tflops``.
     vector_ops_per_instruction : float
-        Lane instructions of the vector units over the kernel's tensor instructions, apart from those flops: a workgroup
+        Lane instructions of the vector units over the kernel's tensor instructions, in addition to those flops: a workgroup
         does one after the other.
     workgroups_per_cu : int
         Where there are two or more, the units of a CU work for different workgroups at the same time, unless
@@ -116,13 +118,16 @@ def compute_fs(
     matrix_fs = flops_per_instruction / (gpu.sustained_tflops(dtype) * 1e12 / gpu.cus) * 1e15
     lanes = (gpu.limits.lanes_per_simd or math.inf) * gpu.limits.simds_per_cu
     vector_fs = vector_ops_per_instruction / (lanes * gpu.sustained_clock_mhz) * 1e9
-    beside = workgroups_per_cu > 1 and gpu.limits.matrix_beside_vector is not False
-    return round(max(matrix_fs, vector_fs) if beside else matrix_fs + vector_fs)
+    overlap = workgroups_per_cu > 1 and gpu.limits.matrix_beside_vector is not False
+    return round(max(matrix_fs, vector_fs) if overlap else matrix_fs + vector_fs)
 
 
 def _check_dtype(gpu: Gpu, dtype: str) -> None:
     if dtype not in gpu.peak_tflops:
-        raise ReplayError(f"{gpu.name} has no peak rate for {dtype}; it has {', '.join(sorted(gpu.peak_tflops))}")
+        raise ReplayError(
+            f"{gpu.name} has no peak rate for {dtype}; it has {', '.join(sorted(gpu.peak_tflops))}; "
+            f"add peak_tflops.{dtype} to its description"
+        )
 
 
 def _windows(per_bin: np.ndarray, bins: int) -> np.ndarray:

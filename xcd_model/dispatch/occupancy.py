@@ -1,4 +1,4 @@
-"""Occupancy: how many workgroups a CU holds at once, and how many loads each of them has in flight.
+"""Occupancy: how many workgroups are resident on a CU, and how many loads each of them has in flight.
 
 workgroups a CU = min over threads, VGPRs, LDS, barriers of (what the CU has) // (what a workgroup takes)
 loads in flight = min(stages * loads a step, bytes of registers and LDS that loads can land in // bytes a load)

@@ -110,8 +110,8 @@ def _touch_row_by(typing, words, filler, at, word, last, by):
         there, filled_by = _word_at(builder, address, way), _word_at(builder, by_address, way)
         kept, found, all_there = _marks_and_found(builder, hit, there, word)
         _to_front(builder, row_address, row, builder.or_(word, kept), moves)
-        brought = builder.select(builder.and_(hit, all_there), filled_by, by)
-        _to_front(builder, by_row_address, by_row, brought, moves)
+        filled = builder.select(builder.and_(hit, all_there), filled_by, by)
+        _to_front(builder, by_row_address, by_row, filled, moves)
         return builder.or_(found, builder.shl(builder.zext(filled_by, _I64), _I64(32)))
 
     return types.int64(words, filler, types.int64, types.int64, types.int64, types.int64), emit
@@ -119,7 +119,7 @@ def _touch_row_by(typing, words, filler, at, word, last, by):
 
 @intrinsic
 def _prefetch(typing, words, at):
-    """Ask the host for ``words[at]`` ahead of its use."""
+    """Prefetch ``words[at]`` into the host's caches."""
 
     def emit(context, builder, signature, args):
         pointer = ir.IntType(8).as_pointer()

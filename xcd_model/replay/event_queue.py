@@ -15,7 +15,7 @@ from numba import njit
 class EventQueue(NamedTuple):
     """An indexed binary heap of at most one event each of slots and CUs, ``n`` of them together.
 
-    A slot's age may change only while its event is the first, and before it is put or dropped: then the heap holds.
+    A slot's age may change only while its event is the first, and before it is put or dropped: the heap stays one.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """`Plan`: a trace made ready to be replayed on one GPU, under any number of orders.
 
-Where the trace allows it the plan holds only one cache set of each class of sets that see the same stream up to names,
-see `xcd_model.fast.symmetry`; counts stay exact.
+Where the trace allows it the plan has only one cache set of each class of sets that see the same stream up to names
+(`xcd_model.fast.symmetry`); counts stay exact.
 """
 
 from __future__ import annotations
@@ -48,26 +48,34 @@ def _check_policy(gpu: Gpu) -> None:
     if not (l2.write_back and l2.write_allocate):
         raise ReplayError(
             f"{gpu.name} has l2.write_back = {l2.write_back}, l2.write_allocate = {l2.write_allocate}: the replay "
-            "models an L2 that does both"
+            "models an L2 that does both; set both to true"
         )
     if gpu.mall and (gpu.mall.write_back or gpu.mall.write_allocate):
         raise ReplayError(
             f"{gpu.name} has mall.write_back = {gpu.mall.write_back}, mall.write_allocate = {gpu.mall.write_allocate}: "
-            "the replay lets writes pass through the Infinity Cache"
+            "the replay lets writes pass through the Infinity Cache; set both to false"
         )
     for key in ("read_request_bytes", "write_request_bytes"):
         if getattr(l2, key) % SECTOR_BYTES:
             raise ReplayError(
-                f"{gpu.name} has l2.{key} = {getattr(l2, key)}: a trace resolves multiples of {SECTOR_BYTES} B"
+                f"{gpu.name} has l2.{key} = {getattr(l2, key)}: a trace resolves multiples of {SECTOR_BYTES} B; "
+                "round it up to one"
             )
     if (gpu.l1 and gpu.l1.fetches_halves) or (gpu.mall and (gpu.mall.fetches_halves or l2.fetches_halves)):
         raise ReplayError(
-            f"{gpu.name}: fetches_halves is modelled for an L2 with no Infinity Cache behind it, and for no other cache"
+            f"{gpu.name}: fetches_halves is modelled for an L2 with no Infinity Cache behind it, and for no other "
+            "cache; set it to false, or leave out [mall]"
         )
     if gpu.l2_sides and gpu.mall:
-        raise ReplayError(f"{gpu.name}: l2_sides is modelled for an L2 with no Infinity Cache behind it")
+        raise ReplayError(
+            f"{gpu.name}: l2_sides is modelled for an L2 with no Infinity Cache behind it; leave out "
+            "[l2_sides] or [mall]"
+        )
     if gpu.hbm_rows and gpu.mall:
-        raise ReplayError(f"{gpu.name}: hbm_rows is modelled for an HBM with no Infinity Cache before it")
+        raise ReplayError(
+            f"{gpu.name}: hbm_rows is modelled for an HBM with no Infinity Cache before it; leave out "
+            "[hbm_rows] or [mall]"
+        )
     if l2.line_bytes // l2.write_request_bytes > DIRTY_BITS:
         raise ReplayError(
             f"{gpu.name} has l2.write_request_bytes = {l2.write_request_bytes}: the replay tracks at most "
@@ -116,7 +124,7 @@ def prepare(trace: Trace, gpu: Gpu, *, programs: int | None = None, symmetry: bo
     """
     _check_fit(trace, gpu)
     if programs is not None and not 1 <= programs <= trace.n_workgroups:
-        raise ReplayError(f"programs = {programs}: at least 1, and at most the {trace.n_workgroups} tiles")
+        raise ReplayError(f"programs = {programs} is out of range; must be 1..{trace.n_workgroups}, the kernel's tiles")
     machine = machine_of(gpu, trace.highest_line, programs=programs or 0)
     stream = stream_of(trace, gpu, machine)
     by_class = symmetry and gpu.hbm_rows is None  # rows of the memory span classes of sets

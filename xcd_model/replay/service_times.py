@@ -69,8 +69,8 @@ class IssueModel(NamedTuple):
             raise ReplayError(f"seed = {self.seed} is out of range; must be 0..2**63 - 1")
         if not 0 <= self.speed_variation < VARIATION_UNIT:
             raise ReplayError(
-                f"speed_variation = {self.speed_variation} is out of range; must be 0..{VARIATION_UNIT - 1}, in units of 1/{VARIATION_UNIT} of "
-                "compute_fs"
+                f"speed_variation = {self.speed_variation} is out of range; must be 0..{VARIATION_UNIT - 1}, "
+                f"in units of compute_fs / {VARIATION_UNIT}"
             )
 
 

@@ -36,7 +36,7 @@ from xcd_model.splitmix import _mix
 
 @njit(inline="always")
 def _bin_at(timeline, now, bin_fs):
-    """Bin of a time and the length of a bin, after merging pairs of bins as often as the time asks for."""
+    """Bin of a time and the length of a bin, after merging pairs of bins until the time fits."""
     bins, xcds, columns = timeline.shape
     while now // bin_fs >= bins:
         for i in range(bins):
@@ -89,7 +89,7 @@ def _issue(inputs, state, slot, now, tally):
     state.arrive[slot, position % issue.in_flight] = arrive
     state.issued[slot] = position + 1
     running[0] = instruction + 1
-    if machine.slots == machine.cus:  # alone on its CU: nobody else's turn to wait for
+    if machine.slots == machine.cus:  # one workgroup a CU: no other one to wait for
         done = max(arrive, state.cu[unit]) + _compute(issue, tile)
         _computed(inputs, state, slot, unit, done)
         ended = running[0] == running[1]
@@ -217,9 +217,9 @@ def replay_timed(
     workgroups_per_cu : int
         Occupancy, at least 1.
     issue : IssueModel
-        How fast the kernel computes, how far it loads ahead, and the jitter.
+        Compute time of an instruction, instructions in flight, speed variation, jitter and seed.
     bin_fs : int [fs]
-        Length of a bin of the timeline; doubled as often as the kernel's time asks for.
+        Length of a bin of the timeline; doubled until the kernel's time fits.
     caches : Caches, optional
         Left by an earlier launch, and left for the next; cold where not given.
 

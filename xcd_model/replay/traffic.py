@@ -63,15 +63,15 @@ class Traffic:
     time_fs, bin_fs : int [fs]
         Timed: when the last workgroup is done, and the length of a bin. Lockstep: 0.
     activation_fs : int [fs]
-        Timed: time that memory took to open rows, beyond that of the bytes, see `xcd_model.nvidia.hbm_rows`.
+        Timed: time of row activations, beyond that of the bytes, see `xcd_model.nvidia.hbm_rows`.
     remote_hits : int
-        Read requests of lines that the side of the CU lacked, in whole or part, and the other side of the L2 held all
-        of, see `xcd_model.nvidia.l2_partitions`; 0 where there are no sides.
+        Read requests of lines that the L2 partition of the CU lacked, in whole or part, and the remote one had all of,
+        see `xcd_model.nvidia.l2_partitions`; 0 where there are no partitions.
     hits_under_miss : int
-        Timed: lines that a read found in an L2 when it took the read up and what had asked for them was not back yet;
+        Timed: lines that a read found in an L2 while their fill was under way;
         hits, as AMD's counters have it (decision 0032). In lines, whatever a request is. Lockstep: 0.
     flushed : int
-        Write requests' worth of dirty pieces that the L2s held at the end, counted among the write-backs.
+        Write requests' worth of dirty pieces that were in the L2s at the end, counted among the write-backs.
     by_tensor : (n_tensors, n_xcds, len(COLUMNS)) int64
         Totals of each tensor; write-backs are those of the tensor written back.
     tensors : tuple of str
@@ -155,13 +155,13 @@ class Traffic:
 
     @property
     def mall_hit_rate(self) -> float:
-        """Share of the L2s' fills that the Infinity Cache held; nan where the GPU has none."""
+        """Share of the L2s' fills that the Infinity Cache had; nan where the GPU has none."""
         requests = self.total(MALL_REQUESTS)
         return self.total(MALL_HITS) / requests if requests else float("nan")
 
     @property
     def hbm_read_bytes(self) -> int:
-        """Bytes read from HBM: fills that no cache held."""
+        """Bytes read from HBM: fills that no cache had."""
         return (self.total(READ_MISSES) - self.total(MALL_HITS)) * self.fetch_bytes
 
     @property
