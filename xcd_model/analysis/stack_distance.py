@@ -187,8 +187,8 @@ def capacity_curve(
     Raises
     ------
     ReplayError
-        If the order is no permutation, depth or occupancy are out of range, or the L2 has two partitions: no stack says what
-        is in one of them.
+        If the order is no permutation, depth or occupancy are out of range, or the L2 has two partitions: no
+        stack says what is in one of them.
     SpecError
         If the GPU's index function has no such number of sets.
     """

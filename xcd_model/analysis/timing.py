@@ -100,8 +100,8 @@ def compute_fs(
     dtype : str
         Key of ``gpu.peak_tflops``.
     vector_ops_per_instruction : float
-        Lane instructions of the vector units over the kernel's tensor instructions, in addition to those flops: a workgroup
-        does one after the other.
+        Lane instructions of the vector units over the kernel's tensor instructions, in addition to those flops: a
+        workgroup does one after the other.
     workgroups_per_cu : int
         Where there are two or more, the units of a CU work for different workgroups at the same time, unless
         ``gpu.limits.matrix_beside_vector`` denies it.
