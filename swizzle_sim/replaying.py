@@ -11,14 +11,13 @@ import numpy as np
 
 from xcd_model import (
     Gpu,
-    Pace,
+    IssueModel,
     Plan,
     ReplayError,
     Resources,
     Time,
     Trace,
     Traffic,
-    busy,
     compute_fs,
     limited_by_power,
     loads_in_flight,
@@ -26,12 +25,13 @@ from xcd_model import (
     replay_lockstep,
     replay_timed,
     roofline,
+    timed_time,
     workgroups_per_cu,
 )
 from xcd_model.analysis.instruction_fetch import add_fetches, instruction_fetches
-from xcd_model.nvidia.shared_memory import beside_lds
+from xcd_model.nvidia.shared_memory import l1_after_shared_memory
 from xcd_model.replay.launches import MAX_LAUNCHES, Caches, replay_launches
-from xcd_model.replay.service_times import spread_of
+from xcd_model.replay.service_times import speed_variation_of
 
 REPLAYS = ("lockstep", "timed")
 
@@ -124,7 +124,7 @@ class Replayer(Generic[W]):
         return loads_in_flight(self.kernel.resources, self.trace)
 
     @cached_property
-    def pace(self) -> Pace:
+    def issue_model(self) -> IssueModel:
         """How fast the kernel's workgroups compute, and how far they load ahead."""
         instruction_fs = compute_fs(
             self.gpu,
@@ -133,15 +133,15 @@ class Replayer(Generic[W]):
             vector_ops_per_instruction=self.vector_ops_per_instruction,
             workgroups_per_cu=self.occupancy,
         )
-        pace = Pace(
+        issue = IssueModel(
             self.in_flight,
             instruction_fs,
             round(self.jitter_ns * 1e6),
             self.seed,
-            spread_of(self.gpu),
+            speed_variation_of(self.gpu),
         )
-        pace.check()
-        return pace
+        issue.check()
+        return issue
 
     @cached_property
     def trace(self) -> Trace:
@@ -151,7 +151,7 @@ class Replayer(Generic[W]):
     @cached_property
     def plan(self) -> Plan:
         """The kernel's trace, ready for the GPU with the L1 that the kernel's LDS leaves."""
-        device = beside_lds(self.kernel.resources, self.gpu)
+        device = l1_after_shared_memory(self.kernel.resources, self.gpu)
         if self.replay == "lockstep":  # rows of the memory cost time, and forbid symmetry
             device = replace(device, hbm_rows=None)
         return prepare(self.trace, device, programs=self.kernel.programs)
@@ -173,15 +173,15 @@ class Replayer(Generic[W]):
         threads : int
             XCDs replayed at once in lockstep; the counts are the same for any number.
         """
-        pace = self.pace if self.replay == "timed" else None
-        if pace is not None and seed is not None:
-            pace = pace._replace(seed=seed)
+        issue = self.issue_model if self.replay == "timed" else None
+        if issue is not None and seed is not None:
+            issue = issue._replace(seed=seed)
 
         def once(plan: Plan, caches: Caches) -> Traffic:
-            if pace is None:
+            if issue is None:
                 return replay_lockstep(plan, order, workgroups_per_cu=self.occupancy, caches=caches, threads=threads)
             return replay_timed(
-                plan, order, workgroups_per_cu=self.occupancy, pace=pace, caches=caches, bin_fs=self.bin_fs
+                plan, order, workgroups_per_cu=self.occupancy, issue=issue, caches=caches, bin_fs=self.bin_fs
             )
 
         replayed = replay_launches([self.plan], once, min(self.kernel.launches, MAX_LAUNCHES))[0]
@@ -190,7 +190,7 @@ class Replayer(Generic[W]):
     def time(self, traffic: Traffic) -> Time:
         """Time that a replay of this kernel stands for."""
         kernel = self.kernel
-        price = busy if self.replay == "timed" else roofline
+        price = timed_time if self.replay == "timed" else roofline
         return limited_by_power(
-            price(traffic, self.gpu, self.pace), traffic, self.gpu, flops=kernel.issued_flops, dtype=kernel.dtype
+            price(traffic, self.gpu, self.issue_model), traffic, self.gpu, flops=kernel.issued_flops, dtype=kernel.dtype
         )

@@ -16,7 +16,7 @@ from xcd_model.errors import ReplayError
 class Spread:
     """Mean and standard deviation of a candidate over seeds of the timed replay.
 
-    Replays differ in the speeds of workgroups and in jitter; `xcd_model.Pace.spread` is how far those speeds are apart.
+    Replays differ in the speeds of workgroups (`xcd_model.IssueModel.speed_variation`) and in jitter.
 
     Parameters
     ----------

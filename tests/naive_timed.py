@@ -303,7 +303,7 @@ class Replay:
     def compute(self, now, cu, slot):
         at, in_flight = (slot, cu[0]), self.pace["in_flight"]
         mine = self.running[at]
-        took = computes_for(self.pace["seed"], mine.workgroup, self.pace["compute_fs"], self.pace["spread"])
+        took = computes_for(self.pace["seed"], mine.workgroup, self.pace["compute_fs"], self.pace["speed_variation"])
         self.cu_free[cu] = now + took
         mine.done.append(self.cu_free[cu])
         self.ends.append(self.cu_free[cu])
@@ -375,14 +375,16 @@ def replay(
     compute_fs,
     jitter_fs=0,
     seed=0,
-    spread=0,
+    speed_variation=0,
     programs=None,
     caches=None,
 ):
     """Replay a whole grid and return a `Run`."""
     caches = caches or naive.Caches(gpu)
     caches.begin()
-    pace = dict(in_flight=in_flight, compute_fs=compute_fs, jitter_fs=jitter_fs, seed=seed, spread=spread)
+    pace = dict(
+        in_flight=in_flight, compute_fs=compute_fs, jitter_fs=jitter_fs, seed=seed, speed_variation=speed_variation
+    )
     one = Replay(trace, order, gpu, workgroups_per_cu, pace, programs, caches)
     one.run()
     queues = [*one.memory.l2_free, *one.memory.fabric_free, one.memory.mall_free, one.memory.hbm_free]

@@ -3,9 +3,10 @@
 from xcd_model import numba_setup as _kernel_cache  # before any kernel  # isort: skip  # noqa: F401
 from xcd_model.analysis.bounds import Bound, assigned_misses, hit_rate_bound
 from xcd_model.analysis.energy import Energy, energy, limited_by_power
-from xcd_model.analysis.timing import Time, busy, compute_fs, roofline
+from xcd_model.analysis.timing import Time, compute_fs, roofline, timed_time
 from xcd_model.cache.lru import replay_lru
-from xcd_model.dispatch.dispatch import Resources, loads_in_flight, workgroups_per_cu, xcd_of
+from xcd_model.dispatch.occupancy import Resources, loads_in_flight, workgroups_per_cu
+from xcd_model.dispatch.round_robin import xcd_of
 from xcd_model.errors import (
     LanguageError,
     NotBijective,
@@ -19,7 +20,7 @@ from xcd_model.errors import (
 )
 from xcd_model.replay.lockstep import replay_lockstep
 from xcd_model.replay.plan import Plan, prepare
-from xcd_model.replay.service_times import Pace
+from xcd_model.replay.service_times import IssueModel
 from xcd_model.replay.timed import replay_timed
 from xcd_model.replay.traffic import Traffic
 from xcd_model.spec.gpu import Cache, Gpu, Memory
@@ -32,10 +33,10 @@ __all__ = [
     "Cache",
     "Energy",
     "Gpu",
+    "IssueModel",
     "LanguageError",
     "Memory",
     "NotBijective",
-    "Pace",
     "Plan",
     "ReplayError",
     "Resources",
@@ -51,7 +52,6 @@ __all__ = [
     "Traffic",
     "UnknownName",
     "assigned_misses",
-    "busy",
     "compute_fs",
     "energy",
     "gpu",
@@ -66,6 +66,7 @@ __all__ = [
     "replay_lru",
     "replay_timed",
     "roofline",
+    "timed_time",
     "workgroups_per_cu",
     "xcd_of",
 ]

@@ -2,7 +2,7 @@
 
     python -m benchmarks.fidelity.late_hits
 
-The model calls it a hit (`xcd_model.replay.traffic.Traffic.late_hits`). Printed for each kernel: how many of its
+The model calls it a hit (`xcd_model.replay.traffic.Traffic.hits_under_miss`). Printed for each kernel: how many of its
 requests are such hits in the timed replay, over the orders that have some, and the mean error of these if they count as
 hits, and as misses. Nothing is replayed twice: only the counting differs. Rows are of hits and misses that the L2
 itself counted: what it asked memory for would not tell, since two misses of a line may be one request. A minute on 2

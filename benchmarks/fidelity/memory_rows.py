@@ -23,7 +23,7 @@ from rich.progress import track
 
 from benchmarks.fidelity.rows import DATA
 from xcd_model import gpu
-from xcd_model.nvidia.hbm_rows import _opening, closed_rows
+from xcd_model.nvidia.hbm_rows import _activation, closed_rows
 from xcd_model.spec.nvidia import HbmBanks
 
 MEMORY_BYTES, PIECES = 1 << 32, 1 << 20
@@ -65,7 +65,7 @@ def shares(rows: HbmBanks, drawn: Iterable[np.ndarray], line_bytes: int) -> np.n
 def _opened(rows, lines):
     opened = 0
     for line in lines:
-        opened += _opening(rows, line, 0, 1)
+        opened += _activation(rows, line, 0, 1)
     return opened
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from xcd_model import Cache, Gpu, Trace
+from xcd_model import Cache, Gpu, Trace, xcd_of
 from xcd_model.cache.lru import _locate, index_of
 
 CHUNK_LINES = 1 << 20
@@ -27,7 +27,7 @@ def stream_of_xcd(trace: Trace, gpu: Gpu, xcd: int, n_lines: int) -> np.ndarray:
     lengths = np.unique(np.diff(trace.start))
     if lengths.size > 1:
         raise ValueError("the benchmark's stream needs workgroups of equal length")
-    mine = np.arange((xcd - gpu.dispatch_offset) % gpu.xcds, trace.n_workgroups, gpu.xcds)
+    mine = np.flatnonzero(xcd_of(trace.n_workgroups, gpu) == xcd)
     parts, have = [], 0
     for first in range(0, mine.size, gpu.cus_per_xcd):
         for step in range(int(lengths[0])):

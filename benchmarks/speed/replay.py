@@ -21,7 +21,19 @@ import numpy as np
 
 from benchmarks.speed import peers
 from benchmarks.suite.gemm import gemm
-from xcd_model import Pace, Plan, Trace, compute_fs, gpu, prepare, replay_lockstep, replay_lru, replay_timed
+from xcd_model import (
+    Gpu,
+    IssueModel,
+    Plan,
+    Trace,
+    compute_fs,
+    gpu,
+    prepare,
+    replay_lockstep,
+    replay_lru,
+    replay_timed,
+    xcd_of,
+)
 from xcd_model.replay.traffic import L1_HITS, READ_MISSES, WRITE_MISSES
 
 REPEATS = 3
@@ -43,19 +55,19 @@ def median(call) -> tuple[float, object]:
     return statistics.median(seconds), got
 
 
-def touches_per_xcd(trace: Trace, xcds: int) -> np.ndarray:
-    """(n_xcds,) int64: line accesses of each XCD, dispatched in order from XCD 0."""
-    of = np.repeat(np.arange(trace.n_workgroups) % xcds, np.diff(trace.start))
-    return np.bincount(of, weights=trace.entries_per_template[trace.template], minlength=xcds).astype(np.int64)
+def touches_per_xcd(trace: Trace, device: Gpu) -> np.ndarray:
+    """(n_xcds,) int64: line accesses of each XCD in launch order."""
+    of = np.repeat(xcd_of(trace.n_workgroups, device), np.diff(trace.start))
+    return np.bincount(of, weights=trace.entries_per_template[trace.template], minlength=device.xcds).astype(np.int64)
 
 
 def own_rows(trace: Trace) -> list[tuple[str, float, int]]:
     """(case, accesses a second, hits of XCD 0) of our own replays; the peers know no L1, so most go without."""
     whole, order = gpu("mi300x"), np.arange(trace.n_workgroups)
     machine = dataclasses.replace(whole, l1=None)
-    of_xcd = touches_per_xcd(trace, machine.xcds)
+    of_xcd = touches_per_xcd(trace, machine)
     # two operations for each of 128 x 128 x 64 items of a step, over its two loads
-    pace = Pace(in_flight=4, compute_fs=compute_fs(machine, flops_per_instruction=128 * 128 * 64, dtype="fp16"))
+    pace = IssueModel(in_flight=4, compute_fs=compute_fs(machine, flops_per_instruction=128 * 128 * 64, dtype="fp16"))
     plain, symmetric, with_l1 = prepare(trace, machine, symmetry=False), prepare(trace, machine), prepare(trace, whole)
     plain_with_l1 = prepare(trace, whole, symmetry=False)
 
@@ -63,7 +75,7 @@ def own_rows(trace: Trace) -> list[tuple[str, float, int]]:
         return replay_lockstep(plan, order, workgroups_per_cu=1, threads=threads)
 
     def timed(plan: Plan):
-        return replay_timed(plan, order, workgroups_per_cu=1, pace=pace)
+        return replay_timed(plan, order, workgroups_per_cu=1, issue=pace)
 
     runs = {
         "lockstep": lambda: lockstep(plain),

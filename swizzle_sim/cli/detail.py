@@ -29,7 +29,7 @@ def scored_on(scorer: Scorer) -> dict[str, Any]:
 def print_levels(traffic: Traffic, title: str, note: str) -> None:
     """Print requests, hit rates and bytes of each tensor, and of all."""
     from swizzle_sim.cli.output import table
-    from xcd_model.analysis.levels import traffic_as_dict
+    from xcd_model.replay.traffic import traffic_as_dict
 
     counts = traffic_as_dict(traffic)
     parts = {**counts["by_tensor"], "all": counts["all"]}
@@ -82,7 +82,7 @@ def threads() -> int:
 
 def assigned(document: dict[str, Any], bound: float, traffic: Traffic) -> None:
     """Add to a JSON document what only ``score`` works out."""
-    from xcd_model.analysis.levels import traffic_as_dict
+    from xcd_model.replay.traffic import traffic_as_dict
 
     document["assigned_bound_l2_hit_rate"] = bound
     document["traffic"] = traffic_as_dict(traffic)

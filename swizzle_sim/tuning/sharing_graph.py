@@ -14,9 +14,8 @@ import numpy as np
 from numba import njit
 
 from xcd_model import Plan
-from xcd_model.fast.tiles import find_tiles
 from xcd_model.splitmix import _mix
-from xcd_model.trace.packed import stream_of
+from xcd_model.trace.tiles import find_tiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,9 +168,8 @@ def sharing_graph(plan: Plan) -> SharingGraph:
     """
     trace = plan.trace
     owner = np.repeat(np.arange(trace.n_workgroups, dtype=np.int64), np.diff(trace.start))
-    highest = max(t.base_line + t.n_lines for t in trace.tensors)
-    tiles = find_tiles(stream_of(trace, plan.gpu, plan.machine), highest)
-    if tiles is not None and tiles.apart:
+    tiles = find_tiles(trace)
+    if tiles is not None and tiles.disjoint:
         units: tuple[np.ndarray, ...] = (np.arange(owner.size + 1), tiles.of)
         sign: Any = _sign
         list_blocks: Any = _incidences
@@ -179,7 +177,7 @@ def sharing_graph(plan: Plan) -> SharingGraph:
         weight = trace.entries_per_template[trace.template[tiles.first]]
     else:
         units = (trace.base, trace.template, trace.rel_start, trace.rel)
-        sign, list_blocks, n_units, weight = _sign_lines, _incidences_lines, highest, np.ones(1, np.int64)
+        sign, list_blocks, n_units, weight = _sign_lines, _incidences_lines, trace.highest_line, np.ones(1, np.int64)
     signature, latest = np.zeros(n_units, np.uint64), np.full(n_units, -1, np.int32)
     sign(owner, *units, signature, latest)
     touched = int((latest >= 0).sum())

@@ -122,7 +122,7 @@ def test_what_if(typed, small, mi300x):
 def test_a_curve_that_does_not_follow_is_refused_before_anything_is_replayed(typed, monkeypatch):
     monkeypatch.setattr("swizzle_sim.cli.sweeping._run", None)
     code, out, err = typed("what-if", "transpose", "M=256", "N=256", "--gpu", "h200", "--capacity")
-    assert (code, out) == (2, "") and "no curve by size of an L2 of two sides" in err
+    assert (code, out) == (2, "") and "no curve by size of a partitioned L2" in err
 
 
 def test_tune_tiles(typed, monkeypatch, mi300x, tmp_path):

@@ -40,7 +40,7 @@ def test_an_l2_of_two_sides_is_sampled_whole(small, tight):
     scorer = Scorer(small, replace(tight, mall=None, l1i=None, l2_sides=sides))
     order = np.random.default_rng(0).permutation(256)
     traffic = scorer.traffic(order)
-    assert traffic.far_hits > 0
+    assert traffic.remote_hits > 0
     assert sampled_hit_rate(scorer, order) == pytest.approx(rate_of(traffic, (0, 4)), abs=1e-12)
 
 

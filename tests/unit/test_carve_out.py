@@ -10,7 +10,7 @@ from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
 from xcd_model import Resources, gpu, gpu_names, workgroups_per_cu
 from xcd_model.errors import SpecError
-from xcd_model.nvidia.shared_memory import beside_lds
+from xcd_model.nvidia.shared_memory import l1_after_shared_memory
 
 KB = 1024
 
@@ -20,7 +20,7 @@ def taken(threads, vgprs, lds_bytes):
     resources = Resources(
         threads=threads, vgprs=vgprs, lds_bytes=lds_bytes, instructions_in_flight=1, source="made for this test"
     )
-    return gpu("h200").l1.size_bytes - beside_lds(resources, gpu("h200")).l1.size_bytes
+    return gpu("h200").l1.size_bytes - l1_after_shared_memory(resources, gpu("h200")).l1.size_bytes
 
 
 def test_the_rule_gives_the_carve_outs_that_were_counted_but_for_one():
@@ -49,9 +49,9 @@ def test_by_hand(threads, vgprs, lds_kb, expected_kb):
 def test_what_is_left_keeps_its_sets_and_is_not_divided_twice():
     h200 = gpu("h200")
     resources = Resources(threads=128, vgprs=96, lds_bytes=KB, instructions_in_flight=1, source="made for this test")
-    left = beside_lds(resources, h200)
+    left = l1_after_shared_memory(resources, h200)
     assert (left.l1.size_bytes, left.l1.ways, left.l1.sets) == (224 * KB, 56, h200.l1.sets)
-    assert beside_lds(resources, left) is left
+    assert l1_after_shared_memory(resources, left) is left
     assert workgroups_per_cu(resources, left) == workgroups_per_cu(resources, h200)
 
 
@@ -60,7 +60,7 @@ def test_amds_l1_is_an_array_of_its_own():
     others = [gpu(name) for name in gpu_names() if name != "h200"]
     assert len(others) == 4
     for one in others:
-        assert beside_lds(resources, one) is one
+        assert l1_after_shared_memory(resources, one) is one
 
 
 def test_a_score_is_of_the_l1_that_the_kernel_leaves():

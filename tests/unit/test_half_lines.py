@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.machines import built_traces, cases, raw_traces, small_gpu
-from xcd_model import Pace, TraceBuilder, prepare, replay_lockstep, replay_timed
+from xcd_model import IssueModel, TraceBuilder, prepare, replay_lockstep, replay_timed
 from xcd_model.analysis.stack_distance import capacity_curve
 from xcd_model.errors import ReplayError, SpecError
-from xcd_model.replay.service_times import rates_of
+from xcd_model.replay.service_times import service_times_of
 from xcd_model.replay.traffic import READ_MISSES, WRITE_MISSES
 
 ONE_SET = {"xcds": 1, "cus": 1, "l2": (1, 2), "mall": None, "read": 32, "write": 32}
@@ -54,7 +54,7 @@ def test_fetches_by_hand(spans, halves, lines):
 
 
 def timed(plan):
-    return replay_timed(plan, np.array([0]), workgroups_per_cu=1, pace=Pace(1, 0))
+    return replay_timed(plan, np.array([0]), workgroups_per_cu=1, issue=IssueModel(1, 0))
 
 
 def test_what_is_written_is_there_and_the_other_half_is_not():
@@ -71,9 +71,9 @@ def test_what_is_written_is_there_and_the_other_half_is_not():
 
 def test_half_a_line_takes_half_the_time():
     whole, half = small_gpu(**ONE_SET), small_gpu(**ONE_SET, halves=True)
-    assert rates_of(whole).hbm == pytest.approx(2 * rates_of(half).hbm, abs=1)
-    assert rates_of(whole).fabric == pytest.approx(2 * rates_of(half).fabric, abs=1)
-    assert rates_of(whole).hbm_write == rates_of(half).hbm_write
+    assert service_times_of(whole).hbm == pytest.approx(2 * service_times_of(half).hbm, abs=1)
+    assert service_times_of(whole).fabric == pytest.approx(2 * service_times_of(half).fabric, abs=1)
+    assert service_times_of(whole).hbm_write == service_times_of(half).hbm_write
 
 
 @settings(max_examples=60, deadline=None)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.machines import small_gpu
 from tests.naive_rows import OpenRows
-from xcd_model import Pace, TraceBuilder, gpu, prepare, replay_timed
+from xcd_model import IssueModel, TraceBuilder, gpu, prepare, replay_timed
 from xcd_model.errors import ReplayError, SpecError
 from xcd_model.spec.nvidia import HbmBanks
 
@@ -32,7 +32,7 @@ def replayed(machine, *, reads=(), writes=()):
     for first, n in reads:
         build.step(build.read(x, row=0, col=128 * first, rows=1, cols=128 * n))
     plan = prepare(build.trace(), machine)
-    return replay_timed(plan, np.array([0]), workgroups_per_cu=1, pace=Pace(1, 0))
+    return replay_timed(plan, np.array([0]), workgroups_per_cu=1, issue=IssueModel(1, 0))
 
 
 @pytest.mark.parametrize(
@@ -48,28 +48,28 @@ def replayed(machine, *, reads=(), writes=()):
 )
 def test_reads_by_hand(reads, ns):
     opened, plain = replayed(hand_gpu(), reads=reads), replayed(hand_gpu(None), reads=reads)
-    assert (opened.opening_fs, plain.opening_fs) == (ns * NS, 0)
+    assert (opened.activation_fs, plain.activation_fs) == (ns * NS, 0)
     assert opened.time_fs == plain.time_fs + ns * NS  # one load after the other: nothing hides it
 
 
 def test_one_bank_has_one_row_open():
     one_bank = dataclasses.replace(ROWS, open_rows=1)
-    assert replayed(hand_gpu(one_bank), reads=[(0, 1), (4, 1), (1, 1)]).opening_fs == 36 * NS
+    assert replayed(hand_gpu(one_bank), reads=[(0, 1), (4, 1), (1, 1)]).activation_fs == 36 * NS
 
 
 def test_what_is_written_back_opens_rows_and_the_flush_does_not():
     """Three lines in an L2 of two: the first falls out, its two halves take 8 ns of the 30."""
     got = replayed(hand_gpu(ways=2), writes=[0, 1, 2])
-    assert got.opening_fs == (30 - 8) * NS
-    assert replayed(hand_gpu(ways=2), writes=[0, 1]).opening_fs == 0
+    assert got.activation_fs == (30 - 8) * NS
+    assert replayed(hand_gpu(ways=2), writes=[0, 1]).activation_fs == 0
 
 
 def test_the_time_of_a_kernel_that_only_writes_is_that_of_its_write_backs():
     """Forty lines, two ways: 38 fall out, 19 blocks of two, each the half of a row."""
     lines = np.arange(40)
     got = replayed(hand_gpu(ways=2), writes=lines)
-    assert got.opening_fs == 10 * 22 * NS
-    assert got.time_fs >= 38 * 8 * NS + got.opening_fs
+    assert got.activation_fs == 10 * 22 * NS
+    assert got.time_fs >= 38 * 8 * NS + got.activation_fs
 
 
 def test_a_row_has_one_block_in_each_of_the_stretches_that_follow_each_other():

@@ -8,9 +8,9 @@ from hypothesis import assume, given, settings
 
 from tests.machines import cases, small_gpu, tiled_traces
 from xcd_model import TraceBuilder, gpu, prepare, replay_lockstep
-from xcd_model.replay import plan as plan_module
+from xcd_model.cache.packed import BY_LINE, BY_TILE
+from xcd_model.fast import symmetry as fast
 from xcd_model.replay.traffic import L1_HITS, L1_REQUESTS, READ_REQUESTS
-from xcd_model.trace.packed import BY_LINE, BY_TILE
 
 
 @settings(max_examples=200, deadline=None)
@@ -20,7 +20,7 @@ def test_by_tile_counts_as_by_line(case):
     assume(machine.l1 is not None)
     by_tile = prepare(trace, machine, symmetry=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan_module, "find_tiles", lambda stream, highest: None)
+        patch.setattr(fast, "find_tiles", lambda trace: None)
         by_line = prepare(trace, machine, symmetry=False)
     assert (by_tile.machine.l1_mode, by_line.machine.l1_mode) == (BY_TILE, BY_LINE)
     tile, line = (replay_lockstep(plan, order, workgroups_per_cu=occupancy) for plan in (by_tile, by_line))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests import naive, naive_timed
 from tests.machines import cases, gemm_trace, small_gpu
-from xcd_model import Pace, TraceBuilder, Traffic, prepare, replay_lockstep, replay_timed
+from xcd_model import IssueModel, TraceBuilder, Traffic, prepare, replay_lockstep, replay_timed
 from xcd_model.errors import ReplayError
 from xcd_model.replay.launches import PATIENCE, cold_caches, replay_launches
 from xcd_model.replay.traffic import COLUMNS, L1_HITS, READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
@@ -40,7 +40,7 @@ def test_every_timed_launch_is_the_naive_one(case, in_flight):
         expected = naive_timed.replay(
             trace, order, machine, occupancy, in_flight=in_flight, compute_fs=10**6, caches=oracle
         )
-        got = replay_timed(plan, order, workgroups_per_cu=occupancy, pace=Pace(in_flight, 10**6), caches=caches)
+        got = replay_timed(plan, order, workgroups_per_cu=occupancy, issue=IssueModel(in_flight, 10**6), caches=caches)
         assert got.time_fs == expected.time_fs
         np.testing.assert_array_equal(got.timeline, expected.table(got.bin_fs))
 

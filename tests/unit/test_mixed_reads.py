@@ -9,9 +9,9 @@ import pytest
 from tests.machines import small_gpu
 from tests.naive_mixed import MixedReads
 from tests.unit.test_hbm_rows import replayed
-from xcd_model import Pace, TraceBuilder, gpu, prepare, replay_timed
+from xcd_model import IssueModel, TraceBuilder, gpu, prepare, replay_timed
 from xcd_model.errors import SpecError
-from xcd_model.nvidia.hbm_turnaround import WINDOW_FS, _mixed_wait, _note_busy, nothing_yet
+from xcd_model.nvidia.hbm_turnaround import WINDOW_FS, _note_busy, _turnaround, idle_memory
 
 NS = 10**6  # femtoseconds
 MOST = 200 * NS
@@ -19,10 +19,10 @@ MOST = 200 * NS
 
 def waits(before, now, *, n=2000):
     """Waits of reads in the second half of a microsecond; (busy, writing) in parts of the one before and of it."""
-    recent = nothing_yet()
+    recent = idle_memory()
     _note_busy(recent, WINDOW_FS, *(round(part * WINDOW_FS) for part in before))
     _note_busy(recent, 2 * WINDOW_FS, *(round(part * WINDOW_FS) for part in now))
-    return [_mixed_wait(recent, 2 * WINDOW_FS + WINDOW_FS // 2 + i * 197_003, MOST) for i in range(n)]
+    return [_turnaround(recent, 2 * WINDOW_FS + WINDOW_FS // 2 + i * 197_003, MOST) for i in range(n)]
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def test_waits_are_drawn_from_nothing_to_twice_the_mean():
 
 
 def test_what_was_long_ago_is_forgotten():
-    recent = nothing_yet()
+    recent = idle_memory()
     _note_busy(recent, 0, WINDOW_FS, WINDOW_FS)
     _note_busy(recent, 2 * WINDOW_FS, 0, 0)
-    assert _mixed_wait(recent, 2 * WINDOW_FS, MOST) == 0
+    assert _turnaround(recent, 2 * WINDOW_FS, MOST) == 0
 
 
 def machine(wait_ns=None, gap_ns=None):
@@ -90,7 +90,7 @@ def test_a_workgroup_begins_a_gap_after_the_one_before_it_and_a_program_goes_on_
 
     def time_fs(gap_ns):
         plan = prepare(trace, machine(gap_ns=gap_ns), programs=programs)
-        return replay_timed(plan, np.arange(workgroups), workgroups_per_cu=1, pace=Pace(1, 0)).time_fs
+        return replay_timed(plan, np.arange(workgroups), workgroups_per_cu=1, issue=IssueModel(1, 0)).time_fs
 
     assert time_fs(700.0) - time_fs(None) == gaps * 700 * NS
 

@@ -22,9 +22,9 @@ from swizzle_sim.report.write import BIN_FS
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from xcd_model import Traffic, gpu, prepare
+from xcd_model import replay_lockstep as replay
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
 from xcd_model.analysis.schedule import schedule_of
-from xcd_model.replay import lockstep as replay
 from xcd_model.replay.traffic import COLUMNS, READ_MISSES, READ_REQUESTS
 
 

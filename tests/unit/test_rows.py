@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from numba import njit
 
 from tests.machines import shapes, small_gpu
-from xcd_model.cache.batch import _locate_all
-from xcd_model.cache.l2 import _touch_scalar_by
-from xcd_model.cache.lru import MARK_BITS, MARKS, _locate, _touch, index_of
+from xcd_model.cache.locate import _locate, _locate_all, index_of
+from xcd_model.cache.lru import _touch, _touch_by
+from xcd_model.cache.words import MARK_BITS, MARKS
 from xcd_model.fast.lru_simd import HOST_LINE_BYTES, WAYS, _touch_row, _touch_row_by, aligned_words
 
 
@@ -66,7 +66,7 @@ def test_a_vector_row_with_fillers_is_the_scalar_one(ways, touches):
     quick = [aligned_words(WAYS), aligned_words(WAYS).view(np.int32)]
     for by, (tag, marks) in enumerate(touches):
         word = (tag + 1) << MARK_BITS | marks
-        expected = _touch_scalar_by(*plain, 0, ways, word, by)
+        expected = _touch_by(*plain, 0, ways, word, by)
         assert touch_row_by(*quick, 0, word, 1 << (ways - 1), by) == expected
     for a, b in zip(plain, quick, strict=True):
         assert a[:ways].tolist() == b[:ways].tolist()

@@ -86,11 +86,12 @@ def test_tiny_grids_score(grid):
 
 def test_the_public_names_of_the_machine_are_pinned():
     assert sorted(xcd_model.__all__) == [
-        *("Bound", "Cache", "Energy", "Gpu", "LanguageError", "Memory", "NotBijective", "Pace", "Plan", "ReplayError"),
-        *("Resources", "RunError", "SizeError", "SpecError", "SwizzleSimError", "Tensor", "Time", "Trace"),
-        *("TraceBuilder", "TraceError", "Traffic", "UnknownName", "assigned_misses", "busy", "compute_fs", "energy"),
+        *("Bound", "Cache", "Energy", "Gpu", "IssueModel", "LanguageError", "Memory", "NotBijective", "Plan"),
+        *("ReplayError", "Resources", "RunError", "SizeError", "SpecError", "SwizzleSimError", "Tensor", "Time"),
+        *("Trace", "TraceBuilder", "TraceError", "Traffic", "UnknownName", "assigned_misses", "compute_fs", "energy"),
         *("gpu", "gpu_modes", "gpu_names", "hit_rate_bound", "limited_by_power", "load_gpu", "loads_in_flight"),
-        *("prepare", "replay", "replay_lru", "replay_timed", "roofline", "workgroups_per_cu", "xcd_of"),
+        *("prepare", "replay_lockstep", "replay_lru", "replay_timed", "roofline", "timed_time", "workgroups_per_cu"),
+        "xcd_of",
     ]
     for name in xcd_model.__all__:
         assert getattr(xcd_model, name).__doc__
@@ -124,8 +125,8 @@ def test_the_timed_replay_scores_and_draws(scorer):
     found = timed.score(Swizzle.parse(family("group_m(size=2)")))
     assert found.l2_requests == scorer.baseline.l2_requests
     assert found.limiter in {"compute", "l2", "fabric", "mall", "hbm"}
-    busy = timed.time(timed.traffic(np.arange(scorer.kernel.grid.num_pids)))
-    assert max(busy.by_resource_us.values()) <= busy.total_us
+    timed_us = timed.time(timed.traffic(np.arange(scorer.kernel.grid.num_pids)))
+    assert max(timed_us.by_resource_us.values()) <= timed_us.total_us
 
 
 def test_a_spread_needs_the_timed_replay_and_something_that_varies(scorer):

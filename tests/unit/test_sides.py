@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.machines import cases, sides, small_gpu, tiled_traces
-from xcd_model import Gpu, Pace, TraceBuilder, gpu, prepare, replay_lockstep, replay_timed
+from xcd_model import Gpu, IssueModel, TraceBuilder, gpu, prepare, replay_lockstep, replay_timed
 from xcd_model.analysis.stack_distance import capacity_curve
 from xcd_model.errors import ReplayError, SpecError
 from xcd_model.spec.nvidia import L2Partitions
@@ -38,7 +38,7 @@ def turns(*lines_of, writes=()):
 
 def counted(trace, machine):
     got = replay_lockstep(prepare(trace, machine), np.arange(2), workgroups_per_cu=1)
-    return got.hbm_read_bytes // 128, got.far_hits, got.hbm_write_bytes // 128
+    return got.hbm_read_bytes // 128, got.remote_hits, got.hbm_write_bytes // 128
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_sets_that_stand_for_others_count_what_those_would(case, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(symmetry_module, "WORTHWHILE", 1.0)
         got = replay_lockstep(prepare(trace, machine), order, workgroups_per_cu=occupancy)
-    assert (got.far_hits, got.flushed) == (caches.far_hits, caches.flushed)
+    assert (got.remote_hits, got.flushed) == (caches.far_hits, caches.flushed)
 
 
 def test_the_way_to_the_other_side_takes_its_time():
@@ -99,7 +99,7 @@ def test_the_way_to_the_other_side_takes_its_time():
     def time(line):
         pairs = [(line, None)] * 3 + [(line, line)]
         plan = prepare(turns(*pairs), two_sided(ways=8))
-        return replay_timed(plan, np.arange(2), workgroups_per_cu=1, pace=Pace(1, 0)).time_fs
+        return replay_timed(plan, np.arange(2), workgroups_per_cu=1, issue=IssueModel(1, 0)).time_fs
 
     assert time(0) == time(1) + 50 * NS
 
@@ -141,5 +141,5 @@ def test_what_is_not_modelled_is_refused():
     with_mall = dataclasses.replace(small_gpu(xcds=1, cus=2), l2_sides=ODD)
     with pytest.raises(ReplayError, match="l2_sides is modelled for an L2 with no Infinity Cache"):
         prepare(turns((0, 0)), with_mall)
-    with pytest.raises(ReplayError, match="no curve by size of an L2 of two sides"):
+    with pytest.raises(ReplayError, match="no curve by size of a partitioned L2"):
         capacity_curve(prepare(turns((0, 0)), two_sided()), np.arange(2), workgroups_per_cu=1)

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from benchmarks.suite.gemm import gemm
 from tests import naive, naive_timed
 from tests.machines import cases, gemm_trace, small_gpu, tiled_traces
-from xcd_model import Pace, TraceBuilder, assigned_misses, gpu, hit_rate_bound, prepare, replay_lockstep, replay_timed
+from xcd_model import (
+    IssueModel,
+    TraceBuilder,
+    assigned_misses,
+    gpu,
+    hit_rate_bound,
+    prepare,
+    replay_lockstep,
+    replay_timed,
+)
 from xcd_model.errors import ReplayError
 from xcd_model.replay.traffic import (
     COLUMNS,
@@ -77,14 +86,14 @@ paces = st.builds(
     compute_fs=st.sampled_from([0, 0, 1, NS // 2, 7 * NS, 900 * NS]),
     jitter_fs=st.sampled_from([0, 0, 1, 33 * NS, 2000 * NS]),
     seed=st.integers(0, 2**32 - 1),
-    spread=st.sampled_from([0, 0, 1, 1135, 65535]),
+    speed_variation=st.sampled_from([0, 0, 1, 1135, 65535]),
 )
 
 
 def timed(case, pace, *, symmetry=True, programs=None, **options):
     trace, order, machine, occupancy = case
     plan = prepare(trace, machine, programs=programs, symmetry=symmetry)
-    return replay_timed(plan, order, workgroups_per_cu=occupancy, pace=Pace(**pace), **options)
+    return replay_timed(plan, order, workgroups_per_cu=occupancy, issue=IssueModel(**pace), **options)
 
 
 @settings(max_examples=300, deadline=None)
@@ -97,8 +106,12 @@ def test_timed_replay_is_the_naive_one(case, pace, bin_fs, data):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(symmetry_module, "WORTHWHILE", 1.0)  # take classes even where they save nothing
             got = timed(case, pace, symmetry=symmetry, programs=programs, bin_fs=bin_fs)
-        assert (got.time_fs, got.opening_fs) == (expected.time_fs, expected.opening_fs)
-        assert (got.far_hits, got.late_hits, got.flushed) == (caches.far_hits, caches.late_hits, caches.flushed)
+        assert (got.time_fs, got.activation_fs) == (expected.time_fs, expected.opening_fs)
+        assert (got.remote_hits, got.hits_under_miss, got.flushed) == (
+            caches.far_hits,
+            caches.late_hits,
+            caches.flushed,
+        )
         np.testing.assert_array_equal(got.per_xcd, expected.totals())
         np.testing.assert_array_equal(got.timeline, expected.table(got.bin_fs))
         np.testing.assert_array_equal(got.by_tensor, expected.by_tensor())
@@ -165,7 +178,7 @@ def test_time_is_at_least_the_work_of_each_resource(case, pace):
     got, rate = timed(case, pace), naive_timed.rates_of(machine)
     _, reads, writes, fills, _, _, _, held, _, _ = got.per_xcd.T
     assert np.all(reads * rate["l2_read"] + writes * rate["l2_write"] <= got.time_fs)
-    speeds = {name: pace[name] for name in ("compute_fs", "spread")}
+    speeds = {name: pace[name] for name in ("compute_fs", "speed_variation")}
     each = [
         n * naive_timed.computes_for(pace["seed"], w, **speeds) for w, n in enumerate(np.diff(trace.start).tolist())
     ]
@@ -177,7 +190,7 @@ def test_time_is_at_least_the_work_of_each_resource(case, pace):
         assert fills.sum() * rate["mall"] + nearest <= got.time_fs
     if from_hbm := (fills - held).sum():
         assert from_hbm * rate["hbm"] + rate["hbm_latency"] <= got.time_fs
-    assert from_hbm * rate["hbm"] + got.opening_fs <= got.time_fs
+    assert from_hbm * rate["hbm"] + got.activation_fs <= got.time_fs
 
 
 @settings(max_examples=60, deadline=None)
@@ -194,7 +207,7 @@ def test_time_is_at_most_everything_one_after_the_other(case, pace):
     most += case[0].n_workgroups * round(NS * (limits.workgroup_gap_ns or 0))
     most += asked * rate["l1"] + reads * rate["l2_read"] + writes * rate["l2_write"]
     most += fills * (rate["fabric"] + rate["mall"]) + (fills - held) * rate["hbm"]
-    most += writebacks * (rate["fabric_wb"] + rate["mall_wb"] + rate["hbm_wb"]) + got.opening_fs
+    most += writebacks * (rate["fabric_wb"] + rate["mall_wb"] + rate["hbm_wb"]) + got.activation_fs
     assert got.time_fs <= most
 
 
@@ -279,9 +292,9 @@ PLAN = prepare(gemm_trace(64, 64, 64, 16, 16, 16), small_gpu())
     [{"in_flight": 0}, {"in_flight": 1025}, {"compute_fs": -1}, {"jitter_fs": -1}, {"seed": -1}, {"seed": 2**63}],
 )
 def test_a_pace_that_cannot_be_is_refused(wrong):
-    pace = Pace(**({"in_flight": 1, "compute_fs": 0} | wrong))
+    pace = IssueModel(**({"in_flight": 1, "compute_fs": 0} | wrong))
     with pytest.raises(ReplayError, match=next(iter(wrong))):
-        replay_timed(PLAN, np.arange(16), workgroups_per_cu=1, pace=pace)
+        replay_timed(PLAN, np.arange(16), workgroups_per_cu=1, issue=pace)
 
 
 @pytest.mark.parametrize(
@@ -294,7 +307,7 @@ def test_a_pace_that_cannot_be_is_refused(wrong):
     ],
 )
 def test_a_wrong_order_occupancy_or_bin_is_refused(wrong, says):
-    right = {"order": np.arange(16), "workgroups_per_cu": 1, "pace": Pace(in_flight=1, compute_fs=0)}
+    right = {"order": np.arange(16), "workgroups_per_cu": 1, "issue": IssueModel(in_flight=1, compute_fs=0)}
     with pytest.raises(ReplayError, match=says):
         replay_timed(PLAN, **(right | wrong))
 
@@ -302,8 +315,8 @@ def test_a_wrong_order_occupancy_or_bin_is_refused(wrong, says):
 def test_times_that_could_leave_64_bits_are_refused():
     workload = gemm(M=8192, N=8192, K=8192)
     plan = prepare(workload.build_trace(128), gpu("mi300x"))
-    with pytest.raises(ReplayError, match="64 bits"):
-        replay_timed(plan, np.arange(1024), workgroups_per_cu=1, pace=Pace(4, 2**50))
+    with pytest.raises(ReplayError, match="overflows int64"):
+        replay_timed(plan, np.arange(1024), workgroups_per_cu=1, issue=IssueModel(4, 2**50))
 
 
 def test_a_read_is_late_where_another_asked_first_and_its_line_is_not_back():
@@ -311,12 +324,12 @@ def test_a_read_is_late_where_another_asked_first_and_its_line_is_not_back():
     build, line = TraceBuilder(n_workgroups=3, line_bytes=128), {"col": 0, "rows": 1, "cols": 32}
     x = build.array("x", rows=4, cols=32, item_bytes=4)
     build.step(*(build.read(x, row=np.array(rows), **line) for rows in ([0, 0, 1], [2, 2, 0])))
-    plan, pace = prepare(build.trace(), small_gpu(xcds=1, cus=3)), Pace(1, 0)
-    found = replay_timed(plan, np.arange(3), workgroups_per_cu=1, pace=pace)
-    assert (found.total(READ_MISSES), found.late_hits) == (3, 2)
+    plan, pace = prepare(build.trace(), small_gpu(xcds=1, cus=3)), IssueModel(1, 0)
+    found = replay_timed(plan, np.arange(3), workgroups_per_cu=1, issue=pace)
+    assert (found.total(READ_MISSES), found.hits_under_miss) == (3, 2)
     far = dataclasses.replace(plan.gpu, l2=dataclasses.replace(plan.gpu.l2, latency_ns=2 * plan.gpu.hbm.latency_ns))
-    found = replay_timed(prepare(plan.trace, far), np.arange(3), workgroups_per_cu=1, pace=pace)
-    assert (found.total(READ_MISSES), found.late_hits) == (3, 0)  # back before the L2 could have answered
+    found = replay_timed(prepare(plan.trace, far), np.arange(3), workgroups_per_cu=1, issue=pace)
+    assert (found.total(READ_MISSES), found.hits_under_miss) == (3, 0)  # back before the L2 could have answered
 
 
 def test_what_a_store_made_is_on_no_way():
@@ -324,8 +337,8 @@ def test_what_a_store_made_is_on_no_way():
     y = build.array("y", rows=1, cols=32, item_bytes=4)
     build.step(build.write(y, row=np.zeros(2, int), **line), build.read(y, row=np.zeros(2, int), **line))
     plan = prepare(build.trace(), small_gpu(xcds=1, cus=2))
-    found = replay_timed(plan, np.arange(2), workgroups_per_cu=1, pace=Pace(2, 0))
-    assert (found.total(READ_REQUESTS), found.total(READ_MISSES), found.late_hits) == (2, 0, 0)
+    found = replay_timed(plan, np.arange(2), workgroups_per_cu=1, issue=IssueModel(2, 0))
+    assert (found.total(READ_REQUESTS), found.total(READ_MISSES), found.hits_under_miss) == (2, 0, 0)
 
 
 def test_a_latency_is_counted_once_an_instruction_of_many_lines():
@@ -334,5 +347,5 @@ def test_a_latency_is_counted_once_an_instruction_of_many_lines():
     plan = prepare(gemm(M=512, N=512, K=512, BLOCK_M=128, BLOCK_N=128, BLOCK_K=64).build_trace(128), slow)
     assert plan.trace.n_instructions * 10**15 < 2**63 < plan.trace.n_touches * 10**15
     loads = 2 * 512 // 64
-    found = replay_timed(plan, np.arange(16), workgroups_per_cu=1, pace=Pace(2, 0))
+    found = replay_timed(plan, np.arange(16), workgroups_per_cu=1, issue=IssueModel(2, 0))
     assert 10**15 < found.time_fs < (loads + 1) * 10**15

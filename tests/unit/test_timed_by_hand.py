@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.machines import small_gpu
-from xcd_model import Pace, TraceBuilder, prepare, replay_timed
+from xcd_model import IssueModel, TraceBuilder, prepare, replay_timed
 from xcd_model.replay.traffic import COLUMNS, INSTRUCTIONS, READ_MISSES, WRITEBACKS
 
 symmetry_module = importlib.import_module("xcd_model.fast.symmetry")
@@ -38,7 +38,7 @@ def hand(build, machine, *, occupancy=1, compute_ns=0, in_flight=1, bin_ns=1000)
         prepare(trace, machine),
         np.arange(trace.n_workgroups),
         workgroups_per_cu=occupancy,
-        pace=Pace(in_flight, compute_ns * NS),
+        issue=IssueModel(in_flight, compute_ns * NS),
         bin_fs=bin_ns * NS,
     )
 

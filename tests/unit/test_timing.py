@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.machines import small_gpu
-from xcd_model import Pace, Traffic, compute_fs, roofline
+from xcd_model import IssueModel, Traffic, compute_fs, roofline
 from xcd_model.errors import ReplayError
 from xcd_model.replay.traffic import COLUMNS
 
@@ -30,7 +30,7 @@ def traffic(*bins, turns_per_bin=1):
 
 
 def time(t, machine=GPU, flops=1e6, window=1):
-    return roofline(t, machine, Pace(window, compute_fs(machine, flops_per_instruction=flops, dtype="fp16")))
+    return roofline(t, machine, IssueModel(window, compute_fs(machine, flops_per_instruction=flops, dtype="fp16")))
 
 
 def test_compute_bound():
@@ -58,7 +58,7 @@ def test_one_workgroup_does_one_after_the_other_and_two_share_the_units(vector_o
     work = {"flops_per_instruction": 1e6, "dtype": "fp16", "vector_ops_per_instruction": vector_ops}
     assert compute_fs(VECTOR_GPU, **work, workgroups_per_cu=workgroups) == us * 1e9
     one = traffic([{"instructions": 1}, {}])
-    got = roofline(one, VECTOR_GPU, Pace(1, compute_fs(VECTOR_GPU, **work, workgroups_per_cu=workgroups)))
+    got = roofline(one, VECTOR_GPU, IssueModel(1, compute_fs(VECTOR_GPU, **work, workgroups_per_cu=workgroups)))
     assert got.by_resource_us["compute"] == pytest.approx(us)
 
 

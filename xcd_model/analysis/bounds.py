@@ -1,5 +1,8 @@
 """Bounds on the L2 hit rate that need no replay, so that a search knows when to stop.
 
+    misses(XCD) >= distinct lines of its workgroups >= min over sets of as many workgroups of their distinct lines
+    hit rate    <= (requests - sum of those) / requests
+
 Every line that the workgroups of an XCD touch misses its cold L2 at least once (of an L2 that fetches half lines, every
 half line: read "half line" for "line" then). So misses are at least the number of
 distinct (XCD, line) pairs, and any lower bound on the distinct lines that a set of ``n`` workgroups can touch bounds
@@ -12,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcd_model.dispatch.dispatch import xcd_of
+from xcd_model.dispatch.round_robin import xcd_of
 from xcd_model.replay.plan import Plan
 from xcd_model.spec.gpu import Gpu
 from xcd_model.trace.trace import Trace

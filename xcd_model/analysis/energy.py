@@ -3,7 +3,7 @@
 Nobody has published what a byte or an operation costs on AMD's GPUs. The rates in their ``[energy]`` tables are the
 general literature's, status *assumed*, each with the range in which it is taken to lie, so that only differences
 between candidates on one GPU mean anything: compare low with low and high with high, and believe the sign where both
-ends agree. A joule from here is not to be held against a power meter. The H200's rates were measured on one.
+ends agree. A joule from here is no power meter's. The H200's rates were measured on one.
 """
 
 from __future__ import annotations

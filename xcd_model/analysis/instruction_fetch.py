@@ -1,5 +1,7 @@
 """Fetches of a kernel's own code: they reach the L2, and its counters, like loads.
 
+    requests of an XCD = min(workgroups, instruction caches) * (lines of code + prefetched lines)
+
 Each instruction cache that serves a CU with work fetches the code once a launch, since a launch begins with empty
 ones. Of a large launch that is nothing; of a launch of 64 small workgroups it is a third of the L2's hits. The
 fetches are added to a replay's counts afterwards: code takes next to no room in an L2.
@@ -12,7 +14,8 @@ import dataclasses
 import numpy as np
 
 from xcd_model.analysis.bounds import Bound
-from xcd_model.dispatch.dispatch import Resources
+from xcd_model.dispatch.occupancy import Resources
+from xcd_model.dispatch.round_robin import xcd_of
 from xcd_model.replay.traffic import COLUMNS, MALL_HITS, MALL_REQUESTS, READ_MISSES, READ_REQUESTS, Traffic
 from xcd_model.spec.gpu import Gpu
 
@@ -34,7 +37,7 @@ def instruction_fetches(gpu: Gpu, resources: Resources, n_workgroups: int) -> np
     Returns
     -------
     counts : (n_xcds, len(COLUMNS)) int64
-        As reads. All instruction caches of an XCD ask for the same lines, so only the first of them misses the L2;
+        As reads. All instruction caches of an XCD fetch the same lines, so only the first of them misses the L2;
         only the misses of the first XCD get past the Infinity Cache.
 
     Source: ROCm Compute Profiler documentation, "L2 cache": it serves requests of the L1 instruction caches.
@@ -42,15 +45,14 @@ def instruction_fetches(gpu: Gpu, resources: Resources, n_workgroups: int) -> np
     counts = np.zeros((gpu.xcds, len(COLUMNS)), np.int64)
     if gpu.l1i is None or not resources.code_bytes:
         return counts
-    turn = (np.arange(gpu.xcds) - gpu.dispatch_offset) % gpu.xcds  # of each XCD in the round robin
-    workgroups = -(-np.maximum(n_workgroups - turn, 0) // gpu.xcds)
+    workgroups = np.bincount(xcd_of(n_workgroups, gpu), minlength=gpu.xcds)
     caches = np.minimum(workgroups, -(-gpu.cus_per_xcd // gpu.l1i.cus))  # workgroups are dealt to caches in turn
     lines = -(-resources.code_bytes // gpu.l1i.line_bytes) + gpu.l1i.prefetch_lines
     counts[:, READ_REQUESTS] = caches * lines
     counts[:, READ_MISSES] = (caches > 0) * -(-lines * gpu.l1i.line_bytes // gpu.l2.fetch_bytes)
     if gpu.mall is not None:
         counts[:, MALL_REQUESTS] = counts[:, READ_MISSES]
-        counts[:, MALL_HITS] = counts[:, READ_MISSES] * (turn > 0)
+        counts[:, MALL_HITS] = counts[:, READ_MISSES] * (np.arange(gpu.xcds) != xcd_of(1, gpu)[0])
     return counts
 
 

@@ -1,8 +1,9 @@
 """Which tiles miss: stack distances of a sample of lines, and from them the misses of each workgroup.
 
-A touch counts as a miss where its XCD has since touched more other lines than its L2 holds: a fully associative LRU
-cache in lockstep, so an estimate beside the replay's counts; associativity, the drift of the timed replay, and the
-second side of an L2 that has two are left out.
+    miss  <=>  first touch of its XCD, or  distance * (lines a sampled one stands for) >= lines of the L2
+
+A fully associative LRU cache in lockstep, so an estimate next to the replay's counts; associativity, the drift of the
+timed replay, and the second partition of an L2 that has two are left out.
 
 Sources: Mattson et al., IBM Systems Journal 9(2), 1970 (stack distance); Waldspurger et al., FAST 2015 (SHARDS: a
 sample of lines by hash keeps stack distances in proportion).

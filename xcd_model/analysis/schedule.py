@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from xcd_model.dispatch.round_robin import _next_instruction, slots_of
 from xcd_model.replay.plan import Plan
 
 
@@ -43,50 +45,43 @@ class Schedule:
         return int(self.end.max())
 
 
-@njit(inline="always")
-def _next_pid(pid, queue, xcd, xcds, n_tiles, programs):
-    """Hardware id that a slot takes up after ``pid`` (-1 before the first), -1 if there is none left."""
-    if programs and pid >= 0 and pid + programs < n_tiles:
-        return pid + programs
-    if queue[xcd] >= (programs if programs else n_tiles):
-        return -1
-    queue[xcd] += xcds
-    return queue[xcd] - xcds
+class _Found(NamedTuple):
+    """Arrays of a `Schedule` while they are filled."""
+
+    sequence: np.ndarray
+    owner: np.ndarray
+    ends: np.ndarray
+    born: np.ndarray
+    died: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+    xcd: np.ndarray
 
 
 @njit(cache=True, nogil=True)
-def _schedule(start, order, queue, slots, programs, sequence, owner, ends, life, turns, xcd_of):
-    """Fill the arrays of `Schedule`.
+def _schedule(start, machine, order, slots, found):
+    """Fill the arrays of `Schedule`: the loop of the lockstep replay with nothing but the dispatch rule in it.
 
-    queue : (n_xcds,) int64, first hardware id of each XCD; scratch
-    life, turns : (2, n_workgroups) int64, (born, died) and (begin, end)
+    turn t of an XCD: every slot, in order, issues the next instruction of its workgroup
     """
-    at = 0
-    xcds = queue.size
-    for xcd in range(xcds):
-        next_of, end_of = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
-        pid, of = np.full(slots, -1, np.int64), np.full(slots, -1, np.int64)
+    at = np.int64(0)
+    for xcd in range(machine.xcds):
         issued, turn = True, 0
         while issued:
             issued = False
-            for slot in range(slots):
-                while next_of[slot] == end_of[slot]:  # a workgroup may touch nothing
-                    taken = _next_pid(pid[slot], queue, xcd, xcds, order.size, programs)
-                    if taken < 0:
-                        break
-                    pid[slot], of[slot] = taken, order[taken]
-                    next_of[slot], end_of[slot] = start[of[slot]], start[of[slot] + 1]
-                    if next_of[slot] < end_of[slot]:
-                        life[0, of[slot]], turns[0, of[slot]], xcd_of[of[slot]] = at, turn, xcd
-                if next_of[slot] == end_of[slot]:
+            for slot in range(machine.slots):
+                instruction = _next_instruction(start, machine, order, slots, xcd, slot)
+                if instruction < 0:
                     continue
-                sequence[at], owner[at] = next_of[slot], of[slot]
-                life[1, of[slot]], turns[1, of[slot]] = at, turn + 1
-                next_of[slot] += 1
+                workgroup = order[slots.pid[xcd, slot]]
+                if instruction == start[workgroup]:
+                    found.born[workgroup], found.begin[workgroup], found.xcd[workgroup] = at, turn, xcd
+                found.sequence[at], found.owner[at] = instruction, workgroup
+                found.died[workgroup], found.end[workgroup] = at, turn + 1
                 at += 1
                 issued = True
             turn += 1
-        ends[xcd] = at
+        found.ends[xcd] = at
 
 
 def schedule_of(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int) -> Schedule:
@@ -104,11 +99,10 @@ def schedule_of(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int) -> Sch
     -------
     Schedule
     """
-    trace, gpu = plan.trace, plan.gpu
-    n, workgroups = trace.n_instructions, trace.n_workgroups
-    sequence, owner, ends = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(gpu.xcds, np.int64)
-    life, turns = np.zeros((2, workgroups), np.int64), np.zeros((2, workgroups), np.int64)
-    xcd_of, queue = np.full(workgroups, -1), (np.arange(gpu.xcds) - gpu.dispatch_offset) % gpu.xcds
-    slots, programs = gpu.cus_per_xcd * workgroups_per_cu, plan.machine.programs
-    _schedule(trace.start, order, queue, slots, programs, sequence, owner, ends, life, turns, xcd_of)
-    return Schedule(sequence, owner, ends, life[0], life[1], turns[0], turns[1], xcd_of)
+    n, workgroups = plan.trace.n_instructions, plan.trace.n_workgroups
+    machine = plan.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)
+    sequence, owner = np.empty((2, n), np.int64)
+    ends, (born, died, begin, end) = np.empty(machine.xcds, np.int64), np.zeros((4, workgroups), np.int64)
+    found = _Found(sequence, owner, ends, born, died, begin, end, np.full(workgroups, -1))
+    _schedule(plan.trace.start, machine, np.asarray(order, np.int64), slots_of(machine), found)
+    return Schedule(*found)

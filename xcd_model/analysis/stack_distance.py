@@ -1,6 +1,8 @@
 """Hit rate of the L2s for every number of ways up to a depth, and several numbers of sets, from one pass.
 
-In lockstep the order in which lines reach an L2 does not depend on what the L2 holds. So one pass can keep, for each
+    depth of a touch = distinct lines of its set touched since the line was;   hit with w ways  <=>  depth < w
+
+In lockstep the order in which lines reach an L2 does not depend on what is in the L2. So one pass can follow, for each
 number of sets, the recency stack of every set: a look-up that finds its line at depth d hits in all caches of more than
 d ways, and in no other.
 
@@ -11,20 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from xcd_model.cache.batch import CHUNK, _gather, _gather_lines, _gather_sets, scratch
-from xcd_model.cache.l1 import empty_l1
-from xcd_model.cache.lru import DIRTY_BITS, FILL_BITS, index_of
-from xcd_model.dispatch.dispatch import check_order
+from xcd_model.cache.locate import _locate, index_of
+from xcd_model.cache.packed import Inputs
+from xcd_model.cache.words import DIRTY_BITS, FILL_BITS
+from xcd_model.dispatch.round_robin import _next_instruction, check_order, slots_of
 from xcd_model.errors import ReplayError
 from xcd_model.numba_setup import uncounted
-from xcd_model.replay.lockstep_loop import NO_TIMES, _ask_tile, _next_instruction, slots_of
 from xcd_model.replay.plan import Plan, prepare
+from xcd_model.replay.through_l1 import CHUNK, _enter_l1, _gather, empty_l1, scratch_of
 from xcd_model.spec.gpu import Gpu
-from xcd_model.trace.packed import BY_LINE, BY_TILE
+from xcd_model.spec.index import Index
 
 MAX_DEPTH = 64
 REACH_BITS = 7
@@ -56,6 +59,32 @@ class CapacityCurve:
         return sets * ways * self.line_bytes
 
 
+class Stacks(NamedTuple):
+    """Recency stacks of every set of every configuration, of one XCD.
+
+    Parameters
+    ----------
+    numbers : (n_configs, 3) int64
+        Sets, mask and shift of each, as `xcd_model.spec.index.Index`.
+    hash : (n_configs, n_tags) int64
+        And its hash; zeros for none.
+    place : (n_configs,) int64
+        Where its stacks begin.
+    depth : int
+    words : int64
+        Line + 1 and `_deepest` of its pieces, by recency.
+    found : (n_configs, depth + 1) int64
+        Pieces wanted by depth, the last for misses; summed over XCDs.
+    """
+
+    numbers: np.ndarray
+    hash: np.ndarray
+    place: np.ndarray
+    depth: int
+    words: np.ndarray
+    found: np.ndarray
+
+
 @njit(inline="always")
 def _deepest(word, piece):
     """Deepest place where a line was found since a piece of it was last touched; over any depth if it never was."""
@@ -63,35 +92,32 @@ def _deepest(word, piece):
 
 
 @uncounted()
-def _stack(lines, marks, n, indexes, hashes, places, depth, words, found):
-    """Look ``n`` lines up in every configuration and move them to the front.
+def _stack(stacks, scratch, n):
+    """Look ``n`` gathered lines up in every configuration and move them to the front.
 
     A piece of a line is there in caches of more ways than the depth of the line at this touch and at all others since
-    one touched the piece: the deepest of them is kept with the line.
-
-    indexes : (n_configs, 3) int64: sets, mask, shift; hashes : (n_configs, n_tags) int64; places : (n_configs,) int64
-    words : int64, line + 1 and `_deepest` of its pieces, by recency
-    found : (n_configs, depth + 1) int64: pieces wanted by depth, the last for misses
+    one touched the piece: the deepest of them stays with the line.
     """
-    for c in range(indexes.shape[0]):
-        n_sets, mask, shift = indexes[c]
+    words, found, depth = stacks.words, stacks.found, stacks.depth
+    for c in range(stacks.numbers.shape[0]):
+        index = Index(stacks.numbers[c, 0], stacks.numbers[c, 1], stacks.numbers[c, 2], stacks.hash[c])
         for i in range(n):
-            line = lines[i]
-            at = line % n_sets if mask < 0 else (line & mask) ^ hashes[c, line >> shift]
-            row = places[c] + at * depth
+            line = scratch.line[i]
+            at, _ = _locate(line, index)
+            row = stacks.place[c] + at * depth
             word = (line + 1) << PIECES_BITS
             carry, mine, way = word, word | NEVER_TOUCHED, np.int64(0)
             while way < depth:
-                held = words[row + way]
+                there = words[row + way]
                 words[row + way] = carry
-                if held >> PIECES_BITS == line + 1:
-                    mine = held
+                if there >> PIECES_BITS == line + 1:
+                    mine = there
                     break
-                carry = held
+                carry = there
                 way += 1
             for piece in range(FILL_BITS):
                 deepest = max(way, _deepest(mine, piece))
-                if (np.int64(marks[i]) >> (DIRTY_BITS + piece)) & 1:
+                if (np.int64(scratch.marks[i]) >> (DIRTY_BITS + piece)) & 1:
                     found[c, min(deepest, depth)] += 1
                     deepest = np.int64(0)
                 word |= deepest << (piece * REACH_BITS)
@@ -99,52 +125,23 @@ def _stack(lines, marks, n, indexes, hashes, places, depth, words, found):
 
 
 @uncounted()
-def _requests(stream, machine, l1, unit, instruction, scratch, indexes, hashes, places, depth, words, found):
-    """Send one instruction through its L1 to the stacks; return its L2 requests. As `_issue` of the lockstep replay."""
-    template = stream.template[instruction]
-    base, is_write = stream.base[instruction], stream.is_write[template]
-    begin, end = stream.rel_start[template], stream.rel_start[template + 1]
-    requests, missing, whole = stream.requests[template], np.int64(-1), True
-    by_line = machine.l1_mode == BY_LINE and not is_write
-    if machine.l1_mode == BY_TILE and not is_write:
-        missing, requests, _ = _ask_tile(stream, machine, l1, unit, instruction)
-        whole = missing == stream.tile_sets[stream.tile[instruction]]
-    if by_line:
-        requests = np.int64(0)
-    for start in range(begin, end if missing else begin, CHUNK):
-        first, n = np.uint64(start), min(CHUNK, end - start)
-        if by_line:
-            n, asked, _ = _gather_lines(
-                stream.rel, stream.marks, stream.pieces, machine.l1, machine.l1_ways, l1, unit, base, first, n,
-                instruction, NO_TIMES, scratch.line, scratch.marks, scratch.asked,
-            )  # fmt: skip
-            requests += asked
-        elif whole:
-            _gather(stream.rel, stream.marks, stream.pieces, base, first, n, scratch.line, scratch.marks, scratch.asked)
-        else:
-            n = _gather_sets(
-                stream.rel, stream.marks, stream.pieces, machine.l1, base, first, n, missing, scratch.line,
-                scratch.marks, scratch.asked,
-            )  # fmt: skip
-        _stack(scratch.line, scratch.marks, n, indexes, hashes, places, depth, words, found)
-    return requests
-
-
-@uncounted()
-def _curve(stream, machine, order, slots, l1, xcd, scratch, indexes, hashes, places, depth, words, found):
-    """Run one XCD to its end; return its L2 requests."""
+def _curve(inputs, slots, l1, xcd, scratch, stacks):
+    """Run one XCD to its end in lockstep, its lines to the stacks; return its L2 requests."""
+    stream, machine = inputs.stream, inputs.machine
     requests, idle = np.int64(0), False
     while not idle:
         idle = True
         for slot in range(machine.slots):
-            at = _next_instruction(stream, machine, order, slots, xcd, slot)
+            at = _next_instruction(stream.start, machine, inputs.order, slots, xcd, slot)
             if at < 0:
                 continue
             idle = False
-            unit = xcd * machine.cus + slot % machine.cus
-            requests += _requests(
-                stream, machine, l1, unit, at, scratch, indexes, hashes, places, depth, words, found
-            )  # fmt: skip
+            passage = _enter_l1(stream, machine, l1, xcd * machine.cus + slot % machine.cus, at)
+            requests += passage.requests
+            for start in range(passage.begin, passage.end, CHUNK):
+                n, more, _, _ = _gather(stream, machine, l1, passage, start, scratch)
+                requests += more
+                _stack(stacks, scratch, n)
     return requests
 
 
@@ -157,8 +154,8 @@ def check_has_curve(gpu: Gpu) -> None:
     """
     if gpu.l2_sides:
         raise ReplayError(
-            f"{gpu.name}: no curve by size of an L2 of two sides, which keep copies (l2_sides); replay each size, "
-            "l2.ways = 5, 10 and so on"
+            f"{gpu.name}: no curve by size of a partitioned L2, whose partitions cache copies (l2_sides); replay each "
+            "size: l2.ways = 5, 10 and so on"
         )
 
 
@@ -190,35 +187,41 @@ def capacity_curve(
     Raises
     ------
     ReplayError
-        If the order is no permutation, depth or occupancy are out of range, or the L2 has two sides: no stack says what
-        one of them holds.
+        If the order is no permutation, depth or occupancy are out of range, or the L2 has two partitions: no
+        stack says what is in one of them.
     SpecError
         If the GPU's index function has no such number of sets.
     """
     order, l2 = check_order(order, plan.n_workgroups), plan.gpu.l2
     if workgroups_per_cu < 1 or not 1 <= depth <= MAX_DEPTH:
-        raise ReplayError(f"workgroups_per_cu = {workgroups_per_cu}, depth = {depth}: at least 1, depth to {MAX_DEPTH}")
+        raise ReplayError(
+            f"workgroups_per_cu = {workgroups_per_cu}, depth = {depth} out of range; occupancy must be at least 1, "
+            f"depth 1..{MAX_DEPTH}"
+        )
     check_has_curve(plan.gpu)
     wanted = tuple(sorted(set(sets or [l2.sets * 2**k // 4 for k in range(5)])))
     if wanted[0] < 1:
-        raise ReplayError(f"sets = {wanted[0]}: a cache has at least one set")
+        raise ReplayError(f"sets = {wanted[0]} is out of range; a cache has at least one set")
     whole = prepare(plan.trace, plan.gpu, programs=plan.machine.programs or None, symmetry=False)
     machine = whole.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)
-    highest = max(t.base_line + t.n_lines for t in plan.trace.tensors)
+    highest = plan.trace.highest_line
     index = [index_of(replace(l2, size_bytes=n * l2.ways * l2.line_bytes), highest) for n in wanted]
-    hashes = np.zeros(
-        (len(index), max(1, *(i.hash.size for i in index), *(highest // i.n_sets + 1 for i in index))), np.int64
+    most_tags = max(1, *(i.hash.size for i in index), *(highest // i.n_sets + 1 for i in index))
+    numbers = np.array([(i.n_sets, i.mask, i.shift) for i in index], np.int64)
+    stacks = Stacks(
+        numbers=numbers,
+        hash=np.zeros((len(index), most_tags), np.int64),
+        place=depth * (np.cumsum(numbers[:, 0]) - numbers[:, 0]),
+        depth=depth,
+        words=np.zeros(depth * int(numbers[:, 0].sum()), np.int64),
+        found=np.zeros((len(index), depth + 1), np.int64),
     )
     for c, one in enumerate(index):
-        hashes[c, : one.hash.size] = one.hash
-    indexes = np.array([(i.n_sets, i.mask, i.shift) for i in index], np.int64)
-    places = depth * (np.cumsum(indexes[:, 0]) - indexes[:, 0])
-    found, requests = np.zeros((len(index), depth + 1), np.int64), 0
-    slots, l1, work = slots_of(machine), empty_l1(machine), scratch(machine)
+        stacks.hash[c, : one.hash.size] = one.hash
+    slots, l1, scratch, requests = slots_of(machine), empty_l1(machine), scratch_of(machine), 0
     for xcd in range(machine.xcds):
-        words = np.zeros(depth * int(indexes[:, 0].sum()), np.int64)
-        requests += _curve(
-            whole.stream, machine, order, slots, l1, xcd, work, indexes, hashes, places, depth, words, found
-        )  # fmt: skip
+        stacks.words[:] = 0
+        requests += _curve(Inputs(whole.stream, machine, order), slots, l1, xcd, scratch, stacks)
+    found = stacks.found
     misses = found.sum(axis=1, keepdims=True) - np.cumsum(found[:, :-1], axis=1)
     return CapacityCurve(wanted, 1 - misses / requests, l2.line_bytes, int(requests))

@@ -1,4 +1,6 @@
-"""Traffic to time: a roofline over the turns of a lockstep replay, and what kept a timed replay busy.
+"""Traffic to time: a roofline over the turns of a lockstep replay, and the busy time of each resource in a timed one.
+
+    roofline = sum over windows of max over resources of (amount in the window / rate)  + latency in and out
 
 Roofline: turns are grouped into windows as long as software pipelining can hide; within a window everything overlaps
 and the slowest resource decides, between windows nothing does. The sum is a lower bound on kernel time with ideal
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xcd_model.errors import ReplayError
-from xcd_model.replay.service_times import Pace, rates_of
+from xcd_model.replay.service_times import IssueModel, service_times_of
 from xcd_model.replay.traffic import (
     INSTRUCTIONS,
     MALL_HITS,
@@ -52,7 +54,7 @@ class Time:
         return max(self.by_resource_us, key=lambda name: self.by_resource_us[name])
 
 
-def busy(traffic: Traffic, gpu: Gpu, pace: Pace) -> Time:
+def timed_time(traffic: Traffic, gpu: Gpu, issue: IssueModel) -> Time:
     """Time of a timed replay, and how long each resource was busy in it.
 
     Parameters
@@ -60,22 +62,22 @@ def busy(traffic: Traffic, gpu: Gpu, pace: Pace) -> Time:
     traffic : Traffic
         Of `xcd_model.replay.timed.replay_timed`.
     gpu : Gpu
-    pace : Pace
+    issue : IssueModel
         That it was replayed at.
 
     Returns
     -------
     Time
     """
-    rates, counts = rates_of(gpu), traffic.per_xcd.astype(float)
+    times, counts = service_times_of(gpu), traffic.per_xcd.astype(float)
     fills, written = counts[:, READ_MISSES], counts[:, WRITEBACKS]
     from_hbm = fills.sum() - counts[:, MALL_HITS].sum()
     taken_fs = {
-        "compute": counts[:, INSTRUCTIONS].max() * pace.compute_fs / gpu.cus_per_xcd,
-        "l2": (counts[:, READ_REQUESTS] * rates.l2_read + counts[:, WRITE_REQUESTS] * rates.l2_write).max(),
-        "fabric": (fills * rates.fabric + written * rates.fabric_write).max(),
-        "mall": fills.sum() * rates.mall + written.sum() * rates.mall_write,
-        "hbm": from_hbm * rates.hbm + written.sum() * rates.hbm_write + traffic.opening_fs,
+        "compute": counts[:, INSTRUCTIONS].max() * issue.compute_fs / gpu.cus_per_xcd,
+        "l2": (counts[:, READ_REQUESTS] * times.l2_read + counts[:, WRITE_REQUESTS] * times.l2_write).max(),
+        "fabric": (fills * times.fabric + written * times.fabric_write).max(),
+        "mall": fills.sum() * times.mall + written.sum() * times.mall_write,
+        "hbm": from_hbm * times.hbm + written.sum() * times.hbm_write + traffic.activation_fs,
     }
     return Time(traffic.time_fs / 1e9, {name: float(fs) / 1e9 for name, fs in taken_fs.items()})
 
@@ -98,8 +100,8 @@ def compute_fs(
     dtype : str
         Key of ``gpu.peak_tflops``.
     vector_ops_per_instruction : float
-        Lane instructions of the vector units over the kernel's tensor instructions, apart from those flops: a workgroup
-        does one after the other.
+        Lane instructions of the vector units over the kernel's tensor instructions, in addition to those flops: a
+        workgroup does one after the other.
     workgroups_per_cu : int
         Where there are two or more, the units of a CU work for different workgroups at the same time, unless
         ``gpu.limits.matrix_beside_vector`` denies it.
@@ -116,13 +118,16 @@ def compute_fs(
     matrix_fs = flops_per_instruction / (gpu.sustained_tflops(dtype) * 1e12 / gpu.cus) * 1e15
     lanes = (gpu.limits.lanes_per_simd or math.inf) * gpu.limits.simds_per_cu
     vector_fs = vector_ops_per_instruction / (lanes * gpu.sustained_clock_mhz) * 1e9
-    beside = workgroups_per_cu > 1 and gpu.limits.matrix_beside_vector is not False
-    return round(max(matrix_fs, vector_fs) if beside else matrix_fs + vector_fs)
+    overlap = workgroups_per_cu > 1 and gpu.limits.matrix_beside_vector is not False
+    return round(max(matrix_fs, vector_fs) if overlap else matrix_fs + vector_fs)
 
 
 def _check_dtype(gpu: Gpu, dtype: str) -> None:
     if dtype not in gpu.peak_tflops:
-        raise ReplayError(f"{gpu.name} has no peak rate for {dtype}; it has {', '.join(sorted(gpu.peak_tflops))}")
+        raise ReplayError(
+            f"{gpu.name} has no peak rate for {dtype}; it has {', '.join(sorted(gpu.peak_tflops))}; "
+            f"add peak_tflops.{dtype} to its description"
+        )
 
 
 def _windows(per_bin: np.ndarray, bins: int) -> np.ndarray:
@@ -140,14 +145,14 @@ def _busiest_cu(traffic: Traffic, cus_per_xcd: int) -> np.ndarray:
     return np.maximum(issued / cus_per_xcd, np.minimum(issued, turns))
 
 
-def roofline(traffic: Traffic, gpu: Gpu, pace: Pace) -> Time:
+def roofline(traffic: Traffic, gpu: Gpu, issue: IssueModel) -> Time:
     """Time that the counts of a lockstep replay take at the documented and measured rates of a GPU.
 
     Parameters
     ----------
     traffic : Traffic
     gpu : Gpu
-    pace : Pace
+    issue : IssueModel
         How long a tensor instruction computes, and how many of one workgroup are in flight: the turns of a window.
 
     Returns
@@ -156,7 +161,7 @@ def roofline(traffic: Traffic, gpu: Gpu, pace: Pace) -> Time:
 
     Source: Williams, Waterman and Patterson, CACM 52(4), 2009 (the roofline), per window and per XCD.
     """
-    bins = max(1, -(-pace.in_flight // traffic.turns_per_bin))
+    bins = max(1, -(-issue.in_flight // traffic.turns_per_bin))
     counts = _windows(traffic.timeline, bins)
     cycles_per_us = gpu.clock_mhz
     per_cu = _windows(_busiest_cu(traffic, gpu.cus_per_xcd), bins)
@@ -167,7 +172,7 @@ def roofline(traffic: Traffic, gpu: Gpu, pace: Pace) -> Time:
     fills = counts[:, :, READ_MISSES].sum(axis=1) - counts[:, :, MALL_HITS].sum(axis=1)
     hbm_bytes = fills * fill + counts[:, :, WRITEBACKS].sum(axis=1) * piece
     needed = {
-        "compute": (per_cu * pace.compute_fs).max(axis=1) / 1e9,
+        "compute": (per_cu * issue.compute_fs).max(axis=1) / 1e9,
         "l2": (l2_bytes / (gpu.l2.read_bytes_per_cycle * cycles_per_us)).max(axis=1),
         "fabric": (fabric_bytes / (gpu.fabric_bytes_per_cycle * cycles_per_us)).max(axis=1),
         "mall": mall_bytes / (gpu.mall.bandwidth_gbps * 1e3)

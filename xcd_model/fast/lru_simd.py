@@ -1,6 +1,9 @@
-"""Rows of up to 16 ways as one vector of 16 words.
+"""LRU rows of up to 16 ways as one vector of 16 words.
 
-The move to the front of an LRU row is a loop that LLVM does not vectorise, so it is written here as vector IR: load,
+    row     [ a b c d e ... ]   touch d:  compare -> way 3, shuffle -> [ d a b c e ... ], masked store of lanes 0..3
+    row     [ a b c d ... p ]   touch z:  no lane equal -> the last way's word is the victim, [ z a b c ... o ]
+
+The move to the front is a loop that LLVM does not vectorise, so it is written here as vector IR: load,
 one compare, one shuffle, one masked store. It takes 2.6 ns, a fifth of the scalar loop of `xcd_model.cache.lru._touch`,
 which it equals bit for bit. LLVM lowers 16 x i32 on any target: one AVX-512 register, two of AVX2, four of NEON.
 
@@ -16,9 +19,10 @@ import numpy as np
 from numba import extending, types
 from numba.core.cgutils import ir  # llvmlite, which numba brings along
 
-from xcd_model.cache.lru import HIT, MARKS, PARTLY, THERE
+from xcd_model.cache.words import HIT, MARKS, PARTLY, VALID
 
 intrinsic: Any = extending.intrinsic  # its own type knows only the call while compiling
+POLICY = "lru"  # the replacement policy that these rows have
 WAYS = 16
 HOST_LINE_BYTES = 64  # where a row of 16 words starts a host cache line, a look-up costs one of them
 
@@ -49,17 +53,17 @@ def _find(builder, row, word, last):
     return hit, builder.cttz(until, _I1(1)), builder.bitcast(moves, _MASK)
 
 
-def _held(builder, address, way):
+def _word_at(builder, address, way):
     return builder.load(builder.gep(address, [builder.zext(way, _I64)]), align=4)
 
 
-def _kept_and_gone(builder, hit, held, word):
-    """(Marks that a held line keeps, what the look-up returns, whether all is there), as `_touch`; ``hit``: held."""
-    kept = builder.select(hit, builder.and_(held, _I32(MARKS)), _I32(0))
-    lacks = builder.and_(builder.and_(word, builder.not_(held)), _I32(THERE))
+def _marks_and_found(builder, hit, there, word):
+    """(Marks that a there line keeps, what the look-up returns, whether all is there), as `_touch`; ``hit``: there."""
+    kept = builder.select(hit, builder.and_(there, _I32(MARKS)), _I32(0))
+    lacks = builder.and_(builder.and_(word, builder.not_(there)), _I32(VALID))
     all_there = builder.icmp_unsigned("==", lacks, _I32(0))
     found = builder.select(all_there, _I64(HIT), _I64(PARTLY))
-    return kept, builder.select(hit, found, builder.zext(held, _I64)), all_there
+    return kept, builder.select(hit, found, builder.zext(there, _I64)), all_there
 
 
 def _to_front(builder, row_address, row, front, moves):
@@ -79,10 +83,10 @@ def _touch_row(typing, words, at, word, last):
         row = builder.load(row_address, align=4)
         word, last = builder.trunc(word, _I32), builder.trunc(last, _I32)
         hit, way, moves = _find(builder, row, word, last)
-        held = _held(builder, address, way)
-        kept, gone, _ = _kept_and_gone(builder, hit, held, word)
+        there = _word_at(builder, address, way)
+        kept, found, _ = _marks_and_found(builder, hit, there, word)
         _to_front(builder, row_address, row, builder.or_(word, kept), moves)
-        return gone
+        return found
 
     return types.int64(words, types.int64, types.int64, types.int64), emit
 
@@ -103,19 +107,19 @@ def _touch_row_by(typing, words, filler, at, word, last, by):
         row, by_row = builder.load(row_address, align=4), builder.load(by_row_address, align=4)
         word, last, by = (builder.trunc(value, _I32) for value in (word, last, by))
         hit, way, moves = _find(builder, row, word, last)
-        held, held_by = _held(builder, address, way), _held(builder, by_address, way)
-        kept, gone, all_there = _kept_and_gone(builder, hit, held, word)
+        there, filled_by = _word_at(builder, address, way), _word_at(builder, by_address, way)
+        kept, found, all_there = _marks_and_found(builder, hit, there, word)
         _to_front(builder, row_address, row, builder.or_(word, kept), moves)
-        brought = builder.select(builder.and_(hit, all_there), held_by, by)
-        _to_front(builder, by_row_address, by_row, brought, moves)
-        return builder.or_(gone, builder.shl(builder.zext(held_by, _I64), _I64(32)))
+        filled = builder.select(builder.and_(hit, all_there), filled_by, by)
+        _to_front(builder, by_row_address, by_row, filled, moves)
+        return builder.or_(found, builder.shl(builder.zext(filled_by, _I64), _I64(32)))
 
     return types.int64(words, filler, types.int64, types.int64, types.int64, types.int64), emit
 
 
 @intrinsic
 def _prefetch(typing, words, at):
-    """Ask the host for ``words[at]`` ahead of its use."""
+    """Prefetch ``words[at]`` into the host's caches."""
 
     def emit(context, builder, signature, args):
         pointer = ir.IntType(8).as_pointer()

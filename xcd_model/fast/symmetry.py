@@ -1,10 +1,13 @@
 """Exact replay by symmetry: one cache set of each class that sees the same stream up to names.
 
-A tile (see `xcd_model.fast.tiles`) is touched whole, in one order, but for the L1 sets that hold their part of it. If
-every line belongs to one tile only, and two L2 sets hold the lines of every tile in the same arrangement (as many, of
-the same L1 sets, with the same dirty pieces, feeding Infinity Cache sets that are arranged alike; where an L2 has two
-sides, at home on the same ones and read by as many requests), then a renaming of lines carries the stream of one set
-into that of the other, whatever the order of workgroups. LRU does not look at names: the counts are equal.
+    set s  sees  A0 A1 B0 . C0 A0 A1 ...        rename A0 -> D0, A1 -> D1, ... : the same hits, misses and victims,
+    set t  sees  D0 D1 E0 . F0 D0 D1 ...        so simulate s and count it twice
+
+A tile (see `xcd_model.trace.tiles`) is touched whole, in one order, but for the L1 sets that have their part of it. If
+every line belongs to one tile only, and two L2 sets get the lines of every tile in the same arrangement (as many, of
+the same L1 sets, with the same dirty pieces, feeding Infinity Cache sets that are arranged alike; in a partitioned L2
+with the same points of coherence and read by as many requests), then a renaming of lines carries the stream of one set
+into that of the other, whatever the order of workgroups. Replacement does not look at names: the counts are equal.
 
 Arrangements are compared through sums of 64-bit hashes, so classes are found without knowing the index function; two
 different arrangements are taken for equal with a chance below 1e-12 a plan.
@@ -17,11 +20,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numba import njit
 
-from xcd_model.cache.lru import MARK_BITS, _locate
-from xcd_model.fast.tiles import Tiles
-from xcd_model.nvidia.l2_partitions import _home
+from xcd_model.cache.locate import _coherence_point, _locate
+from xcd_model.cache.packed import BY_TILE, NO_L1, Machine, Stream
+from xcd_model.cache.words import MARK_BITS
+from xcd_model.fast.l1_tiles import with_tiles
 from xcd_model.splitmix import _mix
-from xcd_model.trace.packed import Machine, Stream
+from xcd_model.trace.tiles import Tiles, find_tiles
+from xcd_model.trace.trace import Trace
 
 WORTHWHILE = 0.5  # classes a set, above which the plain replay is as good
 
@@ -48,7 +53,7 @@ class Classes:
 def _sign_groups(stream, machine, first, group_hash, group_set):
     """Sum, per Infinity Cache set (per L2 set without one), hashes of (tile, L1 set, rank in the L2 set, marks).
 
-    Where an L2 has two sides, of home and read requests too.
+    Of a partitioned L2, of the point of coherence and read requests too.
 
     group_hash : (n_groups,) uint64, zeros; group_set : (n_groups,) int64, -1: L2 set that feeds the group.
     Returns False if a group is fed by two L2 sets.
@@ -65,8 +70,11 @@ def _sign_groups(stream, machine, first, group_hash, group_set):
                 return False
             group_set[group] = index
             part = _mix(tile_hash ^ np.uint64(_locate(line, machine.l1)[0])) if machine.l1.n_sets else tile_hash
-            if machine.home_mask:
-                part = _mix(part ^ np.uint64((np.int64(stream.pieces[entry]) << 1) | _home(line, machine.home_mask)))
+            if machine.coherence_mask:
+                part = _mix(
+                    part
+                    ^ np.uint64((np.int64(stream.pieces[entry]) << 1) | _coherence_point(line, machine.coherence_mask))
+                )
             group_hash[group] += _mix(part ^ np.uint64((rank[index] << MARK_BITS) | np.int64(stream.marks[entry])))
             rank[index] += 1
         for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
@@ -100,9 +108,9 @@ def _select(stream, machine, first, representative, rel_start, rel, marks, piece
     rel_start[first.size] = at
 
 
-def find_classes(stream: Stream, machine: Machine, tiles: Tiles | None) -> Classes | None:
+def find_classes(stream: Stream, machine: Machine, tiles: Tiles) -> Classes | None:
     """Group the L2 sets that see the same stream up to names; None where that is not exact or not worth it."""
-    if tiles is None or not tiles.apart:
+    if not tiles.disjoint:
         return None
     n_groups = machine.mall.n_sets or machine.l2.n_sets
     group_hash, group_set = np.zeros(n_groups, np.uint64), np.full(n_groups, -1, np.int64)
@@ -140,3 +148,34 @@ def select_lines(stream: Stream, machine: Machine, tiles: Tiles, classes: Classe
         tensor=stream.tensor[template],
         set_weight=classes.set_weight,
     )
+
+
+def shorten(
+    trace: Trace, stream: Stream, machine: Machine, *, by_tile: bool, by_class: bool
+) -> tuple[Stream, Machine, float]:
+    """Make a replay shorter without changing a count: L1s by tile, and one L2 set of each class.
+
+    Parameters
+    ----------
+    trace, stream, machine
+        A trace, whole, and the arrays made of it.
+    by_tile, by_class : bool
+        Whether there are L1s to replay by tile, and whether one set may stand for its class.
+
+    Returns
+    -------
+    stream, machine
+        The same ones where a line belongs to two tiles.
+    simulated_fraction : float
+        L2 sets looked up one by one, of all.
+    """
+    tiles = find_tiles(trace) if by_tile or by_class else None
+    if tiles is None:
+        return stream, machine, 1.0
+    if tiles.reads_disjoint:
+        stream = with_tiles(stream, tiles, machine)
+        machine = machine._replace(l1_mode=BY_TILE if by_tile else NO_L1)
+    classes = find_classes(stream, machine, tiles) if by_class else None
+    if classes is None:
+        return stream, machine, 1.0
+    return select_lines(stream, machine, tiles, classes), machine, classes.n_classes / machine.l2.n_sets

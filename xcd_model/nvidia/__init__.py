@@ -1,1 +1,1 @@
-"""What only an NVIDIA GPU uses: no AMD description has these keys, and the replays skip this code for it."""
+"""What only an NVIDIA GPU uses: no AMD description has these keys, and its replays skip this code."""

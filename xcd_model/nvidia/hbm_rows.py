@@ -1,9 +1,13 @@
-"""Rows of the HBM: an access to another row than its bank has open takes a while, however few bytes it moves.
+"""Row activation in the HBM: a row miss costs a minimum time regardless of its size (modelled for NVIDIA's H200).
 
-A row is cut into blocks that lie far apart in memory, so that a large contiguous piece keeps many banks busy, and where
-they lie is a hash, so that no distance is worse than another. A row stays open until another of the same bank is asked
-for; which bank a row is in is a hash too. What leaves an L2 line by line finds its rows open where whole stretches were
-written at about the same time, and closed where they were not: the same bytes take longer.
+    interleave block  b = line // lines a block          span  n = b // blocks a span
+    place             p = (b + hash(n)) mod blocks a span
+    row               r = (n // blocks a row) * blocks a span + p          bank = hash(r) mod open rows
+    cost of an access that misses the row of its bank = max(0, least time - service time)
+
+A row is cut into blocks that lie far apart in memory, so that a large contiguous piece keeps many banks busy; where
+they lie, and which bank a row is in, are hashes, so that no distance is worse than another. What leaves an L2 line by
+line hits open rows where whole spans were written at about the same time, and misses them where they were not.
 
 Source: that writes by tiles a line wide take up to 37 % longer in some orders than in others, and reads do not, was
 measured on one H200 (docs/decisions/0022-l1-beside-lds-and-rows-of-memory.md); how far apart the blocks lie on two more
@@ -22,14 +26,14 @@ from xcd_model.splitmix import _mix
 
 
 class Rows(NamedTuple):
-    """Rows as the compiled replay reads them; ``held`` (banks,) int64 is the row that each bank has open.
+    """Rows as the compiled replay reads them; ``open`` (banks,) int64 is the row that each bank has open.
 
-    Without banks nothing is modelled. Blocks are counted in lines.
+    Without banks nothing is modelled. ``block_lines`` is the interleave; ``span`` and ``blocks`` are in blocks.
     """
 
-    held: np.ndarray
-    lines: int
-    stretch: int
+    open: np.ndarray
+    block_lines: int
+    span: int
     blocks: int
 
 
@@ -41,14 +45,14 @@ def closed_rows(rows: HbmBanks | None, line_bytes: int) -> Rows:
 
 
 @njit(inline="always")
-def _opening(rows, line, service_fs, least_fs):
-    """What an access of ``service_fs`` to a line takes beyond that: nothing where the row is open, which it then is."""
-    block = line // rows.lines
-    number = block // rows.stretch
-    place = (block + np.int64(_mix(np.uint64(number)) % np.uint64(rows.stretch))) % rows.stretch
-    row = number // rows.blocks * rows.stretch + place
-    bank = np.int64(_mix(np.uint64(row)) % np.uint64(rows.held.size))
-    if rows.held[bank] == row:
+def _activation(rows, line, service_fs, least_fs):
+    """Time that an access of ``service_fs`` to a line takes beyond that: 0 on a row hit; opens the row [fs]."""
+    block = line // rows.block_lines
+    number = block // rows.span
+    place = (block + np.int64(_mix(np.uint64(number)) % np.uint64(rows.span))) % rows.span
+    row = number // rows.blocks * rows.span + place
+    bank = np.int64(_mix(np.uint64(row)) % np.uint64(rows.open.size))
+    if rows.open[bank] == row:
         return np.int64(0)
-    rows.held[bank] = row
+    rows.open[bank] = row
     return max(np.int64(0), least_fs - service_fs)

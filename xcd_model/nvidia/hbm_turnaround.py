@@ -1,10 +1,12 @@
-"""Reads that come between writes: a memory channel that is writing lets them wait, one that only reads hardly does.
+"""Read-write turnaround of the HBM: extra read latency while memory also writes (modelled for NVIDIA's H200).
 
-How long is drawn evenly from nothing to twice the mean, since a read may come at any moment of what its channel is at.
-The mean grows with the part of the last microsecond that memory was busy, and with the part of it that was writing, up
-to a quarter.
+    wait ~ uniform on [0, 2 * mean],    mean = turnaround * min(1, busy, 4 * writing)
 
-Source: measured on one H200, docs/decisions/0023-reads-between-writes-and-a-workgroups-start.md.
+where busy and writing are shares of the last microsecond: a read may come at any moment of what its channel is at, and
+from a quarter of writes on, more of them make it wait no longer.
+
+Source: measured on one H200, docs/decisions/0023-reads-between-writes-and-a-workgroups-start.md; JEDEC's names for what
+a channel loses when it changes direction are tWTR and tRTW.
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ PICO = 1000
 WRITES_COUNT = 4  # from a quarter of the time on, more writes make reads wait no longer
 
 
-def nothing_yet() -> np.ndarray:
-    """Of a memory not asked for anything yet, (5,) int64: the window, busy and writing before it, and in it."""
+def idle_memory() -> np.ndarray:
+    """(5,) int64 of a memory that has served nothing: the window, busy and writing [fs] before it, and in it."""
     return np.zeros(5, np.int64)
 
 
 @njit(inline="always")
 def _note_busy(recent, at, busy_fs, writing_fs):
-    """Note that memory was busy, and of that writing, with what it ended ``at`` [fs]; ends never go back."""
+    """Add service that ended ``at`` [fs] to the window of that time; ends never go back."""
     window = at // WINDOW_FS
     if window > recent[0]:
         follows = window == recent[0] + 1
@@ -38,8 +40,8 @@ def _note_busy(recent, at, busy_fs, writing_fs):
 
 
 @njit(inline="always")
-def _mixed_wait(recent, at, most_fs):
-    """What a read that memory sends off ``at`` [fs] waits longer, given the mean of a memory that is always busy."""
+def _turnaround(recent, at, most_fs):
+    """Extra latency of a read served ``at`` [fs]; ``most_fs``: its mean in a memory that is busy all the time."""
     before = WINDOW_FS - at % WINDOW_FS  # how much of the last microsecond is the window before
     busy = recent[1] // PICO * (before // PICO) // (WINDOW_FS // PICO) + recent[3] // PICO
     writing = recent[2] // PICO * (before // PICO) // (WINDOW_FS // PICO) + recent[4] // PICO

@@ -1,7 +1,9 @@
-"""Where L1 and LDS are one array: how much of it a kernel's launches leave to the L1.
+"""Where L1 and shared memory are one array (NVIDIA): how much of it a kernel's launches leave to the L1.
+
+    L1 = array - carve-out,    carve-out = smallest published size that the rule below asks for
 
 On NVIDIA's GPUs the driver gives shared memory one of a few sizes before a launch, and the rest is the L1. The sizes
-are published, the choice is not. The rule here is what 240 launches of one kernel showed, by threads, registers and
+are published, the choice is not. The rule was read off 240 launches of one kernel, by threads, registers and
 shared memory of a workgroup: room for twice as many workgroups as would fit if they took none, but no more than half of
 all there is; beyond that, and for workgroups that fill an SM or have as many threads as can be, room for those that fit
 and no more.
@@ -15,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from xcd_model.dispatch.dispatch import Resources, workgroups_per_cu
+from xcd_model.dispatch.occupancy import Resources, workgroups_per_cu
 from xcd_model.spec.gpu import Gpu
 
 
-def beside_lds(resources: Resources, gpu: Gpu) -> Gpu:
+def l1_after_shared_memory(resources: Resources, gpu: Gpu) -> Gpu:
     """GPU with the L1 that a kernel's launches leave; the same one where LDS is an array of its own.
 
     Parameters

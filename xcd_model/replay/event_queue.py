@@ -1,4 +1,8 @@
-"""What happens next in a timed replay: slots that can issue and CUs that can compute, the earliest first."""
+"""The event queue of a timed replay: slots that can issue and CUs that can compute, the earliest first.
+
+an indexed binary heap:   parent (i - 1) // 2,   children 2 i + 1 and 2 i + 2,   place[who] = i
+order of events:          (time, age, who)
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,10 @@ import numpy as np
 from numba import njit
 
 
-class Agenda(NamedTuple):
+class EventQueue(NamedTuple):
     """An indexed binary heap of at most one event each of slots and CUs, ``n`` of them together.
 
-    A slot's age may change only while its event is the first, and before it is put or dropped: then the heap holds.
+    A slot's age may change only while its event is the first, and before it is put or dropped: the heap stays one.
 
     Parameters
     ----------
@@ -34,62 +38,62 @@ class Agenda(NamedTuple):
     size: np.ndarray
 
 
-def agenda_of(n_slots: int, n_cus: int) -> Agenda:
+def event_queue_of(n_slots: int, n_cus: int) -> EventQueue:
     """Every slot at time 0, no CU."""
     n = n_slots + n_cus
     age, place = np.zeros(n, np.int64), np.arange(n, dtype=np.int32)
     age[n_slots:] = place[n_slots:] = -1
-    return Agenda(np.zeros(n, np.int64), np.arange(n, dtype=np.int32), place, age, np.array([n_slots]))
+    return EventQueue(np.zeros(n, np.int64), np.arange(n, dtype=np.int32), place, age, np.array([n_slots]))
 
 
 @njit(inline="always")
-def _before(agenda, time, who, at):
+def _before(events, time, who, at):
     """Whether an event comes before the one at a place of the heap."""
-    other = agenda.who[at]
-    return (time, agenda.age[who], who) < (agenda.time[at], agenda.age[other], np.int64(other))
+    other = events.who[at]
+    return (time, events.age[who], who) < (events.time[at], events.age[other], np.int64(other))
 
 
 @njit(inline="always")
-def _set(agenda, at, time, who):
-    agenda.time[at], agenda.who[at] = time, who
-    agenda.place[who] = at
+def _set(events, at, time, who):
+    events.time[at], events.who[at] = time, who
+    events.place[who] = at
 
 
 @njit(inline="always")
-def _settle(agenda, at, time, who):
+def _settle(events, at, time, who):
     """Put an event at a place of the heap, then where it belongs."""
-    size = agenda.size[0]
-    while at > 0 and _before(agenda, time, who, (at - 1) // 2):
+    size = events.size[0]
+    while at > 0 and _before(events, time, who, (at - 1) // 2):
         up = (at - 1) // 2
-        _set(agenda, at, agenda.time[up], agenda.who[up])
+        _set(events, at, events.time[up], events.who[up])
         at = up
     while 2 * at + 1 < size:
         child = 2 * at + 1
-        if child + 1 < size and _before(agenda, agenda.time[child + 1], np.int64(agenda.who[child + 1]), child):
+        if child + 1 < size and _before(events, events.time[child + 1], np.int64(events.who[child + 1]), child):
             child += 1
-        if _before(agenda, time, who, child):
+        if _before(events, time, who, child):
             break
-        _set(agenda, at, agenda.time[child], agenda.who[child])
+        _set(events, at, events.time[child], events.who[child])
         at = child
-    _set(agenda, at, time, who)
+    _set(events, at, time, who)
 
 
 @njit(inline="always")
-def _put(agenda, who, time):
+def _put(events, who, time):
     """Give a slot or a CU its event, or another time for the one it has."""
-    at = np.int64(agenda.place[who])
+    at = np.int64(events.place[who])
     if at < 0:
-        at = agenda.size[0]
-        agenda.size[0] += 1
-    _settle(agenda, at, time, who)
+        at = events.size[0]
+        events.size[0] += 1
+    _settle(events, at, time, who)
 
 
 @njit(inline="always")
-def _drop(agenda, who):
+def _drop(events, who):
     """Take away the event of a slot or a CU."""
-    at = np.int64(agenda.place[who])
-    agenda.place[who] = -1
-    agenda.size[0] -= 1
-    last = agenda.size[0]
+    at = np.int64(events.place[who])
+    events.place[who] = -1
+    events.size[0] -= 1
+    last = events.size[0]
     if at != last:
-        _settle(agenda, at, agenda.time[last], np.int64(agenda.who[last]))
+        _settle(events, at, events.time[last], np.int64(events.who[last]))

@@ -1,8 +1,13 @@
-"""What the L2s missed, on its way to the Infinity Cache: one queue an XCD, merged in the order of issue.
+"""The Infinity Cache (MALL) behind the L2s. Lockstep: one miss queue an XCD, merged in the order of issue.
+
+    XCD 0:  (turn 0, slot 0) (turn 0, slot 2)      ...  \
+    XCD 1:           (turn 0, slot 1)              ...   }->  merged by (turn, slot), then XCD  ->  one look-up each
+    XCD 2:  (turn 0, slot 0)      (turn 1, slot 0) ...  /
 
 XCDs share nothing before the Infinity Cache. So each is replayed by itself for a window of turns, on any thread, and
 its missed reads are queued with the place (turn, slot) of the instruction they belong to. Then the queues are merged
-by place, then XCD: the order in which XCDs side by side would have asked.
+by place, then XCD: the order in which XCDs running side by side would have sent them. The timed replay takes its
+instructions in order of time anyhow, and looks missed lines up at once (`_mall_hits`).
 """
 
 from __future__ import annotations
@@ -12,15 +17,24 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from xcd_model.cache.batch import CHUNK, Scratch, _locate_all
-from xcd_model.cache.lru import HIT, _touch
-from xcd_model.fast.lru_simd import WAYS, _prefetch, _touch_row
+from xcd_model.cache.locate import _locate, _locate_all
+from xcd_model.cache.packed import Machine
+from xcd_model.cache.words import HIT, MARK_BITS
 from xcd_model.numba_setup import uncounted
-from xcd_model.replay.traffic import MALL_HITS, MALL_REQUESTS
-from xcd_model.trace.packed import Machine
+from xcd_model.replay.through_l1 import CHUNK
+from xcd_model.replay.traffic import MALL_HITS, MALL_REQUESTS, Tally, _count
+from xcd_model.speed import _prefetch, _touch
 
 NEVER = 2**62  # a place after all others
 QUEUE_LINES = 1 << 18  # wanted length of a queue: its part that is used stays in the host's caches
+
+
+class Window(NamedTuple):
+    """Turns that every XCD runs for before their missed reads are merged."""
+
+    first_turn: int
+    turns: int
+    turns_per_bin: int
 
 
 class Queue(NamedTuple):
@@ -62,30 +76,39 @@ def queue_of(machine: Machine, turns: int, most_lines: int) -> Queue:
 
 
 @njit(inline="always")
-def _fetch(index, ways, mall, line, weight, first, end, at, word):
+def _mall_hits(machine, mall, scratch, n, set_weight):
+    """Fetch the lines of ``n`` missed entries; return how many the Infinity Cache had, weighted as their L2 sets."""
+    hits = np.int64(0)
+    for entry in range(n):
+        i = scratch.miss_index[entry]
+        at, tag = _locate(scratch.line[i], machine.mall)
+        found = _touch(mall, at * machine.mall_ways, machine.mall_ways, (tag + 1) << MARK_BITS)
+        hits += set_weight[scratch.cache_set[i]] * np.int64(found == HIT)
+    return hits
+
+
+@njit(inline="always")
+def _fetch(machine, mall, line, weight, first, end, scratch):
     """Look lines ``first .. end - 1`` of a queue up in the Infinity Cache; return (requests, hits)."""
     requests = hits = 0
-    last = np.int64(1) << (ways - 1)
+    at, word, ways = scratch.cache_set, scratch.word, machine.mall_ways
     for start in range(first, end, CHUNK):
         n = min(CHUNK, end - start)
-        _locate_all(line[start:end], n, index, at, word)
+        _locate_all(line[start:end], n, machine.mall, at, word)
         for i in range(np.uint64(n)):
             _prefetch(mall, np.int64(at[i]) * ways)
         for i in range(np.uint64(n)):
-            row, fetched = np.int64(at[i]) * ways, np.int64(word[i])
-            gone = _touch_row(mall, row, fetched, last) if ways <= WAYS else _touch(mall, row, ways, fetched)
-            asked = np.int64(weight[start + i])
-            requests += asked
-            hits += asked * np.int64(gone == HIT)
+            found = _touch(mall, np.int64(at[i]) * ways, ways, np.int64(word[i]))
+            pieces = np.int64(weight[start + i])
+            requests += pieces
+            hits += pieces * np.int64(found == HIT)
     return requests, hits
 
 
 @uncounted()
-def _merge(queue, machine, mall, first_turn, per_bin, timeline, by_tensor, scratch: Scratch):
+def _merge(machine, queue, mall, window, timeline, totals, scratch):
     """Send a window's missed reads to the Infinity Cache, in order of place, then XCD; empties the queues."""
-    n_xcds, slots, ways = queue.size.size, machine.slots, machine.mall_ways
-    size, places, ends, tensors = queue.size, queue.place, queue.end, queue.tensor
-    at, begin = queue.at, queue.begin
+    n_xcds, size, at, begin = queue.size.size, queue.size, queue.at, queue.begin
     for xcd in range(n_xcds):
         at[xcd] = begin[xcd] = 0
     place = np.int64(0)
@@ -93,22 +116,19 @@ def _merge(queue, machine, mall, first_turn, per_bin, timeline, by_tensor, scrat
         place = NEVER
         for xcd in range(n_xcds):
             if at[xcd] < size[xcd]:
-                place = min(place, places[xcd, at[xcd]])
+                place = min(place, queue.place[xcd, at[xcd]])
         if place == NEVER:
             continue
-        where = (first_turn + place // slots) // per_bin
+        where = (window.first_turn + place // machine.slots) // window.turns_per_bin
         for xcd in range(n_xcds):
             i = at[xcd]
-            if i == size[xcd] or places[xcd, i] != place:
+            if i == size[xcd] or queue.place[xcd, i] != place:
                 continue
-            end, tensor = ends[xcd, i], tensors[xcd, i]
-            requests, hits = _fetch(
-                machine.mall, ways, mall, queue.line[xcd], queue.weight[xcd], begin[xcd], end, scratch.at, scratch.word
-            )
-            timeline[where, xcd, MALL_REQUESTS] += requests
-            timeline[where, xcd, MALL_HITS] += hits
-            by_tensor[tensor, xcd, MALL_REQUESTS] += requests
-            by_tensor[tensor, xcd, MALL_HITS] += hits
+            end, tensor = queue.end[xcd, i], queue.tensor[xcd, i]
+            requests, hits = _fetch(machine, mall, queue.line[xcd], queue.weight[xcd], begin[xcd], end, scratch)
+            tally = Tally(timeline[where, xcd], totals[:, xcd])
+            _count(tally, tensor, MALL_REQUESTS, requests)
+            _count(tally, tensor, MALL_HITS, hits)
             begin[xcd], at[xcd] = end, i + 1
     for xcd in range(n_xcds):
         size[xcd] = 0

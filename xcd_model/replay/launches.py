@@ -1,4 +1,7 @@
-"""Caches that outlive a launch, and kernels that are launched again and again."""
+"""Caches that outlive a launch, and repeated launches of a kernel until its counts are steady.
+
+steady:  |count - count of the launch before| <= 1e-3 * max(count before, from launch 10 on: L2 requests)
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from xcd_model.cache.packed import Machine
 from xcd_model.errors import ReplayError
-from xcd_model.fast.lru_simd import aligned_words
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.traffic import READ_REQUESTS, WRITE_REQUESTS, Traffic
-from xcd_model.trace.packed import Machine
+from xcd_model.speed import aligned_words
 
 MAX_LAUNCHES = 10_000
 STEADY = 1e-3  # two launches whose counts and times differ by less count as equal: timed launches need never repeat
-PATIENCE = 10  # launches after which counts that are small beside the requests no longer have to come to rest
+PATIENCE = 10  # after this many launches, converge relative to total requests instead of each counter
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,9 @@ class Caches:
         if self.l2.shape != (machine.xcds, l2_words(machine)) or (
             self.mall.size != machine.mall.n_sets * machine.mall_ways
         ):
-            raise ReplayError(f"these caches are not those of {plan.gpu.name}")
+            raise ReplayError(
+                f"these caches are not those of {plan.gpu.name}: make new ones with cold_caches, one for each GPU"
+            )
         if not plan.gpu.l2.kept_between_launches:
             self.l2[:] = 0
         if plan.gpu.mall and not plan.gpu.mall.kept_between_launches:
@@ -51,8 +56,8 @@ class Caches:
 
 
 def l2_words(machine: Machine) -> int:
-    """Words of one XCD's L2: sets times ways, of both sides where it has them."""
-    return machine.l2.n_sets * machine.l2_ways * (2 if machine.home_mask else 1)
+    """Words of one XCD's L2: sets times ways, of both partitions where it has two."""
+    return machine.l2.n_sets * machine.l2_ways * (2 if machine.coherence_mask else 1)
 
 
 def cold_caches(plan: Plan) -> Caches:
@@ -67,7 +72,7 @@ def cold_caches(plan: Plan) -> Caches:
 def replay_launches(
     plans: Sequence[Plan], replay_one: Callable[[Plan, Caches], Traffic], launches: int
 ) -> tuple[Traffic, ...]:
-    """Launch a round of kernels again and again, caches warm, until a round is like the one before it.
+    """Repeat a round of kernels, caches warm, until a round is like the one before it.
 
     Parameters
     ----------
@@ -75,7 +80,7 @@ def replay_launches(
         One round: a single kernel, or several in turn that share one address space (the two directions of a
         ping-pong). More than one needs plans made with ``symmetry=False``.
     replay_one : callable
-        ``replay_one(plan, caches) -> Traffic``, such as a partial `xcd_model.replay.lockstep`.
+        ``replay_one(plan, caches) -> Traffic``, such as a partial `xcd_model.replay_lockstep`.
     launches : int
         Rounds at most, 1 to `MAX_LAUNCHES`.
 
@@ -93,7 +98,10 @@ def replay_launches(
         If there is no plan, launches is out of range, or the plans do not share GPU and tensors.
     """
     if not plans or not 1 <= launches <= MAX_LAUNCHES:
-        raise ReplayError(f"{len(plans)} kernels, launches = {launches}: at least one, and 1 to {MAX_LAUNCHES}")
+        raise ReplayError(
+            f"{len(plans)} kernels, launches = {launches} out of range; pass at least one kernel, and "
+            f"launches 1..{MAX_LAUNCHES}"
+        )
     _check_round(plans)
     caches = cold_caches(plans[0])
     before = None
@@ -118,6 +126,9 @@ def _check_round(plans: Sequence[Plan]) -> None:
     first = plans[0]
     for plan in plans[1:]:
         if plan.gpu != first.gpu or plan.trace.tensors != first.trace.tensors:
-            raise ReplayError("the kernels of a round run on one GPU and share their tensors")
+            raise ReplayError(
+                "the kernels of a round run on one GPU and share their tensors: prepare them with one "
+                "Gpu, from traces of the same tensors"
+            )
     if len(plans) > 1 and any(plan.simulated_fraction < 1 for plan in plans):
         raise ReplayError("kernels that share caches are replayed set by set: prepare them with symmetry=False")

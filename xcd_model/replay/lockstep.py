@@ -1,27 +1,117 @@
-"""Dispatch, trace and caches put together: the lockstep replay.
+"""The lockstep replay: dispatch, trace and caches put together, with no time.
 
-*Lockstep*: in each turn every resident workgroup issues one tensor instruction, slot by slot, the XCDs side by side.
-It is the fast bound: real workgroups drift apart and lose each other's lines.
+    turn t:  for every XCD:  for slot 0, 1, 2, ...:  issue the next tensor instruction of the slot's workgroup
+                             instruction -> L1 -> L2 -> (queue, merged over XCDs) -> Infinity Cache
+
+It is the fast bound: real workgroups drift apart and lose each other's lines, so lockstep overestimates hit rates of
+poor mappings. Compare mappings by the timed replay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
-from xcd_model.cache.batch import scratch
-from xcd_model.cache.l1 import empty_l1
-from xcd_model.dispatch.dispatch import check_order
+from xcd_model.cache.packed import Inputs
+from xcd_model.dispatch.round_robin import Slots, _next_instruction, check_order, slots_of
 from xcd_model.errors import ReplayError
-from xcd_model.replay.infinity_cache import _merge, queue_of, window_turns
+from xcd_model.numba_setup import uncounted
+from xcd_model.replay.infinity_cache import Queue, Window, _merge, queue_of, window_turns
 from xcd_model.replay.launches import Caches, cold_caches
-from xcd_model.replay.lockstep_loop import _advance, flush_all, slots_of
 from xcd_model.replay.plan import Plan
-from xcd_model.replay.traffic import COLUMNS, Traffic
+from xcd_model.replay.through_l1 import CHUNK, L1, _enter_l1, _gather, empty_l1, scratch_of
+from xcd_model.replay.through_l2 import _access, _count_instruction, _count_misses, _look_up, _miss, flush_all
+from xcd_model.replay.traffic import COLUMNS, Tally, Traffic, traffic_of
 
 MAX_BINS = 4096
+
+
+class LockstepState(NamedTuple):
+    """What changes during a lockstep replay.
+
+    Parameters
+    ----------
+    slots : Slots
+    l1 : L1
+    l2 : (n_xcds, words) uint32
+        See `xcd_model.replay.launches.l2_words`.
+    queue : Queue
+    timeline : (n_bins, n_xcds, n_columns) int64
+    totals : (n_tensors, n_xcds, n_columns) int64
+    """
+
+    slots: Slots
+    l1: L1
+    l2: np.ndarray
+    queue: Queue
+    timeline: np.ndarray
+    totals: np.ndarray
+
+
+@njit(inline="always")
+def _through_l2(inputs, state, scratch, xcd, access, n, queued, tally):
+    """Send ``n`` gathered lines to an L2; return the length of the XCD's queue of missed reads."""
+    stream, machine = inputs.stream, inputs.machine
+    queued_line, queued_weight = state.queue.line[xcd], state.queue.weight[xcd]
+    n_missed = _look_up(n, state.l2[xcd], machine, access, scratch, stream.set_weight)
+    queues = machine.mall.n_sets and not access.is_write
+    misses = np.int64(0)
+    for entry in range(n_missed):
+        i, weight, fetched, _, _ = _miss(stream, machine, scratch, entry, tally)
+        misses += fetched
+        if queues:
+            queued_line[queued] = scratch.line[i]
+            queued_weight[queued] = weight
+            queued += 1
+    _count_misses(tally, access, misses)
+    return queued
+
+
+@njit(inline="always")
+def _issue(inputs, state, scratch, xcd, unit, instruction, queued, tally):
+    """Send one instruction to the L1 ``unit`` and the L2; return the length of the queue of missed reads."""
+    stream, machine = inputs.stream, inputs.machine
+    passage = _enter_l1(stream, machine, state.l1, unit, instruction)
+    access = _access(stream, machine, unit, instruction, np.int64(0))
+    requests, l1_hits = passage.requests, passage.l1_hits
+    for start in range(passage.begin, passage.end, CHUNK):
+        n, more, missed, _ = _gather(stream, machine, state.l1, passage, start, scratch)
+        requests += more
+        l1_hits -= missed
+        queued = _through_l2(inputs, state, scratch, xcd, access, n, queued, tally)
+    _count_instruction(tally, access, requests, passage.l1_requests, l1_hits)
+    return queued
+
+
+@uncounted()
+def _advance(inputs, state, scratch, xcd, window):
+    """Let one XCD run for a window of turns, or until its work is done; return the turn after the last that issued."""
+    stream, machine, queue = inputs.stream, inputs.machine, state.queue
+    by_tensor = state.totals[:, xcd]
+    queued, segments = np.int64(0), np.int64(0)
+    turn, idle = np.int64(window.first_turn), False
+    while turn < window.first_turn + window.turns and not idle:
+        tally = Tally(state.timeline[turn // window.turns_per_bin, xcd], by_tensor)
+        idle = True
+        for slot in range(machine.slots):
+            at = _next_instruction(stream.start, machine, inputs.order, state.slots, xcd, slot)
+            if at < 0:
+                continue
+            idle = False
+            before, unit = queued, xcd * machine.cus + slot % machine.cus
+            queued = _issue(inputs, state, scratch, xcd, unit, at, queued, tally)
+            if queued > before:
+                queue.end[xcd, segments] = queued
+                queue.place[xcd, segments] = (turn - window.first_turn) * machine.slots + slot
+                queue.tensor[xcd, segments] = stream.tensor[stream.template[at]]
+                segments += 1
+        turn += 1 - np.int64(idle)
+    queue.size[xcd] = segments
+    return turn
 
 
 def replay_lockstep(
@@ -54,55 +144,88 @@ def replay_lockstep(
     order = check_order(order, plan.n_workgroups)
     if workgroups_per_cu < 1 or threads < 1:
         raise ReplayError(
-            f"workgroups_per_cu = {workgroups_per_cu}, threads = {threads}: at least one workgroup on a CU, one thread"
+            f"workgroups_per_cu = {workgroups_per_cu}, threads = {threads} out of range; both must be at least 1"
         )
     machine = plan.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)
     caches = cold_caches(plan) if caches is None else caches
     caches.begin(plan)
+    inputs = Inputs(plan.stream, machine, order)
     if threads == 1:
-        return _replay(plan, machine, order, caches, map)
+        return _replay(plan, inputs, caches, map)
     with ThreadPoolExecutor(threads) as pool:
-        return _replay(plan, machine, order, caches, pool.map)
+        return _replay(plan, inputs, caches, pool.map)
 
 
-def _replay(plan: Plan, machine, order: np.ndarray, caches: Caches, run: Callable[..., Iterable[int]]) -> Traffic:
+def _state_of(plan: Plan, inputs: Inputs, l2: np.ndarray, window: int, n_bins: int) -> LockstepState:
+    """Empty slots, L1s and queues, and nothing counted."""
+    machine, most_lines = inputs.machine, int(np.diff(inputs.stream.rel_start).max())
+    return LockstepState(
+        slots=slots_of(machine),
+        l1=empty_l1(machine),
+        l2=l2,
+        queue=queue_of(machine, window, most_lines),
+        timeline=np.zeros((n_bins, machine.xcds, len(COLUMNS)), np.int64),
+        totals=np.zeros((len(plan.trace.tensors), machine.xcds, len(COLUMNS)), np.int64),
+    )
+
+
+def _replay(plan: Plan, inputs: Inputs, caches: Caches, run: Callable[..., Iterable[int]]) -> Traffic:
     """Replay window by window; ``run(do, xcds)`` maps a function over XCDs."""
-    most_lines = int(np.diff(plan.stream.rel_start).max())
-    window = window_turns(machine.slots, most_lines)
-    slots, l1, queue = slots_of(machine), empty_l1(machine), queue_of(machine, window, most_lines)
-    scratches = [scratch(machine) for _ in range(machine.xcds)]
-    timeline = np.zeros((MAX_BINS, machine.xcds, len(COLUMNS)), np.int64)
-    totals = np.zeros((len(plan.trace.tensors), machine.xcds, len(COLUMNS)), np.int64)
-    first, per_bin = 0, 1
+    machine = inputs.machine
+    turns_of_window = window_turns(machine.slots, int(np.diff(inputs.stream.rel_start).max()))
+    state = _state_of(plan, inputs, caches.l2, turns_of_window, MAX_BINS)
+    timeline, scratches = state.timeline, [scratch_of(machine) for _ in range(machine.xcds)]
+    window = Window(0, turns_of_window, 1)
     while True:
-        while (first + window - 1) // per_bin >= MAX_BINS:
+        while (window.first_turn + window.turns - 1) // window.turns_per_bin >= MAX_BINS:
             timeline[: MAX_BINS // 2] = timeline[::2] + timeline[1::2]
             timeline[MAX_BINS // 2 :] = 0
-            per_bin *= 2
+            window = window._replace(turns_per_bin=2 * window.turns_per_bin)
 
-        def advance(xcd: int, first: int = first, per_bin: int = per_bin) -> int:
-            return _advance(
-                plan.stream, machine, order, slots, l1, caches.l2[xcd], xcd, first, window, per_bin, timeline, totals,
-                queue, scratches[xcd],
-            )  # fmt: skip
+        def advance(xcd: int, window: Window = window) -> int:
+            return _advance(inputs, state, scratches[xcd], xcd, window)
 
         turns = max(run(advance, range(machine.xcds)))
         if machine.mall.n_sets:
-            _merge(queue, machine, caches.mall, first, per_bin, timeline, totals, scratches[0])
-        if turns < first + window:
+            _merge(machine, state.queue, caches.mall, window, timeline, state.totals, scratches[0])
+        if turns < window.first_turn + window.turns:
             break
-        first += window
-    end = max(0, turns - 1) // per_bin
-    flushed = flush_all(plan.stream, machine, caches.l2, timeline, end, totals)
-    return Traffic(
-        timeline=timeline[: -(-turns // per_bin)].copy(),
+        window = window._replace(first_turn=window.first_turn + window.turns)
+    per_bin = window.turns_per_bin
+    flushed = flush_all(plan, caches.l2, timeline, max(0, turns - 1) // per_bin, state.totals)
+    return traffic_of(
+        plan,
+        timeline[: -(-turns // per_bin)].copy(),
+        state.totals,
         turns_per_bin=per_bin,
         turns=turns,
-        fetch_bytes=plan.gpu.l2.fetch_bytes,
-        write_request_bytes=plan.gpu.l2.write_request_bytes,
-        simulated_fraction=plan.simulated_fraction,
         flushed=flushed,
-        far_hits=sum(int(one.far[0]) for one in scratches),
-        by_tensor=totals,
-        tensors=tuple(t.name for t in plan.trace.tensors),
+        remote_hits=sum(int(one.remote_hits[0]) for one in scratches),
     )
+
+
+def replay_some_xcds(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int, xcds: Sequence[int]) -> np.ndarray:
+    """Counts of some XCDs up to their L2s, in lockstep and cold: XCDs share nothing before the Infinity Cache.
+
+    Parameters
+    ----------
+    plan : Plan
+    order : (n_workgroups,) int64
+        A permutation.
+    workgroups_per_cu : int
+    xcds : sequence of int
+
+    Returns
+    -------
+    counts : (n_columns,) int64
+        Their sum, without the write-backs of the flush; no requests to the Infinity Cache.
+    """
+    machine = plan.machine._replace(
+        slots=plan.gpu.cus_per_xcd * workgroups_per_cu, mall=plan.machine.mall._replace(n_sets=0)
+    )
+    inputs = Inputs(plan.stream, machine, order)
+    state = _state_of(plan, inputs, cold_caches(plan).l2, 1, 1)
+    turns = plan.trace.n_instructions + 1  # more than any XCD can have
+    for xcd in xcds:
+        _advance(inputs, state, scratch_of(machine), xcd, Window(0, turns, turns))
+    return state.timeline[0].sum(axis=0)

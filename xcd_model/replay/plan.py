@@ -1,19 +1,18 @@
 """`Plan`: a trace made ready to be replayed on one GPU, under any number of orders.
 
-Where the trace allows it the plan holds only one cache set of each class of sets that see the same stream up to names,
-see `xcd_model.fast.symmetry`; counts stay exact.
+Where the trace allows it the plan has only one cache set of each class of sets that see the same stream up to names
+(`xcd_model.fast.symmetry`); counts stay exact.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xcd_model.cache.lru import DIRTY_BITS, FILL_BITS, MARK_BITS, check_tags
+from xcd_model.cache.packed import Machine, Stream, machine_of, stream_of
+from xcd_model.cache.words import DIRTY_BITS, FILL_BITS, MARK_BITS, check_tags
 from xcd_model.errors import ReplayError
-from xcd_model.fast.symmetry import find_classes, select_lines
-from xcd_model.fast.tiles import find_tiles, with_tiles
 from xcd_model.spec.gpu import Gpu
-from xcd_model.trace.packed import BY_TILE, NO_L1, Machine, Stream, machine_of, stream_of
+from xcd_model.speed import shorten
 from xcd_model.trace.trace import SECTOR_BYTES, Trace
 
 
@@ -49,26 +48,34 @@ def _check_policy(gpu: Gpu) -> None:
     if not (l2.write_back and l2.write_allocate):
         raise ReplayError(
             f"{gpu.name} has l2.write_back = {l2.write_back}, l2.write_allocate = {l2.write_allocate}: the replay "
-            "models an L2 that does both"
+            "models an L2 that does both; set both to true"
         )
     if gpu.mall and (gpu.mall.write_back or gpu.mall.write_allocate):
         raise ReplayError(
             f"{gpu.name} has mall.write_back = {gpu.mall.write_back}, mall.write_allocate = {gpu.mall.write_allocate}: "
-            "the replay lets writes pass through the Infinity Cache"
+            "the replay lets writes pass through the Infinity Cache; set both to false"
         )
     for key in ("read_request_bytes", "write_request_bytes"):
         if getattr(l2, key) % SECTOR_BYTES:
             raise ReplayError(
-                f"{gpu.name} has l2.{key} = {getattr(l2, key)}: a trace resolves multiples of {SECTOR_BYTES} B"
+                f"{gpu.name} has l2.{key} = {getattr(l2, key)}: a trace resolves multiples of {SECTOR_BYTES} B; "
+                "round it up to one"
             )
     if (gpu.l1 and gpu.l1.fetches_halves) or (gpu.mall and (gpu.mall.fetches_halves or l2.fetches_halves)):
         raise ReplayError(
-            f"{gpu.name}: fetches_halves is modelled for an L2 with no Infinity Cache behind it, and for no other cache"
+            f"{gpu.name}: fetches_halves is modelled for an L2 with no Infinity Cache behind it, and for no other "
+            "cache; set it to false, or leave out [mall]"
         )
     if gpu.l2_sides and gpu.mall:
-        raise ReplayError(f"{gpu.name}: l2_sides is modelled for an L2 with no Infinity Cache behind it")
+        raise ReplayError(
+            f"{gpu.name}: l2_sides is modelled for an L2 with no Infinity Cache behind it; leave out "
+            "[l2_sides] or [mall]"
+        )
     if gpu.hbm_rows and gpu.mall:
-        raise ReplayError(f"{gpu.name}: hbm_rows is modelled for an HBM with no Infinity Cache before it")
+        raise ReplayError(
+            f"{gpu.name}: hbm_rows is modelled for an HBM with no Infinity Cache before it; leave out "
+            "[hbm_rows] or [mall]"
+        )
     if l2.line_bytes // l2.write_request_bytes > DIRTY_BITS:
         raise ReplayError(
             f"{gpu.name} has l2.write_request_bytes = {l2.write_request_bytes}: the replay tracks at most "
@@ -86,13 +93,7 @@ def _check_fit(trace: Trace, gpu: Gpu) -> None:
                 f"{gpu.name} has {name}.line_bytes = {cache.line_bytes}, the trace was built for {trace.line_bytes}: "
                 "build the trace with the GPU's line size"
             )
-        check_tags(
-            _highest_line(trace), cache, f"{gpu.name} {name}", mark_bits=FILL_BITS if name == "l1" else MARK_BITS
-        )
-
-
-def _highest_line(trace: Trace) -> int:
-    return max(t.base_line + t.n_lines for t in trace.tensors)
+        check_tags(trace.highest_line, cache, f"{gpu.name} {name}", mark_bits=FILL_BITS if name == "l1" else MARK_BITS)
 
 
 def prepare(trace: Trace, gpu: Gpu, *, programs: int | None = None, symmetry: bool = True) -> Plan:
@@ -123,19 +124,9 @@ def prepare(trace: Trace, gpu: Gpu, *, programs: int | None = None, symmetry: bo
     """
     _check_fit(trace, gpu)
     if programs is not None and not 1 <= programs <= trace.n_workgroups:
-        raise ReplayError(f"programs = {programs}: at least 1, and at most the {trace.n_workgroups} tiles")
-    highest = _highest_line(trace)
-    machine = machine_of(gpu, highest, programs=programs or 0)
+        raise ReplayError(f"programs = {programs} is out of range; must be 1..{trace.n_workgroups}, the kernel's tiles")
+    machine = machine_of(gpu, trace.highest_line, programs=programs or 0)
     stream = stream_of(trace, gpu, machine)
-    symmetry = symmetry and gpu.hbm_rows is None  # rows of the memory span classes of sets
-    if not (symmetry or gpu.l1):
-        return Plan(trace, gpu, stream, machine)
-    tiles = find_tiles(stream, highest)
-    if tiles is not None and tiles.reads_apart:
-        stream = with_tiles(stream, tiles, machine.l1)
-        machine = machine._replace(l1_mode=BY_TILE if gpu.l1 else NO_L1)
-    classes = find_classes(stream, machine, tiles) if symmetry else None
-    if classes is None or tiles is None:
-        return Plan(trace, gpu, stream, machine)
-    few = select_lines(stream, machine, tiles, classes)
-    return Plan(trace, gpu, few, machine, classes.n_classes / machine.l2.n_sets)
+    by_class = symmetry and gpu.hbm_rows is None  # rows of the memory span classes of sets
+    short = shorten(trace, stream, machine, by_tile=gpu.l1 is not None, by_class=by_class)
+    return Plan(trace, gpu, *short)

@@ -1,11 +1,11 @@
-"""How many reads a CU has under way: a bound that lets the oldest of its workgroups go first.
+"""Limit on outstanding L2 reads per CU, with oldest-workgroup-first arbitration (an MSHR limit).
 
-A CU holds a limited number of read requests that its L1 did not have and that are not back from the L2 yet. While it
-is full it issues no further load, so the loads that wait are still with their workgroups, and when there is room the
-oldest workgroup's goes first, as the arbiter of a CU prefers the oldest wave. That keeps the workgroups that run at
-once from sharing their caches evenly: a few advance, the others wait.
+    outstanding requests of a CU >= limit   ->   it issues no further load until the first load under way is back
 
-What is under way comes back in the order it was asked for, as an L1 returns it.
+A CU has a limited number of read requests that its L1 missed and that are not back from the L2 yet. While it is full,
+the loads that wait are still with their workgroups, and when there is room the oldest workgroup's goes first, as the
+arbiter of a CU prefers the oldest wave. That keeps the workgroups that run at once from sharing their caches evenly: a
+few advance, the others wait. Loads come back in the order of issue, as an L1 returns them.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def _room_at(queue, unit, now):
 
 
 @njit(inline="always")
-def _ask(queue, unit, requests, back):
-    """Note that a load of so many requests is under way until ``back``, or until those before it are back."""
+def _enqueue(queue, unit, requests, back):
+    """Add a load of so many requests that is under way until ``back``, or until those before it are back."""
     state = queue.state[unit]
     if state[ENTRIES]:
         back = max(back, queue.back[unit, (state[HEAD] + state[ENTRIES] - 1) % queue.limit])

@@ -1,4 +1,17 @@
-"""How long one request takes at each level: a GPU's bandwidths and latencies as whole femtoseconds."""
+"""How long one request takes at each level: a GPU's bandwidths and latencies as whole femtoseconds.
+
+    time of a request [fs] = bytes / (bytes a cycle) * 1e9 / clock [MHz]   or   bytes / bandwidth [GB/s] * 1e6
+
+Compute is charged to loads and stores: every tensor instruction, a store too, computes for
+
+    compute_fs = (flops of the kernel / its tensor instructions) / peak flops a CU       (`xcd_model.compute_fs`)
+
+A trace has no compute instructions, since neither the access models nor the capture of a kernel say between which loads
+its arithmetic stands; a workgroup's sum is exact, and a main loop's loads come at the pace of its arithmetic. What that
+costs: times depend, by less than an instruction's compute a workgroup, on how finely a trace is cut into instructions,
+and an epilogue's stores compute as long as a load of the loop. A separate kind of instruction would change every
+predicted time, and the constants fitted to measured ones.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +21,11 @@ from xcd_model.errors import ReplayError
 from xcd_model.spec.gpu import Gpu
 
 MAX_FS = 2**50  # a step of 18 minutes: beyond it, sums of times could leave 64 bits
-SPREAD_UNIT = 2**16
+VARIATION_UNIT = 2**16
 
 
-class Pace(NamedTuple):
-    """How a kernel's workgroups go on, apart from memory.
+class IssueModel(NamedTuple):
+    """How a kernel's workgroups issue and compute: what a timed replay needs to know besides memory.
 
     Parameters
     ----------
@@ -23,8 +36,8 @@ class Pace(NamedTuple):
     jitter_fs : int [fs]
         Largest delay added to a load, drawn evenly from 0 for each (workgroup, instruction); 0 for none.
     seed : int
-        Of the jitter and the spread.
-    spread : int [1 / `SPREAD_UNIT`]
+        Of the jitter and the speed variation.
+    speed_variation : int [1 / `VARIATION_UNIT`]
         Each workgroup computes slower or faster than ``compute_fs`` says by up to this, drawn evenly.
     """
 
@@ -32,7 +45,7 @@ class Pace(NamedTuple):
     compute_fs: int
     jitter_fs: int = 0
     seed: int = 0
-    spread: int = 0
+    speed_variation: int = 0
 
     def check(self) -> None:
         """Refuse what cannot be replayed.
@@ -43,27 +56,35 @@ class Pace(NamedTuple):
             Names the value and the rule.
         """
         if not 1 <= self.in_flight <= 1024:
-            raise ReplayError(f"in_flight = {self.in_flight}: 1 to 1024 instructions")
+            raise ReplayError(
+                f"in_flight = {self.in_flight} is out of range; must be 1..1024 (num_stages times loads a step)"
+            )
         for name in ("compute_fs", "jitter_fs"):
             if not 0 <= getattr(self, name) <= MAX_FS:
-                raise ReplayError(f"{name} = {getattr(self, name)}: 0 to {MAX_FS} fs")
+                raise ReplayError(
+                    f"{name} = {getattr(self, name)} is out of range; must be 0..{MAX_FS} fs (18 minutes): cut the "
+                    "kernel into more instructions"
+                )
         if not 0 <= self.seed < 2**63:
-            raise ReplayError(f"seed = {self.seed}: 0 to 2**63 - 1")
-        if not 0 <= self.spread < SPREAD_UNIT:
-            raise ReplayError(f"spread = {self.spread}: 0 to {SPREAD_UNIT - 1}")
+            raise ReplayError(f"seed = {self.seed} is out of range; must be 0..2**63 - 1")
+        if not 0 <= self.speed_variation < VARIATION_UNIT:
+            raise ReplayError(
+                f"speed_variation = {self.speed_variation} is out of range; must be 0..{VARIATION_UNIT - 1}, "
+                f"in units of compute_fs / {VARIATION_UNIT}"
+            )
 
 
-def spread_of(gpu: Gpu) -> int:
-    """Half width [1 / `SPREAD_UNIT`] of the even draw whose standard deviation is the GPU's ``compute_spread``."""
-    return round(3**0.5 * gpu.compute_spread * SPREAD_UNIT)
+def speed_variation_of(gpu: Gpu) -> int:
+    """Half width [1 / `VARIATION_UNIT`] of the even draw whose standard deviation is the GPU's ``compute_spread``."""
+    return round(3**0.5 * gpu.compute_spread * VARIATION_UNIT)
 
 
-class Rates(NamedTuple):
+class ServiceTimes(NamedTuple):
     """Time of one fill or one write request [fs], and the load-to-use latencies [fs]; 0 for an absent level.
 
-    ``hbm_row_read`` and ``hbm_row_write`` are the least that a read or write that opens a row takes, ``mixed_wait`` is
-    what reads wait longer between writes, ``l2_far`` what they wait longer for the other side of an L2, and
-    ``workgroup_gap`` the time from a workgroup to the next in its place.
+    ``hbm_row_read`` and ``hbm_row_write`` are the least that a read or write takes that activates a row,
+    ``turnaround`` is the mean extra latency of reads between writes, ``l2_remote`` that of a hit in the remote
+    partition of an L2, and ``workgroup_gap`` the time from a workgroup to the next in its place.
     """
 
     l1: int
@@ -79,21 +100,21 @@ class Rates(NamedTuple):
     hbm_row_write: int
     l1_latency: int
     l2_latency: int
-    l2_far: int
+    l2_remote: int
     mall_latency: int
     hbm_latency: int
-    mixed_wait: int
+    turnaround: int
     workgroup_gap: int
 
 
-def rates_of(gpu: Gpu) -> Rates:
+def service_times_of(gpu: Gpu) -> ServiceTimes:
     """Times of a GPU at its peak clock."""
     cycle_fs = 1e9 / gpu.clock_mhz
     fill, read, write = gpu.l2.fetch_bytes, gpu.l2.read_request_bytes, gpu.l2.write_request_bytes
     port, fabric = gpu.l2.read_bytes_per_cycle, gpu.fabric_bytes_per_cycle
     mall = 1e6 / gpu.mall.bandwidth_gbps if gpu.mall and gpu.mall.bandwidth_gbps else 0.0  # [fs] a byte
     hbm = 1e6 / gpu.hbm.bandwidth_gbps
-    return Rates(
+    return ServiceTimes(
         l1=round(gpu.l1.line_bytes / gpu.l1.read_bytes_per_cycle * cycle_fs) if gpu.l1 else 0,
         l2_read=round(read / port * cycle_fs),
         l2_write=round(write / gpu.l2.write_bytes_per_cycle * cycle_fs),
@@ -107,9 +128,9 @@ def rates_of(gpu: Gpu) -> Rates:
         hbm_row_write=round(gpu.hbm_rows.write_ps * 1e3) if gpu.hbm_rows else 0,
         l1_latency=round(gpu.l1.latency_ns * 1e6) if gpu.l1 else 0,
         l2_latency=round(gpu.l2.latency_ns * 1e6),
-        l2_far=round(gpu.l2_sides.far_ns * 1e6) if gpu.l2_sides else 0,
+        l2_remote=round(gpu.l2_sides.far_ns * 1e6) if gpu.l2_sides else 0,
         mall_latency=round(gpu.mall.latency_ns * 1e6) if gpu.mall else 0,
         hbm_latency=round(gpu.hbm.latency_ns * 1e6),
-        mixed_wait=round((gpu.hbm.mixed_wait_ns or 0.0) * 1e6),
+        turnaround=round((gpu.hbm.mixed_wait_ns or 0.0) * 1e6),
         workgroup_gap=round((gpu.limits.workgroup_gap_ns or 0.0) * 1e6),
     )

@@ -1,13 +1,15 @@
 """The timed replay: workgroups issue when their loads have come back, so they drift apart, as on hardware.
 
+    slot s can issue instruction k of its workgroup at   max(now, done[k - in_flight], room among the CU's reads)
+    its data arrives at                                  `xcd_model.replay.memory_path`
+    its compute is done at   done[k] = max(arrive[k], CU free) + compute_fs * (1 + the workgroup's speed variation)
+
 An event is "a slot can issue its next tensor instruction" or "a CU can compute". Events are taken in order of time; of
 those at one time CUs go first, then the workgroup with the lowest hardware id, the oldest, then the slot, then the XCD.
-An instruction's lines go to the L2 back to back; its misses share one trip through fabric, Infinity Cache and HBM,
-each a queue that serves in order of arrival. A read of a line in flight is a hit that waits for it. A workgroup has
-at most ``in_flight`` instructions between issue and the end of their compute. A CU computes for one workgroup at a
-time, the one whose data was there first, then the oldest; it does not wait for a load while another's data is there.
-A load waits for room among the reads that its CU has under way (`xcd_model.replay.read_queue`). Workgroups compute at
-speeds that differ a little, drawn for each with the seed of the pace.
+An instruction's lines go to the L2 back to back. A workgroup has at most ``in_flight`` instructions between issue and
+the end of their compute. A CU computes for one workgroup at a time, the one whose data was there first, then the
+oldest; it does not wait for a load while another's data is there. Workgroups compute at speeds that differ a little,
+drawn for each with the seed of the issue model. `xcd_model.replay.service_times` says why loads and stores compute.
 
 All times are whole femtoseconds: the same inputs give the same bytes on every machine.
 """
@@ -17,24 +19,24 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from xcd_model.dispatch.dispatch import check_order
+from xcd_model.dispatch.round_robin import _next_work, check_order
 from xcd_model.errors import ReplayError
 from xcd_model.numba_setup import uncounted
 from xcd_model.replay.event_queue import _drop, _put
 from xcd_model.replay.launches import Caches, cold_caches
 from xcd_model.replay.lockstep import MAX_BINS
-from xcd_model.replay.lockstep_loop import _next_work, flush_all
-from xcd_model.replay.memory_path import Clockwork, _issue_at, clockwork_of
+from xcd_model.replay.memory_path import ACTIVATION, TimedInputs, _issue_at, timed_state
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.read_queue import _room_at
-from xcd_model.replay.service_times import SPREAD_UNIT, Pace, Rates, rates_of
-from xcd_model.replay.traffic import COLUMNS, Traffic
+from xcd_model.replay.service_times import VARIATION_UNIT, IssueModel, ServiceTimes, service_times_of
+from xcd_model.replay.through_l2 import flush_all
+from xcd_model.replay.traffic import COLUMNS, Tally, Traffic, traffic_of
 from xcd_model.splitmix import _mix
 
 
 @njit(inline="always")
 def _bin_at(timeline, now, bin_fs):
-    """Bin of a time and the length of a bin, after merging pairs of bins as often as the time asks for."""
+    """Bin of a time and the length of a bin, after merging pairs of bins until the time fits."""
     bins, xcds, columns = timeline.shape
     while now // bin_fs >= bins:
         for i in range(bins):
@@ -47,153 +49,152 @@ def _bin_at(timeline, now, bin_fs):
 
 
 @njit(inline="always")
-def _compute(pace, tile):
+def _compute(issue, tile):
     """Compute time of one instruction of a workgroup [fs]."""
-    if pace.spread == 0:
-        return np.int64(pace.compute_fs)
-    draw = _mix(_mix(pace.seed) ^ np.uint64(tile)) % np.uint64(2 * pace.spread + 1)
-    return pace.compute_fs + pace.compute_fs // SPREAD_UNIT * (np.int64(draw) - pace.spread)
+    if issue.speed_variation == 0:
+        return np.int64(issue.compute_fs)
+    draw = _mix(_mix(issue.seed) ^ np.uint64(tile)) % np.uint64(2 * issue.speed_variation + 1)
+    return issue.compute_fs + issue.compute_fs // VARIATION_UNIT * (np.int64(draw) - issue.speed_variation)
 
 
 @njit(inline="always")
-def _computed(pace, clockwork, slot, unit, done):
+def _computed(inputs, state, slot, unit, done):
     """Note when the next instruction of a slot's workgroup is done."""
-    position = clockwork.computed[slot]
-    clockwork.ring[slot, position % pace.in_flight] = done
-    clockwork.computed[slot] = position + 1
-    clockwork.cu[unit] = done
+    position = state.computed[slot]
+    state.ring[slot, position % inputs.issue.in_flight] = done
+    state.computed[slot] = position + 1
+    state.cu[unit] = done
 
 
 @njit(inline="always")
-def _issue(stream, machine, rates, pace, clockwork, order, slot, now, counts, totals):
+def _issue(inputs, state, slot, now, tally):
     """Issue the next instruction of a slot; return the latest time it made."""
-    agenda = clockwork.agenda
+    stream, machine, issue, events = inputs.stream, inputs.machine, inputs.issue, state.events
     xcd, place = slot % machine.xcds, slot // machine.xcds
     unit = xcd * machine.cus + place % machine.cus
-    running = clockwork.slots.running[xcd, place]
+    running = state.slots.running[xcd, place]
     instruction = running[0]
     is_write = stream.is_write[stream.template[instruction]]
-    if clockwork.reads.limit and not is_write:
-        room_at = _room_at(clockwork.reads, unit, now)
+    if state.reads.limit and not is_write:
+        room_at = _room_at(state.reads, unit, now)
         if room_at > now:
-            _put(agenda, slot, room_at)
+            _put(events, slot, room_at)
             return np.int64(0)
-    arrive, l2_end = _issue_at(stream, machine, rates, clockwork, xcd, unit, instruction, now, counts, totals[:, xcd])
-    position = clockwork.issued[slot]
-    tile = order[clockwork.slots.pid[xcd, place]]
-    if pace.jitter_fs and not is_write:
-        draw = _mix(_mix(_mix(pace.seed) ^ np.uint64(tile)) ^ np.uint64(position))
-        arrive += np.int64(draw % np.uint64(pace.jitter_fs + 1))
-    clockwork.arrive[slot, position % pace.in_flight] = arrive
-    clockwork.issued[slot] = position + 1
+    arrive, l2_end = _issue_at(inputs, state, xcd, unit, instruction, now, tally)
+    position = state.issued[slot]
+    tile = inputs.order[state.slots.pid[xcd, place]]
+    if issue.jitter_fs and not is_write:
+        draw = _mix(_mix(_mix(issue.seed) ^ np.uint64(tile)) ^ np.uint64(position))
+        arrive += np.int64(draw % np.uint64(issue.jitter_fs + 1))
+    state.arrive[slot, position % issue.in_flight] = arrive
+    state.issued[slot] = position + 1
     running[0] = instruction + 1
-    if machine.slots == machine.cus:  # alone on its CU: nobody else's turn to wait for
-        done = max(arrive, clockwork.cu[unit]) + _compute(pace, tile)
-        _computed(pace, clockwork, slot, unit, done)
+    if machine.slots == machine.cus:  # one workgroup a CU: no other one to wait for
+        done = max(arrive, state.cu[unit]) + _compute(issue, tile)
+        _computed(inputs, state, slot, unit, done)
         ended = running[0] == running[1]
-        _put(agenda, slot, done if ended else max(now, clockwork.ring[slot, (position + 1) % pace.in_flight]))
+        _put(events, slot, done if ended else max(now, state.ring[slot, (position + 1) % issue.in_flight]))
         return max(done, l2_end)
-    can = max(arrive, clockwork.cu[unit])
+    can = max(arrive, state.cu[unit])
     cu = machine.xcds * machine.slots + unit
-    if agenda.place[cu] < 0 or agenda.time[agenda.place[cu]] > can:
-        _put(agenda, cu, can)
-    if running[0] < running[1] and position + 1 - pace.in_flight < clockwork.computed[slot]:
-        _put(agenda, slot, max(now, clockwork.ring[slot, (position + 1) % pace.in_flight]))
+    if events.place[cu] < 0 or events.time[events.place[cu]] > can:
+        _put(events, cu, can)
+    if running[0] < running[1] and position + 1 - issue.in_flight < state.computed[slot]:
+        _put(events, slot, max(now, state.ring[slot, (position + 1) % issue.in_flight]))
     else:
-        _drop(agenda, slot)
+        _drop(events, slot)
     return l2_end
 
 
 @njit(inline="always")
-def _compute_next(machine, pace, clockwork, order, unit, now):
+def _compute_next(inputs, state, unit, now):
     """Let a CU compute for the workgroup whose data came first; return when that is done."""
-    agenda = clockwork.agenda
+    machine, issue, events = inputs.machine, inputs.issue, state.events
     xcd, cu = unit // machine.cus, unit % machine.cus
     who = machine.xcds * machine.slots + unit
     chosen, first = np.int64(-1), np.int64(0)
     for place in range(cu, machine.slots, machine.cus):
         slot = place * machine.xcds + xcd
-        if clockwork.issued[slot] > clockwork.computed[slot]:
-            arrive = clockwork.arrive[slot, clockwork.computed[slot] % pace.in_flight]
-            if chosen < 0 or (arrive, agenda.age[slot]) < (first, agenda.age[chosen]):
+        if state.issued[slot] > state.computed[slot]:
+            arrive = state.arrive[slot, state.computed[slot] % issue.in_flight]
+            if chosen < 0 or (arrive, events.age[slot]) < (first, events.age[chosen]):
                 chosen, first = slot, arrive
     if chosen < 0:
-        _drop(agenda, who)
+        _drop(events, who)
         return np.int64(0)
     if first > now:
-        _put(agenda, who, first)
+        _put(events, who, first)
         return np.int64(0)
     place = chosen // machine.xcds
-    done = now + _compute(pace, order[clockwork.slots.pid[xcd, place]])
-    _computed(pace, clockwork, chosen, unit, done)
-    _put(agenda, who, done)
-    running = clockwork.slots.running[xcd, place]
-    ended = running[0] == running[1] and clockwork.computed[chosen] == clockwork.issued[chosen]
-    waited = running[0] < running[1] and clockwork.issued[chosen] - clockwork.computed[chosen] == pace.in_flight - 1
+    done = now + _compute(issue, inputs.order[state.slots.pid[xcd, place]])
+    _computed(inputs, state, chosen, unit, done)
+    _put(events, who, done)
+    running = state.slots.running[xcd, place]
+    ended = running[0] == running[1] and state.computed[chosen] == state.issued[chosen]
+    waited = running[0] < running[1] and state.issued[chosen] - state.computed[chosen] == issue.in_flight - 1
     if ended or waited:
-        _put(agenda, chosen, done)
+        _put(events, chosen, done)
     return done
 
 
 @njit(inline="always")
-def _start(stream, machine, rates, clockwork, order, slot, now):
+def _start(inputs, state, slot, now):
     """Give an empty slot its next workgroup; return when that begins, or -1 if there is none."""
-    xcd, place, slots = slot % machine.xcds, slot // machine.xcds, clockwork.slots
+    start, machine, order, slots = inputs.stream.start, inputs.machine, inputs.order, state.slots
+    xcd, place = slot % machine.xcds, slot // machine.xcds
     before = slots.pid[xcd, place]
-    pid = _next_work(stream, machine, order, before, slots.waiting, xcd)
+    pid = _next_work(start, machine, order, before, slots.waiting, xcd)
     if pid < 0:
         return np.int64(-1)
     goes_on = machine.programs and (pid - before) % machine.programs == 0  # a persistent program's next tile
     if before >= 0 and not goes_on:
-        now += rates.workgroup_gap
+        now += inputs.times.workgroup_gap
     slots.pid[xcd, place] = pid
-    clockwork.agenda.age[slot] = pid
-    clockwork.issued[slot] = clockwork.computed[slot] = 0
-    slots.running[xcd, place, 0] = stream.start[order[pid]]
-    slots.running[xcd, place, 1] = stream.start[order[pid] + 1]
-    for i in range(clockwork.ring.shape[1]):
-        clockwork.ring[slot, i] = now
+    state.events.age[slot] = pid
+    state.issued[slot] = state.computed[slot] = 0
+    slots.running[xcd, place, 0] = start[order[pid]]
+    slots.running[xcd, place, 1] = start[order[pid] + 1]
+    for i in range(state.ring.shape[1]):
+        state.ring[slot, i] = now
     return np.int64(now)
 
 
 @uncounted()
-def _timed(stream, machine, rates, pace, order, clockwork: Clockwork, timeline, totals, bin_fs):
+def _timed(inputs, state, timeline, totals, bin_fs):
     """Replay the whole grid; fill ``timeline``, return (time of the kernel, time a bin, last bin). Checks nothing."""
-    agenda, slots = clockwork.agenda, machine.xcds * machine.slots
-    latest = np.int64(0)
-    at = np.int64(0)
-    while agenda.size[0]:
-        now, who = agenda.time[0], np.int64(agenda.who[0])
+    machine, events = inputs.machine, state.events
+    slots = machine.xcds * machine.slots
+    latest = at = np.int64(0)
+    while events.size[0]:
+        now, who = events.time[0], np.int64(events.who[0])
         if who >= slots:
-            latest = max(latest, _compute_next(machine, pace, clockwork, order, who - slots, now))
+            latest = max(latest, _compute_next(inputs, state, who - slots, now))
             continue
-        running = clockwork.slots.running[who % machine.xcds, who // machine.xcds]
+        xcd = who % machine.xcds
+        running = state.slots.running[xcd, who // machine.xcds]
         if running[0] == running[1]:
-            begins = _start(stream, machine, rates, clockwork, order, who, now)
+            begins = _start(inputs, state, who, now)
             if begins < 0:
-                _drop(agenda, who)
+                _drop(events, who)
                 continue
             if begins > now:
-                _put(agenda, who, begins)
+                _put(events, who, begins)
                 continue
         at, bin_fs = _bin_at(timeline, now, bin_fs)
-        counts = timeline[at, who % machine.xcds]
-        made = _issue(stream, machine, rates, pace, clockwork, order, who, now, counts, totals)
-        latest = max(latest, made)
+        tally = Tally(timeline[at, xcd], totals[:, xcd])
+        latest = max(latest, _issue(inputs, state, who, now, tally))
     return latest, bin_fs, at
 
 
-def _check_pace(plan: Plan, rates: Rates, pace: Pace) -> None:
-    """Refuse a pace that makes no sense, or times that might leave 64 bits, were all to run one after the other."""
-    pace.check()
+def _check_times(plan: Plan, times: ServiceTimes, issue: IssueModel) -> None:
+    """Refuse an issue model that makes no sense, or times that might leave 64 bits, were all to run one by one."""
+    issue.check()
     touches = plan.trace.n_touches * (8 + int(plan.trace.wave_requests.max()))
-    latencies = sum(rates[rates._fields.index("l1_latency") :])  # once an instruction; the others once a request
-    served, once = sum(rates) - latencies, latencies + 2 * pace.compute_fs + pace.jitter_fs
+    latencies = sum(times[times._fields.index("l1_latency") :])  # once an instruction; the others once a request
+    served, once = sum(times) - latencies, latencies + 2 * issue.compute_fs + issue.jitter_fs
     slowest = touches * served + plan.trace.n_instructions * once
     if slowest >= 2**63:
-        raise ReplayError(
-            f"one after the other the instructions take up to {slowest} fs, over 64 bits: a smaller problem"
-        )
+        raise ReplayError(f"worst-case simulated time {slowest} fs overflows int64; reduce the problem size")
 
 
 def replay_timed(
@@ -201,7 +202,7 @@ def replay_timed(
     order: np.ndarray,
     *,
     workgroups_per_cu: int,
-    pace: Pace,
+    issue: IssueModel,
     bin_fs: int = 1_000_000_000,
     caches: Caches | None = None,
 ) -> Traffic:
@@ -215,10 +216,10 @@ def replay_timed(
         ``order[w]`` is the workgroup of the trace that hardware workgroup ``w`` computes: a permutation.
     workgroups_per_cu : int
         Occupancy, at least 1.
-    pace : Pace
-        How fast the kernel computes, how far it loads ahead, and the jitter.
+    issue : IssueModel
+        Compute time of an instruction, instructions in flight, speed variation, jitter and seed.
     bin_fs : int [fs]
-        Length of a bin of the timeline; doubled as often as the kernel's time asks for.
+        Length of a bin of the timeline; doubled until the kernel's time fits.
     caches : Caches, optional
         Left by an earlier launch, and left for the next; cold where not given.
 
@@ -231,7 +232,7 @@ def replay_timed(
     Raises
     ------
     ReplayError
-        If ``order`` is no permutation of the trace's workgroups, or occupancy, pace or bin make no sense.
+        If ``order`` is no permutation of the trace's workgroups, or occupancy, issue model or bin make no sense.
 
     Notes
     -----
@@ -240,30 +241,30 @@ def replay_timed(
     """
     order = check_order(order, plan.n_workgroups)
     if workgroups_per_cu < 1 or bin_fs < 1:
-        raise ReplayError(f"workgroups_per_cu = {workgroups_per_cu}, bin_fs = {bin_fs}: both are at least 1")
-    rates: Rates = rates_of(plan.gpu)
-    _check_pace(plan, rates, pace)
+        raise ReplayError(
+            f"workgroups_per_cu = {workgroups_per_cu}, bin_fs = {bin_fs} out of range; both must be at least 1"
+        )
+    times = service_times_of(plan.gpu)
+    _check_times(plan, times, issue)
     machine = plan.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)
     caches = cold_caches(plan) if caches is None else caches
     caches.begin(plan)
     timeline = np.zeros((MAX_BINS, machine.xcds, len(COLUMNS)), np.int64)
     totals = np.zeros((len(plan.trace.tensors), machine.xcds, len(COLUMNS)), np.int64)
-    clockwork = clockwork_of(plan, machine, pace.in_flight, caches)
-    time_fs, bin_fs, last = _timed(plan.stream, machine, rates, pace, order, clockwork, timeline, totals, bin_fs)
-    flushed = flush_all(plan.stream, machine, caches.l2, timeline, last, totals)
-    return Traffic(
-        timeline=timeline[: last + 1].copy(),
+    inputs = TimedInputs(plan.stream, machine, order, times, issue)
+    state = timed_state(plan, machine, issue.in_flight, caches)
+    time_fs, bin_fs, last = _timed(inputs, state, timeline, totals, bin_fs)
+    flushed = flush_all(plan, caches.l2, timeline, last, totals)
+    return traffic_of(
+        plan,
+        timeline[: last + 1].copy(),
+        totals,
         turns_per_bin=0,
         turns=0,
-        fetch_bytes=plan.gpu.l2.fetch_bytes,
-        write_request_bytes=plan.gpu.l2.write_request_bytes,
-        simulated_fraction=plan.simulated_fraction,
-        time_fs=max(int(time_fs), int(clockwork.free.max()), int(clockwork.shared[:2].max())),
-        opening_fs=int(clockwork.shared[2]),
+        time_fs=max(int(time_fs), int(state.free.max()), int(state.shared[:ACTIVATION].max())),
+        activation_fs=int(state.shared[ACTIVATION]),
         flushed=flushed,
-        far_hits=int(clockwork.scratch.far[0]),
-        late_hits=int(clockwork.scratch.late[0]),
+        remote_hits=int(state.scratch.remote_hits[0]),
+        hits_under_miss=int(state.scratch.hits_under_miss[0]),
         bin_fs=int(bin_fs),
-        by_tensor=totals,
-        tensors=tuple(t.name for t in plan.trace.tensors),
     )

@@ -1,25 +1,49 @@
-"""`Traffic`: the counts that a replay gives, per XCD and over time."""
+"""`Traffic`: the counts that a replay gives, per XCD and over time, and level by level.
+
+L2 hit rate = (requests - misses) / requests                          as TCC_HIT / (TCC_HIT + TCC_MISS)
+HBM reads   = (read misses - Infinity Cache hits) * bytes a fill
+HBM writes  = write-backs * bytes a write request
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from xcd_model.replay.plan import Plan
 
 COLUMNS = (
     "instructions",  # tensor instructions issued
     "read_requests",  # to the L2, of the GPU's read request size
     "write_requests",  # to the L2, of the GPU's write request size
-    "read_misses",  # pieces of ``fetch_bytes`` read that the L2 did not hold: lines, or halves of lines
-    "write_misses",  # pieces written that the L2 did not hold (allocated, not fetched)
+    "read_misses",  # pieces of ``fetch_bytes`` read that the L2 lacked: lines, or halves of lines
+    "write_misses",  # pieces written that the L2 lacked (allocated, not fetched)
     "writebacks",  # write requests' worth of dirty pieces that left the L2
-    "mall_requests",  # fills asked of the Infinity Cache
-    "mall_hits",  # of which it held
-    "l1_requests",  # reads that waves ask of an L1, coalesced to lines; 0 without L1s
-    "l1_hits",  # of which went no further: the line was held, or another wave of the instruction asked first
+    "mall_requests",  # fills requested from the Infinity Cache
+    "mall_hits",  # of which it had
+    "l1_requests",  # reads of waves that reach an L1, coalesced to lines; 0 without L1s
+    "l1_hits",  # of which went no further: a hit, or another wave of the instruction read the line first
 )
 INSTRUCTIONS, READ_REQUESTS, WRITE_REQUESTS, READ_MISSES, WRITE_MISSES = range(5)
 WRITEBACKS, MALL_REQUESTS, MALL_HITS, L1_REQUESTS, L1_HITS = range(5, 10)
+
+
+class Tally(NamedTuple):
+    """Where counts of one XCD are added up: ``counts`` (n_columns,) of a bin, ``by_tensor`` (n_tensors, n_columns)."""
+
+    counts: np.ndarray
+    by_tensor: np.ndarray
+
+
+@njit(inline="always")
+def _count(tally, tensor, column, n):
+    """Add ``n`` to a column, in all and for a tensor."""
+    tally.counts[column] += n
+    tally.by_tensor[tensor, column] += n
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,16 +62,16 @@ class Traffic:
         Part of the cache sets that was looked up one by one; below 1 the rest follows exactly by symmetry.
     time_fs, bin_fs : int [fs]
         Timed: when the last workgroup is done, and the length of a bin. Lockstep: 0.
-    opening_fs : int [fs]
-        Timed: time that memory took to open rows, beyond that of the bytes, see `xcd_model.nvidia.hbm_rows`.
-    far_hits : int
-        Read requests of lines that the side of the CU lacked, in whole or part, and the other side of the L2 held all
-        of, see `xcd_model.nvidia.l2_partitions`; 0 where there are no sides.
-    late_hits : int
-        Timed: lines that a read found in an L2 when it took the read up and what had asked for them was not back yet;
+    activation_fs : int [fs]
+        Timed: time of row activations, beyond that of the bytes, see `xcd_model.nvidia.hbm_rows`.
+    remote_hits : int
+        Read requests of lines that the L2 partition of the CU lacked, in whole or part, and the remote one had all of,
+        see `xcd_model.nvidia.l2_partitions`; 0 where there are no partitions.
+    hits_under_miss : int
+        Timed: lines that a read found in an L2 while their fill was under way;
         hits, as AMD's counters have it (decision 0032). In lines, whatever a request is. Lockstep: 0.
     flushed : int
-        Write requests' worth of dirty pieces that the L2s held at the end, counted among the write-backs.
+        Write requests' worth of dirty pieces that were in the L2s at the end, counted among the write-backs.
     by_tensor : (n_tensors, n_xcds, len(COLUMNS)) int64
         Totals of each tensor; write-backs are those of the tensor written back.
     tensors : tuple of str
@@ -66,9 +90,9 @@ class Traffic:
     simulated_fraction: float = 1.0
     time_fs: int = 0
     bin_fs: int = 0
-    opening_fs: int = 0
-    far_hits: int = 0
-    late_hits: int = 0
+    activation_fs: int = 0
+    remote_hits: int = 0
+    hits_under_miss: int = 0
     flushed: int = 0
     by_tensor: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 0, len(COLUMNS)), np.int64))
     tensors: tuple[str, ...] = ()
@@ -131,16 +155,88 @@ class Traffic:
 
     @property
     def mall_hit_rate(self) -> float:
-        """Share of the L2s' fills that the Infinity Cache held; nan where the GPU has none."""
+        """Share of the L2s' fills that the Infinity Cache had; nan where the GPU has none."""
         requests = self.total(MALL_REQUESTS)
         return self.total(MALL_HITS) / requests if requests else float("nan")
 
     @property
     def hbm_read_bytes(self) -> int:
-        """Bytes read from HBM: fills that no cache held."""
+        """Bytes read from HBM: fills that no cache had."""
         return (self.total(READ_MISSES) - self.total(MALL_HITS)) * self.fetch_bytes
 
     @property
     def hbm_write_bytes(self) -> int:
         """Bytes written to HBM: dirty pieces that left an L2, the flush at the end included."""
         return self.total(WRITEBACKS) * self.write_request_bytes
+
+
+def traffic_of(plan: Plan, timeline: np.ndarray, by_tensor: np.ndarray, **found: Any) -> Traffic:
+    """`Traffic` of a plan's replay; ``found`` are the fields that differ between lockstep and timed."""
+    return Traffic(
+        timeline=timeline,
+        by_tensor=by_tensor,
+        tensors=tuple(tensor.name for tensor in plan.trace.tensors),
+        fetch_bytes=plan.gpu.l2.fetch_bytes,
+        write_request_bytes=plan.gpu.l2.write_request_bytes,
+        simulated_fraction=plan.simulated_fraction,
+        **found,
+    )
+
+
+def levels(counts: np.ndarray, *, fetch_bytes: int, write_request_bytes: int) -> dict[str, dict[str, int]]:
+    """Requests, hits, misses and bytes of each level.
+
+    Parameters
+    ----------
+    counts : (n_columns,) int64
+        Columns of `COLUMNS`.
+    fetch_bytes, write_request_bytes : int [bytes]
+
+    Returns
+    -------
+    levels : dict
+        ``l1``: reads of the waves; writes go past it. ``l2``: as TCC_REQ, TCC_HIT and TCC_MISS count, with
+        ``writebacks`` in write requests. ``mall``: line fills, with the write requests that pass through. ``hbm``:
+        bytes. ``read_bytes`` and ``write_bytes`` are what a level takes from, or gives to, the one behind it.
+    """
+    c = [int(value) for value in counts]
+    misses = c[READ_MISSES] + c[WRITE_MISSES]
+    requests = c[READ_REQUESTS] + c[WRITE_REQUESTS]
+    written = c[WRITEBACKS] * write_request_bytes
+    from_hbm = (c[READ_MISSES] - c[MALL_HITS]) * fetch_bytes
+    return {
+        "l1": {"requests": c[L1_REQUESTS], "hits": c[L1_HITS], "misses": c[L1_REQUESTS] - c[L1_HITS]},
+        "l2": {
+            "requests": requests,
+            "read_requests": c[READ_REQUESTS],
+            "write_requests": c[WRITE_REQUESTS],
+            "hits": requests - misses,
+            "misses": misses,
+            "writebacks": c[WRITEBACKS],
+            "read_bytes": c[READ_MISSES] * fetch_bytes,
+            "write_bytes": written,
+        },
+        "mall": {
+            "requests": c[MALL_REQUESTS],
+            "hits": c[MALL_HITS],
+            "misses": c[MALL_REQUESTS] - c[MALL_HITS],
+            "read_bytes": from_hbm,
+            "write_bytes": written,
+        },
+        "hbm": {"read_bytes": from_hbm, "write_bytes": written},
+    }
+
+
+def traffic_as_dict(traffic: Traffic) -> dict[str, Any]:
+    """All counts of a replay by level: in all, for each XCD, and for each tensor; JSON-ready."""
+    sizes = {"fetch_bytes": traffic.fetch_bytes, "write_request_bytes": traffic.write_request_bytes}
+    return {
+        "all": levels(traffic.per_xcd.sum(axis=0), **sizes),
+        "per_xcd": [levels(counts, **sizes) for counts in traffic.per_xcd],
+        "by_tensor": {
+            name: levels(counts, **sizes)
+            for name, counts in zip(traffic.tensors, traffic.by_tensor.sum(axis=1), strict=True)
+        },
+        "launch": traffic.launch,
+        "steady": traffic.steady,
+    }

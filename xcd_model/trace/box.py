@@ -17,7 +17,6 @@ def box_lines(
     strides,
     item_bytes: int,
     line_bytes: int,
-    wave_size: int = WAVE_SIZE,
     at_once: int | None = None,
 ) -> Touched:
     """Lines of the box ``skip .. skip + kept - 1`` that masks leave of a tile of ``size`` items.
@@ -31,8 +30,8 @@ def box_lines(
     strides : (n_axes,) int [bytes]
         From one item to the next along each axis, none negative.
     item_bytes, line_bytes : int [bytes]
-    wave_size, at_once : int
-        As `coalesce` takes them.
+    at_once : int
+        As `coalesce` takes it.
 
     Returns
     -------
@@ -42,11 +41,11 @@ def box_lines(
     items = max(1, LANE_BYTES // item_bytes)
     runs = strides[-1] == item_bytes and size[-1] % items == 0 and (at_once or items) >= items
     if runs and _aligned(phase, skip, kept, size, strides, item_bytes, items):
-        return _contiguous(phase, skip, kept, size, strides, item_bytes, line_bytes, wave_size * items)
+        return _contiguous(phase, skip, kept, size, strides, item_bytes, line_bytes, WAVE_SIZE * items)
     address = np.full(tuple(size), -1, np.int64)
     inside = tuple(slice(s, s + k) for s, k in zip(skip, kept, strict=True))
     address[inside] = phase + _offsets(kept, strides)
-    return coalesce(address.reshape(-1), item_bytes, line_bytes, wave_size=wave_size, at_once=at_once)
+    return coalesce(address.reshape(-1), item_bytes, line_bytes, at_once=at_once)
 
 
 def _aligned(phase, skip, kept, size, strides, item_bytes, items) -> bool:

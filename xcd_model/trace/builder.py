@@ -9,13 +9,12 @@ import numpy as np
 
 from xcd_model.errors import TraceError
 from xcd_model.trace.box import box_lines
-from xcd_model.trace.coalesce import Touched
-from xcd_model.trace.gathering import gather_lines
+from xcd_model.trace.coalesce import Touched, gather_lines
 from xcd_model.trace.trace import MAX_LINE_BYTES, SECTOR_BYTES, Tensor, Trace
 
 # Assumed: device allocators hand out large tensors on 2 MiB boundaries (the fragment size of the driver).
 TENSOR_ALIGN_BYTES = 2 * 1024 * 1024
-MAX_TABLE = 1 << 20  # distinct boxes are found by a table where so many can be told apart, else by sorting
+MAX_TABLE = 1 << 20  # distinct boxes are found by a table where there are at most so many, else by sorting
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""From the items of one tensor instruction to the lines it touches: sectors, and requests after coalescing.
+"""From the items of tensor instructions to the lines they touch: sectors, and requests after coalescing.
+
+    item address // line -> line,   (item address mod line) // 32 -> sector bit
+    requests of a line = distinct (wave, instruction of a lane) among its items
 
 A wave takes consecutive items of the flattened (row-major) tensor: `LANE_BYTES` a lane where items lie next to each
 other in memory, one item a lane where they do not. A lane loads its items at once where they begin on a multiple of
@@ -38,9 +41,7 @@ class Touched(NamedTuple):
     wave_requests: np.ndarray
 
 
-def coalesce(
-    address: np.ndarray, item_bytes: int, line_bytes: int, *, wave_size: int = WAVE_SIZE, at_once: int | None = None
-) -> Touched:
+def coalesce(address: np.ndarray, item_bytes: int, line_bytes: int, *, at_once: int | None = None) -> Touched:
     """Lines that the items of one tensor instruction touch.
 
     Parameters
@@ -48,8 +49,6 @@ def coalesce(
     address : (n_items,) int64 [bytes]
         First byte of each item, flattened row-major; -1 for an item that is masked out.
     item_bytes, line_bytes : int [bytes]
-    wave_size : int
-        Lanes of a wave.
     at_once : int, optional
         Most items that one instruction of a lane loads, a power of two; no bound where not given.
 
@@ -61,9 +60,10 @@ def coalesce(
     kept = np.flatnonzero(address >= 0)
     if kept.size == 0:
         return Touched(np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint16))
-    items = _items_a_lane(address, item_bytes)
-    together = min(_items_at_once(address, item_bytes, items), at_once or items)
-    instruction = kept // (wave_size * items) * items + kept % items // together
+    lanes = _items_a_lane(address[None], item_bytes)
+    items, together = int(lanes[0]), int(_items_at_once(address[None], item_bytes, lanes)[0])
+    together = min(together, at_once or items)
+    instruction = kept // (WAVE_SIZE * items) * items + kept % items // together
     first = address[kept]
     sector = np.concatenate([first // SECTOR_BYTES, (first + item_bytes - 1) // SECTOR_BYTES])
     per_line = line_bytes // SECTOR_BYTES
@@ -76,28 +76,94 @@ def coalesce(
     return Touched(line[order], bits[order], requests[order])
 
 
-def _items_a_lane(address: np.ndarray, item_bytes: int) -> int:
-    """Items of one lane: as many as lie next to each other throughout, at most `LANE_BYTES`."""
+class Gathered(NamedTuple):
+    """Lines of many instructions; instruction ``i`` owns entries ``start[i] .. start[i + 1] - 1``.
+
+    ``line``, ``sectors`` and ``wave_requests`` are as in `Touched`.
+    """
+
+    start: np.ndarray
+    line: np.ndarray
+    sectors: np.ndarray
+    wave_requests: np.ndarray
+
+
+def gather_lines(address: np.ndarray, item_bytes: int, line_bytes: int) -> Gathered:
+    """`coalesce` of every row of ``address``, in a few sorts.
+
+    Parameters
+    ----------
+    address : (n_instructions, n_items) int64 [bytes]
+        First byte of each item, -1 where masked out; a multiple of ``item_bytes``.
+    item_bytes, line_bytes : int [bytes]
+        ``item_bytes`` divides a sector, so that no item lies in two.
+
+    Returns
+    -------
+    Gathered
+        No entries for an instruction whose items are all masked out.
+    """
+    n, n_items = address.shape
+    of, item = np.nonzero(address >= 0)
+    lane = _items_a_lane(address, item_bytes)
+    line = address[of, item] // line_bytes
+    span = int(line.max()) + 1 if line.size else 1
+    group_key = of * span + line
+    order = np.argsort(group_key, kind="stable")  # items of a line stay in the order of the tile
+    if not order.size:
+        empty = np.zeros(0, np.int64)
+        return Gathered(np.zeros(n + 1, np.int64), empty, empty.astype(np.uint8), empty.astype(np.uint16))
+    first = np.flatnonzero(np.diff(group_key[order], prepend=-1))
+    bit = 1 << (address[of, item][order] % line_bytes // SECTOR_BYTES)
+    together = _items_at_once(address, item_bytes, lane)
+    instruction = (item // (WAVE_SIZE * lane[of]) * lane[of] + item % lane[of] // together[of])[order]
+    lead = order[first]
+    shown = np.argsort(of[lead] * n_items + item[lead], kind="stable")
+    return Gathered(
+        np.searchsorted(of[lead], np.arange(n + 1)),
+        line[lead][shown],
+        np.bitwise_or.reduceat(bit, first).astype(np.uint8)[shown],
+        _distinct(instruction, first)[shown],
+    )
+
+
+def _distinct(values: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """(n_runs,) uint16: how many different values there are in each of the runs that begin at ``first``."""
+    run = np.zeros(values.size, np.int64)
+    run[first[1:]] = 1
+    run = np.cumsum(run)
+    if (np.diff(values)[np.diff(run) == 0] < 0).any():
+        values = values[np.lexsort((values, run))]
+    new = np.diff(values, prepend=-1) != 0
+    new[first] = True
+    return np.add.reduceat(new.astype(np.int64), first).astype(np.uint16)
+
+
+def _items_a_lane(address: np.ndarray, item_bytes: int) -> np.ndarray:
+    """(n_instructions,): items of a lane: as many as lie next to each other throughout, at most `LANE_BYTES`."""
+    n, n_items = address.shape
+    found = np.ones(n, np.int64)
     items = max(1, LANE_BYTES // item_bytes)
     while items > 1:
-        if address.size % items == 0:
-            lanes = address.reshape(-1, items)
-            steps = np.diff(lanes, axis=1)
-            masked = (lanes[:, 1:] < 0) | (lanes[:, :-1] < 0)
-            if np.all((steps == item_bytes) | masked):
-                return items
+        if n_items % items == 0:
+            lanes = address.reshape(n, n_items // items, items)
+            masked = (lanes[:, :, 1:] < 0) | (lanes[:, :, :-1] < 0)
+            fits = np.all((np.diff(lanes, axis=2) == item_bytes) | masked, axis=(1, 2))
+            found = np.where(fits & (found == 1), items, found)
         items //= 2
-    return 1
+    return found
 
 
-def _items_at_once(address: np.ndarray, item_bytes: int, items: int) -> int:
-    """Of the items of a lane, those that one instruction loads: aligned to their size, and masked together."""
+def _items_at_once(address: np.ndarray, item_bytes: int, lane: np.ndarray) -> np.ndarray:
+    """(n_instructions,): of the items of a lane those loaded at once: aligned to their size, and masked together."""
+    found = np.ones(lane.size, np.int64)
+    items = int(lane.max(initial=1))
     while items > 1:
-        if address.size % items == 0:
-            groups = address.reshape(-1, items)
+        groups = address.reshape(lane.size, -1, items) if address.shape[1] % items == 0 else None
+        if groups is not None:
             masked = groups < 0
-            aligned = ~masked.any(axis=1) & (groups[:, 0] % (items * item_bytes) == 0)
-            if np.all(masked.all(axis=1) | aligned):
-                return items
+            whole = masked.all(axis=2)
+            aligned = whole | (~masked.any(axis=2) & (groups[:, :, 0] % (items * item_bytes) == 0))
+            found = np.where((found == 1) & (items <= lane) & aligned.all(axis=1), items, found)
         items //= 2
-    return 1
+    return found

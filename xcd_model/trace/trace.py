@@ -60,7 +60,7 @@ class Trace:
     tensor : (n_templates,) int32
         Index into `tensors`.
     wave_requests : (n_entries,) uint16
-        Accesses of the line by the workgroup's waves after coalescing: what the L1 is asked. Ones where not given.
+        Accesses of the line by the workgroup's waves after coalescing: requests to the L1. Ones where not given.
 
     Raises
     ------
@@ -116,7 +116,7 @@ class Trace:
             raise TraceError(f"sectors: each line has a bit set, and none beyond its {self.line_bytes} B")
         by_place = sorted(self.tensors, key=lambda t: t.base_line)
         for before, after in itertools.pairwise(by_place):
-            if before.base_line + before.n_lines > after.base_line:  # the bounds add up tensors as if apart
+            if before.base_line + before.n_lines > after.base_line:  # the bounds add up tensors as if disjoint
                 raise TraceError(f"tensors {before.name} and {after.name} overlap: make them one tensor")
         if by_place[0].base_line < 0:
             raise TraceError(f"tensor {by_place[0].name} begins at line {by_place[0].base_line}: at least 0")
@@ -151,6 +151,11 @@ class Trace:
     def entries_per_template(self) -> np.ndarray:
         """(n_templates,) int64: lines that each template touches."""
         return np.diff(self.rel_start)
+
+    @property
+    def highest_line(self) -> int:
+        """The line after the last of all tensors."""
+        return max(tensor.base_line + tensor.n_lines for tensor in self.tensors)
 
     @property
     def n_touches(self) -> int:

@@ -1,10 +1,7 @@
-"""Workgroup to XCD to CU slot: what the hardware does with a grid before any code runs.
+"""Occupancy: how many workgroups are resident on a CU, and how many loads each of them has in flight.
 
-On MI300X in SPX mode workgroup ``w`` goes to XCD ``(w + offset) mod X``, one at a time; inside an XCD the queue is
-served in order, each to the first free slot. Slots are CUs times the workgroups that fit a CU at once.
-
-Source: HipKittens (arXiv 2511.08083) section 3.4 for the round robin; a constant start offset was seen in public
-counter logs of an MI300X virtual function.
+workgroups a CU = min over threads, VGPRs, LDS, barriers of (what the CU has) // (what a workgroup takes)
+loads in flight = min(stages * loads a step, bytes of registers and LDS that loads can land in // bytes a load)
 """
 
 from __future__ import annotations
@@ -111,42 +108,7 @@ def workgroups_per_cu(resources: Resources, gpu: Gpu) -> int:
         fits["barriers"] = limits.barriers_per_cu
     short = min(fits, key=lambda name: fits[name])
     if fits[short] < 1:
-        raise ReplayError(f"no workgroup fits a CU of {gpu.name}: short of {short}")
-    return min(fits[short], limits.workgroups_per_cu)
-
-
-def xcd_of(n_workgroups: int, gpu: Gpu, programs: int | None = None) -> np.ndarray:
-    """XCD that each hardware workgroup id runs on, or each tile of a persistent kernel of so many programs.
-
-    Parameters
-    ----------
-    n_workgroups : int
-    gpu : Gpu
-    programs : int, optional
-        Of a persistent kernel.
-
-    Returns
-    -------
-    xcd : (n_workgroups,) int64 array, each in ``0 .. gpu.xcds - 1``
-    """
-    return (np.arange(n_workgroups, dtype=np.int64) % (programs or n_workgroups) + gpu.dispatch_offset) % gpu.xcds
-
-
-def check_order(order: np.ndarray, n_workgroups: int) -> np.ndarray:
-    """Return ``order`` as int64 if it is a permutation of the trace's workgroups.
-
-    Raises
-    ------
-    ReplayError
-        If it is not: a schedule that computes a workgroup twice has no score.
-    """
-    order = np.asarray(order)
-    if order.shape != (n_workgroups,) or not np.issubdtype(order.dtype, np.integer):
         raise ReplayError(
-            f"order has shape {order.shape} and type {order.dtype}; the trace has {n_workgroups} workgroups"
+            f"no workgroup fits a CU of {gpu.name}: short of {short}; use smaller blocks, fewer num_stages or num_warps"
         )
-    if order.size and (order.min() < 0 or order.max() >= n_workgroups):
-        raise ReplayError(f"order holds {order.min()}..{order.max()}; workgroups are 0..{n_workgroups - 1}")
-    if np.bincount(order, minlength=n_workgroups).max() > 1:
-        raise ReplayError("order computes a workgroup twice: not a permutation, so not replayed")
-    return np.ascontiguousarray(order, np.int64)
+    return min(fits[short], limits.workgroups_per_cu)

@@ -1,4 +1,8 @@
-"""The arrays and numbers that the compiled replays read."""
+"""A trace and a GPU as the compiled replays read them: arrays and numbers.
+
+instruction i touches lines  base[i] + rel[rel_start[t] .. rel_start[t + 1] - 1]   with t = template[i]
+workgroup   w issues instructions  start[w] .. start[w + 1] - 1
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.cache.lru import DIRTY_BITS, index_of
+from xcd_model.cache.locate import index_of
+from xcd_model.cache.words import DIRTY_BITS
 from xcd_model.spec.gpu import Gpu
 from xcd_model.spec.index import Index
 from xcd_model.trace.trace import Trace
 
-NO_L1, BY_TILE, BY_LINE = range(3)  # how the L1s are replayed, see `xcd_model.cache.l1`
+NO_L1, BY_TILE, BY_LINE = range(3)  # how the L1s are replayed, see `xcd_model.replay.through_l1`
 
 
 class Stream(NamedTuple):
@@ -19,7 +24,7 @@ class Stream(NamedTuple):
 
     Of templates: ``is_write``, ``requests`` (to the L2, with every line missing the L1), ``waves`` (to the L1),
     ``tensor``. Of entries: ``marks`` (see
-    `xcd_model.cache.lru`), ``pieces`` (read requests of the line), ``wave_requests``.
+    `xcd_model.cache.words`), ``pieces`` (read requests of the line), ``wave_requests``.
     ``set_weight`` is (l2_sets,): how many sets each L2 set stands for. ``tile`` is (n_instructions,);
     ``tile_lines, tile_requests`` are (n_tiles, l1_sets): lines and L2 requests of each tile, ``tile_sets`` (n_tiles,)
     the sets where it has lines, as bits. ``tensor_lines`` is
@@ -49,9 +54,9 @@ class Stream(NamedTuple):
 class Machine(NamedTuple):
     """The numbers of a GPU and a launch that the compiled replays read; a cache that is absent has 0 sets.
 
-    ``programs`` is the number of persistent programs, or 0 where each workgroup computes one tile. Of an L2 of two
-    sides (`xcd_model.nvidia.l2_partitions`) ``home_mask`` picks the bits of a line's number whose parity is its home,
-    and ``side_of`` (cus,) is the side of each CU; without sides 0 and nothing.
+    ``programs`` is the number of persistent programs, or 0 where each workgroup computes one tile. Of a partitioned L2
+    (`xcd_model.nvidia.l2_partitions`) ``coherence_mask`` picks the bits of a line's number whose parity is its point of
+    coherence, and ``partition_of`` (cus,) is the partition of each CU; of any other L2 0 and empty.
     """
 
     xcds: int
@@ -64,10 +69,18 @@ class Machine(NamedTuple):
     l1_ways: int
     l2: Index
     l2_ways: int
-    home_mask: int
-    side_of: np.ndarray
+    coherence_mask: int
+    partition_of: np.ndarray
     mall: Index
     mall_ways: int
+
+
+class Inputs(NamedTuple):
+    """What a replay in lockstep reads and never writes; ``order`` is (n_workgroups,) int64, a permutation."""
+
+    stream: Stream
+    machine: Machine
+    order: np.ndarray
 
 
 def machine_of(gpu: Gpu, highest_line: int, *, programs: int) -> Machine:
@@ -83,8 +96,8 @@ def machine_of(gpu: Gpu, highest_line: int, *, programs: int) -> Machine:
         l1_ways=gpu.l1.ways if gpu.l1 else 0,
         l2=index_of(gpu.l2, highest_line),
         l2_ways=gpu.l2.ways,
-        home_mask=gpu.l2_sides.home_bits // gpu.l2.line_bytes if gpu.l2_sides else 0,
-        side_of=gpu.l2_sides.side_of(gpu.cus_per_xcd) if gpu.l2_sides else np.zeros(0, np.int64),
+        coherence_mask=gpu.l2_sides.home_bits // gpu.l2.line_bytes if gpu.l2_sides else 0,
+        partition_of=gpu.l2_sides.side_of(gpu.cus_per_xcd) if gpu.l2_sides else np.zeros(0, np.int64),
         mall=index_of(gpu.mall, highest_line),
         mall_ways=gpu.mall.ways if gpu.mall else 0,
     )

@@ -1,0 +1,89 @@
+"""The one place that imports `xcd_model.fast`, with what the replays use where that folder is missing.
+
+    _touch, _touch_by, _prefetch, aligned_words     an LRU row of up to 16 ways as one vector; else `cache.replacement`
+    empty_tile_l1, _read_tile                       the L1 by tile; else every L1 by line
+    shorten                                         one L2 set of each class of equal ones; else all sets
+
+Deleting the folder changes no count and no time (tests/unit/test_plain_model.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from xcd_model.cache import replacement
+from xcd_model.cache.packed import Machine, Stream
+from xcd_model.trace.trace import Trace
+
+_touch_plain, _touch_by_plain = replacement._touch, replacement._touch_by
+
+
+class _NoTiles(NamedTuple):
+    """State of L1s by tile where there is none."""
+
+    resident: np.ndarray
+
+
+def _no_tiles(machine: Machine) -> _NoTiles:
+    return _NoTiles(np.zeros(0, np.int64))
+
+
+@njit(inline="always")
+def _read_no_tile(stream, machine, l1, unit, instruction, arrival):
+    """Never run, since no replay is by tile; it gives the compiler its types."""
+    return np.int64(-1), np.int64(0), np.int64(0), np.int64(0)
+
+
+@njit(inline="always")
+def _prefetch_nothing(words, at):
+    pass
+
+
+def _plain_words(n_words: int) -> np.ndarray:
+    return np.zeros(n_words, np.uint32)
+
+
+def _whole(
+    trace: Trace, stream: Stream, machine: Machine, *, by_tile: bool, by_class: bool
+) -> tuple[Stream, Machine, float]:
+    return stream, machine, 1.0
+
+
+try:
+    from xcd_model.fast import l1_tiles, lru_simd, symmetry
+except ImportError as missing:
+    if not (missing.name or "").startswith("xcd_model.fast"):
+        raise
+    _touch: Any = _touch_plain
+    _touch_by: Any = _touch_by_plain
+    _prefetch: Any = _prefetch_nothing
+    aligned_words: Any = _plain_words
+    empty_tile_l1: Any = _no_tiles
+    _read_tile: Any = _read_no_tile
+    shorten: Any = _whole
+else:
+    _touch_row, _touch_row_by, WAYS = lru_simd._touch_row, lru_simd._touch_row_by, lru_simd.WAYS
+
+    @njit(inline="always")
+    def _touch_vector(words, row, ways, word):
+        """`_touch`, by the vector of a row where that has the ways."""
+        if ways <= WAYS:
+            return _touch_row(words, row, word, np.int64(1) << (ways - 1))
+        return _touch_plain(words, row, ways, word)
+
+    @njit(inline="always")
+    def _touch_by_vector(words, filler, row, ways, word, by):
+        """`_touch_by`, by the vectors of a row and its fillers where those have the ways."""
+        if ways <= WAYS:
+            return _touch_row_by(words, filler, row, word, np.int64(1) << (ways - 1), by)
+        return _touch_by_plain(words, filler, row, ways, word, by)
+
+    by_vector = lru_simd.POLICY == replacement.POLICY
+    _touch = _touch_vector if by_vector else _touch_plain
+    _touch_by = _touch_by_vector if by_vector else _touch_by_plain
+    _prefetch, aligned_words = lru_simd._prefetch, lru_simd.aligned_words
+    empty_tile_l1, _read_tile = l1_tiles.empty_tile_l1, l1_tiles._read_tile
+    shorten = symmetry.shorten
