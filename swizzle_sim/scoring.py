@@ -1,4 +1,4 @@
-"""`Score`: what a candidate is judged by, from a replay of its permutation."""
+"""`Score` of a candidate from a replay of its permutation, and `Spread`, its variation over seeds."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Scorer(Replayer[Kernel]):
 
     def verify(self, swizzle: Swizzle, *, lattice: bool = True) -> Verdict:
         """Check a candidate at the kernel's grid and, with ``lattice``, at the kernel's other grids and XCD counts."""
-        others = list(self.kernel.at_grids()) if lattice else []
+        others = self.kernel.lattice if lattice else ()
         return verify(swizzle, self.kernel.grid, self.gpu.xcds, sizes=self.kernel.problem, lattice=others)
 
     def permutation(self, swizzle: Swizzle) -> np.ndarray:
@@ -219,4 +219,66 @@ def score(kernel: Kernel, swizzle: Swizzle, gpu: Gpu, *, replay: str = "lockstep
     return Scorer(kernel, gpu, replay=replay, seed=seed).score(swizzle)
 
 
-__all__ = ["NotBijective", "Score", "Scorer", "score"]
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation of a candidate over seeds of the timed replay.
+
+    Replays differ in the speeds of workgroups, by `xcd_model.Pace.spread`, and in jitter.
+
+    Parameters
+    ----------
+    seeds : int
+        Replays, with seeds ``seed, seed + 1, ...`` of the scorer.
+    l2_hit_rate_mean, l2_hit_rate_std : float
+        0 to 1.
+    time_us_mean, time_us_std : float [us]
+    """
+
+    seeds: int
+    l2_hit_rate_mean: float
+    l2_hit_rate_std: float
+    time_us_mean: float
+    time_us_std: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return asdict(self)
+
+
+def spread(scorer: Scorer, swizzle: Swizzle, seeds: int) -> Spread:
+    """Replay a candidate over seeds of the timed replay.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        With the timed replay, of a GPU with a ``compute_spread`` or with a jitter.
+    swizzle : Swizzle
+    seeds : int
+        At least 2.
+
+    Returns
+    -------
+    Spread
+
+    Raises
+    ------
+    NotBijective
+        If the candidate is not a permutation of the kernel's grid.
+    ReplayError
+        If the scorer draws no random numbers, or there are fewer than 2 seeds.
+    """
+    if scorer.replay != "timed" or not (scorer.jitter_ns or scorer.gpu.compute_spread):
+        raise ReplayError(
+            "every seed gives the same counts in the lockstep replay, and where neither speeds nor loads vary: "
+            "use --replay timed"
+        )
+    if seeds < 2:
+        raise ReplayError(f"seeds = {seeds}: a spread needs at least 2")
+    order = scorer.permutation(swizzle)
+    replays = [scorer.traffic(order, seed=scorer.seed + i) for i in range(seeds)]
+    rate = np.array([traffic.l2_hit_rate for traffic in replays])
+    time_us = np.array([traffic.time_fs / 1e9 for traffic in replays])
+    return Spread(seeds, float(rate.mean()), float(rate.std(ddof=1)), float(time_us.mean()), float(time_us.std(ddof=1)))
+
+
+__all__ = ["NotBijective", "Score", "Scorer", "Spread", "score", "spread"]

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
-from swizzle_sim.templates.ranges import Range, read_range
-from swizzle_sim.templates.template import Template
+from swizzle_sim.templates.template import ParameterRange, Template, read_range
 from xcd_model.errors import LanguageError
 
 _HEAD = re.compile(r"template\s+([A-Za-z_][A-Za-z0-9_]*)\s*\(([^()]*)\)\s*(.*)", re.DOTALL)
@@ -117,7 +116,7 @@ def _head_lines(lines: list[str]) -> int:
     return end
 
 
-def _ranges(template: str, declared: str, filename: str) -> tuple[Range, ...]:
+def _ranges(template: str, declared: str, filename: str) -> tuple[ParameterRange, ...]:
     ranges = []
     for piece in re.split(r",(?![^\[{]*[\]}])", declared) if declared.strip() else ():
         found = _PARAMETER.fullmatch(piece)

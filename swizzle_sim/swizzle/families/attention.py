@@ -6,7 +6,7 @@ V, so what counts is how many heads one L2 serves at a time. Heads of a batch fo
 
 from __future__ import annotations
 
-from swizzle_sim.swizzle.families.nouns import Family, Parameter
+from swizzle_sim.swizzle.families.family import Family, Parameter
 from swizzle_sim.swizzle.families.order import group_n_text
 from swizzle_sim.swizzle.families.placement import contiguous_text
 

@@ -6,7 +6,7 @@ relabelling that no L2 notices) and ``pid // num_xcds`` counts the workgroups th
 
 from __future__ import annotations
 
-from swizzle_sim.swizzle.families.nouns import Family, Parameter
+from swizzle_sim.swizzle.families.family import Family, Parameter
 
 
 def _identity() -> str:
