@@ -265,21 +265,25 @@ def permutation_of(
         With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the run was cut.
     """
     result = run(program, grid, num_xcds, sizes, max_steps)
-    where = f"(grid {grid}, {num_xcds} XCD{'s' * (num_xcds != 1)})"
     if result.fault:
-        return result, _of_fault(result.fault, where)
+        return result, _of_fault(result.fault, _where(grid, num_xcds))
     owner = np.full(grid.num_pids, -1, np.int32)
     distinct, clash = _census(result.ids, owner)
     if distinct == grid.num_pids:
         return result, None
     missing = owner < 0
-    gaps = f"{_missing_text(missing)} computed by nobody {where}; {distinct} of {grid.num_pids} tiles are computed"
+    gaps = f"{_missing_text(missing)} computed by nobody {_where(grid, num_xcds)}"
+    gaps += f"; {distinct} of {grid.num_pids} tiles are computed"
     first_missing = int(np.argmax(missing))
     if result.out_of_range:
         return result, _of_range(result.out_of_range, gaps, first_missing, distinct)
     tile = int(result.ids[clash])
     message = f"pid {clash} and pid {owner[tile]} both compute tile {tile}; {gaps}"
     return result, Counterexample("collision", message, (clash, int(owner[tile])), tile, first_missing, distinct)
+
+
+def _where(grid: Grid, num_xcds: int) -> str:
+    return f"(grid {grid}, {num_xcds} XCD{'s' * (num_xcds != 1)})"
 
 
 def _of_fault(fault: Fault, where: str) -> Counterexample:
