@@ -21,7 +21,7 @@ MAY_BE_NAN = ("l1_hit_rate", "mall_hit_rate", "energy_j", "energy_low_j", "energ
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """Simulated figures of one candidate, and of nothing that is not a bijection.
+    """Simulated figures of one candidate; only bijections have any.
 
     Parameters
     ----------
@@ -34,19 +34,19 @@ class Score:
     time_us : float [us]
         Lockstep: roofline over windows of turns, see `xcd_model.roofline`. Timed: end of the last workgroup.
     speedup : float
-        Baseline time over this time.
+        Time of the launch order over this time.
     limiter : str
-        Resource that takes most of the time: compute, l2, fabric, mall, hbm or power.
+        Resource that bounds the time: compute, l2, fabric, mall, hbm or power.
     bound_l2_hit_rate : float
-        What no balanced bijection exceeds.
+        Upper bound of every balanced bijection.
     per_xcd_l2_hit_rate : tuple of float
     energy_j, energy_low_j, energy_high_j : float [J]
         Middle and range of assumed rates, see `xcd_model.analysis.energy`: only differences on one GPU mean anything.
         Nan for a GPU without rates.
     launch : int
-        Which launch in a row was counted, from 1: more than one for a kernel that is launched again and again.
+        Launch that was counted, from 1; later than the first for a kernel launched repeatedly.
     steady : bool
-        It counted as the launch before it.
+        Its counts equal those of the launch before it.
     """
 
     l2_hit_rate: float
@@ -105,7 +105,7 @@ def _nan_if_none(rate: float | None) -> float:
 
 
 class Scorer(Replayer[Kernel]):
-    """Scores candidates for one kernel on one GPU; trace, bound and baseline are worked out once.
+    """Scores candidates for one kernel on one GPU; trace, bound and launch order are computed once.
 
     Parameters
     ----------
@@ -122,12 +122,12 @@ class Scorer(Replayer[Kernel]):
 
     @cached_property
     def bound(self) -> Bound:
-        """Hit rate that no balanced bijection exceeds."""
+        """Upper bound on the hit rate of every balanced bijection."""
         return bound_with_fetches(hit_rate_bound(self.plan), self.fetches)
 
     @cached_property
     def baseline(self) -> Score:
-        """Score of the order as launched."""
+        """Score of the launch order."""
         return self.score_order(np.arange(self.kernel.grid.num_pids), baseline_us=None)
 
     def verify(self, swizzle: Swizzle, *, lattice: bool = True) -> Verdict:
@@ -156,7 +156,7 @@ class Scorer(Replayer[Kernel]):
         return self.score_order(self.permutation(swizzle), baseline_us=self.baseline.time_us)
 
     def score_order(self, order: np.ndarray, *, baseline_us: float | None) -> Score:
-        """Score a permutation; ``baseline_us`` None makes it its own baseline."""
+        """Score a permutation; ``baseline_us`` is the time of the launch order, None if this is it."""
         return self.score_traffic(self.traffic(order), baseline_us=baseline_us)
 
     def score_traffic(self, traffic: Traffic, *, baseline_us: float | None) -> Score:

@@ -1,6 +1,6 @@
 """The closed language of PID remappings: parse, check, evaluate, verify.
 
-``Swizzle.parse(text)`` gives a candidate; ``swizzle.verify(grid, num_xcds)`` proves or disproves it.
+``Swizzle.parse(text)`` returns a candidate; ``swizzle.verify(grid, num_xcds)`` proves or disproves it.
 """
 
 from swizzle_sim.swizzle.emit import emit_text

@@ -100,7 +100,7 @@ def emit_hip(form: Form, name: str = "swizzle") -> str:
 
 
 class _Writer:
-    """Writes statements, and declares each variable as late as C++ lets it."""
+    """Writes statements; declares each variable as late as C++ allows."""
 
     def __init__(self, dialect: Dialect, names: set[str]):
         self.dialect = dialect

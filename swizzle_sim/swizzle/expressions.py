@@ -28,7 +28,7 @@ from swizzle_sim.swizzle.rules import (
 )
 from xcd_model.errors import LanguageError
 
-# A binary operator at the end of a line with no comment or string. Python wants a bracket or a backslash there;
+# A binary operator at the end of a line with no comment or string. Python requires a bracket or a backslash there;
 # papers and chat replies wrap long formulas without one, and no valid program has such a line.
 _OPEN_END = re.compile(r"""^([^#'"\\]*[-+*/%&|^<>])[ \t]*$""", re.MULTILINE)
 _LONGEST_SHOWN = 200
@@ -154,10 +154,10 @@ class ExpressionReader:
         return value if isinstance(value, _CONDITIONS) else Compare("!=", value, Int(0))
 
     def either(self, node: ast.expr) -> Expr | Cond:
-        """Read an expression as what it is by itself."""
+        """Read an expression as its own type, integer or condition."""
         self._read += 1
         if self._read > MAX_NODES:
-            self.refuse(node, f"the text stands for more than {MAX_NODES} operations: make it shorter", "limit")
+            self.refuse(node, f"the text expands to more than {MAX_NODES} operations: make it shorter", "limit")
         reader = _READERS.get(type(node))
         if reader is None:
             self.refuse(node, refusal(node))
@@ -232,7 +232,7 @@ class ExpressionReader:
         return reduce(lambda a, b: Connect(op, a, b), parts[1:], parts[0])
 
     def _check_connective(self, node: ast.BoolOp) -> None:
-        """Refuse ``a or b`` of numbers used as a number: Python gives an operand, a GPU gives 0 or 1."""
+        """Refuse ``a or b`` of numbers used as a number: the result is an operand in Python, 0 or 1 on a GPU."""
         for value in node.values:
             if isinstance(value, ast.BoolOp):
                 self._check_connective(value)
@@ -271,8 +271,8 @@ class ExpressionReader:
         if node.keywords:
             self.refuse(node, f"{called}() takes its arguments by position", "call")
         if not least <= len(node.args) <= most:
-            wanted = str(least) if least == most else f"{least} to {most}"
-            self.refuse(node, f"{called}() takes {wanted} arguments, not {len(node.args)}", "call")
+            count = str(least) if least == most else f"{least} to {most}"
+            self.refuse(node, f"{called}() takes {count} arguments, not {len(node.args)}", "call")
 
     def _axis(self, node: ast.Call, called: str) -> int:
         given = [*node.args, *(k.value for k in node.keywords if k.arg == "axis")]
@@ -289,7 +289,7 @@ def _negated(value: Expr) -> Expr:
 
 
 def spelled(node: ast.expr) -> str:
-    """Return ``f`` or ``tl.f`` as it was written, or nothing for any other callee."""
+    """Return ``f`` or ``tl.f`` as written, an empty string for any other callee."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):

@@ -201,7 +201,7 @@ def bind(
 
 
 def result_digits(results: tuple[str, ...], grid: Grid, line: int = 0) -> tuple[dict[str, Digit], dict[str, Digit]]:
-    """Split the coordinates of a tile into those that a candidate computes and those that it leaves as launched.
+    """Split the coordinates of a tile into those that a candidate computes and those that keep their hardware value.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Intermediate representation of a candidate: a small, typed, closed tree, and what is read off it.
+"""Intermediate representation of a candidate: a small, typed, closed tree, and queries on it.
 
 Every expression is either an integer (32-bit signed on the device) or a condition. The parser inserts the conversions
 (``x`` as a condition is ``x != 0``, a condition as a number is ``Select(c, 1, 0)``), so that each back end (virtual
@@ -151,7 +151,7 @@ class Form:
         ``("pid_m", "pid_n")``. The last group assigned in the text is the result.
     inputs : tuple of str
         Names read before the text assigns them, sorted: what an environment must supply. A `Name` such as
-        ``program_id(1)`` or ``num_programs(0)`` stands for the Triton call of that axis.
+        ``program_id(1)`` or ``num_programs(0)`` is the Triton call of that axis.
     """
 
     body: tuple[Stmt, ...]
@@ -212,7 +212,7 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
 
 
 def evaluate(node: Expr | Cond, values: Mapping[str, int]) -> int:
-    """Value of an expression in Python's unbounded integers; a condition gives True or False.
+    """Value of an expression in Python's unbounded integers; a condition evaluates to True or False.
 
     Raises
     ------

@@ -65,7 +65,7 @@ def name_domain(trials: list[Trial], form: Form, complete: bool = True) -> str:
     form : Form
         Its literals, such as a group size, take part in the conditions tried.
     complete : bool
-        Whether every trial that was planned took place; if not, nothing is generalised from those that did.
+        Whether every planned trial ran; otherwise the trials support no condition.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def _weakest(texts: list[str], mby_xcds: np.ndarray, passed: np.ndarray) -> str:
 
 
 def _conditions(trials: list[Trial], form: Form) -> tuple[list[str], np.ndarray]:
-    """Return every condition's text and the trials, (n_conditions, n_trials), where it holds."""
+    """Texts of all conditions, and the (n_conditions, n_trials) mask of trials where each holds."""
     xcds = np.array([trial.num_xcds for trial in trials])
     sides = _sides(trials, form)
     rows: dict[str, np.ndarray] = {}
@@ -122,7 +122,7 @@ def _conditions(trials: list[Trial], form: Form) -> tuple[list[str], np.ndarray]
         rows["num_xcds a power of two"] = _is_power(xcds)
     rows |= {f"{name} a power of two": _is_power(side) for name, side in sides.items()}
     pids = sides["num_pids"]
-    rows["num_pids a power of four"] = _is_power(pids) & ((pids & 0x55555555) != 0)  # what bit-pair swaps need
+    rows["num_pids a power of four"] = _is_power(pids) & ((pids & 0x55555555) != 0)  # required by bit-pair swaps
     if by_xcds:
         rows["num_pids and num_xcds powers of two"] = _is_power(pids) & _is_power(xcds)
     rows |= _square(sides)
@@ -168,7 +168,7 @@ def _literals(form: Form) -> list[int]:
             if 2 <= node.value <= 1024:
                 found[node.value] = None
             if 1 <= node.value < 1024 and node.value & (node.value + 1) == 0:
-                found[node.value + 1] = None  # a mask of low bits: what matters is one more
+                found[node.value + 1] = None  # a mask of low bits: the relevant size is one more
         elif isinstance(node, Assign):
             todo.insert(0, node.value)
         elif isinstance(node, If):

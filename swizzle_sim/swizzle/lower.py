@@ -121,7 +121,7 @@ class _Compiler:
         value = self._value(stmt.value)
         if isinstance(stmt.value, Int | Name):
             self._emit("move", self._variable(stmt.target), value)
-        else:  # the instruction just emitted computes the value: let it write the variable
+        else:  # the instruction just emitted computes the value: its destination becomes the variable
             op, _, *rest = self.code[-1]
             self.code[-1] = (op, self._variable(stmt.target), *rest)
 

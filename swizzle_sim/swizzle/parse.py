@@ -119,10 +119,10 @@ class _StatementReader:
         self._refuse(node, refusal(node))
 
     def _bare(self, node: ast.Expr) -> list[Stmt]:
-        """Let a docstring pass; any other lone expression computes nothing."""
+        """Skip a docstring; refuse any other lone expression, which computes nothing."""
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             return []
-        self.expressions.either(node.value)  # what is refused anyway is refused by its own name
+        self.expressions.either(node.value)  # a specific refusal takes precedence
         self._refuse(node, f"an expression alone on a line does nothing: {ASSIGN_RESULT}")
 
     def _assign(self, node: ast.Assign) -> list[Stmt]:
@@ -176,7 +176,7 @@ class _StatementReader:
         return [Assign(name, Binary(op, Name(name), self.expressions.integer(node.value)), node.lineno)]
 
     def _target(self, node: ast.expr) -> str:
-        """Return the name assigned to, and note it if it may be the answer."""
+        """Name that is assigned; recorded if it may be a result."""
         if not isinstance(node, ast.Name):
             self._refuse(node, refusal(node) if isinstance(node, ast.Subscript | ast.Starred) else "assign to a name")
         name = self.expressions.name(node, node.id)
@@ -224,7 +224,7 @@ class _StatementReader:
         return start, stop, step.value
 
     def results(self) -> tuple[str, ...]:
-        """Return the names that hold the answer: those assigned of the group that the text assigns last."""
+        """Names of the result: those assigned of the group that the text assigns last."""
         if not self._assigned:
             self.source.refuse(f"nothing is computed: {ASSIGN_RESULT}", "result")
         last = list(self._assigned)[-1]

@@ -27,7 +27,7 @@ class Swizzle:
     Parameters
     ----------
     source : str
-        The text as it was given.
+        The original text.
     form : Form
         Its typed form.
     program : Bytecode

@@ -31,7 +31,7 @@ def arguments(form: Form) -> tuple[str, ...]:
 
 
 def is_axis_call(name: str) -> bool:
-    """Whether a name stands for ``tl.program_id(k)`` or ``tl.num_programs(k)``."""
+    """Whether a name is ``tl.program_id(k)`` or ``tl.num_programs(k)``."""
     return _AXIS_CALL.fullmatch(name) is not None
 
 
@@ -103,8 +103,8 @@ def live_after_each(body: tuple[Stmt, ...], live: Collection[str]) -> list[set[s
 def _reads_and_sets(body: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
     """Names that a block reads before it sets them, and those that it sets on every path.
 
-    Neither depends on what follows, so one walk is enough: what a loop's body reads first, an earlier iteration may
-    have left, and so adds nothing new.
+    Neither depends on what follows, so one walk is enough: a value that an earlier iteration of a loop left adds no
+    name to those that the body reads first.
     """
     reads: set[str] = set()
     sets: set[str] = set()
@@ -114,7 +114,7 @@ def _reads_and_sets(body: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
         elif isinstance(stmt, If):
             then, other = _reads_and_sets(stmt.body), _reads_and_sets(stmt.orelse)
             first, always = {*names_read(stmt.condition), *then[0], *other[0]}, then[1] & other[1]
-        else:  # perhaps not once, so it sets nothing for sure
+        else:  # may run zero times, so it sets nothing on every path
             inside = _reads_and_sets(stmt.body)[0] - {stmt.var}
             first, always = {*names_read(stmt.start), *names_read(stmt.stop), *inside}, set()
         reads |= first - sets

@@ -49,7 +49,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class OutOfRange:
-    """The first workgroup whose answer lies outside the grid."""
+    """The first workgroup whose result lies outside the grid."""
 
     pid: int
     name: str
@@ -145,12 +145,12 @@ def _read_report(ids: np.ndarray, report: np.ndarray, names: list[str], extents:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _evaluate(code, reg, decode, encode, ids, report):
-    """Run ``code`` for every workgroup. Checks nothing of its arguments: ``run`` has.
+    """Run ``code`` for every workgroup. Checks nothing: ``run`` has.
 
     code   : (n, 6) int32, op, dst, a, b, c, line; opcodes as in `lower.OPCODES`
     reg    : (n_registers,) int64, literals and constant inputs filled in
     decode : (n_in, 3) int64, register, stride, extent of each input that differs between workgroups
-    encode : (n_out, 3) int64, the same of each coordinate of the answer; register -1 is the hardware's
+    encode : (n_out, 3) int64, the same for each coordinate of the result; register -1 is the hardware's
     ids    : (num_pids,) int64, output
     report : (8,) int64, output: fault or _CUT, its pid, its line; first pid out of range, coordinate, value; steps.
              The last is an input: steps allowed.
@@ -262,38 +262,52 @@ def permutation_of(
     Raises
     ------
     LanguageError
-        With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the run was cut.
+        With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the step
+        budget is exhausted.
     """
-    result = run(program, grid, num_xcds, sizes, max_steps)
-    if result.fault:
-        return result, _of_fault(result.fault, _where(grid, num_xcds))
+    found = run(program, grid, num_xcds, sizes, max_steps)
+    if found.fault:
+        fault = found.fault
+        message = f"pid {fault.pid}, line {fault.line}: {_FAULT_TEXT[fault.code]} {where_text(grid, num_xcds)}"
+        return found, Counterexample(fault.code, message, (fault.pid,), line=fault.line)
+    return found, counterexample_of(found.ids, found.out_of_range, grid, num_xcds)
+
+
+def counterexample_of(
+    ids: np.ndarray, out_of_range: OutOfRange | None, grid: Grid, num_xcds: int
+) -> Counterexample | None:
+    """Reason why tiles are not a permutation of a grid, None if they are one.
+
+    Parameters
+    ----------
+    ids : (num_pids,) int64 array
+        Logical tile of each workgroup, -1 where a coordinate is out of range.
+    out_of_range : OutOfRange or None
+        The first of those.
+    grid : Grid
+    num_xcds : int
+        For the message.
+    """
     owner = np.full(grid.num_pids, -1, np.int32)
-    distinct, clash = _census(result.ids, owner)
+    distinct, clash = _census(ids, owner)
     if distinct == grid.num_pids:
-        return result, None
+        return None
     missing = owner < 0
-    gaps = f"{_missing_text(missing)} computed by nobody {_where(grid, num_xcds)}"
+    gaps = f"{_missing_text(missing)} computed by nobody {where_text(grid, num_xcds)}"
     gaps += f"; {distinct} of {grid.num_pids} tiles are computed"
-    first_missing = int(np.argmax(missing))
-    if result.out_of_range:
-        return result, _of_range(result.out_of_range, gaps, first_missing, distinct)
-    tile = int(result.ids[clash])
+    first = int(np.argmax(missing))
+    if out_of_range:
+        lost = out_of_range
+        message = f"pid {lost.pid} computes {lost.name} = {lost.value}, outside 0..{lost.extent - 1}; {gaps}"
+        return Counterexample("out-of-range", message, (lost.pid,), None, first, distinct)
+    tile = int(ids[clash])
     message = f"pid {clash} and pid {owner[tile]} both compute tile {tile}; {gaps}"
-    return result, Counterexample("collision", message, (clash, int(owner[tile])), tile, first_missing, distinct)
+    return Counterexample("collision", message, (clash, int(owner[tile])), tile, first, distinct)
 
 
-def _where(grid: Grid, num_xcds: int) -> str:
+def where_text(grid: Grid, num_xcds: int) -> str:
+    """Grid and XCD count, as every message names them."""
     return f"(grid {grid}, {num_xcds} XCD{'s' * (num_xcds != 1)})"
-
-
-def _of_fault(fault: Fault, where: str) -> Counterexample:
-    message = f"pid {fault.pid}, line {fault.line}: {_FAULT_TEXT[fault.code]} {where}"
-    return Counterexample(fault.code, message, (fault.pid,), line=fault.line)
-
-
-def _of_range(lost: OutOfRange, gaps: str, missing: int, distinct: int) -> Counterexample:
-    message = f"pid {lost.pid} computes {lost.name} = {lost.value}, outside 0..{lost.extent - 1}; {gaps}"
-    return Counterexample("out-of-range", message, (lost.pid,), None, missing, distinct)
 
 
 def _missing_text(missing: np.ndarray) -> str:

@@ -35,7 +35,7 @@ def read_templates(text: str, filename: str = "<template>") -> list[Template]:
     ------
     LanguageError
         With code ``syntax`` if there is no template or a head has another form, ``parameter`` if a parameter is at
-        fault, or as `parse_form` says of a body.
+        fault, or as `parse_form` for a body.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
         _refuse(f"the text has more than {MAX_TEXT_BYTES} bytes", filename, 0, code="limit")
@@ -55,7 +55,7 @@ def read_template(text: str, filename: str = "<template>") -> Template:
     """Read one template; raises as `read_templates`, and if there are several."""
     found = read_templates(text, filename)
     if len(found) > 1:
-        _refuse(f"{len(found)} templates where one is wanted", filename, 0)
+        _refuse(f"{len(found)} templates where one is expected", filename, 0)
     return found[0]
 
 

@@ -19,7 +19,7 @@ DRAWS = 4096  # of a larger space, before it counts as empty
 
 Values = dict[str, int]
 
-# Placements and orders that are combined. Left out is what repeats a combination: windowed is chunked+group_m,
+# Placements and orders that are combined. Left out are repeats of another combination: windowed is chunked+group_m,
 # contiguous_naive is contiguous where it holds, block_first is row and head_first column.
 PLACING = ("", "contiguous", "chunked", "row_bands")
 ORDERING = (
@@ -51,7 +51,7 @@ class TemplateSpace:
     Raises
     ------
     SearchError
-        If the constraints leave nothing; names the one at fault where it is one.
+        If the constraints exclude every combination; names the constraint at fault if it is a single one.
     LanguageError
         If a constraint reads a name that is neither a parameter nor the grid's nor the kernel's.
     """

@@ -1,4 +1,4 @@
-"""Does the register machine compute what the form says, and stop where a GPU would disagree?"""
+"""Does the virtual machine compute what the form says, and stop where a GPU would disagree?"""
 
 import numpy as np
 import pytest

@@ -13,7 +13,7 @@ class Parameter:
     Parameters
     ----------
     default, low, high : int
-        Value when a spec does not give one, and the range, both ends included.
+        Default value, and the range, both ends included.
     doc : str
         What it counts.
     """
@@ -58,6 +58,6 @@ class Family:
     condition: str = "always"
 
     @property
-    def answers(self) -> tuple[str, ...]:
+    def results(self) -> tuple[str, ...]:
         """Coordinates that its text computes."""
         return {0: ("pid",), 2: ("pid_m", "pid_n"), 3: ("pid_x", "pid_y", "pid_z")}[self.axes]

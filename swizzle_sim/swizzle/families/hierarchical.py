@@ -95,7 +95,7 @@ def _hilbert() -> str:
 
 
 def _block(rows: int, cols: int) -> str:
-    """Text that says in which block, of which size, ``pid`` lies: ``rank`` in it, ``high`` x ``wide`` tiles."""
+    """Text that finds the block of ``pid``: its size ``high`` x ``wide`` tiles, and the ``rank`` of ``pid`` in it."""
     return f"""\
 height = min({rows}, num_pid_m)
 width = min({cols}, num_pid_n)
@@ -153,7 +153,7 @@ pid_z = first_z + rank // (wide * high)
 
 
 def _morton_3d() -> str:
-    # As `_MORTON`, with a third halving: the counts of tiles inside the grid say which half a rank is in.
+    # As `_MORTON`, with a third halving: the counts of tiles inside the grid determine the half of a rank.
     return """\
 side = max(num_pid_x, num_pid_y, num_pid_z) - 1
 bits = 0

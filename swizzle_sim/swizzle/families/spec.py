@@ -71,7 +71,7 @@ def parse_spec(spec: str) -> tuple[Part, ...]:
     for (before, _), (after, _) in pairwise(parts):
         if before.axes:
             raise LanguageError(
-                f"{spec.strip()!r}: {before.name} answers {', '.join(before.answers)}, so {after.name} cannot follow "
+                f"{spec.strip()!r}: {before.name} assigns {', '.join(before.results)}, so {after.name} cannot follow "
                 f"it; write placements ({', '.join(one.name for one in PLACEMENTS)}) first and one order last",
                 filename="<spec>",
                 code="result",
@@ -126,7 +126,7 @@ def _spelled(one: Family, params: Mapping[str, int]) -> str:
 
 def _parse_part(part: str) -> Part:
     match = _PART.fullmatch(part)
-    if match is None:  # is_spec has looked already
+    if match is None:  # is_spec has checked
         raise LanguageError(f"{part!r} is not family(parameter=integer)", filename="<spec>", code="syntax")
     name, given = match.groups()
     if name not in FAMILIES:
@@ -221,8 +221,8 @@ _HEAD = """\
 <!-- Generated: python -m swizzle_sim.swizzle.families > docs/families.md -->
 
 A spec names families, joined by `+`: placements first, one order last, as in `contiguous+group_m(size=8)`. A
-placement takes `pid` to `pid` and works on any grid. An order reads `pid` as a rank, answers `pid_m, pid_n`, and needs
-a grid with two tile axes; a 3-D order answers `pid_x, pid_y, pid_z` and needs a launch of three axes. For attention the
+placement maps `pid` to `pid` and works on any grid. An order reads `pid` as a rank, assigns `pid_m, pid_n`, and needs
+a grid with two tile axes; a 3-D order assigns `pid_x, pid_y, pid_z` and needs a launch of three axes. For attention the
 rows are query blocks and the columns heads. *Bijective where* is exact: there and nowhere else, on grids with the axes.
 
 | family | kind | parameters (default, range) | bijective where | what it does | source |
