@@ -162,12 +162,12 @@ def _try_lattice(
     """Try other launches with each XCD count; returns the trials, the first counter-example and whether all ran."""
     trials: list[Trial] = []
     first_failing: Counterexample | None = None
-    steps = LATTICE_STEPS
+    steps, by_xcds = LATTICE_STEPS, swizzle.form.reads_num_xcds
     for other, sizes in points:
         here: list[Trial] = []  # a grid counts only with all its XCD counts: a part of them would mislead
         failure, failures = None, []
         for rank, xcds in enumerate(sorted({*XCD_COUNTS, num_xcds})):
-            if rank == 0 or swizzle.form.reads_num_xcds:  # otherwise the result is the same for all counts
+            if rank == 0 or by_xcds:  # otherwise the result is the same for all counts
                 try:
                     execution, failure = permutation_of(swizzle.program, other, xcds, sizes, steps)
                 except LanguageError as error:

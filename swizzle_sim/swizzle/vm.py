@@ -137,7 +137,7 @@ def _table(rows: list[tuple[int, int, int]]) -> np.ndarray:
 
 
 def _read_report(ids: np.ndarray, report: np.ndarray, names: list[str], extents: list[int]) -> Execution:
-    code, pid, line, lost_pid, axis, value, steps, _ = (int(number) for number in report)
+    code, pid, line, lost_pid, axis, value, steps, _ = report.tolist()
     fault = Fault(FAULTS[code], pid, line) if code else None
     lost = OutOfRange(lost_pid, names[axis], value, extents[axis]) if lost_pid >= 0 else None
     return Execution(ids, fault, lost, steps)

@@ -36,6 +36,14 @@ def test_counts_fit_together(scorer, spec):
     assert found.hbm_bytes >= 2 * (SMALL["M"] * SMALL["K"] + SMALL["N"] * SMALL["K"] + SMALL["M"] * SMALL["N"])
 
 
+def test_a_kernel_builds_its_trace_once_per_line_size_and_its_launch_when_read():
+    made = []
+    work = dataclasses.replace(gemm(M=256, N=256, K=64), make_launch=lambda: made.append(1))
+    assert work.build_trace(128) is work.build_trace(128) is not work.build_trace(64)
+    assert not made and work.launch is work.launch and made == [1]
+    assert dataclasses.replace(work, make_launch=None).launch is None
+
+
 @pytest.mark.parametrize("text", ["pid = pid % 7", "pid = 0", "pid = pid + 1", "pid_m = 0\npid_n = pid"])
 def test_what_is_no_bijection_has_no_score(scorer, text):
     with pytest.raises(NotBijective):
