@@ -1,4 +1,4 @@
-"""The families proposer: which published swizzles are worth trying on a grid, with which parameters."""
+"""The families proposer: published swizzles to try on a grid, with their parameters."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import Grid, family, holds
 from xcd_model import Gpu
 
-# Window and chunk sizes people publish lie between these steps; all divisors would repeat permutations.
+# Published window and chunk sizes lie between these steps; all divisors would repeat permutations.
 WINDOWS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64)
 PANELS = (1, 2, 4, 8, 16, 32, 64)
-BOX_SIDES = (1, 4, 16)  # of boxes in three dimensions, besides the whole side
-BANDS = (1, 4, 16)  # rows of a band in a two-level order, besides the whole block
+BOX_SIDES = (1, 4, 16)  # of boxes in three dimensions, in addition to the whole side
+BANDS = (1, 4, 16)  # rows of a band in a two-level order, in addition to the whole block
 LONGEST = 65536  # of a family's parameter
 
 
@@ -25,7 +25,7 @@ class Candidate:
     Parameters
     ----------
     name : str
-        Family specification, or what the proposer calls it.
+        Family specification, or the proposer's name for it.
     source : str
         Text in the closed language.
     proposer : str
@@ -37,7 +37,7 @@ class Candidate:
 
 
 def placements(num_pids: int, gpu: Gpu) -> list[str]:
-    """Specifications that decide which XCD gets which run of ids; the empty one leaves the round robin as it is."""
+    """Specifications that decide which XCD gets which run of ids; the empty one is the hardware's round robin."""
     share = num_pids // gpu.xcds
     chunks = sorted({2**k for k in range(1, 15)} | {k * k for k in (3, 5, 6, 7, 12)} | {gpu.cus_per_xcd})
     return ["", "contiguous", *(f"chunked(chunk={c})" for c in chunks if c <= share)]
@@ -75,7 +75,7 @@ def box_orders(grid: Grid) -> list[str]:
 
 
 def family_specs(kernel: Kernel, gpu: Gpu) -> Iterator[str]:
-    """Every combination of placement and order, the one-family ones first, then by placement; then what places itself.
+    """Every combination of placement and order, single families first, then by placement; then XCD orders.
 
     Only specifications that are bijections of the kernel's grid, and have parameters within their families' ranges.
     """

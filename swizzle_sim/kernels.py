@@ -1,4 +1,4 @@
-"""`Kernel`, a workload, and the one registry through which workloads are found by name.
+"""`Kernel`, a workload at one problem size, and the registry that finds workloads by name.
 
 The registry is the entry-point group ``swizzle_sim.kernels``: the built-in suite is listed in this distribution's
 ``setup.cfg``, and any installed package can add its own kernels the same way.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from importlib import metadata
 from typing import Any
 
@@ -36,14 +37,14 @@ class Kernel:
     flops : float
         Floating-point operations of one launch.
     issued_flops : float
-        What the hardware works off for them: masked-out parts of tiles included.
+        Operations that the hardware executes for them, masked-out parts of tiles included.
     vector_ops : float
-        Instructions of one launch that vector units execute for a lane each while no matrix operation can run, such as
-        a softmax between two products.
+        Vector instructions of one launch, per lane, that no matrix operation can overlap, such as a softmax between two
+        products.
     resources : Resources
-        What a workgroup of the compiled kernel occupies.
+        Resources of a CU that a workgroup of the compiled kernel occupies.
     build_trace : callable
-        ``build_trace(line_bytes) -> Trace``.
+        ``build_trace(line_bytes) -> Trace``; each kernel builds it once per line size.
     reference : callable
         ``reference(inputs) -> outputs``, numpy arrays by name.
     make_inputs : callable
@@ -57,14 +58,14 @@ class Kernel:
         ``at_grids() -> iterable of (Grid, sizes)``: the same kernel at other grids, ragged sizes among them, for the
         check over a lattice.
     programs : int, optional
-        Of a persistent kernel whose grid is its tiles: that many programs are launched, and program p computes tiles
-        p, p + programs, ... of the order.
-    launch : Launch, optional
-        The Triton launch, by which the kernel can be captured, compiled and rewritten.
+        Programs launched of a persistent kernel, whose grid is its tiles: program p computes tiles p, p + programs, ...
+        of the order.
+    make_launch : callable, optional
+        ``make_launch() -> Launch``, the Triton launch, by which the kernel can be captured, compiled and rewritten.
     launches : int
-        How often a run launches it back to back on the same arrays, as a time step is; 1 where once is all.
+        Back-to-back launches of a run on the same arrays, such as time steps.
     file : str
-        Where a user's kernel came from, as an absolute ``my_kernel.py:NAME`` or ``my.trace.npz``; empty for the
+        Origin of a user's kernel, as an absolute ``my_kernel.py:NAME`` or ``my.trace.npz``; empty for the
         registry's.
     digest : str
         Of such a kernel's source, launch and trace.
@@ -89,11 +90,29 @@ class Kernel:
     at_grids: Callable[[], Iterable[tuple[Grid, Mapping[str, int]]]] = field(repr=False)
     vector_ops: float = 0.0
     programs: int | None = None
-    launch: Launch | None = None
+    make_launch: Callable[[], Launch] | None = field(repr=False, default=None)
     launches: int = 1
     file: str = ""
     digest: str = ""
     fitted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self):
+        object.__setattr__(self, "build_trace", lru_cache(maxsize=2)(self.build_trace))
+
+    @cached_property
+    def launch(self) -> Launch | None:
+        """The Triton launch, if there is one."""
+        return None if self.make_launch is None else self.make_launch()
+
+    @cached_property
+    def lattice(self) -> tuple[tuple[Grid, Mapping[str, int]], ...]:
+        """The kernel at other grids, with its sizes there."""
+        return tuple(self.at_grids())
+
+
+def is_user_kernel(name: str) -> bool:
+    """Whether a KERNEL argument names a file: ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
+    return name.endswith(".npz") or name.partition(".py")[2].startswith(":") or name.endswith(".py")
 
 
 def check_sizes(name: str, sizes: Mapping[str, int], switches: Iterable[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""`Launch`: one launch of a Triton kernel, said without Triton: function, arguments, grid, compile options.
+"""`Launch`, one launch of a Triton kernel described without Triton: function, arguments, grid, compile options.
 
 Capture reads addresses from it, the AMD compile its types and constants, the rewrite its source.
 """
@@ -36,7 +36,7 @@ ROLES = ("in", "out", "inout")
 
 @dataclass(frozen=True, kw_only=True)
 class Array:
-    """A tensor argument: what of it a launch needs before any of it is real.
+    """A tensor argument: the properties that a launch needs before the tensor exists.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Array:
     dtype : str
         A key of `ITEM_BYTES`.
     strides : tuple of int, optional
-        Items from one to the next along each axis; row-major where not given.
+        Items from one to the next along each axis; row-major by default.
     role : {"in", "out", "inout"}
         Whether the kernel reads it, writes it, or both.
     is_index : bool

@@ -1,4 +1,4 @@
-"""`recorded_kernel` and `recorded_scorer`, of a run by what its record says; `at_sizes`, a kernel at other sizes."""
+"""`recorded_kernel` and `recorded_scorer`, rebuilt from a run's record; `at_sizes`, a kernel at other sizes."""
 
 from __future__ import annotations
 
@@ -46,13 +46,15 @@ def recorded_kernel(about: Mapping[str, Any]) -> Kernel:
     return found
 
 
-def recorded_scorer(about: Mapping[str, Any]) -> Scorer:
+def recorded_scorer(about: Mapping[str, Any], known: Kernel | None = None) -> Scorer:
     """Scorer that a run's candidates were scored with.
 
     Parameters
     ----------
     about : mapping
         Record of the run.
+    known : Kernel, optional
+        The run's kernel, where the command has it already with its trace; otherwise it is loaded.
 
     Raises
     ------
@@ -61,7 +63,7 @@ def recorded_scorer(about: Mapping[str, Any]) -> Scorer:
     """
     device = Gpu.from_dict(about["gpu_description"])
     settings = {key: about[key] for key in ("replay", "seed", "jitter_ns")}
-    return Scorer(recorded_kernel(about), device, **settings)
+    return Scorer(known or recorded_kernel(about), device, **settings)
 
 
 def at_sizes(found: Kernel, sizes: Mapping[str, int], arch: str) -> Kernel:

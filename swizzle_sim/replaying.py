@@ -1,4 +1,4 @@
-"""`Replayer`: what a workload counts under an order of its workgroups, and how long it takes."""
+"""`Replayer`: traffic and time of a workload under a mapping of its workgroups."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REPLAYS = ("lockstep", "timed")
 
 
 class Work(Protocol):
-    """What a replay asks of a workload; a `Kernel` says what each is, and has it."""
+    """Attributes of a workload that a replay reads; `Kernel` documents each."""
 
     @property
     def dtype(self) -> str:
@@ -46,17 +46,17 @@ class Work(Protocol):
 
     @property
     def issued_flops(self) -> float:
-        """Operations that the hardware works off."""
+        """Operations that the hardware executes."""
         ...
 
     @property
     def vector_ops(self) -> float:
-        """Lane instructions while no matrix operation can run."""
+        """Vector instructions, per lane, that no matrix operation can overlap."""
         ...
 
     @property
     def resources(self) -> Resources:
-        """What a workgroup occupies."""
+        """Resources that a workgroup occupies."""
         ...
 
     @property
@@ -66,12 +66,12 @@ class Work(Protocol):
 
     @property
     def programs(self) -> int | None:
-        """Of a persistent kernel, how many are launched."""
+        """Programs launched of a persistent kernel."""
         ...
 
     @property
     def launches(self) -> int:
-        """How often a run launches it."""
+        """Back-to-back launches of a run."""
         ...
 
 
@@ -95,10 +95,10 @@ class Replayer(Generic[W]):
     Raises
     ------
     ReplayError
-        If there is no such replay, no workgroup of the kernel fits a CU, or jitter is asked of the lockstep replay.
+        If there is no such replay, no workgroup of the kernel fits a CU, or jitter is given for the lockstep replay.
     """
 
-    bin_fs = 1_000_000_000  # of the timed replay's timeline; a report asks for shorter ones
+    bin_fs = 1_000_000_000  # of the timed replay's timeline; a report uses shorter ones
 
     def __init__(self, kernel: W, gpu: Gpu, *, replay: str = "lockstep", seed: int = 0, jitter_ns: float = 0.0):
         if replay not in REPLAYS:
@@ -110,12 +110,12 @@ class Replayer(Generic[W]):
 
     @cached_property
     def flops_per_instruction(self) -> float:
-        """Operations that the hardware works off over the kernel's tensor instructions."""
+        """Operations that the hardware executes, per tensor instruction of the kernel."""
         return self.kernel.issued_flops / self.trace.n_instructions
 
     @cached_property
     def vector_ops_per_instruction(self) -> float:
-        """Lane instructions of the vector units over the kernel's tensor instructions."""
+        """Vector instructions, per lane, per tensor instruction of the kernel."""
         return self.kernel.vector_ops / self.trace.n_instructions
 
     @cached_property
@@ -125,7 +125,7 @@ class Replayer(Generic[W]):
 
     @cached_property
     def issue_model(self) -> IssueModel:
-        """How fast the kernel's workgroups compute, and how far they load ahead."""
+        """Issue model of the kernel's workgroups: compute time per instruction and loads in flight."""
         instruction_fs = compute_fs(
             self.gpu,
             flops_per_instruction=self.flops_per_instruction,
@@ -145,14 +145,14 @@ class Replayer(Generic[W]):
 
     @cached_property
     def trace(self) -> Trace:
-        """What the kernel touches, in the GPU's lines."""
+        """Lines that the kernel touches, in the GPU's line size."""
         return self.kernel.build_trace(self.gpu.l2.line_bytes)
 
     @cached_property
     def plan(self) -> Plan:
-        """The kernel's trace, ready for the GPU with the L1 that the kernel's LDS leaves."""
+        """The kernel's trace, prepared for the GPU with the L1 that remains after the kernel's LDS."""
         device = l1_after_shared_memory(self.kernel.resources, self.gpu)
-        if self.replay == "lockstep":  # rows of the memory cost time, and forbid symmetry
+        if self.replay == "lockstep":  # row activations cost time only, and rule out symmetry
             device = replace(device, hbm_rows=None)
         return prepare(self.trace, device, programs=self.kernel.programs)
 
@@ -169,7 +169,7 @@ class Replayer(Generic[W]):
         ----------
         order : (num_pids,) int array
         seed : int, optional
-            Takes the place of the replayer's.
+            Overrides the replayer's.
         threads : int
             XCDs replayed at once in lockstep; the counts are the same for any number.
         """
@@ -188,7 +188,7 @@ class Replayer(Generic[W]):
         return add_fetches(replayed, self.fetches)
 
     def time(self, traffic: Traffic) -> Time:
-        """Time that a replay of this kernel stands for."""
+        """Time of a replay of this kernel."""
         kernel = self.kernel
         price = timed_time if self.replay == "timed" else roofline
         return limited_by_power(

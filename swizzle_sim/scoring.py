@@ -1,4 +1,4 @@
-"""`Score`: what a candidate is judged by, from a replay of its permutation."""
+"""`Score` of a candidate from a replay of its permutation, and `Spread`, its variation over seeds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAY_BE_NAN = ("l1_hit_rate", "mall_hit_rate", "energy_j", "energy_low_j", "energ
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """Simulated figures of one candidate, and of nothing that is not a bijection.
+    """Simulated figures of one candidate; only bijections have any.
 
     Parameters
     ----------
@@ -34,19 +34,19 @@ class Score:
     time_us : float [us]
         Lockstep: roofline over windows of turns, see `xcd_model.roofline`. Timed: end of the last workgroup.
     speedup : float
-        Baseline time over this time.
+        Time of the launch order over this time.
     limiter : str
-        Resource that takes most of the time: compute, l2, fabric, mall, hbm or power.
+        Resource that bounds the time: compute, l2, fabric, mall, hbm or power.
     bound_l2_hit_rate : float
-        What no balanced bijection exceeds.
+        Upper bound of every balanced bijection.
     per_xcd_l2_hit_rate : tuple of float
     energy_j, energy_low_j, energy_high_j : float [J]
         Middle and range of assumed rates, see `xcd_model.analysis.energy`: only differences on one GPU mean anything.
         Nan for a GPU without rates.
     launch : int
-        Which launch in a row was counted, from 1: more than one for a kernel that is launched again and again.
+        Launch that was counted, from 1; later than the first for a kernel launched repeatedly.
     steady : bool
-        It counted as the launch before it.
+        Its counts equal those of the launch before it.
     """
 
     l2_hit_rate: float
@@ -105,7 +105,7 @@ def _nan_if_none(rate: float | None) -> float:
 
 
 class Scorer(Replayer[Kernel]):
-    """Scores candidates for one kernel on one GPU; trace, bound and baseline are worked out once.
+    """Scores candidates for one kernel on one GPU; trace, bound and launch order are computed once.
 
     Parameters
     ----------
@@ -122,17 +122,17 @@ class Scorer(Replayer[Kernel]):
 
     @cached_property
     def bound(self) -> Bound:
-        """Hit rate that no balanced bijection exceeds."""
+        """Upper bound on the hit rate of every balanced bijection."""
         return bound_with_fetches(hit_rate_bound(self.plan), self.fetches)
 
     @cached_property
     def baseline(self) -> Score:
-        """Score of the order as launched."""
+        """Score of the launch order."""
         return self.score_order(np.arange(self.kernel.grid.num_pids), baseline_us=None)
 
     def verify(self, swizzle: Swizzle, *, lattice: bool = True) -> Verdict:
         """Check a candidate at the kernel's grid and, with ``lattice``, at the kernel's other grids and XCD counts."""
-        others = list(self.kernel.at_grids()) if lattice else []
+        others = self.kernel.lattice if lattice else ()
         return verify(swizzle, self.kernel.grid, self.gpu.xcds, sizes=self.kernel.problem, lattice=others)
 
     def permutation(self, swizzle: Swizzle) -> np.ndarray:
@@ -156,7 +156,7 @@ class Scorer(Replayer[Kernel]):
         return self.score_order(self.permutation(swizzle), baseline_us=self.baseline.time_us)
 
     def score_order(self, order: np.ndarray, *, baseline_us: float | None) -> Score:
-        """Score a permutation; ``baseline_us`` None makes it its own baseline."""
+        """Score a permutation; ``baseline_us`` is the time of the launch order, None if this is it."""
         return self.score_traffic(self.traffic(order), baseline_us=baseline_us)
 
     def score_traffic(self, traffic: Traffic, *, baseline_us: float | None) -> Score:
@@ -219,4 +219,66 @@ def score(kernel: Kernel, swizzle: Swizzle, gpu: Gpu, *, replay: str = "lockstep
     return Scorer(kernel, gpu, replay=replay, seed=seed).score(swizzle)
 
 
-__all__ = ["NotBijective", "Score", "Scorer", "score"]
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation of a candidate over seeds of the timed replay.
+
+    Replays differ in the speeds of workgroups, by `xcd_model.Pace.spread`, and in jitter.
+
+    Parameters
+    ----------
+    seeds : int
+        Replays, with seeds ``seed, seed + 1, ...`` of the scorer.
+    l2_hit_rate_mean, l2_hit_rate_std : float
+        0 to 1.
+    time_us_mean, time_us_std : float [us]
+    """
+
+    seeds: int
+    l2_hit_rate_mean: float
+    l2_hit_rate_std: float
+    time_us_mean: float
+    time_us_std: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return asdict(self)
+
+
+def spread(scorer: Scorer, swizzle: Swizzle, seeds: int) -> Spread:
+    """Replay a candidate over seeds of the timed replay.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        With the timed replay, of a GPU with a ``compute_spread`` or with a jitter.
+    swizzle : Swizzle
+    seeds : int
+        At least 2.
+
+    Returns
+    -------
+    Spread
+
+    Raises
+    ------
+    NotBijective
+        If the candidate is not a permutation of the kernel's grid.
+    ReplayError
+        If the scorer draws no random numbers, or there are fewer than 2 seeds.
+    """
+    if scorer.replay != "timed" or not (scorer.jitter_ns or scorer.gpu.compute_spread):
+        raise ReplayError(
+            "every seed gives the same counts in the lockstep replay, and where neither speeds nor loads vary: "
+            "use --replay timed"
+        )
+    if seeds < 2:
+        raise ReplayError(f"seeds = {seeds}: a spread needs at least 2")
+    order = scorer.permutation(swizzle)
+    replays = [scorer.traffic(order, seed=scorer.seed + i) for i in range(seeds)]
+    rate = np.array([traffic.l2_hit_rate for traffic in replays])
+    time_us = np.array([traffic.time_fs / 1e9 for traffic in replays])
+    return Spread(seeds, float(rate.mean()), float(rate.std(ddof=1)), float(time_us.mean()), float(time_us.std(ddof=1)))
+
+
+__all__ = ["NotBijective", "Score", "Scorer", "Spread", "score", "spread"]

@@ -15,7 +15,7 @@ from benchmarks.paper.formulas import FORMULAS, Formula
 from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle, Verdict
-from swizzle_sim.swizzle.machine import run
+from swizzle_sim.swizzle.vm import run
 from xcd_model import Gpu, gpu
 
 PAGE = Path(__file__).parents[2] / "docs" / "audit.md"

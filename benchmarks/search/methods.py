@@ -13,7 +13,7 @@ from benchmarks.search.edits import edited
 from swizzle_sim.candidates import family_candidates
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import family
-from swizzle_sim.templates import Space, family_templates
+from swizzle_sim.templates import TemplateSpace, family_templates
 from swizzle_sim.tuning.asking import Random
 from swizzle_sim.tuning.bench import Bench
 from swizzle_sim.tuning.plan import Plan
@@ -83,7 +83,7 @@ def parameters(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[f
         draw, arms = random.Random(seed), []
         for template in family_templates(work, device):
             try:
-                arms.append((template, Random(Space(template, [work], device), draw.randrange(2**31))))
+                arms.append((template, Random(TemplateSpace(template, [work], device), draw.randrange(2**31))))
             except SearchError:
                 continue
         while arms:

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.search.page import wrapped
 from benchmarks.suite.gemm import gemm
 from swizzle_sim.kernels import Kernel
-from swizzle_sim.templates import Space, family_templates
+from swizzle_sim.templates import TemplateSpace, family_templates
 from swizzle_sim.tuning.bench import Bench
 from swizzle_sim.tuning.plan import Plan
 from swizzle_sim.tuning.search import search
@@ -35,7 +35,7 @@ def exhausted(work: Kernel, device: Gpu) -> tuple[float, int, int]:
     rates: dict[bytes, float] = {}
     for template in family_templates(work, device):
         try:
-            space = Space(template, [work], device)
+            space = TemplateSpace(template, [work], device)
         except SearchError:
             continue
         for values in space.points():

@@ -78,7 +78,7 @@ def attention_decode(
         sharing=SHARING,
         sources=("Flash-Decoding (Dao, Haziza, Massa, Sizov 2023)", "vLLM Triton decode attention (its grid)"),
         at_grids=lambda: _at_grids(problem),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
     )
 
 

@@ -80,7 +80,7 @@ def batched_gemm(
         sharing=SHARING,
         sources=("Triton tutorial 03-matrix-multiplication (tiles)", "rocBLAS gemm_strided_batched (the operation)"),
         at_grids=lambda: _at_grids(problem),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
     )
 
 

@@ -62,7 +62,7 @@ def black_scholes(*, n_assets: int = 1 << 28, BLOCK_SIZE: int = 1024) -> Kernel:
         sharing=SHARING,
         sources=("arXiv 2508.20258", "Black and Scholes, Journal of Political Economy 81(3), 1973"),
         at_grids=lambda: grids.rows(problem, "n_assets", "BLOCK_SIZE"),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
     )
 
 

@@ -92,7 +92,7 @@ def conv_2d(
         sharing=SHARING,
         sources=("cuDNN, arXiv 1410.0759 (implicit GEMM)", "latent diffusion, arXiv 2112.10752 (sizes)"),
         at_grids=lambda: _at_grids(problem),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
     )
 
 

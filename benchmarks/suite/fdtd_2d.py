@@ -66,7 +66,7 @@ def fdtd_2d(*, Nx: int = 8192, Ny: int = 8192, BLOCK_SIZE_X: int = 32, BLOCK_SIZ
         sharing=SHARING,
         sources=("arXiv 2508.20258", "Yee, IEEE Transactions on Antennas and Propagation 14(3), 1966"),
         at_grids=lambda: grids.tiles(problem, ("Nx", "Ny"), ("BLOCK_SIZE_X", "BLOCK_SIZE_Y")),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
         launches=STEPS,
     )
 

@@ -85,7 +85,7 @@ def make(name: str, summary: str, sharing: str, problem: dict[str, int]) -> Kern
         sharing=sharing,
         sources=SOURCES,
         at_grids=lambda: _at_grids(problem),
-        launch=launch(sizes),
+        make_launch=lambda: launch(sizes),
         fitted=FITTED,
     )
 

@@ -58,7 +58,7 @@ def fused_elementwise(*, n_elements: int = 1 << 24, BLOCK_SIZE: int = 1024) -> K
         sharing=SHARING,
         sources=("arXiv 2508.20258",),
         at_grids=lambda: grids.rows(problem, "n_elements", "BLOCK_SIZE"),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
     )
 
 

@@ -76,7 +76,7 @@ def gemm(
         sharing=SHARING,
         sources=("arXiv 2508.20258, appendix A.2", "ROCm gfx950-gluon-tutorials, GEMM kernels"),
         at_grids=lambda: _at_grids(problem),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
     )
 
 

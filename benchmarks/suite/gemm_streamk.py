@@ -90,7 +90,7 @@ def gemm_streamk(
         sharing=SHARING,
         sources=("arXiv 2508.20258, appendix A.2", "arXiv 2301.03598"),
         at_grids=lambda: _at_grids(problem),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
     )
 
 

@@ -86,7 +86,7 @@ def grouped_gemm(
         sharing=SHARING,
         sources=("MegaBlocks, arXiv 2211.15841 (grouped form)", "Mixtral, arXiv 2401.04088 (sizes)"),
         at_grids=lambda: _at_grids(problem),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
     )
 
 

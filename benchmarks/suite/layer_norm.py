@@ -69,7 +69,7 @@ def layer_norm(*, M: int = 20480, N: int = 20480) -> Kernel:
         sharing=SHARING,
         sources=("arXiv 2508.20258",),
         at_grids=lambda: grids.rows(problem, "M"),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
         fitted=FITTED,
     )
 

@@ -65,7 +65,7 @@ def smith_waterman(*, M: int = 8192, N: int = 8192, BLOCK_SIZE_M: int = 32, BLOC
         sharing=SHARING,
         sources=("arXiv 2508.20258",),
         at_grids=lambda: grids.tiles(problem, ("M", "N"), ("BLOCK_SIZE_M", "BLOCK_SIZE_N")),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
     )
 
 

@@ -67,7 +67,7 @@ def softmax(*, M: int = 32768, N: int = 32768) -> Kernel:
         sharing=SHARING,
         sources=("arXiv 2508.20258",),
         at_grids=lambda: grids.rows(problem, "M"),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
     )
 
 

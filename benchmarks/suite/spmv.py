@@ -82,7 +82,7 @@ def spmv(*, M: int = 4096, N: int = 4096, NNZ_PER_ROW: int = 328, BLOCK_SIZE: in
         sharing=SHARING,
         sources=("arXiv 2508.20258",),
         at_grids=lambda: grids.rows(problem, "M"),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
     )
 
 

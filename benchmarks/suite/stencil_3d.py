@@ -78,7 +78,7 @@ def stencil_3d(
         sharing=SHARING,
         sources=("HPCG, Sandia report SAND2013-8752 (the operator)", "Rivera and Tseng, SC 2000 (3-D blocking)"),
         at_grids=lambda: _at_grids(problem),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
     )
 
 

@@ -61,7 +61,7 @@ def transpose(*, M: int = 32768, N: int = 32768, BLOCK_SIZE_M: int = 32, BLOCK_S
         sharing=SHARING,
         sources=("arXiv 2508.20258",),
         at_grids=lambda: grids.tiles(problem, ("M", "N"), ("BLOCK_SIZE_M", "BLOCK_SIZE_N")),
-        launch=launch(problem),
+        make_launch=lambda: launch(problem),
     )
 
 

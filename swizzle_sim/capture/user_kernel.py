@@ -33,11 +33,6 @@ KEPT = 32  # traces in the cache
 PACKAGE = Path(__file__).parent
 
 
-def is_user_kernel(name: str) -> bool:
-    """Whether a KERNEL argument means a file: ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
-    return name.endswith(".npz") or name.partition(".py")[2].startswith(":") or name.endswith(".py")
-
-
 def file_of(name: str) -> str:
     """Path in ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
     return name if name.endswith(".npz") else f"{name.rpartition('.py')[0]}.py"
@@ -208,7 +203,6 @@ def kernel_of(
         arch = ARCHS[0]
     if "error" in resources[arch]:
         raise CompileError(f"{facts['name']} does not compile for {arch}: {resources[arch]['error']}")
-    launch = Launch.from_dict(manifest["launch"], inputs_of(request)) if request else None
     return Kernel(
         name=facts["name"],
         summary=facts["summary"],
@@ -226,7 +220,7 @@ def kernel_of(
         sources=(f"{manifest['how']} in Triton {manifest['triton']}'s interpreter",),
         at_grids=lambda: [(grid_of(at["grid"], at["tiles"]), at["sizes"]) for at in manifest["grids"]],
         programs=facts["programs"],
-        launch=launch,
+        make_launch=(lambda: Launch.from_dict(manifest["launch"], inputs_of(request))) if request else None,
         file=file,
         digest=_digest(trace, manifest),
     )

@@ -209,7 +209,7 @@ def _families(
     written = rewrite_best(run, workload, device) if workload.file else None
     told = apart.told_apart(run, scorer) if uncertainty else None
     with History(run.folder) as history:  # last: it says whether the rewriting was checked, and what is told apart
-        write_report(history)
+        write_report(history, workload)
     if json:
         _print_json(run, scorer, written, told)
     else:

@@ -83,12 +83,12 @@ def print_proposed(found: Proposed, json: bool, uncertainty: bool = False) -> No
     run = found.run
     with History(run.folder) as history:
         about = history.about
-        written = told = None
+        workload, written, told = recorded_kernel(about), None, None
         if about["kernel_file"]:
-            written = rewrite_best(run, recorded_kernel(about), Gpu.from_dict(about["gpu_description"]))
+            written = rewrite_best(run, workload, Gpu.from_dict(about["gpu_description"]))
         if uncertainty and found.document.get("objectives", [RANKED_BY]) == [RANKED_BY]:
-            told = apart.told_apart(run, recorded_scorer(about))
-        write_report(history)  # last: it says whether the rewriting was checked, and what is told apart
+            told = apart.told_apart(run, recorded_scorer(about, workload))
+        write_report(history, workload)  # last: it says whether the rewriting was checked, and what is told apart
     if json:
         document: dict[str, Any] = {key: about[key] for key in ("kernel", "gpu", "problem", "replay", "seed")}
         more = written.as_dict() if written else {}

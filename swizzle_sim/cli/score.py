@@ -12,8 +12,7 @@ from swizzle_sim.cli.arguments import GpuName, Jitter, Json, KernelName, Replay,
 if TYPE_CHECKING:
     import numpy as np
 
-    from swizzle_sim.scoring import Score, Scorer
-    from swizzle_sim.spread import Spread
+    from swizzle_sim.scoring import Score, Scorer, Spread
     from swizzle_sim.swizzle import Swizzle, Verdict
     from swizzle_sim.uncertainty import Uncertainty
     from xcd_model import Traffic
@@ -111,7 +110,7 @@ def _scored(scorer: Scorer, order: np.ndarray) -> tuple[Traffic, Score]:
 
 
 def _over_seeds(scorer: Scorer, candidate: Swizzle, seeds: int) -> Spread | None:
-    from swizzle_sim.spread import spread
+    from swizzle_sim.scoring import spread
 
     return spread(scorer, candidate, seeds) if seeds > 1 else None
 

@@ -16,7 +16,7 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.report.draw import tile_map
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import FAMILIES, Swizzle, Verdict
-from swizzle_sim.swizzle.permute import permutation_of
+from swizzle_sim.swizzle.vm import permutation_of
 from xcd_model import Trace, xcd_of
 from xcd_model.errors import LanguageError, SizeError, SwizzleSimError
 

@@ -9,11 +9,10 @@ from string import Template
 from swizzle_sim.hardware.device import Device
 from swizzle_sim.release import version
 from swizzle_sim.rewrite.normal import axes_of
-from swizzle_sim.swizzle.binding import bind
 from swizzle_sim.swizzle.emit_hip import emit_hip
-from swizzle_sim.swizzle.emit_names import arguments
-from swizzle_sim.swizzle.form import Form
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.grid import Grid, bind
+from swizzle_sim.swizzle.ir import Form
+from swizzle_sim.swizzle.variables import arguments
 
 KERNELS = ("gemm", "transpose")
 OUTPUTS_A_THREAD = 64  # fp32 accumulators of the GEMM

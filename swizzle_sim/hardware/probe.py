@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from swizzle_sim.rewrite.normal import axes_of
-from swizzle_sim.swizzle.binding import bind
-from swizzle_sim.swizzle.emit_names import arguments
 from swizzle_sim.swizzle.emit_triton import emit_triton
-from swizzle_sim.swizzle.form import Form
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.grid import Grid, bind
+from swizzle_sim.swizzle.ir import Form
+from swizzle_sim.swizzle.variables import arguments
 
 _XCDS = ("num_xcds", "NUM_XCDS")
 

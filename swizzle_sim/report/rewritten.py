@@ -61,7 +61,7 @@ def rewritten(kernel: Kernel, source: str, gpu: Gpu, folder: Path) -> Code:
             grid=kernel.grid,
             num_xcds=gpu.xcds,
             sizes=kernel.problem,
-            lattice=kernel.at_grids(),
+            lattice=kernel.lattice,
             at="program" if kernel.programs is None else "tile",
         )
     except SwizzleSimError as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 from swizzle_sim.atomic_write import write_whole
 from swizzle_sim.history import Attempt, History
+from swizzle_sim.kernels import Kernel
 from swizzle_sim.recorded import recorded_scorer
 from swizzle_sim.report import content
 from swizzle_sim.report.draw import draw
@@ -25,13 +26,15 @@ PAGE = "report.html"
 BIN_FS = 1_000_000  # the replay doubles it until a kernel has 2048 to 4096 bins, which the chart puts together
 
 
-def write_report(history: History) -> Path:
+def write_report(history: History, kernel: Kernel | None = None) -> Path:
     """Write ``report.html``, the pictures and the best swizzle into the folder of a run.
 
     Parameters
     ----------
     history : History
         Of a finished run, an interrupted one, or one with no attempt at all; then there is only the page.
+    kernel : Kernel, optional
+        The run's kernel, where it is loaded already; its trace is not built a second time.
 
     Returns
     -------
@@ -48,7 +51,7 @@ def write_report(history: History) -> Path:
         If the kernel's file cannot be captured here.
     """
     about, attempts, folder = history.about, list(history), history.folder
-    scorer = recorded_scorer(about)
+    scorer = recorded_scorer(about, kernel)
     scorer.bin_fs = BIN_FS
     ranking, spending = ranking_of(about), spending_of(folder)
     files: dict[str, bytes] = {}

@@ -9,15 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from swizzle_sim.rewrite.normal import XCDS, normal_form
-from swizzle_sim.swizzle.binding import bind, result_digits
-from swizzle_sim.swizzle.form import Cond, Form, Select
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.grid import Grid, bind, result_digits
+from swizzle_sim.swizzle.ir import COUNTS, Cond, Form, Select
 from swizzle_sim.swizzle.lower import compile_form
-from swizzle_sim.swizzle.names import COUNTS
 from swizzle_sim.swizzle.parse import parse_form
-from swizzle_sim.swizzle.swizzle import Swizzle
+from swizzle_sim.swizzle.swizzle import Swizzle, verify
 from swizzle_sim.swizzle.verdict import EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED, Verdict
-from swizzle_sim.swizzle.verify import verify
 from xcd_model.errors import NotBijective
 
 _POWERS = (

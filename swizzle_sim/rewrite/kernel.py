@@ -20,9 +20,9 @@ from swizzle_sim.rewrite.normal import XCDS, reads_of
 from swizzle_sim.rewrite.persistent import TileLoop, tile_loops
 from swizzle_sim.rewrite.place import place_in_loops, place_in_program
 from swizzle_sim.rewrite.source import AxisCall, Source
-from swizzle_sim.swizzle.emit_names import arguments
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.swizzle import Swizzle
+from swizzle_sim.swizzle.variables import arguments
 from xcd_model.errors import RewriteError
 
 AT = ("auto", "program", "tile")

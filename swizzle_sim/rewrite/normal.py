@@ -9,12 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from swizzle_sim.swizzle.emit_flow import assigned, live_before
-from swizzle_sim.swizzle.emit_names import used
-from swizzle_sim.swizzle.form import Assign, Binary, Cond, Expr, Form, If, Int, Name, Stmt
 from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.names import AXES, COORDINATES, COUNTS
-from swizzle_sim.swizzle.reads import names_read
+from swizzle_sim.swizzle.ir import (
+    AXES,
+    COORDINATES,
+    COUNTS,
+    Assign,
+    Binary,
+    Cond,
+    Expr,
+    Form,
+    If,
+    Int,
+    Name,
+    Stmt,
+    names_read,
+)
+from swizzle_sim.swizzle.variables import assigned, live_before, used
 
 XCDS = ("num_xcds", "NUM_XCDS")
 

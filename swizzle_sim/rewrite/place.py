@@ -9,8 +9,8 @@ import libcst as cst
 from swizzle_sim.rewrite.edits import Edits
 from swizzle_sim.rewrite.persistent import TileLoop
 from swizzle_sim.rewrite.source import AxisCall, Source, nodes
-from swizzle_sim.swizzle.emit_names import arguments
-from swizzle_sim.swizzle.form import Form
+from swizzle_sim.swizzle.ir import Form
+from swizzle_sim.swizzle.variables import arguments
 
 WIDTH = 120
 

@@ -89,7 +89,7 @@ def work_out(scorer: Scorer) -> Facts:
 
 def _place(kernel: Kernel, gpu: Gpu) -> Path | None:
     """File for a kernel's figures; None where its source cannot be told apart from a later one."""
-    source = inspect.getsourcefile(kernel.build_trace)
+    source = inspect.getsourcefile(inspect.unwrap(kernel.build_trace))
     if source is None:
         return None
     digest = hashlib.sha256()

@@ -1,11 +1,10 @@
 """The closed language of PID remappings: parse, check, evaluate, verify.
 
-``Swizzle.parse(text)`` gives a candidate; ``swizzle.verify(grid, num_xcds)`` proves or disproves it.
+``Swizzle.parse(text)`` returns a candidate; ``swizzle.verify(grid, num_xcds)`` proves or disproves it.
 """
 
+from swizzle_sim.swizzle.emit import emit_text
 from swizzle_sim.swizzle.emit_hip import emit_hip
-from swizzle_sim.swizzle.emit_names import arguments
-from swizzle_sim.swizzle.emit_text import emit_text
 from swizzle_sim.swizzle.emit_triton import emit_triton
 from swizzle_sim.swizzle.families import (
     FAMILIES,
@@ -18,12 +17,12 @@ from swizzle_sim.swizzle.families import (
     parse_spec,
     spec_of,
 )
-from swizzle_sim.swizzle.form import Form
 from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.ir import Form
 from swizzle_sim.swizzle.parse import parse_form
-from swizzle_sim.swizzle.swizzle import Swizzle
+from swizzle_sim.swizzle.swizzle import Swizzle, verify
+from swizzle_sim.swizzle.variables import arguments
 from swizzle_sim.swizzle.verdict import Counterexample, Verdict
-from swizzle_sim.swizzle.verify import verify
 
 __all__ = [
     "FAMILIES",

@@ -1,7 +1,7 @@
-"""Print expressions with the parentheses a reader needs, in any of the three dialects.
+"""Printer of the typed form: expressions in any of three dialects, statements in Python's layout, and `emit_text`.
 
-The rules are stricter than either grammar asks for. Python and C++ disagree on how tightly ``&`` and ``<`` bind, and
-g++ warns where a reader would stumble, so bit operations and mixed ``*``, ``//``, ``%`` are always bracketed.
+Parentheses are stricter than the grammars require. Python and C++ disagree on how tightly ``&`` and ``<`` bind, and g++
+warns about mixed operators, so bit operations and mixed ``*``, ``//``, ``%`` are always bracketed.
 """
 
 from __future__ import annotations
@@ -9,17 +9,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from swizzle_sim.swizzle.form import Binary, Compare, Cond, Connect, Expr, Int, Name, Not, Select, Unary
+from swizzle_sim.swizzle.ir import (
+    Assign,
+    Binary,
+    Compare,
+    Cond,
+    Connect,
+    Expr,
+    For,
+    Form,
+    If,
+    Int,
+    Name,
+    Not,
+    Select,
+    Stmt,
+    Unary,
+)
 
 _SUMS = ("+", "-")
 _PRODUCTS = ("*", "//", "%")
 _CALLS = ("min", "max", "cdiv")
 _ASSOCIATIVE_BITS = ("&", "|", "^")
+INDENT = "    "
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one target language spells what all three share.
+    """Spelling of one target language.
 
     Parameters
     ----------
@@ -116,3 +133,53 @@ class Dialect:
         # Left to right without brackets only for a chain of one connective, as the parser folds it.
         inside = isinstance(node, Connect) and node.op != parent
         return f"({self.cond(node)})" if inside else self.cond(node)
+
+
+def emit_text(form: Form) -> str:
+    """Text of a candidate in canonical layout, without comments: ``parse_form(emit_text(form)) == form``.
+
+    Parameters
+    ----------
+    form : Form
+
+    Returns
+    -------
+    text : str
+        Parses to an equal form. Names such as ``program_id(1)`` become ``tl.program_id(1)``.
+    """
+    calls = {name: f"tl.{name}" for name in form.inputs if name.endswith(")")}
+    functions = {"min": "min", "max": "max", "cdiv": "tl.cdiv"}
+    dialect = Dialect(calls=functions, select="{then} if {condition} else {other}", names=calls)
+    return "\n".join(python_lines(form.body, dialect)) + "\n"
+
+
+def python_lines(body: tuple[Stmt, ...], dialect: Dialect, indent: str = "") -> list[str]:
+    """Lines of a block of statements in Python's layout."""
+    if not body:
+        return [f"{indent}pass"]
+    return [line for stmt in body for line in _statement(stmt, dialect, indent)]
+
+
+def _statement(stmt: Stmt, dialect: Dialect, indent: str) -> list[str]:
+    match stmt:
+        case Assign(target, value):
+            return [f"{indent}{dialect.name(target)} = {dialect.expr(value)}"]
+        case If():
+            return _if(stmt, dialect, indent, "if")
+        case For(var, start, stop, step, body):
+            first = [] if start == Int(0) and step == 1 else [dialect.expr(start)]
+            bounds = ", ".join([*first, dialect.expr(stop), *([str(step)] if step != 1 else [])])
+            head = f"{indent}for {dialect.name(var)} in range({bounds}):"
+            return [head, *python_lines(body, dialect, indent + INDENT)]
+    raise TypeError(f"no statement of the language: {stmt!r}")
+
+
+def _if(stmt: If, dialect: Dialect, indent: str, word: str) -> list[str]:
+    lines = [f"{indent}{word} {dialect.cond(stmt.condition)}:", *python_lines(stmt.body, dialect, indent + INDENT)]
+    match stmt.orelse:
+        case ():
+            return lines
+        case (If() as chained,):
+            return lines + _if(chained, dialect, indent, "elif")
+        case _:
+            return [*lines, f"{indent}else:", *python_lines(stmt.orelse, dialect, indent + INDENT)]

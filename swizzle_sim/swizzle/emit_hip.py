@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from swizzle_sim.swizzle.emit import Dialect
-from swizzle_sim.swizzle.emit_flow import assigned, live_after_each, live_inside
-from swizzle_sim.swizzle.emit_names import arguments, check_function_name, respelled, used
-from swizzle_sim.swizzle.form import Assign, Compare, For, Form, If, Name, Stmt
-from swizzle_sim.swizzle.reads import names_read
+from swizzle_sim.swizzle.emit import INDENT, Dialect
+from swizzle_sim.swizzle.ir import Assign, Compare, For, Form, If, Name, Stmt, names_read
+from swizzle_sim.swizzle.variables import (
+    arguments,
+    assigned,
+    check_function_name,
+    live_after_each,
+    live_inside,
+    respelled,
+    used,
+)
 
 _DIALECT = Dialect(
     calls={"min": "swizzle_min", "max": "swizzle_max", "cdiv": "swizzle_cdiv"},
@@ -44,7 +50,6 @@ __host__ __device__ __forceinline__ int swizzle_max(int a, int b) { return a < b
 __host__ __device__ __forceinline__ int swizzle_cdiv(int a, int b) { return (a + b - 1) / b; }
 #endif
 """
-_INDENT = "    "
 
 
 def emit_hip(form: Form, name: str = "swizzle") -> str:
@@ -86,8 +91,8 @@ def emit_hip(form: Form, name: str = "swizzle") -> str:
             f"//     {call}",
             *_WHERE_PID[: "pid" in form.inputs],
             f"__host__ __device__ __forceinline__ {signature} {{",
-            *writer.block(form.body, set(form.results), set(form.inputs), _INDENT),
-            f"{_INDENT}return {results[0] if single else '{' + ', '.join(results) + '}'};",
+            *writer.block(form.body, set(form.results), set(form.inputs), INDENT),
+            f"{INDENT}return {results[0] if single else '{' + ', '.join(results) + '}'};",
             "}",
             "",
         ]
@@ -95,7 +100,7 @@ def emit_hip(form: Form, name: str = "swizzle") -> str:
 
 
 class _Writer:
-    """Writes statements, and declares each variable as late as C++ lets it."""
+    """Writes statements; declares each variable as late as C++ allows."""
 
     def __init__(self, dialect: Dialect, names: set[str]):
         self.dialect = dialect
@@ -126,7 +131,7 @@ class _Writer:
         return f"{kind}{self.dialect.name(stmt.target)} = {self.dialect.expr(stmt.value)};"
 
     def _if(self, stmt: If, after: set[str], alive: set[str], indent: str) -> list[str]:
-        inner = indent + _INDENT
+        inner = indent + INDENT
         lines = [f"{indent}if ({self.dialect.cond(stmt.condition)}) {{"]
         lines += self.block(stmt.body, after, set(alive), inner)
         match stmt.orelse:
@@ -140,14 +145,14 @@ class _Writer:
     def _for(self, stmt: For, after: set[str], alive: set[str], indent: str) -> list[str]:
         var, stop, lines = self.dialect.name(stmt.var), stmt.stop, []
         if {stmt.var, *assigned(stmt.body)} & set(names_read(stop)):
-            # range() looks at its bounds once, a C++ loop each time round
+            # range() reads its bounds once, a C++ loop in every iteration
             fresh = self._fresh(f"{var}_stop")
             lines.append(f"{indent}const int {fresh} = {self.dialect.expr(stop)};")
             stop = Name(fresh)
         more = self.dialect.cond(Compare("<", Name(stmt.var), stop))
         step = f"++{var}" if stmt.step == 1 else f"{var} += {stmt.step}"
         lines.append(f"{indent}for (int {var} = {self.dialect.expr(stmt.start)}; {more}; {step}) {{")
-        lines += self.block(stmt.body, live_inside(stmt, after), alive | {stmt.var}, indent + _INDENT)
+        lines += self.block(stmt.body, live_inside(stmt, after), alive | {stmt.var}, indent + INDENT)
         return [*lines, f"{indent}}}"]
 
     def _fresh(self, name: str) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import keyword
 
-from swizzle_sim.swizzle.emit import Dialect
-from swizzle_sim.swizzle.emit_flow import assigned, with_initial_values
-from swizzle_sim.swizzle.emit_names import arguments, check_function_name, is_axis_call, respelled, used
-from swizzle_sim.swizzle.emit_text import python_lines
-from swizzle_sim.swizzle.form import Form
-from swizzle_sim.swizzle.names import COORDINATES
+from swizzle_sim.swizzle.emit import INDENT, Dialect, python_lines
+from swizzle_sim.swizzle.ir import COORDINATES, Form
+from swizzle_sim.swizzle.variables import (
+    arguments,
+    assigned,
+    check_function_name,
+    is_axis_call,
+    respelled,
+    used,
+    with_initial_values,
+)
 
 _CALLS = {"min": "tl.minimum", "max": "tl.maximum", "cdiv": "tl.cdiv"}
-_INDENT = "    "
 
 
 def emit_triton(form: Form, name: str = "swizzle") -> str:
@@ -52,8 +56,8 @@ def emit_triton(form: Form, name: str = "swizzle") -> str:
             "@triton.jit",
             f"def {name}({', '.join(typed)}):",
             *_tensors(form, dialect),
-            *python_lines(body, dialect, _INDENT),
-            f"{_INDENT}return {results}",
+            *python_lines(body, dialect, INDENT),
+            f"{INDENT}return {results}",
             "",
         ]
     )
@@ -84,5 +88,5 @@ def _tensors(form: Form, dialect: Dialect) -> list[str]:
     changed = sorted((set(form.inputs) & assigned(form.body)) - COORDINATES)
     names = [dialect.name(one) for one in changed]
     return [
-        f"{_INDENT}{one} = {one}  # from here on a tensor, also where the launch made it a constant" for one in names
+        f"{INDENT}{one} = {one}  # from here on a tensor, also where the launch made it a constant" for one in names
     ]

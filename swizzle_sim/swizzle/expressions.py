@@ -1,15 +1,15 @@
-"""Syntax tree of an expression to the typed form: an integer or a condition."""
+"""Expressions of a candidate: syntax tree to typed form, with errors that point into the text."""
 
 from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Callable
 from functools import reduce
 from typing import NoReturn
 
-from swizzle_sim.swizzle import form
-from swizzle_sim.swizzle.form import Binary, Compare, Connect, Int, Name, Not, Select, Unary
+from swizzle_sim.swizzle.ir import Binary, Compare, Cond, Connect, Expr, Int, Name, Not, Select, Unary
 from swizzle_sim.swizzle.rules import (
     BINARY_OPS,
     CALL_HINT,
@@ -17,48 +17,147 @@ from swizzle_sim.swizzle.rules import (
     FUNCTIONS,
     INT32_MAX,
     INT32_MIN,
+    MAX_DEPTH,
     MAX_NAME_LENGTH,
     MAX_NODES,
+    MAX_TEXT_BYTES,
+    PAIR_FUNCTION,
+    RANGES,
     RESERVED,
     refusal,
 )
-from swizzle_sim.swizzle.source import Source
+from xcd_model.errors import LanguageError
+
+# A binary operator at the end of a line with no comment or string. Python requires a bracket or a backslash there;
+# papers and chat replies wrap long formulas without one, and no valid program has such a line.
+_OPEN_END = re.compile(r"""^([^#'"\\]*[-+*/%&|^<>])[ \t]*$""", re.MULTILINE)
+_LONGEST_SHOWN = 200
+
+
+class SourceText:
+    """Text of one candidate, which errors point into.
+
+    Parameters
+    ----------
+    text : str
+    filename : str
+        Name for messages.
+    """
+
+    def __init__(self, text: str, filename: str):
+        self.filename = filename
+        self.lines = re.split(r"\r\n|\r|\n", text)
+        self._check_text(text)
+        self.text = textwrap.dedent(text)
+        shown = re.split(r"\r\n|\r|\n", self.text)
+        # What dedent removed, so that columns count in the original text.
+        self._margin = max((len(a) - len(b) for a, b in zip(self.lines, shown, strict=False) if b.strip()), default=0)
+
+    def refuse(self, message: str, code: str, line: int = 0, column: int = 0) -> NoReturn:
+        """Raise a `LanguageError` at a place counted from 1."""
+        shown = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
+        shown = "".join(c if c.isprintable() else " " for c in shown) if len(shown) <= _LONGEST_SHOWN else ""
+        raise LanguageError(
+            message, filename=self.filename, line=line, column=max(column, 1), source_line=shown, code=code
+        )
+
+    def refuse_node(self, node: ast.AST, message: str, code: str = "node") -> NoReturn:
+        """Raise a `LanguageError` where an ast node begins."""
+        line = getattr(node, "lineno", 0)
+        # ast counts columns in bytes of UTF-8
+        text = self.lines[line - 1][self._margin :] if line else ""
+        before = text.encode("utf-8", "replace")[: getattr(node, "col_offset", 0)]
+        self.refuse(message, code, line, self._margin + len(before.decode("utf-8", "replace")) + 1)
+
+    def column_of(self, name: str, line: int) -> int:
+        """Column of a name in a line; 1 if the line does not contain it."""
+        found = re.search(rf"\b{re.escape(name)}\b", self.lines[line - 1]) if 0 < line <= len(self.lines) else None
+        return found.start() + 1 if found else 1
+
+    def parse(self) -> ast.Module:
+        """Syntax tree, checked for size and depth; nothing of it is ever executed."""
+        try:
+            tree = self._ast(self.text)
+        except SyntaxError as error:
+            try:
+                tree = self._ast(_OPEN_END.sub(r"\1 \\", self.text))
+            except SyntaxError:
+                self._refuse_syntax(error)
+        self._check_size(tree)
+        return tree
+
+    def _ast(self, text: str) -> ast.Module:
+        """``ast.parse``; every way in which it exhausts memory or the stack is the same error."""
+        try:
+            return ast.parse(text)
+        except (RecursionError, MemoryError):
+            self.refuse(f"the text nests deeper than {MAX_DEPTH} levels: use variables for parts of it", "limit")
+        except ValueError as error:  # characters that no encoding has
+            self.refuse(f"cannot be read: {error}", "syntax")
+
+    def _check_text(self, text: str) -> None:
+        size = len(text.encode("utf-8", "surrogatepass"))
+        if size > MAX_TEXT_BYTES:
+            self.refuse(f"the text has {size} bytes; at most {MAX_TEXT_BYTES} are read", "limit")
+        if "\0" in text:
+            line = text[: text.index("\0")].count("\n") + 1
+            self.refuse("the text has a null byte: remove it", "syntax", line)
+
+    def _refuse_syntax(self, error: SyntaxError) -> NoReturn:
+        line = min(error.lineno or 0, len(self.lines))
+        message = error.msg.split(": value has", maxsplit=1)[0].removesuffix(". Perhaps you forgot a comma?")
+        code = "limit" if "too many" in message or "digits" in message else "syntax"
+        self.refuse(f"not Python: {message}", code, line, self._margin + (error.offset or 1))
+
+    def _check_size(self, tree: ast.Module) -> None:
+        """Refuse a tree that is too big or too deep; iterative, as the tree may be deeper than the stack."""
+        count = 0
+        todo: list[tuple[ast.AST, int]] = [(tree, 0)]
+        while todo:
+            node, depth = todo.pop()
+            count += isinstance(node, ast.expr | ast.stmt)
+            if count > MAX_NODES:
+                self.refuse_node(node, f"the text has more than {MAX_NODES} parts: make it shorter", "limit")
+            if depth > MAX_DEPTH:
+                self.refuse_node(node, f"nested deeper than {MAX_DEPTH} levels: use variables for parts of it", "limit")
+            todo.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+
 
 _CONDITIONS = (Compare, Connect, Not)
 
 
 class ExpressionReader:
-    """Read expressions of one source.
+    """Reads the expressions of one text.
 
-    A part that stands for two (the operand of ``abs``, the middle of ``a < b < c``) is read twice, and every reading
-    is counted, so that a short text cannot grow into a huge form.
+    A part that is used twice (the operand of ``abs``, the middle of ``a < b < c``) is read twice, and every reading
+    counts against `MAX_NODES`, so that a short text cannot expand into a huge form.
     """
 
-    def __init__(self, source: Source):
+    def __init__(self, source: SourceText):
         self.source = source
         self._read = 0
 
-    def integer(self, node: ast.expr) -> form.Expr:
+    def integer(self, node: ast.expr) -> Expr:
         """Read an expression as a number; a condition becomes 1 or 0."""
         return self._number(node, self.either(node))
 
-    def _number(self, node: ast.expr, value: form.Expr | form.Cond) -> form.Expr:
+    def _number(self, node: ast.expr, value: Expr | Cond) -> Expr:
         if not isinstance(value, _CONDITIONS):
             return value
         if isinstance(node, ast.BoolOp):
             self._check_connective(node)
         return Select(value, Int(1), Int(0))
 
-    def condition(self, node: ast.expr) -> form.Cond:
+    def condition(self, node: ast.expr) -> Cond:
         """Read an expression as a condition; a number becomes ``number != 0``."""
         value = self.either(node)
         return value if isinstance(value, _CONDITIONS) else Compare("!=", value, Int(0))
 
-    def either(self, node: ast.expr) -> form.Expr | form.Cond:
-        """Read an expression as what it is by itself."""
+    def either(self, node: ast.expr) -> Expr | Cond:
+        """Read an expression as its own type, integer or condition."""
         self._read += 1
         if self._read > MAX_NODES:
-            self.refuse(node, f"the text stands for more than {MAX_NODES} operations: make it shorter", "limit")
+            self.refuse(node, f"the text expands to more than {MAX_NODES} operations: make it shorter", "limit")
         reader = _READERS.get(type(node))
         if reader is None:
             self.refuse(node, refusal(node))
@@ -80,10 +179,10 @@ class ExpressionReader:
             self.refuse(node, f"{name!r} is a function or module of the language, not a variable: rename it", "name")
         return name
 
-    def _name(self, node: ast.Name) -> form.Expr:
+    def _name(self, node: ast.Name) -> Expr:
         return Name(self.name(node, node.id))
 
-    def _constant(self, node: ast.Constant) -> form.Expr:
+    def _constant(self, node: ast.Constant) -> Expr:
         if not isinstance(node.value, int):
             self.refuse(node, refusal(node))
         return self._literal(node, int(node.value))
@@ -93,7 +192,7 @@ class ExpressionReader:
             self.refuse(node, f"the literal does not fit a signed 32-bit integer ({INT32_MIN}..{INT32_MAX})", "limit")
         return Int(value)
 
-    def _unary(self, node: ast.UnaryOp) -> form.Expr | form.Cond:
+    def _unary(self, node: ast.UnaryOp) -> Expr | Cond:
         if isinstance(node.op, ast.Not):
             return Not(self.condition(node.operand))
         if isinstance(node.op, ast.USub):
@@ -108,7 +207,7 @@ class ExpressionReader:
             return Unary("~", value)
         self.refuse(node, refusal(node.op))
 
-    def _binary(self, node: ast.BinOp) -> form.Expr | form.Cond:
+    def _binary(self, node: ast.BinOp) -> Expr | Cond:
         op = BINARY_OPS.get(type(node.op))
         if op is None:
             self.refuse(node, refusal(node.op))
@@ -117,8 +216,8 @@ class ExpressionReader:
             return Connect("and" if op == "&" else "or", left, right)
         return Binary(op, self._number(node.left, left), self._number(node.right, right))
 
-    def _compare(self, node: ast.Compare) -> form.Cond:
-        parts: list[form.Cond] = []
+    def _compare(self, node: ast.Compare) -> Cond:
+        parts: list[Cond] = []
         left = node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
             if type(op) not in COMPARE_OPS:
@@ -127,27 +226,27 @@ class ExpressionReader:
             left = right
         return reduce(lambda a, b: Connect("and", a, b), parts[1:], parts[0])
 
-    def _connect(self, node: ast.BoolOp) -> form.Cond:
+    def _connect(self, node: ast.BoolOp) -> Cond:
         op = "and" if isinstance(node.op, ast.And) else "or"
         parts = [self.condition(value) for value in node.values]
         return reduce(lambda a, b: Connect(op, a, b), parts[1:], parts[0])
 
     def _check_connective(self, node: ast.BoolOp) -> None:
-        """Refuse ``a or b`` of numbers used as a number: Python gives an operand, a GPU gives 0 or 1."""
+        """Refuse ``a or b`` of numbers used as a number: the result is an operand in Python, 0 or 1 on a GPU."""
         for value in node.values:
             if isinstance(value, ast.BoolOp):
                 self._check_connective(value)
             elif not isinstance(self.either(value), _CONDITIONS):
                 self.refuse(value, "'and'/'or' of numbers used as a number: compare first (a != 0), or use tl.where")
 
-    def _select(self, node: ast.IfExp) -> form.Expr:
+    def _select(self, node: ast.IfExp) -> Expr:
         return Select(self.condition(node.test), self.integer(node.body), self.integer(node.orelse))
 
-    def _call(self, node: ast.Call) -> form.Expr:
+    def _call(self, node: ast.Call) -> Expr:
         called = spelled(node.func)
         function = FUNCTIONS.get(called)
-        if called in ("divmod", "range", "tl.range", "tl.static_range"):
-            place = "'q, r = divmod(a, b)'" if called == "divmod" else f"'for i in {called}(...)'"
+        if called in (PAIR_FUNCTION, *RANGES):
+            place = "'q, r = divmod(a, b)'" if called == PAIR_FUNCTION else f"'for i in {called}(...)'"
             self.refuse(node, f"{called}() may only stand in {place}", "call")
         if function is None:
             self.refuse(node, f"{called[:60] or 'this call'} is not a function of the language: {CALL_HINT}", "call")
@@ -157,7 +256,7 @@ class ExpressionReader:
         self.arguments(node, called, *counts[function])
         return self._apply(function, node.args)
 
-    def _apply(self, function: str, args: list[ast.expr]) -> form.Expr:
+    def _apply(self, function: str, args: list[ast.expr]) -> Expr:
         if function == "where":
             return Select(self.condition(args[0]), self.integer(args[1]), self.integer(args[2]))
         if function == "int":
@@ -172,8 +271,8 @@ class ExpressionReader:
         if node.keywords:
             self.refuse(node, f"{called}() takes its arguments by position", "call")
         if not least <= len(node.args) <= most:
-            wanted = str(least) if least == most else f"{least} to {most}"
-            self.refuse(node, f"{called}() takes {wanted} arguments, not {len(node.args)}", "call")
+            count = str(least) if least == most else f"{least} to {most}"
+            self.refuse(node, f"{called}() takes {count} arguments, not {len(node.args)}", "call")
 
     def _axis(self, node: ast.Call, called: str) -> int:
         given = [*node.args, *(k.value for k in node.keywords if k.arg == "axis")]
@@ -184,13 +283,13 @@ class ExpressionReader:
         self.refuse(node, f"{called}() takes one axis, the literal 0, 1 or 2", "call")
 
 
-def _negated(value: form.Expr) -> form.Expr:
+def _negated(value: Expr) -> Expr:
     """Minus a value, as a literal where it is one and fits."""
     return Int(-value.value) if isinstance(value, Int) and value.value > INT32_MIN else Unary("-", value)
 
 
 def spelled(node: ast.expr) -> str:
-    """Return ``f`` or ``tl.f`` as it was written, or nothing for any other callee."""
+    """Return ``f`` or ``tl.f`` as written, an empty string for any other callee."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -198,7 +297,7 @@ def spelled(node: ast.expr) -> str:
     return ""
 
 
-_READERS: dict[type[ast.expr], Callable[..., form.Expr | form.Cond]] = {
+_READERS: dict[type[ast.expr], Callable[..., Expr | Cond]] = {
     ast.Name: ExpressionReader._name,
     ast.Constant: ExpressionReader._constant,
     ast.UnaryOp: ExpressionReader._unary,

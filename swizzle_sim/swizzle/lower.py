@@ -1,4 +1,4 @@
-"""The typed form to the instructions of the register machine."""
+"""Compiler from the typed form to the instructions of the virtual machine `vm`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from swizzle_sim.swizzle.form import (
+from swizzle_sim.swizzle.ir import (
     Assign,
     Binary,
     Compare,
@@ -22,19 +22,19 @@ from swizzle_sim.swizzle.form import (
     Not,
     Select,
     Stmt,
+    parts,
 )
-from swizzle_sim.swizzle.reads import parts
 
-# Position is the number that `machine._operate` knows; everything else is made of these. `and` and `or` are & and |,
-# as a condition is always 0 or 1 in its register; `not c` is c == 0; `~x` is x ^ -1; cdiv is (a + b - 1) // b.
+# The position is the opcode of `vm._operate`. The rest is composed: `and` and `or` are & and |, as a condition is 0 or
+# 1 in its register; `not c` is c == 0; `~x` is x ^ -1; cdiv is (a + b - 1) // b.
 _FIRST = ("jump", "jump-if-zero", "move", "+", "-", "*", "//", "%", "<<", ">>", "&", "|", "^", "min", "max")
 OPCODES = (*_FIRST, "<", "<=", "==", "!=", "select")
 _NUMBER = {name: number for number, name in enumerate(OPCODES)}
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
-    """A compiled candidate.
+class Bytecode:
+    """A compiled candidate: instructions of the virtual machine.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Program:
     registers : (n_registers,) int64 array
         Initial registers, literals filled in.
     inputs, results : dict of str to int
-        Register of each input and of each coordinate of the answer.
+        Register of each input and of each coordinate of the result.
     input_lines : dict of str to int
         Line that first reads each input.
     last_line : int
@@ -58,7 +58,7 @@ class Program:
     last_line: int
 
 
-def compile_form(form: Form) -> Program:
+def compile_form(form: Form) -> Bytecode:
     """Compile a form.
 
     Parameters
@@ -67,7 +67,7 @@ def compile_form(form: Form) -> Program:
 
     Returns
     -------
-    Program
+    Bytecode
     """
     compiler = _Compiler(form.inputs, set(_targets(form.body)))
     compiler.block(form.body)
@@ -77,7 +77,7 @@ def compile_form(form: Form) -> Program:
         registers[register] = value
     code = np.array(compiler.code, np.int32).reshape(-1, 6)
     results = {name: compiler.variables[name] for name in form.results}
-    return Program(code, registers, homes, results, compiler.input_lines, compiler.line)
+    return Bytecode(code, registers, homes, results, compiler.input_lines, compiler.line)
 
 
 def _targets(body: tuple[Stmt, ...]) -> Iterator[str]:
@@ -92,7 +92,7 @@ def _targets(body: tuple[Stmt, ...]) -> Iterator[str]:
 
 
 class _Compiler:
-    """Appends instructions; each expression gets a register of its own, as there are few and they are cheap."""
+    """Appends instructions; each expression has its own register, as there are few and they are cheap."""
 
     def __init__(self, inputs: tuple[str, ...], overwritten: set[str]):
         self.code: list[tuple[int, ...]] = []
@@ -102,7 +102,7 @@ class _Compiler:
         self.variables: dict[str, int] = {}
         self.input_lines: dict[str, int] = {}
         self.inputs = {name: self._new() for name in inputs}
-        # An input that the text overwrites is copied at the start, so that the next workgroup finds it whole.
+        # An input that the text overwrites is copied first, so that the next workgroup reads the original.
         for name in inputs:
             home = self.inputs[name]
             self.variables[name] = self._emit("move", None, home) if name in overwritten else home
@@ -121,7 +121,7 @@ class _Compiler:
         value = self._value(stmt.value)
         if isinstance(stmt.value, Int | Name):
             self._emit("move", self._variable(stmt.target), value)
-        else:  # the instruction just emitted computes the value: let it write the variable
+        else:  # the instruction just emitted computes the value: its destination becomes the variable
             op, _, *rest = self.code[-1]
             self.code[-1] = (op, self._variable(stmt.target), *rest)
 
@@ -139,7 +139,7 @@ class _Compiler:
     def _for(self, stmt: For) -> None:
         line = stmt.line
         start, stop = self._value(stmt.start), self._value(stmt.stop)
-        if isinstance(stmt.stop, Name):  # range() looks at it once, whatever the body does to the variable
+        if isinstance(stmt.stop, Name):  # range() reads it once, whatever the body does to the variable
             stop = self._emit("move", None, stop)
         var = self._variable(stmt.var)
         self._emit("move", var, start)

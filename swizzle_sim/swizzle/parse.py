@@ -1,7 +1,7 @@
 """Text of a candidate to its typed form. Nothing of the text is ever executed.
 
-The text goes through ``ast.parse`` and an allow-list, node by node, into `form`; what is not on the list is refused by
-name, with line, column and what to write instead.
+The text passes ``ast.parse`` and an allow-list, node by node, into `ir`; what is not on the list is refused by name,
+with line, column and what to write instead. Then a definite-assignment analysis finds the inputs.
 """
 
 from __future__ import annotations
@@ -9,11 +9,22 @@ from __future__ import annotations
 import ast
 from typing import NoReturn
 
-from swizzle_sim.swizzle.expressions import ExpressionReader, spelled
-from swizzle_sim.swizzle.flow import find_inputs
-from swizzle_sim.swizzle.form import Assign, Binary, Expr, For, Form, If, Int, Name, Stmt
-from swizzle_sim.swizzle.names import GRID_NAMES
-from swizzle_sim.swizzle.reads import names_read
+from swizzle_sim.swizzle.expressions import ExpressionReader, SourceText, spelled
+from swizzle_sim.swizzle.ir import (
+    GRID_NAMES,
+    Assign,
+    Binary,
+    Cond,
+    Expr,
+    For,
+    Form,
+    If,
+    Int,
+    Name,
+    Select,
+    Stmt,
+    names_read,
+)
 from swizzle_sim.swizzle.rules import (
     ASSIGN_RESULT,
     BINARY_OPS,
@@ -23,7 +34,7 @@ from swizzle_sim.swizzle.rules import (
     RESULT_GROUPS,
     refusal,
 )
-from swizzle_sim.swizzle.source import Source
+from xcd_model.errors import LanguageError
 
 
 def parse_form(text: str, filename: str = "<candidate>") -> Form:
@@ -45,18 +56,36 @@ def parse_form(text: str, filename: str = "<candidate>") -> Form:
     LanguageError
         With code ``syntax``, ``node``, ``call``, ``name``, ``limit``, ``unassigned`` or ``result``.
     """
-    source = Source(text, filename)
+    source = SourceText(text, filename)
     tree = source.parse()
-    reader = StatementReader(source)
+    reader = _StatementReader(source)
     body = reader.block(tree.body)
     results = reader.results()
-    return Form(body, results, find_inputs(body, results, source))
+    flow = _Assignments(source)
+    last = flow.block(body)
+    for name in results:
+        flow.read(name, last)
+    return Form(body, results, tuple(sorted(flow.inputs)))
 
 
-class StatementReader:
-    """Read the statements of one source, and remember in which order results are assigned."""
+def parse_condition(condition: str) -> Cond:
+    """Read one condition of the language.
 
-    def __init__(self, source: Source):
+    Raises
+    ------
+    LanguageError
+        If it is outside the language, or more than one condition.
+    """
+    body = parse_form(f"pid = 1 if ({condition}) else 0", "<condition>").body
+    if len(body) != 1 or not (isinstance(body[0], Assign) and isinstance(body[0].value, Select)):
+        raise LanguageError(f"{condition!r} is not one condition", filename="<condition>", code="syntax")
+    return body[0].value.condition
+
+
+class _StatementReader:
+    """Reads the statements of one text and records the order in which results are assigned."""
+
+    def __init__(self, source: SourceText):
         self.source = source
         self.expressions = ExpressionReader(source)
         self._assigned: dict[str, int] = {}  # result name -> rank of its last assignment, in text order
@@ -75,7 +104,8 @@ class StatementReader:
         if isinstance(node, ast.AnnAssign):
             if node.value is None or not isinstance(node.target, ast.Name):
                 self._refuse(node, "an annotation needs a plain name and a value, such as x: tl.constexpr = 8")
-            return self._store(node.target, self.expressions.integer(node.value))
+            value = self.expressions.integer(node.value)
+            return [Assign(self._target(node.target), value, node.target.lineno)]
         if isinstance(node, ast.If):
             condition = self.expressions.condition(node.test)
             body, orelse = self.block(node.body), self.block(node.orelse)
@@ -89,10 +119,10 @@ class StatementReader:
         self._refuse(node, refusal(node))
 
     def _bare(self, node: ast.Expr) -> list[Stmt]:
-        """Let a docstring pass; any other lone expression computes nothing."""
+        """Skip a docstring; refuse any other lone expression, which computes nothing."""
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             return []
-        self.expressions.either(node.value)  # what is refused anyway is refused by its own name
+        self.expressions.either(node.value)  # a specific refusal takes precedence
         self._refuse(node, f"an expression alone on a line does nothing: {ASSIGN_RESULT}")
 
     def _assign(self, node: ast.Assign) -> list[Stmt]:
@@ -145,11 +175,8 @@ class StatementReader:
             self._refuse(node, refusal(node.op))
         return [Assign(name, Binary(op, Name(name), self.expressions.integer(node.value)), node.lineno)]
 
-    def _store(self, target: ast.expr, value: Expr) -> list[Stmt]:
-        return [Assign(self._target(target), value, target.lineno)]
-
     def _target(self, node: ast.expr) -> str:
-        """Return the name assigned to, and note it if it may be the answer."""
+        """Name that is assigned; recorded if it may be a result."""
         if not isinstance(node, ast.Name):
             self._refuse(node, refusal(node) if isinstance(node, ast.Subscript | ast.Starred) else "assign to a name")
         name = self.expressions.name(node, node.id)
@@ -197,7 +224,7 @@ class StatementReader:
         return start, stop, step.value
 
     def results(self) -> tuple[str, ...]:
-        """Return the names that hold the answer: those assigned of the group that the text assigns last."""
+        """Names of the result: those assigned of the group that the text assigns last."""
         if not self._assigned:
             self.source.refuse(f"nothing is computed: {ASSIGN_RESULT}", "result")
         last = list(self._assigned)[-1]
@@ -212,3 +239,80 @@ class StatementReader:
 
     def _refuse(self, node: ast.AST, message: str, code: str = "node") -> NoReturn:
         self.source.refuse_node(node, message, code)
+
+
+class _Assignments:
+    """Definite-assignment analysis: one walk in text order that collects ``inputs``.
+
+    ``sure``: assigned on every path to here; ``maybe``: on some path before here; ``ended``: variables of loops that
+    ended. A name of the grid, such as ``pid``, always has a value: where a path does not assign it, the hardware's.
+    """
+
+    def __init__(self, source: SourceText):
+        self.source = source
+        self.inputs: set[str] = set()
+        self.sure: set[str] = set()
+        self.maybe: set[str] = set()
+        self.ended: set[str] = set()
+
+    def block(self, body: tuple[Stmt, ...]) -> int:
+        """Walk statements; returns the last line."""
+        line = 0
+        for stmt in body:
+            line = stmt.line
+            if isinstance(stmt, Assign):
+                self.reads(stmt.value, line)
+                self._assign(stmt.target)
+            elif isinstance(stmt, If):
+                self._if(stmt)
+            else:
+                self._for(stmt)
+        return line
+
+    def reads(self, value: Expr | Cond, line: int) -> None:
+        for name in names_read(value):
+            self.read(name, line)
+
+    def read(self, name: str, line: int) -> None:
+        """Note a read; refuse it, with code ``unassigned``, if only some paths have assigned the name."""
+        if name in self.sure or name in self.inputs:
+            return
+        if name in self.ended or (name in self.maybe and name not in GRID_NAMES):
+            why = (
+                "is the variable of a loop that has ended: copy it to another name inside the loop"
+                if name in self.ended
+                else "is assigned on some paths only: assign it before the if or for as well"
+            )
+            self.source.refuse(f"{name!r} {why}", "unassigned", line, self.source.column_of(name, line))
+        self.inputs.add(name)
+
+    def _assign(self, name: str) -> None:
+        self.sure.add(name)
+        self.maybe.add(name)
+        self.ended.discard(name)
+
+    def _if(self, stmt: If) -> None:
+        self.reads(stmt.condition, stmt.line)
+        before = set(self.sure)
+        self.block(stmt.body)
+        after_body, self.sure = self.sure, before
+        self.block(stmt.orelse)
+        self.sure = after_body & self.sure
+
+    def _for(self, stmt: For) -> None:
+        self.reads(stmt.start, stmt.line)
+        self.reads(stmt.stop, stmt.line)
+        if stmt.var in self.inputs or (stmt.var in self.maybe and stmt.var not in self.ended):
+            # Python would leave the last value behind, a GPU back end would not
+            self.source.refuse(
+                f"the loop variable {stmt.var!r} is also an ordinary variable: rename it",
+                "name",
+                stmt.line,
+                self.source.column_of(stmt.var, stmt.line),
+            )
+        before = set(self.sure)
+        self._assign(stmt.var)
+        self.block(stmt.body)
+        runs = isinstance(stmt.start, Int) and isinstance(stmt.stop, Int) and stmt.start.value < stmt.stop.value
+        self.sure = (self.sure if runs else before) - {stmt.var}
+        self.ended.add(stmt.var)

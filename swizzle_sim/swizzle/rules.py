@@ -1,6 +1,6 @@
-"""What the closed language allows, and what it says to the rest.
+"""Allow-list of the closed language, and the message for everything that is not on it.
 
-The lists are data so that the parser, the documentation and the prompt of a proposer tell the same story.
+The lists are data, shared by the parser, the documentation and the prompt of a proposer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MAX_NAME_LENGTH = 100
 MAX_LOOPS = 8  # one inside another; CPython compiles 20, and a GPU unrolls or spills long before
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
-# Names of what a candidate may compute, in the order in which they are looked for.
+# Groups of names that may be the result, in order of precedence.
 RESULT_GROUPS = (("pid",), ("pid_m", "pid_n"), ("pid_x", "pid_y", "pid_z"), ("x", "y", "z"))
 
 BINARY_OPS: dict[type[ast.operator], str] = {
@@ -38,7 +38,7 @@ COMPARE_OPS: dict[type[ast.cmpop], str] = {
     ast.NotEq: "!=",
 }
 
-# Spelling in a candidate -> what it is. Triton's spellings are allowed beside Python's.
+# Spelling in a candidate -> what it is. Triton's spellings are allowed as well as Python's.
 FUNCTIONS = {
     "tl.program_id": "program_id",
     "tl.num_programs": "num_programs",
@@ -108,7 +108,7 @@ REFUSED: dict[type[ast.AST], tuple[str, str]] = {
 
 
 def refusal(node: ast.AST) -> str:
-    """Say why a node outside the language is refused, and what to write instead."""
+    """Message for a node outside the language: the rule, and what to write instead."""
     if isinstance(node, ast.Constant):
         return f"{_kind(node.value)} is not in the language: there are only integers and True/False"
     what, instead = REFUSED.get(type(node), (f"'{type(node).__name__.lower()}'", "see the allow-list of the language"))

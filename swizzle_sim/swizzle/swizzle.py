@@ -1,4 +1,4 @@
-"""The `Swizzle` noun: a candidate, parsed and compiled."""
+"""`Swizzle`, a parsed and compiled candidate, and `verify`, the exhaustive proof that it is a bijection."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from swizzle_sim.swizzle.form import Form
 from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.lower import Program, compile_form
+from swizzle_sim.swizzle.ir import Form
+from swizzle_sim.swizzle.lattice import XCD_COUNTS, Trial, lattice_like, name_domain
+from swizzle_sim.swizzle.lower import Bytecode, compile_form
 from swizzle_sim.swizzle.parse import parse_form
-from swizzle_sim.swizzle.permute import permutation_of
-from swizzle_sim.swizzle.verdict import Verdict
-from swizzle_sim.swizzle.verify import verify
+from swizzle_sim.swizzle.verdict import Counterexample, Verdict
+from swizzle_sim.swizzle.vm import Execution, permutation_of
 from xcd_model.errors import LanguageError, NotBijective
+
+LATTICE_STEPS = 100_000_000  # of all other grids together: well under a second
+Point = tuple[Grid, Mapping[str, int] | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,20 +27,20 @@ class Swizzle:
     Parameters
     ----------
     source : str
-        The text as it was given.
+        The original text.
     form : Form
-        What it was parsed to.
-    program : Program
+        Its typed form.
+    program : Bytecode
         Its compiled form.
     name : str or None
-        What to call it in reports.
+        Name for reports.
     filename : str
-        What errors call the text.
+        Name of the text in errors.
     """
 
     source: str
     form: Form
-    program: Program
+    program: Bytecode
     name: str | None = None
     filename: str = "<candidate>"
 
@@ -75,20 +78,120 @@ class Swizzle:
             With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the grid
             is too large for this many steps.
         """
-        try:
-            run, counterexample = permutation_of(self.program, grid, num_xcds, sizes)
-        except LanguageError as error:
-            raise error.placed(self.filename, self.source) from None
+        execution, counterexample = self._run(grid, num_xcds, sizes)
         if counterexample:
             raise NotBijective(counterexample.message)
-        return run.ids
+        return execution.ids
+
+    def _run(
+        self, grid: Grid, num_xcds: int, sizes: Mapping[str, int] | None
+    ) -> tuple[Execution, Counterexample | None]:
+        """Run at the target grid; errors point into the text."""
+        try:
+            return permutation_of(self.program, grid, num_xcds, sizes)
+        except LanguageError as error:
+            raise error.placed(self.filename, self.source) from None
 
     def verify(
         self,
         grid: Grid,
         num_xcds: int,
         sizes: Mapping[str, int] | None = None,
-        lattice: Iterable[tuple[Grid, Mapping[str, int] | None]] | None = None,
+        lattice: Iterable[Point] | None = None,
     ) -> Verdict:
-        """Prove or disprove that it is a bijection; see `verify`."""
+        """Prove or disprove that it is a bijection; see the function `verify`."""
         return verify(self, grid, num_xcds, sizes, lattice)
+
+
+def verify(
+    swizzle: Swizzle,
+    grid: Grid,
+    num_xcds: int,
+    sizes: Mapping[str, int] | None = None,
+    lattice: Iterable[Point] | None = None,
+) -> Verdict:
+    """Try every workgroup of the target grid, and of a lattice of other grids and XCD counts.
+
+    Parameters
+    ----------
+    swizzle : Swizzle
+    grid : Grid
+        The target grid; it alone decides ``bijective``.
+    num_xcds : int
+    sizes : mapping of str to int, optional
+        The kernel's size names at the target grid.
+    lattice : iterable of (Grid, sizes), optional
+        Other launches of the same kernel; each is tried with 1, 2, 3, 4, 6, 8 and ``num_xcds`` XCDs. By default
+        small grids of the same kind; a candidate that reads kernel sizes is then tried on the target grid only, as
+        those sizes belong to it.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    LanguageError
+        With code ``name`` if a grid or the kernel lacks a name that the candidate uses, ``limit`` if the target
+        grid is too large to decide within the step budget.
+    """
+    counterexample = swizzle._run(grid, num_xcds, sizes)[1]
+    trials = [Trial(grid, num_xcds, counterexample is None)]
+    first_failing: Counterexample | None = None
+    complete = counterexample is None or counterexample.code != "step-limit"
+    if complete:  # a candidate that exceeds the budget here would anywhere
+        others, first_failing, complete = _try_lattice(swizzle, grid, num_xcds, _points(swizzle, grid, sizes, lattice))
+        trials += others
+    distinct = grid.num_pids if counterexample is None else counterexample.distinct_tiles
+    return Verdict(
+        bijective=counterexample is None,
+        domain=name_domain(trials, swizzle.form, complete),
+        counterexample=counterexample,
+        distinct_tiles=distinct,
+        n_workgroups=grid.num_pids,
+        tested=len(trials),
+        passed=sum(trial.passed for trial in trials),
+        lattice_counterexample=first_failing,
+        complete=complete,
+    )
+
+
+def _try_lattice(
+    swizzle: Swizzle, grid: Grid, num_xcds: int, points: Iterable[Point]
+) -> tuple[list[Trial], Counterexample | None, bool]:
+    """Try other launches with each XCD count; returns the trials, the first counter-example and whether all ran."""
+    trials: list[Trial] = []
+    first_failing: Counterexample | None = None
+    steps, by_xcds = LATTICE_STEPS, swizzle.form.reads_num_xcds
+    for other, sizes in points:
+        here: list[Trial] = []  # a grid counts only with all its XCD counts: a part of them would mislead
+        failure, failures = None, []
+        for rank, xcds in enumerate(sorted({*XCD_COUNTS, num_xcds})):
+            if rank == 0 or by_xcds:  # otherwise the result is the same for all counts
+                try:
+                    execution, failure = permutation_of(swizzle.program, other, xcds, sizes, steps)
+                except LanguageError as error:
+                    if error.code != "limit":
+                        raise
+                    return trials, first_failing, False
+                steps -= execution.steps
+            if (other, xcds) != (grid, num_xcds):
+                here.append(Trial(other, xcds, failure is None))
+                failures += [failure] if failure else []
+        trials += here
+        first_failing = first_failing or next(iter(failures), None)
+    return trials, first_failing, True
+
+
+def _points(
+    swizzle: Swizzle,
+    grid: Grid,
+    sizes: Mapping[str, int] | None,
+    lattice: Iterable[Point] | None,
+) -> Iterable[Point]:
+    """Other launches to try; sizes belong to the target grid, so a candidate that reads them has no default others."""
+    if lattice is not None:
+        return lattice
+    if swizzle.form.reads_sizes:
+        return [(grid, sizes)]
+    return [(other, None) for other in lattice_like(grid)]

@@ -1,4 +1,4 @@
-"""What verification says about a candidate."""
+"""Result of a verification: a `Verdict` and its `Counterexample`."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Counterexample:
     message : str
         A sentence with the grid and the XCDs in it.
     pids : tuple of int
-        The hardware ids that show it: two that collide, or the one that fails.
+        The hardware ids at fault: two that collide, or the one that fails.
     tile : int or None
         The logical tile that both compute.
     missing : int or None
-        The first tile that nobody computes.
+        The first tile that no workgroup computes.
     distinct_tiles : int
-        Tiles computed by somebody; 0 where evaluation stopped.
+        Tiles that are computed; 0 if evaluation stopped.
     line : int
-        Line of the text at fault, 0 where none is.
+        Line of the text at fault; 0 if none.
     """
 
     code: str
@@ -49,26 +49,26 @@ class Verdict:
     Parameters
     ----------
     bijective : bool
-        At the grid in hand. Decided by trying every workgroup.
+        At the target grid. Decided by trying every workgroup.
     domain : str
-        ``everywhere`` (that was tested), a condition such as ``num_pids % num_xcds == 0`` that was sufficient on
+        ``everywhere`` (on every grid tested), a condition such as ``num_pids % num_xcds == 0`` that was sufficient on
         every grid tested, ``this grid only``, ``nowhere``, or ``no simple condition`` where other grids passed and
-        none of the conditions known to `domain` tells them apart. Where ``complete`` is false it is never
-        ``everywhere`` nor a condition: ``this grid only`` if bijective here, otherwise ``nowhere`` (none tried passed)
-        or ``no simple condition``.
+        no condition known to `lattice` separates them. If ``complete`` is false it is never ``everywhere`` nor a
+        condition: ``this grid only`` if bijective here, otherwise ``nowhere`` (none tried passed) or
+        ``no simple condition``.
     counterexample : Counterexample or None
-        Of the grid in hand.
+        Of the target grid.
     distinct_tiles : int
-        Tiles of the grid in hand that somebody computes.
+        Tiles of the target grid that are computed.
     n_workgroups : int
-        Of the grid in hand.
+        Of the target grid.
     tested, passed : int
-        Grids times XCD counts, the one in hand included.
+        Grids times XCD counts, the target included.
     lattice_counterexample : Counterexample or None
         Of the first other grid that fails.
     complete : bool
-        Whether every other grid was tried. False where the candidate is so slow that the steps allowed for them ran
-        out; the grid that was cut short is left out of ``tested``.
+        Whether every other grid was tried. False if the step budget of the lattice was exhausted; the grid on which
+        that happened is not in ``tested``.
     """
 
     bijective: bool

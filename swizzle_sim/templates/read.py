@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
-from swizzle_sim.templates.ranges import Range, read_range
-from swizzle_sim.templates.template import Template
+from swizzle_sim.templates.template import ParameterRange, Template, read_range
 from xcd_model.errors import LanguageError
 
 _HEAD = re.compile(r"template\s+([A-Za-z_][A-Za-z0-9_]*)\s*\(([^()]*)\)\s*(.*)", re.DOTALL)
@@ -36,7 +35,7 @@ def read_templates(text: str, filename: str = "<template>") -> list[Template]:
     ------
     LanguageError
         With code ``syntax`` if there is no template or a head has another form, ``parameter`` if a parameter is at
-        fault, or as `parse_form` says of a body.
+        fault, or as `parse_form` for a body.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
         _refuse(f"the text has more than {MAX_TEXT_BYTES} bytes", filename, 0, code="limit")
@@ -56,7 +55,7 @@ def read_template(text: str, filename: str = "<template>") -> Template:
     """Read one template; raises as `read_templates`, and if there are several."""
     found = read_templates(text, filename)
     if len(found) > 1:
-        _refuse(f"{len(found)} templates where one is wanted", filename, 0)
+        _refuse(f"{len(found)} templates where one is expected", filename, 0)
     return found[0]
 
 
@@ -117,7 +116,7 @@ def _head_lines(lines: list[str]) -> int:
     return end
 
 
-def _ranges(template: str, declared: str, filename: str) -> tuple[Range, ...]:
+def _ranges(template: str, declared: str, filename: str) -> tuple[ParameterRange, ...]:
     ranges = []
     for piece in re.split(r",(?![^\[{]*[\]}])", declared) if declared.strip() else ():
         found = _PARAMETER.fullmatch(piece)

@@ -1,4 +1,4 @@
-"""`Space`: the candidates that a template stands for at a kernel's grid."""
+"""`TemplateSpace`, the candidates of a template at a kernel's grid, and the published families as templates."""
 
 from __future__ import annotations
 
@@ -8,20 +8,37 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from swizzle_sim.kernels import Kernel
-from swizzle_sim.swizzle.families.condition import evaluate
-from swizzle_sim.swizzle.form import Cond
-from swizzle_sim.templates.ranges import Range
-from swizzle_sim.templates.template import Template
+from swizzle_sim.swizzle.families import FAMILIES, Family
+from swizzle_sim.swizzle.ir import Cond, evaluate
+from swizzle_sim.templates.template import MOST_VALUES, ParameterRange, Template
 from xcd_model import Gpu
-from xcd_model.errors import LanguageError, SearchError
+from xcd_model.errors import LanguageError, SearchError, UnknownName
 
 ENUMERATED = 1 << 16  # combinations up to which constraints are tried on all
 DRAWS = 4096  # of a larger space, before it counts as empty
 
 Values = dict[str, int]
 
+# Placements and orders that are combined. Left out are repeats of another combination: windowed is chunked+group_m,
+# contiguous_naive is contiguous where it holds, block_first is row and head_first column.
+PLACING = ("", "contiguous", "chunked", "row_bands")
+ORDERING = (
+    *("row", "column", "snake", "morton", "hilbert", "group_m", "group_n"),
+    *("panel_snake", "blocks", "morton_blocks"),
+)
+DEALING = ("head_first_swizzled", "block_first_swizzled", "head_groups", "column_panels", "row_panels")
+BOXING = ("boxes", "morton_3d")
+# Axis of the tile grid that bounds a parameter.
+_ROWS = {
+    ("group_m", "size"),
+    ("blocks", "rows"),
+    ("blocks", "size"),
+    ("morton_blocks", "rows"),
+    ("row_panels", "height"),
+}
 
-class Space:
+
+class TemplateSpace:
     """A template at one kernel, or at several sizes of it, and a GPU.
 
     Parameters
@@ -34,7 +51,7 @@ class Space:
     Raises
     ------
     SearchError
-        If the constraints leave nothing; names the one at fault where it is one.
+        If the constraints exclude every combination; names the constraint at fault if it is a single one.
     LanguageError
         If a constraint reads a name that is neither a parameter nor the grid's nor the kernel's.
     """
@@ -53,23 +70,23 @@ class Space:
             raise SearchError(self._why_empty(), code="space")
 
     @property
-    def ranges(self) -> tuple[Range, ...]:
+    def ranges(self) -> tuple[ParameterRange, ...]:
         """Values of each parameter."""
         return self.template.ranges
 
     @property
     def size(self) -> int:
-        """Combinations of values, constraints left aside."""
+        """Combinations of values, before constraints."""
         return self.template.size
 
     @cached_property
     def start(self) -> Values:
-        """Where a search begins: the middle of each range, or the first combination that is allowed."""
+        """Start of a search: the middle of each range, or the first combination that is allowed."""
         middle = {one.name: one.middle for one in self.template.ranges}
         return middle if self.allows(middle) else next(self._some())
 
     def allows(self, values: Mapping[str, int]) -> bool:
-        """Whether the constraints hold."""
+        """Whether all constraints hold."""
         return not any(self._refusals(values))
 
     def points(self) -> Iterator[Values]:
@@ -120,7 +137,7 @@ class Space:
 
 
 def known_values(kernel: Kernel, gpu: Gpu) -> dict[str, int]:
-    """Names that a constraint may read besides parameters."""
+    """Values of the names that a constraint may read in addition to parameters."""
     grid = kernel.grid
     values = {**kernel.problem, "num_pids": grid.num_pids, "num_xcds": gpu.xcds, "cus_per_xcd": gpu.cus_per_xcd}
     if grid.shape:
@@ -128,3 +145,67 @@ def known_values(kernel: Kernel, gpu: Gpu) -> dict[str, int]:
     for axis, side in zip("xyz", grid.launch, strict=False):
         values[f"num_pid_{axis}"] = side
     return values
+
+
+def family_template(names: str, kernel: Kernel, gpu: Gpu) -> Template:
+    """Template of families joined by ``+``, with ranges bounded by the grid.
+
+    Parameters
+    ----------
+    names : str
+        Such as ``"chunked+group_m"``; without parameters, as those are searched.
+    kernel : Kernel
+    gpu : Gpu
+
+    Returns
+    -------
+    template : Template
+        Parameters are called ``family_parameter``, as in ``chunked_chunk``.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such family.
+    """
+    parts = []
+    for name in names.split("+"):
+        if name not in FAMILIES:
+            raise UnknownName("swizzle family", name, FAMILIES)
+        parts.append(FAMILIES[name])
+    ranges, texts, called, requires = [], [], [], []
+    for one in parts:
+        own = {key: f"{one.name}_{key}" for key in one.parameters}
+        for key, rule in one.parameters.items():
+            high = max(rule.low, min(rule.high, _longest(one, key, kernel, gpu), MOST_VALUES))
+            ranges.append(ParameterRange(own[key], tuple(range(rule.low, high + 1)), f"{rule.low}..{high}"))
+        texts.append(one.text(**own))
+        given = ", ".join(f"{key}={{{name}}}" for key, name in own.items())
+        called.append(f"{one.name}({given})" if given else one.name)
+        requires += [] if one.condition == "always" else [one.condition]
+    return Template(
+        "_".join(one.name for one in parts), tuple(ranges), tuple(requires), "".join(texts), "+".join(called)
+    )
+
+
+def _longest(one: Family, key: str, kernel: Kernel, gpu: Gpu) -> int:
+    """Largest value of a parameter that still changes the order on the grid."""
+    grid = kernel.grid
+    if one.axes == 0:
+        return grid.num_pids // gpu.xcds
+    if one.axes == 3:
+        return grid.launch["xyz".index(key)] if len(grid.launch) == 3 else grid.num_pids
+    rows, cols = grid.shape or (grid.num_pids, grid.num_pids)
+    return rows if (one.name, key) in _ROWS else cols
+
+
+def family_templates(kernel: Kernel, gpu: Gpu) -> list[Template]:
+    """Every combination of families that makes sense on a kernel's grid."""
+    grid = kernel.grid
+    if len(grid.launch) == 3:
+        orders, more = list(BOXING), ["contiguous", "chunked", "row_bands"]
+    elif grid.shape:
+        orders, more = list(ORDERING), list(DEALING)
+    else:
+        return [family_template(name, kernel, gpu) for name in PLACING if name]
+    names = ["+".join(part for part in (placement, order) if part) for placement in PLACING for order in orders]
+    return [family_template(name, kernel, gpu) for name in [*names, *more]]

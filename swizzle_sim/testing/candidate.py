@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from swizzle_sim.swizzle.families import family, is_spec
-from swizzle_sim.swizzle.form import Form
 from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.ir import Form
 from swizzle_sim.swizzle.swizzle import Swizzle
 from swizzle_sim.swizzle.verdict import Counterexample
 from swizzle_sim.testing.directive import Options, names_in

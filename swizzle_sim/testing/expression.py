@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from swizzle_sim.swizzle.binding import bind
-from swizzle_sim.swizzle.families.condition import evaluate
-from swizzle_sim.swizzle.form import Assign, Binary, Cond, Expr, Int, Name
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.names import COUNTS
+from swizzle_sim.swizzle.grid import Grid, bind
+from swizzle_sim.swizzle.ir import COUNTS, Assign, Binary, Cond, Expr, Int, Name, evaluate, names_read, parts
 from swizzle_sim.swizzle.parse import parse_form
-from swizzle_sim.swizzle.reads import names_read, parts
 from xcd_model.errors import LanguageError, SizeError
 
 

@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.swizzle.binding import bind, coordinates
-from swizzle_sim.swizzle.form import Form
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.names import AXES, COORDINATES, GRID_NAMES
+from swizzle_sim.swizzle.grid import Grid, bind
+from swizzle_sim.swizzle.ir import AXES, COORDINATES, GRID_NAMES, Form
 from swizzle_sim.swizzle.verdict import Counterexample
 from swizzle_sim.testing.expression import value_of
 from swizzle_sim.testing.tally import tally, where_text
@@ -136,7 +134,7 @@ class FunctionCandidate:
         return None
 
     def _columns(self, answers: list, grid: Grid) -> list[tuple[str, np.ndarray, int, int]]:
-        digits = coordinates(grid)
+        digits = grid.coordinates
         parts = len(answers[0]) if isinstance(answers[0], tuple) else 0
         names = ["pid"] if parts == 0 else _axes(grid)
         if parts and parts != len(names):

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from swizzle_sim.swizzle.families.condition import evaluate, read_condition
-from swizzle_sim.swizzle.form import Binary, Expr, For, Form, If, Int, Name
 from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.ir import GRID_NAMES, Binary, Expr, For, Form, If, Int, Name, evaluate, names_read
 from swizzle_sim.swizzle.lattice import XCD_COUNTS, lattice_like
-from swizzle_sim.swizzle.names import GRID_NAMES
-from swizzle_sim.swizzle.reads import names_read
+from swizzle_sim.swizzle.parse import parse_condition
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import calculate, divisor_of, names_of, read_expression, split_sides
 from xcd_model.errors import OptionError, SizeError
@@ -122,7 +120,7 @@ def condition(where: Where) -> Callable[[Grid, int], bool]:
         return lambda grid, num_xcds: True
     if callable(where):
         return where
-    form = read_condition(where)
+    form = parse_condition(where)
 
     def holds(grid: Grid, num_xcds: int) -> bool:
         values = {"num_pids": grid.num_pids, "num_xcds": num_xcds}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from swizzle_sim.swizzle.names import GRID_NAMES
+from swizzle_sim.swizzle.ir import GRID_NAMES
 from swizzle_sim.testing.directive import names_in
 from swizzle_sim.testing.inlining import Inliner, assign, parameters_of
 from swizzle_sim.testing.module import Module, read_module

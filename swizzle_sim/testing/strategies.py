@@ -12,7 +12,7 @@ need_hypothesis("swizzle_sim.testing's strategies")
 from hypothesis import strategies as st  # noqa: E402 - after the check that says how to install it
 
 from swizzle_sim.swizzle.families import FAMILIES, family  # noqa: E402
-from swizzle_sim.swizzle.families.nouns import Family  # noqa: E402
+from swizzle_sim.swizzle.families.family import Family  # noqa: E402
 from swizzle_sim.swizzle.grid import Grid  # noqa: E402
 from swizzle_sim.swizzle.swizzle import Swizzle  # noqa: E402
 from xcd_model import Gpu, gpu, gpu_names  # noqa: E402

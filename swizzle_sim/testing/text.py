@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.names import GRID_NAMES
-from swizzle_sim.swizzle.permute import permutation_of
+from swizzle_sim.swizzle.ir import GRID_NAMES
 from swizzle_sim.swizzle.swizzle import Swizzle
 from swizzle_sim.swizzle.verdict import Counterexample
+from swizzle_sim.swizzle.vm import permutation_of
 from swizzle_sim.testing.module import printable
 from xcd_model.errors import LanguageError, UnknownName
 

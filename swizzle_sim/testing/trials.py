@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from swizzle_sim.swizzle.domain import Trial, name_domain
-from swizzle_sim.swizzle.names import GRID_NAMES
+from swizzle_sim.swizzle.ir import GRID_NAMES
+from swizzle_sim.swizzle.lattice import Trial, name_domain
 from swizzle_sim.swizzle.verdict import EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED, Counterexample
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.directive import Options

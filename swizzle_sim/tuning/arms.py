@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from swizzle_sim.templates.space import Space, Values
+from swizzle_sim.templates.space import TemplateSpace, Values
 from swizzle_sim.tuning.asking import Asker, Exhaustive
 from swizzle_sim.tuning.objectives import pareto_front
 
@@ -21,7 +21,7 @@ class Arm:
 
     Parameters
     ----------
-    space : Space
+    space : TemplateSpace
     asker : Asker
     costs : list of tuple of float
         Of its candidates that were replayed.
@@ -29,7 +29,7 @@ class Arm:
         It has nothing left to propose.
     """
 
-    space: Space
+    space: TemplateSpace
     asker: Asker
     costs: list[tuple[float, ...]] = field(default_factory=list)
     is_empty: bool = False

@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from swizzle_sim.templates.ranges import Range
 from swizzle_sim.templates.space import Values
+from swizzle_sim.templates.template import ParameterRange
 from xcd_model.errors import SearchError, UnknownName
 
 SAMPLERS = ("auto", "tpe", "cma-es", "random", "exhaustive")
@@ -25,7 +25,7 @@ class Searchable(Protocol):
     """What can be searched: a `Space`, or anything else with parameters."""
 
     @property
-    def ranges(self) -> Sequence[Range]:
+    def ranges(self) -> Sequence[ParameterRange]:
         """Values of each parameter."""
 
     @property
@@ -177,21 +177,21 @@ def _sampler(optuna: Any, method: str, seed: int, n_parameters: int) -> Any:
     return optuna.samplers.CmaEsSampler(seed=seed, n_startup_trials=startup, warn_independent_sampling=False)
 
 
-def _suggest(trial: Any, one: Range) -> int:
+def _suggest(trial: Any, one: ParameterRange) -> int:
     if not one.is_span:
         return one.values[trial.suggest_int(one.name, 0, len(one.values) - 1)]
     low, high = one.values[0], one.values[-1]
     return trial.suggest_int(one.name, low, high, log=low >= 1 and high >= LOG_FROM * low)
 
 
-def _steps(one: Range, value: int) -> list[int]:
+def _steps(one: ParameterRange, value: int) -> list[int]:
     """Values near one: the next on both sides, then double and half."""
     at = one.values.index(value)
     near = [one.values[i] for i in (at + 1, at - 1, at + 2, at - 2) if 0 <= i < len(one.values)]
     return near + [v for v in (2 * value, value // 2, 4 * value, value // 4) if v in one.values and v not in near]
 
 
-def _coded(one: Range, value: int) -> int:
+def _coded(one: ParameterRange, value: int) -> int:
     return value if one.is_span else one.values.index(value)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.search import OnAttempt, about_run, open_run
-from swizzle_sim.templates import Space, family_templates
+from swizzle_sim.templates import TemplateSpace, family_templates
 from swizzle_sim.tuning.arms import Arm, rounds_of
 from swizzle_sim.tuning.asking import asker_for
 from swizzle_sim.tuning.bench import Bench
@@ -100,7 +100,7 @@ def make_arms(kernels: Sequence[Kernel], gpu: Gpu, plan: Plan, seed: int) -> lis
     spaces = []
     for template in plan.templates or family_templates(kernels[0], gpu):
         try:
-            spaces.append(Space(template, kernels, gpu))
+            spaces.append(TemplateSpace(template, kernels, gpu))
         except SearchError:
             if given:
                 raise

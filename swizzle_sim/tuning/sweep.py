@@ -34,7 +34,7 @@ def read_sizes(text: str) -> list[int]:
     LanguageError
         With code ``parameter`` if it has another form, or no value, or too many.
     """
-    from swizzle_sim.templates.ranges import read_values  # noqa: PLC0415  (a cycle through the package otherwise)
+    from swizzle_sim.templates.template import read_values  # noqa: PLC0415  (a cycle through the package otherwise)
 
     written = " ".join(text.split())
     listed = written if ".." in written or written[:1] in tuple("{[") else f"{{{written}}}"

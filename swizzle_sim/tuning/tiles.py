@@ -16,7 +16,7 @@ from typing import Any
 from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle, family
-from swizzle_sim.templates.ranges import Range
+from swizzle_sim.templates.template import ParameterRange
 from xcd_model import Gpu, Resources, Trace, workgroups_per_cu
 from xcd_model.errors import CompileError, ReplayError, SearchError, SizeError
 
@@ -73,10 +73,10 @@ class TileSpace:
         self._kernel = lru_cache(maxsize=None)(self._made)
 
     @property
-    def ranges(self) -> tuple[Range, ...]:
+    def ranges(self) -> tuple[ParameterRange, ...]:
         """Values of each parameter; GROUP_M 0 is the order as launched."""
         shape = {"num_warps": WARPS, "num_stages": STAGES, "GROUP_M": GROUPS}
-        return tuple(Range(name, values, str(values)) for name, values in (CHOICES | shape).items())
+        return tuple(ParameterRange(name, values, str(values)) for name, values in (CHOICES | shape).items())
 
     @property
     def size(self) -> int:

@@ -14,7 +14,7 @@ from swizzle_sim.launch import Array, Launch
 from swizzle_sim.rewrite import check_target, rewrite_kernel, write_rewritten
 from swizzle_sim.rewrite.guard import guarded
 from swizzle_sim.swizzle import Grid, Swizzle, emit_triton, family
-from swizzle_sim.swizzle.binding import result_digits
+from swizzle_sim.swizzle.grid import result_digits
 from tests import naive_language
 from tests.rewrite import workloads
 from tests.unit import emit_cases

@@ -5,7 +5,7 @@ import pytest
 from swizzle_sim.history import History
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.templates import Space, family_template, read_template
+from swizzle_sim.templates import TemplateSpace, family_template, read_template
 from swizzle_sim.tuning.arms import rounds_of
 from swizzle_sim.tuning.asking import asker_for
 from swizzle_sim.tuning.objectives import OBJECTIVES, pareto_front, read_objectives
@@ -26,7 +26,7 @@ def chunked(small, tight):
 def optimum(small, tight, chunked):
     """Best hit rate of all 512 combinations, and that of the order as launched."""
     scorer = Scorer(small, tight)
-    points = Space(chunked, [small], tight).points()
+    points = TemplateSpace(chunked, [small], tight).points()
     best = max(scorer.score(Swizzle.parse(chunked.source(values))).l2_hit_rate for values in points)
     return best, scorer.baseline.l2_hit_rate
 
@@ -128,7 +128,7 @@ def test_halving_spends_about_what_it_may():
 
 
 def test_bad_questions(small, tight, chunked, tmp_path):
-    space = Space(chunked, [small], tight)
+    space = TemplateSpace(chunked, [small], tight)
     with pytest.raises(UnknownName, match="sampler"):
         asker_for(space, "annealing", 0)
     with pytest.raises(SearchError, match="one objective"):

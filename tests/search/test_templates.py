@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from swizzle_sim.swizzle import Swizzle, family
-from swizzle_sim.templates import Space, family_template, family_templates, load_templates, read_template
+from swizzle_sim.templates import TemplateSpace, family_template, family_templates, load_templates, read_template
 from xcd_model.errors import LanguageError, SearchError, UnknownName
 
 TEXT = """\
@@ -33,7 +33,7 @@ def test_the_template_of_the_documentation(small, mi300x):
     assert [one.name for one in template.ranges] == ["chunk", "window"]
     assert template.ranges[1].values == (1, 2, 4, 8, 16, 32, 64)
     assert template.requires == ("num_pids >= num_xcds", "chunk * window <= num_pids")
-    space = Space(template, [small], mi300x)
+    space = TemplateSpace(template, [small], mi300x)
     assert not space.allows({"chunk": 256, "window": 2}) and space.allows({"chunk": 128, "window": 2})
     values = {"chunk": 16, "window": 4}
     mine = Swizzle.parse(template.source(values)).permutation(small.grid, 8)
@@ -44,7 +44,7 @@ def test_the_template_of_the_documentation(small, mi300x):
 def test_family_templates_are_the_families(small, mi300x):
     for template in family_templates(small, mi300x):
         try:
-            space = Space(template, [small], mi300x)
+            space = TemplateSpace(template, [small], mi300x)
         except SearchError:
             continue
         for values in itertools.islice(space.points(), 1, 200, 67):
@@ -95,14 +95,18 @@ def test_bad_templates(text, code, told):
 def test_spaces_with_nothing_in_them(small, mi300x):
     body = "    pid = (pid + c + d) % num_pids\n"
     with pytest.raises(SearchError, match=r"requires c > 9: that excludes all 6") as error:
-        Space(read_template(f"template a(c: 1..2, d: 1..3) requires c > 9 requires d > 1\n{body}"), [small], mi300x)
+        TemplateSpace(
+            read_template(f"template a(c: 1..2, d: 1..3) requires c > 9 requires d > 1\n{body}"), [small], mi300x
+        )
     assert error.value.code == "space"
     with pytest.raises(SearchError, match="c > 1 together with c < 2"):
-        Space(read_template(f"template a(c: 1..2, d: 1..3) requires c > 1 requires c < 2\n{body}"), [small], mi300x)
+        TemplateSpace(
+            read_template(f"template a(c: 1..2, d: 1..3) requires c > 1 requires c < 2\n{body}"), [small], mi300x
+        )
     with pytest.raises(LanguageError, match="'window' has no value here"):
-        Space(read_template(f"template a(c: 1..2, d: 1..3) requires window > 1\n{body}"), [small], mi300x)
+        TemplateSpace(read_template(f"template a(c: 1..2, d: 1..3) requires window > 1\n{body}"), [small], mi300x)
     with pytest.raises(SearchError, match="random combinations"):
-        Space(read_template(f"template a(c: 1..900, d: 1..900) requires c > 999\n{body}"), [small], mi300x)
+        TemplateSpace(read_template(f"template a(c: 1..900, d: 1..900) requires c > 999\n{body}"), [small], mi300x)
 
 
 def test_files_and_families(tmp_path, small, mi300x):

@@ -31,7 +31,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "kept"))
-        patch.setattr("swizzle_sim.report.write_report", lambda history: None)  # slow, and another test's
+        patch.setattr("swizzle_sim.report.write_report", lambda *given: None)  # slow, and another test's
         typed = CliRunner().invoke(app, [*WORDS, "--out", str(folder / "run"), "--json"])
     assert typed.exit_code == 0, typed.output
     return json.loads(typed.stdout), folder / "run"
@@ -52,7 +52,7 @@ def test_the_finalists_are_held_against_each_other(run):
 
 
 def test_it_can_be_left_out(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.report.write_report", lambda history: None)
+    monkeypatch.setattr("swizzle_sim.report.write_report", lambda *given: None)
     words = [*WORDS, "--out", str(tmp_path / "run"), "--no-uncertainty", "--json"]
     document = json.loads(CliRunner().invoke(app, words).stdout)
     assert document["uncertainty"] is None and not (tmp_path / "run" / "uncertainty.json").exists()
@@ -60,7 +60,7 @@ def test_it_can_be_left_out(run, tmp_path, monkeypatch):
 
 
 def test_what_a_search_found_is_held_against_the_rest_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.report.write_report", lambda history: None)
+    monkeypatch.setattr("swizzle_sim.report.write_report", lambda *given: None)
     words = [*WORDS, "--proposer", "search", "--template", "contiguous+group_m", "--evaluations", "5"]
     document = json.loads(CliRunner().invoke(app, [*words, "--out", str(tmp_path / "run"), "--json"]).stdout)
     told = document["uncertainty"]

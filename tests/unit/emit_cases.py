@@ -1,7 +1,7 @@
 """Candidates that emitters must get right, and how an emitted function is called for one workgroup."""
 
 from swizzle_sim.swizzle import FAMILIES, Grid, arguments, family
-from swizzle_sim.swizzle.binding import bind, coordinates
+from swizzle_sim.swizzle.grid import bind
 
 GRIDS = (
     *(Grid((1,), (1, 1)), Grid((99,), (9, 11)), Grid((64,), (8, 8)), Grid((5, 13)), Grid((34,), (2, 17))),
@@ -62,4 +62,4 @@ def values(form, grid):
 def has_grid(form, grid):
     """Whether a grid has the coordinates that a form computes or reads."""
     read = (name.removeprefix("num_") for name in form.inputs if name.startswith(("pid", "num_pid_")))
-    return {*form.results, *read} <= coordinates(grid).keys()
+    return {*form.results, *read} <= grid.coordinates.keys()

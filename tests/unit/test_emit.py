@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import Grid, arguments, emit_flow, emit_hip, emit_text, emit_triton, family, parse_form
+from swizzle_sim.swizzle import Grid, arguments, emit_hip, emit_text, emit_triton, family, parse_form, variables
 from tests import naive_language, triton_semantics
 from tests.unit import emit_cases
 from xcd_model.errors import LanguageError
@@ -79,8 +79,8 @@ def test_text_has_few_brackets():
 
 def test_deep_loops_are_walked_a_few_times_only(monkeypatch):
     walked = []
-    inner = emit_flow._reads_and_sets
-    monkeypatch.setattr(emit_flow, "_reads_and_sets", lambda body: walked.append(1) or inner(body))
+    inner = variables._reads_and_sets
+    monkeypatch.setattr(variables, "_reads_and_sets", lambda body: walked.append(1) or inner(body))
     for emit in (emit_triton, emit_hip, emit_text):
         walked.clear()
         emit(FORMS["loops_eight_deep"])

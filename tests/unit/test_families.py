@@ -190,7 +190,7 @@ def test_identities_between_families(grid):
 def test_every_family_is_documented_and_reads_what_it_says():
     for name, one in FAMILIES.items():
         form = parse_form(family(name))
-        assert form.results == one.answers
+        assert form.results == one.results
         counts = {"num_pid_m", "num_pid_n"} if one.axes < 3 else {"num_pid_x", "num_pid_y", "num_pid_z"}
         assert set(form.inputs) <= {"pid", "num_pids", "num_xcds", *counts}
         assert one.name == name and one.summary.endswith(".") and one.source
@@ -224,7 +224,7 @@ def test_defaults_are_filled_in_and_blanks_do_not_matter():
         ("group_m(size=8, size=4)", "parameter", "twice"),
         ("row+contiguous", "result", "contiguous cannot follow"),
         ("row+column", "result", "column cannot follow"),
-        ("boxes+row", "result", "boxes answers pid_x, pid_y, pid_z, so row cannot follow"),
+        ("boxes+row", "result", "boxes assigns pid_x, pid_y, pid_z, so row cannot follow"),
         ("contiguous+", "syntax", "not a spec"),
         ("", "syntax", "not a spec"),
         ("pid = pid", "syntax", "not a spec"),

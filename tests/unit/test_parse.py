@@ -3,8 +3,7 @@
 import pytest
 
 from swizzle_sim.swizzle import parse_form
-from swizzle_sim.swizzle.form import Assign, Binary, Compare, Connect, Form, Int, Name, Select, Unary
-from swizzle_sim.swizzle.names import GRID_NAMES
+from swizzle_sim.swizzle.ir import GRID_NAMES, Assign, Binary, Compare, Connect, Form, Int, Name, Select, Unary
 from tests.paper_figures import FIGURES
 from xcd_model.errors import LanguageError
 

@@ -9,8 +9,7 @@ import pytest
 import swizzle_sim
 import xcd_model
 from benchmarks.suite.gemm import gemm
-from swizzle_sim.scoring import Score, Scorer, score
-from swizzle_sim.spread import spread
+from swizzle_sim.scoring import Score, Scorer, score, spread
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import NotBijective, ReplayError, gpu
 
@@ -35,6 +34,14 @@ def test_counts_fit_together(scorer, spec):
     assert found.speedup == pytest.approx(scorer.baseline.time_us / found.time_us)
     assert found.hbm_write_bytes == SMALL["M"] * SMALL["N"] * 2
     assert found.hbm_bytes >= 2 * (SMALL["M"] * SMALL["K"] + SMALL["N"] * SMALL["K"] + SMALL["M"] * SMALL["N"])
+
+
+def test_a_kernel_builds_its_trace_once_per_line_size_and_its_launch_when_read():
+    made = []
+    work = dataclasses.replace(gemm(M=256, N=256, K=64), make_launch=lambda: made.append(1))
+    assert work.build_trace(128) is work.build_trace(128) is not work.build_trace(64)
+    assert not made and work.launch is work.launch and made == [1]
+    assert dataclasses.replace(work, make_launch=None).launch is None
 
 
 @pytest.mark.parametrize("text", ["pid = pid % 7", "pid = 0", "pid = pid + 1", "pid_m = 0\npid_n = pid"])

@@ -4,11 +4,13 @@ import sqlite3
 
 import pytest
 
+from benchmarks.suite import gemm as suite_gemm
 from benchmarks.suite.gemm import gemm
 from swizzle_sim.candidates import Candidate, family_candidates, family_specs
 from swizzle_sim.history import FILE, History
 from swizzle_sim.search import optimize, runs_in
-from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.swizzle import Grid, Swizzle, family
+from tests.in_process import runner
 from xcd_model import RunError, gpu
 
 MI300X = gpu("mi300x")
@@ -117,3 +119,20 @@ def test_the_default_search_tries_at_least_200_bijections():
     assert len(specs) == len(set(specs))
     orders = {Swizzle.parse(family(s)).permutation(workload.grid, 8).tobytes() for s in specs}
     assert len(orders) >= 200
+
+
+def test_one_command_builds_the_trace_and_the_lattice_once(monkeypatch, capsys, tmp_path):
+    built, grids = [], []
+    trace, at_grids = suite_gemm.trace, suite_gemm._at_grids
+    monkeypatch.setattr(suite_gemm, "trace", lambda *given: built.append(given) or trace(*given))
+    monkeypatch.setattr(suite_gemm, "_at_grids", lambda *given: grids.append(given) or at_grids(*given))
+    run = runner(monkeypatch, capsys, tmp_path)
+    done = run("optimize", "gemm", "M=512", "N=512", "K=64", "--out", "run", "--json")
+    assert (done.code, len(built), len(grids)) == (0, 1, 1)
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+def test_the_coordinates_of_a_grid_are_worked_out_once():
+    grid = Grid((12,), (3, 4))
+    assert grid.coordinates is grid.coordinates and grid.counts is grid.counts
+    assert grid == Grid((12,), (3, 4)) and hash(grid) == hash(Grid((12,), (3, 4)))

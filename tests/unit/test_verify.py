@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import Grid, Swizzle, machine, verify
+from swizzle_sim.swizzle import Grid, Swizzle, verify, vm
 from tests.paper_figures import FIGURES
 from xcd_model.errors import LanguageError, NotBijective
 
-verify_module = importlib.import_module("swizzle_sim.swizzle.verify")  # the package has a function of that name
+verify_module = importlib.import_module("swizzle_sim.swizzle.swizzle")
 LINE = Grid((1024,))
 CHUNKED = "pid = (pid % num_xcds) * (num_pids // num_xcds) + pid // num_xcds"
 # Chunks of unequal length, so that any number of workgroups will do.
@@ -152,7 +152,7 @@ def test_a_slow_candidate_is_tried_on_fewer_grids_and_says_so():
 def test_a_lattice_that_was_cut_names_no_condition(text, grid, domain, monkeypatch):
     whole = check(text, Grid((grid,)))
     for steps in range(1, 20_000, 487):
-        monkeypatch.setattr(verify_module, "_LATTICE_STEPS", steps)
+        monkeypatch.setattr(verify_module, "LATTICE_STEPS", steps)
         verdict = check(text, Grid((grid,)))
         if verdict.complete:
             assert verdict == whole
@@ -163,7 +163,7 @@ def test_a_lattice_that_was_cut_names_no_condition(text, grid, domain, monkeypat
 
 
 def test_a_grid_too_large_to_decide_gets_no_verdict(monkeypatch):
-    monkeypatch.setattr(machine, "MAX_STEPS", 1_000_000)
+    monkeypatch.setattr(vm, "MAX_STEPS", 1_000_000)
     slow = "for i in range(3000): pid = pid ^ 0"
     for judge in (check, lambda *given: Swizzle.parse(slow).permutation(*given[1:], 8)):
         with pytest.raises(LanguageError, match="too large to decide") as caught:

@@ -1,12 +1,13 @@
 """Orders for attention: query blocks are the rows of the tile grid, heads its columns.
 
 That is FlashAttention-2's launch, ``(cdiv(S, BLOCK_M), batch * heads)``. The workgroups of one head share its K and
-V, so what counts is how many heads one L2 serves at a time. Heads of a batch follow one another in the column axis.
+V, so the L2 hit rate depends on the number of heads that one L2 serves at a time. Heads of a batch are consecutive
+columns.
 """
 
 from __future__ import annotations
 
-from swizzle_sim.swizzle.families.nouns import Family, Parameter
+from swizzle_sim.swizzle.families.family import Family, Parameter
 from swizzle_sim.swizzle.families.order import group_n_text
 from swizzle_sim.swizzle.families.placement import contiguous_text
 
@@ -71,7 +72,7 @@ ATTENTION = (
         text=_head_first_swizzled,
         source=f"{PAPER} (swizzled head-first); AITER pull requests 864 and 3936",
         axes=2,
-        # Otherwise some XCD is asked for more heads than its share, and two XCDs compute the same tile.
+        # Otherwise some XCD gets more heads than its share, and two XCDs compute the same tile.
         condition="num_pid_n % num_xcds == 0 or num_pids == 1",
     ),
     Family(

@@ -1,12 +1,12 @@
-"""Families that choose which XCD gets which ids: they take ``pid`` to ``pid``, on any grid.
+"""Families that decide which XCD gets which ids: they map ``pid`` to ``pid``, on any grid.
 
 The hardware runs workgroup w on XCD ``(w + offset) % num_xcds``, so ``pid % num_xcds`` names the XCD (up to a
-relabelling that no L2 notices) and ``pid // num_xcds`` counts the workgroups that this XCD was given before.
+relabelling without effect on any L2) and ``pid // num_xcds`` counts the earlier workgroups of this XCD.
 """
 
 from __future__ import annotations
 
-from swizzle_sim.swizzle.families.nouns import Family, Parameter
+from swizzle_sim.swizzle.families.family import Family, Parameter
 
 
 def _identity() -> str:
@@ -42,8 +42,8 @@ if pid < mapped:
 def dealt_text(run: str) -> str:
     """Text that deals out runs of ``run`` ids, an expression of at least 1; panels begin with it too.
 
-    The tail that is no whole turn of runs is shared out as `contiguous` shares a grid, so that every XCD gets as many
-    ids as the hardware will ask it for.
+    The tail, less than one run per XCD, is split as `contiguous` splits a grid, so that every XCD gets as many ids as
+    the hardware dispatches workgroups to it.
     """
     return f"""\
 run = {run}
@@ -68,7 +68,7 @@ CHUNK = Parameter(64, 1, 65536, "consecutive ids an XCD gets before the next XCD
 PLACEMENTS = (
     Family(
         name="identity",
-        summary="The launch order as it is: neighbouring ids on different XCDs.",
+        summary="Launch order: neighbouring ids on different XCDs.",
         text=_identity,
         source="hardware round robin",
     ),
@@ -88,7 +88,7 @@ PLACEMENTS = (
     ),
     Family(
         name="chunked",
-        summary="Each XCD gets runs of `chunk` ids, the XCDs' runs side by side; a partial last block stays as it is.",
+        summary="Each XCD gets runs of `chunk` ids, adjacent in id space; a partial last block keeps launch order.",
         text=chunked_text,
         source="HipKittens chiplet_transform_chunked (arXiv 2511.08083); tritonBLAS pid_transforms",
         parameters={"chunk": CHUNK},

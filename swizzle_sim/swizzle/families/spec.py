@@ -1,7 +1,7 @@
-"""Specs such as ``contiguous+group_m(size=8)``: families by name, with parameters, one after the other.
+"""Specs such as ``contiguous+group_m(size=8)``: families by name, with parameters, composed left to right.
 
-A placement takes ``pid`` to ``pid`` and an order reads ``pid``, so their texts compose by concatenation: every
-temporary of a family is assigned before it is read.
+A placement maps ``pid`` to ``pid`` and an order reads ``pid``, so their texts compose by concatenation: every
+temporary of a family is assigned before it is read. A composition is a bijection exactly where each part is.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from swizzle_sim.swizzle.families.attention import ATTENTION
-from swizzle_sim.swizzle.families.blocks import BLOCKS
-from swizzle_sim.swizzle.families.boxes import BOXES
-from swizzle_sim.swizzle.families.curves import CURVES
-from swizzle_sim.swizzle.families.nouns import Family
-from swizzle_sim.swizzle.families.order import ORDERS
-from swizzle_sim.swizzle.families.panels import PANELS
+from swizzle_sim.swizzle.families.family import Family
+from swizzle_sim.swizzle.families.hierarchical import BLOCKS, BOXES, CURVES
+from swizzle_sim.swizzle.families.order import ORDERS, PANELS
 from swizzle_sim.swizzle.families.placement import PLACEMENTS
-from xcd_model.errors import LanguageError, UnknownName
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.ir import evaluate
+from swizzle_sim.swizzle.parse import parse_condition
+from xcd_model.errors import LanguageError, SizeError, UnknownName
 
 FAMILIES: dict[str, Family] = {
     family.name: family for family in (*PLACEMENTS, *ORDERS, *CURVES, *BLOCKS, *PANELS, *ATTENTION, *BOXES)
@@ -71,7 +71,7 @@ def parse_spec(spec: str) -> tuple[Part, ...]:
     for (before, _), (after, _) in pairwise(parts):
         if before.axes:
             raise LanguageError(
-                f"{spec.strip()!r}: {before.name} answers {', '.join(before.answers)}, so {after.name} cannot follow "
+                f"{spec.strip()!r}: {before.name} assigns {', '.join(before.results)}, so {after.name} cannot follow "
                 f"it; write placements ({', '.join(one.name for one in PLACEMENTS)}) first and one order last",
                 filename="<spec>",
                 code="result",
@@ -126,7 +126,7 @@ def _spelled(one: Family, params: Mapping[str, int]) -> str:
 
 def _parse_part(part: str) -> Part:
     match = _PART.fullmatch(part)
-    if match is None:  # is_spec has looked already
+    if match is None:  # is_spec has checked
         raise LanguageError(f"{part!r} is not family(parameter=integer)", filename="<spec>", code="syntax")
     name, given = match.groups()
     if name not in FAMILIES:
@@ -163,3 +163,82 @@ def _parse_parameter(one: Family, piece: str) -> tuple[str, int]:
             code="parameter",
         )
     return key, int(value)
+
+
+def condition_of(spec: str) -> str:
+    """Condition under which a spec is a bijection, in addition to an order's need for a grid with its axes.
+
+    A composition is a bijection exactly where each part is: once a map of a finite set onto itself has lost an id, no
+    other map restores it.
+
+    Returns
+    -------
+    condition : str
+        ``"always"`` or a condition of the language.
+    """
+    parts = dict.fromkeys(one.condition for one, _ in parse_spec(spec) if one.condition != "always")
+    if len(parts) > 1:
+        return " and ".join(f"({part})" for part in parts)
+    return next(iter(parts), "always")
+
+
+def holds(spec: str, grid: Grid, num_xcds: int) -> bool:
+    """Whether a spec is a bijection of a grid, decided from its stated condition without enumeration.
+
+    Parameters
+    ----------
+    spec : str
+    grid : Grid
+    num_xcds : int
+        At least 1.
+
+    Returns
+    -------
+    holds : bool
+        False also if an order needs two or three axes that the grid lacks.
+
+    Raises
+    ------
+    UnknownName, LanguageError
+        As `parse_spec` does.
+    SizeError
+        If ``num_xcds`` is below 1.
+    """
+    if num_xcds < 1:
+        raise SizeError(f"num_xcds = {num_xcds}: a GPU has at least one XCD")
+    for one, params in parse_spec(spec):
+        if (one.axes == 2 and grid.shape is None) or (one.axes == 3 and len(grid.launch) != 3):
+            return False
+        values = {**grid.counts, "num_xcds": num_xcds, **params}
+        if one.condition != "always" and not evaluate(parse_condition(one.condition), values):
+            return False
+    return True
+
+
+_HEAD = """\
+# Families
+
+<!-- Generated: python -m swizzle_sim.swizzle.families > docs/families.md -->
+
+A spec names families, joined by `+`: placements first, one order last, as in `contiguous+group_m(size=8)`. A
+placement maps `pid` to `pid` and works on any grid. An order reads `pid` as a rank, assigns `pid_m, pid_n`, and needs
+a grid with two tile axes; a 3-D order assigns `pid_x, pid_y, pid_z` and needs a launch of three axes. For attention the
+rows are query blocks and the columns heads. *Bijective where* is exact: there and nowhere else, on grids with the axes.
+
+| family | kind | parameters (default, range) | bijective where | what it does | source |
+| --- | --- | --- | --- | --- | --- |
+"""
+
+
+def families_table() -> str:
+    """Text of ``docs/families.md``."""
+    return _HEAD + "".join(_row(one) for one in FAMILIES.values())
+
+
+def _row(one: Family) -> str:
+    parameters = "<br>".join(
+        f"`{key}`: {rule.doc} ({rule.default}, {rule.low} to {rule.high})" for key, rule in one.parameters.items()
+    )
+    kind = {0: "placement", 2: "order", 3: "order, 3-D"}[one.axes]
+    where = one.condition if one.condition == "always" else f"`{one.condition}`"
+    return f"| `{one.name}` | {kind} | {parameters} | {where} | {one.summary} | {one.source} |\n"

@@ -1,9 +1,12 @@
-"""The register machine that evaluates candidates.
+"""Virtual machine: runs a candidate for every workgroup of a grid and decides whether the result is a permutation.
 
 One compiled function runs every candidate, as compiling each (half a second) would cost more than replaying it. It
 computes in 64 bits and checks after every instruction that a signed 32-bit GPU integer would hold the same value and
-that C and Python agree on it. Both sides of a select and of ``and``/``or`` are evaluated, as a GPU does; only the
-branch taken of an ``if`` is.
+that C and Python agree on it. Both sides of a select and of ``and``/``or`` are evaluated, as on a GPU; of an ``if``
+only the branch taken.
+
+    tile = sum over coordinates of value * stride,  where pid -> (pid // stride) % extent decodes the inputs
+    permutation <=> every coordinate in range, and every tile computed once
 """
 
 from __future__ import annotations
@@ -14,18 +17,25 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from swizzle_sim.swizzle.binding import bind, result_digits
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.lower import Program
+from swizzle_sim.swizzle.grid import Grid, bind, result_digits
+from swizzle_sim.swizzle.lower import Bytecode
+from swizzle_sim.swizzle.verdict import Counterexample
 from xcd_model.errors import LanguageError
 
 # Faults, in the order of the numbers that the compiled code writes. The words are stable.
 FAULTS = ("", "overflow", "division-by-zero", "signed-division", "shift", "step-limit")
 MAX_STEPS_PER_PID = 100_000
-# Of a whole run, whichever is more: some seconds, or what the longest honest candidates need on any grid.
+# Of a whole run, whichever is more: some seconds, or what the longest legitimate candidates need on any grid.
 MAX_STEPS = 1_000_000_000
 MEAN_STEPS_PER_PID = 1_000
-_CUT = len(FAULTS)  # no fault of the candidate: the run was stopped
+_FAULT_TEXT = {
+    "overflow": "a value leaves the signed 32-bit range",
+    "division-by-zero": "a division or remainder by zero",
+    "signed-division": "// or % of operands with opposite signs, where Python rounds down and a GPU towards zero",
+    "shift": "a shift by less than 0 or more than 31 bits",
+    "step-limit": f"more than {MAX_STEPS_PER_PID} steps in one workgroup: shorten the loops",
+}
+_CUT = len(FAULTS)  # not a fault of the candidate: the step budget of the run is exhausted
 
 
 @dataclass(frozen=True)
@@ -39,7 +49,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class OutOfRange:
-    """The first workgroup whose answer lies outside the grid."""
+    """The first workgroup whose result lies outside the grid."""
 
     pid: int
     name: str
@@ -48,13 +58,13 @@ class OutOfRange:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
-    """What a program computed.
+class Execution:
+    """Result of one run of a program over a grid.
 
     Parameters
     ----------
     ids : (num_pids,) int64 array
-        Logical tile of each workgroup, -1 where a coordinate is out of range; meaningless from a fault on.
+        Logical tile of each workgroup, -1 where a coordinate is out of range; undefined from a fault on.
     fault : Fault or None
     out_of_range : OutOfRange or None
     steps : int
@@ -68,17 +78,17 @@ class Run:
 
 
 def run(
-    program: Program,
+    program: Bytecode,
     grid: Grid,
     num_xcds: int,
     sizes: Mapping[str, int] | None = None,
     max_steps: int | None = None,
-) -> Run:
+) -> Execution:
     """Evaluate a program for every workgroup of a grid.
 
     Parameters
     ----------
-    program : Program
+    program : Bytecode
     grid : Grid
     num_xcds : int
     sizes : mapping of str to int, optional
@@ -89,7 +99,7 @@ def run(
 
     Returns
     -------
-    Run
+    Execution
 
     Raises
     ------
@@ -100,14 +110,14 @@ def run(
     if max_steps is None:
         max_steps = max(MAX_STEPS, MEAN_STEPS_PER_PID * grid.num_pids)
     bound = bind(program.inputs, grid, num_xcds, sizes, program.input_lines)
-    computed, kept = result_digits(tuple(program.results), grid, program.last_line)
+    computed, unchanged = result_digits(tuple(program.results), grid, program.last_line)
     registers = program.registers.copy()
     for name, value in bound.constants.items():
         registers[program.inputs[name]] = value
     decode = [(program.inputs[name], digit.stride, digit.extent) for name, digit in bound.digits.items()]
     encode = [(program.results[name], digit.stride, digit.extent) for name, digit in computed.items()]
-    # A coordinate that the candidate leaves alone has no register: its digit of the hardware's id is kept.
-    encode += [(-1, digit.stride, digit.extent) for digit in kept.values()]
+    # A coordinate that the candidate does not compute has no register: the hardware's digit stays.
+    encode += [(-1, digit.stride, digit.extent) for digit in unchanged.values()]
     ids = np.empty(grid.num_pids, np.int64)
     report = np.array([0, 0, 0, -1, 0, 0, 0, max_steps], np.int64)
     _evaluate(program.code, registers, _table(decode), _table(encode), ids, report)
@@ -126,21 +136,21 @@ def _table(rows: list[tuple[int, int, int]]) -> np.ndarray:
     return np.array(rows, np.int64).reshape(-1, 3)
 
 
-def _read_report(ids: np.ndarray, report: np.ndarray, names: list[str], extents: list[int]) -> Run:
-    code, pid, line, lost_pid, axis, value, steps, _ = (int(number) for number in report)
+def _read_report(ids: np.ndarray, report: np.ndarray, names: list[str], extents: list[int]) -> Execution:
+    code, pid, line, lost_pid, axis, value, steps, _ = report.tolist()
     fault = Fault(FAULTS[code], pid, line) if code else None
     lost = OutOfRange(lost_pid, names[axis], value, extents[axis]) if lost_pid >= 0 else None
-    return Run(ids, fault, lost, steps)
+    return Execution(ids, fault, lost, steps)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _evaluate(code, reg, decode, encode, ids, report):
-    """Run ``code`` for every workgroup. Checks nothing of its arguments: ``run`` has.
+    """Run ``code`` for every workgroup. Checks nothing: ``run`` has.
 
     code   : (n, 6) int32, op, dst, a, b, c, line; opcodes as in `lower.OPCODES`
     reg    : (n_registers,) int64, literals and constant inputs filled in
     decode : (n_in, 3) int64, register, stride, extent of each input that differs between workgroups
-    encode : (n_out, 3) int64, the same of each coordinate of the answer; register -1 keeps the hardware's
+    encode : (n_out, 3) int64, the same for each coordinate of the result; register -1 is the hardware's
     ids    : (num_pids,) int64, output
     report : (8,) int64, output: fault or _CUT, its pid, its line; first pid out of range, coordinate, value; steps.
              The last is an input: steps allowed.
@@ -238,3 +248,95 @@ def _operate(op, a, b, c):  # noqa: PLR0911, PLR0912 - one case an opcode
     if op == 18:
         return 0, np.int64(a != b)
     return 0, b if a != 0 else c  # select
+
+
+def permutation_of(
+    program: Bytecode,
+    grid: Grid,
+    num_xcds: int,
+    sizes: Mapping[str, int] | None = None,
+    max_steps: int | None = None,
+) -> tuple[Execution, Counterexample | None]:
+    """Evaluate a program on a grid; the counter-example is None if the result is a permutation.
+
+    Raises
+    ------
+    LanguageError
+        With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the step
+        budget is exhausted.
+    """
+    found = run(program, grid, num_xcds, sizes, max_steps)
+    if found.fault:
+        fault = found.fault
+        message = f"pid {fault.pid}, line {fault.line}: {_FAULT_TEXT[fault.code]} {where_text(grid, num_xcds)}"
+        return found, Counterexample(fault.code, message, (fault.pid,), line=fault.line)
+    return found, counterexample_of(found.ids, found.out_of_range, grid, num_xcds)
+
+
+def counterexample_of(
+    ids: np.ndarray, out_of_range: OutOfRange | None, grid: Grid, num_xcds: int
+) -> Counterexample | None:
+    """Reason why tiles are not a permutation of a grid, None if they are one.
+
+    Parameters
+    ----------
+    ids : (num_pids,) int64 array
+        Logical tile of each workgroup, -1 where a coordinate is out of range.
+    out_of_range : OutOfRange or None
+        The first of those.
+    grid : Grid
+    num_xcds : int
+        For the message.
+    """
+    owner = np.full(grid.num_pids, -1, np.int32)
+    distinct, clash = _census(ids, owner)
+    if distinct == grid.num_pids:
+        return None
+    missing = owner < 0
+    gaps = f"{_missing_text(missing)} computed by nobody {where_text(grid, num_xcds)}"
+    gaps += f"; {distinct} of {grid.num_pids} tiles are computed"
+    first = int(np.argmax(missing))
+    if out_of_range:
+        lost = out_of_range
+        message = f"pid {lost.pid} computes {lost.name} = {lost.value}, outside 0..{lost.extent - 1}; {gaps}"
+        return Counterexample("out-of-range", message, (lost.pid,), None, first, distinct)
+    tile = int(ids[clash])
+    message = f"pid {clash} and pid {owner[tile]} both compute tile {tile}; {gaps}"
+    return Counterexample("collision", message, (clash, int(owner[tile])), tile, first, distinct)
+
+
+def where_text(grid: Grid, num_xcds: int) -> str:
+    """Grid and XCD count, as every message names them."""
+    return f"(grid {grid}, {num_xcds} XCD{'s' * (num_xcds != 1)})"
+
+
+def _missing_text(missing: np.ndarray) -> str:
+    """First run of missing tiles, and how many others there are."""
+    first = int(np.argmax(missing))
+    after = missing[first:]
+    length = len(after) if after.all() else int(np.argmin(after))
+    others = int(missing.sum()) - length
+    named = f"tiles {first}..{first + length - 1}" if length > 1 else f"tile {first}"
+    if others:
+        return f"{named} and {others} others are"
+    return f"{named} are" if length > 1 else f"{named} is"
+
+
+@njit(cache=True, nogil=True)
+def _census(ids, owner):
+    """Count distinct tiles, and find the first workgroup whose tile another computes.
+
+    ids   : (n,) int64, tile of each workgroup, -1 where out of range
+    owner : (n,) int32, -1s; output: first workgroup of each tile
+    """
+    distinct, clash = 0, -1
+    for pid in range(ids.size):
+        tile = ids[pid]
+        if tile < 0:
+            continue
+        if owner[tile] < 0:
+            owner[tile] = pid
+            distinct += 1
+        elif clash < 0:
+            clash = pid
+    return distinct, clash

@@ -1,10 +1,9 @@
-"""What a family of swizzles is: a text of the language with parameters in it."""
+"""`Family`, a published swizzle as a text of the language with parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 
 @dataclass(frozen=True)
@@ -14,7 +13,7 @@ class Parameter:
     Parameters
     ----------
     default, low, high : int
-        Value when a spec does not give one, and the range, both ends included.
+        Default value, and the range, both ends included.
     doc : str
         What it counts.
     """
@@ -27,12 +26,12 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Family:
-    """A published swizzle, as a text of the language with parameters in it.
+    """A published swizzle, as a text of the language with parameters.
 
     Parameters
     ----------
     name : str
-        What a spec calls it.
+        Name in a spec.
     summary : str
         One sentence.
     text : callable
@@ -42,23 +41,23 @@ class Family:
     parameters : mapping of str to Parameter
         In the order in which a spec writes them.
     axes : int
-        0 for a placement, which takes ``pid`` to ``pid`` on any grid. 2 for an order of tiles, which reads
-        ``num_pid_m, num_pid_n`` and answers ``pid_m, pid_n``. 3 for an order of boxes, which reads
-        ``num_pid_x, num_pid_y, num_pid_z`` and answers ``pid_x, pid_y, pid_z``.
+        0 for a placement, which maps ``pid`` to ``pid`` on any grid. 2 for an order of tiles, which reads
+        ``num_pid_m, num_pid_n`` and assigns ``pid_m, pid_n``. 3 for an order of boxes, which reads
+        ``num_pid_x, num_pid_y, num_pid_z`` and assigns ``pid_x, pid_y, pid_z``.
     condition : str
         Where it is a bijection, exactly: ``"always"`` or a condition of the language over ``num_pids``,
-        ``num_pid_m``, ``num_pid_n``, ``num_xcds`` and the parameters, besides that the grid has the axes.
+        ``num_pid_m``, ``num_pid_n``, ``num_xcds`` and the parameters, on grids that have the axes.
     """
 
     name: str
     summary: str
     text: Callable[..., str]
     source: str
-    parameters: Mapping[str, Parameter] = field(default_factory=lambda: MappingProxyType({}))
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
     axes: int = 0
     condition: str = "always"
 
     @property
-    def answers(self) -> tuple[str, ...]:
-        """What its text computes."""
+    def results(self) -> tuple[str, ...]:
+        """Coordinates that its text computes."""
         return {0: ("pid",), 2: ("pid_m", "pid_n"), 3: ("pid_x", "pid_y", "pid_z")}[self.axes]

@@ -1,11 +1,88 @@
-"""Where a candidate's variables must exist: Python makes them on the way, C++ and Triton want them beforehand."""
+"""Variables of a form: their spelling in a target language, the emitted arguments, and where they must exist.
+
+Python creates variables on the way, C++ and Triton need them beforehand, so emitters depend on which are live.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterable, Iterator
 
-from swizzle_sim.swizzle.form import Assign, For, If, Int, Stmt
-from swizzle_sim.swizzle.reads import names_read
+from swizzle_sim.swizzle.ir import COORDINATES, COUNTS, Assign, For, Form, If, Int, Stmt, names_read
+from swizzle_sim.swizzle.rules import RESERVED
+from xcd_model.errors import LanguageError
+
+_AXIS_CALL = re.compile(r"(program_id|num_programs)\(([0-2])\)")
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_XCDS = ("num_xcds", "NUM_XCDS")
+
+
+def arguments(form: Form) -> tuple[str, ...]:
+    """Inputs of a form in the order in which emitted functions take them.
+
+    Coordinates come first, then counts, then the kernel's sizes, the XCD count last.
+    """
+
+    def place(name: str) -> tuple[int, str]:
+        groups = (name in COORDINATES, name in COUNTS and name not in _XCDS, name not in _XCDS)
+        return groups.index(True) if any(groups) else len(groups), name
+
+    return tuple(sorted(form.inputs, key=place))
+
+
+def is_axis_call(name: str) -> bool:
+    """Whether a name is ``tl.program_id(k)`` or ``tl.num_programs(k)``."""
+    return _AXIS_CALL.fullmatch(name) is not None
+
+
+def axis_name(name: str) -> str:
+    """``program_id(1)`` as an identifier, ``program_id_1``; any other name as it is."""
+    return _AXIS_CALL.sub(r"\1_\2", name)
+
+
+def respelled(form: Form, taken: Collection[str]) -> dict[str, str]:
+    """New spelling of each name that is no free identifier elsewhere: axis calls, and names in ``taken``."""
+    names = used(form)
+    busy, spelled = {*names, *taken}, {}
+    for name in sorted(names):
+        fresh = axis_name(name)
+        if fresh == name and name not in taken:
+            continue
+        while fresh in busy:
+            fresh += "_"
+        busy.add(fresh)
+        spelled[name] = fresh
+    return spelled
+
+
+def check_function_name(name: str, taken: Iterable[str]) -> None:
+    """Refuse a function name that is no identifier, or a word of the target language.
+
+    Raises
+    ------
+    LanguageError
+        With code ``name``.
+    """
+    if not _IDENTIFIER.fullmatch(name) or name in RESERVED or name in set(taken):
+        raise LanguageError(f"{name[:60]!r} cannot name an emitted function: write letters, digits and _", code="name")
+
+
+def used(form: Form) -> set[str]:
+    """Every name in a candidate."""
+    return {*_mentioned(form.body), *form.results, *form.inputs}
+
+
+def _mentioned(body: tuple[Stmt, ...]) -> Iterator[str]:
+    for stmt in body:
+        if isinstance(stmt, Assign):
+            yield stmt.target
+            yield from names_read(stmt.value)
+        elif isinstance(stmt, If):
+            yield from names_read(stmt.condition)
+            yield from (*_mentioned(stmt.body), *_mentioned(stmt.orelse))
+        else:
+            yield stmt.var
+            yield from (*names_read(stmt.start), *names_read(stmt.stop), *_mentioned(stmt.body))
 
 
 def live_before(body: tuple[Stmt, ...], live: Collection[str]) -> set[str]:
@@ -26,8 +103,8 @@ def live_after_each(body: tuple[Stmt, ...], live: Collection[str]) -> list[set[s
 def _reads_and_sets(body: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
     """Names that a block reads before it sets them, and those that it sets on every path.
 
-    Neither depends on what follows, so one walk is enough: what a loop's body reads first, an earlier iteration may
-    have left, and so adds nothing new.
+    Neither depends on what follows, so one walk is enough: a value that an earlier iteration of a loop left adds no
+    name to those that the body reads first.
     """
     reads: set[str] = set()
     sets: set[str] = set()
@@ -37,7 +114,7 @@ def _reads_and_sets(body: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
         elif isinstance(stmt, If):
             then, other = _reads_and_sets(stmt.body), _reads_and_sets(stmt.orelse)
             first, always = {*names_read(stmt.condition), *then[0], *other[0]}, then[1] & other[1]
-        else:  # perhaps not once, so it sets nothing for sure
+        else:  # may run zero times, so it sets nothing on every path
             inside = _reads_and_sets(stmt.body)[0] - {stmt.var}
             first, always = {*names_read(stmt.start), *names_read(stmt.stop), *inside}, set()
         reads |= first - sets
