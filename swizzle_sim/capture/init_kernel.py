@@ -6,10 +6,10 @@ import ast
 import re
 from pathlib import Path
 
-from swizzle_sim.capture.source_facts import Parameter, SourceFacts, read_source
-from xcd_model.errors import CaptureError
+from swizzle_sim.triton_source import read_source
+from swizzle_sim.triton_source.parameters import FunctionFacts, Parameter, facts_of
+from xcd_model.errors import CaptureError, LanguageError
 
-FLOATS = re.compile(r"eps|scale|alpha|beta|prob|^p$|slope|factor")
 BLOCKS = re.compile(r"^(BLOCK|TILE)|SIZE$")
 GROUPS = re.compile(r"GROUP")
 USUAL_SIZE, USUAL_BLOCK, USUAL_GROUP = 1024, 64, 8
@@ -40,11 +40,9 @@ def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]
         raise CaptureError(f"{target!r}: write FILE:FUNCTION, such as my_kernel.py:matmul", code="declaration")
     source = Path(name)
     try:
-        text = source.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise CaptureError(f"{name}: cannot be read ({reason})", code="declaration") from None
-    facts = read_source(text, name, function)
+        facts = facts_of(read_source(source), function)
+    except LanguageError as error:
+        raise CaptureError(str(error), code="declaration") from None
     path = output or source.with_name(f"{function}_kernel.py")
     declaration, open_points = declaration_of(
         facts, source.stem, same_folder=path.parent.resolve() == source.parent.resolve()
@@ -59,7 +57,7 @@ def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]
     return path, open_points
 
 
-def declaration_of(facts: SourceFacts, module: str, *, same_folder: bool) -> tuple[str, list[str]]:
+def declaration_of(facts: FunctionFacts, module: str, *, same_folder: bool) -> tuple[str, list[str]]:
     """Text of the declaration, and what is left to complete."""
     sizes = [p.name for p in facts.parameters if p.kind == "size"]
     lines, open_points = [], []
@@ -132,7 +130,7 @@ def _argument(parameter: Parameter) -> tuple[str, str, bool]:
     return f"s.{parameter.name}", "", False
 
 
-def _constant(parameter: Parameter, facts: SourceFacts) -> tuple[str, str]:
+def _constant(parameter: Parameter, facts: FunctionFacts) -> tuple[str, str]:
     if parameter.name in facts.tuned:
         return facts.tuned[parameter.name], "first configuration of the autotuner"
     if GROUPS.search(parameter.name):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from swizzle_sim.testing.junit import Result
+    from swizzle_sim.testing.run import Result
 
 _WORDS = {"passed": "ok", "failed": "FAILED", "error": "error", "skipped": "skipped"}
 
@@ -62,7 +62,7 @@ class Given:
 
 def check(given: Given, junit: Path | None, json: bool) -> None:
     """Check, print, write JUnit XML, and leave with the status that tells."""
-    from swizzle_sim.testing.junit import write_junit
+    from swizzle_sim.testing.run import write_junit
     from xcd_model.errors import RunError, SizeError
 
     if not any(given.targets):
@@ -83,7 +83,7 @@ def _at_one_grid(given: Given, json: bool) -> list[Result]:
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.cli.verdicts import print_verdict
     from swizzle_sim.swizzle import Grid, verify
-    from swizzle_sim.testing.junit import Result
+    from swizzle_sim.testing.run import Result
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import SizeError
 

@@ -17,13 +17,13 @@ from swizzle_sim.capture.occupancy_process import run_worker
 from swizzle_sim.capture.occupancy_workload import Workload
 from swizzle_sim.capture.process import kept
 from swizzle_sim.launch import Array, Launch
-from swizzle_sim.rewrite.kernel import Rewritten
+from swizzle_sim.rewrite.rewritten import Rewritten
 from swizzle_sim.rewrite.small import small_workloads, with_cheap_programs
-from swizzle_sim.rewrite.source import Source
+from swizzle_sim.rewrite.source import read_kernel
 from xcd_model.errors import RewriteError
 
 CHECK_TIMEOUT_S = 600.0
-SAMPLES = 4  # programs compared on the grid in hand
+SAMPLES = 4  # programs compared on the target grid
 Sampled = tuple[Workload, list[int] | None]
 _WORKER = "swizzle_sim.rewrite.check_worker"
 
@@ -80,7 +80,7 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
     ----------
     rewritten : Rewritten
     work : Workload
-        The kernel at the sizes in hand.
+        The kernel at the target sizes.
     arch : str
         To compile for: ``"gfx942"`` or ``"gfx950"``.
     seed : int
@@ -104,7 +104,7 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
 
 
 def _launches(rewritten: Rewritten, work: Workload) -> list[Sampled]:
-    """Small sizes to run whole, and the size in hand to sample."""
+    """Small sizes to run whole, and the target size to sample."""
     small = small_workloads(work, rewritten.num_xcds)
     if not small:
         raise RewriteError(
@@ -137,7 +137,8 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
         If Triton is missing.
     """
     works = list(launches)
-    waiting = Source(rewritten.path, rewritten.original, rewritten.function).waiting_loop()
+    source = read_kernel(rewritten.path, rewritten.original, rewritten.function)
+    waiting = source.waiting_loop(source.functions[rewritten.function])
     if waiting:
         raise RewriteError(
             "waits in a loop for another program, which cannot be interpreted one program at a time: rewrite it with "

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from swizzle_sim.testing.candidate import Source, as_candidate
-from swizzle_sim.testing.directive import names_in
-from swizzle_sim.testing.points import Where
+from swizzle_sim.testing.candidate import Checkable, as_candidate
+from swizzle_sim.testing.grids_to_try import Where
 from swizzle_sim.testing.trials import Outcome, points_of, try_points
+from swizzle_sim.triton_source.prologue import names_in
 
 
 class BijectionError(AssertionError):
@@ -27,7 +27,7 @@ class BijectionError(AssertionError):
 
 
 def assert_bijective(
-    candidate: Source,
+    candidate: Checkable,
     grids: Iterable[Any] | Any = None,
     xcds: Iterable[int] | Any = None,
     *,
@@ -81,7 +81,7 @@ def assert_bijective(
     values = {name: _value(value) for name, value in sizes.items()}
     found, options = as_candidate(candidate, values, names_in(answer), launch)
     if _is_strategy(grids) or _is_strategy(xcds):
-        from swizzle_sim.testing.drawn import try_drawn  # noqa: PLC0415 - hypothesis is an extra
+        from swizzle_sim.testing.strategies import try_drawn  # noqa: PLC0415 - hypothesis is an extra
 
         outcome = try_drawn(found, options, grids, xcds, where)
     else:

@@ -11,7 +11,7 @@ from swizzle_sim.swizzle.names import GRID_NAMES
 from swizzle_sim.swizzle.verdict import EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED, Counterexample
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.directive import Options
-from swizzle_sim.testing.points import (
+from swizzle_sim.testing.grids_to_try import (
     Point,
     Where,
     as_grid,

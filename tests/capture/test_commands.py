@@ -207,7 +207,7 @@ def test_init_kernel_knows_grids_strides_and_autotuners(run, tmp_path):
         (["k.py"], "write FILE:FUNCTION"),
         (["none.py:f"], "none.py: cannot be read"),
         (["bad.py:f"], "bad.py:1:"),
-        (["k.py:g"], "no @triton.jit function g; it holds none"),
+        (["k.py:g"], "no @triton.jit function g at the top level; there is none"),
     ],
 )
 def test_init_kernel_refuses_by_name(run, tmp_path, words, message):

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from swizzle_sim.cli.app import app
-from swizzle_sim.testing.junit import Result, junit
+from swizzle_sim.testing.run import Result, junit
 from xcd_model.errors import SwizzleSimError
 
 FILE = Path(__file__).parent / "files" / "remap_triton.py"
