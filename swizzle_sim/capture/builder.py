@@ -14,13 +14,22 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.capture import arithmetic
-from swizzle_sim.capture.exact import evaluate
-from swizzle_sim.capture.fork import known, refuse, source_line
-from swizzle_sim.capture.index_loads import gather
+from swizzle_sim.capture.exact import evaluate, gather
+from swizzle_sim.capture.language import Parts
 from swizzle_sim.capture.patterns import Patterns, rows_of
 from swizzle_sim.capture.record import Recorder
-from swizzle_sim.capture.triton_parts import Parts
-from swizzle_sim.capture.values import Known, Later, Unknown, Value, element_type, force, item_bytes
+from swizzle_sim.capture.values import (
+    Known,
+    Later,
+    Unknown,
+    Value,
+    element_type,
+    force,
+    item_bytes,
+    known,
+    refuse,
+    source_line,
+)
 
 NO_DATA = ("create_dot", "create_dot_scaled")  # their results are never addresses
 NO_EFFECT = ("create_assume", "create_assert", "create_print", "create_barrier", "create_debug_barrier")

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.capture.inputs import check_memory
+from swizzle_sim.capture.memory import Space, check_memory
 from swizzle_sim.capture.process import OnProgress, ask
-from swizzle_sim.capture.space import Space
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Trace

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from swizzle_sim.capture.builder import FollowingBuilder
-from swizzle_sim.capture.fork import Fork
 from swizzle_sim.capture.patterns import Patterns
 from swizzle_sim.capture.program import Program
 from swizzle_sim.capture.record import Recorder, Templates
+from swizzle_sim.capture.values import Fork
 from xcd_model import Trace
 from xcd_model.errors import CaptureError
 

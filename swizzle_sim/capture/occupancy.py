@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.capture.kernel_file import digest
-from swizzle_sim.capture.occupancy_process import run_worker, triton_version
+from swizzle_sim.capture.triton_process import run_worker, triton_version
 from swizzle_sim.launch import Array, Launch
 from xcd_model import Gpu, Resources, workgroups_per_cu
 from xcd_model.errors import CompileError
@@ -57,7 +57,7 @@ class Compiled:
     pipelined : bool
         Whether the compiler pipelined a loop.
     instructions_in_flight : int
-        Assumed: see `swizzle_sim.capture.occupancy_in_flight`.
+        Assumed: see `swizzle_sim.capture.occupancy_code`.
     compile_s : float [s]
     files : mapping of str to str
         SHA-256 of every source file that took part, by path.

@@ -20,8 +20,7 @@ from triton.runtime.autotuner import Heuristics
 from triton.runtime.jit import JITFunction, create_function_from_signature
 
 from swizzle_sim.capture.kernel_file import constant, load_function, own_files
-from swizzle_sim.capture.occupancy_hsaco import assembly_notes, descriptor
-from swizzle_sim.capture.occupancy_in_flight import in_flight, is_pipelined, loads_per_step
+from swizzle_sim.capture.occupancy_code import assembly_notes, descriptor, in_flight, is_pipelined, loads_per_step
 
 WAVE_SIZE = 64
 _DTYPES = {"fp8e4": "fp8e4nv"}  # every other name of `ITEM_BYTES` is one of Triton's

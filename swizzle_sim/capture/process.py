@@ -18,12 +18,11 @@ from typing import IO, Any
 
 import numpy as np
 
-from swizzle_sim.capture.triton_parts import check_installed
+from swizzle_sim.capture.triton_process import check_installed, environment
 from xcd_model.errors import CaptureError
 
 OnProgress = Callable[[str, int, int], None]
 TAIL = 1500  # characters of a dead worker's last words
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @contextlib.contextmanager
@@ -111,7 +110,7 @@ class Worker:
             self._process = end.enter_context(
                 subprocess.Popen(
                     [sys.executable, "-m", "swizzle_sim.capture.worker"],
-                    env=_environment(),
+                    env=environment(interpret=True),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=self._words,
@@ -150,8 +149,3 @@ def _died(status: int, words: IO[bytes], said_before: int) -> str:
     first = max(said_before, end - 4 * TAIL)  # a character has up to 4 bytes
     said = os.pread(words.fileno(), end - first, first).decode("utf-8", "replace")[-TAIL:].strip()
     return f"the process that runs Triton ended with status {status}{': ' if said else ' and said nothing'}{said}"
-
-
-def _environment() -> dict[str, str]:
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}

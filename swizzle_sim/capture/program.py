@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.capture.language import Language
-from swizzle_sim.capture.space import Space
+from swizzle_sim.capture.memory import Space
 from swizzle_sim.launch import Array, Launch
 from xcd_model.errors import CaptureError
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from swizzle_sim.capture.fork import source_line
+from swizzle_sim.capture.memory import Space
 from swizzle_sim.capture.patterns import Column, Patterns, rows_of, spread
-from swizzle_sim.capture.space import Space
-from swizzle_sim.capture.values import Known
+from swizzle_sim.capture.values import Known, source_line
 from xcd_model.errors import CaptureError
 from xcd_model.trace.coalesce import Touched, coalesce
 

@@ -18,10 +18,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_all
-from swizzle_sim.capture.persistent import check_tiles
+from swizzle_sim.capture.check import check_tiles
 from swizzle_sim.capture.process import OnProgress, ask, kept
 from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, read_trace, write_trace
-from swizzle_sim.capture.triton_parts import check_installed
+from swizzle_sim.capture.triton_process import check_installed
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.capture import describe, triton_parts
+from swizzle_sim.capture import describe
 from swizzle_sim.capture.check import check, sample
 from swizzle_sim.capture.follow import follow
-from swizzle_sim.capture.full import interpret_all
-from swizzle_sim.capture.inputs import real_items
-from swizzle_sim.capture.language import Language
+from swizzle_sim.capture.interpret import interpret_all
+from swizzle_sim.capture.language import Language, load_parts
+from swizzle_sim.capture.memory import Space, real_items
 from swizzle_sim.capture.program import Program, forget_files
-from swizzle_sim.capture.space import Space
+from swizzle_sim.capture.trace_file import ARRAYS
 from swizzle_sim.launch import Launch
 from xcd_model.errors import SwizzleSimError
 
@@ -65,7 +65,7 @@ def _answer(folder: Path, say: Any) -> bool:
 
 
 def _capture(request: dict[str, Any], folder: Path, say: Any) -> dict[str, Any]:
-    parts = triton_parts.load()
+    parts = load_parts()
     language = Language(parts)
     items = []
     for i, described in enumerate(request["launches"]):
@@ -92,9 +92,6 @@ def _capture_one(language: Language, launch: Launch, request, folder: Path, i: i
         checked = check(program, trace, sample(program.grid, paths, request["seed"]), data)
     np.savez(folder / f"trace-{i}.npz", **{name: getattr(trace, name) for name in ARRAYS})
     return {"paths": n_paths, "checked": checked}
-
-
-ARRAYS = ("start", "base", "template", "rel_start", "rel", "sectors", "is_write", "tensor", "wave_requests")
 
 
 def _reporter(say: Any, name: str) -> Callable[[int, int], None]:

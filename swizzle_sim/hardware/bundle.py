@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.capture.occupancy_workload import Workload, of_kernel
 from swizzle_sim.capture.process import kept
 from swizzle_sim.hardware.arguments import arguments_of
 from swizzle_sim.hardware.device import Device
@@ -27,6 +26,7 @@ from swizzle_sim.release import version
 from swizzle_sim.rewrite import check_rewritten, rewrite_workload
 from swizzle_sim.scoring import Score
 from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.workload import Workload, of_kernel
 from xcd_model.errors import HardwareError
 
 ORIGINAL = "original"

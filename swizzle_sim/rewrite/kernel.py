@@ -7,7 +7,6 @@ from pathlib import Path
 
 import libcst as cst
 
-from swizzle_sim.capture.occupancy_workload import Workload
 from swizzle_sim.launch import Launch
 from swizzle_sim.rewrite.edits import Edits
 from swizzle_sim.rewrite.guard import Guarded, guarded
@@ -22,6 +21,7 @@ from swizzle_sim.swizzle.emit_names import arguments
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.swizzle import Swizzle
 from swizzle_sim.triton_source.definitions import Definitions
+from swizzle_sim.workload import Workload
 from xcd_model.errors import RewriteError
 
 AT = ("auto", "program", "tile")

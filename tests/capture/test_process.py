@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from swizzle_sim.capture.capture import capture
-from swizzle_sim.capture.occupancy_workload import workload
 from swizzle_sim.capture.process import TAIL, kept
 from swizzle_sim.rewrite.small import small_workloads
+from swizzle_sim.workload import workload
 from tests.capture.same_trace import needs_triton
 from tests.capture.started import started as started  # noqa: PLC0414  (a fixture)
 from xcd_model.errors import SwizzleSimError

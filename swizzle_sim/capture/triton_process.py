@@ -1,4 +1,4 @@
-"""Runs a worker that imports Triton, in a process of its own: JSON in, JSON out, in a folder that is then removed.
+"""Processes that import Triton: which version is installed, their environment, and a worker that answers once.
 
 Triton fixes on import whether it interprets or compiles, and a kernel's file runs whatever it holds, so neither
 happens in the caller's process.
@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.release import install_hint
-from xcd_model.errors import CompileError
+from xcd_model.errors import CaptureError, CompileError
 
+TESTED = ("3.9",)  # minor versions of Triton whose interpreter the capture knows
+ROOT = Path(__file__).resolve().parents[2]
 _TAIL = 1500  # characters of stderr worth showing
 
 
@@ -39,6 +41,32 @@ def triton_version() -> str:
     if platform.system() != "Linux":
         raise CompileError(f"Triton has no wheel for {platform.system()}: compile and rewrite kernels on Linux")
     raise CompileError(f"Triton is not installed; it comes with: {install_hint('triton')}, with Python 3.11 or newer")
+
+
+def check_installed() -> str:
+    """Version of the installed Triton, found without importing it.
+
+    Raises
+    ------
+    CaptureError
+        If there is none or it is of a version nobody tested; says what to install.
+    """
+    try:
+        version = metadata.version("triton")
+    except metadata.PackageNotFoundError:
+        where = "" if platform.system() == "Linux" else f", and has no wheel for {platform.system()}"
+        raise CaptureError(
+            f"capture needs Triton, which is not installed{where}: {install_hint('triton')}, on Linux with Python 3.11 "
+            "or newer (macOS and Windows have no wheel; capture on Linux and carry the trace file over)",
+            code="no-triton",
+        ) from None
+    if ".".join(version.split(".")[:2]) not in TESTED:
+        raise CaptureError(
+            f"Triton {version} is installed; capture was tested with {', '.join(TESTED)} only and reaches into its "
+            f"interpreter: pip install 'triton=={TESTED[-1]}.*'",
+            code="triton-version",
+        )
+    return version
 
 
 def run_worker(module: str, request: dict[str, Any], *, interpret: bool, timeout_s: float) -> dict[str, Any]:
@@ -72,7 +100,7 @@ def run_worker(module: str, request: dict[str, Any], *, interpret: bool, timeout
         try:
             done = subprocess.run(
                 command,
-                env=_environment(interpret, folder),
+                env={**environment(interpret=interpret), "TRITON_CACHE_DIR": str(Path(folder, "triton"))},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -87,10 +115,9 @@ def run_worker(module: str, request: dict[str, Any], *, interpret: bool, timeout
         return json.loads(answer.read_text(encoding="utf-8"))
 
 
-def _environment(interpret: bool, folder: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    here = str(Path(__file__).resolve().parents[2])
-    kept["PYTHONPATH"] = os.pathsep.join([here, *filter(None, [kept.get("PYTHONPATH")])])
-    kept["TRITON_CACHE_DIR"] = str(Path(folder, "triton"))
-    kept["PYTHONDONTWRITEBYTECODE"] = "1"
-    return kept | ({"TRITON_INTERPRET": "1"} if interpret else {})
+def environment(*, interpret: bool) -> dict[str, str]:
+    """Environment of a worker: this package importable, nothing written beside users' files, Triton's mode."""
+    found = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    found["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [found.get("PYTHONPATH")])])
+    found["PYTHONDONTWRITEBYTECODE"] = "1"
+    return found | ({"TRITON_INTERPRET": "1"} if interpret else {})
