@@ -17,7 +17,7 @@ from swizzle_sim.capture import arithmetic
 from swizzle_sim.capture.exact import evaluate, gather
 from swizzle_sim.capture.language import Parts
 from swizzle_sim.capture.patterns import Patterns, rows_of
-from swizzle_sim.capture.record import Recorder
+from swizzle_sim.capture.record import InstructionRecorder
 from swizzle_sim.capture.values import (
     Known,
     Later,
@@ -50,15 +50,17 @@ class FollowingBuilder:
     ----------
     parts : Parts
     table : Patterns
-    recorder : Recorder
+    recorder : InstructionRecorder
     pids : (3, n) int64
-        Program ids of the workgroups that the run stands for.
+        LoadedKernel ids of the workgroups that the run stands for.
     grid : tuple of 3 int
     index_data : dict of int to 1-D array
         Items of the index tensors, by position in the space.
     """
 
-    def __init__(self, parts: Parts, table: Patterns, recorder: Recorder, pids: np.ndarray, grid, index_data):
+    def __init__(
+        self, parts: Parts, table: Patterns, recorder: InstructionRecorder, pids: np.ndarray, grid, index_data
+    ):
         self._parts, self._table, self._recorder = parts, table, recorder
         self._pids, self._grid, self._index_data = pids, grid, index_data
         self._real = parts.interpreter.InterpreterBuilder()
@@ -135,7 +137,7 @@ class FollowingBuilder:
     # programs
 
     def create_get_program_id(self, axis: int) -> Known:
-        """Program ids of all workgroups."""
+        """LoadedKernel ids of all workgroups."""
         zero = self._table.intern(np.zeros(1, np.int64))
         ids = self._pids[axis]
         same = bool((ids == ids[0]).all())

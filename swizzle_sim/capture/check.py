@@ -13,7 +13,7 @@ import numpy as np
 
 from swizzle_sim.capture.follow import program_ids
 from swizzle_sim.capture.interpret import Interpreter, Touch
-from swizzle_sim.capture.program import Program
+from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from xcd_model import Trace
 from xcd_model.errors import CaptureError
 
@@ -41,7 +41,7 @@ def _some(paths: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def check(
-    program: Program,
+    kernel: LoadedKernel,
     trace: Trace,
     workgroups: Sequence[int],
     index_data: Mapping[int, np.ndarray],
@@ -57,26 +57,26 @@ def check(
     CaptureError
         If one differs; the trace is then worthless.
     """
-    real = Interpreter(program.language.parts, program.space, trace.line_bytes, index_data)
-    real.builder.set_grid_dim(*program.grid)
+    real = Interpreter(kernel.language.parts, kernel.space, trace.line_bytes, index_data)
+    real.builder.set_grid_dim(*kernel.grid)
     done: list[int] = []
     instructions = 0
     for workgroup in workgroups:
         if instructions > ENOUGH and len(done) >= AT_LEAST:
             break
-        x, y, z = program_ids(np.array([workgroup]), program.grid)[:, 0].tolist()
+        x, y, z = program_ids(np.array([workgroup]), kernel.grid)[:, 0].tolist()
         real.builder.set_grid_idx(x, y, z)
         real.touches.clear()
-        program.run(real.builder)
-        _compare(program, trace, workgroup, real.touches)
+        kernel.run(real.builder)
+        _compare(kernel, trace, workgroup, real.touches)
         done.append(workgroup)
         instructions += len(real.touches)
     return sorted(done)
 
 
-def _compare(program: Program, trace: Trace, workgroup: int, touches: list[Touch]) -> None:
+def _compare(kernel: LoadedKernel, trace: Trace, workgroup: int, touches: list[Touch]) -> None:
     first, end = int(trace.start[workgroup]), int(trace.start[workgroup + 1])
-    name = f"{program.launch.path.name}: {program.launch.function}: workgroup {workgroup}"
+    name = f"{kernel.launch.path.name}: {kernel.launch.function}: workgroup {workgroup}"
     if end - first != len(touches):
         raise CaptureError(
             f"{name} was captured with {end - first} tensor instructions, and interpreted with {len(touches)}: "

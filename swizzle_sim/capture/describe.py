@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.capture.declare import Kernel
-from swizzle_sim.capture.program import line_of, load_file
+from swizzle_sim.capture.declare import KernelDeclaration
+from swizzle_sim.capture.loaded_kernel import line_of, load_file
 from xcd_model.errors import CaptureError, SwizzleSimError, UnknownName
 
 PACKAGES = [Path(p).resolve() for p in {*site.getsitepackages(), sysconfig.get_path("stdlib"), sys.prefix}]
@@ -37,7 +37,7 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
 
 
-def declared(path: Path, name: str | None) -> Kernel:
+def declared(path: Path, name: str | None) -> KernelDeclaration:
     """The declaration in a file.
 
     Raises
@@ -46,7 +46,7 @@ def declared(path: Path, name: str | None) -> Kernel:
         If there is none, or more than one and no name; names them.
     """
     module = load_file(path)
-    found = {variable: value for variable, value in vars(module).items() if isinstance(value, Kernel)}
+    found = {variable: value for variable, value in vars(module).items() if isinstance(value, KernelDeclaration)}
     if name is not None and not found:
         raise CaptureError(
             f"{path.name}: declares no Kernel(...), so none that is called {name}; start with: "
@@ -85,7 +85,7 @@ def describe(request: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _other_grids(kernel: Kernel, sizes: Mapping[str, int], fixed: set[str]) -> list[dict[str, Any]]:
+def _other_grids(kernel: KernelDeclaration, sizes: Mapping[str, int], fixed: set[str]) -> list[dict[str, Any]]:
     """Grids at other sizes: halves, thirds, ragged ones; sizes that are constexprs stay."""
     free = [name for name in sizes if name not in fixed]
     tries = [
@@ -124,7 +124,7 @@ def save_reference(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {}
 
 
-def _save(folder: Path, path: Path, kernel: Kernel, make: Any) -> None:
+def _save(folder: Path, path: Path, kernel: KernelDeclaration, make: Any) -> None:
     try:
         arrays = {name: np.asarray(value) for name, value in make().items()}
     except MemoryError:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.capture.memory import Space
+from swizzle_sim.capture.memory import AddressSpace
 from swizzle_sim.capture.patterns import Patterns, compress, rows_of, spread
 from swizzle_sim.capture.values import Known, Unknown, Value, element_type, force
 from xcd_model.errors import CaptureError
@@ -107,7 +107,7 @@ def _at_once(table, function, args, handle_of, rows, inverse) -> Known:
 
 def gather(
     table: Patterns,
-    space: Space,
+    space: AddressSpace,
     index_data: Mapping[int, np.ndarray],
     pointer: Known,
     mask: Known | None,
@@ -139,7 +139,9 @@ def gather(
     return Known(spread([u for u, _ in found], inverse), spread([p for _, p in found], inverse), kind, dtype)
 
 
-def _load(space: Space, index_data: Mapping[int, np.ndarray], data: list[np.ndarray], masked: bool, kind) -> np.ndarray:
+def _load(
+    space: AddressSpace, index_data: Mapping[int, np.ndarray], data: list[np.ndarray], masked: bool, kind
+) -> np.ndarray:
     address = data[0].astype(np.int64)
     if not masked:
         return _items(space, index_data, address.reshape(-1)).astype(kind).reshape(address.shape)
@@ -150,7 +152,7 @@ def _load(space: Space, index_data: Mapping[int, np.ndarray], data: list[np.ndar
     return result
 
 
-def _items(space: Space, index_data: Mapping[int, np.ndarray], address: np.ndarray) -> np.ndarray:
+def _items(space: AddressSpace, index_data: Mapping[int, np.ndarray], address: np.ndarray) -> np.ndarray:
     if address.size == 0:
         return np.zeros(0, np.int64)
     owner = int(space.owner(int(address[0])))

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swizzle_sim.capture.follow import Path, assemble, program_ids
-from swizzle_sim.capture.memory import Space
-from swizzle_sim.capture.program import Program
+from swizzle_sim.capture.follow import ControlFlowPath, assemble, program_ids
+from swizzle_sim.capture.loaded_kernel import LoadedKernel
+from swizzle_sim.capture.memory import AddressSpace
 from swizzle_sim.capture.record import Templates, outside
 from swizzle_sim.capture.values import item_bytes, source_line
 from xcd_model import Trace
@@ -39,13 +39,13 @@ class Interpreter:
     Parameters
     ----------
     parts : Parts
-    space : Space
+    space : AddressSpace
     line_bytes : int
     memory : mapping of int to 1-D array
         Items by tensor; a tensor without reads as zeros and drops what is written, and ``tl.dot`` adds nothing then.
     """
 
-    def __init__(self, parts: Any, space: Space, line_bytes: int, memory: Mapping[int, np.ndarray]):
+    def __init__(self, parts: Any, space: AddressSpace, line_bytes: int, memory: Mapping[int, np.ndarray]):
         self.space, self.line_bytes, self.memory = space, line_bytes, memory
         self.touches: list[Touch] = []
         self._shapes: dict[tuple, Touched] = {}
@@ -118,33 +118,33 @@ class Interpreter:
 
 
 def interpret_all(
-    program: Program, line_bytes: int, memory: Mapping[int, np.ndarray], on_progress: Callable[[int, int], None]
+    kernel: LoadedKernel, line_bytes: int, memory: Mapping[int, np.ndarray], on_progress: Callable[[int, int], None]
 ) -> Trace:
     """Trace of a launch from its full interpretation, workgroups in the order of their linear ids.
 
     Parameters
     ----------
-    program : Program
+    kernel : LoadedKernel
     line_bytes : int
     memory : mapping of int to 1-D array
         Items of every tensor, changed in place.
     on_progress : callable
         ``on_progress(done, total)``.
     """
-    real = Interpreter(program.language.parts, program.space, line_bytes, memory)
-    real.builder.set_grid_dim(*program.grid)
-    total = int(np.prod(program.grid, dtype=np.int64))
+    real = Interpreter(kernel.language.parts, kernel.space, line_bytes, memory)
+    real.builder.set_grid_dim(*kernel.grid)
+    total = int(np.prod(kernel.grid, dtype=np.int64))
     templates, paths = Templates(), []
     for workgroup in range(total):
         own = np.array([workgroup], np.int64)
-        real.builder.set_grid_idx(*program_ids(own, program.grid)[:, 0].tolist())
+        real.builder.set_grid_idx(*program_ids(own, kernel.grid)[:, 0].tolist())
         real.touches.clear()
-        program.run(real.builder)
+        kernel.run(real.builder)
         base, number = np.empty((len(real.touches), 1), np.int64), np.empty((len(real.touches), 1), np.int32)
         for i, touch in enumerate(real.touches):
             lowest = int(touch.touched.line.min())
             moved = Touched(touch.touched.line - lowest, touch.touched.sectors, touch.touched.wave_requests)
             base[i], number[i] = touch.base + lowest, templates.number(moved, touch.tensor, touch.is_write)
-        paths.append(Path(own, base, number))
+        paths.append(ControlFlowPath(own, base, number))
         on_progress(workgroup + 1, total)
-    return assemble(paths, templates, program, line_bytes)
+    return assemble(paths, templates, kernel, line_bytes)

@@ -23,7 +23,7 @@ MEMORY_SHARE = 0.25  # of the machine's memory that inputs may take: they are dr
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
+class AddressSpace:
     """Tensors and where they are.
 
     Parameters
@@ -39,7 +39,7 @@ class Space:
     size: np.ndarray = field(repr=False)
 
     @classmethod
-    def place(cls, arrays: Mapping[str, Array]) -> Space:
+    def place(cls, arrays: Mapping[str, Array]) -> AddressSpace:
         """Place tensors as `xcd_model.trace.builder.TraceBuilder` does."""
         size = np.array([a.n_items * a.item_bytes for a in arrays.values()], np.int64)
         room = -(-size // TENSOR_ALIGN_BYTES) * TENSOR_ALIGN_BYTES
@@ -64,12 +64,12 @@ class Space:
         return (np.less(first, self.base[owner])) | (np.greater(end, self.base[owner] + self.size[owner]))
 
 
-def real_items(space: Space, given: Path | None, *, everything: bool, seed: int) -> dict[int, np.ndarray]:
+def real_items(space: AddressSpace, given: Path | None, *, everything: bool, seed: int) -> dict[int, np.ndarray]:
     """Items by tensor: of index tensors, or of all.
 
     Parameters
     ----------
-    space : Space
+    space : AddressSpace
     given : Path, optional
         npz of arrays by argument name.
     everything : bool

@@ -1,6 +1,6 @@
-"""Asks the worker process: a folder with the request goes in, a reply and arrays come out.
+"""Requests to the worker process: a folder with the request goes in, a reply and arrays come out.
 
-One process answers one request, or, inside ``with kept():``, one after another until it dies or is spent.
+One process answers one request, or, inside ``with shared_worker():``, one after another until it dies or is spent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TAIL = 1500  # characters of a dead worker's last words
 
 
 @contextlib.contextmanager
-def ask(
+def worker_reply(
     request: Mapping[str, Any],
     inputs: Mapping[str, Mapping[str, np.ndarray]] | None = None,
     on_progress: OnProgress | None = None,
@@ -53,15 +53,15 @@ def ask(
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
         for key, arrays in (inputs or {}).items():
             np.savez(folder / f"{key}.npz", **arrays)  # type: ignore[arg-type]
-        with kept() as worker:
+        with shared_worker() as worker:
             reply = worker.answer(folder, on_progress)
         if "error" in reply:
             raise CaptureError(reply["error"]["message"], code=reply["error"]["code"])
         yield reply, folder
 
 
-class Worker:
-    """A process that runs Triton and users' files; it starts when first asked, and again once it has ended."""
+class TritonWorker:
+    """A process that runs Triton and users' files; it starts at the first request, and anew once it has ended."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
@@ -122,25 +122,25 @@ class Worker:
             self._end = end.pop_all()
 
 
-_KEPT: ContextVar[Worker | None] = ContextVar("_KEPT", default=None)
+_SHARED: ContextVar[TritonWorker | None] = ContextVar("_SHARED", default=None)
 
 
 @contextlib.contextmanager
-def kept() -> Iterator[Worker]:
+def shared_worker() -> Iterator[TritonWorker]:
     """While inside, requests go to one process, which imports Triton once; it ends at the end of the outermost block.
 
     A user's file is run anew for each request, modules that it imports are not.
     """
-    outer = _KEPT.get()
+    outer = _SHARED.get()
     if outer is not None:
         yield outer
         return
-    worker = Worker()
-    token = _KEPT.set(worker)
+    worker = TritonWorker()
+    token = _SHARED.set(worker)
     try:
         yield worker
     finally:
-        _KEPT.reset(token)
+        _SHARED.reset(token)
         worker.close()
 
 

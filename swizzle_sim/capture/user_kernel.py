@@ -19,9 +19,10 @@ import numpy as np
 
 from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_all
 from swizzle_sim.capture.check import check_tiles
-from swizzle_sim.capture.process import OnProgress, ask, kept
+from swizzle_sim.capture.process import OnProgress, shared_worker, worker_reply
 from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, read_trace, write_trace
 from swizzle_sim.capture.triton_process import check_installed
+from swizzle_sim.disk_cache import cache_home
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
@@ -29,8 +30,7 @@ from xcd_model import Resources, Trace
 from xcd_model.errors import CaptureError, CompileError, SizeError
 
 ARCHS = ("gfx942", "gfx950")
-KEPT = 32  # traces in the cache
-PACKAGE = Path(__file__).parent
+MAX_CACHED_TRACES = 32
 
 
 def is_user_kernel(name: str) -> bool:
@@ -98,18 +98,18 @@ def _cached(request: Mapping[str, Any], on_progress: OnProgress | None) -> tuple
     with contextlib.suppress(OSError, CaptureError):  # a cache that cannot be written is no reason to fail
         path.parent.mkdir(parents=True, exist_ok=True)
         write_trace(path, trace, manifest)
-        for old in sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda p: p.stat().st_mtime)[:-KEPT]:
+        for old in sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda p: p.stat().st_mtime)[:-MAX_CACHED_TRACES]:
             old.unlink(missing_ok=True)
     return trace, manifest
 
 
-@kept()
+@shared_worker()
 def capture_file(
     request: Mapping[str, Any], *, full: bool = False, line_bytes: int = LINE_BYTES, seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> tuple[Trace, dict[str, Any]]:  # fmt: skip
     """Capture and compile what a file declares: trace, and manifest for `write_trace`."""
-    with ask({"verb": "describe", **request}) as (described, _):
+    with worker_reply({"verb": "describe", **request}) as (described, _):
         pass
     launch = Launch.from_dict(described["launch"], inputs_of(request))
     options: dict[str, Any] = {"full": full, "line_bytes": line_bytes, "seed": seed, "on_progress": on_progress}
@@ -252,7 +252,10 @@ def inputs_of(request: Mapping[str, Any] | None):
     def make_inputs(seed: int) -> dict[str, np.ndarray]:
         if request is None:
             _no_file()
-        with ask({"verb": "inputs", **request, "seed": seed}) as (_, folder), np.load(folder / "made.npz") as made:
+        with (
+            worker_reply({"verb": "inputs", **request, "seed": seed}) as (_, folder),
+            np.load(folder / "made.npz") as made,
+        ):
             return dict(made)
 
     return make_inputs
@@ -263,7 +266,7 @@ def _reference_of(request: Mapping[str, Any] | None):
         if request is None:
             _no_file()
         given = {"given": {name: np.asarray(value) for name, value in inputs.items()}}
-        with ask({"verb": "reference", **request}, given) as (_, folder), np.load(folder / "made.npz") as made:
+        with worker_reply({"verb": "reference", **request}, given) as (_, folder), np.load(folder / "made.npz") as made:
             return dict(made)
 
     return reference
@@ -274,13 +277,14 @@ def _no_file() -> NoReturn:
 
 
 def cache_folder() -> Path:
-    """Where captured traces are kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "swizzle-sim" / "traces"
+    """Folder of the trace files of captured kernels."""
+    return cache_home() / "traces"
 
 
 def _key(request: Mapping[str, Any], version: str) -> str:
+    """Digest of a request, of Triton's version, and of the code that a capture depends on."""
     found = hashlib.sha256(json.dumps([request, version, LINE_BYTES], sort_keys=True).encode())
-    for path in sorted(PACKAGE.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         found.update(path.read_bytes())
     return found.hexdigest()[:32]
 

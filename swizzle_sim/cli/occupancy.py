@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes
 
 if TYPE_CHECKING:
-    from swizzle_sim.capture.occupancy import Compiled, Limits
+    from swizzle_sim.capture.occupancy import Compiled, OccupancyLimits
     from xcd_model import Gpu, Resources
 
 
@@ -53,7 +53,9 @@ def occupancy(kernel: KernelName, sizes: Sizes = None, gpu: GpuName = "mi300x", 
     _print(title, device, compiled, resources, limits, reason)
 
 
-def _print(title: str, gpu: Gpu, compiled: Compiled | None, resources: Resources, limits: Limits, reason: str) -> None:
+def _print(
+    title: str, gpu: Gpu, compiled: Compiled | None, resources: Resources, limits: OccupancyLimits, reason: str
+) -> None:
     from swizzle_sim.cli.output import console, table
 
     alone = ", ".join(f"{name} {fits}" for name, fits in limits.alone.items())

@@ -13,7 +13,7 @@ import numpy as np
 
 from swizzle_sim.capture.memory import check_memory
 from swizzle_sim.capture.occupancy import Compiled, compile_launch
-from swizzle_sim.capture.process import kept
+from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.capture.triton_process import run_worker
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.rewrite.rewritten import Rewritten
@@ -93,13 +93,13 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
     CompileError
         If Triton is missing, or does not compile one of them.
     """
-    with kept():
+    with shared_worker():
         cases = run_side_by_side(rewritten, _launches(rewritten, work), seed)
     with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, _beside(rewritten.path):
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
         before = compile_launch(work.launch, arch)
-        after = compile_launch(_relaunched(rewritten, work.launch, new), arch, keep=False)
+        after = compile_launch(_relaunched(rewritten, work.launch, new), arch, use_cache=False)
     return Checked(cases, before, after)
 
 

@@ -101,9 +101,9 @@ class EditableSource:
             If the function is passed around under another name, or an axis is no literal 0, 1 or 2.
         """
         kernel = self.facts.functions[self.kernel]
-        for node in self.facts.passed_on(kernel):
+        for mention in self.facts.passed_on(kernel):
             message = "tl.program_id is not called here but passed on: call it where it is used"
-            raise RewriteError(message, path=self.path, line=node.lineno)
+            raise RewriteError(message, path=self.path, line=mention.lineno)
         found = []
         for one in sorted(self.facts.program_ids(kernel), key=lambda one: (one.line, one.call.col_offset)):
             node = self._calls[self._span_of(one.call)]

@@ -20,7 +20,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 @dataclass(frozen=True)
-class Result:
+class CheckResult:
     """One thing checked.
 
     Parameters
@@ -50,7 +50,7 @@ class Result:
 
 def check_file(
     path: Path, over: Options | None = None, function: str = "", *, marked: bool = False
-) -> Iterator[Result]:
+) -> Iterator[CheckResult]:
     """Yield a result for everything in a file that is to be checked; nothing raises.
 
     Parameters
@@ -68,7 +68,7 @@ def check_file(
         if function and not targets:
             raise LanguageError(f"no function {function} to check", filename=str(path), code="file")
     except SwizzleSimError as error:
-        yield Result(str(path), path.name, "error", str(error), code=error.code)
+        yield CheckResult(str(path), path.name, "error", str(error), code=error.code)
         return
     for target in targets:
         if marked and not target.marked:
@@ -76,13 +76,13 @@ def check_file(
         yield check_target(replace(target, marked=True) if function else target, over)
 
 
-def check_target(target: Target, over: Options | None = None) -> Result:
+def check_target(target: Target, over: Options | None = None) -> CheckResult:
     """Try one target where its own options, or those over them, say that it has to hold; nothing raises."""
     begin = time.perf_counter()
 
-    def result(status: str, message: str, code: str = "") -> Result:
+    def result(status: str, message: str, code: str = "") -> CheckResult:
         seconds = time.perf_counter() - begin
-        return Result(str(target.path), target.name, status, message, seconds, target.line, code)
+        return CheckResult(str(target.path), target.name, status, message, seconds, target.line, code)
 
     try:
         candidate, options = load(replace(target, options=over.over(target.options)) if over else target)
@@ -99,7 +99,7 @@ def check_target(target: Target, over: Options | None = None) -> Result:
     return result("passed", outcome.message)
 
 
-def junit(results: Sequence[Result]) -> bytes:
+def junit(results: Sequence[CheckResult]) -> bytes:
     """Return a JUnit XML document, UTF-8, one ``testcase`` a result.
 
     Source: the schema of the Jenkins xUnit plugin, whose elements and attributes alone are used.
@@ -136,7 +136,7 @@ def junit(results: Sequence[Result]) -> bytes:
     return ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True) + b"\n"
 
 
-def write_junit(path: Path, results: Sequence[Result]) -> None:
+def write_junit(path: Path, results: Sequence[CheckResult]) -> None:
     """Write `junit` to a file, its folder made where it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(junit(results))

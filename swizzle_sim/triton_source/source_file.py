@@ -144,7 +144,7 @@ class SourceFile:
             node
             for one in self.reachable(function)
             for node in _inside(one)
-            if self._is_id_name(node) and id(node) not in called
+            if isinstance(node, ast.expr) and self._is_id_name(node) and id(node) not in called
         ]
 
     def is_id(self, node: ast.AST) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.capture.language import Language
-from swizzle_sim.capture.memory import Space
+from swizzle_sim.capture.memory import AddressSpace
 from swizzle_sim.launch import Array, Launch
 from xcd_model.errors import CaptureError
 
@@ -78,17 +78,17 @@ def unwrap(function: Any) -> Any:
     return function
 
 
-class Program:
+class LoadedKernel:
     """A launch that can be run, one workgroup or many at a time.
 
     Parameters
     ----------
     language : Language
     launch : Launch
-    space : Space
+    space : AddressSpace
     """
 
-    def __init__(self, language: Language, launch: Launch, space: Space):
+    def __init__(self, language: Language, launch: Launch, space: AddressSpace):
         self.language, self.launch, self.space = language, launch, space
         module = load_file(launch.path)
         if not hasattr(module, launch.function):
