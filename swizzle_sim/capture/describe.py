@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import site
-import sys
-import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,28 +9,10 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.capture.declare import KernelDeclaration
-from swizzle_sim.capture.loaded_kernel import line_of, load_file
+from swizzle_sim.capture.kernel_file import line_of, load_file
 from xcd_model.errors import CaptureError, SwizzleSimError, UnknownName
 
-PACKAGES = [Path(p).resolve() for p in {*site.getsitepackages(), sysconfig.get_path("stdlib"), sys.prefix}]
 MAX_GRIDS = 24  # other grids for the check over a lattice
-
-
-def local_files() -> dict[str, str]:
-    """Digest of each source file that was imported and is no installed package."""
-    found = {}
-    for module in list(sys.modules.values()):
-        name = getattr(module, "__file__", None)
-        if name and name.endswith(".py") and Path(name).is_file():
-            path = Path(name).resolve()
-            if not any(path.is_relative_to(p) for p in PACKAGES):
-                found[str(path)] = digest(path)
-    return found
-
-
-def digest(path: Path) -> str:
-    """Digest of a file's text."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
 
 
 def declared(path: Path, name: str | None) -> KernelDeclaration:

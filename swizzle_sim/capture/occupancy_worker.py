@@ -21,6 +21,7 @@ from triton.runtime.jit import JITFunction, create_function_from_signature
 
 from swizzle_sim.capture.kernel_file import constant, load_function, own_files
 from swizzle_sim.capture.occupancy_code import assembly_notes, descriptor, in_flight, is_pipelined, loads_per_step
+from xcd_model.errors import CaptureError
 
 WAVE_SIZE = 64
 _DTYPES = {"fp8e4": "fp8e4nv"}  # every other name of `ITEM_BYTES` is one of Triton's
@@ -46,7 +47,7 @@ def main(question: str, answer: str) -> None:
     request = json.loads(Path(question).read_text(encoding="utf-8"))
     try:
         reply = compile_one(request)
-    except Refused as error:
+    except (Refused, CaptureError) as error:
         reply = {"error": str(error)}
     except CompilationError as error:
         reply = {"error": _located(request, error)}

@@ -19,6 +19,7 @@ import numpy as np
 
 from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_all
 from swizzle_sim.capture.check import check_tiles
+from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.process import OnProgress, shared_worker, worker_reply
 from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, read_trace, write_trace
 from swizzle_sim.capture.triton_process import check_installed
@@ -91,7 +92,7 @@ def _cached(request: Mapping[str, Any], on_progress: OnProgress | None) -> tuple
     if path.exists():
         with contextlib.suppress(CaptureError):
             trace, manifest = read_trace(path)
-            if all(_is_same(Path(file), digest) for file, digest in manifest["dependencies"].items()):
+            if all(digest(file) == known for file, known in manifest["dependencies"].items()):
                 os.utime(path)
                 return trace, manifest
     trace, manifest = capture_file(request, on_progress=on_progress)
@@ -287,7 +288,3 @@ def _key(request: Mapping[str, Any], version: str) -> str:
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         found.update(path.read_bytes())
     return found.hexdigest()[:32]
-
-
-def _is_same(path: Path, digest: str) -> bool:
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest()[:32] == digest

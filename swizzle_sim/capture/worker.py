@@ -22,8 +22,9 @@ from swizzle_sim.capture import describe
 from swizzle_sim.capture.check import check, sample
 from swizzle_sim.capture.follow import follow
 from swizzle_sim.capture.interpret import interpret_all
+from swizzle_sim.capture.kernel_file import forget_files, own_files
 from swizzle_sim.capture.language import Language, load_parts
-from swizzle_sim.capture.loaded_kernel import LoadedKernel, forget_files
+from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from swizzle_sim.capture.memory import AddressSpace, real_items
 from swizzle_sim.capture.trace_file import ARRAYS
 from swizzle_sim.launch import Launch
@@ -74,7 +75,7 @@ def _capture(request: dict[str, Any], folder: Path, say: Any) -> dict[str, Any]:
             items.append(_capture_one(language, launch, request, folder, i, _reporter(say, launch.function)))
         except SwizzleSimError as error:
             items.append({"error": {"code": error.code, "message": str(error)}})
-    return {"items": items, "triton": parts.version, "dependencies": describe.local_files()}
+    return {"items": items, "triton": parts.version, "dependencies": own_files()}
 
 
 def _capture_one(language: Language, launch: Launch, request, folder: Path, i: int, on_progress) -> dict[str, Any]:
