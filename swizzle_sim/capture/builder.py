@@ -1,8 +1,8 @@
 """`FollowingBuilder`: takes the place of the interpreter's builder and follows integers instead of computing data.
 
 Addresses, masks and trip counts are followed exactly for all workgroups at once. What has no short way here is worked
-out by Triton's own builder, and only if an address, a mask or a branch asks for it. Loaded data and floats made of it
-are unknown: asking for them refuses the kernel.
+out by Triton's own builder, and only if an address, a mask or a branch needs it. Loaded data and floats made of it
+are unknown: a kernel that needs them is refused.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class FollowingBuilder:
         return evaluate(self._table, getattr(self._real, name), settled, handle_of, name, line)
 
     def later_exact(self, function: Callable, args: Sequence[Value], name: str) -> Later:
-        """Work out ``function`` of handles only if asked for; unknown if one of them is."""
+        """Work out ``function`` of handles only when needed; unknown if one of them is."""
         line = source_line()
 
         def make():
@@ -227,12 +227,12 @@ class FollowingBuilder:
         return where, under, owners
 
     def _is_there(self, where: Known, under: Known | None, value: Value | None) -> bool:
-        """Whether index memory holds what a store puts there already, as a flag that is set again."""
+        """Whether index memory holds what a store puts there already, as a flag that is set a second time."""
         stored = None if value is None else force(value)
         if not isinstance(stored, Known):
             return False
-        held = gather(self._table, self._recorder.space, self._index_data, where, under, stored, source_line())
-        same = arithmetic.compare(self._table, held, stored, "EQ") if isinstance(held, Known) else None
+        found = gather(self._table, self._recorder.space, self._index_data, where, under, stored, source_line())
+        same = arithmetic.compare(self._table, found, stored, "EQ") if isinstance(found, Known) else None
         return same is not None and all(self._table[p].all() for (p,) in rows_of([same.p])[0])
 
     # tensor descriptors

@@ -17,7 +17,7 @@ from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from xcd_model import Trace
 from xcd_model.errors import CaptureError
 
-RANDOM = 4  # workgroups drawn beside the corners and one of each path
+RANDOM = 4  # workgroups drawn in addition to the corners and one of each path
 MAX_PATHS = 8
 ENOUGH = 6000  # tensor instructions after which no further workgroup is interpreted
 AT_LEAST = 2  # workgroups, however long

@@ -1,4 +1,4 @@
-"""What a user's file declares, read in the worker process: the file runs there and nowhere else."""
+"""Declarations in a user's file, read in the worker process: the file runs there and nowhere else."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def declared(path: Path, name: str | None) -> KernelDeclaration:
 
 
 def describe(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Launch and facts of the kernel at the sizes asked for, and the grids it would have at others."""
+    """Launch and facts of the kernel at the requested sizes, and the grids it would have at others."""
     kernel = declared(Path(request["path"]), request["name"])
     sizes = kernel.sizes_at(request["sizes"])
     launch = kernel.at(**sizes)

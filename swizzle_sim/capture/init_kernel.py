@@ -1,4 +1,4 @@
-"""Writes the ``Kernel(...)`` declaration of a Triton function as far as its source tells; the file is not run."""
+"""Writes the ``Kernel(...)`` declaration of a Triton function as far as its source goes; the file is not run."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]
     ----------
     target : str
     output : Path, optional
-        By default ``FUNCTION_kernel.py`` beside the file.
+        By default ``FUNCTION_kernel.py`` in the folder of the file.
 
     Returns
     -------
     path : Path
     to_complete : list of str
-        What the source does not tell; stands as ``...`` in the file.
+        Fields that the source does not determine; they are ``...`` in the file.
 
     Raises
     ------
@@ -102,8 +102,8 @@ def declaration_of(facts: FunctionFacts, module: str, *, same_folder: bool) -> t
             "    },",
             f"    # CHECK: programs along {' and '.join('xyz'[: facts.axes])}.{hints}",
             f"    grid=lambda s: ({', '.join(['...'] * facts.axes)}{',' if facts.axes == 1 else ''}),",
-            "    num_warps=4,  # CHECK: as launched",
-            "    num_stages=2,  # CHECK: as launched",
+            "    num_warps=4,  # CHECK: of your launch",
+            "    num_stages=2,  # CHECK: of your launch",
             "    # make_inputs=lambda s, seed: {...},  # numpy arrays; needed for tensors with is_index=True",
             "    # reference=lambda inputs: {...},",
             "    # flops=lambda s: ...,",

@@ -21,7 +21,7 @@ from xcd_model.errors import CaptureError
 from xcd_model.trace.coalesce import Touched, coalesce
 
 MEMORY = ("create_masked_load", "create_masked_store", "create_atomic_rmw", "create_atomic_cas")
-MAX_KEPT = 1 << 14  # coalesced shapes kept for reuse
+MAX_SHAPES = 1 << 14  # coalesced shapes stored for reuse
 
 
 class Touch(NamedTuple):
@@ -65,11 +65,11 @@ class Interpreter:
         """List one instruction; the tensor it touches, None for none."""
         address = pointer.data.astype(np.int64).reshape(-1)
         keep = np.broadcast_to(mask.data, pointer.data.shape).reshape(-1) if mask is not None else None
-        kept = address if keep is None else address[keep]
-        if kept.size == 0:
+        active = address if keep is None else address[keep]
+        if active.size == 0:
             return None
         size = item_bytes(pointer.dtype)
-        first, end = int(kept.min()), int(kept.max()) + size
+        first, end = int(active.min()), int(active.max()) + size
         if self.space.outside(first, end):
             raise CaptureError(f"{source_line()}: {outside(self.space, first, end, is_write)}")
         tensor = int(self.space.owner(first))
@@ -79,7 +79,7 @@ class Interpreter:
             moved = np.where(keep, moved, -1)
         key = (size, moved.tobytes())
         if key not in self._shapes:
-            if len(self._shapes) > MAX_KEPT:
+            if len(self._shapes) > MAX_SHAPES:
                 self._shapes.clear()
             self._shapes[key] = coalesce(moved, size, self.line_bytes)
         self.touches.append(Touch(base, self._shapes[key], tensor, is_write))

@@ -122,7 +122,7 @@ class Language:
 
     def _truth(self, tensor: Any) -> bool:
         caller = sys._getframe(2).f_code.co_filename
-        if caller.endswith(("semantic.py", "core.py")) and "triton" in caller:  # asks whether there is a tensor at all
+        if caller.endswith(("semantic.py", "core.py")) and "triton" in caller:  # tests whether there is a tensor at all
             return True
         return bool(self.scalar(tensor, "this branch"))
 

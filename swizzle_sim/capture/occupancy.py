@@ -1,8 +1,8 @@
 """Registers and LDS of a Triton kernel's workgroup, from compiling it for an AMD GPU that need not be there.
 
 Triton's own AMD backend does the compiling, in a process of its own. Registers are what the kernel descriptor makes
-the hardware allocate, LDS is what the launcher asks for. Both depend on the compiler, so its version and options stay
-with them. Results are cached on disk by source, arguments, options and Triton's version.
+the hardware allocate, LDS is what the launcher requests. Both depend on the compiler, so its version and options are
+stored with them. Results are cached on disk by source, arguments, options and Triton's version.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _QUOTED = re.compile(r'"[^"]*"')
 
 
 def descriptor(hsaco: bytes, kernel: str) -> dict[str, int]:
-    """Registers and scratch that the hardware is told to allocate.
+    """Registers and scratch that the hardware allocates.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def _descriptor_offset(elf: bytes, symbol: bytes) -> int:
 
 
 def assembly_notes(assembly: str) -> dict[str, int]:
-    """Counts that LLVM prints beside the code; 0 where it prints none.
+    """Counts that LLVM prints with the code; 0 where it prints none.
 
     Returns
     -------

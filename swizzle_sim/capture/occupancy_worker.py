@@ -43,7 +43,7 @@ class Pointer:
 
 
 def main(question: str, answer: str) -> None:
-    """Compile what the request says and write figures, or the error."""
+    """Compile the request's kernel and write its figures, or the error."""
     request = json.loads(Path(question).read_text(encoding="utf-8"))
     try:
         reply = compile_one(request)
@@ -120,7 +120,7 @@ def _undecorated(
 
 
 def _located(request: dict[str, Any], error: CompilationError) -> str:
-    """Words of a compile error, with the line in the file where that can be told."""
+    """Words of a compile error, with the line in the file where that is known."""
     where, text = request["path"], error.error_message or str(error).splitlines()[-1]
     cause: BaseException = error
     while cause.__cause__ is not None:  # the innermost is in the helper at fault

@@ -38,7 +38,7 @@ def worker_reply(
     request : mapping
         Plain data for JSON, with a ``verb``.
     inputs : mapping of str to arrays by name, optional
-        Written as ``KEY.npz`` beside the request.
+        Written as ``KEY.npz`` to the folder of the request.
     on_progress : callable, optional
         ``on_progress(kernel, done, total)`` in workgroups.
 
@@ -81,7 +81,7 @@ class TritonWorker:
         assert self._process and self._process.stdin and self._process.stdout and self._words
         said_before = os.fstat(self._words.fileno()).st_size
         try:
-            with contextlib.suppress(BrokenPipeError):  # then it says nothing on stdout either
+            with contextlib.suppress(BrokenPipeError):  # then stdout is empty too
                 os.write(self._process.stdin.fileno(), f"{json.dumps(str(folder))}\n".encode())
             for line in self._process.stdout:
                 report = json.loads(line)

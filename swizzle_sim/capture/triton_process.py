@@ -20,7 +20,7 @@ from typing import Any
 from swizzle_sim.release import install_hint
 from xcd_model.errors import CaptureError, CompileError
 
-TESTED = ("3.9",)  # minor versions of Triton whose interpreter the capture knows
+TESTED = ("3.9",)  # minor versions of Triton whose interpreter the capture was tested with
 ROOT = Path(__file__).resolve().parents[2]
 _TAIL = 1500  # characters of stderr worth showing
 
@@ -31,7 +31,7 @@ def triton_version() -> str:
     Raises
     ------
     CompileError
-        If there is none; says what to install, and where there is nothing to install.
+        If there is none; names what to install, or the platform that has no wheel.
     """
     try:
         if importlib.util.find_spec("triton") is not None:
@@ -49,7 +49,7 @@ def check_installed() -> str:
     Raises
     ------
     CaptureError
-        If there is none or it is of a version nobody tested; says what to install.
+        If there is none or it is of an untested version; names what to install.
     """
     try:
         version = metadata.version("triton")
@@ -116,7 +116,7 @@ def run_worker(module: str, request: dict[str, Any], *, interpret: bool, timeout
 
 
 def environment(*, interpret: bool) -> dict[str, str]:
-    """Environment of a worker: this package importable, nothing written beside users' files, Triton's mode."""
+    """Environment of a worker: this package importable, no bytecode written to users' folders, Triton's mode."""
     found = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     found["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [found.get("PYTHONPATH")])])
     found["PYTHONDONTWRITEBYTECODE"] = "1"

@@ -1,7 +1,7 @@
 """A user's file or a trace file as a `swizzle_sim.kernels.Kernel`, so that every command takes them.
 
-What was captured is kept as a trace file in the user's cache; it is used again only while the files that the kernel
-was loaded with, Triton and this package are the same.
+A capture is stored as a trace file in the user's cache, and valid while the files that the kernel was loaded with,
+Triton and this package are the same.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def load(name: str, sizes: Mapping[str, int], arch: str = ARCHS[0], on_progress:
 
 
 def request_of(name: str, sizes: Mapping[str, int]) -> dict[str, Any]:
-    """What the worker is asked of ``my_kernel.py`` or ``my_kernel.py:NAME``."""
+    """Request to the worker for ``my_kernel.py`` or ``my_kernel.py:NAME``."""
     which = name.rpartition(".py")[2].lstrip(":")
     return {"path": str(Path(file_of(name)).resolve()), "name": which or None, "sizes": dict(sizes)}
 
@@ -191,7 +191,7 @@ def kernel_of(
     request: Mapping[str, Any] | None = None,
     file: str = "",
 ) -> Kernel:
-    """Kernel of a trace and its manifest; ``request`` is what its Python file is asked, None for a trace file."""
+    """Kernel of a trace and its manifest; ``request`` is that for its Python file, None for a trace file."""
     facts = manifest["facts"]
 
     def build_trace(line_bytes: int) -> Trace:

@@ -52,7 +52,7 @@ class Known(Value):
 
 
 class Unknown(Value):
-    """A block whose items the replay does not follow; ``reason`` says in words where they come from."""
+    """A block whose items the replay does not follow; ``reason`` is where they come from, in words."""
 
     __slots__ = ("reason",)
 
@@ -62,7 +62,7 @@ class Unknown(Value):
 
 
 class Later(Value):
-    """A block worked out only if an address, a mask or a branch asks for it."""
+    """A block worked out only if an address, a mask or a branch needs it."""
 
     __slots__ = ("_make", "_value")
 
@@ -138,7 +138,7 @@ def known(value: Value, what: str) -> Known:
     Raises
     ------
     CaptureError
-        If the replay does not follow it; names the line that asks and the line it comes from.
+        If the replay does not follow it; names the line that needs it and the line it comes from.
     """
     found = force(value)
     if isinstance(found, Known):

@@ -1,4 +1,4 @@
-"""A swizzle put into a user's kernel: program ids remapped, comments and layout kept, the outcome checked."""
+"""A swizzle put into a user's kernel: program ids remapped, comments and layout unchanged, the outcome checked."""
 
 from swizzle_sim.rewrite.check import Case, Checked, check_rewritten
 from swizzle_sim.rewrite.kernel import AT, rewrite_kernel, rewrite_workload

@@ -95,7 +95,7 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
     """
     with shared_worker():
         cases = run_side_by_side(rewritten, _launches(rewritten, work), seed)
-    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, _beside(rewritten.path):
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, _on_path(rewritten.path):
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
         before = compile_launch(work.launch, arch)
@@ -146,7 +146,7 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
             path=rewritten.path,
             line=waiting,
         )
-    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, _beside(rewritten.path):
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, _on_path(rewritten.path):
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
         cases = [_case(rewritten, one, sample, Path(folder), seed) for one, sample in works]
@@ -169,8 +169,8 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
     )
 
 
-class _beside:
-    """While inside, workers find modules that stand beside a file."""
+class _on_path:
+    """While inside, workers can import the modules of a file's folder."""
 
     def __init__(self, path: Path):
         self.folder, self.before = str(path.resolve().parent), os.environ.get("PYTHONPATH")

@@ -65,7 +65,7 @@ class Tensor:
 
     def __init__(self, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], n_items: int):
         stored = np.dtype(STORED_AS.get(dtype, dtype))
-        self.memory = np.zeros(n_items + 2 * GUARD_ITEMS, stored)  # pages nobody touches cost nothing
+        self.memory = np.zeros(n_items + 2 * GUARD_ITEMS, stored)  # untouched pages cost nothing
         self.dtype = f"torch.{TORCH_NAMES.get(dtype, stored.name)}"
         self.shape, self.strides = shape, strides
         item = stored.itemsize
@@ -198,7 +198,7 @@ def _same_programs(
 ) -> None:
     """Refuse where a program does not touch what the original's program of its tile does.
 
-    Of a persistent kernel only the first access can be told apart: that of a program's first tile.
+    Of a persistent kernel only the first access is distinguishable: that of a program's first tile.
     """
     for program in programs:
         tile = order[program] if program < len(order) else -1

@@ -1,4 +1,4 @@
-"""Where a swizzle may be used: its tested domain as a condition in the emitted helper."""
+"""Guard of the emitted helper: the domain on which the swizzle was tested, as a condition."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Guarded:
     swizzle : Swizzle
         Normal form, guard included, as a swizzle of its own.
     condition : str
-        The guard in the closed language; empty where the swizzle held on every grid tested.
+        The guard in the closed language; empty where the swizzle is a bijection on every grid tested.
     verdict : Verdict
         Of the swizzle as it was given.
     grid : Grid

@@ -113,7 +113,7 @@ def _domain(guarded: Guarded) -> str:
         return f"{where}, and on all of the {verdict.tested} grids and XCD counts tested."
     return (
         f"{where}, and wherever the condition below holds, as tested on {verdict.tested} grids and XCD counts. "
-        "Elsewhere the order stays as launched."
+        "Elsewhere: launch order."
     )
 
 

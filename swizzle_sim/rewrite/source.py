@@ -1,7 +1,7 @@
 """A kernel's file as a concrete syntax tree to edit, and its program ids, located where the one reader finds them.
 
-What the file says is read by `swizzle_sim.triton_source`, on ``ast``. Here its positions are looked up in a tree of
-LibCST, which keeps every comment and blank: a call has the same first and last character in both.
+`swizzle_sim.triton_source` reads the facts, on ``ast``. Here its positions are looked up in a tree of LibCST, which
+holds every comment and blank: a call has the same first and last character in both.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def tile_counts(
     Raises
     ------
     RewriteError
-        If a count cannot be told from the source; says what to write there.
+        If the source does not determine a count; the message has the line to add.
     """
     points: list[tuple[Grid, dict]] = [(grid, values_of(launch))]
     points += [(other, dict(sizes)) for other, sizes in lattice if sizes and other.tiles]

@@ -56,7 +56,7 @@ def assert_bijective(
     launch : str, optional
         Launch grid as an expression of the kernel's sizes, such as ``"cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N)"``
         (row-major tiles) or ``"cdiv(M, 64), cdiv(N, 64)"`` (two axes). Sizes without a value then vary, whole tiles
-        and ragged. By default what a Triton file says itself.
+        and ragged. By default that of the Triton file, where it has one.
     answer : str or iterable of str, optional
         Names that hold the tile in a Triton kernel, in the order of the grid's sides.
     **sizes : int, str or iterable of int
@@ -67,7 +67,7 @@ def assert_bijective(
     ------
     BijectionError
         An `AssertionError`. The message names grid, XCD count and counter-example: two ids that compute one tile, a
-        tile that nobody computes, an id out of range, or the operation that a 32-bit GPU integer cannot do.
+        tile that no workgroup computes, an id out of range, or the operation that a 32-bit GPU integer cannot do.
     LanguageError, UnknownName, OptionError, SizeError
         If the candidate or an argument cannot be read.
 

@@ -1,4 +1,4 @@
-"""Whatever a caller has for a swizzle, as one thing that can be tried on a grid."""
+"""Candidates of a check: a text, a family, a file, a Triton or a Python function, each tried on grids alike."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Candidate(Protocol):
     reads : tuple of str
         Names that it takes a value from.
     form : Form
-        What is known of its shape: inputs and results at least.
+        Inputs and results at least.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Candidate(Protocol):
     form: Form
 
     def counterexample(self, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> Counterexample | None:
-        """Say what keeps it from being a permutation of a grid, if anything."""
+        """Counterexample where it is no permutation of a grid; None if it is one."""
         ...
 
 
@@ -84,7 +84,7 @@ class TextCandidate:
                 raise UnknownName(f"name read by {self.name}", name, {one for one in known if one.isidentifier()})
 
     def counterexample(self, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> Counterexample | None:
-        """Say what keeps the text from being a permutation of a grid, if anything.
+        """Counterexample where the text is no permutation of a grid; None if it is one.
 
         Raises
         ------

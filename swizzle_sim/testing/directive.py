@@ -1,4 +1,4 @@
-"""``# swizzle-check:`` comments: how a file says where its swizzle has to hold.
+"""``# swizzle-check:`` comments: the launches on which a file's swizzle has to hold.
 
 ``# swizzle-check: GROUP_SIZE_M=8 grids=64x64,100x7 xcds=1,8 where="num_pids % num_xcds == 0"``
 """

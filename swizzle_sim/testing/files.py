@@ -16,7 +16,7 @@ from swizzle_sim.triton_source.source_file import SourceFile, read_source
 from xcd_model.errors import LanguageError
 
 TEXTS = (".txt", ".swizzle")
-# What tells a swizzle from any other .txt in a folder: an assignment to a name that may be the answer, or a mark.
+# A swizzle differs from any other .txt in a folder by an assignment to a name that may be the answer, or a mark.
 _A_SWIZZLE = re.compile(
     rb"^[ \t]*(#[ \t]*swizzle-check|(pid|pid_[mnxyz]|[xyz])[ \t]*(=|,|[-+*/%&|^<>]+=)[^=])", re.MULTILINE
 )
@@ -40,8 +40,8 @@ class Target:
     text : str
         Of a text.
     marked : bool
-        Whether a ``# swizzle-check`` comment, or being a text, says that it has to hold. A Triton function without
-        one is checked if it can be, and passed over if not.
+        Whether it has to hold: a text, or a function with a ``# swizzle-check`` comment. A Triton function without
+        one is checked if it can be, and skipped if not.
     options : Options
     """
 
@@ -116,8 +116,8 @@ def files_under(paths: Iterable[Path], *, marked: bool = False) -> list[Path]:
             found += sorted(one for one in shown if one.suffix != ".txt" or _A_SWIZZLE.search(one.read_bytes()))
         else:
             found.append(path)
-    kept = (one for one in dict.fromkeys(found) if not marked or one.suffix != ".py" or _has_mark(one))
-    return list(kept)
+    chosen = (one for one in dict.fromkeys(found) if not marked or one.suffix != ".py" or _has_mark(one))
+    return list(chosen)
 
 
 def _has_mark(path: Path) -> bool:

@@ -24,7 +24,7 @@ from xcd_model.errors import LanguageError, UnknownName
 
 GRID = "grid"  # a parameter of this name gets the launch, a tuple of sides
 _ONE_BY_ONE = 256  # workgroups up to which each is called for: exact, and fast enough
-_PROBES = 9  # workgroups at which a whole-array answer is held against single calls
+_PROBES = 9  # workgroups at which a whole-array answer is compared with single calls
 
 
 class FunctionCandidate:
@@ -63,7 +63,7 @@ class FunctionCandidate:
         self.form = Form((), self._results(), tuple(sorted(inputs)))
 
     def counterexample(self, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> Counterexample | None:
-        """Say what keeps the function from being a permutation of a grid, if anything.
+        """Counterexample where the function is no permutation of a grid; None if it is one.
 
         Raises
         ------
@@ -216,9 +216,9 @@ def _coverage_counterexample(
         message = f"pid {pid} computes {name} = {values[pid]}, outside 0..{extent - 1}; {gaps}"
         return Counterexample("out-of-range", message, (pid,), None, missing, distinct)
     first = np.unique(tiles, return_index=True)[1]
-    again = np.ones(grid.num_pids, bool)
-    again[first] = False
-    clash = int(np.argmax(again))
+    repeated = np.ones(grid.num_pids, bool)
+    repeated[first] = False
+    clash = int(np.argmax(repeated))
     tile = int(tiles[clash])
     owner = int(np.argmax(tiles == tile))
     message = f"pid {clash} and pid {owner} both compute tile {tile}; {gaps}"

@@ -40,9 +40,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add what is asked for, before other plugins choose among the items."""
-    asked = [config.invocation_params.dir / path for path in config.getoption("--swizzle-check")]
-    paths = [*asked, *config.getini("swizzle_check")]
+    """Add the requested checks, before other plugins choose among the items."""
+    typed = [config.invocation_params.dir / path for path in config.getoption("--swizzle-check")]
+    paths = [*typed, *config.getini("swizzle_check")]
     if paths:
         from swizzle_sim.testing.files import files_under  # noqa: PLC0415
 

@@ -130,8 +130,8 @@ def junit(results: Sequence[CheckResult]) -> bytes:
             tag = {"failed": "failure", "error": "error", "skipped": "skipped"}[one.status]
             first = _legal(one.message.partition("\n")[0])
             kind = {} if tag == "skipped" else {"type": one.code or tag}
-            told = ElementTree.SubElement(case, tag, {"message": first, **kind})
-            told.text = _legal(one.message)
+            detail = ElementTree.SubElement(case, tag, {"message": first, **kind})
+            detail.text = _legal(one.message)
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True) + b"\n"
 

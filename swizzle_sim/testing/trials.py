@@ -42,7 +42,7 @@ class Outcome:
     counterexample : Counterexample or None
         Of that launch.
     domain : str
-        Where it does hold, of the launches tried, as a `Verdict` says it.
+        Where it does hold, of the launches tried, in the words of a `Verdict`.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a file with Triton kernels says, read from its text and never run.
+"""Facts of a file with Triton kernels, read from its text and never run.
 
 One reader for `check`, capture and the rewrite: which functions are kernels, what their parameters are, where they read
 program ids, what they compute from these, and how the file launches them.

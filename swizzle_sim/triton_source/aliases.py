@@ -99,7 +99,7 @@ def top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _imported(node: ast.AST) -> dict[str, str]:
-    """Names that an import binds, with what each stands for; a relative import says nothing."""
+    """Names that an import binds, with what each stands for; none for a relative import."""
     if isinstance(node, ast.Import):
         first = {one.name.partition(".")[0] for one in node.names if not one.asname}
         return {name: name for name in first} | {one.asname: one.name for one in node.names if one.asname}

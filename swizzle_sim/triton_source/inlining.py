@@ -167,17 +167,17 @@ def slice_of(body: Iterable[ast.stmt], needed: set[str]) -> tuple[list[ast.stmt]
 
     Returns
     -------
-    kept : list of ast.stmt
-        In text order. An ``if`` or ``for`` is kept with only the statements that matter.
+    statements : list of ast.stmt
+        In text order; of an ``if`` or ``for`` only the statements that matter.
     needed : set of str
     """
-    kept: list[ast.stmt] = []
+    found: list[ast.stmt] = []
     for stmt in reversed(list(body)):
         if not stored(stmt) & needed:
             continue
         one, needed = _sliced(stmt, needed)
-        kept.append(one)
-    return kept[::-1], needed
+        found.append(one)
+    return found[::-1], needed
 
 
 def _sliced(stmt: ast.stmt, needed: set[str]) -> tuple[ast.stmt, set[str]]:

@@ -1,4 +1,4 @@
-"""What a Triton function does with its parameters: pointers and their direction, index tensors, strides, sizes."""
+"""Parameters of a Triton function by their use: pointers and their direction, index tensors, strides, sizes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class FunctionFacts:
-    """What the source says of one Triton function.
+    """Facts of one Triton function.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class FunctionFacts:
 
 
 def facts_of(source: SourceFile, name: str) -> FunctionFacts:
-    """Read what a file says of one of its Triton functions.
+    """Read the facts of one Triton function of a file.
 
     Raises
     ------

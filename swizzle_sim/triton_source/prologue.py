@@ -49,9 +49,9 @@ class Prologue:
     line : int
         Of the function.
     axes : int
-        Axes of the launch that it asks for.
+        Axes of the launch whose program id it reads.
     launch : str
-        Launch grid as an expression of the kernel's sizes, where the source says it (``num_pid_m = tl.cdiv(M, B)``);
+        Launch grid as an expression of the kernel's sizes, where the source has it (``num_pid_m = tl.cdiv(M, B)``);
         empty otherwise.
     parameters : tuple of str
         Of the function.
@@ -169,12 +169,12 @@ class _PrologueReader:
             for one in ast.walk(stmt):
                 if isinstance(one, ast.Return):
                     self.refuse(one, "the kernel may return here before its tile is known: return after that")
-        kept = slice_of(before, set(answers))[0]
-        if not wanted and len(kept) == 1 and isinstance(kept[0], ast.Assign) and self.source.is_id(kept[0].value):
+        found = slice_of(before, set(answers))[0]
+        if not wanted and len(found) == 1 and isinstance(found[0], ast.Assign) and self.source.is_id(found[0].value):
             self.refuse(
-                kept[0], f"{answers[0]} is the program id as it came: say which names hold the tile, if others do"
+                found[0], f"{answers[0]} is the program id as it came: say which names hold the tile, if others do"
             )
-        return kept, answers
+        return found, answers
 
     def _answers(self, before: list[ast.stmt], after: list[ast.stmt]) -> list[str]:
         """Names of the tile, by their spelling."""
