@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from swizzle_sim.kernels import Kernel, kernel
+from swizzle_sim.kernels import Kernel, is_user_kernel, kernel
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Resources
@@ -57,8 +57,6 @@ def workload(name: str, sizes: Mapping[str, int]) -> Workload:
     SwizzleSimError
         As the registry and the declaration may; `RewriteError` for a trace file, which holds no source.
     """
-    from swizzle_sim.capture.user_kernel import is_user_kernel  # noqa: PLC0415
-
     if name.endswith(".npz"):
         raise RewriteError("is a trace, with no kernel to compile or rewrite: give the Python file", path=name)
     return _declared(name, sizes) if is_user_kernel(name) else of_kernel(kernel(name, **sizes))

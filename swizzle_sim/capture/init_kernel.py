@@ -60,24 +60,9 @@ def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]
 def declaration_of(facts: FunctionFacts, module: str, *, same_folder: bool) -> tuple[str, list[str]]:
     """Text of the declaration, and what is left to complete."""
     sizes = [p.name for p in facts.parameters if p.kind == "size"]
-    lines, open_points = [], []
-    for parameter in facts.parameters:
-        if parameter.kind in ("constexpr",):
-            continue
-        text, note, is_open = _argument(parameter)
-        lines.append(f'        "{parameter.name}": {text},' + (f"  # CHECK: {note}" if note else ""))
-        if is_open:
-            open_points.append(parameter.name)
-    constants, blocks = [], []
-    for parameter in facts.parameters:
-        if parameter.kind != "constexpr" or (parameter.default is not None and parameter.name not in facts.tuned):
-            continue
-        value, note = _constant(parameter, facts)
-        blocks.append(f'"{parameter.name}": {value}' if value != "..." else "")
-        constants.append(f'        "{parameter.name}": {value},' + (f"  # CHECK: {note}" if note else ""))
-        if value == "...":
-            open_points.append(parameter.name)
-    open_points.append("grid")
+    lines, open_points = _lines(facts, is_constant=False)
+    constants, open_constants = _lines(facts, is_constant=True)
+    open_points += [*open_constants, "grid"]
     where = "" if same_folder else f"  # CHECK: {module}.py has to be importable from here"
     size_text = ", ".join(f'"{name}": {USUAL_SIZE}' for name in sizes)
     hints = f" The source divides: {'; '.join(facts.divisions)}." if facts.divisions else ""
@@ -114,6 +99,25 @@ def declaration_of(facts: FunctionFacts, module: str, *, same_folder: bool) -> t
     )
     ast.parse(text)
     return text, open_points
+
+
+def _lines(facts: FunctionFacts, *, is_constant: bool) -> tuple[list[str], list[str]]:
+    """Lines for the arguments, or for the constexprs that need a value, and the names that are left open."""
+    lines, open_points = [], []
+    for parameter in facts.parameters:
+        if (parameter.kind == "constexpr") != is_constant:
+            continue
+        if is_constant:
+            if parameter.default is not None and parameter.name not in facts.tuned:
+                continue
+            value, note = _constant(parameter, facts)
+            is_open = value == "..."
+        else:
+            value, note, is_open = _argument(parameter)
+        lines.append(f'        "{parameter.name}": {value},' + (f"  # CHECK: {note}" if note else ""))
+        if is_open:
+            open_points.append(parameter.name)
+    return lines, open_points
 
 
 def _argument(parameter: Parameter) -> tuple[str, str, bool]:

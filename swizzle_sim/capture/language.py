@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swizzle_sim.capture.triton_process import check_installed
+from swizzle_sim.capture.process import check_installed
 from swizzle_sim.capture.values import Unknown, Value, agree, known, refuse, source_line
 from xcd_model.errors import CaptureError
 

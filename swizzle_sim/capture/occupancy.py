@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.capture.kernel_file import digest
-from swizzle_sim.capture.triton_process import run_worker, triton_version
+from swizzle_sim.capture.process import run_worker, triton_version
 from swizzle_sim.disk_cache import DiskCache
 from swizzle_sim.launch import Array, Launch
 from xcd_model import Gpu, Resources, workgroups_per_cu

@@ -20,11 +20,10 @@ import numpy as np
 from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_all
 from swizzle_sim.capture.check import check_tiles
 from swizzle_sim.capture.kernel_file import digest
-from swizzle_sim.capture.process import OnProgress, shared_worker, worker_reply
+from swizzle_sim.capture.process import OnProgress, check_installed, shared_worker, worker_reply
 from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, read_trace, write_trace
-from swizzle_sim.capture.triton_process import check_installed
 from swizzle_sim.disk_cache import cache_home
-from swizzle_sim.kernels import Kernel
+from swizzle_sim.kernels import Kernel, file_of
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Resources, Trace
@@ -32,16 +31,6 @@ from xcd_model.errors import CaptureError, CompileError, SizeError
 
 ARCHS = ("gfx942", "gfx950")
 MAX_CACHED_TRACES = 32
-
-
-def is_user_kernel(name: str) -> bool:
-    """Whether a KERNEL argument means a file: ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
-    return name.endswith(".npz") or name.partition(".py")[2].startswith(":") or name.endswith(".py")
-
-
-def file_of(name: str) -> str:
-    """Path in ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
-    return name if name.endswith(".npz") else f"{name.rpartition('.py')[0]}.py"
 
 
 def load(name: str, sizes: Mapping[str, int], arch: str = ARCHS[0], on_progress: OnProgress | None = None) -> Kernel:
@@ -204,11 +193,6 @@ def kernel_of(
             )
         return capture_file(request, line_bytes=line_bytes)[0]
 
-    resources = manifest["resources"]
-    if arch not in resources:
-        arch = ARCHS[0]
-    if "error" in resources[arch]:
-        raise CompileError(f"{facts['name']} does not compile for {arch}: {resources[arch]['error']}")
     launch = Launch.from_dict(manifest["launch"], inputs_of(request)) if request else None
     return Kernel(
         name=facts["name"],
@@ -218,7 +202,7 @@ def kernel_of(
         grid=grid_of(manifest["grid"], facts["tiles"]),
         flops=facts["flops"],
         issued_flops=facts["flops"],
-        resources=Resources(**resources[arch]),
+        resources=_stored_resources(manifest, arch),
         build_trace=build_trace,
         reference=_reference_of(request),
         make_inputs=inputs_of(request),
@@ -231,6 +215,15 @@ def kernel_of(
         file=file,
         digest=_digest(trace, manifest),
     )
+
+
+def _stored_resources(manifest: Mapping[str, Any], arch: str) -> Resources:
+    """Resources as compiled for an architecture, or for the first one where the GPU has another."""
+    arch = arch if arch in manifest["resources"] else ARCHS[0]
+    found = manifest["resources"][arch]
+    if "error" in found:
+        raise CompileError(f"{manifest['facts']['name']} does not compile for {arch}: {found['error']}")
+    return Resources(**found)
 
 
 def _digest(trace: Trace, manifest: Mapping[str, Any]) -> str:

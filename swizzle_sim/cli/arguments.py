@@ -68,11 +68,12 @@ def load_kernel(name: str, words: Sequence[str] | None, arch: str = "gfx942") ->
 
     ``arch`` is the GPU architecture whose compile the resources of a captured kernel come from.
     """
-    from swizzle_sim.capture.user_kernel import is_user_kernel, load
-    from swizzle_sim.cli.capturing import CaptureProgress
-    from swizzle_sim.kernels import kernel
+    from swizzle_sim.kernels import is_user_kernel, kernel
 
     if is_user_kernel(name):
+        from swizzle_sim.capture.user_kernel import load
+        from swizzle_sim.cli.capturing import CaptureProgress
+
         with CaptureProgress() as progress:
             return load(name, parse_sizes(words), arch, progress)
 

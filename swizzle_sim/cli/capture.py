@@ -105,8 +105,8 @@ def _how(document: dict[str, Any]) -> str:
 
 
 def _captured(name: str, sizes: dict[str, int], **options: Any):
-    from swizzle_sim.capture.user_kernel import capture_file, capture_kernel, is_user_kernel, request_of
-    from swizzle_sim.kernels import kernel
+    from swizzle_sim.capture.user_kernel import capture_file, capture_kernel, request_of
+    from swizzle_sim.kernels import is_user_kernel, kernel
 
     if is_user_kernel(name):
         return capture_file(request_of(name, sizes), **options)

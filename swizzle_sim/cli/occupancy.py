@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def occupancy(kernel: KernelName, sizes: Sizes = None, gpu: GpuName = "mi300x", json: Json = False) -> None:
     """Compile a kernel for a GPU that need not be there; print registers, LDS, spills and workgroups per CU."""
     from swizzle_sim.capture.occupancy import compile_launch, limits_of
-    from swizzle_sim.capture.triton_process import triton_version
+    from swizzle_sim.capture.process import triton_version
     from swizzle_sim.cli.arguments import parse_sizes
     from swizzle_sim.cli.output import print_json, sizes_text
     from swizzle_sim.workload import workload

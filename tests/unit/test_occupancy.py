@@ -201,13 +201,13 @@ def test_loads_are_counted_in_the_loop_that_has_most():
 
 
 def test_the_command_prints_and_falls_back(monkeypatch, capsys):
-    from swizzle_sim.capture import triton_process
+    from swizzle_sim.capture import process
     from swizzle_sim.cli.occupancy import occupancy as command
 
     def missing():
         raise CompileError("Triton is not installed")
 
-    monkeypatch.setattr(triton_process, "triton_version", missing)
+    monkeypatch.setattr(process, "triton_version", missing)
     command("gemm", ["BLOCK_M=128", "BLOCK_N=128"], "mi300x", json=True)
     document = json.loads(capsys.readouterr().out)
     assert document["compiled"] is None and "not installed" in document["not_compiled"]
