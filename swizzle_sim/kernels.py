@@ -134,6 +134,16 @@ def check_sizes(name: str, sizes: Mapping[str, int], switches: Iterable[str] = (
             raise SizeError(f"{name}: {size} = {value}: a size is at least 1 and at most {MAX_SIZE}")
 
 
+def is_user_kernel(name: str) -> bool:
+    """Whether a KERNEL argument means a file: ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
+    return name.endswith(".npz") or name.partition(".py")[2].startswith(":") or name.endswith(".py")
+
+
+def file_of(name: str) -> str:
+    """Path in ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
+    return name if name.endswith(".npz") else f"{name.rpartition('.py')[0]}.py"
+
+
 def kernel_names() -> list[str]:
     """Names of all registered kernels, sorted."""
     return sorted({entry.name for entry in metadata.entry_points(group=GROUP)})

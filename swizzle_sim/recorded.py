@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.kernels import Kernel, kernel
+from swizzle_sim.kernels import Kernel, file_of, kernel
 from swizzle_sim.scoring import Scorer
 from xcd_model import Gpu
 from xcd_model.errors import RunError
@@ -32,7 +32,7 @@ def recorded_kernel(about: Mapping[str, Any]) -> Kernel:
     file = about.get("kernel_file")
     if not file:
         return kernel(about["kernel"], **about["problem"])
-    from swizzle_sim.capture.user_kernel import file_of, load  # noqa: PLC0415
+    from swizzle_sim.capture.user_kernel import load  # noqa: PLC0415
 
     if not Path(file_of(file)).is_file():
         raise RunError(f"{file}: no such file any more; the run of {about['kernel']} was made from it")

@@ -199,6 +199,6 @@ def convert(table: Patterns, a: Known, kind: np.dtype, dtype) -> Known | None:
 
 
 def reshape(table: Patterns, a: Known, name: tuple, function: Callable[[np.ndarray], np.ndarray]) -> Known:
-    """Move lanes about: ``function`` of each pattern; ``name`` tells functions apart."""
+    """Move lanes about: ``function`` of each pattern; ``name`` identifies the function."""
     first, p = combine(table, ("lanes", *name), lambda pa: function(table[pa]), a.p)
     return Known(compress(a.u + first) if a.kind.kind in "iu" else 0, p, a.kind, a.dtype)

@@ -1,8 +1,8 @@
 """`FollowingBuilder`: takes the place of the interpreter's builder and follows integers instead of computing data.
 
 Addresses, masks and trip counts are followed exactly for all workgroups at once. What has no short way here is worked
-out by Triton's own builder, and only if an address, a mask or a branch asks for it. Loaded data and floats made of it
-are unknown: asking for them refuses the kernel.
+out by Triton's own builder, and only if an address, a mask or a branch needs it. Loaded data and floats made of it
+are unknown: a kernel that needs them is refused.
 """
 
 from __future__ import annotations
@@ -14,13 +14,22 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.capture import arithmetic
-from swizzle_sim.capture.exact import evaluate
-from swizzle_sim.capture.fork import known, refuse, source_line
-from swizzle_sim.capture.index_loads import gather
+from swizzle_sim.capture.exact import evaluate, gather
+from swizzle_sim.capture.language import Parts
 from swizzle_sim.capture.patterns import Patterns, rows_of
-from swizzle_sim.capture.record import Recorder
-from swizzle_sim.capture.triton_parts import Parts
-from swizzle_sim.capture.values import Known, Later, Unknown, Value, element_type, force, item_bytes
+from swizzle_sim.capture.record import InstructionRecorder
+from swizzle_sim.capture.values import (
+    Known,
+    Later,
+    Unknown,
+    Value,
+    element_type,
+    force,
+    item_bytes,
+    known,
+    refuse,
+    source_line,
+)
 
 NO_DATA = ("create_dot", "create_dot_scaled")  # their results are never addresses
 NO_EFFECT = ("create_assume", "create_assert", "create_print", "create_barrier", "create_debug_barrier")
@@ -41,15 +50,17 @@ class FollowingBuilder:
     ----------
     parts : Parts
     table : Patterns
-    recorder : Recorder
+    recorder : InstructionRecorder
     pids : (3, n) int64
-        Program ids of the workgroups that the run stands for.
+        LoadedKernel ids of the workgroups that the run stands for.
     grid : tuple of 3 int
     index_data : dict of int to 1-D array
         Items of the index tensors, by position in the space.
     """
 
-    def __init__(self, parts: Parts, table: Patterns, recorder: Recorder, pids: np.ndarray, grid, index_data):
+    def __init__(
+        self, parts: Parts, table: Patterns, recorder: InstructionRecorder, pids: np.ndarray, grid, index_data
+    ):
         self._parts, self._table, self._recorder = parts, table, recorder
         self._pids, self._grid, self._index_data = pids, grid, index_data
         self._real = parts.interpreter.InterpreterBuilder()
@@ -112,7 +123,7 @@ class FollowingBuilder:
         return evaluate(self._table, getattr(self._real, name), settled, handle_of, name, line)
 
     def later_exact(self, function: Callable, args: Sequence[Value], name: str) -> Later:
-        """Work out ``function`` of handles only if asked for; unknown if one of them is."""
+        """Work out ``function`` of handles only when needed; unknown if one of them is."""
         line = source_line()
 
         def make():
@@ -126,7 +137,7 @@ class FollowingBuilder:
     # programs
 
     def create_get_program_id(self, axis: int) -> Known:
-        """Program ids of all workgroups."""
+        """LoadedKernel ids of all workgroups."""
         zero = self._table.intern(np.zeros(1, np.int64))
         ids = self._pids[axis]
         same = bool((ids == ids[0]).all())
@@ -216,12 +227,12 @@ class FollowingBuilder:
         return where, under, owners
 
     def _is_there(self, where: Known, under: Known | None, value: Value | None) -> bool:
-        """Whether index memory holds what a store puts there already, as a flag that is set again."""
+        """Whether index memory holds what a store puts there already, as a flag that is set a second time."""
         stored = None if value is None else force(value)
         if not isinstance(stored, Known):
             return False
-        held = gather(self._table, self._recorder.space, self._index_data, where, under, stored, source_line())
-        same = arithmetic.compare(self._table, held, stored, "EQ") if isinstance(held, Known) else None
+        found = gather(self._table, self._recorder.space, self._index_data, where, under, stored, source_line())
+        same = arithmetic.compare(self._table, found, stored, "EQ") if isinstance(found, Known) else None
         return same is not None and all(self._table[p].all() for (p,) in rows_of([same.p])[0])
 
     # tensor descriptors

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.capture.inputs import check_memory
-from swizzle_sim.capture.process import OnProgress, ask
-from swizzle_sim.capture.space import Space
+from swizzle_sim.capture.memory import AddressSpace, check_memory
+from swizzle_sim.capture.process import OnProgress, worker_reply
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Trace
@@ -106,7 +105,7 @@ def capture_each(
         "seed": seed,
     }
     inputs = {f"inputs-{i}": _inputs(launch, full, seed) for i, launch in enumerate(launches)}
-    with ask(request, {key: value for key, value in inputs.items() if value}, on_progress) as (reply, folder):
+    with worker_reply(request, {key: value for key, value in inputs.items() if value}, on_progress) as (reply, folder):
         found: list[Captured | CaptureError] = []
         for i, (launch, item) in enumerate(zip(launches, reply["items"], strict=True)):
             if "error" in item:
@@ -130,4 +129,6 @@ def _inputs(launch: Launch, full: bool, seed: int) -> dict[str, np.ndarray]:
 
 def _trace(path: Path, launch: Launch, line_bytes: int) -> Trace:
     with np.load(path) as arrays:
-        return Trace(line_bytes=line_bytes, tensors=Space.place(launch.arrays).tensors(line_bytes), **dict(arrays))
+        return Trace(
+            line_bytes=line_bytes, tensors=AddressSpace.place(launch.arrays).tensors(line_bytes), **dict(arrays)
+        )

@@ -1,4 +1,8 @@
-"""The check no capture escapes: a sample of workgroups, interpreted for real, must touch the same lines."""
+"""Checks that every capture passes.
+
+Sampled workgroups, interpreted for real, touch the same lines. A persistent kernel is its tiles: program p does what
+tiles p, p + programs, ... do, one by one.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,11 @@ import numpy as np
 
 from swizzle_sim.capture.follow import program_ids
 from swizzle_sim.capture.interpret import Interpreter, Touch
-from swizzle_sim.capture.program import Program
+from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from xcd_model import Trace
 from xcd_model.errors import CaptureError
 
-RANDOM = 4  # workgroups drawn beside the corners and one of each path
+RANDOM = 4  # workgroups drawn in addition to the corners and one of each path
 MAX_PATHS = 8
 ENOUGH = 6000  # tensor instructions after which no further workgroup is interpreted
 AT_LEAST = 2  # workgroups, however long
@@ -37,7 +41,7 @@ def _some(paths: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def check(
-    program: Program,
+    kernel: LoadedKernel,
     trace: Trace,
     workgroups: Sequence[int],
     index_data: Mapping[int, np.ndarray],
@@ -53,26 +57,26 @@ def check(
     CaptureError
         If one differs; the trace is then worthless.
     """
-    real = Interpreter(program.language.parts, program.space, trace.line_bytes, index_data)
-    real.builder.set_grid_dim(*program.grid)
+    real = Interpreter(kernel.language.parts, kernel.space, trace.line_bytes, index_data)
+    real.builder.set_grid_dim(*kernel.grid)
     done: list[int] = []
     instructions = 0
     for workgroup in workgroups:
         if instructions > ENOUGH and len(done) >= AT_LEAST:
             break
-        x, y, z = program_ids(np.array([workgroup]), program.grid)[:, 0].tolist()
+        x, y, z = program_ids(np.array([workgroup]), kernel.grid)[:, 0].tolist()
         real.builder.set_grid_idx(x, y, z)
         real.touches.clear()
-        program.run(real.builder)
-        _compare(program, trace, workgroup, real.touches)
+        kernel.run(real.builder)
+        _compare(kernel, trace, workgroup, real.touches)
         done.append(workgroup)
         instructions += len(real.touches)
     return sorted(done)
 
 
-def _compare(program: Program, trace: Trace, workgroup: int, touches: list[Touch]) -> None:
+def _compare(kernel: LoadedKernel, trace: Trace, workgroup: int, touches: list[Touch]) -> None:
     first, end = int(trace.start[workgroup]), int(trace.start[workgroup + 1])
-    name = f"{program.launch.path.name}: {program.launch.function}: workgroup {workgroup}"
+    name = f"{kernel.launch.path.name}: {kernel.launch.function}: workgroup {workgroup}"
     if end - first != len(touches):
         raise CaptureError(
             f"{name} was captured with {end - first} tensor instructions, and interpreted with {len(touches)}: "
@@ -94,3 +98,58 @@ def _compare(program: Program, trace: Trace, workgroup: int, touches: list[Touch
                 "thrown away; use --full",
                 code="mismatch",
             )
+
+
+def check_tiles(name: str, tiles: Trace, programs: Trace) -> None:
+    """Refuse a trace by tile that is not the launch's, instruction by instruction and line by line.
+
+    Parameters
+    ----------
+    name : str
+        Of the kernel.
+    tiles : Trace
+        Of as many programs as there are tiles.
+    programs : Trace
+        Of the launch as it is.
+
+    Raises
+    ------
+    CaptureError
+        If some program does something else than its tiles; names the first.
+    """
+    step = programs.n_workgroups
+    owner = np.arange(tiles.n_workgroups) % step
+    order = np.argsort(owner, kind="stable")
+    counts = np.diff(tiles.start)[order]
+    at = np.repeat(tiles.start[:-1][order] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+    wanted = np.bincount(owner, np.diff(tiles.start), minlength=step).astype(np.int64)
+    if tiles.tensors != programs.tensors:
+        raise _not_its_tiles(name, "the tensors depend on the number of programs")
+    if np.any(wanted != np.diff(programs.start)):
+        p = int(np.argmax(wanted != np.diff(programs.start)))
+        has = int(np.diff(programs.start)[p])
+        raise _not_its_tiles(name, f"program {p} has {has} tensor instructions, its tiles one by one {wanted[p]}")
+    numbers: dict[tuple, int] = {}
+    own, other = _numbers(tiles, numbers)[tiles.template[at]], _numbers(programs, numbers)[programs.template]
+    differs = (own != other) | (tiles.base[at] != programs.base)
+    if np.any(differs):
+        p = int(np.searchsorted(programs.start, int(np.argmax(differs)), side="right")) - 1
+        raise _not_its_tiles(name, f"program {p} touches other lines than its tiles one by one")
+
+
+def _numbers(trace: Trace, known: dict[tuple, int]) -> np.ndarray:
+    """Number of each template by its content, (n_templates,) int64."""
+    found = []
+    for t in range(trace.rel_start.size - 1):
+        span = slice(int(trace.rel_start[t]), int(trace.rel_start[t + 1]))
+        parts = (trace.rel[span], trace.sectors[span], trace.wave_requests[span])
+        content = (bool(trace.is_write[t]), int(trace.tensor[t]), *(part.tobytes() for part in parts))
+        found.append(known.setdefault(content, len(known)))
+    return np.array(found, np.int64)
+
+
+def _not_its_tiles(name: str, what: str) -> CaptureError:
+    return CaptureError(
+        f"{name} is declared with programs=..., and {what}: without programs= its programs are counted, not its tiles",
+        code="mismatch",
+    )

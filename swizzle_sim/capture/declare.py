@@ -1,10 +1,11 @@
-"""`Kernel`, what a user's file says of its Triton function: arguments, constants, grid, and how inputs are made."""
+"""Declaration of a Triton function in a user's file, there called ``Kernel``: arguments, constants, grid, inputs."""
 
 from __future__ import annotations
 
 import inspect
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ class Sizes(dict):
         raise AttributeError(f"no size is called {name}; there is: {', '.join(self)}")
 
 
-class Kernel:
+@dataclass(kw_only=True, eq=False)
+class KernelDeclaration:
     """Declaration of a Triton kernel.
 
     Parameters
@@ -68,45 +70,40 @@ class Kernel:
         For people: what the kernel is, and in words which workgroups share data.
     """
 
-    def __init__(
-        self,
-        function: Any,
-        *,
-        sizes: Mapping[str, int],
-        arguments: Any,
-        grid: Any,
-        constexprs: Any = None,
-        num_warps: int = 4,
-        num_stages: int = 2,
-        make_inputs: Callable[[Sizes, int], Mapping[str, Any]] | None = None,
-        reference: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
-        flops: Callable[[Sizes], float] | None = None,
-        dtype: str | None = None,
-        tiles: Callable[[Sizes], Sequence[int] | int] | None = None,
-        programs: str | None = None,
-        name: str | None = None,
-        summary: str | None = None,
-        sharing: str | None = None,
-    ):
+    function: Any = field(kw_only=False)
+    sizes: Mapping[str, int]
+    arguments: Any
+    grid: Any
+    constexprs: Any = None
+    num_warps: int = 4
+    num_stages: int = 2
+    make_inputs: Callable[[Sizes, int], Mapping[str, Any]] | None = None
+    reference: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    flops: Callable[[Sizes], float] | None = None
+    dtype: str | None = None
+    tiles: Callable[[Sizes], Sequence[int] | int] | None = None
+    programs: str | None = None
+    name: str = ""
+    summary: str = ""
+    sharing: str = ""
+
+    def __post_init__(self) -> None:
+        function = self.function
         while not hasattr(function, "rewrite") and hasattr(function, "fn"):
             function = function.fn
         self._python = getattr(function, "fn", function)
         if not inspect.isfunction(self._python):
             raise CaptureError(
-                f"Kernel({function!r}, ...): the first argument is a @triton.jit function", code="declaration"
+                f"Kernel({self.function!r}, ...): the first argument is a @triton.jit function", code="declaration"
             )
-        self.sizes, self._arguments, self._grid, self._constexprs = dict(sizes), arguments, grid, constexprs or {}
-        self.num_warps, self.num_stages = num_warps, num_stages
-        self.make_inputs, self.reference, self._flops, self._tiles = make_inputs, reference, flops, tiles
-        self._dtype, self.programs = dtype, programs
-        self.name = name or self._python.__name__
-        self.summary = (
-            summary or (inspect.getdoc(self._python) or f"Triton kernel {self.name}").split("\n", maxsplit=1)[0]
-        )
-        self.sharing = sharing or f"Captured from {self.path.name}; what workgroups share is not described."
-        if programs is not None and programs not in self.sizes:
+        self.sizes, self.constexprs = dict(self.sizes), self.constexprs or {}
+        self.name = self.name or self._python.__name__
+        about = inspect.getdoc(self._python) or f"Triton kernel {self.name}"
+        self.summary = self.summary or about.split("\n", maxsplit=1)[0]
+        self.sharing = self.sharing or f"Captured from {self.path.name}; what workgroups share is not described."
+        if self.programs is not None and self.programs not in self.sizes:
             raise CaptureError(
-                f"{self.name}: programs = {programs!r} is no size; there is: {', '.join(self.sizes)}",
+                f"{self.name}: programs = {self.programs!r} is no size; there is: {', '.join(self.sizes)}",
                 code="declaration",
             )
 
@@ -146,9 +143,11 @@ class Kernel:
         """
         s = self.sizes_at(sizes)
         arguments = {
-            name: self._plain(name, value) for name, value in self._ask("arguments", self._arguments, s).items()
+            name: self._plain(name, value) for name, value in self._value("arguments", self.arguments, s).items()
         }
-        constexprs = {name: self._constant(name, v) for name, v in self._ask("constexprs", self._constexprs, s).items()}
+        constexprs = {
+            name: self._constant(name, v) for name, v in self._value("constexprs", self.constexprs, s).items()
+        }
         both = sorted(arguments.keys() & constexprs.keys())
         if both:
             raise CaptureError(f"{self.name}: {', '.join(both)} is both argument and constexpr", code="arguments")
@@ -168,7 +167,7 @@ class Kernel:
         )
 
     def _sides(self, s: Sizes) -> tuple[int, ...]:
-        found = self._ask("grid", self._grid, s)
+        found = self._value("grid", self.grid, s)
         if isinstance(found, int):
             found = (found,)
         try:
@@ -188,7 +187,7 @@ class Kernel:
         SizeError
             If they are not as many as the grid has programs.
         """
-        given = self._ask("tiles", self._tiles, s) if self._tiles else None
+        given = self._value("tiles", self.tiles, s) if self.tiles else None
         if isinstance(given, int) and self.programs:
             return Grid((given,))
         try:
@@ -210,7 +209,7 @@ class Kernel:
             )
         return Grid(most)
 
-    def _ask(self, part: str, given: Any, s: Sizes) -> Any:
+    def _value(self, part: str, given: Any, s: Sizes) -> Any:
         if not callable(given):
             return given
         try:
@@ -243,7 +242,7 @@ class Kernel:
         )
 
     def facts(self, s: Sizes, launch: Launch) -> dict[str, Any]:
-        """What people and models are told of the kernel, JSON-ready."""
+        """Description of the kernel for people and models, JSON-ready."""
         grid = self.grid_at(s, launch)
         floats = [PEAK[a.dtype] for a in launch.arrays.values() if a.dtype in PEAK]
         return {
@@ -251,8 +250,8 @@ class Kernel:
             "summary": self.summary,
             "sharing": self.sharing,
             "problem": dict(s),
-            "dtype": self._dtype or (floats[0] if floats else "fp32"),
+            "dtype": self.dtype or (floats[0] if floats else "fp32"),
             "tiles": list(grid.tiles) if grid.tiles else None,
             "programs": min(grid.num_pids, Grid(launch.grid).num_pids) if self.programs else None,
-            "flops": float(self._ask("flops", self._flops, s)) if self._flops else 0.0,
+            "flops": float(self._value("flops", self.flops, s)) if self.flops else 0.0,
         }

@@ -1,43 +1,21 @@
-"""What a user's file declares, read in the worker process: the file runs there and nowhere else."""
+"""Declarations in a user's file, read in the worker process: the file runs there and nowhere else."""
 
 from __future__ import annotations
 
-import hashlib
-import site
-import sys
-import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from swizzle_sim.capture.declare import Kernel
-from swizzle_sim.capture.program import line_of, load_file
+from swizzle_sim.capture.declare import KernelDeclaration
+from swizzle_sim.capture.kernel_file import line_of, load_file
 from xcd_model.errors import CaptureError, SwizzleSimError, UnknownName
 
-PACKAGES = [Path(p).resolve() for p in {*site.getsitepackages(), sysconfig.get_path("stdlib"), sys.prefix}]
 MAX_GRIDS = 24  # other grids for the check over a lattice
 
 
-def local_files() -> dict[str, str]:
-    """Digest of each source file that was imported and is no installed package."""
-    found = {}
-    for module in list(sys.modules.values()):
-        name = getattr(module, "__file__", None)
-        if name and name.endswith(".py") and Path(name).is_file():
-            path = Path(name).resolve()
-            if not any(path.is_relative_to(p) for p in PACKAGES):
-                found[str(path)] = digest(path)
-    return found
-
-
-def digest(path: Path) -> str:
-    """Digest of a file's text."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
-
-
-def declared(path: Path, name: str | None) -> Kernel:
+def declared(path: Path, name: str | None) -> KernelDeclaration:
     """The declaration in a file.
 
     Raises
@@ -46,7 +24,7 @@ def declared(path: Path, name: str | None) -> Kernel:
         If there is none, or more than one and no name; names them.
     """
     module = load_file(path)
-    found = {variable: value for variable, value in vars(module).items() if isinstance(value, Kernel)}
+    found = {variable: value for variable, value in vars(module).items() if isinstance(value, KernelDeclaration)}
     if name is not None and not found:
         raise CaptureError(
             f"{path.name}: declares no Kernel(...), so none that is called {name}; start with: "
@@ -68,7 +46,7 @@ def declared(path: Path, name: str | None) -> Kernel:
 
 
 def describe(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Launch and facts of the kernel at the sizes asked for, and the grids it would have at others."""
+    """Launch and facts of the kernel at the requested sizes, and the grids it would have at others."""
     kernel = declared(Path(request["path"]), request["name"])
     sizes = kernel.sizes_at(request["sizes"])
     launch = kernel.at(**sizes)
@@ -85,7 +63,7 @@ def describe(request: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _other_grids(kernel: Kernel, sizes: Mapping[str, int], fixed: set[str]) -> list[dict[str, Any]]:
+def _other_grids(kernel: KernelDeclaration, sizes: Mapping[str, int], fixed: set[str]) -> list[dict[str, Any]]:
     """Grids at other sizes: halves, thirds, ragged ones; sizes that are constexprs stay."""
     free = [name for name in sizes if name not in fixed]
     tries = [
@@ -124,7 +102,7 @@ def save_reference(request: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {}
 
 
-def _save(folder: Path, path: Path, kernel: Kernel, make: Any) -> None:
+def _save(folder: Path, path: Path, kernel: KernelDeclaration, make: Any) -> None:
     try:
         arrays = {name: np.asarray(value) for name, value in make().items()}
     except MemoryError:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from swizzle_sim.capture.builder import FollowingBuilder
-from swizzle_sim.capture.fork import Fork
+from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from swizzle_sim.capture.patterns import Patterns
-from swizzle_sim.capture.program import Program
-from swizzle_sim.capture.record import Recorder, Templates
+from swizzle_sim.capture.record import InstructionRecorder, Templates
+from swizzle_sim.capture.values import Fork
 from xcd_model import Trace
 from xcd_model.errors import CaptureError
 
@@ -19,7 +19,7 @@ MAX_RUNS = 20_000
 OnProgress = Callable[[int, int], None]
 
 
-class Path(NamedTuple):
+class ControlFlowPath(NamedTuple):
     """Instructions of the workgroups that take one path: ``base`` and ``template`` (n_instructions, n)."""
 
     workgroups: np.ndarray
@@ -34,7 +34,7 @@ def program_ids(workgroups: np.ndarray, grid: tuple[int, ...]) -> np.ndarray:
 
 
 def follow(
-    program: Program, line_bytes: int, index_data: Mapping[int, np.ndarray], on_progress: OnProgress
+    kernel: LoadedKernel, line_bytes: int, index_data: Mapping[int, np.ndarray], on_progress: OnProgress
 ) -> tuple[Trace, list[np.ndarray]]:
     """Trace of a launch, and the workgroups of each path.
 
@@ -43,13 +43,13 @@ def follow(
     CaptureError
         If the kernel raises, is wrong, or does what cannot be followed; names the line.
     """
-    grid = program.grid
+    grid = kernel.grid
     total = int(np.prod(grid, dtype=np.int64))
     table, templates = Patterns(), Templates()
     waiting, paths, done, runs = [np.arange(total, dtype=np.int64)], [], 0, 0
     while waiting:
         workgroups = waiting.pop()
-        recorder = Recorder(table, program.space, templates, workgroups, line_bytes)
+        recorder = InstructionRecorder(table, kernel.space, templates, workgroups, line_bytes)
         pids = program_ids(workgroups, grid)
         runs += 1
         if runs > MAX_RUNS:
@@ -58,32 +58,32 @@ def follow(
                 code="not-followed",
             )
         try:
-            program.run(FollowingBuilder(program.language.parts, table, recorder, pids, grid, index_data))
+            kernel.run(FollowingBuilder(kernel.language.parts, table, recorder, pids, grid, index_data))
         except Fork as fork:
             waiting.extend(workgroups[part] for part in reversed(fork.parts))
             continue
         paths.append(_path(recorder))
         done += workgroups.size
         on_progress(done, total)
-    return assemble(paths, templates, program, line_bytes), [path.workgroups for path in paths]
+    return assemble(paths, templates, kernel, line_bytes), [path.workgroups for path in paths]
 
 
-def _path(recorder: Recorder) -> Path:
+def _path(recorder: InstructionRecorder) -> ControlFlowPath:
     shape = (len(recorder.base), recorder.workgroups.size)
     base, template = np.empty(shape, np.int64), np.empty(shape, np.int32)
     for i, (b, t) in enumerate(zip(recorder.base, recorder.template, strict=True)):
         base[i], template[i] = b, t
-    return Path(recorder.workgroups, base, template)
+    return ControlFlowPath(recorder.workgroups, base, template)
 
 
-def assemble(paths: list[Path], templates: Templates, program: Program, line_bytes: int) -> Trace:
+def assemble(paths: list[ControlFlowPath], templates: Templates, kernel: LoadedKernel, line_bytes: int) -> Trace:
     """Trace of all paths, each workgroup's instructions in program order."""
     total = sum(path.workgroups.size for path in paths)
     counts = np.zeros(total, np.int64)
     for path in paths:
         counts[path.workgroups] = (path.template >= 0).sum(axis=0)
     if not counts.any():
-        raise CaptureError(f"no workgroup of {program.launch.function} loads or stores anything")
+        raise CaptureError(f"no workgroup of {kernel.launch.function} loads or stores anything")
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     base, template = np.empty(start[-1], np.int64), np.empty(start[-1], np.int32)
     for path in paths:
@@ -94,7 +94,7 @@ def assemble(paths: list[Path], templates: Templates, program: Program, line_byt
     sizes = [touched.line.size for touched in templates.touched]
     return Trace(
         line_bytes=line_bytes,
-        tensors=program.space.tensors(line_bytes),
+        tensors=kernel.space.tensors(line_bytes),
         start=start,
         base=base,
         template=template,

@@ -1,4 +1,4 @@
-"""Writes the ``Kernel(...)`` declaration of a Triton function as far as its source tells; the file is not run."""
+"""Writes the ``Kernel(...)`` declaration of a Triton function as far as its source goes; the file is not run."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import ast
 import re
 from pathlib import Path
 
-from swizzle_sim.capture.source_facts import Parameter, SourceFacts, read_source
-from xcd_model.errors import CaptureError
+from swizzle_sim.triton_source import read_source
+from swizzle_sim.triton_source.parameters import FunctionFacts, Parameter, facts_of
+from xcd_model.errors import CaptureError, LanguageError
 
-FLOATS = re.compile(r"eps|scale|alpha|beta|prob|^p$|slope|factor")
 BLOCKS = re.compile(r"^(BLOCK|TILE)|SIZE$")
 GROUPS = re.compile(r"GROUP")
 USUAL_SIZE, USUAL_BLOCK, USUAL_GROUP = 1024, 64, 8
@@ -22,13 +22,13 @@ def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]
     ----------
     target : str
     output : Path, optional
-        By default ``FUNCTION_kernel.py`` beside the file.
+        By default ``FUNCTION_kernel.py`` in the folder of the file.
 
     Returns
     -------
     path : Path
     to_complete : list of str
-        What the source does not tell; stands as ``...`` in the file.
+        Fields that the source does not determine; they are ``...`` in the file.
 
     Raises
     ------
@@ -40,11 +40,9 @@ def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]
         raise CaptureError(f"{target!r}: write FILE:FUNCTION, such as my_kernel.py:matmul", code="declaration")
     source = Path(name)
     try:
-        text = source.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise CaptureError(f"{name}: cannot be read ({reason})", code="declaration") from None
-    facts = read_source(text, name, function)
+        facts = facts_of(read_source(source), function)
+    except LanguageError as error:
+        raise CaptureError(str(error), code="declaration") from None
     path = output or source.with_name(f"{function}_kernel.py")
     declaration, open_points = declaration_of(
         facts, source.stem, same_folder=path.parent.resolve() == source.parent.resolve()
@@ -59,27 +57,12 @@ def write_declaration(target: str, output: Path | None) -> tuple[Path, list[str]
     return path, open_points
 
 
-def declaration_of(facts: SourceFacts, module: str, *, same_folder: bool) -> tuple[str, list[str]]:
+def declaration_of(facts: FunctionFacts, module: str, *, same_folder: bool) -> tuple[str, list[str]]:
     """Text of the declaration, and what is left to complete."""
     sizes = [p.name for p in facts.parameters if p.kind == "size"]
-    lines, open_points = [], []
-    for parameter in facts.parameters:
-        if parameter.kind in ("constexpr",):
-            continue
-        text, note, is_open = _argument(parameter)
-        lines.append(f'        "{parameter.name}": {text},' + (f"  # CHECK: {note}" if note else ""))
-        if is_open:
-            open_points.append(parameter.name)
-    constants, blocks = [], []
-    for parameter in facts.parameters:
-        if parameter.kind != "constexpr" or (parameter.default is not None and parameter.name not in facts.tuned):
-            continue
-        value, note = _constant(parameter, facts)
-        blocks.append(f'"{parameter.name}": {value}' if value != "..." else "")
-        constants.append(f'        "{parameter.name}": {value},' + (f"  # CHECK: {note}" if note else ""))
-        if value == "...":
-            open_points.append(parameter.name)
-    open_points.append("grid")
+    lines, open_points = _lines(facts, is_constant=False)
+    constants, open_constants = _lines(facts, is_constant=True)
+    open_points += [*open_constants, "grid"]
     where = "" if same_folder else f"  # CHECK: {module}.py has to be importable from here"
     size_text = ", ".join(f'"{name}": {USUAL_SIZE}' for name in sizes)
     hints = f" The source divides: {'; '.join(facts.divisions)}." if facts.divisions else ""
@@ -104,8 +87,8 @@ def declaration_of(facts: SourceFacts, module: str, *, same_folder: bool) -> tup
             "    },",
             f"    # CHECK: programs along {' and '.join('xyz'[: facts.axes])}.{hints}",
             f"    grid=lambda s: ({', '.join(['...'] * facts.axes)}{',' if facts.axes == 1 else ''}),",
-            "    num_warps=4,  # CHECK: as launched",
-            "    num_stages=2,  # CHECK: as launched",
+            "    num_warps=4,  # CHECK: of your launch",
+            "    num_stages=2,  # CHECK: of your launch",
             "    # make_inputs=lambda s, seed: {...},  # numpy arrays; needed for tensors with is_index=True",
             "    # reference=lambda inputs: {...},",
             "    # flops=lambda s: ...,",
@@ -116,6 +99,25 @@ def declaration_of(facts: SourceFacts, module: str, *, same_folder: bool) -> tup
     )
     ast.parse(text)
     return text, open_points
+
+
+def _lines(facts: FunctionFacts, *, is_constant: bool) -> tuple[list[str], list[str]]:
+    """Lines for the arguments, or for the constexprs that need a value, and the names that are left open."""
+    lines, open_points = [], []
+    for parameter in facts.parameters:
+        if (parameter.kind == "constexpr") != is_constant:
+            continue
+        if is_constant:
+            if parameter.default is not None and parameter.name not in facts.tuned:
+                continue
+            value, note = _constant(parameter, facts)
+            is_open = value == "..."
+        else:
+            value, note, is_open = _argument(parameter)
+        lines.append(f'        "{parameter.name}": {value},' + (f"  # CHECK: {note}" if note else ""))
+        if is_open:
+            open_points.append(parameter.name)
+    return lines, open_points
 
 
 def _argument(parameter: Parameter) -> tuple[str, str, bool]:
@@ -132,7 +134,7 @@ def _argument(parameter: Parameter) -> tuple[str, str, bool]:
     return f"s.{parameter.name}", "", False
 
 
-def _constant(parameter: Parameter, facts: SourceFacts) -> tuple[str, str]:
+def _constant(parameter: Parameter, facts: FunctionFacts) -> tuple[str, str]:
     if parameter.name in facts.tuned:
         return facts.tuned[parameter.name], "first configuration of the autotuner"
     if GROUPS.search(parameter.name):

@@ -6,20 +6,22 @@ kernel gives an error and no crash.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from swizzle_sim.capture.fork import source_line
-from swizzle_sim.capture.record import outside
-from swizzle_sim.capture.space import Space
-from swizzle_sim.capture.values import item_bytes
+from swizzle_sim.capture.follow import ControlFlowPath, assemble, program_ids
+from swizzle_sim.capture.loaded_kernel import LoadedKernel
+from swizzle_sim.capture.memory import AddressSpace
+from swizzle_sim.capture.record import Templates, outside
+from swizzle_sim.capture.values import item_bytes, source_line
+from xcd_model import Trace
 from xcd_model.errors import CaptureError
 from xcd_model.trace.coalesce import Touched, coalesce
 
 MEMORY = ("create_masked_load", "create_masked_store", "create_atomic_rmw", "create_atomic_cas")
-MAX_KEPT = 1 << 14  # coalesced shapes kept for reuse
+MAX_SHAPES = 1 << 14  # coalesced shapes stored for reuse
 
 
 class Touch(NamedTuple):
@@ -37,13 +39,13 @@ class Interpreter:
     Parameters
     ----------
     parts : Parts
-    space : Space
+    space : AddressSpace
     line_bytes : int
     memory : mapping of int to 1-D array
         Items by tensor; a tensor without reads as zeros and drops what is written, and ``tl.dot`` adds nothing then.
     """
 
-    def __init__(self, parts: Any, space: Space, line_bytes: int, memory: Mapping[int, np.ndarray]):
+    def __init__(self, parts: Any, space: AddressSpace, line_bytes: int, memory: Mapping[int, np.ndarray]):
         self.space, self.line_bytes, self.memory = space, line_bytes, memory
         self.touches: list[Touch] = []
         self._shapes: dict[tuple, Touched] = {}
@@ -63,11 +65,11 @@ class Interpreter:
         """List one instruction; the tensor it touches, None for none."""
         address = pointer.data.astype(np.int64).reshape(-1)
         keep = np.broadcast_to(mask.data, pointer.data.shape).reshape(-1) if mask is not None else None
-        kept = address if keep is None else address[keep]
-        if kept.size == 0:
+        active = address if keep is None else address[keep]
+        if active.size == 0:
             return None
         size = item_bytes(pointer.dtype)
-        first, end = int(kept.min()), int(kept.max()) + size
+        first, end = int(active.min()), int(active.max()) + size
         if self.space.outside(first, end):
             raise CaptureError(f"{source_line()}: {outside(self.space, first, end, is_write)}")
         tensor = int(self.space.owner(first))
@@ -77,7 +79,7 @@ class Interpreter:
             moved = np.where(keep, moved, -1)
         key = (size, moved.tobytes())
         if key not in self._shapes:
-            if len(self._shapes) > MAX_KEPT:
+            if len(self._shapes) > MAX_SHAPES:
                 self._shapes.clear()
             self._shapes[key] = coalesce(moved, size, self.line_bytes)
         self.touches.append(Touch(base, self._shapes[key], tensor, is_write))
@@ -113,3 +115,36 @@ class Interpreter:
         assert tensor is not None
         moved = self.memory[tensor].ctypes.data - int(self.space.base[tensor])
         return self._handle((pointer.data.astype(np.int64) + moved).astype(np.uint64), pointer.dtype)
+
+
+def interpret_all(
+    kernel: LoadedKernel, line_bytes: int, memory: Mapping[int, np.ndarray], on_progress: Callable[[int, int], None]
+) -> Trace:
+    """Trace of a launch from its full interpretation, workgroups in the order of their linear ids.
+
+    Parameters
+    ----------
+    kernel : LoadedKernel
+    line_bytes : int
+    memory : mapping of int to 1-D array
+        Items of every tensor, changed in place.
+    on_progress : callable
+        ``on_progress(done, total)``.
+    """
+    real = Interpreter(kernel.language.parts, kernel.space, line_bytes, memory)
+    real.builder.set_grid_dim(*kernel.grid)
+    total = int(np.prod(kernel.grid, dtype=np.int64))
+    templates, paths = Templates(), []
+    for workgroup in range(total):
+        own = np.array([workgroup], np.int64)
+        real.builder.set_grid_idx(*program_ids(own, kernel.grid)[:, 0].tolist())
+        real.touches.clear()
+        kernel.run(real.builder)
+        base, number = np.empty((len(real.touches), 1), np.int64), np.empty((len(real.touches), 1), np.int32)
+        for i, touch in enumerate(real.touches):
+            lowest = int(touch.touched.line.min())
+            moved = Touched(touch.touched.line - lowest, touch.touched.sectors, touch.touched.wave_requests)
+            base[i], number[i] = touch.base + lowest, templates.number(moved, touch.tensor, touch.is_write)
+        paths.append(ControlFlowPath(own, base, number))
+        on_progress(workgroup + 1, total)
+    return assemble(paths, templates, kernel, line_bytes)

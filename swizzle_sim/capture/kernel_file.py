@@ -1,4 +1,4 @@
-"""Loads a kernel from its file, and says which source files that took. For workers: it runs what the file holds."""
+"""Runs the file of a kernel and lists the source files that took part: for workers, since it executes user code."""
 
 from __future__ import annotations
 
@@ -7,28 +7,75 @@ import importlib.util
 import site
 import sys
 import sysconfig
+import traceback
 from pathlib import Path
 from typing import Any
 
+from xcd_model.errors import CaptureError
 
-def load_function(path: str, function: str) -> Any:
-    """Return a module-level object of a file, with its folder on the import path as if the file had been run.
+LOADED = "swizzle_sim_loaded_"  # prefix of the module names of users' files
+INSTALLED = ("site-packages", "dist-packages")
+
+
+def forget_files() -> None:
+    """Forget the files that `load_file` ran: it runs them anew."""
+    for name in [name for name in sys.modules if name.startswith(LOADED)]:
+        del sys.modules[name]
+
+
+def load_file(path: Path) -> Any:
+    """Module of a Python file, run once.
 
     Raises
     ------
-    AttributeError
-        If the file has no such name.
+    CaptureError
+        If there is no such file, or running it raises; names the line.
     """
-    sys.path.insert(0, str(Path(path).resolve().parent))
-    name = "kernel_" + hashlib.sha256(str(path).encode()).hexdigest()[:12]
+    if not path.is_file():
+        raise CaptureError(f"{path}: no such file", code="declaration")
+    name = f"{LOADED}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    if name in sys.modules:
+        return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise AttributeError(f"{path} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
+    assert spec and spec.loader
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    if sys.path[:1] != [str(path.parent)]:
+        sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise CaptureError(f"{line_of(error, path)}: {words_of(error)}", code="declaration") from error
+    return module
+
+
+def line_of(error: BaseException, path: Path) -> str:
+    """``file:line`` of the innermost frame in a file, of an error or what caused it."""
+    place = str(path.name)
+    if isinstance(error, SyntaxError) and error.lineno:
+        return f"{Path(error.filename or place).name}:{error.lineno}"
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename == str(path) and frame.lineno:
+            place = f"{path.name}:{frame.lineno}"
+    return place
+
+
+def words_of(error: BaseException) -> str:
+    """Type and message of an error."""
+    text = str(error) or "no message"
+    return text if isinstance(error, CaptureError) else f"{type(error).__name__}: {text}"
+
+
+def load_function(path: str, function: str) -> Any:
+    """Return a module-level object of a file, as the file leaves it.
+
+    Raises
+    ------
+    CaptureError
+        If the file does not run, or has no such name.
+    """
+    module = load_file(Path(path).resolve())
     if not hasattr(module, function):
-        raise AttributeError(f"{path} has no {function!r}")
+        raise CaptureError(f"{path} has no {function!r}", code="declaration")
     return getattr(module, function)
 
 
@@ -40,15 +87,19 @@ def constant(value: Any) -> Any:
 
 
 def own_files() -> dict[str, str]:
-    """SHA-256 of each imported Python file that no package manager owns, by path."""
-    owned = {sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
-    owned |= {*site.getsitepackages(), site.getusersitepackages()}
-    roots = tuple(str(Path(place).resolve()) for place in owned)
+    """SHA-256 of each imported Python file that belongs to no installed package, by path."""
+    paths = sysconfig.get_paths()
+    roots = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
+    roots |= {*site.getsitepackages(), site.getusersitepackages()}
+    installed = [Path(root).resolve() for root in roots]
     found = {}
     for module in list(sys.modules.values()):
         where = getattr(module, "__file__", None)
-        if where and where.endswith(".py") and not str(Path(where).resolve()).startswith(roots):
-            found[where] = digest(where)
+        if not where or not where.endswith(".py") or not Path(where).is_file():
+            continue
+        path = Path(where).resolve()
+        if not any(path.is_relative_to(root) for root in installed) and not set(INSTALLED) & set(path.parts):
+            found[str(path)] = digest(path)
     return found
 
 

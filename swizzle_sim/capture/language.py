@@ -1,20 +1,43 @@
 """Lets kernels run on our handles: what Triton's interpreter patches of the language, patched once more.
 
+All private parts of Triton that capture reaches into are found here; only the worker process imports Triton, since
+whether it interprets is fixed on import.
+
 Triton's own handles keep Triton's own behaviour, so the real interpretation that checks a capture is not touched.
 """
 
 from __future__ import annotations
 
 import builtins
+import importlib
 import inspect
+import os
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from swizzle_sim.capture.fork import agree, known, refuse, source_line
-from swizzle_sim.capture.triton_parts import Parts
-from swizzle_sim.capture.values import Unknown, Value
+from swizzle_sim.capture.process import check_installed
+from swizzle_sim.capture.values import Unknown, Value, agree, known, refuse, source_line
+from xcd_model.errors import CaptureError
+
+
+class Parts(NamedTuple):
+    """What capture uses of Triton: the language, and the module of its interpreter."""
+
+    tl: Any
+    interpreter: Any
+    version: str
+
+
+def load_parts() -> Parts:
+    """Import Triton as an interpreter."""
+    version = check_installed()
+    if os.environ.get("TRITON_INTERPRET") != "1":
+        raise CaptureError("the worker needs TRITON_INTERPRET=1")
+    return Parts(
+        importlib.import_module("triton.language"), importlib.import_module("triton.runtime.interpreter"), version
+    )
 
 
 class Language:
@@ -99,7 +122,7 @@ class Language:
 
     def _truth(self, tensor: Any) -> bool:
         caller = sys._getframe(2).f_code.co_filename
-        if caller.endswith(("semantic.py", "core.py")) and "triton" in caller:  # asks whether there is a tensor at all
+        if caller.endswith(("semantic.py", "core.py")) and "triton" in caller:  # tests whether there is a tensor at all
             return True
         return bool(self.scalar(tensor, "this branch"))
 

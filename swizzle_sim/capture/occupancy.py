@@ -1,13 +1,12 @@
-"""What a workgroup of a Triton kernel occupies, from compiling it for an AMD GPU that need not be there.
+"""Registers and LDS of a Triton kernel's workgroup, from compiling it for an AMD GPU that need not be there.
 
 Triton's own AMD backend does the compiling, in a process of its own. Registers are what the kernel descriptor makes
-the hardware allocate, LDS is what the launcher asks for. Both depend on the compiler, so its version and options stay
-with them. Answers are kept on disk by source, arguments, options and Triton's version.
+the hardware allocate, LDS is what the launcher requests. Both depend on the compiler, so its version and options are
+stored with them. Results are cached on disk by source, arguments, options and Triton's version.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -17,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.capture.kernel_file import digest
-from swizzle_sim.capture.occupancy_process import run_worker, triton_version
+from swizzle_sim.capture.process import run_worker, triton_version
+from swizzle_sim.disk_cache import DiskCache
 from swizzle_sim.launch import Array, Launch
 from xcd_model import Gpu, Resources, workgroups_per_cu
 from xcd_model.errors import CompileError
@@ -57,7 +57,7 @@ class Compiled:
     pipelined : bool
         Whether the compiler pipelined a loop.
     instructions_in_flight : int
-        Assumed: see `swizzle_sim.capture.occupancy_in_flight`.
+        Assumed: see `swizzle_sim.capture.occupancy_code`.
     compile_s : float [s]
     files : mapping of str to str
         SHA-256 of every source file that took part, by path.
@@ -98,7 +98,7 @@ class Compiled:
 
 
 @dataclass(frozen=True)
-class Limits:
+class OccupancyLimits:
     """Workgroups a CU, and what each resource alone would allow.
 
     Parameters
@@ -117,7 +117,7 @@ class Limits:
         return tuple(name for name, fits in self.alone.items() if fits == self.workgroups)
 
 
-def limits_of(resources: Resources, gpu: Gpu) -> Limits:
+def limits_of(resources: Resources, gpu: Gpu) -> OccupancyLimits:
     """What limits the workgroups on one CU.
 
     Raises
@@ -131,7 +131,7 @@ def limits_of(resources: Resources, gpu: Gpu) -> Limits:
         "LDS": replace(resources, vgprs=1),
         "waves and slots": replace(resources, vgprs=1, lds_bytes=0),
     }
-    return Limits(fitting, {name: workgroups_per_cu(one, gpu) for name, one in only.items()})
+    return OccupancyLimits(fitting, {name: workgroups_per_cu(one, gpu) for name, one in only.items()})
 
 
 def resources_of(launch: Launch, arch: str) -> Resources:
@@ -139,7 +139,7 @@ def resources_of(launch: Launch, arch: str) -> Resources:
     return compile_launch(launch, arch).resources
 
 
-def compile_launch(launch: Launch, arch: str, *, keep: bool = True) -> Compiled:
+def compile_launch(launch: Launch, arch: str, *, use_cache: bool = True) -> Compiled:
     """Compile a launch's kernel as the HIP launcher would: aligned pointers, unit strides as constants.
 
     Parameters
@@ -147,8 +147,8 @@ def compile_launch(launch: Launch, arch: str, *, keep: bool = True) -> Compiled:
     launch : Launch
     arch : str
         ``"gfx942"`` or ``"gfx950"``.
-    keep : bool
-        Whether to look for the answer on disk and leave it there; pointless for a file that is about to go.
+    use_cache : bool
+        Whether to read and write the disk cache; pointless for a temporary file.
 
     Returns
     -------
@@ -166,16 +166,16 @@ def compile_launch(launch: Launch, arch: str, *, keep: bool = True) -> Compiled:
         raise CompileError(f"{path}: no such file")
     version = triton_version()
     request = _request(launch, path, arch)
-    kept = _cache_folder() / f"{_key(request, path, version)}.json"
-    found = _kept(kept, request["arguments"]) if keep else None
+    cache, key = DiskCache("compiled"), _key(request, path, version)
+    found = _cached(cache.get(key), request["arguments"]) if use_cache else None
     if found is None:
         reply = run_worker(_WORKER, request, interpret=False, timeout_s=COMPILE_TIMEOUT_S)
         if "error" in reply:
             raise CompileError(reply["error"])
         by_value = reply.pop("by_value")
         found = Compiled(function=launch.function, arch=arch, triton=version, **reply)
-        if keep:
-            _keep(kept, found, request["arguments"] if by_value else None)
+        if use_cache:
+            cache.put(key, {"compiled": asdict(found), "values": request["arguments"] if by_value else None})
     return found
 
 
@@ -216,25 +216,12 @@ def _class_of(value: Any) -> Any:
     return [value if value == 1 else "int", value % 16 == 0, value.bit_length() // 32]
 
 
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "swizzle-sim" / "compiled"
-
-
-def _kept(path: Path, arguments: dict[str, Any]) -> Compiled | None:
+def _cached(entry: Any, arguments: dict[str, Any]) -> Compiled | None:
     """Entry of the cache, unless it is missing, damaged, of other values, or one of its source files has changed."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        entry, values = Compiled(**found["compiled"]), found["values"]
-    except (OSError, ValueError, TypeError, KeyError):
+        found, values = Compiled(**entry["compiled"]), entry["values"]
+    except (TypeError, KeyError):
         return None
     if values is not None and values != arguments:  # heuristics look at values, not at their class
         return None
-    return entry if all(digest(where) == known for where, known in entry.files.items()) else None
-
-
-def _keep(path: Path, entry: Compiled, values: dict[str, Any] | None) -> None:
-    with contextlib.suppress(OSError):  # a cache that cannot be written costs time, not answers
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(f".{os.getpid()}.tmp")
-        draft.write_text(json.dumps({"compiled": asdict(entry), "values": values}), encoding="utf-8")
-        draft.replace(path)
+    return found if all(digest(where) == known for where, known in found.files.items()) else None

@@ -20,8 +20,8 @@ from triton.runtime.autotuner import Heuristics
 from triton.runtime.jit import JITFunction, create_function_from_signature
 
 from swizzle_sim.capture.kernel_file import constant, load_function, own_files
-from swizzle_sim.capture.occupancy_hsaco import assembly_notes, descriptor
-from swizzle_sim.capture.occupancy_in_flight import in_flight, is_pipelined, loads_per_step
+from swizzle_sim.capture.occupancy_code import assembly_notes, descriptor, in_flight, is_pipelined, loads_per_step
+from xcd_model.errors import CaptureError
 
 WAVE_SIZE = 64
 _DTYPES = {"fp8e4": "fp8e4nv"}  # every other name of `ITEM_BYTES` is one of Triton's
@@ -43,11 +43,11 @@ class Pointer:
 
 
 def main(question: str, answer: str) -> None:
-    """Compile what the request says and write figures, or the error."""
+    """Compile the request's kernel and write its figures, or the error."""
     request = json.loads(Path(question).read_text(encoding="utf-8"))
     try:
         reply = compile_one(request)
-    except Refused as error:
+    except (Refused, CaptureError) as error:
         reply = {"error": str(error)}
     except CompilationError as error:
         reply = {"error": _located(request, error)}
@@ -120,7 +120,7 @@ def _undecorated(
 
 
 def _located(request: dict[str, Any], error: CompilationError) -> str:
-    """Words of a compile error, with the line in the file where that can be told."""
+    """Words of a compile error, with the line in the file where that is known."""
     where, text = request["path"], error.error_message or str(error).splitlines()[-1]
     cause: BaseException = error
     while cause.__cause__ is not None:  # the innermost is in the helper at fault

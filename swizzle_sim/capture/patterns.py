@@ -1,4 +1,4 @@
-"""Patterns: what the lanes of a block hold beside a number that varies with the workgroup.
+"""Patterns: contents of the lanes of a block, relative to a number that varies with the workgroup.
 
 A block of integers is ``u[w] + P[lane]`` with ``P`` from a small table, ``P`` of the first lane being 0. So the
 addresses of thousands of workgroups are one vector and a few patterns. Truth values and floats have no ``u``.

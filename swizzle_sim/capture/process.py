@@ -1,33 +1,90 @@
-"""Asks the worker process: a folder with the request goes in, a reply and arrays come out.
+"""Processes that import Triton: it fixes on import whether it interprets or compiles, and a kernel's file runs there.
 
-One process answers one request, or, inside ``with kept():``, one after another until it dies or is spent.
+`worker_reply` sends a request to the capture worker, which answers one, or, inside ``with shared_worker():``, one after
+another until it dies or is spent. `run_worker` runs any other worker for one request: JSON in, JSON out.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
+import platform
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from swizzle_sim.capture.triton_parts import check_installed
-from xcd_model.errors import CaptureError
+from swizzle_sim.release import install_hint
+from xcd_model.errors import CaptureError, CompileError
 
 OnProgress = Callable[[str, int, int], None]
-TAIL = 1500  # characters of a dead worker's last words
+TESTED = ("3.9",)  # minor versions of Triton whose interpreter the capture was tested with
+TAIL = 1500  # characters shown of a dead worker's stderr
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def triton_version() -> str:
+    """Version of the installed Triton.
+
+    Raises
+    ------
+    CompileError
+        If there is none; names what to install, or the platform that has no wheel.
+    """
+    try:
+        if importlib.util.find_spec("triton") is not None:
+            return metadata.version("triton")
+    except (metadata.PackageNotFoundError, ValueError):
+        pass
+    if platform.system() != "Linux":
+        raise CompileError(f"Triton has no wheel for {platform.system()}: compile and rewrite kernels on Linux")
+    raise CompileError(f"Triton is not installed; it comes with: {install_hint('triton')}, with Python 3.11 or newer")
+
+
+def check_installed() -> str:
+    """Version of the installed Triton, found without importing it.
+
+    Raises
+    ------
+    CaptureError
+        If there is none or it is of an untested version; names what to install.
+    """
+    try:
+        version = metadata.version("triton")
+    except metadata.PackageNotFoundError:
+        where = "" if platform.system() == "Linux" else f", and has no wheel for {platform.system()}"
+        raise CaptureError(
+            f"capture needs Triton, which is not installed{where}: {install_hint('triton')}, on Linux with Python 3.11 "
+            "or newer (macOS and Windows have no wheel; capture on Linux and carry the trace file over)",
+            code="no-triton",
+        ) from None
+    if ".".join(version.split(".")[:2]) not in TESTED:
+        raise CaptureError(
+            f"Triton {version} is installed; capture was tested with {', '.join(TESTED)} only and reaches into its "
+            f"interpreter: pip install 'triton=={TESTED[-1]}.*'",
+            code="triton-version",
+        )
+    return version
+
+
+def environment(*, interpret: bool) -> dict[str, str]:
+    """Environment of a worker: this package importable, no bytecode written to users' folders, Triton's mode."""
+    found = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    found["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [found.get("PYTHONPATH")])])
+    found["PYTHONDONTWRITEBYTECODE"] = "1"
+    return found | ({"TRITON_INTERPRET": "1"} if interpret else {})
+
+
 @contextlib.contextmanager
-def ask(
+def worker_reply(
     request: Mapping[str, Any],
     inputs: Mapping[str, Mapping[str, np.ndarray]] | None = None,
     on_progress: OnProgress | None = None,
@@ -39,7 +96,7 @@ def ask(
     request : mapping
         Plain data for JSON, with a ``verb``.
     inputs : mapping of str to arrays by name, optional
-        Written as ``KEY.npz`` beside the request.
+        Written as ``KEY.npz`` to the folder of the request.
     on_progress : callable, optional
         ``on_progress(kernel, done, total)`` in workgroups.
 
@@ -54,15 +111,15 @@ def ask(
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
         for key, arrays in (inputs or {}).items():
             np.savez(folder / f"{key}.npz", **arrays)  # type: ignore[arg-type]
-        with kept() as worker:
+        with shared_worker() as worker:
             reply = worker.answer(folder, on_progress)
         if "error" in reply:
             raise CaptureError(reply["error"]["message"], code=reply["error"]["code"])
         yield reply, folder
 
 
-class Worker:
-    """A process that runs Triton and users' files; it starts when first asked, and again once it has ended."""
+class TritonWorker:
+    """A process that runs Triton and users' files; it starts at the first request, and anew once it has ended."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
@@ -82,7 +139,7 @@ class Worker:
         assert self._process and self._process.stdin and self._process.stdout and self._words
         said_before = os.fstat(self._words.fileno()).st_size
         try:
-            with contextlib.suppress(BrokenPipeError):  # then it says nothing on stdout either
+            with contextlib.suppress(BrokenPipeError):  # then stdout is empty too
                 os.write(self._process.stdin.fileno(), f"{json.dumps(str(folder))}\n".encode())
             for line in self._process.stdout:
                 report = json.loads(line)
@@ -111,7 +168,7 @@ class Worker:
             self._process = end.enter_context(
                 subprocess.Popen(
                     [sys.executable, "-m", "swizzle_sim.capture.worker"],
-                    env=_environment(),
+                    env=environment(interpret=True),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=self._words,
@@ -123,25 +180,25 @@ class Worker:
             self._end = end.pop_all()
 
 
-_KEPT: ContextVar[Worker | None] = ContextVar("_KEPT", default=None)
+_SHARED: ContextVar[TritonWorker | None] = ContextVar("_SHARED", default=None)
 
 
 @contextlib.contextmanager
-def kept() -> Iterator[Worker]:
+def shared_worker() -> Iterator[TritonWorker]:
     """While inside, requests go to one process, which imports Triton once; it ends at the end of the outermost block.
 
     A user's file is run anew for each request, modules that it imports are not.
     """
-    outer = _KEPT.get()
+    outer = _SHARED.get()
     if outer is not None:
         yield outer
         return
-    worker = Worker()
-    token = _KEPT.set(worker)
+    worker = TritonWorker()
+    token = _SHARED.set(worker)
     try:
         yield worker
     finally:
-        _KEPT.reset(token)
+        _SHARED.reset(token)
         worker.close()
 
 
@@ -152,6 +209,47 @@ def _died(status: int, words: IO[bytes], said_before: int) -> str:
     return f"the process that runs Triton ended with status {status}{': ' if said else ' and said nothing'}{said}"
 
 
-def _environment() -> dict[str, str]:
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
+def run_worker(module: str, request: dict[str, Any], *, interpret: bool, timeout_s: float) -> dict[str, Any]:
+    """Answer of ``module.main(request_file, reply_file)``, run in another process.
+
+    Parameters
+    ----------
+    module : str
+        Dotted name of the worker.
+    request : dict
+        Plain data for JSON.
+    interpret : bool
+        Whether Triton interprets kernels there or compiles them.
+    timeout_s : float [s]
+
+    Returns
+    -------
+    reply : dict
+        With key ``error`` where the worker found one of its own.
+
+    Raises
+    ------
+    CompileError
+        If Triton is missing, the worker dies, or it takes longer than ``timeout_s``.
+    """
+    triton_version()
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
+        question, answer = Path(folder, "request.json"), Path(folder, "reply.json")
+        question.write_text(json.dumps(request), encoding="utf-8")
+        command = [sys.executable, "-m", module, str(question), str(answer)]
+        try:
+            done = subprocess.run(
+                command,
+                env={**environment(interpret=interpret), "TRITON_CACHE_DIR": str(Path(folder, "triton"))},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=timeout_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise CompileError(f"Triton was stopped after {timeout_s:g} s without an answer") from None
+        if done.returncode or not answer.exists():
+            raise CompileError(f"Triton's process ended with status {done.returncode}:\n{done.stderr[-TAIL:].strip()}")
+        return json.loads(answer.read_text(encoding="utf-8"))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from swizzle_sim.capture.fork import source_line
+from swizzle_sim.capture.memory import AddressSpace
 from swizzle_sim.capture.patterns import Column, Patterns, rows_of, spread
-from swizzle_sim.capture.space import Space
-from swizzle_sim.capture.values import Known
+from swizzle_sim.capture.values import Known, source_line
 from xcd_model.errors import CaptureError
 from xcd_model.trace.coalesce import Touched, coalesce
 
@@ -33,20 +32,22 @@ class Templates:
         return self._ids[key]
 
 
-class Recorder:
+class InstructionRecorder:
     """Instructions of one run, in program order.
 
     Parameters
     ----------
     table : Patterns
-    space : Space
+    space : AddressSpace
     templates : Templates
     workgroups : (n,) int64
         Linear ids of the workgroups that the run stands for.
     line_bytes : int
     """
 
-    def __init__(self, table: Patterns, space: Space, templates: Templates, workgroups: np.ndarray, line_bytes: int):
+    def __init__(
+        self, table: Patterns, space: AddressSpace, templates: Templates, workgroups: np.ndarray, line_bytes: int
+    ):
         self.table, self.space, self.templates = table, space, templates
         self.workgroups, self.line_bytes = workgroups, line_bytes
         self.base: list[Column] = []
@@ -108,7 +109,7 @@ class Recorder:
         return self.table.remember(("template", phase, tensor, item_bytes, is_write, *row), find)
 
 
-def outside(space: Space, first: int, end: int, is_write: bool) -> str:
+def outside(space: AddressSpace, first: int, end: int, is_write: bool) -> str:
     """Words for an access that leaves its tensor."""
     owner = int(space.owner(first))
     base, size = int(space.base[owner]), int(space.size[owner])

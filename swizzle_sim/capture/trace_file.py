@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.atomic_write import write_whole
 from swizzle_sim.release import version
 from xcd_model import Tensor, Trace
-from xcd_model.errors import CaptureError, TraceError
+from xcd_model.errors import CaptureError, RunError, TraceError
 
 FORMAT = "swizzle-sim-trace"
 FORMAT_VERSION = 2
@@ -48,16 +49,13 @@ def write_trace(path: Path, trace: Trace, manifest: Mapping[str, Any]) -> None:
             **manifest,
         }
     ).encode()
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    file = io.BytesIO()
+    digest = np.frombuffer(digest_of(text, arrays), np.uint8)
+    np.savez_compressed(file, manifest=np.frombuffer(text, np.uint8), digest=digest, **arrays)
     try:
-        with open(beside, "wb") as file:
-            digest = np.frombuffer(digest_of(text, arrays), np.uint8)
-            np.savez_compressed(file, manifest=np.frombuffer(text, np.uint8), digest=digest, **arrays)
-        os.replace(beside, path)
-    except OSError as error:
-        raise CaptureError(f"{path}: cannot be written ({error.strerror})", code="trace-file") from None
-    finally:
-        beside.unlink(missing_ok=True)
+        write_whole(path, file.getvalue())
+    except RunError as error:
+        raise CaptureError(str(error), code="trace-file") from None
 
 
 def read_trace(path: Path) -> tuple[Trace, dict[str, Any]]:
@@ -69,14 +67,14 @@ def read_trace(path: Path) -> tuple[Trace, dict[str, Any]]:
         If there is no such file, it is no trace file, of another format version, or damaged.
     """
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as held:
-            if "manifest" not in held:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            if "manifest" not in stored:
                 raise CaptureError(f"{path}: an npz, but no trace file: it has no manifest", code="trace-file")
-            text = held["manifest"].tobytes()
+            text = stored["manifest"].tobytes()
             manifest = json.loads(text)
             _check_version(path, manifest)
-            arrays = {name: held[name] for name in ARRAYS}
-            if held["digest"].tobytes() != digest_of(text, arrays):
+            arrays = {name: stored[name] for name in ARRAYS}
+            if stored["digest"].tobytes() != digest_of(text, arrays):
                 raise CaptureError(f"{path}: damaged: its digest does not match; capture again", code="trace-file")
         tensors = tuple(Tensor(*values) for values in manifest["tensors"])
         return Trace(line_bytes=manifest["line_bytes"], tensors=tensors, **arrays), manifest

@@ -1,7 +1,7 @@
 """A user's file or a trace file as a `swizzle_sim.kernels.Kernel`, so that every command takes them.
 
-What was captured is kept as a trace file in the user's cache; it is used again only while the files that the kernel
-was loaded with, Triton and this package are the same.
+A capture is stored as a trace file in the user's cache, and valid while the files that the kernel was loaded with,
+Triton and this package are the same.
 """
 
 from __future__ import annotations
@@ -18,24 +18,19 @@ from typing import Any, NoReturn
 import numpy as np
 
 from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_all
-from swizzle_sim.capture.persistent import check_tiles
-from swizzle_sim.capture.process import OnProgress, ask, kept
+from swizzle_sim.capture.check import check_tiles
+from swizzle_sim.capture.kernel_file import digest
+from swizzle_sim.capture.process import OnProgress, check_installed, shared_worker, worker_reply
 from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, read_trace, write_trace
-from swizzle_sim.capture.triton_parts import check_installed
-from swizzle_sim.kernels import Kernel
+from swizzle_sim.disk_cache import cache_home
+from swizzle_sim.kernels import Kernel, file_of
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Resources, Trace
 from xcd_model.errors import CaptureError, CompileError, SizeError
 
 ARCHS = ("gfx942", "gfx950")
-KEPT = 32  # traces in the cache
-PACKAGE = Path(__file__).parent
-
-
-def file_of(name: str) -> str:
-    """Path in ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
-    return name if name.endswith(".npz") else f"{name.rpartition('.py')[0]}.py"
+MAX_CACHED_TRACES = 32
 
 
 def load(name: str, sizes: Mapping[str, int], arch: str = ARCHS[0], on_progress: OnProgress | None = None) -> Kernel:
@@ -68,7 +63,7 @@ def load(name: str, sizes: Mapping[str, int], arch: str = ARCHS[0], on_progress:
 
 
 def request_of(name: str, sizes: Mapping[str, int]) -> dict[str, Any]:
-    """What the worker is asked of ``my_kernel.py`` or ``my_kernel.py:NAME``."""
+    """Request to the worker for ``my_kernel.py`` or ``my_kernel.py:NAME``."""
     which = name.rpartition(".py")[2].lstrip(":")
     return {"path": str(Path(file_of(name)).resolve()), "name": which or None, "sizes": dict(sizes)}
 
@@ -86,25 +81,25 @@ def _cached(request: Mapping[str, Any], on_progress: OnProgress | None) -> tuple
     if path.exists():
         with contextlib.suppress(CaptureError):
             trace, manifest = read_trace(path)
-            if all(_is_same(Path(file), digest) for file, digest in manifest["dependencies"].items()):
+            if all(digest(file) == known for file, known in manifest["dependencies"].items()):
                 os.utime(path)
                 return trace, manifest
     trace, manifest = capture_file(request, on_progress=on_progress)
     with contextlib.suppress(OSError, CaptureError):  # a cache that cannot be written is no reason to fail
         path.parent.mkdir(parents=True, exist_ok=True)
         write_trace(path, trace, manifest)
-        for old in sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda p: p.stat().st_mtime)[:-KEPT]:
+        for old in sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda p: p.stat().st_mtime)[:-MAX_CACHED_TRACES]:
             old.unlink(missing_ok=True)
     return trace, manifest
 
 
-@kept()
+@shared_worker()
 def capture_file(
     request: Mapping[str, Any], *, full: bool = False, line_bytes: int = LINE_BYTES, seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> tuple[Trace, dict[str, Any]]:  # fmt: skip
     """Capture and compile what a file declares: trace, and manifest for `write_trace`."""
-    with ask({"verb": "describe", **request}) as (described, _):
+    with worker_reply({"verb": "describe", **request}) as (described, _):
         pass
     launch = Launch.from_dict(described["launch"], inputs_of(request))
     options: dict[str, Any] = {"full": full, "line_bytes": line_bytes, "seed": seed, "on_progress": on_progress}
@@ -185,7 +180,7 @@ def kernel_of(
     request: Mapping[str, Any] | None = None,
     file: str = "",
 ) -> Kernel:
-    """Kernel of a trace and its manifest; ``request`` is what its Python file is asked, None for a trace file."""
+    """Kernel of a trace and its manifest; ``request`` is that for its Python file, None for a trace file."""
     facts = manifest["facts"]
 
     def build_trace(line_bytes: int) -> Trace:
@@ -198,11 +193,6 @@ def kernel_of(
             )
         return capture_file(request, line_bytes=line_bytes)[0]
 
-    resources = manifest["resources"]
-    if arch not in resources:
-        arch = ARCHS[0]
-    if "error" in resources[arch]:
-        raise CompileError(f"{facts['name']} does not compile for {arch}: {resources[arch]['error']}")
     return Kernel(
         name=facts["name"],
         summary=facts["summary"],
@@ -211,7 +201,7 @@ def kernel_of(
         grid=grid_of(manifest["grid"], facts["tiles"]),
         flops=facts["flops"],
         issued_flops=facts["flops"],
-        resources=Resources(**resources[arch]),
+        resources=_stored_resources(manifest, arch),
         build_trace=build_trace,
         reference=_reference_of(request),
         make_inputs=inputs_of(request),
@@ -224,6 +214,15 @@ def kernel_of(
         file=file,
         digest=_digest(trace, manifest),
     )
+
+
+def _stored_resources(manifest: Mapping[str, Any], arch: str) -> Resources:
+    """Resources as compiled for an architecture, or for the first one where the GPU has another."""
+    arch = arch if arch in manifest["resources"] else ARCHS[0]
+    found = manifest["resources"][arch]
+    if "error" in found:
+        raise CompileError(f"{manifest['facts']['name']} does not compile for {arch}: {found['error']}")
+    return Resources(**found)
 
 
 def _digest(trace: Trace, manifest: Mapping[str, Any]) -> str:
@@ -246,7 +245,10 @@ def inputs_of(request: Mapping[str, Any] | None):
     def make_inputs(seed: int) -> dict[str, np.ndarray]:
         if request is None:
             _no_file()
-        with ask({"verb": "inputs", **request, "seed": seed}) as (_, folder), np.load(folder / "made.npz") as made:
+        with (
+            worker_reply({"verb": "inputs", **request, "seed": seed}) as (_, folder),
+            np.load(folder / "made.npz") as made,
+        ):
             return dict(made)
 
     return make_inputs
@@ -257,7 +259,7 @@ def _reference_of(request: Mapping[str, Any] | None):
         if request is None:
             _no_file()
         given = {"given": {name: np.asarray(value) for name, value in inputs.items()}}
-        with ask({"verb": "reference", **request}, given) as (_, folder), np.load(folder / "made.npz") as made:
+        with worker_reply({"verb": "reference", **request}, given) as (_, folder), np.load(folder / "made.npz") as made:
             return dict(made)
 
     return reference
@@ -268,16 +270,13 @@ def _no_file() -> NoReturn:
 
 
 def cache_folder() -> Path:
-    """Where captured traces are kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "swizzle-sim" / "traces"
+    """Folder of the trace files of captured kernels."""
+    return cache_home() / "traces"
 
 
 def _key(request: Mapping[str, Any], version: str) -> str:
+    """Digest of a request, of Triton's version, and of the code that a capture depends on."""
     found = hashlib.sha256(json.dumps([request, version, LINE_BYTES], sort_keys=True).encode())
-    for path in sorted(PACKAGE.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         found.update(path.read_bytes())
     return found.hexdigest()[:32]
-
-
-def _is_same(path: Path, digest: str) -> bool:
-    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest()[:32] == digest

@@ -18,14 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.capture import describe, triton_parts
+from swizzle_sim.capture import describe
 from swizzle_sim.capture.check import check, sample
 from swizzle_sim.capture.follow import follow
-from swizzle_sim.capture.full import interpret_all
-from swizzle_sim.capture.inputs import real_items
-from swizzle_sim.capture.language import Language
-from swizzle_sim.capture.program import Program, forget_files
-from swizzle_sim.capture.space import Space
+from swizzle_sim.capture.interpret import interpret_all
+from swizzle_sim.capture.kernel_file import forget_files, own_files
+from swizzle_sim.capture.language import Language, load_parts
+from swizzle_sim.capture.loaded_kernel import LoadedKernel
+from swizzle_sim.capture.memory import AddressSpace, real_items
+from swizzle_sim.capture.trace_file import ARRAYS
 from swizzle_sim.launch import Launch
 from xcd_model.errors import SwizzleSimError
 
@@ -65,7 +66,7 @@ def _answer(folder: Path, say: Any) -> bool:
 
 
 def _capture(request: dict[str, Any], folder: Path, say: Any) -> dict[str, Any]:
-    parts = triton_parts.load()
+    parts = load_parts()
     language = Language(parts)
     items = []
     for i, described in enumerate(request["launches"]):
@@ -74,27 +75,24 @@ def _capture(request: dict[str, Any], folder: Path, say: Any) -> dict[str, Any]:
             items.append(_capture_one(language, launch, request, folder, i, _reporter(say, launch.function)))
         except SwizzleSimError as error:
             items.append({"error": {"code": error.code, "message": str(error)}})
-    return {"items": items, "triton": parts.version, "dependencies": describe.local_files()}
+    return {"items": items, "triton": parts.version, "dependencies": own_files()}
 
 
 def _capture_one(language: Language, launch: Launch, request, folder: Path, i: int, on_progress) -> dict[str, Any]:
-    space = Space.place(launch.arrays)
-    program = Program(language, launch, space)
+    space = AddressSpace.place(launch.arrays)
+    kernel = LoadedKernel(language, launch, space)
     path = folder / f"inputs-{i}.npz"
     data = real_items(space, path if path.exists() else None, everything=request["full"], seed=request["seed"])
     checked = []
     if request["full"]:
-        trace = interpret_all(program, request["line_bytes"], data, on_progress)
+        trace = interpret_all(kernel, request["line_bytes"], data, on_progress)
         n_paths = None
     else:
-        trace, paths = follow(program, request["line_bytes"], data, on_progress)
+        trace, paths = follow(kernel, request["line_bytes"], data, on_progress)
         n_paths = len(paths)
-        checked = check(program, trace, sample(program.grid, paths, request["seed"]), data)
+        checked = check(kernel, trace, sample(kernel.grid, paths, request["seed"]), data)
     np.savez(folder / f"trace-{i}.npz", **{name: getattr(trace, name) for name in ARRAYS})
     return {"paths": n_paths, "checked": checked}
-
-
-ARRAYS = ("start", "base", "template", "rel_start", "rel", "sectors", "is_write", "tensor", "wave_requests")
 
 
 def _reporter(say: Any, name: str) -> Callable[[int, int], None]:

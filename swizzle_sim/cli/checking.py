@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from swizzle_sim.testing.junit import Result
+    from swizzle_sim.testing.run import CheckResult
 
 _WORDS = {"passed": "ok", "failed": "FAILED", "error": "error", "skipped": "skipped"}
 
@@ -62,7 +62,7 @@ class Given:
 
 def check(given: Given, junit: Path | None, json: bool) -> None:
     """Check, print, write JUnit XML, and leave with the status that tells."""
-    from swizzle_sim.testing.junit import write_junit
+    from swizzle_sim.testing.run import write_junit
     from xcd_model.errors import RunError, SizeError
 
     if not any(given.targets):
@@ -78,12 +78,12 @@ def check(given: Given, junit: Path | None, json: bool) -> None:
         raise typer.Exit(1 if "failed" in found else 2)
 
 
-def _at_one_grid(given: Given, json: bool) -> list[Result]:
+def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
     from swizzle_sim.cli.arguments import load_kernel, load_swizzle, parse_sizes
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.cli.verdicts import print_verdict
     from swizzle_sim.swizzle import Grid, verify
-    from swizzle_sim.testing.junit import Result
+    from swizzle_sim.testing.run import CheckResult
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import SizeError
 
@@ -108,13 +108,13 @@ def _at_one_grid(given: Given, json: bool) -> list[Result]:
         wrong = verdict.counterexample
         status, said, code = ("failed", wrong.message, wrong.code) if wrong else ("passed", verdict.domain, "")
         name, seconds = candidate.name or target, time.perf_counter() - begin
-        results.append(Result(target, name, status, said, seconds, 0, code))
+        results.append(CheckResult(target, name, status, said, seconds, 0, code))
     if json:
         print_json(documents[0] if len(documents) == 1 else {"results": documents})
     return results
 
 
-def _everywhere(given: Given, json: bool) -> list[Result]:
+def _everywhere(given: Given, json: bool) -> list[CheckResult]:
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.testing.directive import options_of_words
     from swizzle_sim.testing.files import files_under
@@ -125,7 +125,7 @@ def _everywhere(given: Given, json: bool) -> list[Result]:
     over = options_of_words(
         given.sizes, grids=given.grid, xcds=xcds, where=given.where, launch=given.launch, answer=given.answer
     )
-    results: list[Result] = []
+    results: list[CheckResult] = []
     for target in given.targets:
         path, _, function = target.partition("::")
         marked = given.marked and not function
@@ -141,7 +141,7 @@ def _everywhere(given: Given, json: bool) -> list[Result]:
     return results
 
 
-def _print(result: Result) -> None:
+def _print(result: CheckResult) -> None:
     from swizzle_sim.cli.output import console
     from swizzle_sim.report.content import visible
 
@@ -152,7 +152,7 @@ def _print(result: Result) -> None:
     console(wide=True).print(f"{_WORDS[result.status]}: " + "\n".join(visible(line) for line in lines), markup=False)
 
 
-def _summary(results: Sequence[Result]) -> str:
+def _summary(results: Sequence[CheckResult]) -> str:
     if not results:
         return "nothing to check"
     counts = {word: sum(result.status == status for result in results) for status, word in _WORDS.items()}

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes
 
 if TYPE_CHECKING:
-    from swizzle_sim.capture.occupancy import Compiled, Limits
+    from swizzle_sim.capture.occupancy import Compiled, OccupancyLimits
     from xcd_model import Gpu, Resources
 
 
 def occupancy(kernel: KernelName, sizes: Sizes = None, gpu: GpuName = "mi300x", json: Json = False) -> None:
     """Compile a kernel for a GPU that need not be there; print registers, LDS, spills and workgroups per CU."""
     from swizzle_sim.capture.occupancy import compile_launch, limits_of
-    from swizzle_sim.capture.occupancy_process import triton_version
-    from swizzle_sim.capture.occupancy_workload import workload
+    from swizzle_sim.capture.process import triton_version
     from swizzle_sim.cli.arguments import parse_sizes
     from swizzle_sim.cli.output import print_json, sizes_text
+    from swizzle_sim.workload import workload
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import CompileError
 
@@ -53,7 +53,9 @@ def occupancy(kernel: KernelName, sizes: Sizes = None, gpu: GpuName = "mi300x", 
     _print(title, device, compiled, resources, limits, reason)
 
 
-def _print(title: str, gpu: Gpu, compiled: Compiled | None, resources: Resources, limits: Limits, reason: str) -> None:
+def _print(
+    title: str, gpu: Gpu, compiled: Compiled | None, resources: Resources, limits: OccupancyLimits, reason: str
+) -> None:
     from swizzle_sim.cli.output import console, table
 
     alone = ", ".join(f"{name} {fits}" for name, fits in limits.alone.items())

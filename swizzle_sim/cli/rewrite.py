@@ -32,15 +32,15 @@ def rewrite(
     json: Json = False,
 ) -> None:
     """Put a swizzle into a kernel's file; nothing is written unless the result computes the same."""
-    from swizzle_sim.capture.occupancy_workload import workload
-    from swizzle_sim.capture.process import kept
+    from swizzle_sim.capture.process import shared_worker
     from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.rewrite import check_rewritten, check_target, rewrite_workload, write_rewritten
+    from swizzle_sim.workload import workload
     from xcd_model import gpu as load_gpu
 
     candidate, device = load_swizzle(swizzle), load_gpu(gpu)
-    with kept():
+    with shared_worker():
         work = workload(kernel, parse_sizes(sizes))
         found = rewrite_workload(work, candidate, num_xcds=device.xcds, at=at)
         if out is not None:

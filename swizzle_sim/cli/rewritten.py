@@ -39,13 +39,13 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
 
     A kernel that cannot be rewritten does not undo the search: the answer says why.
     """
-    from swizzle_sim.capture.occupancy_workload import workload
-    from swizzle_sim.capture.process import kept
+    from swizzle_sim.capture.process import shared_worker
     from swizzle_sim.capture.user_kernel import ARCHS
     from swizzle_sim.history import History
     from swizzle_sim.report.ranking import ranking_of
     from swizzle_sim.rewrite import check_rewritten, rewrite_workload, write_rewritten
     from swizzle_sim.swizzle import Swizzle
+    from swizzle_sim.workload import workload
     from xcd_model.errors import SwizzleSimError
 
     if not kernel.file:
@@ -60,7 +60,7 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
     arch = gpu.arch if gpu.arch in ARCHS else ARCHS[0]
     print("rewriting the kernel and checking it ...", file=sys.stderr, flush=True)
     try:
-        with kept():
+        with shared_worker():
             work = workload(kernel.file, kernel.problem)
             found = rewrite_workload(work, best, num_xcds=gpu.xcds)
             checked = check_rewritten(found, work, arch)

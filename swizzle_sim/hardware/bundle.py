@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.capture.occupancy_workload import Workload, of_kernel
-from swizzle_sim.capture.process import kept
+from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.hardware.arguments import arguments_of
 from swizzle_sim.hardware.device import Device
 from swizzle_sim.hardware.hip import KERNELS, hip_source
@@ -27,6 +26,7 @@ from swizzle_sim.release import version
 from swizzle_sim.rewrite import check_rewritten, rewrite_workload
 from swizzle_sim.scoring import Score
 from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.workload import Workload, of_kernel
 from xcd_model.errors import HardwareError
 
 ORIGINAL = "original"
@@ -106,7 +106,7 @@ def make_bundle(
         raise HardwareError(f"{folder} exists, and a bundle is never changed: name another folder")
     work = of_kernel(kernel)
     original = work.launch.path.read_bytes()
-    with kept():
+    with shared_worker():
         made = [_candidate(kernel, work, device, one, place, check) for place, one in enumerate(finalists, start=1)]
     arguments, files = arguments_of(work.launch, seed)
     files = {**_node_files(), "kernel_original.py": original, **files}

@@ -1,9 +1,8 @@
-"""A swizzle put into a user's kernel: program ids remapped, comments and layout kept, the outcome checked."""
+"""A swizzle put into a user's kernel: program ids remapped, comments and layout unchanged, the outcome checked."""
 
 from swizzle_sim.rewrite.check import Case, Checked, check_rewritten
-from swizzle_sim.rewrite.kernel import AT, Rewritten, rewrite_kernel
-from swizzle_sim.rewrite.workload import rewrite_workload
-from swizzle_sim.rewrite.write import check_target, write_rewritten
+from swizzle_sim.rewrite.kernel import AT, rewrite_kernel, rewrite_workload
+from swizzle_sim.rewrite.rewritten import Rewritten, check_target, write_rewritten
 
 __all__ = [
     "AT",

@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.capture.inputs import check_memory
+from swizzle_sim.capture.memory import check_memory
 from swizzle_sim.capture.occupancy import Compiled, compile_launch
-from swizzle_sim.capture.occupancy_process import run_worker
-from swizzle_sim.capture.occupancy_workload import Workload
-from swizzle_sim.capture.process import kept
+from swizzle_sim.capture.process import run_worker, shared_worker
 from swizzle_sim.launch import Array, Launch
-from swizzle_sim.rewrite.kernel import Rewritten
-from swizzle_sim.rewrite.small import small_workloads, with_cheap_programs
-from swizzle_sim.rewrite.source import Source
+from swizzle_sim.rewrite.rewritten import Rewritten
+from swizzle_sim.rewrite.small_sizes import small_workloads, with_cheap_programs
+from swizzle_sim.rewrite.source import read_kernel
+from swizzle_sim.workload import Workload
 from xcd_model.errors import RewriteError
 
 CHECK_TIMEOUT_S = 600.0
-SAMPLES = 4  # programs compared on the grid in hand
+SAMPLES = 4  # programs compared on the target grid
 Sampled = tuple[Workload, list[int] | None]
 _WORKER = "swizzle_sim.rewrite.check_worker"
 
@@ -80,7 +79,7 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
     ----------
     rewritten : Rewritten
     work : Workload
-        The kernel at the sizes in hand.
+        The kernel at the target sizes.
     arch : str
         To compile for: ``"gfx942"`` or ``"gfx950"``.
     seed : int
@@ -93,18 +92,18 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
     CompileError
         If Triton is missing, or does not compile one of them.
     """
-    with kept():
+    with shared_worker():
         cases = run_side_by_side(rewritten, _launches(rewritten, work), seed)
-    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, _beside(rewritten.path):
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, _on_path(rewritten.path):
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
         before = compile_launch(work.launch, arch)
-        after = compile_launch(_relaunched(rewritten, work.launch, new), arch, keep=False)
+        after = compile_launch(_relaunched(rewritten, work.launch, new), arch, use_cache=False)
     return Checked(cases, before, after)
 
 
 def _launches(rewritten: Rewritten, work: Workload) -> list[Sampled]:
-    """Small sizes to run whole, and the size in hand to sample."""
+    """Small sizes to run whole, and the target size to sample."""
     small = small_workloads(work, rewritten.num_xcds)
     if not small:
         raise RewriteError(
@@ -137,7 +136,8 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
         If Triton is missing.
     """
     works = list(launches)
-    waiting = Source(rewritten.path, rewritten.original, rewritten.function).waiting_loop()
+    source = read_kernel(rewritten.path, rewritten.original, rewritten.function)
+    waiting = source.waiting_loop(source.functions[rewritten.function])
     if waiting:
         raise RewriteError(
             "waits in a loop for another program, which cannot be interpreted one program at a time: rewrite it with "
@@ -145,7 +145,7 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
             path=rewritten.path,
             line=waiting,
         )
-    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, _beside(rewritten.path):
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, _on_path(rewritten.path):
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
         cases = [_case(rewritten, one, sample, Path(folder), seed) for one, sample in works]
@@ -168,8 +168,8 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
     )
 
 
-class _beside:
-    """While inside, workers find modules that stand beside a file."""
+class _on_path:
+    """While inside, workers can import the modules of a file's folder."""
 
     def __init__(self, path: Path):
         self.folder, self.before = str(path.resolve().parent), os.environ.get("PYTHONPATH")

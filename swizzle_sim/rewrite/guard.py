@@ -1,4 +1,4 @@
-"""Where a swizzle may be used: its tested domain as a condition in the emitted helper."""
+"""Guard of the emitted helper: the domain on which the swizzle was tested, as a condition."""
 
 from __future__ import annotations
 
@@ -26,21 +26,26 @@ _POWERS = (
 
 @dataclass(frozen=True)
 class Guarded:
-    """A swizzle in normal form that keeps the hardware's order wherever the swizzle was not found to hold.
+    """A swizzle in normal form that falls back to launch order wherever the swizzle was not found to hold.
 
     Parameters
     ----------
     swizzle : Swizzle
         Normal form, guard included, as a swizzle of its own.
     condition : str
-        The guard in the closed language; empty where the swizzle held on every grid tested.
+        The guard in the closed language; empty where the swizzle is a bijection on every grid tested.
     verdict : Verdict
         Of the swizzle as it was given.
+    grid : Grid
+        The target grid, on which the swizzle is a bijection.
+    num_xcds : int
     """
 
     swizzle: Swizzle
     condition: str
     verdict: Verdict
+    grid: Grid
+    num_xcds: int
 
     @property
     def form(self) -> Form:
@@ -61,7 +66,7 @@ def guarded(
     ----------
     swizzle : Swizzle
     grid : Grid
-        The grid in hand.
+        The target grid.
     num_xcds : int
     sizes : mapping of str to int
         The kernel's sizes.
@@ -71,7 +76,7 @@ def guarded(
     Raises
     ------
     NotBijective
-        If it is no permutation of the grid in hand.
+        If it is no permutation of the target grid.
     LanguageError
         If it reads a name that neither the grid nor the kernel has.
     """
@@ -83,12 +88,12 @@ def guarded(
     for condition in _conditions(swizzle.form, grid, num_xcds, sizes, verdict.domain):
         form = normal_form(swizzle.form, grid, _parsed(condition))
         safe = Swizzle(swizzle.source, form, compile_form(form), swizzle.name, swizzle.filename)
-        again = verify(safe, grid, num_xcds, sizes, others)
-        same = again.bijective and np.array_equal(
+        rechecked = verify(safe, grid, num_xcds, sizes, others)
+        same = rechecked.bijective and np.array_equal(
             safe.permutation(grid, num_xcds, sizes), swizzle.permutation(grid, num_xcds, sizes)
         )
-        if same and again.passed == again.tested:
-            return Guarded(safe, condition, verdict)
+        if same and rechecked.passed == rechecked.tested:
+            return Guarded(safe, condition, verdict, grid, num_xcds)
     raise NotBijective(f"not rewritten: no guard keeps {swizzle.name or 'the swizzle'} to the grids where it holds")
 
 
@@ -105,7 +110,7 @@ def _conditions(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int],
 
 
 def _exactly(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> str:
-    """Return the condition that all which decides the permutation is as at the grid in hand."""
+    """Return the condition that all that decides the permutation is as at the target grid."""
     reads = {name for name in form.inputs if name in COUNTS or name in sizes} - set(XCDS)
     results = result_digits(form.results, grid)
     names = {*results[0], *results[1]}

@@ -1,22 +1,86 @@
-"""The emitted helper as statements for a user's file, in that file's own spelling of Triton."""
+"""The emitted helper: its statements and its calls, in the file's own spelling of Triton."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import libcst as cst
 
 from swizzle_sim.rewrite.guard import Guarded
-from swizzle_sim.rewrite.imports import Spelling
+from swizzle_sim.rewrite.source import AxisCall, EditableSource
+from swizzle_sim.swizzle.emit_names import arguments
 from swizzle_sim.swizzle.emit_triton import emit_triton
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.form import Form
 
 _WIDTH = 110
 
 
-def helper_statements(
-    guarded: Guarded, name: str, spelling: Spelling, grid: Grid, num_xcds: int, indent: str
-) -> list[cst.BaseStatement]:
+@dataclass
+class Spelling:
+    """How emitted code refers to Triton in one file.
+
+    Parameters
+    ----------
+    language, jit : str
+        Such as ``tl`` and ``triton.jit``.
+    missing : list of str
+        Import lines to add.
+    """
+
+    language: str
+    jit: str
+    missing: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Helper:
+    """The helper as the kernel calls it.
+
+    Parameters
+    ----------
+    name : str
+    form : Form
+        In normal form; its results are the coordinates that are remapped.
+    language : str
+        Such as ``tl``.
+    terms : mapping of str to str
+        Text, in the kernel, of each count, size and the number of XCDs.
+    """
+
+    name: str
+    form: Form
+    language: str
+    terms: Mapping[str, str]
+
+    def words(self, ids: Mapping[int, str]) -> list[str]:
+        """Arguments of a call, in the helper's order; ``ids`` is the text of each coordinate."""
+        axis = {name: k for k, name in enumerate(self.form.results)}
+        return [ids[axis[name]] if name in axis else self.terms[name] for name in arguments(self.form)]
+
+    def call(self, ids: Mapping[int, str]) -> str:
+        """Text of a call."""
+        return f"{self.name}({', '.join(self.words(ids))})"
+
+
+def spelling_of(source: EditableSource, calls: list[AxisCall]) -> Spelling:
+    """Read a file's own spelling off its imports and its calls of ``tl.program_id``."""
+    aliases = source.facts.aliases
+    missing: list[str] = []
+    prefixes = (source.code(call.node.func.value) for call in calls if isinstance(call.node.func, cst.Attribute))
+    language = next(prefixes, None) or aliases.name_of("triton.language")
+    if language is None:
+        language = source.fresh("tl")
+        missing.append(f"import triton.language as {language}")
+    jit, triton = aliases.name_of("triton.jit"), aliases.name_of("triton")
+    if jit is None and triton is None:
+        triton = source.fresh("triton")
+        missing.insert(0, "import triton" if triton == "triton" else f"import triton as {triton}")
+    return Spelling(language, jit or f"{triton}.jit", missing)
+
+
+def helper_statements(guarded: Guarded, name: str, spelling: Spelling, indent: str) -> list[cst.BaseStatement]:
     """Return the function that computes a swizzle, with a comment on where it holds.
 
     Nothing of the candidate's own text is in it: it is printed from the parsed form, and the comment from the verdict.
@@ -26,9 +90,6 @@ def helper_statements(
     guarded : Guarded
     name : str
     spelling : Spelling
-    grid : Grid
-        The grid in hand.
-    num_xcds : int
     indent : str
         One level of the file's indentation.
     """
@@ -38,21 +99,21 @@ def helper_statements(
     module = module.visit(_Spelled(spelling))
     statement = cst.ensure_type(module.body[0], cst.FunctionDef)
     comments = [line.comment.value for line in module.header if line.comment]
-    comments += [f"# {line}" for line in textwrap.wrap(_domain(guarded, grid, num_xcds), _WIDTH)]
+    comments += [f"# {line}" for line in textwrap.wrap(_domain(guarded), _WIDTH)]
     lines = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
     lines += [cst.EmptyLine(comment=cst.Comment(line)) for line in comments]
     body = cst.ensure_type(statement.body, cst.IndentedBlock)
     return [statement.with_changes(leading_lines=lines, lines_after_decorators=[], body=_indented(body, indent))]
 
 
-def _domain(guarded: Guarded, grid: Grid, num_xcds: int) -> str:
+def _domain(guarded: Guarded) -> str:
     verdict = guarded.verdict
-    where = f"A bijection on a grid of {grid} with {num_xcds} XCDs"
+    where = f"A bijection on a grid of {guarded.grid} with {guarded.num_xcds} XCDs"
     if not guarded.condition:
         return f"{where}, and on all of the {verdict.tested} grids and XCD counts tested."
     return (
         f"{where}, and wherever the condition below holds, as tested on {verdict.tested} grids and XCD counts. "
-        "Elsewhere the order stays as launched."
+        "Elsewhere: launch order."
     )
 
 

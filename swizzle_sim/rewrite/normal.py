@@ -31,7 +31,7 @@ XCDS = ("num_xcds", "NUM_XCDS")
 
 
 def axes_of(grid: Grid) -> tuple[str, ...]:
-    """Coordinates that the remapped kernel asks for: ``pid``, or one name an axis."""
+    """Coordinates that the remapped kernel reads: ``pid``, or one name an axis."""
     return ("pid",) if len(grid.launch) == 1 else tuple(f"pid_{axis}" for axis in AXES[: len(grid.launch)])
 
 
@@ -71,7 +71,7 @@ class _Terms:
         self.changed = assigned(form.body)
         self.reads = (set(form.inputs) | guarded) & COUNTS - set(XCDS)
         self.saved: dict[str, str] = {}
-        self.kept: dict[str, str] = {}
+        self.own: dict[str, str] = {}
 
     def counts(self) -> list[Stmt]:
         """Counts under the names that the candidate uses, and copies of those it changes."""
@@ -118,14 +118,14 @@ class _Terms:
         return []
 
     def _result(self, name: str) -> Name:
-        return Name(name if name in self.form.results else self.kept[name])
+        return Name(name if name in self.form.results else self.own[name])
 
     def _fresh(self, name: str) -> str:
         fresh = f"own_{name}"
         while fresh in self.busy:
             fresh += "_"
         self.busy.add(fresh)
-        self.kept[name] = fresh
+        self.own[name] = fresh
         return fresh
 
     def _stable(self, name: str) -> Name:

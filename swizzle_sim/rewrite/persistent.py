@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from swizzle_sim.rewrite.source import AxisCall, Source, nodes
+from swizzle_sim.rewrite.source import AxisCall, EditableSource, nodes
 
 Loop = cst.For | cst.While
 
@@ -55,7 +55,7 @@ class TileLoop:
     counters: list[Counter] = field(default_factory=list)
 
 
-def tile_loops(source: Source, calls: list[AxisCall]) -> list[TileLoop]:
+def tile_loops(source: EditableSource, calls: list[AxisCall]) -> list[TileLoop]:
     """Find ``for tile in range(pid, num_tiles, num_programs)`` and ``while tile < num_tiles`` loops.
 
     Returns
@@ -80,7 +80,7 @@ def tile_loops(source: Source, calls: list[AxisCall]) -> list[TileLoop]:
     return loops
 
 
-def _for_loops(source: Source, calls: list[AxisCall], pids: dict[str, AxisCall]) -> Iterator[TileLoop]:
+def _for_loops(source: EditableSource, calls: list[AxisCall], pids: dict[str, AxisCall]) -> Iterator[TileLoop]:
     starts = {id(call.node) for call in calls}
     for loop in nodes(source.function):
         if not (isinstance(loop, cst.For) and isinstance(loop.target, cst.Name) and isinstance(loop.iter, cst.Call)):
@@ -93,7 +93,7 @@ def _for_loops(source: Source, calls: list[AxisCall], pids: dict[str, AxisCall])
             yield TileLoop(loop, loop.target.value, source.code(given[1]), source.code(given[2]))
 
 
-def _while_loops(source: Source, pids: dict[str, AxisCall]) -> Iterator[TileLoop]:
+def _while_loops(source: EditableSource, pids: dict[str, AxisCall]) -> Iterator[TileLoop]:
     for loop in nodes(source.function):
         if not (isinstance(loop, cst.While) and isinstance(loop.test, cst.Comparison)):
             continue
@@ -105,7 +105,7 @@ def _while_loops(source: Source, pids: dict[str, AxisCall]) -> Iterator[TileLoop
             yield TileLoop(loop, left.value, source.code(rest[0].comparator), steps[0])
 
 
-def _follow(source: Source, loop: TileLoop, pids: dict[str, AxisCall]) -> None:
+def _follow(source: EditableSource, loop: TileLoop, pids: dict[str, AxisCall]) -> None:
     """Collect the uses of a loop's tile id, and of ids that run along with it."""
     advance = next((node for node in nodes(loop.loop.body) if _step(source, node, loop.variable) == loop.step), None)
     skipped = {id(node) for node in nodes(advance)} if advance else set()
@@ -123,7 +123,7 @@ def _follow(source: Source, loop: TileLoop, pids: dict[str, AxisCall]) -> None:
         loop.counters.append(_counter(source, loop, name))
 
 
-def _second_ids(source: Source, loop: TileLoop, pids: dict[str, AxisCall]) -> list[str]:
+def _second_ids(source: EditableSource, loop: TileLoop, pids: dict[str, AxisCall]) -> list[str]:
     """Names that start one step before the program id: ``tile_c = pid - NUM_SMS``."""
     starts = {f"{pid} - {loop.step}" for pid in pids}
     return [
@@ -136,7 +136,7 @@ def _second_ids(source: Source, loop: TileLoop, pids: dict[str, AxisCall]) -> li
     ]
 
 
-def _counter(source: Source, loop: TileLoop, name: str) -> Counter:
+def _counter(source: EditableSource, loop: TileLoop, name: str) -> Counter:
     found: list[cst.Name] = []
     advances = [node for node in nodes(loop.loop.body) if _step(source, node, name) == loop.step]
     inside = {id(node) for one in advances for node in nodes(one)}
@@ -158,7 +158,9 @@ def _counter(source: Source, loop: TileLoop, name: str) -> Counter:
     return Counter(name, found, None)
 
 
-def _check_other_uses(source: Source, loops: list[TileLoop], calls: list[AxisCall], pids: dict[str, AxisCall]) -> None:
+def _check_other_uses(
+    source: EditableSource, loops: list[TileLoop], calls: list[AxisCall], pids: dict[str, AxisCall]
+) -> None:
     """Refuse a program id that is used for more than to start the loops."""
     if any(call.axis for call in source.program_ids()):
         raise source.refuse("a persistent loop over the ids of axis 0, and this one besides", calls[0].node)
@@ -188,7 +190,7 @@ _OTHER_USE = (
 )
 
 
-def _only_leaves(source: Source, comparison: cst.CSTNode) -> bool:
+def _only_leaves(source: EditableSource, comparison: cst.CSTNode) -> bool:
     """Whether a comparison is that of ``if pid >= num_tiles: return``."""
     holder = source.parent(comparison)
     if not (isinstance(comparison, cst.Comparison) and isinstance(holder, cst.If) and holder.orelse is None):
@@ -196,7 +198,7 @@ def _only_leaves(source: Source, comparison: cst.CSTNode) -> bool:
     return source.code(holder.body).strip() == "return"
 
 
-def _step(source: Source, node: cst.CSTNode, name: str) -> str | None:
+def _step(source: EditableSource, node: cst.CSTNode, name: str) -> str | None:
     """What a statement adds to a name, or None."""
     if isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.AddAssign):
         return source.code(node.value) if source.code(node.target) == name else None
@@ -207,7 +209,7 @@ def _step(source: Source, node: cst.CSTNode, name: str) -> str | None:
     return None
 
 
-def _assigned_name(source: Source, call: cst.Call) -> str | None:
+def _assigned_name(source: EditableSource, call: cst.Call) -> str | None:
     """Name that a call's value is given to, as in ``pid = tl.program_id(0)``."""
     statement = source.parent(call)
     if isinstance(statement, cst.Assign) and len(statement.targets) == 1:
@@ -216,12 +218,12 @@ def _assigned_name(source: Source, call: cst.Call) -> str | None:
     return None
 
 
-def _is_start(source: Source, node: cst.Name, pids: dict[str, AxisCall]) -> bool:
+def _is_start(source: EditableSource, node: cst.Name, pids: dict[str, AxisCall]) -> bool:
     holder = source.parent(source.parent(node))
     return isinstance(holder, cst.Assign) and holder.value is pids[node.value].node
 
 
-def _is_target(source: Source, node: cst.Name) -> bool:
+def _is_target(source: EditableSource, node: cst.Name) -> bool:
     """Whether a name is stored to where it stands."""
     inner: cst.CSTNode = node
     outer = source.parent(node)
@@ -232,7 +234,7 @@ def _is_target(source: Source, node: cst.Name) -> bool:
     )
 
 
-def _is_field(source: Source, node: cst.Name) -> bool:
+def _is_field(source: EditableSource, node: cst.Name) -> bool:
     """Whether a name is an attribute's or a keyword's, and so no variable."""
     parent = source.parent(node)
     return (isinstance(parent, cst.Attribute) and parent.attr is node) or (

@@ -7,24 +7,17 @@ from collections.abc import Mapping
 import libcst as cst
 
 from swizzle_sim.rewrite.edits import Edits
+from swizzle_sim.rewrite.helper import Helper
 from swizzle_sim.rewrite.persistent import TileLoop
 from swizzle_sim.rewrite.source import AxisCall, Source, nodes
 from swizzle_sim.swizzle.ir import Form
 from swizzle_sim.swizzle.variables import arguments
+from swizzle_sim.rewrite.source import AxisCall, EditableSource, nodes
 
 WIDTH = 120
 
 
-def place_in_program(
-    source: Source,
-    edits: Edits,
-    calls: list[AxisCall],
-    helper: str,
-    terms: Mapping[str, str],
-    form: Form,
-    taken: set[str],
-    rank: int,
-) -> None:
+def place_in_program(source: EditableSource, edits: Edits, calls: list[AxisCall], helper: Helper, rank: int) -> None:
     """Remap program ids.
 
     Where the kernel gives each id to a name once, as kernels do, those lines become one; a single use elsewhere is
@@ -32,34 +25,24 @@ def place_in_program(
 
     Parameters
     ----------
-    source : Source
+    source : EditableSource
     edits : Edits
         Output.
     calls : list of AxisCall
         Of the launch's axes.
-    helper : str
-    terms : mapping of str to str
-        Text of each count, size and the number of XCDs.
-    form : Form
-        In normal form; its results are the launch's axes.
-    taken : set of str
-        Names in use.
+    helper : Helper
     rank : int
         Axes of the launch.
     """
-    language = _language(terms)
-    ids = {axis: f"{language}.program_id({axis})" for axis in range(rank)}
-    free = not _stored(source, terms)
+    ids = {axis: f"{helper.language}.program_id({axis})" for axis in range(rank)}
+    results = helper.form.results
+    free = not _stored(source, helper)
     lines = _given_names(source, calls, rank) if free else None
     if lines is not None:
         first = min(lines.values(), key=source.line)
-        targets = [
-            _target(lines[axis]) if axis in lines else source.fresh(result, taken)
-            for axis, result in enumerate(form.results)
-        ]
+        targets = [_target(lines[axis]) if axis in lines else source.fresh(name) for axis, name in enumerate(results)]
         ids.update({call.axis: source.code(call.node) for call in calls})
-        level = 1
-        statement = assignment(targets, helper, _words(form, ids, terms), level, source)
+        statement = assignment(targets, helper, ids, 1, source)
         edits.replace[id(first)] = statement.with_changes(
             leading_lines=first.leading_lines, trailing_whitespace=first.trailing_whitespace
         )
@@ -67,79 +50,57 @@ def place_in_program(
         return
     if free and rank == 1 and len(calls) == 1 and calls[0].function == source.kernel and _fits(source, calls[0]):
         ids[0] = source.code(calls[0].node)
-        text = f"{helper}({', '.join(_words(form, ids, terms))})"
+        text = helper.call(ids)
         grown = len(text) - len(ids[0])
         if grown + max(len(line) for line in source.code(_statement(source, calls[0].node)).splitlines()) < WIDTH:
             edits.replace[id(calls[0].node)] = cst.parse_expression(text, config=source.module.config_for_parsing)
             return
-    names = {axis: source.fresh(_swizzled(result), taken) for axis, result in enumerate(form.results)}
-    edits.at_top[id(source.function)] = [assignment(list(names.values()), helper, _words(form, ids, terms), 1, source)]
+    names = {axis: source.fresh(f"swizzled_{name}") for axis, name in enumerate(results)}
+    edits.at_top[id(source.function)] = [assignment(list(names.values()), helper, ids, 1, source)]
     for call in calls:
         edits.replace[id(call.node)] = cst.Name(names[call.axis], lpar=call.node.lpar, rpar=call.node.rpar)
     _hand_down(source, edits, calls, names)
 
 
-def place_in_loops(
-    source: Source,
-    edits: Edits,
-    loops: list[TileLoop],
-    helper: str,
-    terms: Mapping[str, str],
-    form: Form,
-    taken: set[str],
-) -> None:
+def place_in_loops(source: EditableSource, edits: Edits, loops: list[TileLoop], helper: Helper) -> None:
     """Remap tile ids, once at the top of each loop's body; ids that run along, where they are used."""
-    stored = _stored(source, terms)
+    stored = _stored(source, helper)
     if stored:
         raise source.refuse(f"the swizzle reads {stored[0].value}, which is changed here", stored[0])
     done: set[str] = set()
     for loop in loops:
-        name = source.fresh(f"swizzled_{loop.variable}", taken)
+        name = source.fresh(f"swizzled_{loop.variable}")
         level = 1 + sum(isinstance(node, cst.IndentedBlock) for node in _holders(source, loop.loop))
-        words = _words(form, {0: loop.variable}, terms)
-        edits.at_top[id(loop.loop)] = [assignment([name], helper, words, level, source)]
+        edits.at_top[id(loop.loop)] = [assignment([name], helper, {0: loop.variable}, level, source)]
         for read in loop.reads:
             edits.replace[id(read)] = cst.Name(name, lpar=read.lpar, rpar=read.rpar)
         for counter in loop.counters:
             if counter.name in done:
                 continue
             done.add(counter.name)
-            words = _words(form, {0: counter.name}, terms)
             replacement: cst.BaseExpression
             if counter.advance is not None:
-                name = source.fresh(f"swizzled_{counter.name}", taken)
-                edits.after[id(counter.advance)] = [assignment([name], helper, words, level, source)]
+                name = source.fresh(f"swizzled_{counter.name}")
+                edits.after[id(counter.advance)] = [assignment([name], helper, {0: counter.name}, level, source)]
                 replacement = cst.Name(name)
             else:
-                replacement = cst.parse_expression(f"{helper}({', '.join(words)})")
+                replacement = cst.parse_expression(helper.call({0: counter.name}))
             edits.replace.update((id(read), replacement.deep_clone()) for read in counter.reads)
 
 
-def assignment(targets: list[str], helper: str, words: list[str], level: int, source: Source) -> cst.BaseStatement:
+def assignment(
+    targets: list[str], helper: Helper, ids: Mapping[int, str], level: int, source: EditableSource
+) -> cst.BaseStatement:
     """Return ``a, b = helper(...)``, one argument a line where it would be too long."""
-    text = f"{', '.join(targets)} = {helper}({', '.join(words)})"
+    text = f"{', '.join(targets)} = {helper.call(ids)}"
     indent = source.module.default_indent
     if len(text) + level * len(indent.expandtabs(4)) > WIDTH:
-        inner = "".join(f"{indent}{word},\n" for word in words)
-        text = f"{', '.join(targets)} = {helper}(\n{inner})"
+        inner = "".join(f"{indent}{word},\n" for word in helper.words(ids))
+        text = f"{', '.join(targets)} = {helper.name}(\n{inner})"
     return cst.parse_statement(text, config=source.module.config_for_parsing)
 
 
-def _words(form: Form, ids: Mapping[int, str], terms: Mapping[str, str]) -> list[str]:
-    """Arguments of the helper, in its order."""
-    axis = {name: k for k, name in enumerate(form.results)}
-    return [ids[axis[name]] if name in axis else terms[name] for name in arguments(form)]
-
-
-def _language(terms: Mapping[str, str]) -> str:
-    return terms["num_pid_x"].removesuffix(".num_programs(0)")
-
-
-def _swizzled(result: str) -> str:
-    return f"swizzled_{result}"
-
-
-def _given_names(source: Source, calls: list[AxisCall], rank: int) -> dict[int, cst.SimpleStatementLine] | None:
+def _given_names(source: EditableSource, calls: list[AxisCall], rank: int) -> dict[int, cst.SimpleStatementLine] | None:
     """Lines such as ``pid = tl.program_id(0)`` by axis, if those are all the calls and each axis has at most one."""
     lines: dict[int, cst.SimpleStatementLine] = {}
     for call in calls:
@@ -172,11 +133,11 @@ def _target(line: cst.SimpleStatementLine) -> str:
     return cst.ensure_type(cst.ensure_type(line.body[0], cst.Assign).targets[0].target, cst.Name).value
 
 
-def _stored(source: Source, terms: Mapping[str, str]) -> list[cst.Name]:
+def _stored(source: EditableSource, helper: Helper) -> list[cst.Name]:
     """Places where the kernel changes a parameter that the helper is given."""
     words = {
         node.value
-        for text in terms.values()
+        for text in helper.terms.values()
         if text
         for node in nodes(cst.parse_expression(text))
         if isinstance(node, cst.Name)
@@ -191,12 +152,12 @@ def _stored(source: Source, terms: Mapping[str, str]) -> list[cst.Name]:
     ]
 
 
-def _fits(source: Source, call: AxisCall) -> bool:
+def _fits(source: EditableSource, call: AxisCall) -> bool:
     """Whether a call is not inside a loop, where remapping it in place would be repeated."""
     return not any(isinstance(node, cst.For | cst.While) for node in _holders(source, call.node))
 
 
-def _holders(source: Source, node: cst.CSTNode) -> list[cst.CSTNode]:
+def _holders(source: EditableSource, node: cst.CSTNode) -> list[cst.CSTNode]:
     """Nodes around one, inside the function."""
     found = []
     node = source.parent(node)
@@ -206,13 +167,13 @@ def _holders(source: Source, node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
-def _statement(source: Source, node: cst.CSTNode) -> cst.CSTNode:
+def _statement(source: EditableSource, node: cst.CSTNode) -> cst.CSTNode:
     while not isinstance(node, cst.SimpleStatementLine | cst.BaseCompoundStatement):
         node = source.parent(node)
     return node.test if isinstance(node, cst.If | cst.While) else node
 
 
-def _hand_down(source: Source, edits: Edits, calls: list[AxisCall], names: Mapping[int, str]) -> None:
+def _hand_down(source: EditableSource, edits: Edits, calls: list[AxisCall], names: Mapping[int, str]) -> None:
     """Give helpers that call ``tl.program_id`` the remapped ids, through every function on the way."""
     needs: dict[str, set[int]] = {}
     for call in calls:

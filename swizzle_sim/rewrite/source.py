@@ -1,20 +1,23 @@
-"""A kernel's file as a tree that keeps every comment and blank, and where it asks for its program id."""
+"""A kernel's file as a concrete syntax tree to edit, and its program ids, located where the one reader finds them.
+
+`swizzle_sim.triton_source` reads the facts, on ``ast``. Here its positions are looked up in a tree of LibCST, which
+holds every comment and blank: a call has the same first and last character in both.
+"""
 
 from __future__ import annotations
 
-import re
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider, QualifiedNameProvider
+from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
 
-from xcd_model.errors import RewriteError
+from swizzle_sim.triton_source import SourceFile, parse_source
+from xcd_model.errors import LanguageError, RewriteError
 
-_PROGRAM_ID = re.compile(r"triton\.language\.(core\.)?program_id")
-
-_READS_MEMORY = re.compile(r"triton\.language\.(core\.)?(load|atomic_\w+)")
+_Span = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +30,7 @@ class AxisCall:
     line: int
 
 
-class Source:
+class EditableSource:
     """One Python file with a kernel in it.
 
     Parameters
@@ -46,20 +49,19 @@ class Source:
 
     def __init__(self, path: Path, text: bytes, kernel: str):
         self.path, self.kernel = path, kernel
+        self.facts = read_kernel(path, text, kernel)
         try:
             module = cst.parse_module(text)
         except cst.ParserSyntaxError as error:
             raise RewriteError(f"no Python: {error.message}", path=path, line=error.raw_line) from None
-        except (UnicodeDecodeError, LookupError, SyntaxError, ValueError) as error:
-            raise RewriteError(f"no Python text: {error}", path=path) from None
         wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
         self.module = wrapper.module
         self._positions = wrapper.resolve(PositionProvider)
-        self._qualified = wrapper.resolve(QualifiedNameProvider)
         self._parents = wrapper.resolve(ParentNodeProvider)
-        self.functions = {node.name.value: node for node in self.module.body if isinstance(node, cst.FunctionDef)}
-        if kernel not in self.functions:
-            raise RewriteError(f"has no function {kernel!r} at its top level", path=path)
+        self._names = {node.value for node in nodes(self.module) if isinstance(node, cst.Name)}
+        self._calls = {self._span(node): node for node in nodes(self.module) if isinstance(node, cst.Call)}
+        by_line = {self.line(node.name): node for node in nodes(self.module) if isinstance(node, cst.FunctionDef)}
+        self.functions = {name: by_line[node.lineno] for name, node in self.facts.functions.items()}
 
     @property
     def function(self) -> cst.FunctionDef:
@@ -82,32 +84,12 @@ class Source:
         """Node that directly holds another."""
         return self._parents[node]
 
-    def names(self) -> set[str]:
-        """Every identifier in the file."""
-        return {node.value for node in nodes(self.module) if isinstance(node, cst.Name)}
-
-    def fresh(self, name: str, taken: set[str]) -> str:
-        """Return ``name``, numbered where it is taken, and take it."""
+    def fresh(self, name: str) -> str:
+        """Return ``name``, numbered where the file or an earlier call of this uses it."""
         found, number = name, 1
-        while found in taken:
+        while found in self._names:
             found, number = f"{name}_{number}", number + 1
-        taken.add(found)
-        return found
-
-    def refers_to(self, node: cst.CSTNode, pattern: re.Pattern[str]) -> bool:
-        """Whether a name or attribute means what a pattern of dotted names says, through whatever import."""
-        if not isinstance(node, cst.Name | cst.Attribute):
-            return False
-        found = self._qualified.get(node, ())
-        return any(pattern.fullmatch(one.name) for one in (found() if callable(found) else found))
-
-    def reachable(self) -> list[str]:
-        """Functions of the file that the kernel calls, however deep, itself first."""
-        found = [self.kernel]
-        for name in found:
-            for node in nodes(self.functions[name].body):
-                if isinstance(node, cst.Name) and node.value in self.functions and node.value not in found:
-                    found.append(node.value)
+        self._names.add(found)
         return found
 
     def program_ids(self) -> list[AxisCall]:
@@ -118,39 +100,17 @@ class Source:
         RewriteError
             If the function is passed around under another name, or an axis is no literal 0, 1 or 2.
         """
-        within = {id(node): name for name in self.reachable() for node in nodes(self.functions[name])}
+        kernel = self.facts.functions[self.kernel]
+        for mention in self.facts.passed_on(kernel):
+            message = "tl.program_id is not called here but passed on: call it where it is used"
+            raise RewriteError(message, path=self.path, line=mention.lineno)
         found = []
-        for node in nodes(self.module):
-            if not self.refers_to(node, _PROGRAM_ID) or self._is_import(node):
-                continue
-            call = self.parent(node)
-            if not (isinstance(call, cst.Call) and call.func is node):
-                raise self.refuse("tl.program_id is not called here but passed on: call it where it is used", node)
-            if id(node) in within:
-                found.append(AxisCall(call, self._axis(call), within[id(node)], self.line(call)))
+        for one in sorted(self.facts.program_ids(kernel), key=lambda one: (one.line, one.call.col_offset)):
+            node = self._calls[self._span_of(one.call)]
+            if one.axis not in (0, 1, 2):
+                raise self.refuse(f"{self.code(node)}: only a literal axis 0, 1 or 2 can be remapped", node)
+            found.append(AxisCall(node, one.axis, one.function, one.line))
         return found
-
-    def _is_import(self, node: cst.CSTNode) -> bool:
-        while not isinstance(node, cst.Module):
-            if isinstance(node, cst.Import | cst.ImportFrom):
-                return True
-            node = self.parent(node)
-        return False
-
-    def _axis(self, call: cst.Call) -> int:
-        named = [arg for arg in call.args if arg.keyword is None or arg.keyword.value == "axis"]
-        value = self.code(named[0].value) if len(named) == len(call.args) == 1 else ""
-        if value not in ("0", "1", "2"):
-            raise self.refuse(f"{self.code(call)}: only a literal axis 0, 1 or 2 can be remapped", call)
-        return int(value)
-
-    def waiting_loop(self) -> int:
-        """Line of a ``while`` whose condition reads memory, as that of a spin lock does; 0 where there is none."""
-        for name in self.reachable():
-            for node in nodes(self.functions[name]):
-                if isinstance(node, cst.While) and any(self.refers_to(one, _READS_MEMORY) for one in nodes(node.test)):
-                    return self.line(node)
-        return 0
 
     def calls_of(self, function: str) -> Iterator[tuple[cst.Call, str]]:
         """Yield each call of a helper with the function it stands in.
@@ -160,7 +120,9 @@ class Source:
         RewriteError
             If the helper is used otherwise, or by a function that the kernel does not call.
         """
-        within = {id(node): name for name in self.reachable() for node in nodes(self.functions[name])}
+        reached = self.facts.reachable(self.facts.functions[self.kernel])
+        names = [one.name for one in reached if isinstance(one, ast.FunctionDef)]
+        within = {id(node): name for name in names for node in nodes(self.functions[name])}
         for node in nodes(self.module):
             if not (isinstance(node, cst.Name) and node.value == function) or node is self.functions[function].name:
                 continue
@@ -173,6 +135,36 @@ class Source:
                     node,
                 )
             yield parent, within[id(node)]
+
+    def _span(self, node: cst.CSTNode) -> _Span:
+        place = self._positions[node]
+        return place.start.line, place.start.column, place.end.line, place.end.column
+
+    def _span_of(self, node: ast.expr) -> _Span:
+        """Span of a node in characters; ``ast`` counts columns in bytes of UTF-8."""
+        assert node.end_lineno is not None and node.end_col_offset is not None
+        ends = ((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset))
+        (line, column), (last, end) = (
+            (line, len(self.facts.lines[line - 1].encode()[:column].decode())) for line, column in ends
+        )
+        return line, column, last, end
+
+
+def read_kernel(path: Path, text: bytes, kernel: str) -> SourceFile:
+    """Read a file that has a kernel.
+
+    Raises
+    ------
+    RewriteError
+        If the text is no Python, or has no such function at its top level.
+    """
+    try:
+        found = parse_source(text, str(path))
+    except LanguageError as error:
+        raise RewriteError(error.message, path=path, line=error.line) from None
+    if kernel not in found.functions:
+        raise RewriteError(f"has no function {kernel!r} at its top level", path=path)
+    return found
 
 
 def _names_no_value(node: cst.Name, parent: cst.CSTNode) -> bool:

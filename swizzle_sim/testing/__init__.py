@@ -13,25 +13,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from swizzle_sim.testing.bijective import BijectionError, assert_bijective
     from swizzle_sim.testing.candidate import Candidate, as_candidate
-    from swizzle_sim.testing.prologue import Prologue, read_prologue
+    from swizzle_sim.testing.grids_to_try import Point
     from swizzle_sim.testing.strategies import gpus, grids, swizzles
-    from swizzle_sim.testing.trials import Outcome, Point, try_points
+    from swizzle_sim.testing.trials import Outcome, try_points
+    from swizzle_sim.triton_source.prologue import Prologue, read_prologue
     from xcd_model.errors import MissingExtra
 
 _HOME = {
-    "BijectionError": "bijective",
-    "Candidate": "candidate",
-    "MissingExtra": "extra",
-    "Outcome": "trials",
-    "Point": "trials",
-    "Prologue": "prologue",
-    "as_candidate": "candidate",
-    "assert_bijective": "bijective",
-    "gpus": "strategies",
-    "grids": "strategies",
-    "read_prologue": "prologue",
-    "swizzles": "strategies",
-    "try_points": "trials",
+    "BijectionError": "swizzle_sim.testing.bijective",
+    "Candidate": "swizzle_sim.testing.candidate",
+    "MissingExtra": "xcd_model.errors",
+    "Outcome": "swizzle_sim.testing.trials",
+    "Point": "swizzle_sim.testing.grids_to_try",
+    "Prologue": "swizzle_sim.triton_source.prologue",
+    "as_candidate": "swizzle_sim.testing.candidate",
+    "assert_bijective": "swizzle_sim.testing.bijective",
+    "gpus": "swizzle_sim.testing.strategies",
+    "grids": "swizzle_sim.testing.strategies",
+    "read_prologue": "swizzle_sim.triton_source.prologue",
+    "swizzles": "swizzle_sim.testing.strategies",
+    "try_points": "swizzle_sim.testing.trials",
 }
 
 __all__ = [
@@ -54,6 +55,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from swizzle_sim.testing.candidate import Source, as_candidate
-from swizzle_sim.testing.directive import names_in
-from swizzle_sim.testing.points import Where
+from swizzle_sim.testing.candidate import Checkable, as_candidate
+from swizzle_sim.testing.grids_to_try import Where
 from swizzle_sim.testing.trials import Outcome, points_of, try_points
+from swizzle_sim.triton_source.prologue import names_in
 
 
 class BijectionError(AssertionError):
@@ -27,7 +27,7 @@ class BijectionError(AssertionError):
 
 
 def assert_bijective(
-    candidate: Source,
+    candidate: Checkable,
     grids: Iterable[Any] | Any = None,
     xcds: Iterable[int] | Any = None,
     *,
@@ -56,7 +56,7 @@ def assert_bijective(
     launch : str, optional
         Launch grid as an expression of the kernel's sizes, such as ``"cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N)"``
         (row-major tiles) or ``"cdiv(M, 64), cdiv(N, 64)"`` (two axes). Sizes without a value then vary, whole tiles
-        and ragged. By default what a Triton file says itself.
+        and ragged. By default that of the Triton file, where it has one.
     answer : str or iterable of str, optional
         Names that hold the tile in a Triton kernel, in the order of the grid's sides.
     **sizes : int, str or iterable of int
@@ -67,7 +67,7 @@ def assert_bijective(
     ------
     BijectionError
         An `AssertionError`. The message names grid, XCD count and counter-example: two ids that compute one tile, a
-        tile that nobody computes, an id out of range, or the operation that a 32-bit GPU integer cannot do.
+        tile that no workgroup computes, an id out of range, or the operation that a 32-bit GPU integer cannot do.
     LanguageError, UnknownName, OptionError, SizeError
         If the candidate or an argument cannot be read.
 
@@ -81,7 +81,7 @@ def assert_bijective(
     values = {name: _value(value) for name, value in sizes.items()}
     found, options = as_candidate(candidate, values, names_in(answer), launch)
     if _is_strategy(grids) or _is_strategy(xcds):
-        from swizzle_sim.testing.drawn import try_drawn  # noqa: PLC0415 - hypothesis is an extra
+        from swizzle_sim.testing.strategies import try_drawn  # noqa: PLC0415 - hypothesis is an extra
 
         outcome = try_drawn(found, options, grids, xcds, where)
     else:

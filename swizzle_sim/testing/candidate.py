@@ -1,8 +1,8 @@
-"""Whatever a caller has for a swizzle, as one thing that can be tried on a grid."""
+"""Candidates of a check: a text, a family, a file, a Triton or a Python function, each tried on grids alike."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,15 +10,16 @@ from typing import Any, Protocol
 from swizzle_sim.swizzle.families import family, is_spec
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.ir import Form
+from swizzle_sim.swizzle.permute import permutation_of
 from swizzle_sim.swizzle.swizzle import Swizzle
 from swizzle_sim.swizzle.verdict import Counterexample
-from swizzle_sim.testing.directive import Options, names_in
+from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import names_of
 from swizzle_sim.testing.files import TEXTS, Target, is_there, targets_of
 from swizzle_sim.testing.function import FunctionCandidate
-from swizzle_sim.testing.prologue import read_prologue
-from swizzle_sim.testing.text import Text, TextCandidate
-from xcd_model.errors import LanguageError, OptionError
+from swizzle_sim.triton_source.mapped_text import MappedText
+from swizzle_sim.triton_source.prologue import names_in, read_prologue
+from xcd_model.errors import LanguageError, OptionError, UnknownName
 
 
 class Candidate(Protocol):
@@ -30,7 +31,7 @@ class Candidate(Protocol):
     reads : tuple of str
         Names that it takes a value from.
     form : Form
-        What is known of its shape: inputs and results at least.
+        Inputs and results at least.
     """
 
     name: str
@@ -38,15 +39,74 @@ class Candidate(Protocol):
     form: Form
 
     def counterexample(self, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> Counterexample | None:
-        """Say what keeps it from being a permutation of a grid, if anything."""
+        """Counterexample where it is no permutation of a grid; None if it is one."""
         ...
 
 
-Source = str | Path | Swizzle | Callable[..., Any]
+class TextCandidate:
+    """A text of the language, with values for the names that the grid does not give.
+
+    Parameters
+    ----------
+    text : MappedText
+    sizes : mapping of str to int or str
+        Values of names that the text reads; a str is an expression of the language.
+    also : iterable of str
+        Names that may have a value though the text does not read them, as the launch or the kernel does.
+
+    Raises
+    ------
+    LanguageError
+        If the text is outside the language.
+    UnknownName
+        If ``sizes`` gives a name that the text does not read.
+    """
+
+    def __init__(self, text: MappedText, sizes: Mapping[str, int | str], also: Iterable[str] = ()):
+        self.name = text.name
+        self.plain = self._parse(text)
+        self._refuse_unread(sizes, (*self.plain.form.inputs, *also))
+        self.text = text.with_values(sizes)
+        self.swizzle = self._parse(self.text) if self.text is not text else self.plain
+        self.sizes = {name: int(value) for name, value in sizes.items() if not isinstance(value, str)}
+        self.form = self.swizzle.form
+        self.reads = self.form.inputs
+
+    def _parse(self, text: MappedText) -> Swizzle:
+        try:
+            return Swizzle.parse(text.text, text.name, text.filename)
+        except LanguageError as error:
+            raise text.placed(error) from None
+
+    def _refuse_unread(self, sizes: Iterable[str], known: tuple[str, ...]) -> None:
+        for name in sizes:
+            if name not in known:
+                raise UnknownName(f"name read by {self.name}", name, {one for one in known if one.isidentifier()})
+
+    def counterexample(self, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> Counterexample | None:
+        """Counterexample where the text is no permutation of a grid; None if it is one.
+
+        Raises
+        ------
+        LanguageError
+            With code ``name`` if the grid lacks a name that it reads and no value is given, ``limit`` if the grid is
+            too large to decide.
+        """
+        try:
+            found = permutation_of(self.swizzle.program, grid, num_xcds, {**self.sizes, **sizes})[1]
+        except LanguageError as error:
+            raise self.text.placed(error) from None
+        if found is None or not self.text.lines or not found.line:
+            return found
+        line = self.text.line(found.line)
+        return replace(found, line=line, message=found.message.replace(f"line {found.line}:", f"line {line}:", 1))
+
+
+Checkable = str | Path | Swizzle | Callable[..., Any]
 
 
 def as_candidate(
-    source: Source,
+    source: Checkable,
     sizes: Mapping[str, int | str | tuple[int, ...]] | None = None,
     answer: Sequence[str] | str | None = None,
     launch: str = "",
@@ -85,7 +145,7 @@ def as_candidate(
             raise OptionError(f"a candidate is a text, a path, a Swizzle or a function, not {source!r}")
         source = triton_function
     if isinstance(source, Swizzle):
-        text = Text(source.source, source.name or "the swizzle", source.filename)
+        text = MappedText(source.source, source.name or "the swizzle", source.filename)
         return TextCandidate(text, given.single, names_of(launch)), given
     target = _target(source)
     if target is None:
@@ -103,7 +163,7 @@ def load(target: Target) -> tuple[Candidate, Options]:
     """
     options = target.options
     if target.kind == "text":
-        text = Text(target.text, target.name, str(target.path))
+        text = MappedText(target.text, target.name, str(target.path))
         return TextCandidate(text, options.single, names_of(options.launch)), options
     if target.kind == "function":
         return FunctionCandidate(target.imported(), options.single, target.name), options
@@ -111,10 +171,10 @@ def load(target: Target) -> tuple[Candidate, Options]:
     return TextCandidate(prologue.text, options.single, prologue.parameters), options.with_launch(prologue.launch)
 
 
-def _text(source: str) -> Text:
+def _text(source: str) -> MappedText:
     if "\n" not in source and "=" not in source.partition("(")[0] and is_spec(source):
-        return Text(family(source), source, f"<{source}>")
-    return Text(source, "the swizzle", "<candidate>")
+        return MappedText(family(source), source, f"<{source}>")
+    return MappedText(source, "the swizzle", "<candidate>")
 
 
 def _target(source: Any) -> Target | None:

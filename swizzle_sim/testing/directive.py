@@ -1,4 +1,4 @@
-"""``# swizzle-check:`` comments: how a file says where its swizzle has to hold.
+"""``# swizzle-check:`` comments: the launches on which a file's swizzle has to hold.
 
 ``# swizzle-check: GROUP_SIZE_M=8 grids=64x64,100x7 xcds=1,8 where="num_pids % num_xcds == 0"``
 """
@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from swizzle_sim.triton_source.prologue import names_in
 from xcd_model.errors import OptionError
 
 _COMMENT = re.compile(r"^\s*#\s*swizzle-check\s*(?::(.*))?$")
@@ -160,12 +161,6 @@ def _with(options: Options, key: str, value: str, place: str) -> Options:
             raise OptionError(f"{place}: swizzle-check: xcds={value}: XCD counts are integers, such as xcds=1,8")
         return replace(options, xcds=tuple(map(int, parts)))
     return replace(options, sizes={**options.sizes, key: size_value(value)})
-
-
-def names_in(given: Iterable[str] | str | None) -> tuple[str, ...]:
-    """Names of a text such as ``"row, col"``, or of any iterable."""
-    parts = given.split(",") if isinstance(given, str) else given or ()
-    return tuple(part.strip() for part in parts if part.strip())
 
 
 def size_value(text: str) -> int | str | tuple[int, ...]:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.testing.directive import Options, is_directive, read_directives
-from swizzle_sim.testing.module import Module, read_module
+from swizzle_sim.triton_source.source_file import SourceFile, read_source
 from xcd_model.errors import LanguageError
 
 TEXTS = (".txt", ".swizzle")
-# What tells a swizzle from any other .txt in a folder: an assignment to a name that may be the answer, or a mark.
+# A swizzle differs from any other .txt in a folder by an assignment to a name that may be the answer, or a mark.
 _A_SWIZZLE = re.compile(
     rb"^[ \t]*(#[ \t]*swizzle-check|(pid|pid_[mnxyz]|[xyz])[ \t]*(=|,|[-+*/%&|^<>]+=)[^=])", re.MULTILINE
 )
@@ -40,8 +40,8 @@ class Target:
     text : str
         Of a text.
     marked : bool
-        Whether a ``# swizzle-check`` comment, or being a text, says that it has to hold. A Triton function without
-        one is checked if it can be, and passed over if not.
+        Whether it has to hold: a text, or a function with a ``# swizzle-check`` comment. A Triton function without
+        one is checked if it can be, and skipped if not.
     options : Options
     """
 
@@ -116,8 +116,8 @@ def files_under(paths: Iterable[Path], *, marked: bool = False) -> list[Path]:
             found += sorted(one for one in shown if one.suffix != ".txt" or _A_SWIZZLE.search(one.read_bytes()))
         else:
             found.append(path)
-    kept = (one for one in dict.fromkeys(found) if not marked or one.suffix != ".py" or _has_mark(one))
-    return list(kept)
+    chosen = (one for one in dict.fromkeys(found) if not marked or one.suffix != ".py" or _has_mark(one))
+    return list(chosen)
 
 
 def _has_mark(path: Path) -> bool:
@@ -125,14 +125,13 @@ def _has_mark(path: Path) -> bool:
 
 
 def _of_python(path: Path) -> list[Target]:
-    module = read_module(path)
-    functions = [module.functions[name] for name in module.kernels()] + list(module.others.values())
+    source = read_source(path)
     found = []
-    for node in sorted(functions, key=lambda one: one.lineno):
-        lines = _above(node, module)
+    for node in sorted(source.functions.values(), key=lambda one: one.lineno):
+        lines = _above(node, source)
         marked = any(is_directive(line) for _, line in lines)
         options = read_directives(lines, str(path))
-        kind = "function" if node.name in module.others else "triton"
+        kind = "triton" if node.name in source.kernels else "function"
         if options.off or (kind == "function" and not marked):
             continue
         name = f"{path.name}::{node.name}"
@@ -140,10 +139,10 @@ def _of_python(path: Path) -> list[Target]:
     return found
 
 
-def _above(node: ast.FunctionDef, module: Module) -> list[tuple[int, str]]:
+def _above(node: ast.FunctionDef, source: SourceFile) -> list[tuple[int, str]]:
     """Comment lines right above a function and among its decorators."""
     first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
     start = first - 1
-    while start and module.lines[start - 1].lstrip().startswith("#"):
+    while start and source.lines[start - 1].lstrip().startswith("#"):
         start -= 1
-    return [(k + 1, module.lines[k]) for k in range(start, node.lineno - 1) if is_directive(module.lines[k])]
+    return [(k + 1, source.lines[k]) for k in range(start, node.lineno - 1) if is_directive(source.lines[k])]

@@ -18,12 +18,11 @@ from swizzle_sim.swizzle.grid import Grid, bind
 from swizzle_sim.swizzle.ir import AXES, COORDINATES, GRID_NAMES, Form
 from swizzle_sim.swizzle.verdict import Counterexample
 from swizzle_sim.testing.expression import value_of
-from swizzle_sim.testing.tally import tally, where_text
 from xcd_model.errors import LanguageError, UnknownName
 
 GRID = "grid"  # a parameter of this name gets the launch, a tuple of sides
 _ONE_BY_ONE = 256  # workgroups up to which each is called for: exact, and fast enough
-_PROBES = 9  # workgroups at which a whole-array answer is held against single calls
+_PROBES = 9  # workgroups at which a whole-array answer is compared with single calls
 
 
 class FunctionCandidate:
@@ -62,7 +61,7 @@ class FunctionCandidate:
         self.form = Form((), self._results(), tuple(sorted(inputs)))
 
     def counterexample(self, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> Counterexample | None:
-        """Say what keeps the function from being a permutation of a grid, if anything.
+        """Counterexample where the function is no permutation of a grid; None if it is one.
 
         Raises
         ------
@@ -78,9 +77,11 @@ class FunctionCandidate:
                 try:
                     answers.append(self._call(_at(values, pid)))
                 except Exception as error:
-                    said = f"pid {pid}: {self.name} raises {type(error).__name__}: {error} {where_text(grid, num_xcds)}"
+                    said = (
+                        f"pid {pid}: {self.name} raises {type(error).__name__}: {error} {_where_text(grid, num_xcds)}"
+                    )
                     return Counterexample("raised", said, (pid,))
-        return tally(self._columns(answers, grid), grid, num_xcds)
+        return _coverage_counterexample(self._columns(answers, grid), grid, num_xcds)
 
     def _results(self) -> tuple[str, ...]:
         """Coordinates that it answers on the first kind of small grid that it takes."""
@@ -169,3 +170,65 @@ def _axes(grid: Grid) -> list[str]:
 
 def _at(values: Mapping[str, Any], pid: int) -> dict[str, Any]:
     return {name: int(value[pid]) if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+
+def _where_text(grid: Grid, num_xcds: int) -> str:
+    """Grid and XCD count, as every message names them."""
+    return f"(grid {grid}, {num_xcds} XCD{'s' * (num_xcds != 1)})"
+
+
+def _coverage_counterexample(
+    columns: list[tuple[str, np.ndarray, int, int]], grid: Grid, num_xcds: int
+) -> Counterexample | None:
+    """Counterexample of answers that are no permutation of a grid, in the words of a verdict; None if they are one.
+
+    Parameters
+    ----------
+    columns : list of (name, (num_pids,) int array, stride, extent)
+        Coordinates of the answer; the tile is the sum of ``value * stride``.
+    grid : Grid
+    num_xcds : int
+        For the message.
+
+    Returns
+    -------
+    Counterexample or None
+    """
+    inside = np.ones(grid.num_pids, bool)
+    for _, values, _, extent in columns:
+        inside &= (values >= 0) & (values < extent)
+    tiles = np.zeros(grid.num_pids, np.int64)
+    for _, values, stride, _ in columns:
+        tiles += np.where(inside, values, 0).astype(np.int64) * stride
+    computed = np.zeros(grid.num_pids, bool)
+    computed[tiles[inside]] = True
+    distinct = int(computed.sum())
+    if distinct == grid.num_pids:
+        return None
+    missing = int(np.argmin(computed))
+    gaps = f"{_missing_text(computed)} computed by nobody {_where_text(grid, num_xcds)}"
+    gaps += f"; {distinct} of {grid.num_pids} tiles are computed"
+    if not inside.all():
+        pid = int(np.argmin(inside))
+        name, values, _, extent = next(one for one in columns if not 0 <= one[1][pid] < one[3])
+        message = f"pid {pid} computes {name} = {values[pid]}, outside 0..{extent - 1}; {gaps}"
+        return Counterexample("out-of-range", message, (pid,), None, missing, distinct)
+    first = np.unique(tiles, return_index=True)[1]
+    repeated = np.ones(grid.num_pids, bool)
+    repeated[first] = False
+    clash = int(np.argmax(repeated))
+    tile = int(tiles[clash])
+    owner = int(np.argmax(tiles == tile))
+    message = f"pid {clash} and pid {owner} both compute tile {tile}; {gaps}"
+    return Counterexample("collision", message, (clash, owner), tile, missing, distinct)
+
+
+def _missing_text(computed: np.ndarray) -> str:
+    first = int(np.argmin(computed))
+    after = computed[first:]
+    length = int(np.argmax(after)) if after.any() else len(after)
+    others = int((~computed).sum()) - length
+    named = f"tiles {first}..{first + length - 1}" if length > 1 else f"tile {first}"
+    if others:
+        return f"{named} and {others} others are"
+    return f"{named} are" if length > 1 else f"{named} is"

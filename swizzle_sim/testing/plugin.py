@@ -1,11 +1,12 @@
 """The pytest plugin: ``--swizzle-check PATH``, the ini option ``swizzle_check`` and the marker ``swizzle``.
 
 pytest loads this module in every run of everybody who has swizzle-sim installed, so it imports nothing but pytest
-until there is something to check.
+until there is something to check: hence the imports inside functions.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType
@@ -39,13 +40,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add what is asked for, before other plugins choose among the items."""
-    asked = [config.invocation_params.dir / path for path in config.getoption("--swizzle-check")]
-    paths = [*asked, *config.getini("swizzle_check")]
+    """Add the requested checks, before other plugins choose among the items."""
+    typed = [config.invocation_params.dir / path for path in config.getoption("--swizzle-check")]
+    paths = [*typed, *config.getini("swizzle_check")]
     if paths:
-        from swizzle_sim.testing.items import items_of  # noqa: PLC0415 - only where there is something to check
+        from swizzle_sim.testing.files import files_under  # noqa: PLC0415
 
-        items += items_of(session, paths)
+        for path in files_under(paths):
+            items += SwizzleFile.from_parent(session, path=path).collect()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -56,8 +58,6 @@ def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> list[py
     marks = [mark for mark in _marks(obj) if mark.name == MARKER]
     if not marks:
         return None
-    from swizzle_sim.testing.items import MarkedItem  # noqa: PLC0415
-
     return [MarkedItem.from_parent(collector, name=name, function=obj, mark=marks[0])]
 
 
@@ -70,3 +70,77 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     """Say which paths are checked."""
     paths = [*config.getoption("--swizzle-check"), *map(str, map(Path, config.getini("swizzle_check")))]
     return f"swizzle-check: {', '.join(paths)}" if paths else None
+
+
+class CheckFailed(AssertionError):
+    """A swizzle failed; the message holds all of it."""
+
+
+class SwizzleFile(pytest.File):
+    """One file with swizzles in it."""
+
+    def collect(self) -> list[pytest.Item]:
+        """Return one item for each thing to check; a file that cannot be read is one that fails."""
+        from swizzle_sim.testing.files import targets_of  # noqa: PLC0415
+        from xcd_model.errors import SwizzleSimError  # noqa: PLC0415
+
+        try:
+            targets = targets_of(self.path)
+        except SwizzleSimError as error:
+            return [SwizzleItem.from_parent(self, name="readable", problem=str(error))]
+        return [SwizzleItem.from_parent(self, name=one.function or "bijective", target=one) for one in targets]
+
+
+class SwizzleItem(pytest.Item):
+    """One thing to check."""
+
+    def __init__(self, *, target: Any = None, problem: str = "", **kwargs: Any):
+        super().__init__(**kwargs)
+        self.target, self.problem = target, problem
+        self.add_marker(MARKER)
+
+    def runtest(self) -> None:
+        """Check it; an unmarked Triton function that cannot be read is skipped."""
+        if self.target is None:
+            raise CheckFailed(self.problem)
+        from swizzle_sim.testing.run import check_target  # noqa: PLC0415
+
+        result = check_target(self.target)
+        if result.status == "skipped":
+            pytest.skip(result.message.partition("\n")[0])
+        if result.status != "passed":
+            raise CheckFailed(result.message)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Return the counter-example, without a traceback through this package."""
+        return str(excinfo.value) if isinstance(excinfo.value, CheckFailed) else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
+        """File, line counted from 0, and heading."""
+        return self.path, (self.target.line if self.target else 1) - 1, f"swizzle {self.name}"
+
+
+class MarkedItem(pytest.Item):
+    """A function of a test module with ``@pytest.mark.swizzle``."""
+
+    def __init__(self, *, function: Any, mark: pytest.Mark, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.function, self.mark = function, mark
+        self.add_marker(MARKER)
+
+    def runtest(self) -> None:
+        """Check it where the marker's arguments say."""
+        from swizzle_sim.testing.bijective import assert_bijective  # noqa: PLC0415
+
+        assert_bijective(self.function, *self.mark.args, **self.mark.kwargs)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Return the counter-example, without a traceback through this package."""
+        from xcd_model.errors import SwizzleSimError  # noqa: PLC0415
+
+        known = AssertionError, SwizzleSimError
+        return str(excinfo.value) if isinstance(excinfo.value, known) else super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
+        """File, line counted from 0, and heading."""
+        return self.path, self.function.__code__.co_firstlineno - 1, f"swizzle {self.name}"

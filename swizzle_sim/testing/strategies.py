@@ -1,26 +1,44 @@
-"""Hypothesis strategies for grids, GPUs and swizzles; all shrink towards the smallest and plainest."""
+"""Hypothesis strategies for grids, GPUs and swizzles, and a candidate tried on launches that hypothesis draws.
+
+All shrink towards the smallest and plainest.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 from collections.abc import Iterable
+from typing import Any
 
-from swizzle_sim.testing.extra import need_hypothesis
+from swizzle_sim.release import install_hint
+from xcd_model.errors import MissingExtra
 
-need_hypothesis("swizzle_sim.testing's strategies")
+if importlib.util.find_spec("hypothesis") is None:
+    raise MissingExtra(
+        "swizzle_sim.testing's strategies need hypothesis, which is not installed: "
+        f"{install_hint('testing')}; assert_bijective without strategies works without it"
+    )
 
-from hypothesis import strategies as st  # noqa: E402 - after the check that says how to install it
+from hypothesis import HealthCheck, Verbosity, assume, given, settings
+from hypothesis import strategies as st
 
-from swizzle_sim.swizzle.families import FAMILIES, family  # noqa: E402
-from swizzle_sim.swizzle.families.family import Family  # noqa: E402
-from swizzle_sim.swizzle.grid import Grid  # noqa: E402
-from swizzle_sim.swizzle.swizzle import Swizzle  # noqa: E402
-from xcd_model import Gpu, gpu, gpu_names  # noqa: E402
-from xcd_model.errors import OptionError  # noqa: E402
+from swizzle_sim.swizzle.families import FAMILIES, family
+from swizzle_sim.swizzle.families.family import Family
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.swizzle import Swizzle
+from xcd_model import Gpu, gpu, gpu_names
+from xcd_model.errors import OptionError
+from swizzle_sim.swizzle.families.nouns import Family
+from swizzle_sim.swizzle.verdict import EVERYWHERE, UNNAMED
+from swizzle_sim.testing.candidate import Candidate
+from swizzle_sim.testing.directive import Options
+from swizzle_sim.testing.grids_to_try import Point, Where, as_grid, condition, each_size, kind_of, need_launch, xcd_counts
+from swizzle_sim.testing.trials import Outcome
 
 KINDS = ("line", "tiles", "plane", "box")
 _AXES = {"line": 1, "tiles": 2, "plane": 2, "box": 3}
 _SMALL = 20  # longest side of a third of the grids drawn
+_MOST_WORKGROUPS = 4096  # of a grid, by default
 _LARGEST_PARAMETER = 16  # of a family, where it allows more: a group larger than the grid is one group
 
 
@@ -39,7 +57,7 @@ def _grids(draw: st.DrawFn, kinds: tuple[str, ...], max_workgroups: int) -> Grid
     return Grid(tuple(sides))
 
 
-def grids(*kinds: str, max_workgroups: int = 4096) -> st.SearchStrategy[Grid]:
+def grids(*kinds: str, max_workgroups: int = _MOST_WORKGROUPS) -> st.SearchStrategy[Grid]:
     """Strategy for launch grids.
 
     Parameters
@@ -117,11 +135,11 @@ def _swizzles(draw: st.DrawFn, placements: tuple[Family, ...], orders: tuple[Fam
 
 
 def _spec(draw: st.DrawFn, one: Family) -> str:
-    given = []
+    values = []
     for name, rule in one.parameters.items():
         top = min(rule.high, max(rule.low, _LARGEST_PARAMETER))
-        given.append(f"{name}={draw(st.integers(rule.low, top))}")
-    return f"{one.name}({', '.join(given)})" if given else one.name
+        values.append(f"{name}={draw(st.integers(rule.low, top))}")
+    return f"{one.name}({', '.join(values)})" if values else one.name
 
 
 def swizzles(kind: str = "line", *, always: bool = True) -> st.SearchStrategy[Swizzle]:
@@ -156,3 +174,67 @@ def swizzles(kind: str = "line", *, always: bool = True) -> st.SearchStrategy[Sw
 
 def _of_axes(families: Iterable[Family], axes: tuple[int, ...]) -> list[Family]:
     return [one for one in families if one.axes in axes]
+
+
+class _Failed(Exception):
+    """Tells hypothesis to shrink."""
+
+
+def try_drawn(candidate: Candidate, options: Options, grids: Any, xcds: Any, where: Where) -> Outcome:
+    """Let hypothesis draw launches and shrink the first that fails.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    options : Options
+    grids, xcds : SearchStrategy or iterable
+        At least one is a strategy.
+    where : str or callable or None
+
+    Returns
+    -------
+    Outcome
+        With the smallest failing launch met while shrinking. The draws depend on nothing but the arguments, and no
+        example database is written.
+    """
+    need_launch(candidate.form, options.sizes, "", candidate.name)
+    kind, holds = kind_of(candidate.form), condition(where or options.where)
+    of_grids, of_xcds = _of_kind(grids, kind), _xcds(candidate, xcds)
+    failed: list[tuple[Point, Any]] = []
+    tried = 0
+
+    @settings(
+        derandomize=True,
+        database=None,
+        deadline=None,
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(of_grids, of_xcds, st.sampled_from(each_size(options)))
+    def draw(drawn: Any, num_xcds: int, sizes: dict[str, int]) -> None:
+        nonlocal tried
+        point = Point(as_grid(drawn, kind), num_xcds, sizes)
+        assume(holds(point.grid, num_xcds))
+        tried += 1
+        found = candidate.counterexample(point.grid, num_xcds, point.sizes)
+        if found:
+            failed[:] = [min([*failed, (point, found)], key=lambda one: one[0].rank)]
+            raise _Failed
+
+    try:
+        draw()
+    except _Failed:
+        return Outcome(candidate.name, tried, *failed[0], UNNAMED)
+    return Outcome(candidate.name, tried, None, None, EVERYWHERE)
+
+
+def _of_kind(grids: Any, kind: str) -> st.SearchStrategy:
+    if isinstance(grids, st.SearchStrategy):
+        return grids
+    return (
+        _grids((kind,), _MOST_WORKGROUPS) if grids is None else st.sampled_from([as_grid(one, kind) for one in grids])
+    )
+
+
+def _xcds(candidate: Candidate, xcds: Any) -> st.SearchStrategy:
+    return xcds if isinstance(xcds, st.SearchStrategy) else st.sampled_from(xcd_counts(candidate.form, xcds))

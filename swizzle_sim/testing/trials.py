@@ -11,7 +11,7 @@ from swizzle_sim.swizzle.lattice import Trial, name_domain
 from swizzle_sim.swizzle.verdict import EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED, Counterexample
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.directive import Options
-from swizzle_sim.testing.points import (
+from swizzle_sim.testing.grids_to_try import (
     Point,
     Where,
     as_grid,
@@ -42,7 +42,7 @@ class Outcome:
     counterexample : Counterexample or None
         Of that launch.
     domain : str
-        Where it does hold, of the launches tried, as a `Verdict` says it.
+        Where it does hold, of the launches tried, in the words of a `Verdict`.
     """
 
     name: str

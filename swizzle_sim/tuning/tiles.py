@@ -185,7 +185,7 @@ def estimate(values: Mapping[str, int]) -> Resources:
 def has_compiler(gpu: Gpu) -> bool:
     """Whether kernels can be compiled for a GPU here."""
     from swizzle_sim.capture.occupancy import ARCHITECTURES  # noqa: PLC0415
-    from swizzle_sim.capture.occupancy_process import triton_version  # noqa: PLC0415
+    from swizzle_sim.capture.process import triton_version  # noqa: PLC0415
 
     try:
         return gpu.arch in ARCHITECTURES and bool(triton_version())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from swizzle_sim.capture.capture import capture_all
-from swizzle_sim.capture.persistent import check_tiles
+from swizzle_sim.capture.check import check_tiles
 from swizzle_sim.capture.user_kernel import capture_file, load, request_of
 from tests.capture.same_trace import needs_triton
 from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from swizzle_sim.capture.capture import capture
-from swizzle_sim.capture.occupancy_workload import workload
-from swizzle_sim.capture.process import TAIL, kept
-from swizzle_sim.rewrite.small import small_workloads
+from swizzle_sim.capture.process import TAIL, shared_worker
+from swizzle_sim.rewrite.small_sizes import small_workloads
+from swizzle_sim.workload import workload
 from tests.capture.same_trace import needs_triton
 from tests.capture.started import started as started  # noqa: PLC0414  (a fixture)
 from xcd_model.errors import SwizzleSimError
@@ -70,7 +70,7 @@ def test_small_sizes_are_found_in_one_process(started, tmp_path):
     sizes = {"M": 256, "N": 256, "K": 64, "BLOCK_K": 16}
     work = workload(str(tmp_path / "mine.py"), sizes)
     assert len(started) == 1
-    with kept(), kept():
+    with shared_worker(), shared_worker():
         found = small_workloads(work, 8)
         assert found[0].launch.make_inputs(0) == {}
         assert len(started) == 2
@@ -84,7 +84,7 @@ def test_what_a_worker_dies_of_is_said_and_the_next_request_starts_another(start
     with pytest.raises(SwizzleSimError) as alone:
         odd.at({"n": 7001})
     del started[:]
-    with kept():
+    with shared_worker():
         assert odd.at({"n": 3}).grid.num_pids == 3
         with pytest.raises(SwizzleSimError) as among:
             odd.at({"n": 7001})
@@ -103,7 +103,7 @@ def test_what_a_worker_dies_of_is_said_and_the_next_request_starts_another(start
 
 def test_a_size_that_is_refused_ends_no_worker_and_one_out_of_memory_does(started, odd):
     del started[:]
-    with kept():
+    with shared_worker():
         for _ in range(2):
             with pytest.raises(SwizzleSimError, match=r"odd\.py:\d+: copy: arguments raises ValueError: eight"):
                 odd.at({"n": 8001})
@@ -119,14 +119,14 @@ def test_a_size_that_is_refused_ends_no_worker_and_one_out_of_memory_does(starte
 
 def test_a_file_runs_anew_for_each_request(odd):
     alone = odd.launch.make_inputs(0)["x_ptr"]
-    with kept():
+    with shared_worker():
         for _ in range(2):
             np.testing.assert_array_equal(odd.launch.make_inputs(0)["x_ptr"], alone)
 
 
 def test_a_capture_patches_the_language_and_leaves_the_worker_to_nobody(started, odd):
     del started[:]
-    with kept():
+    with shared_worker():
         odd.at({"n": 3})
         first = capture(odd.at({"n": 40}).launch)
         assert len(started) == 1
@@ -142,7 +142,7 @@ def test_what_stops_us_kills_the_worker(started, odd):
     def stop(*report):
         raise KeyboardInterrupt
 
-    with kept():
+    with shared_worker():
         with pytest.raises(KeyboardInterrupt):
             capture(odd.launch, on_progress=stop)
         assert [worker.returncode for worker in started] == [-9]

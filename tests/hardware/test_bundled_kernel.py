@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from swizzle_sim.capture import occupancy_workload, user_kernel
+from swizzle_sim import workload
+from swizzle_sim.capture import user_kernel
 from swizzle_sim.hardware.node.sealed import digest
 from swizzle_sim.hardware.runs import predictor
 from swizzle_sim.kernels import kernel
@@ -66,9 +67,9 @@ def test_a_kernel_of_nowhere_is_refused_by_name(tmp_path, loaded):
 def test_a_bundle_is_checked_at_small_sizes_of_the_users_own_file(monkeypatch):
     """Its name says nothing: a suite kernel may have the same."""
     asked = []
-    monkeypatch.setattr(occupancy_workload, "_declared", lambda name, sizes: asked.append((name, dict(sizes))))
+    monkeypatch.setattr(workload, "_declared", lambda name, sizes: asked.append((name, dict(sizes))))
     mine = dataclasses.replace(kernel("gemm", **SMALL), file="mine.py:other")
-    occupancy_workload.of_kernel(mine).at({"M": 128})
+    workload.of_kernel(mine).at({"M": 128})
     assert asked == [("mine.py:other", {"M": 128})]
-    small = occupancy_workload.of_kernel(kernel("gemm", **SMALL)).at({"M": 128})
+    small = workload.of_kernel(kernel("gemm", **SMALL)).at({"M": 128})
     assert small.name == "gemm" and small.problem["M"] == 128 and len(asked) == 1

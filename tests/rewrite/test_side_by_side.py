@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from swizzle_sim.capture.occupancy_workload import workload
 from swizzle_sim.rewrite import check_rewritten, rewrite_kernel
 from swizzle_sim.rewrite.check import run_side_by_side
 from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.workload import workload
 from tests.rewrite import workloads
 from xcd_model.errors import RewriteError
 

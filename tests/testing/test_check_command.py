@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from swizzle_sim.cli.app import app
-from swizzle_sim.testing.junit import Result, junit
+from swizzle_sim.testing.run import CheckResult, junit
 from xcd_model.errors import SwizzleSimError
 
 FILE = Path(__file__).parent / "files" / "remap_triton.py"
@@ -157,11 +157,11 @@ def test_junit_is_well_formed(folder):
 
 def test_junit_holds_any_text():
     hostile = "a<b>&\"'\x00\x1b[31m\ud800 ]]> \N{SNOWMAN}"
-    document = junit([Result(hostile, hostile, "failed", hostile), Result("f", "n", "passed", "")])
+    document = junit([CheckResult(hostile, hostile, "failed", hostile), CheckResult("f", "n", "passed", "")])
     case = ElementTree.fromstring(document).find("testsuite/testcase")
     assert "a<b>&\"'\N{REPLACEMENT CHARACTER}" in case.get("name")
     assert case.find("failure").text.endswith("]]> \N{SNOWMAN}")
-    at_a_loss = junit([Result("", "x", "passed", "first\nsecond")])
+    at_a_loss = junit([CheckResult("", "x", "passed", "first\nsecond")])
     assert ElementTree.fromstring(at_a_loss).get("tests") == "1"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 # pytester takes out what an inner run imported, and numpy does not come twice: it has to be here before
-import swizzle_sim.testing.items  # noqa: F401
+import swizzle_sim.testing.run  # noqa: F401
 
 pytest_plugins = ("pytester",)
 FILE = Path(__file__).parent / "files" / "remap_triton.py"

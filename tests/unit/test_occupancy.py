@@ -9,8 +9,8 @@ import pytest
 from swizzle_sim.capture import occupancy
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.occupancy import compile_launch, limits_of, resources_of
-from swizzle_sim.capture.occupancy_hsaco import assembly_notes, descriptor
-from swizzle_sim.capture.occupancy_in_flight import in_flight, is_pipelined, loads_per_step
+from swizzle_sim.capture.occupancy_code import assembly_notes, descriptor, in_flight, is_pipelined, loads_per_step
+from swizzle_sim.disk_cache import DiskCache
 from swizzle_sim.kernels import kernel
 from swizzle_sim.launch import Array, Launch
 from xcd_model import Resources, gpu
@@ -100,8 +100,8 @@ def test_an_answer_is_kept_until_the_source_changes(tmp_path, monkeypatch, cache
     helper.write_text(helper.read_text().replace("x * 2", "x * 3"))
     resources_of(launch(1024), "gfx942")
     assert len(compiled) == 5
-    for entry in cache.glob("*.json"):
-        entry.write_text(entry.read_text()[:-9])
+    for key in list(DiskCache("compiled", cache)._store):
+        DiskCache("compiled", cache).put(key, {"compiled": {"function": "k"}})
     resources_of(launch(1024), "gfx942")
     assert len(compiled) == 6  # what is damaged is made anew
     monkeypatch.setattr(occupancy, "run_worker", inner)
@@ -201,13 +201,13 @@ def test_loads_are_counted_in_the_loop_that_has_most():
 
 
 def test_the_command_prints_and_falls_back(monkeypatch, capsys):
-    from swizzle_sim.capture import occupancy_process
+    from swizzle_sim.capture import process
     from swizzle_sim.cli.occupancy import occupancy as command
 
     def missing():
         raise CompileError("Triton is not installed")
 
-    monkeypatch.setattr(occupancy_process, "triton_version", missing)
+    monkeypatch.setattr(process, "triton_version", missing)
     command("gemm", ["BLOCK_M=128", "BLOCK_N=128"], "mi300x", json=True)
     document = json.loads(capsys.readouterr().out)
     assert document["compiled"] is None and "not installed" in document["not_compiled"]

@@ -2,71 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import linecache
-import sys
-import traceback
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from swizzle_sim.capture.kernel_file import constant, line_of, load_file, words_of
 from swizzle_sim.capture.language import Language
-from swizzle_sim.capture.space import Space
+from swizzle_sim.capture.memory import AddressSpace
 from swizzle_sim.launch import Array, Launch
 from xcd_model.errors import CaptureError
 
 LANGUAGE_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "bool": "int1",
                   "fp8e4": "float8e4nv", "fp8e5": "float8e5"}  # fmt: skip
-LOADED = "swizzle_sim_loaded_"  # how names of users' files as modules begin
-
-
-def forget_files() -> None:
-    """Forget the files that `load_file` ran: it runs them anew."""
-    for name in [name for name in sys.modules if name.startswith(LOADED)]:
-        del sys.modules[name]
-
-
-def load_file(path: Path) -> Any:
-    """Module of a Python file, run once.
-
-    Raises
-    ------
-    CaptureError
-        If there is no such file, or running it raises; names the line.
-    """
-    if not path.is_file():
-        raise CaptureError(f"{path}: no such file", code="declaration")
-    name = f"{LOADED}{path.stem}"
-    if name in sys.modules and getattr(sys.modules[name], "__file__", "") == str(path):
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec and spec.loader
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    if sys.path[:1] != [str(path.parent)]:
-        sys.path.insert(0, str(path.parent))
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise CaptureError(f"{line_of(error, path)}: {_words(error)}", code="declaration") from error
-    return module
-
-
-def line_of(error: BaseException, path: Path) -> str:
-    """``file:line`` of the innermost frame in a file, of an error or what caused it."""
-    place = str(path.name)
-    if isinstance(error, SyntaxError) and error.lineno:
-        return f"{Path(error.filename or place).name}:{error.lineno}"
-    for frame in traceback.extract_tb(error.__traceback__):
-        if frame.filename == str(path) and frame.lineno:
-            place = f"{path.name}:{frame.lineno}"
-    return place
-
-
-def _words(error: BaseException) -> str:
-    text = str(error) or "no message"
-    return text if isinstance(error, CaptureError) else f"{type(error).__name__}: {text}"
 
 
 def unwrap(function: Any) -> Any:
@@ -78,17 +27,17 @@ def unwrap(function: Any) -> Any:
     return function
 
 
-class Program:
+class LoadedKernel:
     """A launch that can be run, one workgroup or many at a time.
 
     Parameters
     ----------
     language : Language
     launch : Launch
-    space : Space
+    space : AddressSpace
     """
 
-    def __init__(self, language: Language, launch: Launch, space: Space):
+    def __init__(self, language: Language, launch: Launch, space: AddressSpace):
         self.language, self.launch, self.space = language, launch, space
         module = load_file(launch.path)
         if not hasattr(module, launch.function):
@@ -139,9 +88,8 @@ class Program:
                 continue
             made = interpreter._implicit_cvt(value)
             found[name] = tl.tensor(hold(made.handle), made.type) if isinstance(made, tl.tensor) else made
-        for name, constant in self.launch.constexprs.items():
-            is_part = isinstance(constant, str) and constant.startswith("tl.")
-            found[name] = getattr(tl, str(constant)[3:]) if is_part else constant
+        for name, setting in self.launch.constexprs.items():
+            found[name] = constant(setting)
         return found
 
     def _explain(self, error: BaseException) -> CaptureError:
@@ -152,7 +100,7 @@ class Program:
         if own is not None:
             return own
         place = next((p for p in map(self._place, reversed(chain)) if ":" in p), self.launch.path.name)
-        return CaptureError(f"{place}: the kernel raises {_words(chain[-1])}", code="kernel-raised")
+        return CaptureError(f"{place}: the kernel raises {words_of(chain[-1])}", code="kernel-raised")
 
     def _place(self, error: BaseException) -> str:
         linecache.checkcache()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from swizzle_sim.capture.occupancy_workload import Workload
 from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.workload import Workload
 from xcd_model.errors import SwizzleSimError
 
 MAX_PROGRAMS = 48

@@ -1,4 +1,4 @@
-"""Finds, in a kernel's source, the expressions for its tile counts: what a launch's grid alone does not say."""
+"""Expressions of a kernel's source for its tile counts, which the launch grid alone does not give."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterable, Mapping
 
 from swizzle_sim.launch import Array, Launch
-from swizzle_sim.rewrite.arithmetic import Definitions, evaluate
 from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.triton_source.definitions import Definitions, evaluate
 from xcd_model.errors import RewriteError
 
 _OF_TILES = ("num_pid_m", "num_pid_n")
@@ -30,7 +30,7 @@ def tile_counts(
     """Text of ``num_pid_m`` and ``num_pid_n`` in the kernel's parameters.
 
     An expression is taken if the kernel gives it that very name, or if it is the only ``cdiv`` of the kernel with the
-    right value at the grid in hand and at every other launch known. The other count may be the quotient.
+    right value at the target grid and at every other launch known. The other count may be the quotient.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def tile_counts(
     Raises
     ------
     RewriteError
-        If a count cannot be told from the source; says what to write there.
+        If the source does not determine a count; the message has the line to add.
     """
     points: list[tuple[Grid, dict]] = [(grid, values_of(launch))]
     points += [(other, dict(sizes)) for other, sizes in lattice if sizes and other.tiles]
@@ -67,6 +67,31 @@ def tile_counts(
                 path=launch.path,
             )
     return texts
+
+
+def grid_of_tiles(definitions: Definitions, count: str, launch: Launch, grid: Grid) -> Grid | None:
+    """Grid that the tile ids of a persistent kernel count; None where the source does not tell.
+
+    Parameters
+    ----------
+    definitions : Definitions
+        Of the kernel.
+    count : str
+        Text of the number of tiles.
+    launch : Launch
+    grid : Grid
+        Of the launch; taken as it is if it counts as many.
+    """
+    values = values_of(launch)
+    whole = definitions.in_parameters(count)
+    tiles = evaluate(whole, values) if whole is not None else None
+    if tiles is None or tiles < 1:
+        return None
+    if grid.num_pids == tiles and len(grid.launch) == 1:
+        return grid
+    meanings = [definitions.meaning_of(name) for name in ("num_pid_m", "num_pid_n")]
+    m, n = (evaluate(meaning, values) if meaning is not None else None for meaning in meanings)
+    return Grid((tiles,), (m, n) if m and n and m * n == tiles else None)
 
 
 def _only(name: str, definitions: Definitions, points: list[tuple[Grid, dict]]) -> ast.expr | None:

@@ -1,28 +1,75 @@
-"""Real items of tensors: index tensors for any capture, all tensors for a full interpretation."""
+"""Tensors of a launch in memory: where each lies, on a 2 MiB boundary in the order of the arguments, and its items.
+
+A capture needs the items of index tensors, a full interpretation those of all tensors.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from swizzle_sim.capture.space import Space
 from swizzle_sim.launch import Array
+from xcd_model import Tensor
 from xcd_model.errors import CaptureError
+from xcd_model.trace.builder import TENSOR_ALIGN_BYTES
 
 KINDS = {"fp16": np.float16, "fp32": np.float32, "fp64": np.float64, "bf16": np.uint16, "fp8e4": np.uint8,
          "fp8e5": np.uint8}  # fmt: skip
 MEMORY_SHARE = 0.25  # of the machine's memory that inputs may take: they are drawn, handed over and laid out
 
 
-def real_items(space: Space, given: Path | None, *, everything: bool, seed: int) -> dict[int, np.ndarray]:
+@dataclass(frozen=True, eq=False)
+class AddressSpace:
+    """Tensors and where they are.
+
+    Parameters
+    ----------
+    names : tuple of str
+    arrays : tuple of Array
+    base, size : (n_tensors,) int64 [bytes]
+    """
+
+    names: tuple[str, ...]
+    arrays: tuple[Array, ...]
+    base: np.ndarray = field(repr=False)
+    size: np.ndarray = field(repr=False)
+
+    @classmethod
+    def place(cls, arrays: Mapping[str, Array]) -> AddressSpace:
+        """Place tensors as `xcd_model.trace.builder.TraceBuilder` does."""
+        size = np.array([a.n_items * a.item_bytes for a in arrays.values()], np.int64)
+        room = -(-size // TENSOR_ALIGN_BYTES) * TENSOR_ALIGN_BYTES
+        return cls(
+            tuple(arrays), tuple(arrays.values()), np.concatenate([[0], np.cumsum(room)[:-1]]).astype(np.int64), size
+        )
+
+    def owner(self, address):
+        """Tensor whose room holds each address; the nearest before it, so bounds are still to be checked."""
+        return np.maximum(np.searchsorted(self.base, address, side="right") - 1, 0)
+
+    def tensors(self, line_bytes: int) -> tuple[Tensor, ...]:
+        """As a trace lists them."""
+        return tuple(
+            Tensor(name, int(base) // line_bytes, -(-int(size) // line_bytes), int(size))
+            for name, base, size in zip(self.names, self.base, self.size, strict=True)
+        )
+
+    def outside(self, first, end) -> np.ndarray:
+        """Whether bytes ``first .. end - 1`` leave the tensor that ``first`` is in."""
+        owner = self.owner(first)
+        return (np.less(first, self.base[owner])) | (np.greater(end, self.base[owner] + self.size[owner]))
+
+
+def real_items(space: AddressSpace, given: Path | None, *, everything: bool, seed: int) -> dict[int, np.ndarray]:
     """Items by tensor: of index tensors, or of all.
 
     Parameters
     ----------
-    space : Space
+    space : AddressSpace
     given : Path, optional
         npz of arrays by argument name.
     everything : bool

@@ -1,4 +1,8 @@
-"""What a compiled AMD kernel says of itself: its descriptor in the code object, and the notes in its assembly.
+"""Resources in the forms of a compiled AMD kernel: code object, assembly, and Triton's two intermediate languages.
+
+Tensor instructions in flight are assumed, not measured: a pipelined loop keeps as many steps in flight as it has
+stages, each with all loads of its body; a loop that is not pipelined, the loads of one step. A loop counts as pipelined
+if pipelining left copies of its loads in front of it: the later form has more load instructions than the earlier one.
 
 Source: LLVM, "User Guide for AMDGPU Backend", tables "Kernel Descriptor" and "compute_pgm_rsrc1 for GFX6-GFX12".
 """
@@ -15,10 +19,17 @@ _SCRATCH_AT = 4
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL_TABLES = (2, 11)  # SHT_SYMTAB, SHT_DYNSYM
+_LOADS = re.compile(
+    r"\b(?:tt\.load|tt\.descriptor_load|tt\.descriptor_gather|amdg\.buffer_load(?:_to_local)?"
+    r"|ttg\.async_copy_global_to_local|amdg\.async_tdm_copy_global_to_local)\b"
+)
+_LOOP = re.compile(r"\bscf\.(?:for|while)\b|^\s*\} do \{")
+_LOCATION = re.compile(r"\bloc\(.*$")
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 def descriptor(hsaco: bytes, kernel: str) -> dict[str, int]:
-    """Registers and scratch that the hardware is told to allocate.
+    """Registers and scratch that the hardware allocates.
 
     Parameters
     ----------
@@ -65,7 +76,7 @@ def _descriptor_offset(elf: bytes, symbol: bytes) -> int:
 
 
 def assembly_notes(assembly: str) -> dict[str, int]:
-    """Counts that LLVM prints beside the code; 0 where it prints none.
+    """Counts that LLVM prints with the code; 0 where it prints none.
 
     Returns
     -------
@@ -84,3 +95,40 @@ def assembly_notes(assembly: str) -> dict[str, int]:
     }
     found = {key: re.search(pattern, assembly) for key, pattern in keys.items()}
     return {key: int(match[1]) if match else 0 for key, match in found.items()}
+
+
+def loads_per_step(ttir: str) -> int:
+    """Loads in the body of the loop that has most, without loops inside it; of the straight code where none has any."""
+    stack: list[list[int]] = []  # of [is a loop, loads so far]
+    best = straight = 0
+    for line in ttir.splitlines():
+        code = _LOCATION.sub("", _QUOTED.sub("", line))
+        loads = len(_LOADS.findall(code))
+        loop = next((entry for entry in reversed(stack) if entry[0]), None)
+        if loop is not None:
+            loop[1] += loads
+            best = max(best, loop[1])
+        else:
+            straight += loads
+        is_loop = _LOOP.search(code) is not None
+        for brace in re.findall(r"[{}]", code):
+            if brace == "{":
+                stack.append([is_loop, 0])
+            elif stack:
+                stack.pop()
+    return best or straight
+
+
+def is_pipelined(ttir: str, ttgir: str) -> bool:
+    """Whether software pipelining copied loads out of a loop."""
+    return _count(ttgir) > _count(ttir)
+
+
+def in_flight(ttir: str, ttgir: str, num_stages: int) -> int:
+    """Tensor instructions in flight, at least 1; see the module on what is assumed."""
+    steps = max(1, num_stages) if is_pipelined(ttir, ttgir) else 1
+    return max(1, steps * loads_per_step(ttir))
+
+
+def _count(text: str) -> int:
+    return sum(len(_LOADS.findall(_LOCATION.sub("", _QUOTED.sub("", line)))) for line in text.splitlines())

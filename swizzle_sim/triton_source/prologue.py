@@ -9,7 +9,8 @@ prologue. Whatever else is needed is refused with its line.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+import copy
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -20,6 +21,12 @@ from swizzle_sim.testing.inlining import Inliner, assign, parameters_of
 from swizzle_sim.testing.module import Module, read_module
 from swizzle_sim.testing.slicing import loaded, slice_of, stored
 from swizzle_sim.testing.text import Text
+from swizzle_sim.swizzle.names import GRID_NAMES
+from swizzle_sim.triton_source.canonical import Canonical, canonical_functions
+from swizzle_sim.triton_source.definitions import assigned_once
+from swizzle_sim.triton_source.inlining import Inliner, assign, loaded, slice_of, stored
+from swizzle_sim.triton_source.mapped_text import MappedText
+from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, is_integer, literal_axis, parameters_of, read_source, tuned_values
 
 _LATE = (
     "after the first memory access (line {line}); if the kernel loops over tiles, move what computes one into a "
@@ -34,21 +41,21 @@ class Prologue:
 
     Parameters
     ----------
-    text : Text
+    text : MappedText
         In the language; its last lines assign the coordinates.
     function : str
     line : int
         Of the function.
     axes : int
-        Axes of the launch that it asks for.
+        Axes of the launch whose program id it reads.
     launch : str
-        Launch grid as an expression of the kernel's sizes, where the source says it (``num_pid_m = tl.cdiv(M, B)``);
+        Launch grid as an expression of the kernel's sizes, where the source has it (``num_pid_m = tl.cdiv(M, B)``);
         empty otherwise.
     parameters : tuple of str
         Of the function.
     """
 
-    text: Text
+    text: MappedText
     function: str
     line: int
     axes: int
@@ -83,21 +90,29 @@ def read_prologue(
         If the file cannot be read, has no such function, or its prologue is outside the language; names the line and
         the reason.
     """
-    module = read_module(path)
-    reader = _Reader(module, module.function(function), frozenset(given))
+    reader = _PrologueReader(read_source(path), function, frozenset(given))
     return reader.prologue(names_in(answer))
 
 
-class _Reader:
-    """Reads one function of one module."""
+def names_in(given: Iterable[str] | str | None) -> tuple[str, ...]:
+    """Names of a text such as ``"row, col"``, or of any iterable."""
+    parts = given.split(",") if isinstance(given, str) else given or ()
+    return tuple(part.strip() for part in parts if part.strip())
 
-    def __init__(self, module: Module, function: ast.FunctionDef, given: frozenset[str]):
-        self.module, self.function, self.given = module, function, given
-        self.parameters = tuple(one.arg for one in parameters_of(function))
-        self.inliner = Inliner(module.functions, module.filename)
+
+class _PrologueReader:
+    """Reads the prologue of one function of a file."""
+
+    def __init__(self, source: SourceFile, name: str, given: frozenset[str]):
+        self.source, self.given = source, given
+        self.reads_id = bool(source.program_ids(source.kernel(name)))
+        functions = canonical_functions(source)
+        self.function = functions[name]
+        self.parameters = tuple(one.arg for one in parameters_of(self.function))
+        self.inliner = Inliner(functions, source.filename)
 
     def prologue(self, wanted: tuple[str, ...]) -> Prologue:
-        if self.module.asks_for_id(self.function):
+        if self.reads_id:
             body, answers = self._of_kernel(wanted)
         else:
             body, answers = self.inliner.returned(self.function)
@@ -110,21 +125,35 @@ class _Reader:
                 "axis alone holds at most two, row by row",
             )
         constants = self._constants(body)
-        launch = self.module.launch(self.function, answers, axes, self._known())
+        launch = self._launch(answers, axes)
         text = self._text([*constants, *body, *self._answer(answers, axes)], tuple(answers))
         return Prologue(text, self.function.name, self.function.lineno, axes, launch, self.parameters)
 
     def _axes(self, body: list[ast.stmt]) -> int:
-        """Axes that the slice asks for, or that the parameters of a function without program ids are named after."""
-        if not self.module.asks_for_id(self.function):
+        """Axes that the slice reads, or that the parameters of a function without program ids are named after."""
+        if not self.reads_id:
             return 3 if {"pid_z", "z"} & set(self.parameters) else 2 if {"pid_y", "y"} & set(self.parameters) else 1
-        return 1 + max([0, *(self.module.axis(call) for stmt in body for call in self.module.id_calls(stmt))])
+        return 1 + max([0, *(_axis(call) for stmt in body for call in self.source.id_calls(stmt))])
+
+    def _launch(self, answers: list[str], axes: int) -> str:
+        """Launch grid in the kernel's sizes, where ``num_pid_m`` and ``num_pid_n`` (x, y, z) are assigned once."""
+        known = self._known()
+        names = {*self.parameters, *known}
+        sides = {
+            name: ast.unparse(_Filled(known).visit(copy.deepcopy(value)))
+            for name, value in assigned_once(self.function).items()
+            if _over(value, names)
+        }
+        wanted = [f"num_{name}" for name in answers]
+        if not all(name in sides for name in wanted) or len(wanted) < 2:
+            return ""
+        return (" * " if axes == 1 else ", ").join(f"({sides[name]})" for name in wanted)
 
     def _of_kernel(self, wanted: tuple[str, ...]) -> tuple[list[ast.stmt], list[str]]:
-        """Slice of a kernel that asks for its own program id, and the names of its tile."""
+        """Slice of a kernel that reads its own program id, and the names of its tile."""
         body = self.function.body
-        end = next((k for k, stmt in enumerate(body) if self.module.touches_memory(stmt)), len(body))
-        before = [stmt for stmt in body[:end] if not self.module.spelling.is_note(stmt)]
+        end = next((k for k, stmt in enumerate(body) if self.source.touches_memory(stmt)), len(body))
+        before = [stmt for stmt in body[:end] if not self.source.aliases.is_note(stmt)]
         after = body[end:]
         answers = list(wanted) or self._answers(before, after)
         for name in answers:
@@ -138,12 +167,12 @@ class _Reader:
             for one in ast.walk(stmt):
                 if isinstance(one, ast.Return):
                     self.refuse(one, "the kernel may return here before its tile is known: return after that")
-        kept = slice_of(before, set(answers))[0]
-        if not wanted and len(kept) == 1 and isinstance(kept[0], ast.Assign) and self.module.is_id(kept[0].value):
+        found = slice_of(before, set(answers))[0]
+        if not wanted and len(found) == 1 and isinstance(found[0], ast.Assign) and self.source.is_id(found[0].value):
             self.refuse(
-                kept[0], f"{answers[0]} is the program id as it came: say which names hold the tile, if others do"
+                found[0], f"{answers[0]} is the program id as it came: say which names hold the tile, if others do"
             )
-        return kept, answers
+        return found, answers
 
     def _answers(self, before: list[ast.stmt], after: list[ast.stmt]) -> list[str]:
         """Names of the tile, by their spelling."""
@@ -166,8 +195,8 @@ class _Reader:
         axis: dict[str, int] = {}
         for stmt in before:
             match stmt:
-                case ast.Assign([ast.Name(name)], ast.Call() as call) if name in names and self.module.is_id(call):
-                    axis.setdefault(name, self.module.axis(call))
+                case ast.Assign([ast.Name(name)], ast.Call() as call) if name in names and self.source.is_id(call):
+                    axis.setdefault(name, _axis(call))
         if set(axis) == set(names) and sorted(axis.values()) == list(range(len(names))):
             return sorted(names, key=lambda name: axis[name])
         return names
@@ -179,10 +208,20 @@ class _Reader:
 
     def _known(self) -> dict[str, ast.expr]:
         """Integers that the file gives names to, where the caller does not."""
-        constants = {name: value for name, value in self.module.constants.items() if name not in self.parameters}
+        spelling = Canonical(self.source.aliases)
+        values = {name: spelling.visit(copy.deepcopy(value)) for name, value in self.source.constants.items()}
+        constants = {name: value for name, value in values.items() if name not in self.parameters}
         # A default number of XCDs is one of those to try; a constant of the file is what the kernel runs with.
-        defaults = {name: one for name, one in self.module.defaults(self.function).items() if name not in GRID_NAMES}
-        return {name: value for name, value in {**constants, **defaults}.items() if name not in self.given}
+        defaults = {
+            name: value
+            for name, value in {**defaults_of(self.function), **tuned_values(self.function)}.items()
+            if name not in GRID_NAMES
+        }
+        return {
+            name: value
+            for name, value in {**constants, **defaults}.items()
+            if name not in self.given and is_integer(value)
+        }
 
     def _answer(self, answers: list[str], axes: int) -> list[ast.stmt]:
         """Last statements: the coordinates under the language's names."""
@@ -192,17 +231,18 @@ class _Reader:
         given = [assign(name, ast.Name(f"tile_{k}", ast.Load()), place) for k, name in enumerate(group[: len(answers)])]
         return [*taken, *given]
 
-    def _text(self, body: list[ast.stmt], answers: tuple[str, ...]) -> Text:
+    def _text(self, body: list[ast.stmt], answers: tuple[str, ...]) -> MappedText:
         written: list[tuple[str, int]] = []
         for stmt in body:
             _write(stmt, 0, written)
-        name = f"{Path(self.module.filename).name}::{self.function.name}"
+        name = f"{Path(self.source.filename).name}::{self.function.name}"
         text = "".join(f"{line}\n" for line, _ in written)
-        return Text(text, name, self.module.filename, tuple(line for _, line in written), self.module.lines, answers)
+        lines = tuple(line for _, line in written)
+        return MappedText(text, name, self.source.filename, lines, self.source.lines, answers)
 
     def refuse(self, node: ast.AST, message: str) -> NoReturn:
         """Raise a `LanguageError` that shows the line of a node."""
-        raise self.module.error(node, message)
+        raise self.source.error(node, message)
 
 
 def _write(stmt: ast.stmt, depth: int, out: list[tuple[str, int]]) -> None:
@@ -222,3 +262,27 @@ def _write(stmt: ast.stmt, depth: int, out: list[tuple[str, int]]) -> None:
             out.append((f"{indent}else:", line))
         for one in block or ([] if k else [ast.Pass()]):
             _write(one, depth + 1, out)
+
+
+def _axis(call: ast.Call) -> int:
+    """Axis of a call of ``tl.program_id``, 0 where it is no literal: the language refuses that by itself."""
+    return literal_axis(call) or 0
+
+
+def _over(node: ast.expr, names: set[str]) -> bool:
+    """Whether an expression reads only these names, and calls only ``cdiv``."""
+    return all(
+        one.id in names or one.id in ("tl", "cdiv", "min", "max") for one in ast.walk(node) if isinstance(one, ast.Name)
+    ) and not any(
+        isinstance(one, ast.Call) and ast.unparse(one.func) not in ("tl.cdiv", "cdiv") for one in ast.walk(node)
+    )
+
+
+class _Filled(ast.NodeTransformer):
+    """Puts known values in place of names."""
+
+    def __init__(self, known: dict[str, ast.expr]):
+        self.known = known
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return self.known.get(node.id, node)

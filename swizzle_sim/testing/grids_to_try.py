@@ -20,7 +20,7 @@ _LONG = (66, 72, 96, 97, 100, 120, 127, 128, 129, 192, 216, 255, 256, 257, 288, 
 _SIDES = (*range(1, 11), 15, 16, 17)  # tiles along a side of a sized launch
 _FEW = (1, 2, 3, 5, 8)  # where many sizes vary
 _MOST_TILES = 600  # of a sized launch
-_ANY_BLOCK = 16  # of a tile size that nobody gives and that only divides: any number does
+_ANY_BLOCK = 16  # of a tile size without a value that only divides: any number does
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def each_size(options: Options) -> list[dict[str, int]]:
 
 
 def xcd_counts(form: Form, given: Iterable[int] | int | None) -> tuple[int, ...]:
-    """XCD counts to try: those given, or the usual ones; one alone for a candidate that never asks.
+    """XCD counts to try: those given, or the usual ones; a single one for a candidate that reads none.
 
     Raises
     ------
@@ -110,8 +110,8 @@ def xcd_counts(form: Form, given: Iterable[int] | int | None) -> tuple[int, ...]
     for count in counts:
         if not isinstance(count, int) or count < 1:
             raise SizeError(f"xcds = {count!r}: a GPU has at least one XCD")
-    asks = any(name.lower() == "num_xcds" for name in form.inputs)
-    return counts if asks else (max(counts),)
+    reads = any(name.lower() == "num_xcds" for name in form.inputs)
+    return counts if reads else (max(counts),)
 
 
 def condition(where: Where) -> Callable[[Grid, int], bool]:
@@ -138,7 +138,7 @@ def sized_launches(form: Form, launch: str, sizes: Mapping[str, Any]) -> Iterato
     Parameters
     ----------
     form : Form
-        Of the candidate; says what its sizes are divided by.
+        Of the candidate; its sizes are divided by what it reads.
     launch : str
         Sides joined by commas, each an expression of sizes; one side that is a product of two is tiles.
     sizes : mapping of str to int or tuple of int
@@ -147,7 +147,7 @@ def sized_launches(form: Form, launch: str, sizes: Mapping[str, Any]) -> Iterato
     Raises
     ------
     OptionError
-        If nothing varies and nothing is given, or the grid depends on a name in no way that can be told.
+        If nothing varies and nothing is given, or the grid does not depend on a name in a known way.
     """
     sides = [read_expression(part) for part in split_sides(launch)]
     tiles = isinstance(sides[0], Binary) and sides[0].op == "*" and len(sides) == 1

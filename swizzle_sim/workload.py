@@ -85,11 +85,11 @@ def of_kernel(found: Kernel) -> Workload:
 
 
 def _declared(name: str, sizes: Mapping[str, int]) -> Workload:
-    from swizzle_sim.capture.process import ask  # noqa: PLC0415
+    from swizzle_sim.capture.process import worker_reply  # noqa: PLC0415
     from swizzle_sim.capture.user_kernel import grid_of, inputs_of, request_of  # noqa: PLC0415
 
     request = request_of(name, sizes)
-    with ask({"verb": "describe", **request}) as (described, _):
+    with worker_reply({"verb": "describe", **request}) as (described, _):
         pass
     facts = described["facts"]
     return Workload(

@@ -1,13 +1,13 @@
-"""Calls of a file's own Triton functions, replaced by what they compute."""
+"""Backward slice of a straight prologue, and calls of the file's own Triton functions replaced by what they compute."""
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NoReturn
 
-from swizzle_sim.testing.slicing import slice_of, stored
+from swizzle_sim.triton_source.source_file import defaults_of, parameters_of
 from xcd_model.errors import LanguageError
 
 _MOST_CALLS = 50  # inlined in one prologue; a recursion ends here
@@ -116,19 +116,6 @@ class Inliner:
         return {name: values[name] for name in names}
 
 
-def parameters_of(function: ast.FunctionDef) -> list[ast.arg]:
-    """Parameters of a function, in order."""
-    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-
-
-def defaults_of(function: ast.FunctionDef) -> dict[str, ast.expr]:
-    """Default of each parameter that has one."""
-    given = function.args
-    positional = [one.arg for one in (*given.posonlyargs, *given.args)]
-    found = dict(zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True))
-    return found | {one.arg: value for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value}
-
-
 def assign(name: str, value: ast.expr, place: ast.AST) -> ast.stmt:
     """``name = value`` at the place of a node."""
     target = ast.copy_location(ast.Name(name, ast.Store()), place)
@@ -156,3 +143,63 @@ class _Rename(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         return ast.copy_location(ast.Name(self.tag + node.id, node.ctx), node) if node.id in self.names else node
+
+
+def stored(node: ast.AST) -> set[str]:
+    """Names that a statement assigns, however deep."""
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+
+
+def loaded(node: ast.AST | None) -> set[str]:
+    """Names that a tree reads."""
+    found = ast.walk(node) if node is not None else ()
+    return {one.id for one in found if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
+
+
+def slice_of(body: Iterable[ast.stmt], needed: set[str]) -> tuple[list[ast.stmt], set[str]]:
+    """Return the statements that the needed names depend on, and the names that these need from before.
+
+    Parameters
+    ----------
+    body : iterable of ast.stmt
+    needed : set of str
+        Names wanted after the last statement.
+
+    Returns
+    -------
+    statements : list of ast.stmt
+        In text order; of an ``if`` or ``for`` only the statements that matter.
+    needed : set of str
+    """
+    found: list[ast.stmt] = []
+    for stmt in reversed(list(body)):
+        if not stored(stmt) & needed:
+            continue
+        one, needed = _sliced(stmt, needed)
+        found.append(one)
+    return found[::-1], needed
+
+
+def _sliced(stmt: ast.stmt, needed: set[str]) -> tuple[ast.stmt, set[str]]:
+    match stmt:
+        case ast.Assign(targets, value):
+            names = {name for target in targets for name in stored(target)}
+            return stmt, (needed - names) | loaded(value)
+        case ast.AnnAssign(target, _, value) if value is not None:
+            return stmt, (needed - stored(target)) | loaded(value)
+        case ast.If(test, body, orelse):
+            then, of_then = slice_of(body, needed)
+            other, of_other = slice_of(orelse, needed)
+            whole = ast.If(test, then or [ast.copy_location(ast.Pass(), stmt)], other)
+            return ast.copy_location(whole, stmt), of_then | of_other | loaded(test)
+        case ast.For(target, over, body, []):
+            wanted: set[str] = set(needed)
+            inner: set[str] = set()
+            while inner != wanted:  # what one trip reads, an earlier trip may have written
+                inner = set(wanted)
+                kept, before = slice_of(body, inner)
+                wanted = inner | before
+            whole_for = ast.For(target, over, kept, [])
+            return ast.copy_location(whole_for, stmt), (wanted - stored(target)) | loaded(over)
+        case _:  # `a += b` reads a too; anything else the language refuses by name
+            return stmt, needed | loaded(stmt)

@@ -6,6 +6,8 @@ import ast
 import operator
 from collections.abc import Callable, Iterator, Mapping
 
+from swizzle_sim.triton_source.source_file import parameters_of
+
 _OPS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -23,37 +25,28 @@ _CALLS: dict[str, Callable[[int, int], int]] = {
 _MAX_EXPANSIONS = 200
 
 
+def assigned_once(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """Value of each name that one plain assignment at a function's top level, and nothing else, stores to."""
+    stores = [node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    found = {}
+    for stmt in function.body:
+        match stmt:
+            case ast.Assign([ast.Name(name)], value) if stores.count(name) == 1:
+                found[name] = value
+    return found
+
+
 class Definitions:
-    """What the local names of a function mean in its parameters, where that is fixed once.
+    """What the local names of a function mean in its parameters, where they are assigned once.
 
     Parameters
     ----------
-    code : str
-        Text of the function, decorators included.
+    function : ast.FunctionDef
     """
 
-    def __init__(self, code: str):
-        function = ast.parse(code).body[0]
-        assert isinstance(function, ast.FunctionDef)
-        given = function.args
-        self.parameters = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-        self.constexprs = [
-            one.arg
-            for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)
-            if one.annotation is not None and ast.unparse(one.annotation).endswith("constexpr")
-        ]
-        stored = [
-            node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        ]
-        self._once = {
-            stmt.targets[0].id: stmt.value
-            for stmt in function.body
-            if isinstance(stmt, ast.Assign)
-            and len(stmt.targets) == 1
-            and isinstance(stmt.targets[0], ast.Name)
-            and stored.count(stmt.targets[0].id) == 1
-            and stmt.targets[0].id not in self.parameters
-        }
+    def __init__(self, function: ast.FunctionDef):
+        self.parameters = [one.arg for one in parameters_of(function)]
+        self._once = {name: value for name, value in assigned_once(function).items() if name not in self.parameters}
         self._function = function
 
     def in_parameters(self, text: str) -> ast.expr | None:

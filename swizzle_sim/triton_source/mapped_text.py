@@ -1,0 +1,66 @@
+"""A text of the closed language, and the lines of a file that it came from."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from swizzle_sim.swizzle.names import GRID_NAMES
+from swizzle_sim.triton_source.source_file import printable
+from xcd_model.errors import LanguageError
+
+
+@dataclass(frozen=True)
+class MappedText:
+    """A text, and where its lines came from.
+
+    Parameters
+    ----------
+    text : str
+        In the language.
+    name, filename : str
+        What reports and errors call it.
+    lines : tuple of int
+        For each line of ``text`` its line in the file; empty where they are the same.
+    origin : tuple of str
+        Lines of the file, for the caret.
+    answers : tuple of str
+        The names that hold the tile in the file, where it is a kernel.
+    """
+
+    text: str
+    name: str
+    filename: str
+    lines: tuple[int, ...] = ()
+    origin: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+
+    def with_values(self, sizes: Mapping[str, int | str]) -> MappedText:
+        """Put assignments in front for values that are expressions, or that stand for a name of the grid."""
+        given = {name: value for name, value in sizes.items() if isinstance(value, str) or name in GRID_NAMES}
+        if not given:
+            return self
+        lines = self.lines or tuple(range(1, self.text.count("\n") + 2))
+        origin = self.origin or tuple(self.text.splitlines())
+        prelude = "".join(f"{name} = {value}\n" for name, value in given.items())
+        return replace(
+            self, text=prelude + textwrap.dedent(self.text), lines=(*[0] * len(given), *lines), origin=origin
+        )
+
+    def line(self, line: int) -> int:
+        """Line of the file that a line of the text came from, 0 where none."""
+        if not self.lines:
+            return line
+        return self.lines[line - 1] if 1 <= line <= len(self.lines) else 0
+
+    def placed(self, error: LanguageError) -> LanguageError:
+        """Same error, at the line of the file."""
+        if not self.lines and error.filename != "<candidate>":
+            return error
+        line, origin = self.line(error.line), self.origin or tuple(self.text.splitlines())
+        shown = printable(origin[line - 1]) if 0 < line <= len(origin) else ""
+        column = len(shown) - len(shown.lstrip()) + 1
+        return LanguageError(
+            error.message, filename=self.filename, line=line, column=column, source_line=shown, code=error.code
+        )

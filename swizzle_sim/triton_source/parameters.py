@@ -1,0 +1,163 @@
+"""Parameters of a Triton function by their use: pointers and their direction, index tensors, strides, sizes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from swizzle_sim.triton_source.aliases import Aliases
+from swizzle_sim.triton_source.source_file import (
+    SourceFile,
+    defaults_of,
+    is_constexpr,
+    parameters_of,
+    tuned_values,
+)
+
+LOADS, STORES = ("load", "atomic_load"), ("store", "atomic_store")
+ROUNDS = 4  # passes over the body until names that stand for pointers are known
+FLOAT_WORDS = ("eps", "scale", "alpha", "beta", "prob", "slope", "factor")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"pointer", "stride", "size", "float", "constexpr"}
+    default : str or None
+        Its text.
+    role : {"in", "out", "inout"}
+        Of a pointer.
+    is_index : bool
+        Of a pointer, whether values loaded from it reach an address.
+    """
+
+    name: str
+    kind: str
+    default: str | None = None
+    role: str = "in"
+    is_index: bool = False
+
+
+@dataclass(frozen=True)
+class FunctionFacts:
+    """Facts of one Triton function.
+
+    Parameters
+    ----------
+    function : str
+    parameters : list of Parameter
+    axes : int
+        Axes of the launch whose program ids it reads, at least 1.
+    divisions : list of str
+        Its calls of ``cdiv``.
+    tuned : dict of str to str
+        First configuration of an autotuner.
+    """
+
+    function: str
+    parameters: list[Parameter]
+    axes: int
+    divisions: list[str]
+    tuned: dict[str, str] = field(default_factory=dict)
+
+
+def facts_of(source: SourceFile, name: str) -> FunctionFacts:
+    """Read the facts of one Triton function of a file.
+
+    Raises
+    ------
+    LanguageError
+        If the file has no such function.
+    """
+    function = source.kernel(name)
+    uses = _Uses(source.aliases, function)
+    defaults = {one: ast.unparse(value) for one, value in defaults_of(function).items()}
+    return FunctionFacts(
+        name,
+        [_parameter(one, defaults.get(one.arg), uses) for one in parameters_of(function)],
+        1 + max([0, *(one.axis or 0 for one in source.program_ids(function))]),
+        sorted({ast.unparse(call) for call in _calls(source.aliases, function, ("cdiv",))}),
+        {one: ast.unparse(value) for one, value in tuned_values(function).items()},
+    )
+
+
+def _parameter(argument: ast.arg, default: str | None, uses: _Uses) -> Parameter:
+    name = argument.arg
+    if is_constexpr(argument):
+        return Parameter(name, "constexpr", default)
+    if name in uses.reads | uses.writes or name.lower().endswith(("ptr", "_desc")):
+        role = "inout" if name in uses.reads & uses.writes else "out" if name in uses.writes else "in"
+        return Parameter(name, "pointer", default, role, name in uses.indices)
+    if "stride" in name.lower():
+        return Parameter(name, "stride", default)
+    is_float = any(word in name.lower() for word in FLOAT_WORDS)
+    return Parameter(name, "float" if is_float else "size", default)
+
+
+class _Uses:
+    """Parameters that a function reads memory at, writes memory at, and whose loaded values reach an address.
+
+    Parameters
+    ----------
+    aliases : Aliases
+    function : ast.FunctionDef
+    """
+
+    def __init__(self, aliases: Aliases, function: ast.FunctionDef):
+        self.aliases = aliases
+        names = {one.arg for one in parameters_of(function)}
+        self._bases = {name: {name} for name in names}  # parameters that a name may point into
+        self._loaded: dict[str, set[str]] = {}  # parameters that a name's value was loaded from
+        self.reads: set[str] = set()
+        self.writes: set[str] = set()
+        self.indices: set[str] = set()
+        for _ in range(ROUNDS):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Call):
+                    self._use(node)
+            for node in ast.walk(function):
+                if isinstance(node, ast.Assign | ast.AugAssign):
+                    self._assign(node)
+
+    def _use(self, call: ast.Call) -> None:
+        name = self.aliases.called(call)
+        atomic = name.startswith("atomic_") and name not in (*LOADS, *STORES)
+        if not call.args or not (name in (*LOADS, *STORES, "make_tensor_descriptor") or atomic):
+            return
+        into = self._first(call.args[0])
+        if name in LOADS or atomic:
+            self.reads |= into
+        if name in STORES or atomic:
+            self.writes |= into
+        self.indices |= self._values(call.args[0])
+
+    def _assign(self, node: ast.Assign | ast.AugAssign) -> None:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            if isinstance(target, ast.Name):
+                self._bases.setdefault(target.id, set()).update(self._first(node.value))
+                self._loaded.setdefault(target.id, set()).update(self._values(node.value))
+
+    def _first(self, expression: ast.AST) -> set[str]:
+        """Parameters that the leftmost name of a sum points into."""
+        while isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.Add | ast.Sub):
+            expression = expression.left
+        return set(self._bases.get(expression.id, ())) if isinstance(expression, ast.Name) else set()
+
+    def _values(self, expression: ast.AST) -> set[str]:
+        """Parameters whose loaded values an expression holds."""
+        found: set[str] = set()
+        for call in _calls(self.aliases, expression, LOADS):
+            found |= self._first(call.args[0]) if call.args else set()
+        for name in (one for one in ast.walk(expression) if isinstance(one, ast.Name)):
+            found |= self._loaded.get(name.id, set())
+        return found
+
+
+def _calls(aliases: Aliases, root: ast.AST, names: tuple[str, ...]) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(root) if isinstance(node, ast.Call) and aliases.called(node) in names)

@@ -1,0 +1,284 @@
+"""A Python file with Triton kernels in it, parsed and never imported."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from swizzle_sim.triton_source.aliases import Aliases, top_level
+from xcd_model.errors import LanguageError
+
+_MEMORY = ("load", "store", "make_block_ptr", "make_tensor_descriptor", "gather", "scatter", "advance")
+_LINE_END = re.compile("\r\n|\r|\n")
+_LONGEST_SHOWN = 200
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramId:
+    """One call of ``tl.program_id``.
+
+    Parameters
+    ----------
+    call : ast.Call
+    axis : int or None
+        None where it is no integer literal.
+    function : str
+        Function of the file that it stands in.
+    """
+
+    call: ast.Call
+    axis: int | None
+    function: str
+
+    @property
+    def line(self) -> int:
+        """Line, counted from 1."""
+        return self.call.lineno
+
+
+@dataclass(frozen=True, eq=False)
+class SourceFile:
+    """One file.
+
+    Parameters
+    ----------
+    filename : str
+    text : str
+    tree : ast.Module
+    """
+
+    filename: str
+    text: str
+    tree: ast.Module
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """Lines as the parser counts them."""
+        return tuple(_LINE_END.split(self.text))
+
+    @cached_property
+    def aliases(self) -> Aliases:
+        """What the file's names mean."""
+        return Aliases(self.tree)
+
+    @cached_property
+    def functions(self) -> dict[str, ast.FunctionDef]:
+        """All functions at the top level by name; of two with one name, the Triton function, else the last."""
+        found: dict[str, ast.FunctionDef] = {}
+        for node in top_level(self.tree.body):
+            if isinstance(node, ast.FunctionDef) and (self._is_jit(node) or not self._is_jit(found.get(node.name))):
+                found[node.name] = node
+        return found
+
+    @cached_property
+    def kernels(self) -> dict[str, ast.FunctionDef]:
+        """The ``@triton.jit`` functions at the top level, kernels and their helpers."""
+        return {name: node for name, node in self.functions.items() if self._is_jit(node)}
+
+    @cached_property
+    def constants(self) -> dict[str, ast.expr]:
+        """Values assigned to a name at the top level, of names that are assigned once."""
+        found: dict[str, ast.expr] = {}
+        twice = set()
+        for stmt in top_level(self.tree.body):
+            match stmt:
+                case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
+                    twice |= {name} & found.keys()
+                    found[name] = value
+        return {name: value for name, value in found.items() if name not in twice}
+
+    def kernel(self, name: str) -> ast.FunctionDef:
+        """Return a Triton function by name.
+
+        Raises
+        ------
+        LanguageError
+            If there is none; lists those of the file.
+        """
+        if name not in self.kernels:
+            there = ", ".join(self.kernels) or "none"
+            raise LanguageError(
+                f"no @triton.jit function {name} at the top level; there is {there}",
+                filename=self.filename,
+                code="file",
+            )
+        return self.kernels[name]
+
+    def error(self, node: ast.AST, message: str, code: str = "node") -> LanguageError:
+        """Error that shows the line of a node."""
+        line = getattr(node, "lineno", 0)
+        shown = printable(self.lines[line - 1]) if 0 < line <= len(self.lines) else ""
+        column = getattr(node, "col_offset", 0) + 1
+        return LanguageError(message, filename=self.filename, line=line, column=column, source_line=shown, code=code)
+
+    def reachable(self, root: ast.AST) -> list[ast.AST]:
+        """Return a node, and the functions of the file that it names, however deep."""
+        found, names = [root], set()
+        for one in found:
+            for node in _inside(one):
+                if isinstance(node, ast.Name) and node.id in self.functions and node.id not in names:
+                    names.add(node.id)
+                    if self.functions[node.id] is not root:
+                        found.append(self.functions[node.id])
+        return found
+
+    def program_ids(self, function: ast.FunctionDef) -> list[ProgramId]:
+        """Calls of ``tl.program_id`` in a function and in the functions that it calls."""
+        return [
+            ProgramId(call, literal_axis(call), one.name)
+            for one in self.reachable(function)
+            if isinstance(one, ast.FunctionDef)
+            for call in self.id_calls(one)
+        ]
+
+    def passed_on(self, function: ast.FunctionDef) -> list[ast.expr]:
+        """Mentions of ``tl.program_id`` without a call, in a function and in the functions that it calls."""
+        called = {id(one.call.func) for one in self.program_ids(function)}
+        return [
+            node
+            for one in self.reachable(function)
+            for node in _inside(one)
+            if isinstance(node, ast.expr) and self._is_id_name(node) and id(node) not in called
+        ]
+
+    def is_id(self, node: ast.AST) -> bool:
+        """Whether a node is a call of ``tl.program_id``."""
+        return isinstance(node, ast.Call) and self._is_id_name(node.func)
+
+    def id_calls(self, root: ast.AST) -> list[ast.Call]:
+        """Calls of ``tl.program_id`` in a tree."""
+        return [one for one in _inside(root) if isinstance(one, ast.Call) and self.is_id(one)]
+
+    def touches_memory(self, stmt: ast.AST) -> bool:
+        """Whether a statement, or a function that it calls, loads, stores or makes a descriptor."""
+        return any(self._accesses(node) for one in self.reachable(stmt) for node in _inside(one))
+
+    def waiting_loop(self, function: ast.FunctionDef) -> int:
+        """Line of a ``while`` whose condition reads memory, as that of a spin lock does; 0 where there is none."""
+        for one in self.reachable(function):
+            for node in _inside(one):
+                if isinstance(node, ast.While) and any(map(self._reads_memory, ast.walk(node.test))):
+                    return node.lineno
+        return 0
+
+    def _is_jit(self, node: ast.FunctionDef | None) -> bool:
+        return node is not None and self.aliases.jit_decorator(node) is not None
+
+    def _is_id_name(self, node: ast.AST) -> bool:
+        return self.aliases.language_name(node) == "program_id"
+
+    def _reads_memory(self, node: ast.AST) -> bool:
+        name = self.aliases.language_name(node)
+        return name == "load" or name.startswith("atomic_")
+
+    def _accesses(self, node: ast.AST) -> bool:
+        name = node.attr if isinstance(node, ast.Attribute) else self.aliases.language_name(node)
+        return name in _MEMORY or name.startswith("atomic_")
+
+
+def read_source(path: str | Path) -> SourceFile:
+    """Parse a file.
+
+    Raises
+    ------
+    LanguageError
+        With code ``file`` if it cannot be read, ``syntax`` if it is no Python.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise LanguageError(f"cannot be read ({error.strerror})", filename=str(path), code="file") from None
+    return parse_source(data, str(path))
+
+
+def parse_source(data: bytes, filename: str) -> SourceFile:
+    """Parse the bytes of a file, in the encoding that it declares.
+
+    Raises
+    ------
+    LanguageError
+        With code ``file`` if it is no text, ``syntax`` if it is no Python.
+    """
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        text = data.decode(encoding)
+        tree = ast.parse(text)
+    except UnicodeDecodeError as error:
+        raise LanguageError(f"not UTF-8 text (byte {error.start})", filename=filename, code="file") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = getattr(error, "lineno", 0) or 0
+        raise LanguageError(f"no Python: {error}", filename=filename, line=line, column=1, code="syntax") from None
+    return SourceFile(filename, text, tree)
+
+
+def literal_axis(call: ast.Call) -> int | None:
+    """Axis of a call of ``tl.program_id``; None where it is no integer literal."""
+    given = [*call.args, *(one.value for one in call.keywords if one.arg == "axis")]
+    if len(given) != 1 or len(call.args) + len(call.keywords) != 1:
+        return None
+    value = given[0].value if isinstance(given[0], ast.Constant) else None
+    return value if type(value) is int else None
+
+
+def parameters_of(function: ast.FunctionDef) -> list[ast.arg]:
+    """Parameters of a function, in order."""
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def defaults_of(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """Default of each parameter that has one."""
+    given = function.args
+    positional = [one.arg for one in (*given.posonlyargs, *given.args)]
+    found = dict(zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True))
+    return found | {one.arg: value for one, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value}
+
+
+def is_constexpr(parameter: ast.arg) -> bool:
+    """Whether a parameter is annotated ``tl.constexpr``."""
+    return parameter.annotation is not None and "constexpr" in ast.unparse(parameter.annotation)
+
+
+def tuned_values(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """Values of the first autotune configuration, where it is written out at the function."""
+    for decorator in function.decorator_list:
+        for call in ast.walk(decorator):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("Config") and call.args:
+                found = _entries(call.args[0])
+                if found:
+                    return found
+    return {}
+
+
+def printable(line: str) -> str:
+    """Line of a file as an error shows it: without control characters, and not if it is very long."""
+    return "".join(c if c.isprintable() else " " for c in line) if len(line) <= _LONGEST_SHOWN else ""
+
+
+def is_integer(node: ast.expr) -> bool:
+    """Whether an expression is an integer literal, with a sign or without."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)
+
+
+def _entries(node: ast.expr) -> dict[str, ast.expr]:
+    """Values by key of a dict display or of ``dict(...)``."""
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}
+    return {one.arg: one.value for one in node.keywords if one.arg} if isinstance(node, ast.Call) else {}
+
+
+def _inside(root: ast.AST) -> Iterator[ast.AST]:
+    """Nodes of a tree; of a function only its body, not decorators and defaults, which are no code of the kernel."""
+    if isinstance(root, ast.FunctionDef):
+        for stmt in root.body:
+            yield from ast.walk(stmt)
+    else:
+        yield from ast.walk(root)
