@@ -10,9 +10,9 @@ import libcst as cst
 
 from swizzle_sim.rewrite.guard import Guarded
 from swizzle_sim.rewrite.source import AxisCall, EditableSource
-from swizzle_sim.swizzle.emit_names import arguments
 from swizzle_sim.swizzle.emit_triton import emit_triton
-from swizzle_sim.swizzle.form import Form
+from swizzle_sim.swizzle.ir import Form
+from swizzle_sim.swizzle.variables import arguments
 
 _WIDTH = 110
 

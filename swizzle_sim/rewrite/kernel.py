@@ -14,14 +14,12 @@ from swizzle_sim.rewrite.helper import Helper, Spelling, helper_statements, spel
 from swizzle_sim.rewrite.normal import XCDS, reads_of
 from swizzle_sim.rewrite.persistent import TileLoop, tile_loops
 from swizzle_sim.rewrite.place import place_in_loops, place_in_program
-from swizzle_sim.rewrite.source import AxisCall, Source
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.swizzle import Swizzle
-from swizzle_sim.swizzle.variables import arguments
 from swizzle_sim.rewrite.rewritten import Rewritten
 from swizzle_sim.rewrite.source import AxisCall, EditableSource
 from swizzle_sim.rewrite.tile_counts import grid_of_tiles, tile_counts
-from swizzle_sim.swizzle.emit_names import arguments
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.swizzle import Swizzle
+from swizzle_sim.swizzle.variables import arguments
 from swizzle_sim.triton_source.definitions import Definitions
 from swizzle_sim.workload import Workload
 from xcd_model.errors import RewriteError

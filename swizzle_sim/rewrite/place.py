@@ -9,9 +9,6 @@ import libcst as cst
 from swizzle_sim.rewrite.edits import Edits
 from swizzle_sim.rewrite.helper import Helper
 from swizzle_sim.rewrite.persistent import TileLoop
-from swizzle_sim.rewrite.source import AxisCall, Source, nodes
-from swizzle_sim.swizzle.ir import Form
-from swizzle_sim.swizzle.variables import arguments
 from swizzle_sim.rewrite.source import AxisCall, EditableSource, nodes
 
 WIDTH = 120

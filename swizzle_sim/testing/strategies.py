@@ -26,14 +26,22 @@ from swizzle_sim.swizzle.families import FAMILIES, family
 from swizzle_sim.swizzle.families.family import Family
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.swizzle import Swizzle
-from xcd_model import Gpu, gpu, gpu_names
-from xcd_model.errors import OptionError
-from swizzle_sim.swizzle.families.nouns import Family
 from swizzle_sim.swizzle.verdict import EVERYWHERE, UNNAMED
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.directive import Options
-from swizzle_sim.testing.grids_to_try import Point, Where, as_grid, condition, each_size, kind_of, need_launch, xcd_counts
+from swizzle_sim.testing.grids_to_try import (
+    Point,
+    Where,
+    as_grid,
+    condition,
+    each_size,
+    kind_of,
+    need_launch,
+    xcd_counts,
+)
 from swizzle_sim.testing.trials import Outcome
+from xcd_model import Gpu, gpu, gpu_names
+from xcd_model.errors import OptionError
 
 KINDS = ("line", "tiles", "plane", "box")
 _AXES = {"line": 1, "tiles": 2, "plane": 2, "box": 3}

@@ -17,16 +17,20 @@ from typing import NoReturn
 
 from swizzle_sim.swizzle.ir import GRID_NAMES
 from swizzle_sim.testing.directive import names_in
-from swizzle_sim.testing.inlining import Inliner, assign, parameters_of
-from swizzle_sim.testing.module import Module, read_module
-from swizzle_sim.testing.slicing import loaded, slice_of, stored
-from swizzle_sim.testing.text import Text
-from swizzle_sim.swizzle.names import GRID_NAMES
+from swizzle_sim.testing.slicing import stored
 from swizzle_sim.triton_source.canonical import Canonical, canonical_functions
 from swizzle_sim.triton_source.definitions import assigned_once
 from swizzle_sim.triton_source.inlining import Inliner, assign, loaded, slice_of, stored
 from swizzle_sim.triton_source.mapped_text import MappedText
-from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, is_integer, literal_axis, parameters_of, read_source, tuned_values
+from swizzle_sim.triton_source.source_file import (
+    SourceFile,
+    defaults_of,
+    is_integer,
+    literal_axis,
+    parameters_of,
+    read_source,
+    tuned_values,
+)
 
 _LATE = (
     "after the first memory access (line {line}); if the kernel loops over tiles, move what computes one into a "
