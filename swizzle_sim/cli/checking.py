@@ -143,7 +143,7 @@ def _everywhere(given: Given, json: bool) -> list[Result]:
 
 def _print(result: Result) -> None:
     from swizzle_sim.cli.output import console
-    from swizzle_sim.report.content import visible
+    from swizzle_sim.text import visible
 
     if result.status == "error":
         print(f"swizzle-sim: {result.message}", file=sys.stderr)

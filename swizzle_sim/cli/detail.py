@@ -61,7 +61,7 @@ def write_plots(folder: Path, name: str, traffics: tuple[Traffic, Traffic], scor
     RunError
         If the folder cannot be written.
     """
-    from swizzle_sim.report.figures import over_time, per_xcd, png
+    from swizzle_sim.report import over_time, per_xcd, png
     from xcd_model.errors import RunError
 
     note = f"simulated, {'lockstep' if traffics[0].turns else 'timed'} replay"

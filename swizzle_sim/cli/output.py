@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from swizzle_sim.report.content import visible
 from swizzle_sim.scoring import Score
+from swizzle_sim.text import visible
 
 NARROW = 72  # columns below which a table of figures cannot be read
 SIMULATED = {

@@ -43,9 +43,9 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
     from swizzle_sim.capture.process import kept
     from swizzle_sim.capture.user_kernel import ARCHS
     from swizzle_sim.history import History
-    from swizzle_sim.report.ranking import ranking_of
     from swizzle_sim.rewrite import check_rewritten, rewrite_workload, write_rewritten
     from swizzle_sim.swizzle import Swizzle
+    from swizzle_sim.tuning.ranking import ranking_of
     from xcd_model.errors import SwizzleSimError
 
     if not kernel.file:
