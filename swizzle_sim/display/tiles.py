@@ -1,4 +1,4 @@
-"""Tiles of a grid as a plane, and the map of the XCD that computes each: the one drawing of it, on all pages and files."""
+"""Tiles of a grid as a plane, and the one drawing of them: which XCD computes which tile."""
 
 from __future__ import annotations
 

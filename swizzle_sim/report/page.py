@@ -99,14 +99,7 @@ def result(
         "two_sides": scorer.gpu.l2_sides is not None,
         "time_bars": content.time_bars(before.time, after.time),
         "heat_most": f"{most_misses(replays.pair):,.0f}",
-        "misses": [
-            {
-                "name": name,
-                "estimated": f"{one.misses.sum():,.0f}",
-                "counted": _lines(one.traffic.l2_misses, scorer.gpu),
-            }
-            for one, name in zip(replays.pair, NAMES, strict=True)
-        ],
+        "misses": [_misses(name, one, scorer.gpu) for name, one in zip(NAMES, replays.pair, strict=True)],
         "slider": slider_data(scorer.kernel.grid, tuple(one.schedule for one in replays.pair)),
     }
 
@@ -118,9 +111,10 @@ def _settings(about: Mapping[str, Any]) -> str:
     return "; ".join(f"{key} = {value}" for key, value in words.items())
 
 
-def _lines(misses: int, gpu: Gpu) -> str:
-    """Misses in whole lines: an L2 may fetch halves."""
-    return f"{misses * gpu.l2.fetch_bytes // gpu.l2.line_bytes:,}"
+def _misses(name: str, one: Replayed, gpu: Gpu) -> dict[str, str]:
+    """L2 misses in whole lines, estimated and counted: an L2 may fetch halves of them."""
+    counted = one.traffic.l2_misses * gpu.l2.fetch_bytes // gpu.l2.line_bytes
+    return {"name": name, "estimated": f"{one.misses.sum():,.0f}", "counted": f"{counted:,}"}
 
 
 def render(page: Mapping[str, Any]) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from markupsafe import Markup
 
 from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, INK, OTHER
 from swizzle_sim.display.picture import png
@@ -33,14 +33,8 @@ NAMES = (figures.LAUNCHED, figures.BEST)
 FILES = {"map": "map.png", "progress": "progress.png", "over_time": "over_time.png", "per_xcd": "per_xcd.png"}
 
 # Colours of the figures that the page's style sheet chooses, lighter ones on dark paper.
-_THEME = {
-    INK: "var(--ink)",
-    OTHER: "var(--soft)",
-    BEFORE: "var(--before)",
-    AFTER: "var(--after)",
-    BOUND: "var(--bound)",
-}
 _MAP_THEME = {INK: "var(--ink)", OTHER: "var(--soft)"}  # the others are XCDs there
+_THEME = {**_MAP_THEME, BEFORE: "var(--before)", AFTER: "var(--after)", BOUND: "var(--bound)"}
 _PROPERTY = re.compile(r'style="([^"]*)"')
 _FONT = re.compile(r"font: (?:(bold|\d+) )?([\d.]+)px [^;\"]*")
 
@@ -66,7 +60,7 @@ class Drawing:
     is_map: bool = False
 
     @property
-    def svgs(self) -> dict[str, Markup]:
+    def svgs(self) -> dict[str, str]:
         """SVG texts by the class of the style sheet that shows them."""
         return {
             kind: inline_svg(self.make(kind == "screen"), f"{self.name}-{kind}", _MAP_THEME if self.is_map else _THEME)
@@ -150,7 +144,7 @@ def most_misses(replayed: tuple[Replayed, Replayed]) -> float:
 
 def _alt_per_xcd(before: Score, after: Score) -> str:
     def rates(score: Score) -> str:
-        return ", ".join("idle" if rate != rate else f"{100 * rate:.1f} %" for rate in score.per_xcd_l2_hit_rate)
+        return ", ".join("idle" if math.isnan(rate) else f"{100 * rate:.1f} %" for rate in score.per_xcd_l2_hit_rate)
 
     return f"L2 hit rate of each XCD: {NAMES[0]} {rates(before)}; {NAMES[1]} {rates(after)}."
 
@@ -171,7 +165,7 @@ def files(drawn: dict[str, Drawing], note: str) -> dict[str, bytes]:
     return {file: png(drawn[name].make(True), note=note) for name, file in FILES.items()}
 
 
-def inline_svg(figure: Figure, name: str, theme: dict[str, str]) -> Markup:
+def inline_svg(figure: Figure, name: str, theme: dict[str, str]) -> str:
     """SVG of a figure to stand within a page whose policy allows no ``style`` attributes.
 
     Parameters
@@ -184,7 +178,7 @@ def inline_svg(figure: Figure, name: str, theme: dict[str, str]) -> Markup:
 
     Returns
     -------
-    text : Markup
+    text : str
         The same figure gives the same text.
     """
     from matplotlib import rc_context
@@ -204,14 +198,12 @@ def inline_svg(figure: Figure, name: str, theme: dict[str, str]) -> Markup:
     text = re.sub(r'(url\(|href=")#', rf"\1#{name}-", text).replace("xlink:href", "href")
     for colour, instead in theme.items():
         text = text.replace(f'"{colour}"', f'"{instead}"')
-    return Markup(re.sub(r"\n\s*", "\n", text))
+    return re.sub(r"\n\s*", "\n", text)
 
 
 def _attributes(style: str) -> str:
     """Declarations of a style as attributes; the font is the page's."""
-    style = _FONT.sub(
-        lambda found: f"font-size: {found[2]}" + (f"; font-weight: {found[1]}" if found[1] else ""), style
-    )
+    style = _FONT.sub(lambda font: f"font-size: {font[2]}; font-weight: {font[1] or 'normal'}", style)
     pairs = [declaration.split(":", 1) for declaration in style.split(";") if ":" in declaration]
     return " ".join(f'{key.strip()}="{value.strip()}"' for key, value in dict(pairs).items())
 

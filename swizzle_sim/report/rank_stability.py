@@ -1,4 +1,4 @@
-"""Whether the model's uncertain constants could change the ranking of a run's finalists: worked out, stored, put in words.
+"""Whether uncertain constants of the model could change the ranking of a run's finalists.
 
 `check_finalists` replays the best candidates of a run under other plausible constants and leaves `FILE` in its folder;
 the command line and the report page print the same lines of it.

@@ -24,10 +24,10 @@ from swizzle_sim.report.write import BIN_FS
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from xcd_model import Traffic, gpu, prepare
+from xcd_model import replay_lockstep as replay
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
 from xcd_model.analysis.schedule import schedule_of
 from xcd_model.analysis.stack_distance import CapacityCurve
-from xcd_model.replay import lockstep as replay
 from xcd_model.replay.traffic import COLUMNS, READ_MISSES, READ_REQUESTS
 
 
@@ -123,13 +123,12 @@ def test_a_figure_within_a_page_has_no_styles_and_the_page_s_colours(scorer):
         assert text.startswith('<svg viewBox="0 0 ') and "style" not in text and "<script" not in text
         assert 'stroke="var(--after)"' in text and "#0072b2" not in text
         assert 'id="here-plot-0"' in text and all(one.startswith("here-") for one in re.findall(r'\bid="([^"]*)', text))
-        assert text == inline_svg(
-            best_so_far([hostile], scorer.baseline, wide=wide), "here", {"#0072b2": "var(--after)"}
-        )
+        again = inline_svg(best_so_far([hostile], scorer.baseline, wide=wide), "here", {"#0072b2": "var(--after)"})
+        assert text == again
 
 
 def test_a_capacity_curve_grows_by_ways_and_then_by_sets(scorer):
-    curve = CapacityCurve(sets=(64, 256), line_bytes=128, l2_hit_rate=np.arange(8.0).reshape(2, 4) / 10)
+    curve = CapacityCurve(sets=(64, 256), line_bytes=128, requests=1, l2_hit_rate=np.arange(8.0).reshape(2, 4) / 10)
     mib, rate = capacity_points(curve, 4)
     assert (mib * 2**20 / 128).tolist() == [64, 128, 192, 256, 512, 768, 1024]
     assert (10 * rate).round().tolist() == [0, 1, 2, 3, 5, 6, 7]
