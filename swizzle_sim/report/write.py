@@ -25,13 +25,15 @@ PAGE = "report.html"
 BIN_FS = 1_000_000  # the replay doubles it until a kernel has 2048 to 4096 bins, which the chart puts together
 
 
-def write_report(history: History) -> Path:
+def write_report(history: History, scorer: Scorer | None = None) -> Path:
     """Write ``report.html``, the pictures and the best swizzle into the folder of a run.
 
     Parameters
     ----------
     history : History
         Of a finished run, an interrupted one, or one with no attempt at all; then there is only the page.
+    scorer : Scorer, optional
+        Of the same kernel, GPU and replay, where there is one already: its trace is not built anew.
 
     Returns
     -------
@@ -48,7 +50,7 @@ def write_report(history: History) -> Path:
         If the kernel's file cannot be captured here.
     """
     about, attempts, folder = history.about, list(history), history.folder
-    scorer = recorded_scorer(about)
+    scorer = scorer or recorded_scorer(about)
     scorer.bin_fs = BIN_FS
     ranking, spending = ranking_of(about), spending_of(folder)
     files: dict[str, bytes] = {}
