@@ -226,13 +226,13 @@ def per_xcd(before: Score, after: Score, *, name: str = BEST, wide: bool = True)
     return _finish(figure, "L2 hit rate of each XCD")
 
 
-def capacity(before: CapacityCurve, after: CapacityCurve, size_bytes: int, ways: int, *, wide: bool = True) -> Figure:
+def capacity(curves: tuple[CapacityCurve, CapacityCurve], size_bytes: int, ways: int, *, wide: bool = True) -> Figure:
     """L2 hit rate by the size of each XCD's L2.
 
     Parameters
     ----------
-    before, after : CapacityCurve
-        Of the same sets.
+    curves : (CapacityCurve, CapacityCurve)
+        In launch order and under the best swizzle, of the same sets.
     size_bytes, ways : int
         Of the GPU's L2.
     wide : bool
@@ -245,7 +245,7 @@ def capacity(before: CapacityCurve, after: CapacityCurve, size_bytes: int, ways:
 
     figure = _figure(WIDE_INCHES if wide else NARROW_INCHES, 3.8 if wide else 3.2)
     axes = figure.subplots()
-    for curve, label, colour in ((before, LAUNCHED, BEFORE), (after, BEST, AFTER)):
+    for curve, label, colour in zip(curves, (LAUNCHED, BEST), (BEFORE, AFTER), strict=True):
         mib, rate = capacity_points(curve, ways)
         axes.plot(mib, 100 * rate, "o-", color=colour, ms=4, lw=1.8, label=label)
     axes.set_xscale("log", base=2)

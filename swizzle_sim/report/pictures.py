@@ -102,12 +102,12 @@ def drawings(
             lambda wide: figures.best_so_far(attempts, scores[0], ranking, wide=wide),
         ),
     ]
-    curves, l2 = (replayed[0].curve, replayed[1].curve), scorer.gpu.l2
-    if curves[0] and curves[1]:
-        given = (*curves, l2.size_bytes, l2.ways)
+    curves, l2 = [one.curve for one in replayed if one.curve], scorer.gpu.l2
+    if len(curves) == 2:
         spans = [_span(name, *figures.capacity_points(one, l2.ways)) for name, one in zip(NAMES, curves, strict=True)]
         alt = f"L2 hit rate by L2 size: {'; '.join(spans)}."
-        found.append(Drawing("capacity", alt, lambda wide: figures.capacity(*given, wide=wide)))
+        both, own = (curves[0], curves[1]), (l2.size_bytes, l2.ways)
+        found.append(Drawing("capacity", alt, lambda wide: figures.capacity(both, *own, wide=wide)))
     return {one.name: one for one in found}
 
 
@@ -131,7 +131,9 @@ def _maps(scorer: Scorer, replayed: tuple[Replayed, Replayed]) -> list[Drawing]:
         Drawing(
             "misses",
             f"L2 misses of each of {size}: {missed}.",
-            lambda wide: figures.heat_map(*misses, most, title="L2 misses of each tile", ribbon=ribbon, wide=wide),
+            lambda wide: figures.heat_map(
+                misses[0], misses[1], most, title="L2 misses of each tile", ribbon=ribbon, wide=wide
+            ),
             is_map=True,
         ),
     ]
