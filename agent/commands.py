@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swizzle_sim.cli.arguments import GpuName, Json, Seed
-from swizzle_sim.cli.proposed import ApiBase, Candidates, Docs, Iterations, MaxDollars, Model, Prices, Temperature
+from swizzle_sim.cli.proposer_options import (
+    ApiBase,
+    Candidates,
+    Docs,
+    Iterations,
+    MaxDollars,
+    Model,
+    Prices,
+    Temperature,
+)
 
 if TYPE_CHECKING:
     from swizzle_sim.kernels import Kernel
@@ -51,8 +60,7 @@ def study(
     from agent.study import Study, run_study
     from agent.study_picture import draw_study
     from swizzle_sim.cli.arguments import parse_sizes
-    from swizzle_sim.cli.output import print_json
-    from swizzle_sim.cli.proposed import say
+    from swizzle_sim.cli.output import print_json, say
     from xcd_model import gpu as load_gpu
 
     settings = None
@@ -134,8 +142,7 @@ def tune_prompt(
     from agent.prices import load_prices
     from agent.settings import Settings
     from agent.tune import tune_prompt as tune
-    from swizzle_sim.cli.output import console, print_json, table
-    from swizzle_sim.cli.proposed import say
+    from swizzle_sim.cli.output import console, print_json, say, table
     from xcd_model import gpu as load_gpu
 
     settings = Settings(models=tuple(model or ()), api_base=api_base, temperature=temperature, seed=seed)

@@ -7,7 +7,7 @@ import io
 
 import numpy as np
 
-from swizzle_sim.report.tiles import plane, tile_map
+from swizzle_sim.display.tiles import plane, tile_map
 from swizzle_sim.scoring import Scorer
 from xcd_model import xcd_of
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from swizzle_sim.report.tiles import tile_coordinates
+from swizzle_sim.display.tiles import tile_coordinates
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Plan
 from xcd_model.analysis.sampled_misses import MAX_SAMPLES, Touches, misses_of_workgroups, sampled_touches

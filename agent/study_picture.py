@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swizzle_sim.report.colours import XCDS
+from swizzle_sim.display.colours import XCDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

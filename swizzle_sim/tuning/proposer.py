@@ -11,11 +11,11 @@ from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.proposers import Proposed, Task
 from swizzle_sim.recorded import at_sizes
-from swizzle_sim.report.ranking import Ranking
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.templates import Template, family_template, load_templates
 from swizzle_sim.tuning.bench import Bench
 from swizzle_sim.tuning.objectives import Objective, read_objectives
+from swizzle_sim.tuning.ranking import Ranking
 from swizzle_sim.tuning.search import EVALUATIONS, Plan, Searched, search
 from xcd_model import Gpu
 from xcd_model.errors import NotBijective, SearchError

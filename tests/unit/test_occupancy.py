@@ -203,6 +203,8 @@ def test_loads_are_counted_in_the_loop_that_has_most():
 def test_the_command_prints_and_falls_back(monkeypatch, capsys):
     from swizzle_sim.capture import process
     from swizzle_sim.cli.occupancy import occupancy as command
+    from swizzle_sim.capture import occupancy_process
+    from swizzle_sim.cli.capture import occupancy as command
 
     def missing():
         raise CompileError("Triton is not installed")
@@ -213,4 +215,4 @@ def test_the_command_prints_and_falls_back(monkeypatch, capsys):
     assert document["compiled"] is None and "not installed" in document["not_compiled"]
     assert document["workgroups_per_cu"] == 2 and document["limited_by"] == ["VGPRs", "LDS"]
     command("gemm", ["BLOCK_M=128", "BLOCK_N=128"], "mi300x")
-    assert "These are the figures that the kernel states" in capsys.readouterr().out
+    assert "Resources are as the kernel declares" in capsys.readouterr().out
