@@ -110,11 +110,6 @@ class Kernel:
         return tuple(self.at_grids())
 
 
-def is_user_kernel(name: str) -> bool:
-    """Whether a KERNEL argument names a file: ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
-    return name.endswith(".npz") or name.partition(".py")[2].startswith(":") or name.endswith(".py")
-
-
 def check_sizes(name: str, sizes: Mapping[str, int], switches: Iterable[str] = ()) -> None:
     """Refuse sizes that are no positive 32-bit integers, and switches that are neither 0 nor 1.
 
@@ -135,7 +130,7 @@ def check_sizes(name: str, sizes: Mapping[str, int], switches: Iterable[str] = (
 
 
 def is_user_kernel(name: str) -> bool:
-    """Whether a KERNEL argument means a file: ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
+    """Whether a KERNEL argument names a file: ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
     return name.endswith(".npz") or name.partition(".py")[2].startswith(":") or name.endswith(".py")
 
 

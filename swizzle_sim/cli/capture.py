@@ -143,10 +143,10 @@ def init_kernel(
 def occupancy(kernel: KernelName, sizes: Sizes = None, gpu: GpuName = "mi300x", json: Json = False) -> None:
     """Compile a kernel for a GPU that need not be there; print registers, LDS, spills and workgroups per CU."""
     from swizzle_sim.capture.occupancy import compile_launch, limits_of
-    from swizzle_sim.capture.occupancy_process import triton_version
-    from swizzle_sim.capture.occupancy_workload import workload
+    from swizzle_sim.capture.process import triton_version
     from swizzle_sim.cli.arguments import parse_sizes
     from swizzle_sim.cli.output import print_json, sizes_text
+    from swizzle_sim.workload import workload
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import CompileError
 

@@ -152,7 +152,7 @@ def scored_on(scorer: Scorer) -> dict[str, Any]:
 
 def print_levels(traffic: Traffic, title: str, note: str) -> None:
     """Print requests, hit rates and bytes of each tensor, and of all."""
-    from xcd_model.analysis.levels import traffic_as_dict
+    from xcd_model.replay.traffic import traffic_as_dict
 
     counts = traffic_as_dict(traffic)
     parts = {**counts["by_tensor"], "all": counts["all"]}

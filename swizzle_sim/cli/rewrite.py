@@ -137,13 +137,13 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
 
     A kernel that cannot be rewritten does not undo the search: the answer says why.
     """
-    from swizzle_sim.capture.occupancy_workload import workload
     from swizzle_sim.capture.process import shared_worker
     from swizzle_sim.capture.user_kernel import ARCHS
     from swizzle_sim.history import History
     from swizzle_sim.rewrite import check_rewritten, rewrite_workload, write_rewritten
     from swizzle_sim.swizzle import Swizzle
     from swizzle_sim.tuning.ranking import ranking_of
+    from swizzle_sim.workload import workload
     from xcd_model.errors import SwizzleSimError
 
     if not kernel.file:

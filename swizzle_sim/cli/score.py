@@ -13,8 +13,7 @@ from swizzle_sim.cli.arguments import GpuName, Jitter, Json, KernelName, Replay,
 if TYPE_CHECKING:
     import numpy as np
 
-    from swizzle_sim.scoring import Score, Scorer
-    from swizzle_sim.spread import Spread
+    from swizzle_sim.scoring import Score, Scorer, Spread
     from swizzle_sim.swizzle import Swizzle, Verdict
     from swizzle_sim.uncertainty import Uncertainty
     from swizzle_sim.uncertainty.spans import Span
@@ -67,8 +66,8 @@ def score(
     from swizzle_sim.cli.output import cores, print_json, print_verdict
     from swizzle_sim.scoring import Scorer, spread
     from xcd_model import gpu as load_gpu
-    from xcd_model.replay.traffic import traffic_as_dict
     from xcd_model.errors import ReplayError
+    from xcd_model.replay.traffic import traffic_as_dict
 
     if draws is not None and not uncertainty:
         raise ReplayError("--draws belongs to --uncertainty: add it")

@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from swizzle_sim.swizzle.ir import GRID_NAMES
-from swizzle_sim.testing.directive import names_in
-from swizzle_sim.testing.slicing import stored
 from swizzle_sim.triton_source.canonical import Canonical, canonical_functions
 from swizzle_sim.triton_source.definitions import assigned_once
 from swizzle_sim.triton_source.inlining import Inliner, assign, loaded, slice_of, stored
