@@ -1,4 +1,4 @@
-"""``study`` and ``tune-prompt``, as `swizzle-sim` shows them; plugged in through ``swizzle_sim.commands``."""
+"""The commands ``study`` and ``tune-prompt``, plugged into `swizzle-sim` through ``swizzle_sim.commands``."""
 
 from __future__ import annotations
 
@@ -43,17 +43,15 @@ def study(
     json: Json = False,
 ) -> None:
     """Compare contexts, models, iterations or sizes over runs of the llm proposer; runs only what is missing."""
-    from agent.contexts import read_docs
-    from agent.inputs import Inputs
-    from agent.preflight import preflight
-    from agent.prices import load_prices
-    from agent.settings import Settings
-    from agent.study import Study, run_study
-    from agent.study_picture import draw_study
     from swizzle_sim.cli.arguments import parse_sizes
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.cli.proposed import say
     from xcd_model import gpu as load_gpu
+
+    from .contexts import read_docs
+    from .providers import preflight
+    from .settings import Inputs, Settings, load_prices
+    from .study import Study, draw_study, run_study
 
     settings = None
     if model:
@@ -110,7 +108,7 @@ def _print_study(found: dict[str, Any], picture: Path) -> None:
         )
         for row in found["rows"]
     ]
-    columns = ("kernel", "sizes", "", "as launched\n[%]", "best\n[%]", "bound\n[%]")
+    columns = ("kernel", "sizes", "", "launch order\n[%]", "best\n[%]", "bound\n[%]")
     table(f"{found['which']} on {found['gpu']}", columns, rows, left=3, note=SIMULATED[found["replay"]])
     console(wide=True).print(f"written: {picture} and {picture.with_suffix('.json')}", markup=False)
 
@@ -130,24 +128,33 @@ def tune_prompt(
     json: Json = False,
 ) -> None:
     """Tune the instructions of the propose question with GEPA; the first --model proposes, the last one reflects."""
-    from agent.preflight import preflight
-    from agent.prices import load_prices
-    from agent.settings import Settings
-    from agent.tune import tune_prompt as tune
     from swizzle_sim.cli.output import console, print_json, table
     from swizzle_sim.cli.proposed import say
     from xcd_model import gpu as load_gpu
+
+    from .providers import preflight
+    from .settings import Settings, load_prices
+    from .tune import Tuning
+    from .tune import tune_prompt as tune
 
     settings = Settings(models=tuple(model or ()), api_base=api_base, temperature=temperature, seed=seed)
     preflight(settings.models, api_base)
     device = load_gpu(gpu)
     train_on, hold_out = ([_kernel(text, device.arch) for text in texts] for texts in (train, held_out))
-    found = tune(
-        train_on, hold_out, device, out, settings, calls=calls, prices=load_prices(prices), replay=replay, say=say
+    task = Tuning(
+        train=train_on,
+        held_out=hold_out,
+        gpu=device,
+        folder=out,
+        settings=settings,
+        calls=calls,
+        prices=load_prices(prices),
+        replay=replay,
     )
+    found = tune(task, say=say)
     if json:
         print_json({"program": str(found.program), "before": found.before, "after": found.after, "asks": found.asks})
         return
     rows = [(name, f"{found.before[name]:.3f}", f"{found.after[name]:.3f}") for name in found.before]
-    table("Reward on the kernels held out", ("kernel", "as shipped", "tuned"), rows, note="simulated; 0 to 1")
+    table("Reward on the held-out kernels", ("kernel", "as shipped", "tuned"), rows, note="simulated; 0 to 1")
     console(wide=True).print(f"written: {found.program}; use it with --program {found.program}", markup=False)

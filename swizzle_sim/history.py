@@ -163,6 +163,17 @@ class History:
         with self._guarded(), self._db:
             self._db.execute("UPDATE run SET state = ?", (state,))
 
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """State of the run: ``running`` inside, then ``finished``, or ``interrupted`` by an error."""
+        try:
+            self.set_state("running")
+            yield
+        except BaseException:
+            self.set_state("interrupted")
+            raise
+        self.set_state("finished")
+
     def append(self, attempt: Attempt) -> None:
         """Store an attempt; on disk when this returns."""
         self.append_all([attempt])

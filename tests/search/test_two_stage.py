@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from agent.loop import propose
-from agent.repeat import repeat_run
+from agent.loop import propose, repeat_run
 from agent.settings import Settings
 from swizzle_sim.candidates import family_candidates
 from swizzle_sim.scoring import Scorer
@@ -32,7 +31,7 @@ def answer(template):
 
 @pytest.fixture(autouse=True)
 def few_families(monkeypatch):
-    monkeypatch.setattr("agent.beside.family_candidates", lambda kernel, gpu: family_candidates(kernel, gpu)[::29])
+    monkeypatch.setattr("agent.baselines.family_candidates", lambda kernel, gpu: family_candidates(kernel, gpu)[::29])
 
 
 def run_script(folder, small, tight, script, **more):

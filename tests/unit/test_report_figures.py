@@ -8,8 +8,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from agent.loop import END, PROPOSE, STEP
-from agent.transcript import Exchange, Transcript
+from agent.transcript import END, PROPOSE, STEP, Exchange, Transcript
 from benchmarks.suite.gemm import gemm
 from swizzle_sim.report.chart import Axis, dots, line, stairs
 from swizzle_sim.report.colours import family_of
