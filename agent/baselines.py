@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import blake2b
 
 from swizzle_sim.candidates import Candidate, family_candidates
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.scoring import Scorer
+from swizzle_sim.search import digest_of
 from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.tuning.bench import bench_of
-from swizzle_sim.tuning.stage_two import search_on
+from swizzle_sim.tuning.evaluator import evaluator_like
+from swizzle_sim.tuning.search import search_on
 
 FAMILIES, SEARCH = "families", "search"
 SEARCHED_FOR = ("costs", "sizes", "screened")  # keys of a verdict that only the search ranks by
@@ -50,7 +50,7 @@ def _add_search(
     scorer: Scorer, history: History, evaluations: int, seed: int, searched: int, cost_of: dict[int, float]
 ) -> None:
     """Append the replays of a search of the families' templates, after the first ``searched``."""
-    found = search_on(bench_of(scorer), evaluations=evaluations, seed=seed)
+    found = search_on(evaluator_like(scorer), evaluations=evaluations, seed=seed)
     replayed = [a for a in found.run.attempts if a.verdict["stage"] == "replay"]
     for attempt in replayed[searched:]:
         number = len(history)
@@ -70,7 +70,7 @@ def _best_families(scorer: Scorer, space: Sequence[Candidate]) -> list[Candidate
     found: dict[bytes, tuple[float, int, Candidate]] = {}
     for number, candidate in enumerate(space[::step]):
         order = scorer.permutation(Swizzle.parse(candidate.source))
-        digest = blake2b(order.tobytes(), digest_size=16).digest()
+        digest = digest_of(order)
         if digest not in found:
             found[digest] = (-quick.traffic(order).l2_hit_rate, number, candidate)
     return [candidate for _, _, candidate in sorted(found.values(), key=lambda row: row[:2])[:FINALISTS]]

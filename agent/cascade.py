@@ -17,17 +17,17 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.search import digest_of
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.templates import read_template
-from swizzle_sim.tuning.bench import bench_of
-from swizzle_sim.tuning.stage_two import landscape, search_on
+from swizzle_sim.tuning.evaluator import evaluator_like
+from swizzle_sim.tuning.search import landscape, search_on
 from xcd_model import Gpu, Traffic
 from xcd_model.errors import LanguageError, ReplayError, SearchError
 
@@ -74,7 +74,7 @@ class MemoScorer(Scorer):
         """Replay one permutation, or return the latest replay if it was the same; see `Scorer.traffic`."""
         if seed is not None:
             return super().traffic(order, seed=seed, threads=threads)
-        digest = _digest(order)
+        digest = digest_of(order)
         if self._latest is None or self._latest[0] != digest:
             self._latest = digest, super().traffic(order, threads=threads)
         return self._latest[1]
@@ -99,7 +99,7 @@ class Cascade:
 
     def remember(self, source: str, number: int) -> None:
         """Add the permutation of an earlier attempt to those seen."""
-        self._seen.setdefault(_digest(self.scorer.permutation(Swizzle.parse(source))), number)
+        self._seen.setdefault(digest_of(self.scorer.permutation(Swizzle.parse(source))), number)
 
     def judge(self, source: str, number: int) -> Judgement:
         """Judge one candidate.
@@ -130,7 +130,7 @@ class Cascade:
             why = verdict.counterexample
             return _refused("grid", f"grid-{why.code if why else 'collision'}", why.message if why else "", plain=plain)
         order = self.scorer.permutation(swizzle)
-        if (earlier := self._seen.setdefault(_digest(order), number)) != number:
+        if (earlier := self._seen.setdefault(digest_of(order), number)) != number:
             return _refused("duplicate", "duplicate", f"the same permutation as attempt {earlier}", plain=plain)
         partial = ""
         if verdict.domain != "everywhere":
@@ -172,10 +172,6 @@ def _refused(
     return Judgement(code, stage, feedback, {**verdict, "code": code, "stage": stage}, order)
 
 
-def _digest(order: np.ndarray) -> bytes:
-    return blake2b(order.tobytes(), digest_size=16).digest()
-
-
 @dataclass(frozen=True, eq=False)
 class TemplateJudgement(Judgement):
     """Judgement of a template: that of its best candidate.
@@ -204,7 +200,7 @@ class TemplateCascade:
     def __init__(self, cascade: Cascade, evaluations: int, seed: int):
         self._cascade, self._evaluations, self._seed = cascade, evaluations, seed
         scorer = cascade.scorer
-        self._bench = bench_of(scorer)  # with a scorer of its own: the cascade's remembers its latest replay
+        self._bench = evaluator_like(scorer)  # with a scorer of its own: the cascade's remembers its latest replay
 
     @property
     def scorer(self) -> Scorer:

@@ -1,8 +1,8 @@
 """`optimize`: score candidates into a run folder, and `RunOptions`, `open_run` and `about_run` of every run.
 
 Each candidate goes parse → permutation at the grid → duplicate? → replay → lattice of other grids, and stops at the
-first refusal. Replays run in threads (the compiled code holds no lock); attempts are stored in the order proposed, so a run
-is the same for any number of threads. The search of templates is `swizzle_sim.tuning.search`.
+first refusal. Replays run in threads (the compiled code holds no lock); attempts are stored in the order proposed, so
+a run is the same for any number of threads. The search of templates is `swizzle_sim.tuning.search`.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def optimize(
     planned = [first, *(family_candidates(kernel, gpu) if candidates is None else candidates)]
     with open_run(Path(folder), about_run(scorer, how.command), how.resume) as history:
         with history.running():
-            _try_all(scorer, planned, history, how.n_threads, how.on_attempt)
+            _try_all(scorer, planned, history, how)
         return Run(history.folder, tuple(history))
 
 
@@ -183,8 +183,8 @@ def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Seque
     return history
 
 
-def _try_all(scorer: Scorer, planned: Sequence[Candidate], history: History, threads: int, on_attempt: OnAttempt | None):
-    """Try the candidates that the history lacks, ``threads`` replays at a time.
+def _try_all(scorer: Scorer, planned: Sequence[Candidate], history: History, how: RunOptions) -> None:
+    """Try the candidates that the history lacks.
 
     Verdicts are cheap and are found here, in order, so that which of two equal permutations counts as the first does
     not depend on threads; only replays run in parallel.
@@ -193,17 +193,17 @@ def _try_all(scorer: Scorer, planned: Sequence[Candidate], history: History, thr
     for attempt, candidate in zip(done, planned, strict=False):
         if attempt.source != candidate.source:
             raise RunError(f"{history.folder}: cannot resume: attempt {attempt.number} is not {candidate.name}")
-    seen = {_digest(scorer.permutation(Swizzle.parse(a.source))): a.number for a in done if a.score is not None}
+    seen = {digest_of(scorer.permutation(Swizzle.parse(a.source))): a.number for a in done if a.score is not None}
     _ = scorer.baseline  # trace, bound and baseline before the threads need them
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(how.n_threads) as pool:
         waiting: deque[Callable[[], Attempt]] = deque()
         try:
             for number in range(len(done), len(planned)):
                 waiting.append(_begin(scorer, pool, number, planned[number], seen))
-                if len(waiting) > 2 * threads:
-                    _store(waiting.popleft()(), history, len(planned), on_attempt)
+                if len(waiting) > 2 * how.n_threads:
+                    _store(waiting.popleft()(), history, len(planned), how.on_attempt)
             while waiting:
-                _store(waiting.popleft()(), history, len(planned), on_attempt)
+                _store(waiting.popleft()(), history, len(planned), how.on_attempt)
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
@@ -215,8 +215,12 @@ def _store(attempt: Attempt, history: History, total: int, on_attempt: OnAttempt
         on_attempt(attempt, attempt.number + 1, total)
 
 
-def _digest(order: np.ndarray) -> bytes:
-    return blake2b(order.tobytes(), digest_size=16).digest()
+def digest_of(*orders: np.ndarray) -> bytes:
+    """Hash of permutations, by which a search recognizes duplicates."""
+    found = blake2b(digest_size=16)
+    for order in orders:
+        found.update(order.tobytes())
+    return found.digest()
 
 
 def _begin(
@@ -226,7 +230,7 @@ def _begin(
     began = time.perf_counter()
     verdict, order, critique = _judge(scorer, candidate)
     if order is not None:
-        earlier = seen.setdefault(_digest(order), number)
+        earlier = seen.setdefault(digest_of(order), number)
         if earlier != number:
             order, critique = None, f"the same permutation as attempt {earlier}"
     judged_ms = (time.perf_counter() - began) * 1e3

@@ -21,8 +21,7 @@ from benchmarks.search.methods import METHODS, timed
 from benchmarks.search.page import draw, page, table
 from swizzle_sim.kernels import kernel
 from swizzle_sim.release import version
-from swizzle_sim.tuning.jobs import run_points
-from swizzle_sim.tuning.store import FILE, PointStore
+from swizzle_sim.tuning.jobs import FILE, PointStore, run_points
 from xcd_model import gpu
 
 ROOT = Path(__file__).parents[2]

@@ -32,9 +32,9 @@ def tune_kernel(
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.cli.proposed import say
     from swizzle_sim.scoring import Score
-    from swizzle_sim.tuning.asking import asker_for
+    from swizzle_sim.tuning.jobs import PointStore
     from swizzle_sim.tuning.objectives import read_objectives
-    from swizzle_sim.tuning.store import PointStore
+    from swizzle_sim.tuning.samplers import make_sampler
     from swizzle_sim.tuning.tiles import FORMULA, TileSpace, as_row, has_compiler
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import SearchError
@@ -47,12 +47,12 @@ def tune_kernel(
     work = load_kernel(name, sizes, device.arch)
     space = TileSpace(work, device, has_compiler(device))
     budget = tuning.get("evaluations", EVALUATIONS)
-    asker = asker_for(space, tuning.get("sampler", "tpe"), seed)
+    sampler = make_sampler(space, tuning.get("sampler", "tpe"), seed)
     out, resume = where
     rows: list[dict[str, Any]] = []
     with PointStore(resume or out, resume=resume is not None) as store:
-        while len(rows) < budget and (asked := asker.ask()) is not None:
-            handle, values = asked
+        while len(rows) < budget and (suggested := sampler.suggest()) is not None:
+            handle, values = suggested
             point = {"kernel": work.name, "problem": dict(work.problem), "gpu": device.name, "replay": replay} | {
                 "seed": seed,
                 "values": values,
@@ -62,7 +62,7 @@ def tune_kernel(
                 row = as_row(*space.score(values, replay=replay, seed=seed), space.fit(values).resources)
                 store.add(point, row)
             rows.append({"values": values, **row})
-            asker.tell(handle, (objectives[0].cost(Score.from_dict(row["score"])),))
+            sampler.tell(handle, (objectives[0].cost(Score.from_dict(row["score"])),))
             if len(rows) % 10 == 0:
                 say(f"{len(rows)} of {budget} evaluations, {sum(space.pruned.values())} configurations pruned")
     ranked = sorted(rows, key=lambda row: objectives[0].cost(Score.from_dict(row["score"])))
@@ -101,4 +101,4 @@ def _print(title: str, ranked: list[dict[str, Any]], pruned: Mapping[str, int], 
     table(title, [*names, *SCORE_COLUMNS], rows, left=0, note=SIMULATED[replay])
     counted = ", ".join(f"{n} {why}" for why, n in sorted(pruned.items())) or "none"
     print(f"{len(ranked)} configurations replayed; pruned before any replay: {counted}")
-    print(f"registers and LDS: {how}; GROUP_M is contiguous+group_m, 0 the order as launched")
+    print(f"registers and LDS: {how}; GROUP_M is contiguous+group_m, 0 the launch order")

@@ -10,10 +10,8 @@ import pytest
 
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
-from swizzle_sim.tuning.jobs import run_points
-from swizzle_sim.tuning.points import evaluate
-from swizzle_sim.tuning.store import PointStore
-from swizzle_sim.tuning.sweep import hurts, read_sizes, size_points
+from swizzle_sim.tuning.jobs import PointStore, run_points
+from swizzle_sim.tuning.sweep import evaluate, hurts, read_sizes, size_points
 from tests.search.slow_points import marked
 from xcd_model.errors import LanguageError, RunError, SearchError, UnknownName
 
