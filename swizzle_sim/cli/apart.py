@@ -10,8 +10,7 @@ import typer
 if TYPE_CHECKING:
     from swizzle_sim.scoring import Scorer
     from swizzle_sim.search import Run
-    from swizzle_sim.uncertainty import Apart
-    from swizzle_sim.uncertainty.apart import Pair
+    from swizzle_sim.uncertainty import Pair, RankStability
 
 FILE = "uncertainty.json"  # in the run folder
 TellApart = Annotated[
@@ -20,7 +19,7 @@ TellApart = Annotated[
 ]
 
 
-def told_apart(run: Run, scorer: Scorer) -> Apart | None:
+def told_apart(run: Run, scorer: Scorer) -> RankStability | None:
     """Hold the best of a run against the next two and the order as launched; None where nothing is left to compare.
 
     Raises
@@ -30,8 +29,7 @@ def told_apart(run: Run, scorer: Scorer) -> Apart | None:
     """
     from swizzle_sim.atomic_write import write_whole
     from swizzle_sim.swizzle import Swizzle
-    from swizzle_sim.uncertainty import Finalist, tell_apart
-    from swizzle_sim.uncertainty.apart import FINALISTS
+    from swizzle_sim.uncertainty import FINALISTS, Finalist, compare_finalists
 
     if run.baseline.score is None:
         return None
@@ -42,16 +40,16 @@ def told_apart(run: Run, scorer: Scorer) -> Apart | None:
     for attempt in chosen.values():
         name = "the order as launched" if attempt.number == run.baseline.number else attempt.name
         finalists.append(Finalist(name, scorer.permutation(Swizzle.parse(attempt.source, name=attempt.name))))
-    found = tell_apart(scorer, finalists)
+    found = compare_finalists(scorer, finalists)
     write_whole(run.folder / FILE, (json.dumps(found.as_dict(), indent=1) + "\n").encode())
     return found
 
 
-def lines_of(found: Apart) -> list[str]:
+def lines_of(found: RankStability) -> list[str]:
     """One line for those that cannot be told from the best, one for those that can, one for what was drawn."""
     best = found.pairs[0].better
-    close = [f"{pair.worse} ({_span(pair)})" for pair in found.pairs if not pair.apart]
-    apart = [f"{pair.worse} ({_span(pair)})" for pair in found.pairs if pair.apart]
+    close = [f"{pair.worse} ({_span(pair)})" for pair in found.pairs if not pair.is_stable]
+    apart = [f"{pair.worse} ({_span(pair)})" for pair in found.pairs if pair.is_stable]
     lines = [f"cannot be told apart from {best}: {', '.join(close)}"] if close else []
     lines += [f"{best} stays ahead of: {', '.join(apart)}"] if apart else []
     drawn = ", ".join(found.constants) or "nothing that it could hang on"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from swizzle_sim.history import Attempt
     from swizzle_sim.scoring import Scorer
     from swizzle_sim.search import Run
-    from swizzle_sim.uncertainty import Apart
+    from swizzle_sim.uncertainty import RankStability
 
 RUNS = "runs"
 TOP = 5
@@ -296,7 +296,7 @@ def _entry(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def _print_json(run: Run, scorer: Scorer, written: Written | None, told: Apart | None) -> None:
+def _print_json(run: Run, scorer: Scorer, written: Written | None, told: RankStability | None) -> None:
     from swizzle_sim.cli.detail import scored_on
     from swizzle_sim.cli.output import print_json
 
@@ -313,7 +313,7 @@ def _print_json(run: Run, scorer: Scorer, written: Written | None, told: Apart |
     )
 
 
-def _print_run(run: Run, scorer: Scorer, written: Written | None, told: Apart | None) -> None:
+def _print_run(run: Run, scorer: Scorer, written: Written | None, told: RankStability | None) -> None:
     from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, console, score_cells, sizes_text, table
 
     shown = [("", "as launched", run.baseline), *((str(i + 1), a.name, a) for i, a in enumerate(_top(run)))]

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from swizzle_sim.uncertainty import Uncertainty
-    from swizzle_sim.uncertainty.spans import Span
+    from swizzle_sim.uncertainty import Span, Uncertainty
 
 COLUMNS = ("as it is", "low", "high", "moved most by", "to, alone")
 WORDS: dict[str, tuple[str, Callable[[float], str]]] = {
