@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.report.tiles import tile_coordinates
+from swizzle_sim.display.tiles import tile_coordinates
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Plan, Traffic

@@ -19,7 +19,7 @@ from typing import Any
 from swizzle_sim.history import Attempt, History, rank
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.recorded import recorded_kernel
-from swizzle_sim.search import Run, RunOptions, about_run, open_run
+from swizzle_sim.search import Run, RunConfig, about_run, open_run
 from swizzle_sim.swizzle import family
 from xcd_model import Gpu
 from xcd_model.errors import ModelError
@@ -40,7 +40,7 @@ OnStep = Callable[[Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoopOptions(RunOptions):
+class LoopConfig(RunConfig):
     """How the loop is run; the seed is that of its `Settings`.
 
     Parameters
@@ -74,7 +74,7 @@ def propose(kernel: Kernel, gpu: Gpu, folder: str | Path, settings: Settings, **
         Run folder to make; with ``resume`` one that an earlier call left.
     settings : Settings
     **options
-        Fields of `LoopOptions`.
+        Fields of `LoopConfig`.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def propose(kernel: Kernel, gpu: Gpu, folder: str | Path, settings: Settings, **
         If every model was dropped; the attempts before are stored.
     """
     take_keys()
-    how = LoopOptions(**options)
+    how = LoopConfig(**options)
     scorer = MemoScorer(kernel, gpu, replay=how.replay, seed=settings.seed, jitter_ns=how.jitter_ns)
     about = {**about_run(scorer, how.command), "proposer": settings.prompts(), "settings": settings.as_dict()}
     with (
@@ -154,7 +154,7 @@ class _Loop:
         self,
         cascade: Cascade,
         settings: Settings,
-        how: LoopOptions,
+        how: LoopConfig,
         history: History,
         transcript: Transcript,
         recorded: Transcript | None,

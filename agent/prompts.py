@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from swizzle_sim.display.tiles import plane, tile_map
 from swizzle_sim.history import Attempt, rank
-from swizzle_sim.report.tiles import plane, tile_map
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
 from xcd_model import xcd_of

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from swizzle_sim.display.colours import XCDS
 from swizzle_sim.history import FILE, Attempt, History, rank
 from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.recorded import at_sizes
-from swizzle_sim.report.colours import XCDS
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
 from xcd_model import Gpu

@@ -89,6 +89,6 @@ def __getattr__(name: str) -> Any:
 
 
 if (_shell := getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()) is not None:  # in a notebook
-    from swizzle_sim.display.printers import register
+    from swizzle_sim.display.notebook import register
 
     register(_shell)

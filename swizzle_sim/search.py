@@ -1,4 +1,4 @@
-"""`optimize`: score candidates into a run folder, and `RunOptions`, `open_run` and `about_run` of every run.
+"""`optimize`: score candidates into a run folder, and `RunConfig`, `open_run` and `about_run` of every run.
 
 Each candidate goes parse → permutation at the grid → duplicate? → replay → lattice of other grids, and stops at the
 first refusal. Replays run in threads (the compiled code holds no lock); attempts are stored in the order proposed, so
@@ -33,7 +33,7 @@ OnAttempt = Callable[[Attempt, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class RunConfig:
     """How a run is made, whatever proposes its candidates.
 
     Parameters
@@ -138,7 +138,7 @@ def optimize(
     candidates : sequence of Candidate, optional
         By default the published families over their parameters.
     **options
-        Fields of `RunOptions`; ``replay`` is lockstep by default.
+        Fields of `RunConfig`; ``replay`` is lockstep by default.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def optimize(
 
     Source: the loop and its objective are those of SwizzlePerf (arXiv 2508.20258), with a simulator for the GPU.
     """
-    how = RunOptions(**{"replay": "lockstep", **options})
+    how = RunConfig(**{"replay": "lockstep", **options})
     scorer = Scorer(kernel, gpu, **how.of_scorer)
     first = Candidate("identity", family("identity"), "baseline")
     planned = [first, *(family_candidates(kernel, gpu) if candidates is None else candidates)]
@@ -183,7 +183,7 @@ def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Seque
     return history
 
 
-def _try_all(scorer: Scorer, planned: Sequence[Candidate], history: History, how: RunOptions) -> None:
+def _try_all(scorer: Scorer, planned: Sequence[Candidate], history: History, how: RunConfig) -> None:
     """Try the candidates that the history lacks.
 
     Verdicts are cheap and are found here, in order, so that which of two equal permutations counts as the first does

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from typer import Context
 from typer.main import get_command
 
 from benchmarks.docs.bars import with_bars
 from swizzle_sim.cli.app import app
-from swizzle_sim.cli.help import EXAMPLES, FIRST, by_task, in_short, proposer_of, usage_of
+from swizzle_sim.cli.help import EXAMPLES, FIRST, TASKS
 
 INTRO = """\
 # Commands
@@ -27,24 +29,30 @@ def commands_markdown() -> str:
     group: Any = get_command(app)
     shown = {name: command for name, command in group.commands.items() if not command.hidden}
     parts = [INTRO, _block(FIRST), "| task | commands |\n| --- | --- |\n" + _index(shown)]
-    for task, names in by_task(shown):
+    for task, names in TASKS.items():
         parts.append(f"## {task}\n")
-        parts += [_command(name, shown[name]) for name in names]
+        parts += [_command(name, shown[name]) for name in names if name in shown]
     return "\n".join(parts)
 
 
 def _index(shown: dict[str, Any]) -> str:
     lines = []
-    for task, names in by_task(shown):
-        links = "<br>".join(f"[`{name}`](#{name}): {in_short(shown[name])}" for name in names)
+    for task, names in TASKS.items():
+        links = "<br>".join(f"[`{name}`](#{name}): {_in_short(shown[name])}" for name in names if name in shown)
         lines.append(f"| {task} | {links} |\n")
     return "".join(lines)
 
 
+def _in_short(command: Any) -> str:
+    """First sentence of a command's help, up to its semicolon, or the colon of a list."""
+    text = re.split(r"(?<=[^.])\.(?: |$)", " ".join((command.help or "").split()))[0]
+    return re.split(r"; |(?<=.{25}): ", text)[0]
+
+
 def _command(name: str, command: Any) -> str:
-    usage = " ".join(["swizzle-sim", name, *usage_of(command.params)])
+    usage = " ".join(["swizzle-sim", name, *command.collect_usage_pieces(Context(command))])
     parts = [f"### {name}\n", " ".join(command.help.split()) + "\n", f"```text\n{usage}\n```\n"]
-    rows = [_row(param, name) for param in command.params if not param.hidden]
+    rows = [_row(param) for param in command.params if not param.hidden]
     rows.sort(key=lambda row: row[0])  # arguments, options of all, then those of one proposer
     if rows:
         parts.append("| name | what it is | default |\n| --- | --- | --- |\n" + "".join(row[1] for row in rows))
@@ -53,18 +61,18 @@ def _command(name: str, command: Any) -> str:
     return "\n".join(parts)
 
 
-def _row(param: Any, command: str) -> tuple[tuple[bool, str], str]:
+def _row(param: Any) -> tuple[tuple[bool, str], str]:
     argument = param.param_type_name == "argument"
-    owner = proposer_of(param.help or "") if command == "optimize" else ""
+    panel = param.rich_help_panel or ""
     if argument:
-        spelled = f"`{param.metavar}`"
+        spelled = f"`{param.metavar or param.name.upper()}`"
     else:
         spelled = ", ".join(f"`{word}`" for word in [*param.opts, *param.secondary_opts])
-        spelled += "" if param.is_flag else f" `{param.metavar}`"
-    text = param.help or ""
+        spelled += f" `{param.metavar}`" if param.metavar and not param.is_flag else ""
+    text = f"{panel.removeprefix('Options of ')}: {param.help}" if panel else param.help or ""
     default = "required" if param.required else _default(param)
     cells = [spelled, text, default]
-    return (not argument, owner), "| " + " | ".join(with_bars(cell) for cell in cells) + " |\n"
+    return (not argument, panel), "| " + " | ".join(with_bars(cell) for cell in cells) + " |\n"
 
 
 def _default(param: Any) -> str:

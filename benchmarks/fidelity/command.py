@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swizzle_sim.cli.arguments import known_gpus, known_kernels, offer
+
 if TYPE_CHECKING:
     from benchmarks.fidelity.predict import Prediction
     from benchmarks.fidelity.rows import Row
 
 WORST = 12
 
-Gpu = Annotated[str, typer.Option("--gpu", help="Only rows of this GPU.")]
-Kernel = Annotated[str, typer.Option("--kernel", help="Only rows of this kernel.")]
+Gpu = Annotated[str, typer.Option("--gpu", help="Only rows of this GPU.", autocompletion=offer(known_gpus))]
+Kernel = Annotated[str, typer.Option("--kernel", help="Only rows of this kernel.", autocompletion=offer(known_kernels))]
 Rows = Annotated[str, typer.Option("--rows", help="Only rows whose id holds this text, such as :rm_chunk.")]
 Half = Annotated[str, typer.Option("--half", help="Only rows of one half of the split: fit or held-out.")]
 Variants = Annotated[list[str] | None, typer.Option("--variant", help="The model (timed) or an ablation; repeatable.")]

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.fidelity.markdown import table
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from xcd_model import Gpu, Trace, TraceBuilder, gpu, prepare
-from xcd_model.replay import lockstep as replay
+from xcd_model import replay_lockstep as replay
 from xcd_model.replay.traffic import READ_MISSES
 
 MEASURED = {  # order: L2 read misses, in 128-byte requests

@@ -13,7 +13,7 @@ from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.residuals import residuals
 from benchmarks.fidelity.scatter import scatter
 from benchmarks.fidelity.split import place_of
-from swizzle_sim.report.figures import png
+from swizzle_sim.display.picture import png
 
 PLOTTED = (
     ("mi300x", "l2_hit_pct"),

@@ -12,7 +12,7 @@ from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.scatter import WORDS
 from benchmarks.fidelity.split import place_of
-from swizzle_sim.report.colours import OTHER
+from swizzle_sim.display.colours import OTHER
 
 FIT, HELD_OUT = "#0072b2", "#e69f00"
 SPREAD = 0.32  # half the height of a kernel's strip

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES
-from swizzle_sim.report.colours import OTHER
+from swizzle_sim.display.colours import OTHER
 
 COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#3b3b3b")
 MARKS = "os^Dv"

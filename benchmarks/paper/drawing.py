@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from swizzle_sim.report.colours import AFTER, BEFORE, BOUND, INK, OTHER
+from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, INK, OTHER
 from xcd_model import gpu
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.paper import drawing
-from swizzle_sim.report.colours import OTHER, XCDS, on_colour
+from swizzle_sim.display.colours import OTHER, XCDS, on_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

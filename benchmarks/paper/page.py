@@ -13,7 +13,7 @@ from benchmarks.paper import drawing
 from benchmarks.paper.figures import PARTS
 from benchmarks.paper.jobs import run_jobs
 from benchmarks.paper.settings import Settings
-from swizzle_sim.report.figures import png
+from swizzle_sim.display.picture import png
 from xcd_model.errors import RunError
 
 DIGITS = 6  # of a number in a file: more would change with the platform

@@ -14,20 +14,19 @@ import typer
 from swizzle_sim.cli import (
     capture,
     catalogue,
-    ceiling,
+    check,
     doctor,
     explore,
     hardware,
-    judge,
-    occupancy,
     optimize,
     rewrite,
     runs,
     score,
     suite,
     sweeping,
+    tuning,
 )
-from swizzle_sim.cli.help import Command, Group
+from swizzle_sim.cli.help import TASKS, Command, Group, task_of
 
 app = typer.Typer(
     name="swizzle-sim",
@@ -36,12 +35,11 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(show: bool) -> None:
+    if show:
         from swizzle_sim.release import commit, version
 
         at = commit()
@@ -53,41 +51,38 @@ def _version(asked: bool) -> None:
 def _options(
     show: bool = typer.Option(False, "--version", help="Show the version and stop.", callback=_version, is_eager=True),
 ) -> None:
-    """Take the options that stand before a command."""
+    """Options that stand before a command."""
 
 
-for _command in (
-    capture.capture,
-    capture.init_kernel,
-    catalogue.gpus,
-    catalogue.kernels,
-    catalogue.show,
-    judge.check,
-    score.score,
-    optimize.optimize,
-    runs.runs,
-    runs.report,
-    doctor.doctor,
-    occupancy.occupancy,
-    rewrite.rewrite,
-    suite.suite,
-    hardware.bundle,
-    hardware.confirm,
-    hardware.agreement,
-    ceiling.ceiling,
-    sweeping.sweep,
-    sweeping.what_if,
-    explore.explore,
-):
-    app.command(cls=Command)(_command)
-
-app.command("import", cls=Command)(hardware.import_)
-
-# Commands of other rooms and packages; what they load here is typer alone.
-for _name, _entry in sorted(
-    {entry.name: entry for entry in metadata.entry_points(group="swizzle_sim.commands")}.items()
-):
-    app.command(_name, cls=Command)(_entry.load())
+_COMMANDS = {
+    "capture": capture.capture,
+    "init-kernel": capture.init_kernel,
+    "occupancy": capture.occupancy,
+    "gpus": catalogue.gpus,
+    "kernels": catalogue.kernels,
+    "show": catalogue.show,
+    "check": check.check,
+    "score": score.score,
+    "optimize": optimize.optimize,
+    "runs": runs.runs,
+    "report": runs.report,
+    "doctor": doctor.doctor,
+    "rewrite": rewrite.rewrite,
+    "suite": suite.suite,
+    "bundle": hardware.bundle,
+    "import": hardware.import_,
+    "confirm": hardware.confirm,
+    "agreement": hardware.agreement,
+    "ceiling": tuning.ceiling,
+    "sweep": sweeping.sweep,
+    "what-if": sweeping.what_if,
+    "explore": explore.explore,
+    # Commands of other packages; loading one imports typer alone.
+    **{entry.name: entry.load() for entry in metadata.entry_points(group="swizzle_sim.commands")},
+}
+_BY_TASK = [name for names in TASKS.values() for name in names if name in _COMMANDS]
+for _name in [*_BY_TASK, *sorted(set(_COMMANDS) - set(_BY_TASK))]:
+    app.command(_name, cls=Command, rich_help_panel=task_of(_name))(_COMMANDS[_name])
 
 
 def main() -> None:
@@ -95,7 +90,7 @@ def main() -> None:
     os.environ.pop("FORCE_COLOR", None)  # it would have a log full of bars, and columns cut to 80
     try:
         app()
-    except BrokenPipeError:  # the reader of a pipe went away; nothing is left to say
+    except BrokenPipeError:  # the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except MemoryError:
@@ -109,7 +104,7 @@ def main() -> None:
 
 
 def _complain(code: str, message: str, *, status: int) -> int:
-    """Say what is wrong: on stderr, and with ``--json`` as a document on stdout."""
+    """Print an error: on stderr, or with ``--json`` as a document on stdout."""
     if "--json" in sys.argv:
         from swizzle_sim.cli.output import print_json
 

@@ -1,10 +1,10 @@
-"""What the commands take in common: sizes, a GPU, a swizzle from a file or a family."""
+"""Arguments that commands share: a kernel at sizes, a GPU, a swizzle from a file or a family; and their completion."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,26 +12,90 @@ import typer
 
 if TYPE_CHECKING:
     from swizzle_sim.kernels import Kernel
+    from swizzle_sim.progress import Progress
     from swizzle_sim.swizzle import Swizzle
     from xcd_model import Gpu
 
+
+def offer(values: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Completion by the values that begin as typed; families are joined by a plus sign, so the last part counts."""
+
+    def complete(incomplete: str) -> list[str]:
+        head, plus, tail = incomplete.rpartition("+")
+        return [head + plus + value for value in values() if value.startswith(tail)]
+
+    return complete
+
+
+def known_kernels() -> Iterable[str]:
+    """Kernels of the registry."""
+    from swizzle_sim.kernels import kernel_names
+
+    return kernel_names()
+
+
+def known_gpus() -> Iterable[str]:
+    """GPUs and their partition modes."""
+    from xcd_model import gpu_modes, gpu_names
+
+    names = gpu_names()
+    return [*names, *("-".join((name, *mode)).lower() for name in names for mode in gpu_modes(name) if all(mode))]
+
+
+def known_families() -> Iterable[str]:
+    """Families by name; parentheses would need quotes in most shells, and parameters have defaults."""
+    from swizzle_sim.swizzle.families import FAMILIES
+
+    return FAMILIES
+
+
+def run_folders() -> Iterable[str]:
+    """Run folders of ``runs/``."""
+    from swizzle_sim.search import runs_in
+
+    return [str(folder) for folder in runs_in("runs")]
+
+
+REPLAY_WORDS = ("lockstep", "timed")
+
 KernelName = Annotated[
-    str, typer.Argument(metavar="KERNEL", help="Kernel of `swizzle-sim kernels`, my_kernel.py, or my.trace.npz.")
+    str,
+    typer.Argument(
+        metavar="KERNEL",
+        help="Kernel of `swizzle-sim kernels`, my_kernel.py, or my.trace.npz.",
+        autocompletion=offer(known_kernels),
+    ),
 ]
 Sizes = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME=SIZE]...", help="Problem sizes, such as M=4096 N=4096 K=8192.")
+    list[str] | None, typer.Argument(metavar="NAME=SIZE", help="Problem sizes, such as M=4096 N=4096 K=8192.")
 ]
-GpuName = Annotated[str, typer.Option("--gpu", help="GPU by name, or a TOML file.")]
+GpuName = Annotated[
+    str, typer.Option("--gpu", metavar="GPU", help="GPU by name, or a TOML file.", autocompletion=offer(known_gpus))
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
-Replay = Annotated[str, typer.Option("--replay", help="Replay that the counts come from: lockstep (fast) or timed.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the timed replay: speeds of workgroups, and jitter.")]
+Replay = Annotated[
+    str,
+    typer.Option(
+        "--replay",
+        metavar="REPLAY",
+        help="Replay that the counts come from: lockstep (fast) or timed.",
+        autocompletion=offer(lambda: REPLAY_WORDS),
+    ),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", metavar="N", help="Seed of the timed replay: speeds of workgroups, and jitter.")
+]
 Jitter = Annotated[
-    float, typer.Option("--jitter", min=0, max=1e6, help="Timed replay: largest random delay of a load [ns].")
+    float,
+    typer.Option("--jitter", metavar="NS", min=0, max=1e6, help="Timed replay: largest random delay of a load, in ns."),
 ]
 SwizzleText = Annotated[
     str,
     typer.Option(
-        "--swizzle", metavar="FILE|FAMILY", help="A file, - for stdin, or a family such as 'group_m(size=8)'."
+        "--swizzle",
+        metavar="FILE|FAMILY",
+        help="A file, - for stdin, or a family such as 'group_m(size=8)'.",
+        autocompletion=offer(known_families),
     ),
 ]
 
@@ -68,15 +132,27 @@ def load_kernel(name: str, words: Sequence[str] | None, arch: str = "gfx942") ->
 
     ``arch`` is the GPU architecture whose compile the resources of a captured kernel come from.
     """
-    from swizzle_sim.capture.user_kernel import is_user_kernel, load
-    from swizzle_sim.cli.capturing import CaptureProgress
     from swizzle_sim.kernels import kernel
 
-    if is_user_kernel(name):
-        with CaptureProgress() as progress:
-            return load(name, parse_sizes(words), arch, progress)
+    if "." in name:  # a file; the capture is not even imported for a kernel of the suite
+        from swizzle_sim.capture.user_kernel import is_user_kernel, load
 
+        if is_user_kernel(name):
+            with capture_progress() as progress:
+                return load(name, parse_sizes(words), arch, counted(progress))
     return kernel(name, **parse_sizes(words))
+
+
+def capture_progress() -> Progress:
+    """Progress of a capture, on stderr."""
+    from swizzle_sim.progress import Progress
+
+    return Progress("capturing", "workgroups")
+
+
+def counted(progress: Progress) -> Callable[[str, int, int], None]:
+    """Callback of a capture: kernel, workgroups done, workgroups."""
+    return lambda name, done, total: progress(done, total, what=f"capturing {name}")
 
 
 def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu) -> Kernel:

@@ -1,22 +1,27 @@
-"""``capture`` and ``init-kernel``: a user's Triton kernel to a trace file, and the declaration that it needs."""
+"""``capture``, ``init-kernel`` and ``occupancy``: a Triton kernel to a trace file, its declaration, its resources."""
 
 from __future__ import annotations
 
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import Json, Sizes
+from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes
+
+if TYPE_CHECKING:
+    from swizzle_sim.capture.occupancy import Compiled, Limits
+    from xcd_model import Gpu, Resources
 
 File = Annotated[
     str, typer.Argument(metavar="FILE.py", help="File with a Kernel(...) declaration, FILE.py:NAME, or a suite kernel.")
 ]
 Out = Annotated[Path, typer.Option("--output", "--out", "-o", help="Trace file to write, such as my.trace.npz.")]
 Full = Annotated[bool, typer.Option("--full", help="Interpret every workgroup on real data: slow, follows anything.")]
-LineBytes = Annotated[int, typer.Option("--line-bytes", help="Cache line that the trace is for [bytes].")]
+LineBytes = Annotated[int, typer.Option("--line-bytes", help="Cache line that the trace is for, in bytes.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the inputs and of the workgroups that are checked.")]
 
 
@@ -31,8 +36,7 @@ def capture(
 ) -> None:
     """Capture what every workgroup of a Triton kernel touches, with no GPU; other commands take the trace file."""
     from swizzle_sim.capture.trace_file import write_trace
-    from swizzle_sim.cli.arguments import parse_sizes
-    from swizzle_sim.cli.capturing import CaptureProgress
+    from swizzle_sim.cli.arguments import capture_progress, counted, parse_sizes
     from swizzle_sim.cli.output import console, print_json, sizes_text
     from xcd_model.errors import CaptureError
 
@@ -43,9 +47,9 @@ def capture(
     _check_writable(output.parent)
     began = time.monotonic()
     print("capturing ...", file=sys.stderr, flush=True)
-    with CaptureProgress() as progress:
+    with capture_progress() as progress:
         trace, manifest = _captured(
-            kernel, parse_sizes(sizes), full=full, line_bytes=line_bytes, seed=seed, on_progress=progress
+            kernel, parse_sizes(sizes), full=full, line_bytes=line_bytes, seed=seed, on_progress=counted(progress)
         )
     write_trace(output, trace, manifest)
     document = {
@@ -134,3 +138,86 @@ def init_kernel(
     if open_points:
         out.print("to complete (... in the file): " + ", ".join(open_points), markup=False)
     print(f"next: complete it, then swizzle-sim optimize {path}")
+
+
+def occupancy(kernel: KernelName, sizes: Sizes = None, gpu: GpuName = "mi300x", json: Json = False) -> None:
+    """Compile a kernel for a GPU that need not be there; print registers, LDS, spills and workgroups per CU."""
+    from swizzle_sim.capture.occupancy import compile_launch, limits_of
+    from swizzle_sim.capture.occupancy_process import triton_version
+    from swizzle_sim.capture.occupancy_workload import workload
+    from swizzle_sim.cli.arguments import parse_sizes
+    from swizzle_sim.cli.output import print_json, sizes_text
+    from xcd_model import gpu as load_gpu
+    from xcd_model.errors import CompileError
+
+    work, device = workload(kernel, parse_sizes(sizes)), load_gpu(gpu)
+    compiled, reason = None, ""
+    try:
+        triton_version()
+    except CompileError as error:  # without a compiler: the resources that the kernel declares
+        if work.resources is None:
+            raise
+        reason = str(error)
+    else:
+        compiled = compile_launch(work.launch, device.arch)
+    resources = compiled.resources if compiled else work.resources
+    assert resources is not None
+    limits = limits_of(resources, device)
+    if json:
+        document = {
+            "kernel": work.name,
+            "problem": dict(work.problem),
+            "gpu": device.name,
+            "compiled": asdict(compiled) if compiled else None,
+            "not_compiled": None if compiled else reason,
+            "resources": asdict(resources),
+            "workgroups_per_cu": limits.workgroups,
+            "alone": dict(limits.alone),
+            "limited_by": list(limits.short),
+        }
+        print_json(document)
+        return
+    title = f"{work.name} {sizes_text(work.problem)} on {device.title}"
+    _print_occupancy(title, device, compiled, resources, limits, reason)
+
+
+def _print_occupancy(
+    title: str, gpu: Gpu, compiled: Compiled | None, resources: Resources, limits: Limits, reason: str
+) -> None:
+    from swizzle_sim.cli.output import console, table
+
+    alone = ", ".join(f"{name} {fits}" for name, fits in limits.alone.items())
+    rows: list[tuple[str, str]] = [("threads a workgroup", str(resources.threads))]
+    if compiled:
+        rows += _compiled_rows(compiled)
+    else:
+        rows += [("VGPRs", str(resources.vgprs)), ("LDS a workgroup", f"{resources.lds_bytes:,} B")]
+    rows += [
+        ("workgroups per CU", str(limits.workgroups)),
+        ("limited by", f"{' and '.join(limits.short)} (each alone would allow: {alone})"),
+        ("source", resources.source),
+    ]
+    table(title, ("", ""), rows, left=2)
+    if not compiled:
+        console(wide=True).print(f"Not compiled: {reason}. Resources are as the kernel declares.", markup=False)
+    elif compiled.vgpr_spills or compiled.sgpr_spills:
+        console(wide=True).print(
+            "Registers are spilled to memory: a smaller tile or more warps would help.", markup=False
+        )
+
+
+def _compiled_rows(compiled: Compiled) -> list[tuple[str, str]]:
+    options: dict[str, Any] = dict(compiled.options)
+    shown = ("num_warps", "num_stages", "waves_per_eu", "matrix_instr_nonkdim", "kpack", "enable_fp_fusion")
+    return [
+        ("VGPRs", f"{compiled.vgprs} allocated, {compiled.vgprs_used} used ({compiled.agprs_used} of them AGPRs)"),
+        ("SGPRs", str(compiled.sgprs)),
+        ("LDS a workgroup", f"{compiled.lds_bytes:,} B"),
+        ("spilled", f"{compiled.vgpr_spills} VGPRs, {compiled.sgpr_spills} SGPRs; {compiled.scratch_bytes} B a lane"),
+        (
+            "instructions in flight",
+            f"{compiled.instructions_in_flight} (assumed: {compiled.loads_per_step} loads a step, "
+            f"{'pipelined' if compiled.pipelined else 'not pipelined'})",
+        ),
+        ("options", ", ".join(f"{name}={options[name]}" for name in shown if name in options)),
+    ]

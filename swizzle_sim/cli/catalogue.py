@@ -163,9 +163,8 @@ def show(
     """Explain what a kernel touches, who shares it, and the best hit rate it could have."""
     from swizzle_sim.cli.arguments import load_fitting
     from swizzle_sim.cli.output import print_json
-    from swizzle_sim.report.sharing import middle_of, sharing
-    from swizzle_sim.report.sharing_words import sharing_words
     from swizzle_sim.scoring import Scorer
+    from swizzle_sim.sharing import middle_of, sharing, sharing_words
     from swizzle_sim.suite.facts import work_out
     from xcd_model import gpu as load_gpu
 
@@ -178,8 +177,8 @@ def show(
     facts = work_out(scorer)
     words = sharing_words(shared, k.grid, chosen, scorer.gpu, k.programs)
     if picture:
-        from swizzle_sim.report.figures import png
-        from swizzle_sim.report.sharing_picture import sharing_picture
+        from swizzle_sim.display.picture import png
+        from swizzle_sim.display.sharing_map import sharing_picture
 
         figure = sharing_picture(shared, k.grid, chosen, f"{k.name}: what workgroup {chosen} shares")
         _write(picture, png(figure, note="counted from the trace"))
@@ -252,7 +251,7 @@ def _print_sharing(k: Kernel, words: list[str], shared: Any, chosen: int) -> Non
     import sys
 
     from swizzle_sim.cli.output import console
-    from swizzle_sim.report.sharing_picture import draw_text
+    from swizzle_sim.display.sharing_map import draw_text
 
     out = console()
     width = out.width if out.is_terminal else 110

@@ -9,12 +9,21 @@ from typing import Annotated
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Sizes
+from swizzle_sim.cli.arguments import GpuName, Sizes, known_kernels, offer
 
-Kernel = Annotated[str, typer.Argument(metavar="[KERNEL]", help="Kernel of `swizzle-sim kernels` to begin with.")]
+Kernel = Annotated[
+    str,
+    typer.Argument(
+        metavar="KERNEL",
+        help="Kernel of `swizzle-sim kernels` to begin with.",
+        autocompletion=offer(known_kernels),
+    ),
+]
 Text = Annotated[str, typer.Option("--swizzle", metavar="FILE|FAMILY", help="Swizzle to begin with.")]
 Host = Annotated[str, typer.Option("--host", help="Address to serve on; only this machine reaches the default.")]
-Port = Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 for any. [default: 8765, or next]")]
+Port = Annotated[
+    int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 for any; by default 8765, or the next free one")
+]
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")]
 
 

@@ -1,4 +1,4 @@
-"""``bundle``, ``import``, ``confirm``, ``agreement``: finalists to the node and what it counted back home."""
+"""``bundle``, ``import``, ``confirm``, ``agreement``: finalists to a node with the GPU, and its counts compared."""
 
 from __future__ import annotations
 
@@ -7,22 +7,43 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, Sizes
+from swizzle_sim.cli.arguments import (
+    REPLAY_WORDS,
+    GpuName,
+    Json,
+    Sizes,
+    known_families,
+    known_kernels,
+    offer,
+    run_folders,
+)
 
 if TYPE_CHECKING:
     from swizzle_sim.hardware.agreement import Agreement
 
 Top = Annotated[int, typer.Option("--top", min=1, max=100, help="How many of the best candidates.")]
 Check = Annotated[bool, typer.Option("--check/--no-check", help="Interpret and compile each rewritten kernel first.")]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")]
+RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.", autocompletion=offer(run_folders))]
 Swizzles = Annotated[
     list[str] | None,
-    typer.Option("--swizzle", metavar="FILE|FAMILY", help="Of a KERNEL: a candidate; give several."),
+    typer.Option(
+        "--swizzle",
+        metavar="FILE|FAMILY",
+        help="Of a KERNEL: a candidate; repeatable.",
+        autocompletion=offer(known_families),
+    ),
 ]
 
 
 def bundle(
-    what: Annotated[str, typer.Argument(metavar="RUN|KERNEL", help="Run folder, or a kernel with --swizzle.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN|KERNEL",
+            help="Run folder, or a kernel with --swizzle.",
+            autocompletion=offer(lambda: [*run_folders(), *known_kernels()]),
+        ),
+    ],
     sizes: Sizes = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to make; by default NAME-bundle.")] = None,
     top: Top = 3,
@@ -93,11 +114,11 @@ def import_(
         Path, typer.Argument(metavar="RESULT", help="result.json of confirm.py, or a profiler's own file to look into.")
     ],
     run: Annotated[
-        Path | None, typer.Option("--run", help="Run (or bundle) it belongs to; by default it says.")
+        Path | None, typer.Option("--run", help="Run (or bundle) it belongs to; by default the one it names.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Take a result home: checked against its bundle, stored with the run, shown beside the predictions."""
+    """Import a result: checked against its bundle, stored with the run, compared with the predictions."""
     from swizzle_sim.hardware.agreement import agreement as compare
     from swizzle_sim.hardware.node.sealed import MANIFEST
     from swizzle_sim.hardware.results import check_result, is_result, keep_result, manifest_for, read_result
@@ -162,7 +183,7 @@ def _home_of(path: Path, result: dict[str, Any]) -> Path:
     if manifest.is_file():
         return path.parent
     raise HardwareError(
-        f"{path}: no run here has made bundle {result['bundle'][:12]}: say which with --run RUN", code="other-bundle"
+        f"{path}: no run here has made bundle {result['bundle'][:12]}: name it with --run RUN", code="other-bundle"
     )
 
 
@@ -194,11 +215,19 @@ def confirm(
 
 
 def agreement(
-    where: Annotated[Path, typer.Argument(metavar="RUN|DIR", help="Run, or a bundle with its result.json.")],
-    replay: Annotated[str | None, typer.Option("--replay", help="Predict anew: lockstep or timed.")] = None,
+    where: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN|DIR", help="Run, or a bundle with its result.json.", autocompletion=offer(run_folders)
+        ),
+    ],
+    replay: Annotated[
+        str | None,
+        typer.Option("--replay", help="Predict anew: lockstep or timed.", autocompletion=offer(lambda: REPLAY_WORDS)),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Show predicted beside measured: hit rate, traffic, time, ranks; drawn, and stored as fidelity rows."""
+    """Compare predicted with measured hit rate, traffic, time and ranks; drawn, and stored as fidelity rows."""
     from swizzle_sim.hardware.runs import agreements_in
 
     found = agreements_in(where, replay)
@@ -279,7 +308,7 @@ def _print(one: Agreement) -> None:
     kind, replay = one.kind, one.manifest["replay"]
     reads = "read from the fabric" if one.manifest["gpu"]["vendor"] == "amd" else "read from memory"
     columns = (
-        *("order", "outputs", "L2 hit rate [%]\nsimulated", f"\n{kind}", "HBM reads [GB]\nsimulated"),
+        *("swizzle", "outputs", "L2 hit rate [%]\nsimulated", f"\n{kind}", "HBM reads [GB]\nsimulated"),
         *(f"{reads} [GB]\n{kind}", "time [µs]\nsimulated", f"\n{kind}, cold", f"\n{kind}, warm"),
     )
     title = f"{one.manifest['kernel']} {sizes_text(one.manifest['problem'])}: {one.manifest['gpu']['title']}"

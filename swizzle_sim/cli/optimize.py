@@ -1,7 +1,8 @@
-"""``optimize``: the search, with a progress bar, a table and a run folder."""
+"""``optimize``: a search, its table, and its run folder."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -10,295 +11,230 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli import apart, proposed, tuning_options
-from swizzle_sim.cli.arguments import GpuName, Jitter, Json, Seed, Sizes
+from swizzle_sim.cli.arguments import GpuName, Json, Sizes, known_kernels, offer
+from swizzle_sim.cli.proposer_options import LlmOptions, Proposer, RunOptions, SearchOptions, check_options, grouped
 
 if TYPE_CHECKING:
-    from swizzle_sim.cli.rewritten import Written
+    from swizzle_sim.cli.rewrite import Written
     from swizzle_sim.history import Attempt
+    from swizzle_sim.kernels import Kernel
+    from swizzle_sim.proposers import Proposed
     from swizzle_sim.scoring import Scorer
     from swizzle_sim.search import Run
-    from swizzle_sim.uncertainty import RankStability
+    from xcd_model import Gpu
 
 RUNS = "runs"
 TOP = 5
+RANKED_BY = ["l2_hit_rate"]  # the objective whose ranking uncertain constants are tested against
 
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to make; by default runs/KERNEL-GPU-NNN.")]
-Resume = Annotated[Path | None, typer.Option("--resume", help="Run folder of an interrupted run to go on with.")]
 KernelName = Annotated[
-    str | None, typer.Argument(metavar="KERNEL", help="Kernel, such as gemm; not needed with --replay RUN.")
-]
-Replay = Annotated[
     str | None,
-    typer.Option(
-        "--replay",
-        metavar="lockstep|timed|RUN",
-        help="Replay that the counts come from: lockstep (families) or timed (the others); or a run of llm to repeat.",
+    typer.Argument(
+        metavar="KERNEL",
+        help="Kernel, such as gemm; not needed with --replay RUN.",
+        autocompletion=offer(known_kernels),
     ),
 ]
-Threads = Annotated[int | None, typer.Option("--threads", min=1, max=256, help="By default one a core.")]
 
 
+@grouped
 def optimize(
     kernel: KernelName = None,
     sizes: Sizes = None,
     gpu: GpuName = "mi300x",
-    replay: Replay = None,
-    seed: Seed = 0,
-    jitter: Jitter = 0.0,
-    out: Out = None,
-    resume: Resume = None,
-    threads: Threads = None,
-    proposer: proposed.Proposer = "families",
-    model: proposed.Model = None,
-    api_base: proposed.ApiBase = None,
-    context: proposed.Context = None,
-    docs: proposed.Docs = None,
-    iterations: proposed.Iterations = None,
-    candidates: proposed.Candidates = None,
-    max_tokens: proposed.MaxTokens = None,
-    max_dollars: proposed.MaxDollars = None,
-    max_minutes: proposed.MaxMinutes = None,
-    temperature: proposed.Temperature = None,
-    reply_tokens: proposed.ReplyTokens = None,
-    timeout: proposed.Timeout = None,
-    tries: proposed.Tries = None,
-    stream: proposed.Stream = False,
-    structured: proposed.Structured = False,
-    image: proposed.Image = False,
-    program: proposed.Program = None,
-    prices: proposed.Prices = None,
-    template: tuning_options.Template = None,
-    sampler: tuning_options.Sampler = None,
-    evaluations: tuning_options.Evaluations = None,
-    objective: tuning_options.ObjectiveText = None,
-    at_sizes: tuning_options.AtSizes = None,
-    held_out: tuning_options.HeldOut = None,
-    tune: tuning_options.Tune = None,
-    uncertainty: apart.TellApart = True,
+    proposer: Proposer = "families",
+    run: RunOptions = RunOptions(),
+    search: SearchOptions = SearchOptions(),
+    llm: LlmOptions = LlmOptions(),
     json: Json = False,
 ) -> None:
-    """Try swizzles on a kernel and keep the best: known families, a search of templates, or what a model proposes."""
+    """Try swizzles on a kernel and rank them: known families, a search of templates, or proposals of a model."""
     from xcd_model.errors import RunError, SizeError
 
-    if out and resume:
+    if run.out and run.resume:
         raise RunError("--out makes a new run and --resume goes on with one: give one of them")
-    options: dict[str, Any] = {
-        **{"models": model or None, "api_base": api_base, "context": context, "docs": docs, "iterations": iterations},
-        **{"candidates": candidates, "max_tokens": max_tokens, "max_dollars": max_dollars, "max_minutes": max_minutes},
-        **{"temperature": temperature, "reply_tokens": reply_tokens, "timeout_s": timeout, "tries": tries},
-        **{"stream": stream or None, "structured": structured or None, "image": image or None},
-        **{"program": program, "prices": prices},
-    }
-    repeat = proposed.run_of(replay)
+    repeat = _run_to_repeat(run.replay)
     if kernel is None and repeat is None:
         raise SizeError("name a kernel, such as gemm; `swizzle-sim kernels` lists them")
-    tuning = tuning_options.given(template, sampler, evaluations, objective, at_sizes, held_out)
-    if tune is not None:
-        from swizzle_sim.cli.tune import tune_kernel
+    if search.tune is not None:
+        from swizzle_sim.cli.tuning import TuningRun, tune_kernel
 
-        tune_kernel(tune, str(kernel), sizes, gpu, replay or "timed", seed, (out, resume), options, tuning, json)
+        replay = run.replay or "timed"
+        given = TuningRun(search.tune, str(kernel), sizes, gpu, replay, run.seed, run.out, run.resume)
+        tune_kernel(given, llm.given(), search.given(), json)
         return
-    if repeat is None:
-        tuning_options.check(proposer, options, tuning)
-    if proposer == "families" and repeat is None:
-        _families(str(kernel), sizes, gpu, replay or "lockstep", seed, jitter, out, resume, threads, uncertainty, json)
+    if repeat is not None:
+        _propose("llm", None, None, run, repeat, {**llm.given(), **search.given()}, json)
         return
-    options |= tuning
-    _propose(proposer, kernel, sizes, gpu, replay, (seed, jitter), (out, resume, repeat), options, uncertainty, json)
+    check_options(proposer, llm.given(), search.given())
+    work, device = _load(str(kernel), sizes, gpu)
+    if proposer == "families":
+        _try_families(work, device, run, json)
+    else:
+        _propose(proposer, work, device, run, None, {**llm.given(), **search.given()}, json)
 
 
-def _propose(
-    name: str,
-    kernel: str | None,
-    sizes: list[str] | None,
-    gpu: str,
-    replay: str | None,
-    chance: tuple[int, float],
-    where: tuple[Path | None, Path | None, Path | None],
-    options: dict[str, Any],
-    uncertainty: bool,
-    json: bool,
-) -> None:
-    """Run a proposer of the registry; ``where`` is (out, resume, repeat)."""
+def _load(name: str, sizes: list[str] | None, gpu: str) -> tuple[Kernel, Gpu]:
     from swizzle_sim.cli.arguments import load_fitting
-    from swizzle_sim.proposers import Task, load_proposer
-    from xcd_model import gpu as load_gpu
-
-    out, resume, repeat = where
-    run = load_proposer("llm" if repeat else name)
-    device = None if repeat else load_gpu(gpu)
-    workload = load_fitting(str(kernel), sizes, device) if device else None
-    again = f"{Path(str(repeat)).resolve().name}-again"
-    stem = f"{workload.name}-{device.name}-{name}" if workload and device else again
-    folder = resume or out or next_folder(Path(RUNS), stem)
-    task = Task(
-        kernel=workload,
-        gpu=device,
-        folder=folder,
-        replay=replay or "timed",
-        seed=chance[0],
-        jitter_ns=chance[1],
-        resume=resume is not None,
-        repeat=repeat,
-        command="swizzle-sim " + shlex.join(sys.argv[1:]),
-        options=options,
-        say=proposed.say,
-    )
-    try:
-        found = run(task)
-    except KeyboardInterrupt:
-        print(f"\ninterrupted; go on with: {_typed_again(folder, out, resume)}", file=sys.stderr)
-        raise typer.Exit(130) from None
-    proposed.print_proposed(found, json, uncertainty)
-
-
-def _typed_again(folder: Path, out: Path | None, resume: Path | None) -> str:
-    """Command as it was typed, made to go on with a run instead of making one."""
-    words = list(sys.argv[1:])
-    if out is not None:
-        at = next(i for i, word in enumerate(words) if word in ("--out", "-o") or word.startswith(("--out=", "-o")))
-        del words[at : at + (2 if words[at] in ("--out", "-o") else 1)]
-    return shlex.join(["swizzle-sim", *words, *([] if resume else ["--resume", str(folder)])])
-
-
-def _families(
-    kernel: str,
-    sizes: list[str] | None,
-    gpu: str,
-    replay: str,
-    seed: int,
-    jitter: float,
-    out: Path | None,
-    resume: Path | None,
-    threads: int | None,
-    uncertainty: bool,
-    json: bool,
-) -> None:
-    """Try the known families."""
-    from swizzle_sim.cli.arguments import load_fitting
-    from swizzle_sim.cli.rewritten import rewrite_best
-    from swizzle_sim.history import History
-    from swizzle_sim.report import write_report
-    from swizzle_sim.scoring import Scorer
-    from swizzle_sim.search import optimize as search
     from xcd_model import gpu as load_gpu
 
     device = load_gpu(gpu)
-    workload = load_fitting(kernel, sizes, device)
-    folder = resume or out or next_folder(Path(RUNS), f"{workload.name}-{device.name}")
-    command = "swizzle-sim " + shlex.join(sys.argv[1:])
-    scorer = Scorer(workload, device, replay=replay, seed=seed, jitter_ns=jitter)
-    try:
-        with _Progress(f"{workload.name} on {device.title}") as progress:
-            run = search(
-                workload,
-                device,
-                folder,
-                replay=replay,
-                seed=seed,
-                jitter_ns=jitter,
-                threads=threads,
-                resume=resume is not None,
-                command=command,
-                on_attempt=progress.advance,
-            )
-    except KeyboardInterrupt:
-        print(f"\ninterrupted; go on with: {_resume_command(kernel, folder, gpu, scorer)}", file=sys.stderr)
-        raise typer.Exit(130) from None
-    written = rewrite_best(run, workload, device) if workload.file else None
-    told = apart.told_apart(run, scorer) if uncertainty else None
-    with History(run.folder) as history:  # last: it says whether the rewriting was checked, and what is told apart
-        write_report(history)
-    if json:
-        _print_json(run, scorer, written, told)
-    else:
-        _print_run(run, scorer, written, told)
+    return load_fitting(name, sizes, device), device
+
+
+def _run_to_repeat(replay: str | None) -> Path | None:
+    """Folder of a recorded run, where ``--replay`` names one rather than a replay.
+
+    Raises
+    ------
+    RunError
+        If it names neither.
+    """
+    from swizzle_sim.history import FILE
+    from swizzle_sim.replaying import REPLAYS
+    from xcd_model.errors import RunError
+
+    if replay is None or replay in REPLAYS:
+        return None
+    if not os.path.isfile(os.path.join(replay, FILE)):
+        raise RunError(f"{replay}: neither lockstep nor timed, nor a folder with a run; `swizzle-sim runs` lists runs")
+    return Path(replay)
 
 
 def next_folder(where: Path, stem: str) -> Path:
-    """First ``where/stem-NNN`` that does not exist; what a file's name had better not hold becomes a dash."""
+    """First ``where/stem-NNN`` that does not exist; characters unsafe in file names are replaced by dashes."""
     number, stem = 1, re.sub(r"[^\w.+-]+", "-", stem)
     while (where / f"{stem}-{number:03d}").exists():
         number += 1
     return where / f"{stem}-{number:03d}"
 
 
-def _resume_command(kernel: str, folder: Path, gpu: str, scorer: Scorer) -> str:
-    """Command that goes on with an interrupted run."""
-    words = ["swizzle-sim", "optimize", kernel]
-    words += [f"{name}={size}" for name, size in scorer.kernel.problem.items()]
-    words += ["--gpu", gpu, "--replay", scorer.replay, "--seed", str(scorer.seed)]
-    words += ["--jitter", str(scorer.jitter_ns)] if scorer.jitter_ns else []
-    return shlex.join([*words, "--resume", str(folder)])
+def _try_families(work: Kernel, device: Gpu, given: RunOptions, json: bool) -> None:
+    """Try the known families."""
+    from swizzle_sim.progress import Progress
+    from swizzle_sim.scoring import Scorer
+    from swizzle_sim.search import optimize as search
+
+    folder = given.resume or given.out or next_folder(Path(RUNS), f"{work.name}-{device.name}")
+    settings: dict[str, Any] = {"replay": given.replay or "lockstep", "seed": given.seed, "jitter_ns": given.jitter}
+    best = 0.0
+
+    def on_attempt(attempt: Attempt, done: int, total: int) -> None:
+        nonlocal best
+        best = max(best, attempt.score.l2_hit_rate if attempt.score else 0.0)
+        progress(done, total, note=f"best L2 hit rate {100 * best:.2f} %")
+
+    try:
+        with Progress(f"optimizing {work.name} on {device.title}", "candidates") as progress:
+            run = search(
+                work,
+                device,
+                folder,
+                **settings,
+                threads=given.threads,
+                resume=given.resume is not None,
+                command=_command(),
+                on_attempt=on_attempt,
+            )
+    except KeyboardInterrupt:
+        _interrupted(folder, given)
+    scorer = Scorer(work, device, **settings)
+    written, stability = _conclude(run, scorer, given.uncertainty)
+    if json:
+        _print_json(run, scorer, written, stability)
+    else:
+        _print_run(run, scorer, written, stability)
 
 
-class _Progress:
-    """A progress bar on a terminal; two lines in a log."""
+def _propose(
+    name: str,
+    work: Kernel | None,
+    device: Gpu | None,
+    given: RunOptions,
+    repeat: Path | None,
+    options: dict[str, Any],
+    json: bool,
+) -> None:
+    """Run a proposer of the registry, or repeat a run of it."""
+    from swizzle_sim.cli.output import say
+    from swizzle_sim.proposers import Task, load_proposer
 
-    def __init__(self, what: str):
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    run = load_proposer(name)
+    stem = f"{work.name}-{device.name}-{name}" if work and device else f"{Path(str(repeat)).resolve().name}-again"
+    folder = given.resume or given.out or next_folder(Path(RUNS), stem)
+    task = Task(
+        kernel=work,
+        gpu=device,
+        folder=folder,
+        replay=given.replay or "timed",
+        seed=given.seed,
+        jitter_ns=given.jitter,
+        resume=given.resume is not None,
+        repeat=repeat,
+        command=_command(),
+        options=options,
+        say=say,
+    )
+    try:
+        found = run(task)
+    except KeyboardInterrupt:
+        _interrupted(folder, given)
+    _print_proposed(found, given.uncertainty, json)
 
-        self.console = Console(stderr=True, highlight=False)
-        self.bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[best]}", markup=False),
-            console=self.console,
-            disable=not self.console.is_terminal,
-        )
-        self.what, self.best = what, 0.0
-        self.task = self.bar.add_task(f"trying candidates for {what}", total=None, best="")
 
-    def __enter__(self) -> _Progress:
-        if not self.console.is_terminal:
-            self.console.print(f"trying candidates for {self.what} ...", markup=False)
-        self.bar.start()
-        return self
+def _command() -> str:
+    return "swizzle-sim " + shlex.join(sys.argv[1:])
 
-    def __exit__(self, *exc_info) -> None:
-        self.bar.stop()
 
-    def advance(self, attempt: Attempt, done: int, total: int) -> None:
-        """Take note of one attempt."""
-        if attempt.score is not None:
-            self.best = max(self.best, attempt.score.l2_hit_rate)
-        self.bar.update(self.task, completed=done, total=total, best=f"best L2 hit rate {100 * self.best:.2f} %")
+def _interrupted(folder: Path, given: RunOptions) -> None:
+    """Print the command that goes on with a run, and exit."""
+    words = list(sys.argv[1:])
+    if given.out is not None:
+        at = next(i for i, word in enumerate(words) if word in ("--out", "-o") or word.startswith(("--out=", "-o")))
+        del words[at : at + (2 if words[at] in ("--out", "-o") else 1)]
+    more = [] if given.resume else ["--resume", str(folder)]
+    print(f"\ninterrupted; go on with: {shlex.join(['swizzle-sim', *words, *more])}", file=sys.stderr)
+    raise typer.Exit(130) from None
+
+
+def _conclude(run: Run, scorer: Scorer, uncertainty: bool) -> tuple[Written | None, dict[str, Any] | None]:
+    """Rewrite a user's kernel, test the ranking, and write the report, which shows both."""
+    from swizzle_sim.cli.rewrite import rewrite_best
+    from swizzle_sim.history import History
+    from swizzle_sim.report import write_report
+    from swizzle_sim.report.rank_stability import check_finalists
+
+    written = rewrite_best(run, scorer.kernel, scorer.gpu) if scorer.kernel.file else None
+    stability = check_finalists(run, scorer) if uncertainty else None
+    with History(run.folder) as history:
+        write_report(history, scorer)
+    return written, stability
 
 
 def _counts(run: Run) -> dict[str, int]:
     refused = sum(not a.verdict.get("bijective", False) for a in run.attempts)
     scored = sum(a.score is not None for a in run.attempts)
-    return {
-        "tried": len(run.attempts),
-        "scored": scored,
-        "refused": refused,
-        "duplicates": len(run.attempts) - scored - refused,
-    }
+    duplicates = len(run.attempts) - scored - refused
+    return {"tried": len(run.attempts), "scored": scored, "refused": refused, "duplicates": duplicates}
 
 
 def _top(run: Run) -> list[Attempt]:
-    """Best candidates, the order as launched left out: it has a row of its own."""
+    """Best candidates without the launch order, which has a row of its own."""
     return [attempt for attempt in run.ranked if attempt.number != run.baseline.number][:TOP]
 
 
 def _entry(attempt: Attempt) -> dict[str, Any]:
-    score = attempt.score.as_dict() if attempt.score else None
     return {
         "number": attempt.number,
         "name": attempt.name,
         "source": attempt.source,
         "verdict": dict(attempt.verdict),
-        "score": score,
+        "score": attempt.score.as_dict() if attempt.score else None,
     }
 
 
-def _print_json(run: Run, scorer: Scorer, written: Written | None, told: RankStability | None) -> None:
-    from swizzle_sim.cli.detail import scored_on
-    from swizzle_sim.cli.output import print_json
+def _print_json(run: Run, scorer: Scorer, written: Written | None, stability: dict[str, Any] | None) -> None:
+    from swizzle_sim.cli.output import print_json, scored_on
 
     print_json(
         {
@@ -307,16 +243,16 @@ def _print_json(run: Run, scorer: Scorer, written: Written | None, told: RankSta
             **_counts(run),
             "baseline": _entry(run.baseline),
             "best": [_entry(attempt) for attempt in _top(run)],
-            "uncertainty": told and told.as_dict(),
+            "uncertainty": stability,
             **(written.as_dict() if written else {}),
         }
     )
 
 
-def _print_run(run: Run, scorer: Scorer, written: Written | None, told: RankStability | None) -> None:
-    from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, console, score_cells, sizes_text, table
+def _print_run(run: Run, scorer: Scorer, written: Written | None, stability: dict[str, Any] | None) -> None:
+    from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, score_cells, sizes_text, table
 
-    shown = [("", "as launched", run.baseline), *((str(i + 1), a.name, a) for i, a in enumerate(_top(run)))]
+    shown = [("", "launch order", run.baseline), *((str(i + 1), a.name, a) for i, a in enumerate(_top(run)))]
     rows = [[place, name, *score_cells(a.score)] for place, name, a in shown if a.score]
     domains = [str(a.verdict["domain"]) for _, _, a in shown if a.score]
     columns = ["", "swizzle", *SCORE_COLUMNS]
@@ -326,19 +262,58 @@ def _print_run(run: Run, scorer: Scorer, written: Written | None, told: RankStab
     title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
     table(title, columns, rows, left=len(columns) - len(SCORE_COLUMNS), note=SIMULATED[scorer.replay])
     counts = _counts(run)
-    out = console(wide=True)
-    out.print(
+    lines = [
         f"{counts['tried']} candidates tried: {counts['scored']} scored, "
-        f"{counts['duplicates']} repeat another's permutation, {counts['refused']} refused",
-        markup=False,
-    )
-    for line in apart.lines_of(told) if told else ():
-        out.print(line, markup=False)
+        f"{counts['duplicates']} repeat another's permutation, {counts['refused']} refused"
+    ]
     if run.best.number == run.baseline.number:
-        out.print("No candidate beats the order as launched here: best.* hold the identity.", markup=False)
-    out.print(
-        f"written: {run.folder}/ (report.html, best.txt, best_triton.py, best.hip, pictures, history)", markup=False
-    )
-    for line in written.lines if written else ():
+        lines.append("no candidate beats the launch order: best.* hold the identity")
+    _print_end(run.folder, lines, stability, written, "pictures, history")
+
+
+def _print_proposed(found: Proposed, uncertainty: bool, json: bool) -> None:
+    """Print the result of a proposer."""
+    from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, print_json, score_cells, sizes_text, table
+    from swizzle_sim.history import History
+    from swizzle_sim.recorded import recorded_scorer
+
+    run = found.run
+    with History(run.folder) as history:
+        about = history.about
+    by_rate = found.document.get("objectives", RANKED_BY) == RANKED_BY
+    written, stability = _conclude(run, recorded_scorer(about), uncertainty and by_rate)
+    if json:
+        document: dict[str, Any] = {key: about[key] for key in ("kernel", "gpu", "problem", "replay", "seed")}
+        document |= {"kind": "simulated", "run": str(run.folder), "uncertainty": stability}
+        print_json({**document, **found.document, **(written.as_dict() if written else {})})
+        return
+    rows = [
+        [label, attempt.name, *score_cells(attempt.score)] if attempt and attempt.score else [label, "-", *"------"]
+        for label, attempt in found.beside
+    ]
+    title = f"{about['kernel']} {sizes_text(about['problem'])} on {about['gpu']}"
+    table(title, ["", "swizzle", *SCORE_COLUMNS], rows, left=2, note=SIMULATED[about["replay"]])
+    has_transcript = (run.folder / "transcript.sqlite").exists()
+    _print_end(run.folder, list(found.lines), stability, written, "transcript" if has_transcript else "history")
+
+
+def _print_end(
+    folder: Path, lines: list[str], stability: dict[str, Any] | None, written: Written | None, more_files: str
+) -> None:
+    """Print what stands below the table: remarks, files, and what to type next."""
+    from swizzle_sim.cli.output import console
+    from swizzle_sim.report.rank_stability import stability_lines
+
+    files = f"written: {folder}/ (report.html, best.txt, best_triton.py, best.hip, {more_files})"
+    out = console(wide=True)
+    for line in (
+        *lines,
+        *(stability_lines(stability) if stability else ()),
+        files,
+        *(written.lines if written else ()),
+    ):
         out.print(line, markup=False)
-    print(f"next: swizzle-sim report {shlex.quote(str(run.folder))} --open")
+    if more_files == "transcript":
+        print(f"repeat it with no model: swizzle-sim optimize --replay {shlex.quote(str(folder))}")
+    else:
+        print(f"next: swizzle-sim report {shlex.quote(str(folder))} --open")

@@ -1,25 +1,40 @@
-"""How the commands print: one JSON document, or a table for people, with the same words everywhere."""
+"""Printing of all commands: one JSON document, or tables and lines for people, with the same words everywhere."""
 
 from __future__ import annotations
 
 import json
 import math
+import os
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from swizzle_sim.report.content import visible
-from swizzle_sim.scoring import Score
+from swizzle_sim.text import visible
+
+if TYPE_CHECKING:
+    from swizzle_sim.scoring import Score, Scorer
+    from swizzle_sim.swizzle import Swizzle, Verdict
+    from xcd_model import Traffic
 
 NARROW = 72  # columns below which a table of figures cannot be read
 SIMULATED = {
     "lockstep": "simulated, lockstep replay; time is a roofline lower bound, not a measurement",
     "timed": "simulated, timed replay, arithmetic at the sustained clock or what power allows; not a measurement",
 }
+LEVEL_COLUMNS = (
+    "L1\nreads",
+    "L1 hit\n[%]",
+    "L2\nrequests",
+    "L2 hit\n[%]",
+    "L2\nmisses",
+    "HBM read\n[MB]",
+    "HBM write\n[MB]",
+)
 COUNTED = {replay: f"simulated, {replay} replay; not a measurement" for replay in SIMULATED}  # of tables without a time
 
 
@@ -52,7 +67,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
         shown.add_row(*row)
     if not out.is_terminal:  # a log or a pipe has no width: never cut a figure
         out.width = max(out.width, 160)
-    out.print(title, style="bold", markup=False)  # beside the table, so that a narrow one does not fold them
+    out.print(title, style="bold", markup=False)  # not the table's own title, which a narrow table folds
     out.print(shown)
     if note:
         out.print(note, markup=False)
@@ -98,3 +113,69 @@ def score_cells(score: Score) -> list[str]:
 def sizes_text(problem: Mapping[str, int]) -> str:
     """Problem sizes as they are typed."""
     return " ".join(f"{name}={value}" for name, value in problem.items())
+
+
+def say(line: str) -> None:
+    """Print a remark on stderr, in one piece though threads print too."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def print_verdict(candidate: Swizzle, grid: str, num_xcds: int, verdict: Verdict) -> None:
+    """Say whether a candidate is a bijection here, and where else."""
+    out = console(wide=True)
+    answer = "a bijection" if verdict.bijective else "NOT a bijection"
+    out.print(f"{candidate.name}: {answer} at grid {grid}, {num_xcds} XCDs", markup=False)
+    if verdict.counterexample:
+        out.print(f"  {verdict.counterexample.message}", markup=False)
+    out.print(
+        f"  valid: {verdict.domain} ({verdict.passed} of {verdict.tested} grids and XCD counts pass)",
+        markup=False,
+    )
+    if not verdict.complete:
+        out.print("  other grids took too long: untested", markup=False)
+    if verdict.bijective and verdict.lattice_counterexample:
+        out.print(f"  elsewhere: {verdict.lattice_counterexample.message}", markup=False)
+
+
+def scored_on(scorer: Scorer) -> dict[str, Any]:
+    """What every JSON document of scores begins with: the kernel, the GPU and the replay."""
+    return {
+        "kernel": scorer.kernel.name,
+        "gpu": scorer.gpu.name,
+        "problem": dict(scorer.kernel.problem),
+        "replay": scorer.replay,
+        "kind": "simulated",
+        "seed": scorer.seed,
+        "jitter_ns": scorer.jitter_ns,
+    }
+
+
+def print_levels(traffic: Traffic, title: str, note: str) -> None:
+    """Print requests, hit rates and bytes of each tensor, and of all."""
+    from xcd_model.analysis.levels import traffic_as_dict
+
+    counts = traffic_as_dict(traffic)
+    parts = {**counts["by_tensor"], "all": counts["all"]}
+    table(title, ("tensor", *LEVEL_COLUMNS), [(name, *_cells(part)) for name, part in parts.items()], note=note)
+
+
+def _cells(part: dict[str, dict[str, int]]) -> list[str]:
+    l1, l2, hbm = part["l1"], part["l2"], part["hbm"]
+    return [
+        str(l1["requests"]),
+        _share(l1["hits"], l1["requests"]),
+        str(l2["requests"]),
+        _share(l2["hits"], l2["requests"]),
+        str(l2["misses"]),
+        f"{hbm['read_bytes'] / 1e6:.1f}",
+        f"{hbm['write_bytes'] / 1e6:.1f}",
+    ]
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.2f}" if whole else "-"
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

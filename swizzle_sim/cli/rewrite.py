@@ -1,22 +1,32 @@
-"""``rewrite``: a kernel's file with a swizzle in it, shown as a diff and checked before anything is written."""
+"""``rewrite``: a kernel's file with a swizzle in it, checked before it is written; the last step of a search too."""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes, SwizzleText
+from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes, SwizzleText, offer
 
 if TYPE_CHECKING:
+    from swizzle_sim.kernels import Kernel
     from swizzle_sim.rewrite import Checked, Rewritten
+    from swizzle_sim.search import Run
+    from xcd_model import Gpu
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write; without it the text goes to stdout.")]
 Diff = Annotated[bool, typer.Option("--diff", help="Print a unified diff.")]
 Check = Annotated[bool, typer.Option("--check/--no-check", help="Run both in Triton's interpreter, compile both.")]
 At = Annotated[
-    str, typer.Option("--at", help="Ids to remap: program, tile, or auto: the tile's where programs=... is declared.")
+    str,
+    typer.Option(
+        "--at",
+        help="Ids to remap: program, tile, or auto: the tile's where programs=... is declared.",
+        autocompletion=offer(lambda: ("auto", "program", "tile")),
+    ),
 ]
 
 
@@ -55,12 +65,10 @@ def rewrite(
         print(found.diff(out.name if out else ""), end="")
     elif out is None:
         print(found.text.decode("utf-8", "replace"), end="")
-    _say(found, checked, out)
+    _print(found, checked, out)
 
 
 def _document(found: Rewritten, checked: Checked | None, out: Path | None) -> dict[str, Any]:
-    from dataclasses import asdict
-
     return {
         "kernel": found.function,
         "original": str(found.path),
@@ -75,8 +83,8 @@ def _document(found: Rewritten, checked: Checked | None, out: Path | None) -> di
     }
 
 
-def _say(found: Rewritten, checked: Checked | None, out: Path | None) -> None:
-    """Say on stderr what was done: stdout may be a file."""
+def _print(found: Rewritten, checked: Checked | None, out: Path | None) -> None:
+    """Print on stderr what was done: stdout may be a file."""
     from rich.console import Console
 
     say = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -101,3 +109,75 @@ def _say(found: Rewritten, checked: Checked | None, out: Path | None) -> None:
         say.print("not checked (--no-check)", markup=False)
     if out is not None:
         say.print(f"written: {out}", markup=False)
+
+
+@dataclass(frozen=True)
+class Written:
+    """The rewritten kernel of a run, or why there is none.
+
+    Parameters
+    ----------
+    path : Path or None
+    why_not : str
+    lines : tuple of str
+        For people.
+    """
+
+    path: Path | None
+    why_not: str
+    lines: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, str | None]:
+        """For ``--json``."""
+        return {"rewritten": str(self.path) if self.path else None, "not_rewritten": self.why_not or None}
+
+
+def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
+    """Rewrite the kernel of a run's file with its best swizzle, and check it as ``swizzle-sim rewrite`` does.
+
+    A kernel that cannot be rewritten does not undo the search: the answer says why.
+    """
+    from swizzle_sim.capture.occupancy_workload import workload
+    from swizzle_sim.capture.process import kept
+    from swizzle_sim.capture.user_kernel import ARCHS
+    from swizzle_sim.history import History
+    from swizzle_sim.rewrite import check_rewritten, rewrite_workload, write_rewritten
+    from swizzle_sim.swizzle import Swizzle
+    from swizzle_sim.tuning.ranking import ranking_of
+    from xcd_model.errors import SwizzleSimError
+
+    if not kernel.file:
+        return _none(f"{kernel.name} is the suite's: swizzle-sim rewrite {kernel.name} --swizzle {run.folder}/best.txt")
+    if kernel.file.endswith(".npz"):
+        return _none("a trace file holds no kernel; swizzle-sim rewrite my_kernel.py --swizzle best.txt does it")
+    with History(run.folder) as history:
+        first = ranking_of(history.about).order(run.attempts)[0]
+    if first.number == run.baseline.number:
+        return _none("no candidate beats the launch order")
+    best = Swizzle.parse(first.source, name=first.name)
+    arch = gpu.arch if gpu.arch in ARCHS else ARCHS[0]
+    print("rewriting the kernel and checking it ...", file=sys.stderr, flush=True)
+    try:
+        with kept():
+            work = workload(kernel.file, kernel.problem)
+            found = rewrite_workload(work, best, num_xcds=gpu.xcds)
+            checked = check_rewritten(found, work, arch)
+        path = run.folder / f"{found.path.stem}_swizzled.py"
+        write_rewritten(found, path)
+    except SwizzleSimError as error:
+        return _none(str(error))
+    whole = sum(case.whole for case in checked.cases)
+    old, new = checked.before, checked.after
+    return Written(
+        path,
+        "",
+        (
+            f"rewritten kernel: {path} (the {found.at}'s id; outputs equal bit for bit at {whole} small sizes; "
+            f"{new.arch}: VGPRs {old.vgprs} -> {new.vgprs}, SGPRs {old.sgprs} -> {new.sgprs}, "
+            f"spills {old.vgpr_spills} -> {new.vgpr_spills})",
+        ),
+    )
+
+
+def _none(why: str) -> Written:
+    return Written(None, why, (f"no rewritten kernel: {why}",))

@@ -1,4 +1,4 @@
-"""``runs`` and ``report``: what was tried before, and the page about it."""
+"""``runs`` and ``report``: the stored runs, and the page of one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import Json
+from swizzle_sim.cli.arguments import Json, offer, run_folders
 
 
 def runs(
@@ -83,7 +83,10 @@ def _describe(path: Path) -> dict[str, Any]:
 
 
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Run folder, finished or interrupted.")],
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="Run folder, finished or interrupted.", autocompletion=offer(run_folders)),
+    ],
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     json: Json = False,
 ) -> None:

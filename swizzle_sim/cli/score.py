@@ -1,7 +1,8 @@
-"""``score``: what one swizzle is worth, beside the order as launched."""
+"""``score``: hit rate, traffic and time of one swizzle, next to those of the launch order."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from swizzle_sim.scoring import Score, Scorer
     from swizzle_sim.spread import Spread
     from swizzle_sim.swizzle import Swizzle, Verdict
-    from swizzle_sim.uncertainty import Uncertainty
+    from swizzle_sim.uncertainty import Span, Uncertainty
     from xcd_model import Traffic
 
 Seeds = Annotated[int, typer.Option("--seeds", min=1, max=10_000, help="Seeds to try; prints mean and spread.")]
@@ -23,11 +24,25 @@ Plots = Annotated[
     Path | None, typer.Option("--plots", metavar="FOLDER", help="Draw hit rate over time and per XCD there (PNG).")
 ]
 Uncertain = Annotated[
-    bool, typer.Option("--uncertainty", help="Beside each number its range over the plausible constants.")
+    bool, typer.Option("--uncertainty", help="Range of each number over the plausible constants of the model.")
 ]
 Draws = Annotated[
-    int | None, typer.Option("--draws", min=2, max=10_000, help="Of all constants at once, with --uncertainty.")
+    int | None, typer.Option("--draws", min=2, max=10_000, help="Draws of all constants at once, with --uncertainty.")
 ]
+
+RANGE_COLUMNS = ("as it is", "low", "high", "moved most by", "to, alone")
+OF_CANDIDATE: dict[str, tuple[str, Callable[[float], str]]] = {
+    "l2_hit_rate": ("L2 hit rate [%]", lambda value: f"{100 * value:.2f}"),
+    "mall_hit_rate": ("Infinity Cache hit rate [%]", lambda value: f"{100 * value:.2f}"),
+    "l2_misses": ("L2 misses [M]", lambda value: f"{value / 1e6:.3f}"),
+    "hbm_bytes": ("HBM [GB]", lambda value: f"{value / 1e9:.3f}"),
+    "time_us": ("time [µs]", lambda value: f"{value:.1f}"),
+}
+OF_DIFFERENCE: dict[str, tuple[str, Callable[[float], str]]] = {
+    "l2_hit_rate": ("L2 hit rate gained [points]", lambda value: f"{100 * value:+.2f}"),
+    "hbm_bytes": ("HBM bytes, relative to launch order", lambda value: f"{value:.3f}"),
+    "speedup": ("speedup", lambda value: f"{value:.3f}"),
+}
 
 
 def score(
@@ -44,16 +59,19 @@ def score(
     plots: Plots = None,
     json: Json = False,
 ) -> None:
-    """Score one swizzle beside the order as launched; exit 1, and no score, if it is not a bijection."""
+    """Score one swizzle next to the launch order; exit 1, and no score, if it is not a bijection."""
+    import numpy as np
+
     from swizzle_sim.cli.arguments import load_fitting, load_swizzle
-    from swizzle_sim.cli.output import print_json
-    from swizzle_sim.cli.verdicts import print_verdict
+    from swizzle_sim.cli.output import cores, print_json, print_verdict
     from swizzle_sim.scoring import Scorer
+    from swizzle_sim.spread import spread
     from xcd_model import gpu as load_gpu
+    from xcd_model.analysis.levels import traffic_as_dict
     from xcd_model.errors import ReplayError
 
     if draws is not None and not uncertainty:
-        raise ReplayError("--draws says how thorough --uncertainty is: give both")
+        raise ReplayError("--draws belongs to --uncertainty: add it")
     candidate = load_swizzle(swizzle)
     device = load_gpu(gpu)
     scorer = Scorer(load_fitting(kernel, sizes, device), device, replay=replay, seed=seed, jitter_ns=jitter)
@@ -65,21 +83,33 @@ def score(
             print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
         raise typer.Exit(1)
     order = scorer.permutation(candidate)
-    traffic, found = _scored(scorer, order)
-    over_seeds = _over_seeds(scorer, candidate, seeds)
-    files = _plotted(scorer, candidate, order, plots, (traffic, found))
+    traffic = scorer.traffic(order, threads=cores())
+    found = scorer.score_traffic(traffic, baseline_us=scorer.baseline.time_us)
+    over_seeds = spread(scorer, candidate, seeds) if seeds > 1 else None
+    name, files = candidate.name or "candidate", []
+    if plots is not None:
+        before = scorer.traffic(np.arange(order.size), threads=cores())
+        files = _write_plots(plots, name, (before, traffic), (scorer.baseline, found))
     ranges = _ranges(scorer, order, draws) if uncertainty else None
     if json:
         document = _document(scorer, candidate, verdict) | {"spread": over_seeds and over_seeds.as_dict()}
-        _print_json(document, scorer, order, traffic, found, ranges)
-    else:
-        _print_scores(scorer, candidate, traffic, found)
-        _print_more(scorer, candidate, verdict, over_seeds, ranges, files)
+        document |= {"assigned_bound_l2_hit_rate": scorer.assigned_bound(order), "traffic": traffic_as_dict(traffic)}
+        document |= {"baseline": scorer.baseline.as_dict(), "score": found.as_dict()}
+        print_json({**document, "uncertainty": ranges and ranges.as_dict()})
+        return
+    _print_scores(scorer, candidate, traffic, found)
+    if over_seeds:
+        _print_spread(over_seeds)
+    if ranges:
+        _print_uncertainty(ranges, name, replay)
+    for file in files:
+        print(file)
+    print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
 
 
 def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str, Any]:
-    """What the JSON says of a candidate without a score."""
-    from swizzle_sim.cli.detail import scored_on
+    """JSON of a candidate without a score."""
+    from swizzle_sim.cli.output import scored_on
 
     return {
         **scored_on(scorer),
@@ -95,90 +125,48 @@ def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str,
     }
 
 
-def _scored(scorer: Scorer, order: np.ndarray) -> tuple[Traffic, Score]:
-    from swizzle_sim.cli.detail import threads
+def _write_plots(folder: Path, name: str, traffics: tuple[Traffic, Traffic], scores: tuple[Score, Score]) -> list[Path]:
+    """Write hit rate over time and per XCD of launch order and candidate; return the files.
 
-    traffic = scorer.traffic(order, threads=threads())
-    return traffic, scorer.score_traffic(traffic, baseline_us=scorer.baseline.time_us)
+    Raises
+    ------
+    RunError
+        If the folder cannot be written.
+    """
+    from swizzle_sim.display.picture import png
+    from swizzle_sim.report.figures import over_time, per_xcd
+    from xcd_model.errors import RunError
 
-
-def _over_seeds(scorer: Scorer, candidate: Swizzle, seeds: int) -> Spread | None:
-    from swizzle_sim.spread import spread
-
-    return spread(scorer, candidate, seeds) if seeds > 1 else None
-
-
-def _plotted(
-    scorer: Scorer, candidate: Swizzle, order: np.ndarray, folder: Path | None, after: tuple[Traffic, Score]
-) -> list[Path]:
-    """Draw the candidate beside the order as launched, if a folder is given."""
-    import numpy as np
-
-    from swizzle_sim.cli.detail import threads, write_plots
-
-    if folder is None:
-        return []
-    before = scorer.traffic(np.arange(order.size), threads=threads())
-    return write_plots(folder, candidate.name or "candidate", (before, after[0]), (scorer.baseline, after[1]))
+    note = f"simulated, {'lockstep' if traffics[0].turns else 'timed'} replay"
+    figures = {"over_time.png": over_time(*traffics, name=name), "per_xcd.png": per_xcd(*scores, name=name)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, figure in figures.items():
+            (folder / file).write_bytes(png(figure, note=note))
+    except OSError as error:
+        raise RunError(f"{folder}: cannot be written ({error.strerror})") from None
+    return [folder / file for file in figures]
 
 
 def _ranges(scorer: Scorer, order: np.ndarray, draws: int | None) -> Uncertainty:
-    """Replay under other constants, with a bar on stderr."""
-    from swizzle_sim.cli.uncertain import Draws
+    """Replay under other constants, with progress on stderr."""
+    from swizzle_sim.progress import Progress
     from swizzle_sim.uncertainty import uncertainty
     from swizzle_sim.uncertainty.study import DRAWS
 
-    with Draws() as bar:
-        return uncertainty(scorer, order, draws=draws or DRAWS, on_replay=bar.advance)
-
-
-def _print_json(
-    document: dict[str, Any],
-    scorer: Scorer,
-    order: np.ndarray,
-    traffic: Traffic,
-    found: Score,
-    ranges: Uncertainty | None,
-) -> None:
-    from swizzle_sim.cli.detail import assigned
-    from swizzle_sim.cli.output import print_json
-
-    assigned(document, scorer.assigned_bound(order), traffic)
-    scores = {"baseline": scorer.baseline.as_dict(), "score": found.as_dict()}
-    print_json({**document, **scores, "uncertainty": ranges and ranges.as_dict()})
+    with Progress("replaying under other constants", "sets of constants") as progress:
+        return uncertainty(scorer, order, draws=draws or DRAWS, on_replay=progress)
 
 
 def _print_scores(scorer: Scorer, candidate: Swizzle, traffic: Traffic, found: Score) -> None:
-    from swizzle_sim.cli.detail import print_levels
-    from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, score_cells, sizes_text, table
+    from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, print_levels, score_cells, sizes_text, table
 
     name = candidate.name or "candidate"
-    rows = [("as launched", *score_cells(scorer.baseline)), (name, *score_cells(found))]
+    rows = [("launch order", *score_cells(scorer.baseline)), (name, *score_cells(found))]
     title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
     table(title, ("swizzle", *SCORE_COLUMNS), rows, note=SIMULATED[scorer.replay])
     note = f"launch {traffic.launch}, {'steady' if traffic.steady else 'not steady'}" if traffic.launch > 1 else ""
     print_levels(traffic, f"{name}, by tensor", note)
-
-
-def _print_more(
-    scorer: Scorer,
-    candidate: Swizzle,
-    verdict: Verdict,
-    over_seeds: Spread | None,
-    ranges: Uncertainty | None,
-    files: list[Path],
-) -> None:
-    """What stands below the tables of scores: the spreads asked for, the files written, the verdict."""
-    from swizzle_sim.cli.uncertain import print_uncertainty
-    from swizzle_sim.cli.verdicts import print_verdict
-
-    if over_seeds:
-        _print_spread(over_seeds)
-    if ranges:
-        print_uncertainty(ranges, candidate.name or "candidate", scorer.replay)
-    for file in files:
-        print(file)
-    print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
 
 
 def _print_spread(found: Spread) -> None:
@@ -190,3 +178,26 @@ def _print_spread(found: Spread) -> None:
         f"time {found.time_us_mean:.1f} ± {found.time_us_std:.1f} µs (mean and standard deviation)",
         markup=False,
     )
+
+
+def _print_uncertainty(found: Uncertainty, name: str, replay: str) -> None:
+    """Print the ranges of a candidate, and of its difference from the launch order."""
+    from swizzle_sim.cli.output import console, table
+
+    rows = [_range_row(*OF_CANDIDATE[key], span) for key, span in found.candidate.items() if span.value is not None]
+    rows += [_range_row(*OF_DIFFERENCE[key], span) for key, span in found.difference.items() if span.value is not None]
+    note = (
+        f"simulated, {replay} replay; {len(found.effects)} constants, each alone at its ends and all together in "
+        f"{found.draws} draws, {found.replays} replays; the last rows take the same constants for both orders"
+    )
+    table(f"{name}, over the plausible constants", ("", *RANGE_COLUMNS), rows, left=1, note=note)
+    ahead, draws = found.ahead
+    console(wide=True).print(f"L2 hit rate above the launch order's in {ahead} of {draws} draws", markup=False)
+
+
+def _range_row(words: str, figure: Callable[[float], str], span: Span) -> list[str]:
+    cells = ["-" if value is None else figure(value) for value in (span.value, span.low, span.high)]
+    if span.moved_low is None or span.moved_high is None or span.value is None:
+        return [words, *cells, "nothing", ""]
+    far = max(span.moved_low, span.moved_high, key=lambda value: abs(value - (span.value or 0.0)))
+    return [words, *cells, span.moved_by, figure(far)]

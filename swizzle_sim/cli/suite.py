@@ -1,17 +1,19 @@
-"""``suite``: every kernel's baseline, best family and bound in one table."""
+"""``suite``: launch order, best family and bound of every kernel in one table."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, Replay
+from swizzle_sim.cli.arguments import GpuName, Json, Replay, known_kernels, offer, run_folders
 
 if TYPE_CHECKING:
+    from swizzle_sim.progress import Progress
     from swizzle_sim.suite.result import Suite
 
 RUNS = "runs"
@@ -19,13 +21,20 @@ RUNS = "runs"
 
 def suite(
     kernels: Annotated[
-        list[str] | None, typer.Argument(metavar="[KERNEL]...", help="Kernels to score; by default all.")
+        list[str] | None,
+        typer.Argument(metavar="KERNEL", help="Kernels to score; by default all.", autocompletion=offer(known_kernels)),
     ] = None,
     paper: Annotated[bool, typer.Option("--paper", help="The ten of SwizzlePerf, at the sizes measured.")] = False,
     gpu: GpuName = "mi300x",
     replay: Replay = "lockstep",
     effort: Annotated[
-        float, typer.Option("--effort", min=0.0, max=1e6, help="How much to try: 1 is minutes for the paper's ten.")
+        float,
+        typer.Option(
+            "--effort",
+            min=0.0,
+            max=1e6,
+            help="Multiple of the default number of candidates; 1 takes minutes for the paper's ten.",
+        ),
     ] = 1.0,
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, max=1024, help="Replays at once; by default one a core.")
@@ -33,15 +42,18 @@ def suite(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Run folder to make; by default the next in runs/.")
     ] = None,
-    resume: Annotated[Path | None, typer.Option("--resume", help="Run folder to go on with.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option("--resume", help="Run folder to go on with.", autocompletion=offer(run_folders))
+    ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table as CSV too.")] = None,
     markdown: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="And as Markdown.")] = None,
     json: Json = False,
 ) -> None:
-    """Score kernels of the suite at their default sizes: as launched, with the best family, and the bound."""
+    """Score kernels of the suite at their default sizes: launch order, best family, and bound."""
     from swizzle_sim.cli.optimize import next_folder
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.kernels import kernel, kernel_names
+    from swizzle_sim.progress import Progress
     from swizzle_sim.suite import PAPER, score_suite
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import RunError
@@ -57,7 +69,7 @@ def suite(
     chosen, device = [kernel(name) for name in names], load_gpu(gpu)
     folder = resume or out or next_folder(Path(RUNS), f"suite-{'paper-' if paper else ''}{device.name}")
     try:
-        with _Progress(len(chosen)) as progress:
+        with Progress("suite", "candidates") as progress:
             found = score_suite(
                 chosen,
                 device,
@@ -66,7 +78,7 @@ def suite(
                 effort=effort,
                 threads=threads,
                 resume=resume is not None,
-                on_kernel=progress.advance,
+                on_kernel=_counted(progress, len(chosen)),
             )
     except KeyboardInterrupt:
         words = [word for word in sys.argv[1:] if word != "--json"]
@@ -87,6 +99,19 @@ def suite(
         )
         return
     _print(found, [path for path in (csv, markdown) if path])
+
+
+def _counted(progress: Progress, kernels: int) -> Callable[[str, int, int, float], None]:
+    """Callback of the suite: kernel, candidates done, candidates, best L2 hit rate."""
+    begun: list[str] = []
+
+    def on_kernel(name: str, done: int, total: int, best: float) -> None:
+        if name not in begun:
+            begun.append(name)
+        note = f"best L2 hit rate {100 * best:.2f} %" if total else "tracing, bound, launch order"
+        progress(done, total or None, what=f"{name} ({len(begun)} of {kernels})", note=note)
+
+    return on_kernel
 
 
 def _without_out(words: list[str]) -> list[str]:
@@ -128,48 +153,4 @@ def _print(found: Suite, written: list[Path]) -> None:
         out.print(note, markup=False)
     for path in written:
         out.print(f"written: {path}", markup=False)
-    out.print(f"kept: {found.folder}/ (one file a kernel, with the text of its best family)", markup=False)
-
-
-class _Progress:
-    """Which kernel is at work: a bar on a terminal, a line a kernel in a log."""
-
-    def __init__(self, total: int):
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        self.console = Console(stderr=True, highlight=False)
-        self.bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[best]}", markup=False),
-            console=self.console,
-            disable=not self.console.is_terminal,
-            transient=True,
-        )
-        self.total, self.name, self.begun = total, "", 0
-        self.task = self.bar.add_task("", total=None, best="")
-
-    def __enter__(self) -> _Progress:
-        self.bar.start()
-        return self
-
-    def __exit__(self, *exc_info) -> None:
-        self.bar.stop()
-
-    def advance(self, name: str, done: int, total: int, best: float) -> None:
-        """Take note of one candidate."""
-        if name != self.name:
-            self.name, self.begun = name, self.begun + 1
-            if not self.console.is_terminal:
-                self.console.print(f"{name} ...", markup=False)
-        text = f"best L2 hit rate {100 * best:.2f} %" if total else "tracing, bound, order as launched"
-        self.bar.update(
-            self.task,
-            description=f"{name} ({self.begun} of {self.total})",
-            completed=done,
-            total=total or None,
-            best=text,
-        )
+    out.print(f"written: {found.folder}/ (one file a kernel, with the text of its best family)", markup=False)

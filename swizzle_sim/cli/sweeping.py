@@ -10,25 +10,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Replay, Sizes
+from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Replay, Sizes, known_families, offer
 
 if TYPE_CHECKING:
     from swizzle_sim.swizzle import Swizzle
 
 Swizzles = Annotated[
-    list[str] | None, typer.Option("--swizzle", metavar="FILE|FAMILY", help="To compare; give it again for several.")
+    list[str] | None,
+    typer.Option(
+        "--swizzle", metavar="FILE|FAMILY", help="To compare; repeatable.", autocompletion=offer(known_families)
+    ),
 ]
 Changes = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE[,VALUE]", help="Change the GPU, such as xcds=16.")
 ]
 Over = Annotated[str, typer.Option("--over", metavar="NAME[,NAME]", help="Sizes that move together, such as M,N,K.")]
 Values = Annotated[str, typer.Option("--values", help="1024,2048 or 1024..8192 step 1024 or powers 1024..8192.")]
-Backend = Annotated[str, typer.Option("--backend", help="processes, serial or dask.")]
+Backend = Annotated[
+    str,
+    typer.Option(
+        "--backend", help="processes, serial or dask.", autocompletion=offer(lambda: ("processes", "serial", "dask"))
+    ),
+]
 Jobs = Annotated[int, typer.Option("--jobs", min=-1, max=1024, help="Processes; -1 for one a core.")]
 Scheduler = Annotated[str | None, typer.Option("--scheduler", help="Address of a Dask scheduler: tcp://HOST:8786.")]
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to keep the results in as they come.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to store results in as they come.")]
 Resume = Annotated[Path | None, typer.Option("--resume", help="Folder of a stopped sweep to go on with.")]
-Capacity = Annotated[bool, typer.Option("--capacity", help="Print the hit rate by ways and sets of the L2, too.")]
+Capacity = Annotated[bool, typer.Option("--capacity", help="Print the hit rate by ways and sets of the L2 too.")]
 
 
 def sweep(
@@ -47,7 +55,7 @@ def sweep(
     resume: Resume = None,
     json: Json = False,
 ) -> None:
-    """Hit rate of a kernel over problem sizes, swizzled and not, and the sizes where a swizzle hurts."""
+    """Hit rate of a kernel over problem sizes in launch order and swizzled, and the sizes where a swizzle hurts."""
     from swizzle_sim.cli.arguments import load_kernel
     from swizzle_sim.tuning.sweep import draw_sweep, hurts, read_sizes, size_points
 
@@ -100,7 +108,7 @@ def what_if(
     work = load_kernel(kernel, sizes, device.arch)
     devices = [
         ("as it is", device),
-        *((_said(one), other) for one, other in hypothetical(device, read_changes(changes or ())) if one),
+        *((_change_text(one), other) for one, other in hypothetical(device, read_changes(changes or ())) if one),
     ]
     points = [point_of(work, other, chosen, replay) for _, other in devices]
     rows = _run(points, backend, jobs, scheduler, (out, resume))
@@ -114,7 +122,7 @@ def what_if(
 
 
 def _device(name: str, changes: Sequence[str] | None) -> Any:
-    """The GPU of a sweep over sizes: one value a change."""
+    """GPU of a sweep over sizes: one value a change."""
     from swizzle_sim.tuning.what_if import read_changes
     from swizzle_sim.tuning.what_if import what_if as changed
     from xcd_model import gpu as load_gpu
@@ -126,7 +134,7 @@ def _device(name: str, changes: Sequence[str] | None) -> Any:
     return changed(load_gpu(name), {key: values[0] for key, values in read.items()})
 
 
-def _said(changes: Mapping[str, Any]) -> str:
+def _change_text(changes: Mapping[str, Any]) -> str:
     return " ".join(f"{key}={value}" for key, value in changes.items())
 
 
@@ -137,8 +145,8 @@ def _swizzles(words: Sequence[str] | None) -> list[Swizzle]:
 
 
 def _run(points, backend: str, jobs: int, scheduler: str | None, where: tuple[Path | None, Path | None]) -> list[dict]:
-    from swizzle_sim.cli.progress import ProgressLine
-    from swizzle_sim.cli.proposed import say
+    from swizzle_sim.cli.output import say
+    from swizzle_sim.progress import Progress
     from swizzle_sim.tuning.jobs import PointStore, run_points
     from swizzle_sim.tuning.sweep import evaluate
     from xcd_model.errors import RunError
@@ -148,20 +156,20 @@ def _run(points, backend: str, jobs: int, scheduler: str | None, where: tuple[Pa
         raise RunError("--out makes a new sweep and --resume goes on with one: give one of them")
     with PointStore(resume or out, resume=resume is not None) as store:
         if resume:
-            say(f"{len(store)} points are there already")
+            say(f"{len(store)} points are stored already")
         try:
-            with ProgressLine() as progress:
+            with Progress("sweep", "points") as progress:
                 return run_points(
                     points, evaluate, store, backend=backend, jobs=jobs, scheduler=scheduler,
-                    on_point=lambda point, row, done, total: progress(f"{done} of {total} points"),
+                    on_point=lambda point, row, done, total: progress(done, total),
                 )  # fmt: skip
         except KeyboardInterrupt:
-            kept = f"; go on with: {_again(out)}" if out else ""
+            kept = f"; go on with: {_resume_command(out)}" if out else ""
             print(f"\ninterrupted{kept}", file=sys.stderr)
             raise typer.Exit(130) from None
 
 
-def _again(out: Path) -> str:
+def _resume_command(out: Path) -> str:
     words = [word for word in sys.argv[1:] if word not in ("--out", "-o", str(out), f"--out={out}")]
     return shlex.join(["swizzle-sim", *words, "--resume", str(out)])
 
@@ -191,11 +199,11 @@ def _print_rows(title: str, axis: str, labels: Sequence[str], rows: Sequence[Map
             else ["-"] * (len(names) + 2)
         )
         cells.append([label, *both])
-    table(f"{title}: L2 hit rate [%]", [axis, "as launched", *names, "bound"], cells, note=COUNTED[replay])
+    table(f"{title}: L2 hit rate [%]", [axis, "launch order", *names, "bound"], cells, note=COUNTED[replay])
     for label, row in zip(labels, rows, strict=True):
-        for name, said in [("", row["error"]), *((n, s.get("error", "")) for n, s in row["swizzles"].items())]:
-            if said:
-                print(f"{label}: {name + ': ' if name else ''}{said}")
+        for name, error in [("", row["error"]), *((n, s.get("error", "")) for n, s in row["swizzles"].items())]:
+            if error:
+                print(f"{label}: {name + ': ' if name else ''}{error}")
 
 
 def _capacity(work, device, chosen: Sequence[Swizzle]) -> list[dict[str, Any]]:
@@ -223,8 +231,9 @@ def _print_capacity(curves: Sequence[Mapping[str, Any]]) -> None:
         ways = range(1, 1 + len(next(iter(by_sets.values()))))
         rows = [[str(way), *(f"{100 * rates[way - 1]:.2f}" for rates in by_sets.values())] for way in ways]
         note = "simulated, lockstep replay; one pass; sets x ways x line is the size of one XCD's L2"
+        name = "launch order" if curve["order"] == "as launched" else curve["order"]
         table(
-            f"{curve['order']}: L2 hit rate [%] by ways and sets",
+            f"{name}: L2 hit rate [%] by ways and sets",
             ["ways", *(f"{n} sets" for n in by_sets)],
             rows,
             note=note,

@@ -1,4 +1,4 @@
-"""What notebooks show: pictures that say what kind of numbers they hold, and tables in place of long reprs.
+"""Pictures and tables: colours, maps of tiles, and what notebooks show in place of long reprs.
 
 Names are imported on first use: ``import swizzle_sim`` in a notebook registers printers, and must stay light.
 """
@@ -9,10 +9,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from swizzle_sim.display.maps import show_map
-    from swizzle_sim.display.picture import Picture
+    from swizzle_sim.display.picture import Picture, show_map
 
-_HOME = {"Picture": "swizzle_sim.display.picture", "show_map": "swizzle_sim.display.maps"}
+_HOME = {"Picture": "swizzle_sim.display.picture", "show_map": "swizzle_sim.display.picture"}
 
 __all__ = ["Picture", "show_map"]
 

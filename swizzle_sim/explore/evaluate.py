@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from swizzle_sim.display.tiles import tile_map
 from swizzle_sim.explore.gallery import fits
 from swizzle_sim.explore.state import State, read_query
 from swizzle_sim.kernels import Kernel
-from swizzle_sim.report.draw import tile_map
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import FAMILIES, Swizzle, Verdict
 from swizzle_sim.swizzle.permute import permutation_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from swizzle_sim.report.content import gigabytes, visible
 from swizzle_sim.swizzle.verdict import EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED
+from swizzle_sim.text import gigabytes, visible
 
 if TYPE_CHECKING:
     from swizzle_sim.explore.evaluate import Result

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from swizzle_sim.explore.picture import map_png
+from swizzle_sim.display.tiles import map_png
 from swizzle_sim.swizzle import FAMILIES, Grid, Swizzle, family, holds, parse_spec, spec_of
 
 SIDE = 16  # tiles of a small map's side

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from dash import html
 
+from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, xcd_colour
+from swizzle_sim.display.tiles import MAX_SIDE, map_png
 from swizzle_sim.explore.evaluate import Result
 from swizzle_sim.explore.figures import COLUMNS, NONE, cells, changes, percent, verdict_words
 from swizzle_sim.explore.gallery import Card
-from swizzle_sim.explore.picture import map_png, xcd_colour
-from swizzle_sim.report.colours import AFTER, BEFORE, BOUND
-from swizzle_sim.report.figures import MAX_SIDE
 
 MARKS = {"good": "✓", "bad": "✕", "none": "!"}  # besides the colour: it is read without one, too
 NOBODY = 255  # what the browser reads of a tile that no XCD computes

@@ -1,19 +1,20 @@
-"""What the report page says, as plain strings for the template: no figure is worked out here, only written down."""
+"""Texts of the report page, as plain strings for the template: no number is computed here, only formatted."""
 
 from __future__ import annotations
 
-import math
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
 from swizzle_sim.history import Attempt
 from swizzle_sim.release import version
-from swizzle_sim.report.ranking import Ranking
 from swizzle_sim.scoring import Score
 from swizzle_sim.swizzle.verdict import EVERYWHERE
-from xcd_model import Gpu
+from swizzle_sim.text import cut, gigabytes, joules, microseconds, percent, points
+from swizzle_sim.tuning.ranking import Ranking
+from xcd_model import Gpu, Time
 
 BEST = 5  # rows of the table
 _LONGEST_NAME = 120
@@ -21,7 +22,7 @@ _LONGEST_MESSAGE = 600
 
 
 def best_rows(attempts: Sequence[Attempt], baseline: Score | None, ranking: Ranking) -> list[dict[str, str]]:
-    """Rows of the table: the baseline, then the best attempts.
+    """Rows of the table: the launch order, then the best attempts.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ def best_rows(attempts: Sequence[Attempt], baseline: Score | None, ranking: Rank
         Strings by column.
     """
     launched = attempts[0].verdict if attempts else {}
-    rows = [] if baseline is None else [_row("baseline", "as launched", baseline, launched)]
+    rows = [] if baseline is None else [_row("baseline", "launch order", baseline, launched)]
     candidates = [attempt for attempt in ranking.order(attempts) if attempt.number != 0]
     front = {one.number for one in ranking.front(attempts)} if len(ranking.objectives) > 1 else set()
     shown = max(BEST, len(front & {one.number for one in candidates}))
@@ -62,7 +63,7 @@ def _row(place: str, name: str, score: Score, verdict: Mapping[str, Any]) -> dic
 
 
 def cards(baseline: Score, best: Score, ranking: Ranking) -> list[dict[str, str]]:
-    """Summary cards: what it is, the figure, and what to compare it with."""
+    """Summary cards: label, value, and what to compare it with."""
     shown = _cards(baseline, best)
     if any(one.name == "energy" for one in ranking.objectives):
         was = f"from {joules(baseline.energy_j)} J; assumed rates, so only differences on one GPU mean anything"
@@ -77,7 +78,9 @@ def _cards(baseline: Score, best: Score) -> list[dict[str, str]]:
     return [
         _card("L2 hit rate", f"{percent(baseline.l2_hit_rate)} → {percent(best.l2_hit_rate)}", gained),
         _card("Bound", percent(best.bound_l2_hit_rate), below),
-        _card("Predicted speedup", f"{best.speedup:.2f}×", "baseline time over best time, both predicted"),
+        _card(
+            "Predicted speedup", f"{best.speedup:.2f}×", "time in launch order over time of the best, both predicted"
+        ),
         _card("Predicted time", f"{microseconds(best.time_us)} µs", was),
         _card(
             "HBM traffic", f"{gigabytes(best.hbm_bytes)} GB", f"from {gigabytes(baseline.hbm_bytes)} GB, read + written"
@@ -85,7 +88,7 @@ def _cards(baseline: Score, best: Score) -> list[dict[str, str]]:
         _card(
             "Infinity Cache hit rate",
             f"{percent(baseline.mall_hit_rate)} → {percent(best.mall_hit_rate)}",
-            "of the line fills that the L2s ask for, so it may fall as they ask less",
+            "of the L2s' line fills; it may drop where better L2 hit rates leave fewer of them",
         ),
     ]
 
@@ -102,7 +105,7 @@ def verdict_lines(verdict: Mapping[str, Any], num_xcds: int) -> list[str]:
     domain = str(verdict.get("domain", "not recorded"))
     lines.append(f"Domain of validity: {domain}{' that was tested' if domain == EVERYWHERE else ''}.")
     if "tested" in verdict:
-        lines.append(f"Grids and XCD counts tested: {verdict['tested']}; held on {verdict['passed']}.")
+        lines.append(f"Grids and XCD counts tested: {verdict['tested']}; bijective on {verdict['passed']}.")
     if other := verdict.get("lattice_counterexample"):
         lines.append(f"First that fails: {cut(str(other.get('message', '')), _LONGEST_MESSAGE)}")
     return lines
@@ -122,42 +125,48 @@ def versions() -> str:
     return ", ".join([f"swizzle-sim {version()}", f"Python {platform.python_version()}", *found])
 
 
-def cut(text: str, longest: int) -> str:
-    """Shorten a text that somebody else wrote."""
-    return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def visible(text: str) -> str:
-    """Spell out characters that a browser would hide or obey, such as those that turn the direction of a line."""
-    return "".join(c if c.isprintable() or c in "\n\t" else f"\\u{{{ord(c):x}}}" for c in str(text))
-
-
-def percent(rate: float) -> str:
-    """Write a rate of 0 to 1 as a percentage; a dash where there is none."""
-    return "–" if math.isnan(rate) else f"{100 * rate:.1f} %"
-
-
-def points(difference: float) -> str:
-    """Write a difference of rates in percentage points."""
-    return f"{round(100 * difference, 1) + 0.0:.1f}"  # no "-0.0" from rounding
-
-
-def gigabytes(count_bytes: int) -> str:
-    """Write bytes in units of 10**9 bytes."""
-    return f"{count_bytes / 1e9:.3g}" if count_bytes < 1e11 else f"{count_bytes / 1e9:,.0f}"
-
-
-def joules(energy_j: float) -> str:
-    """Write an energy; a dash where there is none."""
-    return "–" if math.isnan(energy_j) else f"{energy_j:.3g}"
-
-
-def microseconds(time_us: float) -> str:
-    """Write a time, in more digits where it is short."""
-    return f"{time_us:,.0f}" if time_us >= 1000 else f"{time_us:.1f}" if time_us >= 10 else f"{time_us:.2f}"
-
-
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int | float) else str(value)
+
+
+RESOURCES = {
+    "compute": "compute",
+    "l2": "L2",
+    "fabric": "fabric between L2 and memory side",
+    "mall": "Infinity Cache",
+    "hbm": "HBM",
+    "power": "power: joules over watts",
+}
+
+
+@dataclass(frozen=True)
+class Bars:
+    """One resource: its time in launch order and under the best swizzle, with bars in percent of the longest."""
+
+    name: str
+    before: float
+    after: float
+    before_text: str
+    after_text: str
+
+
+def time_bars(before: Time, after: Time) -> list[Bars]:
+    """Time of each resource; the latency is what no resource accounts for."""
+    longest = max(before.total_us, after.total_us) or 1.0
+    rows = []
+    for name, label in RESOURCES.items():
+        if name not in before.by_resource_us and name not in after.by_resource_us:
+            continue
+        mine, its = before.by_resource_us.get(name, 0.0), after.by_resource_us.get(name, 0.0)
+        rows.append(_bars(label, mine, its, longest))
+    if before.latency_us or after.latency_us:
+        rows.append(_bars("latency of the first load and the last store", before.latency_us, after.latency_us, longest))
+    rows.append(_bars("whole kernel", before.total_us, after.total_us, longest))
+    return rows
+
+
+def _bars(name: str, before_us: float, after_us: float, longest_us: float) -> Bars:
+    mine, its = (round(100 * us / longest_us, 2) for us in (before_us, after_us))
+    return Bars(name, mine, its, f"{microseconds(before_us)} µs", f"{microseconds(after_us)} µs")

@@ -1,179 +1,275 @@
-"""The four pictures of a run, as matplotlib figures of the object API: no pyplot, so no backend and no global state."""
+"""The pictures of a run, as matplotlib figures of the object API: no pyplot, so no backend and no global state.
+
+Each is drawn once, for `swizzle_sim.report.drawing` to write as PNG beside the page and as SVG into it. ``wide`` is the
+form for files and screens; without it a figure is laid out for a phone, with the same text size on fewer inches.
+"""
 
 from __future__ import annotations
 
-import io
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, INK, OTHER, family_colours, family_of
+from swizzle_sim.display.tiles import MAX_SIDE, draw_pixels, draw_xcds, legend_of_xcds
 from swizzle_sim.history import Attempt
-from swizzle_sim.report.colours import AFTER, BEFORE, BOUND, INK, OTHER, XCDS, family_colours, family_of, on_colour
 from swizzle_sim.scoring import Score
+from swizzle_sim.text import cut, visible
+from swizzle_sim.tuning.ranking import SPOKEN, Ranking
 from xcd_model import Traffic
+from xcd_model.analysis.stack_distance import CapacityCurve
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DPI = 150
+LAUNCHED, BEST = "launch order", "best swizzle"
+WIDE_INCHES, NARROW_INCHES = 9.5, 3.9
 MAX_BINS = 200  # of the time axis: more are thinner than a line
-MAX_SIDE = (
-    256  # tiles of a map's side: more are smaller than two pixels, and thinning them out would draw false stripes
-)
-NUMBERED_SIDE = 16  # maps up to this side carry the XCD's number in each tile
 LOG_FROM = 300  # attempts from which the axis is logarithmic: most of what is gained comes early
-
-
-def png(figure: Figure, *, note: str = "simulated") -> bytes:
-    """Bytes of a figure as PNG; the same figure gives the same bytes.
-
-    Parameters
-    ----------
-    figure : Figure
-    note : str
-        What kind of numbers these are, for the foot of the picture.
-
-    Returns
-    -------
-    data : bytes
-    """
-    figure.supxlabel(note, x=0.995, ha="right", fontsize=7, color=OTHER)
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=DPI, facecolor="white")
-    return stream.getvalue()
+RASTER_FROM = 1000  # dots from which an SVG holds them as one image
+HEAT = "cividis"  # evenly darker for colour-blind readers too
+UNITS = {"l2_hit_rate": (100, "%"), "time": (1, "µs"), "hbm_bytes": (1e-9, "GB"), "energy": (1, "J")}
 
 
 def xcd_map(
-    xcd_before: np.ndarray, xcd_after: np.ndarray, *, title: str = "", num_xcds: int = 8, ribbon: bool = False
+    before: np.ndarray,
+    after: np.ndarray,
+    *,
+    title: str = "",
+    num_xcds: int = 8,
+    ribbon: bool = False,
+    wide: bool = True,
 ) -> Figure:
-    """Which XCD computes each tile, before and after, side by side.
+    """XCD of each tile in launch order and under the best swizzle, side by side.
 
     Parameters
     ----------
-    xcd_before, xcd_after : (num_pid_m, num_pid_n) int array
+    before, after : (num_pid_m, num_pid_n) int array
         XCD of each tile; -1 is no tile. At most the first `MAX_SIDE` rows and columns are drawn.
     title : str
     num_xcds : int
     ribbon : bool
         Whether rows are a one-dimensional grid cut into lines, rather than tile rows.
+    wide : bool
 
     Returns
     -------
     figure : Figure
     """
-    rows, columns = xcd_before.shape
-    before, after = (xcd[:MAX_SIDE, :MAX_SIDE] for xcd in (xcd_before, xcd_after))
-    shape = before.shape[0] / before.shape[1]
-    figure = _figure(11, 1.9 + 4.4 * min(max(shape, 0.35), 1.4))
+    figure, pair, note = _two_maps(before, ribbon, wide)
+    for axes, xcd, name in zip(pair, (before, after), (LAUNCHED, BEST), strict=True):
+        draw_xcds(axes, xcd[:MAX_SIDE, :MAX_SIDE], name, num_xcds, numbered_side=16 if wide else 8)
+    legend_of_xcds(figure, num_xcds, *(() if wide else ("outside lower center", 4)))
+    return _finish(figure, title + note)
+
+
+def heat_map(
+    before: np.ndarray, after: np.ndarray, most: float, *, title: str = "", ribbon: bool = False, wide: bool = True
+) -> Figure:
+    """L2 misses of each tile in launch order and under the best swizzle, side by side.
+
+    Parameters
+    ----------
+    before, after : (num_pid_m, num_pid_n) float array [lines]
+        -1 is no tile.
+    most : float [lines]
+        End of the colour scale.
+    title : str
+    ribbon, wide : bool
+        As of `xcd_map`.
+
+    Returns
+    -------
+    figure : Figure
+    """
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    figure, pair, note = _two_maps(before, ribbon, wide)
+    colours = ScalarMappable(Normalize(0, most or 1.0, clip=True), HEAT)
+    for axes, misses, name in zip(pair, (before, after), (LAUNCHED, BEST), strict=True):
+        shown = misses[:MAX_SIDE, :MAX_SIDE]
+        pixels = np.asarray(colours.to_rgba(shown))
+        pixels[shown < 0] = 0
+        draw_pixels(axes, pixels, name)
+    bar = figure.colorbar(colours, ax=pair, location="bottom", shrink=0.6, aspect=40 if wide else 20)
+    bar.set_label("L2 misses [lines]", fontsize=9, color=INK)
+    bar.outline.set_visible(False)
+    return _finish(figure, title + note)
+
+
+def _two_maps(tiles: np.ndarray, ribbon: bool, wide: bool) -> tuple[Figure, list[Axes], str]:
+    """Figure with room for two maps, and what of the grid it leaves out."""
+    rows, columns = tiles.shape
+    shape = min(rows, MAX_SIDE) / min(columns, MAX_SIDE)
+    side = 3.9 if wide else 1.65  # inches
+    figure = _figure(WIDE_INCHES if wide else NARROW_INCHES, (1.7 if wide else 1.9) + side * min(max(shape, 0.35), 1.4))
     left, right = figure.subplots(1, 2, sharey=True)
-    _draw_map(left, before, "as launched", num_xcds)
-    _draw_map(right, after, "best swizzle", num_xcds)
     for axes in (left, right):
-        axes.set_xlabel(f"tile, {columns} a line" if ribbon else "tile column (pid_n)")
-    left.set_ylabel("line of tiles" if ribbon else "tile row (pid_m)")
-    if max(rows, columns) > MAX_SIDE:
-        title += f"; first {before.shape[0]} x {before.shape[1]} of {rows} x {columns} tiles"
-    _legend_of_xcds(figure, num_xcds)
-    return _finish(figure, title)
+        axes.set_xlabel(f"tile, {columns} a line" if ribbon else "tile column (pid_n)", fontsize=9)
+    left.set_ylabel("line of tiles" if ribbon else "tile row (pid_m)", fontsize=9)
+    part = f"; first {min(rows, MAX_SIDE)} x {min(columns, MAX_SIDE)} of {rows} x {columns} tiles"
+    return figure, [left, right], part if max(rows, columns) > MAX_SIDE else ""
 
 
-def best_so_far(attempts: Sequence[Attempt], baseline: float, bound: float) -> Figure:
-    """L2 hit rate of every attempt, and the best up to it.
+def best_so_far(
+    attempts: Sequence[Attempt], baseline: Score, ranking: Ranking | None = None, *, wide: bool = True
+) -> Figure:
+    """Objective of every attempt, and the best up to it.
 
     Parameters
     ----------
     attempts : sequence of Attempt
         At least one has a score.
-    baseline, bound : float
-        L2 hit rates, 0 to 1.
+    baseline : Score
+        Of the launch order.
+    ranking : Ranking, optional
+        What the run minimises; by default it raises the L2 hit rate.
+    wide : bool
 
     Returns
     -------
     figure : Figure
     """
-    figure = _figure(9.5, 4.4)
+    ranking = ranking or Ranking()
+    scale, unit = UNITS[ranking.main.name]
+    scored = [(a, a.score) for a in attempts if a.score is not None]
+    number = np.array([a.number for a, _ in scored])
+    value = scale * np.array([ranking.main.of(score) for _, score in scored])
+    cost = [ranking.cost(a)[0] for a, _ in scored]
+    best = value[[int(np.argmin(cost[: i + 1])) for i in range(len(cost))]]
+    last = max(1, *(a.number for a in attempts))
+    levels = [(LAUNCHED, scale * ranking.main.of(baseline), BEFORE), ("best", float(best[-1]), AFTER)]
+    if ranking.main.name == "l2_hit_rate":
+        levels.append(("bound", scale * baseline.bound_l2_hit_rate, BOUND))
+    figure = _figure(WIDE_INCHES if wide else NARROW_INCHES, 4.4 if wide else 3.8)
     axes = figure.subplots()
-    scored = [a for a in attempts if a.score is not None]
-    number = np.array([a.number for a in scored])
-    rate = 100 * np.array([a.score.l2_hit_rate for a in scored if a.score is not None])
-    best, last = np.maximum.accumulate(rate), max(a.number for a in attempts)
-    levels = [("bound", 100 * bound, BOUND), ("best", best[-1], AFTER), ("baseline", 100 * baseline, BEFORE)]
-    _dots(axes, scored, number, rate)
-    axes.step([*number, last], [*best, best[-1]], where="post", color=AFTER, lw=1.8, zorder=3)
-    for _, value, colour in levels[::2]:  # the best has its line
-        axes.axhline(value, color=colour, ls="--", lw=1.2)
+    _dots(axes, [a for a, _ in scored], number, value)
+    axes.step([*number, last], [*best, best[-1]], where="post", color=AFTER, lw=1.8, zorder=3, label="best so far")
+    for name, level, colour in levels:
+        if name != "best":  # that has its line
+            axes.axhline(level, color=colour, ls="--", lw=1.2)
     _mark_without_score(axes, attempts)
     _scale_of_attempts(axes, last)
-    low, high = min(rate.min(), 100 * baseline), 100 * bound
-    pad = max(0.07 * (high - low), 0.5)
-    axes.set_ylim(low - 1.6 * pad, high + pad)
-    axes.set_ylabel("L2 hit rate [%]")
-    _label_levels(axes, levels)
-    figure.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=8)
+    _room(axes, [*value, *(level for _, level, _ in levels)])
+    axes.set_ylabel(f"{SPOKEN[ranking.main.name]} [{unit}]")
+    _label_levels(axes, levels, "%.1f %%" if ranking.main.name == "l2_hit_rate" else f"%.4g {unit}", wide)
+    _legend(figure, 5 if wide else 2)
     return _finish(figure, "Best so far")
 
 
-def over_time(traffic_before: Traffic, traffic_after: Traffic, *, after: str = "best swizzle") -> Figure:
-    """L2 hit rate over dispatch time, before and after.
+def over_time(before: Traffic, after: Traffic, *, name: str = BEST, wide: bool = True) -> Figure:
+    """L2 hit rate over dispatch time, in launch order and under a swizzle.
+
+    Thin: each bin; thick: running over a twentieth of the whole.
 
     Parameters
     ----------
-    traffic_before, traffic_after : Traffic
-    after : str
+    before, after : Traffic
+    name : str
         What the second is called.
+    wide : bool
 
     Returns
     -------
     figure : Figure
     """
-    figure = _figure(9.5, 3.8)
+    figure = _figure(WIDE_INCHES if wide else NARROW_INCHES, 3.8 if wide else 3.2)
     axes = figure.subplots()
-    for traffic, label, colour in ((traffic_before, "as launched", BEFORE), (traffic_after, after, AFTER)):
+    for traffic, label, colour in ((before, LAUNCHED, BEFORE), (after, name, AFTER)):
         edges, rate, running = hit_rate_over_time(traffic)
-        axes.stairs(100 * rate, edges, baseline=None, color=colour, lw=0.7, alpha=0.45)
-        text = f"{label}: {100 * traffic.l2_hit_rate:.1f} % in all"
-        axes.plot((edges[1:] + edges[:-1]) / 2, 100 * running, color=colour, lw=2, label=text)
-    axes.set_xlim(0, max(traffic_before.duration, traffic_after.duration))
-    axes.set_ylim(0, 102)
-    unit = "turn (one tensor instruction of every resident workgroup)" if traffic_before.turns else "time [µs]"
-    axes.set_xlabel(unit)
+        axes.stairs(100 * rate, edges, baseline=None, color=colour, lw=0.8, alpha=0.5)
+        middle, total = (edges[1:] + edges[:-1]) / 2, 100 * traffic.l2_hit_rate
+        axes.plot(middle, 100 * running, color=colour, lw=1.8, label=f"{label}: {total:.1f} % overall")
+    axes.set_xlim(0, max(before.duration, after.duration))
+    axes.set_ylim(0, 100)
+    axes.set_xlabel("turn (one instruction of every resident workgroup)" if before.turns else "time [µs]", fontsize=9)
     axes.set_ylabel("L2 hit rate [%]")
-    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    _legend(figure, 2 if wide else 1)
     return _finish(figure, "L2 hit rate over dispatch time")
 
 
-def per_xcd(before: Score, after: Score, *, name: str = "best swizzle") -> Figure:
-    """Draw the L2 hit rate of each XCD, before and after, as bars.
+def per_xcd(before: Score, after: Score, *, name: str = BEST, wide: bool = True) -> Figure:
+    """L2 hit rate of each XCD, in launch order and under a swizzle.
 
     Parameters
     ----------
     before, after : Score
     name : str
         What the second is called.
+    wide : bool
 
     Returns
     -------
     figure : Figure
     """
-    figure = _figure(9.5, 3.6)
+    figure = _figure(WIDE_INCHES if wide else NARROW_INCHES, 3.6 if wide else 3.2)
     axes = figure.subplots()
     n = len(before.per_xcd_l2_hit_rate)
-    for score, label, colour, shift in ((before, "as launched", BEFORE, -0.2), (after, name, AFTER, 0.2)):
+    for score, label, colour, shift in ((before, LAUNCHED, BEFORE, -0.2), (after, name, AFTER, 0.2)):
         rate = 100 * np.array(score.per_xcd_l2_hit_rate)
         at = np.arange(n) + shift
         axes.bar(at, np.nan_to_num(rate), 0.38, color=colour, label=label)
-        for x, value in zip(at, rate, strict=True) if n <= len(XCDS) else ():
-            text = "idle" if np.isnan(value) else f"{value:.1f}"
+        for x, value in zip(at, rate, strict=True) if wide and n <= 8 else ():
+            text = "idle" if math.isnan(value) else f"{value:.1f}"
             axes.text(x, np.nan_to_num(value) + 1, text, ha="center", va="bottom", fontsize=8, color=INK)
-    axes.set_xticks(range(n), [f"XCD {x}" for x in range(n)])
+    axes.set_xticks(range(n), [f"XCD {x}" if wide and n <= 8 else str(x) for x in range(n)])
+    axes.set_xlabel("" if wide and n <= 8 else "XCD")
     axes.set_ylim(0, 108)
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("L2 hit rate [%]")
-    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    _legend(figure, 2)
     return _finish(figure, "L2 hit rate of each XCD")
+
+
+def capacity(before: CapacityCurve, after: CapacityCurve, size_bytes: int, ways: int, *, wide: bool = True) -> Figure:
+    """L2 hit rate by the size of each XCD's L2.
+
+    Parameters
+    ----------
+    before, after : CapacityCurve
+        Of the same sets.
+    size_bytes, ways : int
+        Of the GPU's L2.
+    wide : bool
+
+    Returns
+    -------
+    figure : Figure
+    """
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    figure = _figure(WIDE_INCHES if wide else NARROW_INCHES, 3.8 if wide else 3.2)
+    axes = figure.subplots()
+    for curve, label, colour in ((before, LAUNCHED, BEFORE), (after, BEST, AFTER)):
+        mib, rate = capacity_points(curve, ways)
+        axes.plot(mib, 100 * rate, "o-", color=colour, ms=4, lw=1.8, label=label)
+    axes.set_xscale("log", base=2)
+    axes.axvline(size_bytes / 2**20, color=BOUND, ls="--", lw=1.2, label="this GPU")
+    powers = range(math.ceil(math.log2(mib[0])), math.floor(math.log2(mib[-1])) + 1)
+    axes.xaxis.set_major_locator(FixedLocator([2.0**power for power in powers]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda at, _: f"{at:g} MiB" if at >= 1 else f"{1024 * at:g} KiB"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    if not wide:
+        axes.tick_params(axis="x", labelrotation=30)
+    axes.set_ylim(0, 100)
+    axes.set_xlabel("L2 of each XCD")
+    axes.set_ylabel("L2 hit rate [%]")
+    _legend(figure, 3)
+    return _finish(figure, "L2 hit rate by capacity")
+
+
+def capacity_points(curve: CapacityCurve, ways: int) -> tuple[np.ndarray, np.ndarray]:
+    """L2 sizes [MiB] and hit rates (0 to 1) of a curve: ways grow with the GPU's own sets, then the sets do."""
+    own = [(0, w) for w in range(1, ways + 1)]
+    grown = own + [(row, w) for row in range(1, len(curve.sets)) for w in range(1, ways + 1)
+                   if curve.sets[row] * w > curve.sets[row - 1] * ways]  # fmt: skip
+    sizes = np.array([curve.size_bytes(curve.sets[row], w) for row, w in grown], float)
+    return sizes / 2**20, np.array([curve.l2_hit_rate[row, w - 1] for row, w in grown])
 
 
 def hit_rate_over_time(traffic: Traffic) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -187,7 +283,7 @@ def hit_rate_over_time(traffic: Traffic) -> tuple[np.ndarray, np.ndarray, np.nda
     -------
     edges : (n + 1,) array [turns, or us]
     rate, running : (n,) float array
-        0 to 1; nan where nothing was asked. The second is over a window of a twentieth of the bins, as loads of
+        0 to 1; nan where there was no request. The second is over a window of a twentieth of the bins, as loads of
         different tensors take turns and make the first jump.
     """
     counts = traffic.timeline.sum(axis=1)
@@ -211,83 +307,88 @@ def _figure(width_inches: float, height_inches: float) -> Figure:
     return Figure(figsize=(width_inches, height_inches), layout="constrained")
 
 
+def _legend(figure: Figure, ncols: int) -> None:
+    """Legend below the axes; a label is a model's name at worst, never markup."""
+    found = figure.legend(loc="outside lower center", ncols=ncols, frameon=False, fontsize=8, labelcolor=INK)
+    for text in found.get_texts():
+        text.set_parse_math(False)
+
+
 def _finish(figure: Figure, title: str) -> Figure:
-    """Title and plain frames."""
-    figure.suptitle(title, fontsize=12, color=INK, parse_math=False)
+    """Title, plain frames, and ink in place of matplotlib's black: a page turns it light on dark paper."""
+    figure.suptitle(title, fontsize=11, color=INK, parse_math=False)
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[:].set_color(OTHER)
+        axes.tick_params(color=OTHER, labelcolor=INK, labelsize=9)
+        if not axes.images and axes.get_label() != "<colorbar>":
+            axes.grid(axis="y", color=OTHER, alpha=0.25, lw=0.6)
+            axes.set_axisbelow(True)
+        for label in (axes.xaxis.label, axes.yaxis.label, axes.title):
+            label.set_color(INK)
     return figure
 
 
-def _draw_map(axes: Axes, xcd: np.ndarray, title: str, num_xcds: int) -> None:
-    from matplotlib.colors import ListedColormap
-
-    colours = [XCDS[x % len(XCDS)] for x in range(num_xcds)]
-    shown = np.ma.masked_less(xcd, 0)
-    skewed = not 0.25 <= xcd.shape[0] / xcd.shape[1] <= 4
-    axes.imshow(
-        shown, cmap=ListedColormap(colours), vmin=-0.5, vmax=num_xcds - 0.5, interpolation="nearest",
-        aspect="auto" if skewed else "equal",
-    )  # fmt: skip
-    axes.set_title(title, fontsize=10)
-    _whole_numbers(axes)
-    if max(xcd.shape) <= NUMBERED_SIDE:
-        for (m, n), x in np.ndenumerate(xcd):
-            if x >= 0:
-                axes.text(n, m, str(x), ha="center", va="center", fontsize=8, color=on_colour(colours[x]))
-
-
-def _legend_of_xcds(figure: Figure, num_xcds: int) -> None:
-    from matplotlib.patches import Patch
-
-    patches = [Patch(color=XCDS[x % len(XCDS)], label=f"XCD {x}") for x in range(num_xcds)]
-    figure.legend(handles=patches, loc="outside right center", frameon=False, fontsize=9)
-
-
-def _dots(axes: Axes, attempts: list[Attempt], number: np.ndarray, rate: np.ndarray) -> None:
-    """Dots by family; the families that were tried most have a colour, the others share grey."""
-    families = [family_of(a.name) for a in attempts]
-    colours = family_colours(families)
-    group = np.array([family if family in colours else "other" for family in families])
-    for family, colour in {**colours, "other": OTHER}.items():
-        mine = group == family
+def _dots(axes: Axes, attempts: list[Attempt], number: np.ndarray, value: np.ndarray) -> None:
+    """Dots by family or model; those that were tried most have a colour, the others share grey."""
+    groups = [_group_of(a) for a in attempts]
+    colours = family_colours(groups)
+    group = np.array([one if one in colours else "other" for one in groups])
+    for one, colour in {**colours, "other": OTHER}.items():
+        mine = (group == one) & np.isfinite(value)
         if mine.any():
-            axes.plot(number[mine], rate[mine], "o", color=colour, ms=4.5, alpha=0.75, mew=0, label=family)
+            axes.plot(
+                number[mine], value[mine], "o", color=colour, ms=4.5, alpha=0.75, mew=0, label=one,
+                rasterized=mine.sum() > RASTER_FROM,
+            )  # fmt: skip
+
+
+def _group_of(attempt: Attempt) -> str:
+    if not attempt.proposer.startswith("llm:"):
+        return family_of(attempt.name)
+    return cut(visible(attempt.proposer), 60).encode("ascii", "replace").decode()  # the font has no other letters
 
 
 def _mark_without_score(axes: Axes, attempts: Sequence[Attempt]) -> None:
-    """Ticks at the foot, where there is no hit rate to read off."""
+    """Ticks at the foot, where there is no value to read off."""
     number = [a.number for a in attempts if a.score is None]
     if number:
         foot = np.full(len(number), 0.02)
-        axes.plot(number, foot, "|", transform=axes.get_xaxis_transform(), color=OTHER, ms=7, label="no score")
-
-
-def _scale_of_attempts(axes: Axes, last: int) -> None:
-    if last >= LOG_FROM:
-        axes.set_xscale("symlog", linthresh=1)  # linear up to 1, since the baseline is attempt 0
-    axes.set_xlabel("attempt (log scale)" if last >= LOG_FROM else "attempt")
-    _whole_numbers(axes)
-
-
-def _label_levels(axes: Axes, levels: list[tuple[str, float, str]]) -> None:
-    """Write names and values right of the axes, from the top down, moved apart where they would touch."""
-    low, high = axes.get_ylim()
-    gap, above = 0.06 * (high - low), np.inf
-    for label, value, colour in levels:
-        y = above = min(value, above - gap)
-        axes.annotate(
-            f"{label} {value:.1f} %", (1.01, y), xycoords=("axes fraction", "data"), va="center", fontsize=9,
-            color=colour, fontweight="bold", annotation_clip=False,
+        axes.plot(
+            number, foot, "|", transform=axes.get_xaxis_transform(), color=OTHER, ms=7, label="no score",
+            rasterized=len(number) > RASTER_FROM,
         )  # fmt: skip
 
 
-def _whole_numbers(axes: Axes) -> None:
-    """No half attempts, no half tiles, no powers of ten."""
+def _scale_of_attempts(axes: Axes, last: int) -> None:
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-    for axis in (axes.xaxis, axes.yaxis) if axes.images else (axes.xaxis,):
-        if axis.get_scale() == "linear":
-            axis.set_major_locator(MaxNLocator(nbins=9, integer=True, steps=[1, 2, 4, 8, 10]))
-        else:
-            axis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
+    axes.set_xlabel("attempt (log scale)" if last >= LOG_FROM else "attempt")
+    if last >= LOG_FROM:
+        axes.set_xscale("symlog", linthresh=1)  # linear up to 1, since the launch order is attempt 0
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=True, steps=[1, 2, 4, 8, 10]))
+
+
+def _room(axes: Axes, values: Sequence[float]) -> None:
+    """Limits with room for the ticks at the foot."""
+    known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+    low, high = min(known), max(known)
+    pad = max(0.07 * (high - low), 0.005 * abs(high), 1e-9)
+    axes.set_ylim(low - 1.6 * pad, high + pad)
+
+
+def _label_levels(axes: Axes, levels: list[tuple[str, float, str]], form: str, wide: bool) -> None:
+    """Write names and values from the top down, spaced where they would touch: right of the axes, or inside them."""
+    low, high = axes.get_ylim()
+    gap, above = 0.06 * (high - low), np.inf
+    for label, value, colour in sorted(levels, key=lambda level: -level[1]):
+        if not math.isfinite(value):
+            continue
+        y = above = min(value, above - gap)
+        axes.annotate(
+            f"{label} {form % value}", (1.01 if wide else 0.99, y), xycoords=("axes fraction", "data"),
+            va="center" if wide else "bottom", ha="left" if wide else "right", fontsize=9, color=colour,
+            fontweight="bold", annotation_clip=False, parse_math=False,
+        )  # fmt: skip

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from swizzle_sim.history import Attempt
-from swizzle_sim.report.content import cut, microseconds, percent
-from swizzle_sim.report.ranking import Ranking
 from swizzle_sim.report.spending import Spending
+from swizzle_sim.text import cut, microseconds, percent
+from swizzle_sim.tuning.ranking import Ranking
 
 MOST = 300  # attempts listed; of more, the best and the first of the others
 BEST_OF_MOST = 200
@@ -63,7 +63,7 @@ def rows(attempts: Sequence[Attempt], spending: Spending) -> list[Row]:
 
 
 def _row(one: Attempt, spending: Spending) -> Row:
-    asked = spending.of(one.number)
+    spent = spending.of(one.number)
     refused = one.score is None and not one.verdict.get("bijective", False)
     return Row(
         number=one.number,
@@ -75,7 +75,7 @@ def _row(one: Attempt, spending: Spending) -> Row:
         l2=percent(one.score.l2_hit_rate) if one.score else "",
         time=f"{microseconds(one.score.time_us)} µs" if one.score else "",
         critique=cut(one.critique, LONGEST_CRITIQUE),
-        cost=f"{_duration(one.cost_ms)}{'; ' + asked if asked else ''}",
+        cost=f"{_duration(one.cost_ms)}{'; ' + spent if spent else ''}",
     )
 
 

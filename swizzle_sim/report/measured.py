@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from swizzle_sim.report.content import cut, gigabytes, microseconds, percent
+from swizzle_sim.hardware.agreement import Agreement, Comparison
+from swizzle_sim.hardware.measurement import Measurement
+from swizzle_sim.hardware.results import MEASUREMENTS
+from swizzle_sim.hardware.runs import agreements_in
+from swizzle_sim.text import cut, gigabytes, microseconds, percent
 from xcd_model.errors import SwizzleSimError
-
-if TYPE_CHECKING:
-    from swizzle_sim.hardware.agreement import Agreement, Comparison
-    from swizzle_sim.hardware.measurement import Measurement
 
 _OUTPUTS = {
     "bitwise": "equal bit for bit",
@@ -24,8 +24,8 @@ _OUTPUTS = {
 
 
 @dataclass(frozen=True)
-class Beside:
-    """One result beside its predictions.
+class Measured:
+    """One result of hardware and its predictions.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Beside:
     replay : str
         Of the predictions.
     rows : list of dict
-        Strings by column, the order as launched first.
+        Strings by column, the launch order first.
     sentences, doubts : list of str
     """
 
@@ -47,22 +47,19 @@ class Beside:
     doubts: list[str]
 
 
-def measured_in(folder: Path) -> tuple[list[Beside], str]:
+def measured_in(folder: Path) -> tuple[list[Measured], str]:
     """Agreement of every result stored with a run, and what is wrong with them if they cannot be used."""
-    from swizzle_sim.hardware.results import MEASUREMENTS  # noqa: PLC0415  (that module writes with this package)
-    from swizzle_sim.hardware.runs import agreements_in  # noqa: PLC0415
-
     if not any((folder / MEASUREMENTS).glob("*.json")):
         return [], ""
     try:
-        return [_beside(one) for one in agreements_in(folder)], ""
+        return [_measured(one) for one in agreements_in(folder)], ""
     except SwizzleSimError as error:
         return [], str(error)
 
 
-def _beside(found: Agreement) -> Beside:
+def _measured(found: Agreement) -> Measured:
     names = {one.candidate: one.name for one in found.measurements}
-    return Beside(
+    return Measured(
         kind=found.kind,
         machine=str(found.result["machine"].get("name", "an unnamed GPU")),
         replay=str(found.manifest["replay"]),

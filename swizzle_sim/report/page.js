@@ -4,15 +4,39 @@ const schedule = JSON.parse(document.getElementById("schedule").textContent);
 const slider = document.getElementById("turn");
 const said = document.getElementById("turn-text");
 const play = document.getElementById("play");
-const now = document.getElementById("now");
 const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-const maps = [...document.querySelectorAll("#maps .tiles")].map((box, i) => {
+const shown = (name) => [...document.querySelectorAll(`#${name}-picture .drawn`)].find((one) => one.offsetParent);
+// A canvas over each of the two maps, whichever form of the picture the screen has room for.
+const maps = schedule.maps.map((map, i) => {
   const canvas = document.createElement("canvas");
   canvas.width = schedule.columns;
   canvas.height = schedule.rows;
-  box.querySelector("img").after(canvas);
-  return { canvas, name: box.dataset.name, begin: bytes(schedule.maps[i].begin), end: bytes(schedule.maps[i].end) };
+  return { canvas, i, name: schedule.names[i], begin: bytes(map.begin), end: bytes(map.end) };
 });
+
+function place(map) {
+  const drawn = shown("map");
+  if (map.canvas.parentNode !== drawn) drawn.append(map.canvas);
+  const whole = drawn.getBoundingClientRect();
+  const plot = drawn.querySelector(`[id$="-plot-${map.i}"]`).getBoundingClientRect();
+  const at = { left: plot.left - whole.left, top: plot.top - whole.top, width: plot.width, height: plot.height };
+  for (const [key, value] of Object.entries(at)) map.canvas.style[key] = `${value}px`;
+}
+
+// The turn of the slider in the chart of the hit rate over time; that chart has turns on its axis in lockstep alone.
+const cursor = document.createElement("i");
+cursor.className = "now";
+function point(share, hidden) {
+  const drawn = shown("over_time");
+  if (!document.getElementById("slider").dataset.turns) return;
+  if (cursor.parentNode !== drawn) drawn.append(cursor);
+  const whole = drawn.getBoundingClientRect();
+  const plot = drawn.querySelector('[id$="-plot-0"]').getBoundingClientRect();
+  cursor.style.left = `${plot.left - whole.left + share * plot.width}px`;
+  cursor.style.top = `${plot.top - whole.top}px`;
+  cursor.style.height = `${plot.height}px`;
+  cursor.hidden = hidden;
+}
 
 // Veil what does not run: what waits almost wholly, what is done in part.
 function veil(map, step, paper) {
@@ -36,17 +60,16 @@ function show() {
   const paper = getComputedStyle(document.body).backgroundColor.match(/\d+/g).slice(0, 3).map(Number);
   const turn = Math.floor((step * schedule.turns) / schedule.steps);
   const counts = maps.map((map) => veil(map, step, paper));
-  for (const map of maps) map.canvas.hidden = whole;
+  for (const map of maps) {
+    place(map);
+    map.canvas.hidden = whole;
+  }
   const words = whole
     ? "The whole map. Move the slider to see which tiles run at the same time."
     : `Turn ${turn.toLocaleString("en")} of ${schedule.turns.toLocaleString("en")}. ${counts.join("; ")}.`;
   said.textContent = words;
   slider.setAttribute("aria-valuetext", words);
-  if (now) {
-    now.setAttribute("x1", `${(100 * step) / schedule.steps}%`);
-    now.setAttribute("x2", `${(100 * step) / schedule.steps}%`);
-    now.setAttribute("visibility", whole ? "hidden" : "visible");
-  }
+  point(step / schedule.steps, whole);
 }
 
 let timer = 0;
@@ -70,6 +93,7 @@ slider.addEventListener("input", () => {
   show();
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
+addEventListener("resize", show);
 document.getElementById("slider").hidden = false;
 slider.value = schedule.steps;
 show();

@@ -13,20 +13,16 @@ from typing import Any
 
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.report import content, listing
-from swizzle_sim.report.bars import time_bars, xcd_bars
-from swizzle_sim.report.charts import capacity_chart, over_time_chart, progress_chart
-from swizzle_sim.report.colours import XCDS
-from swizzle_sim.report.maps import cropped, heat_image, heat_scale, slider_data, xcd_image
 from swizzle_sim.report.measured import measured_in
-from swizzle_sim.report.ranking import Ranking
+from swizzle_sim.report.pictures import NAMES, Drawing, most_misses, slider_data
+from swizzle_sim.report.rank_stability import stored_lines
 from swizzle_sim.report.replays import MOST_TOUCHES, Replayed
 from swizzle_sim.report.rewritten import diff_lines, rewritten
 from swizzle_sim.report.spending import Spending
-from swizzle_sim.report.told_apart import told_apart
 from swizzle_sim.scoring import Score, Scorer
-from xcd_model import Gpu, xcd_of
-
-TITLES = ("as launched", "best swizzle")
+from swizzle_sim.text import cut, visible
+from swizzle_sim.tuning.ranking import Ranking
+from xcd_model import Gpu
 
 
 @dataclass(frozen=True)
@@ -36,6 +32,15 @@ class Best:
     attempt: Attempt
     score: Score
     sources: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Replays:
+    """Launch order and best swizzle replayed once more, what is drawn of them, and the launch order's score."""
+
+    pair: tuple[Replayed, Replayed]
+    drawn: Mapping[str, Drawing]
+    baseline: Score
 
 
 def frame(
@@ -67,29 +72,19 @@ def frame(
 
 
 def result(
-    scorer: Scorer,
-    folder: Path,
-    attempts: Sequence[Attempt],
-    ranking: Ranking,
-    replayed: tuple[Replayed, Replayed],
-    baseline: Score,
-    best: Best,
+    scorer: Scorer, folder: Path, attempts: Sequence[Attempt], ranking: Ranking, replays: Replays, best: Best
 ) -> dict[str, Any]:
     """What a page with a best swizzle says besides."""
-    before, after = replayed
-    rates = (before.traffic.l2_hit_rate, after.traffic.l2_hit_rate)
-    charts = [over_time_chart(before.traffic, after.traffic), progress_chart(attempts, ranking, baseline)]
-    if before.curve and after.curve:
-        l2 = scorer.gpu.l2
-        charts.append(capacity_chart(before.curve, after.curve, l2.size_bytes, l2.ways))
+    before, after = replays.pair
     code = rewritten(scorer.kernel, best.attempt.source, scorer.gpu, folder)
+    rates = (before.traffic.l2_hit_rate, after.traffic.l2_hit_rate)
     return {
         "result": {
-            "cards": content.cards(baseline, best.score, ranking),
-            "rows": content.best_rows(attempts, baseline, ranking),
-            "told_apart": told_apart(folder),
+            "cards": content.cards(replays.baseline, best.score, ranking),
+            "rows": content.best_rows(attempts, replays.baseline, ranking),
+            "stability": stored_lines(folder),
             "has_energy": any(one.name == "energy" for one in ranking.objectives),
-            "name": content.cut(best.attempt.name, listing.LONGEST_NAME),
+            "name": cut(best.attempt.name, listing.LONGEST_NAME),
             "number": best.attempt.number,
             "proposer": best.attempt.proposer,
             "is_baseline": best.attempt.number == 0,
@@ -98,56 +93,28 @@ def result(
             "code": code,
             "diff": diff_lines(code.diff),
         },
-        "reproduced": rates == (baseline.l2_hit_rate, best.score.l2_hit_rate),
-        "charts": {chart.name: chart for chart in charts},
+        "reproduced": rates == (replays.baseline.l2_hit_rate, best.score.l2_hit_rate),
+        "drawn": replays.drawn,
         "most_touches": f"{MOST_TOUCHES:,}",
         "two_sides": scorer.gpu.l2_sides is not None,
-        "xcd_bars": xcd_bars(baseline, best.score),
-        "time_bars": time_bars(before.time, after.time),
-        **_maps(scorer, replayed),
+        "time_bars": content.time_bars(before.time, after.time),
+        "heat_most": f"{most_misses(replays.pair):,.0f}",
+        "misses": [_misses(name, one, scorer.gpu) for name, one in zip(NAMES, replays.pair, strict=True)],
+        "slider": slider_data(scorer.kernel.grid, tuple(one.schedule for one in replays.pair)),
     }
 
 
 def _settings(about: Mapping[str, Any]) -> str:
-    """What the models were asked with; options that were not given are left out."""
+    """Options of the models' requests; those that were not given are left out."""
     given = {key: value for key, value in sorted(about.get("settings", {}).items()) if value not in (None, False, 0)}
     words = {key: ", ".join(map(str, value)) if isinstance(value, list) else value for key, value in given.items()}
     return "; ".join(f"{key} = {value}" for key, value in words.items())
 
 
-def _lines(misses: int, gpu: Gpu) -> str:
-    """Misses in whole lines: an L2 may fetch halves."""
-    return f"{misses * gpu.l2.fetch_bytes // gpu.l2.line_bytes:,}"
-
-
-def _maps(scorer: Scorer, replayed: tuple[Replayed, Replayed]) -> dict[str, Any]:
-    kernel, gpu = scorer.kernel, scorer.gpu
-    grid, xcd, most = kernel.grid, xcd_of(kernel.grid.num_pids, gpu, kernel.programs), _most(replayed)
-    of_tile = [xcd[one.order.argsort()] for one in replayed]
-    return {
-        "maps": [xcd_image(grid, x, title, gpu.xcds) for x, title in zip(of_tile, TITLES, strict=True)],
-        "heats": [heat_image(grid, one.misses, t, most) for one, t in zip(replayed, TITLES, strict=True)],
-        "heat_scale": heat_scale(),
-        "heat_most": f"{most:,.0f}",
-        "misses": [
-            {
-                "title": title,
-                "estimated": f"{one.misses.sum():,.0f}",
-                "counted": _lines(one.traffic.l2_misses, gpu),
-            }
-            for one, title in zip(replayed, TITLES, strict=True)
-        ],
-        "legend": [(f"x{i % len(XCDS)}", f"XCD {i}") for i in range(gpu.xcds)],
-        "cropped": cropped(grid),
-        "slider": slider_data(grid, tuple(one.schedule for one in replayed)),
-    }
-
-
-def _most(replayed: tuple[Replayed, Replayed]) -> float:
-    """End of the colour scale: the most that a tile misses, the odd tile apart."""
-    from numpy import concatenate, quantile  # noqa: PLC0415
-
-    return float(quantile(concatenate([one.misses for one in replayed]), 0.999))
+def _misses(name: str, one: Replayed, gpu: Gpu) -> dict[str, str]:
+    """L2 misses in whole lines, estimated and counted: an L2 may fetch halves of them."""
+    counted = one.traffic.l2_misses * gpu.l2.fetch_bytes // gpu.l2.line_bytes
+    return {"name": name, "estimated": f"{one.misses.sum():,.0f}", "counted": f"{counted:,}"}
 
 
 def render(page: Mapping[str, Any]) -> str:
@@ -159,7 +126,7 @@ def render(page: Mapping[str, Any]) -> str:
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["visible"] = content.visible
+    environment.filters["visible"] = visible
     style, script = _own("page.css"), _own("page.js")
     given = {
         "style": Markup(style),

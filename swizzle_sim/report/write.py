@@ -1,4 +1,4 @@
-"""`write_report`: everything a reader wants of a run, from its history alone."""
+"""`write_report`: the page, the pictures and the best swizzle of a run, from its history alone."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ from typing import Any
 from swizzle_sim.atomic_write import write_whole
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.recorded import recorded_scorer
-from swizzle_sim.report import content
-from swizzle_sim.report.draw import draw
-from swizzle_sim.report.page import Best, frame, render, result
-from swizzle_sim.report.ranking import ranking_of
+from swizzle_sim.report import pictures
+from swizzle_sim.report.page import Best, Replays, frame, render, result
 from swizzle_sim.report.replays import replay_pair
 from swizzle_sim.report.spending import spending_of
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.swizzle.emit_hip import emit_hip
 from swizzle_sim.swizzle.emit_triton import emit_triton
+from swizzle_sim.text import percent
+from swizzle_sim.tuning.ranking import ranking_of
 from xcd_model.errors import RunError
 
 PAGE = "report.html"
 BIN_FS = 1_000_000  # the replay doubles it until a kernel has 2048 to 4096 bins, which the chart puts together
 
 
-def write_report(history: History) -> Path:
+def write_report(history: History, scorer: Scorer | None = None) -> Path:
     """Write ``report.html``, the pictures and the best swizzle into the folder of a run.
 
     Parameters
     ----------
     history : History
         Of a finished run, an interrupted one, or one with no attempt at all; then there is only the page.
+    scorer : Scorer, optional
+        Of the same kernel, GPU and replay, where there is one already: its trace is not built anew.
 
     Returns
     -------
@@ -48,7 +50,7 @@ def write_report(history: History) -> Path:
         If the kernel's file cannot be captured here.
     """
     about, attempts, folder = history.about, list(history), history.folder
-    scorer = recorded_scorer(about)
+    scorer = scorer or recorded_scorer(about)
     scorer.bin_fs = BIN_FS
     ranking, spending = ranking_of(about), spending_of(folder)
     files: dict[str, bytes] = {}
@@ -57,9 +59,10 @@ def write_report(history: History) -> Path:
         first, baseline = ordered[0], _baseline(scorer, attempts)
         best = Best(first, _score_of(first), best_sources(first, about))
         replayed = replay_pair(scorer, scorer.permutation(Swizzle.parse(first.source)))
-        files = draw(scorer, attempts, replayed, baseline, best.score)
+        drawn = pictures.drawings(scorer, attempts, ranking, replayed, (baseline, best.score))
+        files = pictures.files(drawn, f"simulated, {scorer.replay} replay")
         files |= {name: text.encode() for name, text in best.sources.items()}
-        page |= result(scorer, folder, attempts, ranking, replayed, baseline, best)
+        page |= result(scorer, folder, attempts, ranking, Replays(replayed, drawn, baseline), best)
     files[PAGE] = render(page).encode("utf-8", "replace")
     for name, data in files.items():  # the page last: where it is new, all is
         write_whole(folder / name, data)
@@ -70,7 +73,7 @@ def best_sources(best: Attempt, about: Mapping[str, Any]) -> dict[str, str]:
     """Return the best swizzle as files: its own text, Triton and HIP."""
     swizzle = Swizzle.parse(best.source, name=best.name)
     # No name in the note: a proposer chooses it, and a line break in it would end the comment.
-    rate = content.percent(_score_of(best).l2_hit_rate)
+    rate = percent(_score_of(best).l2_hit_rate)
     note = (
         f"attempt {best.number} on kernel {about['kernel']}, {about['gpu']}; L2 hit rate {rate}, simulated, "
         f"{about['replay']} replay, swizzle-sim {about['version']}"
@@ -83,7 +86,7 @@ def best_sources(best: Attempt, about: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _baseline(scorer: Scorer, attempts: list[Attempt]) -> Score:
-    """Score as launched: the run's own, or worked out again if it was lost."""
+    """Score in launch order: the run's own, or computed anew if it was lost."""
     return attempts[0].score if attempts[0].number == 0 and attempts[0].score else scorer.baseline
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import xcd_model
 from swizzle_sim.kernels import Kernel, kernel_names
-from swizzle_sim.report.sharing import distinct_lines
 from swizzle_sim.scoring import Scorer
+from swizzle_sim.sharing import distinct_lines
 from xcd_model import Gpu
 
 FORMAT = 1  # raise when the figures change their meaning

@@ -9,13 +9,14 @@ from typing import Any
 
 from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.progress import Progress
 from swizzle_sim.proposers import Proposed, Task
 from swizzle_sim.recorded import at_sizes
-from swizzle_sim.report.ranking import Ranking
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.templates import Template, family_template, load_templates
 from swizzle_sim.tuning.evaluator import Evaluator
 from swizzle_sim.tuning.objectives import EVALUATIONS, Objective, SearchPlan, read_objectives
+from swizzle_sim.tuning.ranking import Ranking
 from swizzle_sim.tuning.search import search
 from swizzle_sim.tuning.successive_halving import SearchResult
 from xcd_model import Gpu
@@ -45,18 +46,19 @@ def propose(task: Task) -> Proposed:
     more = [at_sizes(task.kernel, sizes, task.gpu.arch) for sizes in given.get("sizes", ())]
     held_out = [at_sizes(task.kernel, sizes, task.gpu.arch) for sizes in given.get("held_out", ())]
     began = time.perf_counter()
-    found = search(
-        [task.kernel, *more],
-        task.gpu,
-        task.folder,
-        plan,
-        replay=task.replay,
-        seed=task.seed,
-        jitter_ns=task.jitter_ns,
-        resume=task.resume,
-        command=task.command,
-        on_attempt=_Progress(task.say),
-    )
+    with Progress("searching", "evaluations") as progress:
+        found = search(
+            [task.kernel, *more],
+            task.gpu,
+            task.folder,
+            plan,
+            replay=task.replay,
+            seed=task.seed,
+            jitter_ns=task.jitter_ns,
+            resume=task.resume,
+            command=task.command,
+            on_attempt=lambda attempt, done, total: progress(done, total, note=attempt.name),
+        )
     took_s = None if task.resume else time.perf_counter() - began  # the time of earlier commands is unknown
     best = Ranking(plan.objectives, 1 + len(more)).order(found.run.attempts)[0]
     elsewhere = held_out_rows(best, [task.kernel, *more], held_out, task, task.gpu)
@@ -88,18 +90,6 @@ def held_out_rows(
         row |= {"launched_l2_hit_rate": launched.l2_hit_rate, "l2_hit_rate": found[0]}
         rows.append(row | {"launched_time_us": launched.time_us, "time_us": found[1]})
     return rows
-
-
-class _Progress:
-    """A line every tenth of the way."""
-
-    def __init__(self, say):
-        self._say, self._next = say, 0.1
-
-    def __call__(self, attempt: Attempt, done: int, total: int) -> None:
-        if attempt.score is not None and done >= self._next * total:
-            self._say(f"{done} of {total} evaluations; attempt {attempt.number}: {attempt.name}")
-            self._next = done / total + 0.1
 
 
 def _proposed(

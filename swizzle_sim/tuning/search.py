@@ -10,7 +10,7 @@ from typing import Any
 
 from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
-from swizzle_sim.search import RunOptions, about_run, open_run
+from swizzle_sim.search import RunConfig, about_run, open_run
 from swizzle_sim.templates import Space, Template, family_templates
 from swizzle_sim.tuning.evaluator import Evaluator
 from swizzle_sim.tuning.objectives import SearchPlan
@@ -41,7 +41,7 @@ def search(
         Run folder to make; with ``resume`` one that an earlier call left.
     plan : SearchPlan
     **options
-        Fields of `RunOptions`; the seed is also that of the samplers.
+        Fields of `RunConfig`; the seed is also that of the samplers.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def search(
 
     Source: template plus search is the idea of the Two-Stage Tuner (arXiv 2601.12698).
     """
-    how = RunOptions(**options)
+    how = RunConfig(**options)
     evaluator = Evaluator(kernels, gpu, **how.of_scorer)
     arms = make_arms(kernels, gpu, plan, how.seed)
     settings = {**plan.as_dict(), "sizes": [dict(kernel.problem) for kernel in kernels[1:]]}

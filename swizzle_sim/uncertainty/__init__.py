@@ -1,4 +1,4 @@
-"""Sensitivity of a score to unpublished hardware constants: their ranges, draws from them, and the spread of a score."""
+"""Sensitivity of a score to unpublished hardware constants: their ranges, draws of them, and the spread of a score."""
 
 from swizzle_sim.uncertainty.constants import Constant, constants_of, held_facts
 from swizzle_sim.uncertainty.rank_stability import FINALISTS, Finalist, Pair, RankStability, compare_finalists

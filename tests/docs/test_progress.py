@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from swizzle_sim.cli import progress
-from swizzle_sim.cli.progress import LOG_EVERY_S, ProgressLine
+from swizzle_sim import progress
+from swizzle_sim.progress import LOG_EVERY_S, Progress
 
 
 class Terminal(io.StringIO):
@@ -16,34 +16,54 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that stands still until it is told otherwise."""
+    """A clock that moves only where a test moves it."""
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     return now
 
 
-def said(monkeypatch, stream, clock, seconds, term="xterm"):
+def printed(monkeypatch, stream, clock, seconds, term="xterm"):
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", term)
-    with ProgressLine() as line:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    with Progress("counting", "sheep") as count:
         for i in range(1, 1001):
             clock[0] += seconds / 1000
-            line(f"{i} of 1000")
+            count(i, 1000, note="asleep")
     return stream.getvalue()
 
 
 def test_a_log_gets_a_line_each_ten_seconds(monkeypatch, clock):
-    assert said(monkeypatch, io.StringIO(), clock, 9.9) == ""
-    lines = said(monkeypatch, io.StringIO(), clock, 35.0).splitlines()
+    assert printed(monkeypatch, io.StringIO(), clock, 9.9) == ""
+    lines = printed(monkeypatch, io.StringIO(), clock, 35.0).splitlines()
     assert len(lines) == 35 // LOG_EVERY_S
-    assert lines[0] == "286 of 1000"  # the first after ten seconds
+    assert lines[0] == "counting: 286 of 1000 sheep, asleep"  # the first after ten seconds
 
 
 def test_a_terminal_gets_one_line_that_goes(monkeypatch, clock):
-    text = said(monkeypatch, Terminal(), clock, 1.0)
-    assert "\n" not in text and text.count("\r") == 1000 + 2
-    assert text.endswith("\r" + " " * len("1000 of 1000") + "\r")
+    text = printed(monkeypatch, Terminal(), clock, 1.0)
+    assert "counting" in text and "1000/1000" in text and "sheep" in text
+    assert text.endswith("\x1b[2K")  # and the line is erased
 
 
 def test_a_terminal_that_cannot_go_back_is_a_log(monkeypatch, clock):
-    assert "\r" not in said(monkeypatch, Terminal(), clock, 35.0, term="dumb")
+    text = printed(monkeypatch, Terminal(), clock, 35.0, term="dumb")
+    assert "\r" not in text and "\x1b" not in text and len(text.splitlines()) == 3
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_without_a_count_nothing_is_shown(monkeypatch, stream):
+    monkeypatch.setattr(sys, "stderr", shown := stream())
+    with Progress("counting"):
+        pass
+    assert shown.getvalue() == ""
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_a_line_that_is_said_stays(monkeypatch, stream):
+    monkeypatch.setattr(sys, "stderr", shown := stream())
+    monkeypatch.setenv("TERM", "xterm")
+    with Progress("counting") as count:
+        count(1, 2)
+        count.say("one of them [bold] is done")
+    assert "one of them [bold] is done\n" in shown.getvalue()

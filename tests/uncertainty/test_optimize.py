@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from swizzle_sim.cli.apart import lines_of
 from swizzle_sim.cli.app import app
+from swizzle_sim.report.rank_stability import stability_lines
 from swizzle_sim.uncertainty import Pair, RankStability
 
 WORDS = ["optimize", "gemm", "M=512", "N=512", "K=128", "BLOCK_M=64", "BLOCK_N=64", "BLOCK_K=64"]
@@ -18,11 +18,14 @@ def test_signs_decide_who_is_ahead():
     touching = Pair("a", "d", 0.01, 0.0, 0.02)
     ahead = Pair("a", "e", 0.05, 0.03, 0.07)
     assert [pair.is_stable for pair in (level, equal, touching, ahead)] == [False, False, False, True]
-    close, far, drawn = lines_of(RankStability(8, ("l2.ways",), (level, equal, touching, ahead)))
-    assert close == ("cannot be told apart from a: b (-0.20 to +2.00 points), c (equal), d (+0.00 to +2.00 points)")
-    assert far == "a stays ahead of: e (+3.00 to +7.00 points)"
+    close, far, drawn = stability_lines(RankStability(8, ("l2.ways",), (level, equal, touching, ahead)).as_dict())
+    assert close == (
+        "a is not distinguishable within model uncertainty from: b (-0.20 to +2.00 points), c (equal), "
+        "d (+0.00 to +2.00 points)"
+    )
+    assert far == "a is ahead in every draw of: e (+3.00 to +7.00 points)"
     assert "8 draws of l2.ways" in drawn
-    assert len(lines_of(RankStability(8, (), (ahead,)))) == 2
+    assert len(stability_lines(RankStability(8, (), (ahead,)).as_dict())) == 2
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +34,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "kept"))
-        patch.setattr("swizzle_sim.report.write_report", lambda history: None)  # slow, and another test's
+        patch.setattr("swizzle_sim.report.write_report", lambda *given: None)  # slow, and another test's
         typed = CliRunner().invoke(app, [*WORDS, "--out", str(folder / "run"), "--json"])
     assert typed.exit_code == 0, typed.output
     return json.loads(typed.stdout), folder / "run"
@@ -52,7 +55,7 @@ def test_the_finalists_are_held_against_each_other(run):
 
 
 def test_it_can_be_left_out(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.report.write_report", lambda history: None)
+    monkeypatch.setattr("swizzle_sim.report.write_report", lambda *given: None)
     words = [*WORDS, "--out", str(tmp_path / "run"), "--no-uncertainty", "--json"]
     document = json.loads(CliRunner().invoke(app, words).stdout)
     assert document["uncertainty"] is None and not (tmp_path / "run" / "uncertainty.json").exists()
@@ -60,7 +63,7 @@ def test_it_can_be_left_out(run, tmp_path, monkeypatch):
 
 
 def test_what_a_search_found_is_held_against_the_rest_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.report.write_report", lambda history: None)
+    monkeypatch.setattr("swizzle_sim.report.write_report", lambda *given: None)
     words = [*WORDS, "--proposer", "search", "--template", "contiguous+group_m", "--evaluations", "5"]
     document = json.loads(CliRunner().invoke(app, [*words, "--out", str(tmp_path / "run"), "--json"]).stdout)
     told = document["uncertainty"]

@@ -6,8 +6,19 @@ import sys
 import pytest
 
 import swizzle_sim as sim
-from swizzle_sim.display.printers import html, register, text
-from swizzle_sim.display.rows import TABLES, Table, of_gpu, of_kernel, of_run, of_score, of_swizzle, of_verdict
+from swizzle_sim.display.notebook import (
+    TABLES,
+    Table,
+    html,
+    of_gpu,
+    of_kernel,
+    of_run,
+    of_score,
+    of_swizzle,
+    of_verdict,
+    register,
+    text,
+)
 from xcd_model import NotBijective, SizeError
 
 HOSTILE = "<script>alert('x')</script>"
@@ -72,13 +83,13 @@ def test_tables_hold_what_the_nouns_say(scorer):
     assert ("l2.size_bytes", "8 MiB", "changed", "no source: this GPU does not exist") in of_gpu(changed).rows
 
 
-def test_a_run_shows_its_best_and_the_order_as_launched(scorer, tmp_path):
+def test_a_run_shows_its_best_and_the_launch_order(scorer, tmp_path):
     from swizzle_sim.candidates import family_candidates
 
     few = family_candidates(scorer.kernel, scorer.gpu, ["contiguous+group_m(size=2)"])
     run = sim.optimize(scorer.kernel, scorer.gpu, tmp_path / "run", candidates=few)
     names = [row[0] for row in of_run(run).rows]
-    assert sorted(names) == ["as launched", "contiguous+group_m(size=2)"]
+    assert sorted(names) == ["contiguous+group_m(size=2)", "launch order"]
 
 
 def test_hostile_texts_are_shown_as_text():
@@ -93,7 +104,7 @@ def test_maps_are_drawn_with_their_names_and_refuse_what_is_no_map(scorer):
     data, metadata = picture._repr_png_()
     width, height = struct.unpack(">II", data[16:24])
     assert data.startswith(b"\x89PNG") and width > height and 0 < metadata["width"] < width
-    assert [axes.get_title() for axes in picture.figure.axes] == ["as launched", "runs $x$", "swizzle 2"]
+    assert [axes.get_title() for axes in picture.figure.axes] == ["launch order", "runs $x$", "swizzle 2"]
     assert picture.data == sim.show_map(
         scorer.kernel, scorer.gpu, swizzle("contiguous", "runs $x$"), swizzle("row")
     ).data  # fmt: skip

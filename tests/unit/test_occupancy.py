@@ -202,7 +202,7 @@ def test_loads_are_counted_in_the_loop_that_has_most():
 
 def test_the_command_prints_and_falls_back(monkeypatch, capsys):
     from swizzle_sim.capture import occupancy_process
-    from swizzle_sim.cli.occupancy import occupancy as command
+    from swizzle_sim.cli.capture import occupancy as command
 
     def missing():
         raise CompileError("Triton is not installed")

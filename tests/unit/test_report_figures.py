@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import re
 
 import numpy as np
 import pytest
 
 from agent.transcript import END, PROPOSE, STEP, Exchange, Transcript
 from benchmarks.suite.gemm import gemm
-from swizzle_sim.report.chart import Axis, dots, line, stairs
-from swizzle_sim.report.colours import family_of
-from swizzle_sim.report.figures import hit_rate_over_time, per_xcd, png, xcd_map
-from swizzle_sim.report.maps import NEVER, STEPS, slider_data
+from swizzle_sim.display.colours import family_of
+from swizzle_sim.display.tiles import tile_map
+from swizzle_sim.history import Attempt
+from swizzle_sim.report import png
+from swizzle_sim.report.figures import best_so_far, capacity_points, hit_rate_over_time, per_xcd, xcd_map
+from swizzle_sim.report.pictures import NEVER, STEPS, inline_svg, slider_data
 from swizzle_sim.report.replays import replay_pair
 from swizzle_sim.report.spending import spending_of
-from swizzle_sim.report.tiles import tile_map
 from swizzle_sim.report.write import BIN_FS
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from xcd_model import Traffic, gpu, prepare
+from xcd_model import replay_lockstep as replay
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
 from xcd_model.analysis.schedule import schedule_of
-from xcd_model.replay import lockstep as replay
+from xcd_model.analysis.stack_distance import CapacityCurve
 from xcd_model.replay.traffic import COLUMNS, READ_MISSES, READ_REQUESTS
 
 
@@ -109,21 +112,25 @@ def test_the_slider_knows_when_each_tile_runs(scorer):
     assert cells.size == 128 and (cells[70:] == NEVER).all() and (cells[:70] == 0).all()
 
 
-def test_axes_have_round_ticks_where_they_belong():
-    assert [(t.at, t.label) for t in Axis(0, 100).ticks(5, from_top=True)] == [
-        *((100, "0"), (80, "20"), (60, "40"), (40, "60"), (20, "80"), (0, "100")),
-    ]
-    assert [t.label for t in Axis(0.2, 0.8).ticks(3)] == ["0.2", "0.4", "0.6", "0.8"]
-    assert [t.label for t in Axis(0, 470, log=True).ticks()] == ["0", "1", "3", "10", "30", "100", "300"]
-    assert [t.at for t in Axis(7, 7).ticks()] == [0.0]  # nothing to tell apart, and no division by nothing
+def test_a_figure_within_a_page_has_no_styles_and_the_page_s_colours(scorer):
+    hostile = Attempt(
+        number=1, name="$x_{", source="", proposer="llm:</text><script>$x_{\u202e", verdict={}, score=scorer.baseline
+    )
+    for wide in (True, False):
+        figure = best_so_far([hostile], scorer.baseline, wide=wide)
+        text = inline_svg(figure, "here", {"#0072b2": "var(--after)"})
+        assert text.startswith('<svg viewBox="0 0 ') and "style" not in text and "<script" not in text
+        assert 'stroke="var(--after)"' in text and "#0072b2" not in text
+        assert 'id="here-plot-0"' in text and all(one.startswith("here-") for one in re.findall(r'\bid="([^"]*)', text))
+        again = inline_svg(best_so_far([hostile], scorer.baseline, wide=wide), "here", {"#0072b2": "var(--after)"})
+        assert text == again
 
 
-def test_paths():
-    half, nan = np.array([0.0, 0.5, 1.0]), np.nan
-    assert line(half, np.array([0.0, 1.0, 0.25])) == "M0 1000L500 0L1000 750"
-    assert line(half, np.array([0.5, nan, 0.5])) == "M0 500M1000 500"
-    assert stairs(half, np.array([0.5, 1.0])) == "M0 500L500 500L500 0L1000 0"
-    assert dots(half[:2], half[:2]) == "M0 1000h0M500 500h0"
+def test_a_capacity_curve_grows_by_ways_and_then_by_sets(scorer):
+    curve = CapacityCurve(sets=(64, 256), line_bytes=128, requests=1, l2_hit_rate=np.arange(8.0).reshape(2, 4) / 10)
+    mib, rate = capacity_points(curve, 4)
+    assert (mib * 2**20 / 128).tolist() == [64, 128, 192, 256, 512, 768, 1024]
+    assert (10 * rate).round().tolist() == [0, 1, 2, 3, 5, 6, 7]
 
 
 def test_what_models_cost_is_told_by_attempt(tmp_path):

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from swizzle_sim.cli import catalogue
+from swizzle_sim.display.picture import png
+from swizzle_sim.display.sharing_map import draw_text, sharing_picture, window
 from swizzle_sim.kernels import kernel
-from swizzle_sim.report.figures import png
-from swizzle_sim.report.sharing import distinct_lines, middle_of, sharing
-from swizzle_sim.report.sharing_picture import draw_text, sharing_picture, window
-from swizzle_sim.report.sharing_words import sharing_words
+from swizzle_sim.sharing import distinct_lines, middle_of, sharing, sharing_words
 from swizzle_sim.swizzle import Grid
 from tests.cli.conftest import typed  # noqa: F401  (a fixture)
 from xcd_model import gpu
@@ -41,8 +40,8 @@ def lines_by_workgroup(trace):
 
 @pytest.mark.parametrize(("name", "sizes"), CASES[:4])
 def test_shares_are_those_of_sets(name, sizes, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.report.sharing._TOUCHES_AT_ONCE", 500)
-    monkeypatch.setattr("swizzle_sim.report.sharing._CELLS_AT_ONCE", 3000)
+    monkeypatch.setattr("swizzle_sim.sharing._TOUCHES_AT_ONCE", 500)
+    monkeypatch.setattr("swizzle_sim.sharing._CELLS_AT_ONCE", 3000)
     trace = kernel(name, **sizes).build_trace(128)
     touched = lines_by_workgroup(trace)
     assert distinct_lines(trace) == len(set.union(*touched))

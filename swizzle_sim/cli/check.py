@@ -1,4 +1,4 @@
-"""What ``check`` does: a verdict at one grid, or files tried on every small one."""
+"""``check``: is a swizzle a bijection; at one grid and a lattice of others, or, for files, on every small grid."""
 
 from __future__ import annotations
 
@@ -7,19 +7,60 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swizzle_sim.cli.arguments import Json, known_families, known_gpus, known_kernels, offer
+
 if TYPE_CHECKING:
     from swizzle_sim.testing.junit import Result
+
+First = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE|FAMILY",
+        help="A text, Python or Triton file, file.py::function, folder; - for stdin; a family.",
+        autocompletion=offer(known_families),
+    ),
+]
+More = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="FILE|FAMILY|NAME=SIZE", help="More of them; sizes, such as M=4096 N=4096."),
+]
+GridText = Annotated[str | None, typer.Option("--grid", help="Launch grid, such as 4096, 64x64 or 8x16x4.")]
+OfKernel = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel", help="Take grid and size names from this kernel instead.", autocompletion=offer(known_kernels)
+    ),
+]
+OfGpu = Annotated[
+    str | None,
+    typer.Option(
+        "--gpu",
+        help="GPU by name, or a TOML file: its XCDs. mi300x with --grid or --kernel.",
+        autocompletion=offer(known_gpus),
+    ),
+]
+Xcds = Annotated[int | None, typer.Option("--xcds", min=1, max=4096, help="XCDs, in place of the GPU's.")]
+Where = Annotated[
+    str,
+    typer.Option("--where", metavar="CONDITION", help="Where files must be bijective, such as 'num_pids % 8 == 0'."),
+]
+LaunchText = Annotated[
+    str, typer.Option("--launch", metavar="EXPRESSION", help="Launch grid of files in their sizes: 'cdiv(M, 64)'.")
+]
+Answer = Annotated[str, typer.Option("--answer", metavar="NAMES", help="Names that hold the tile in a Triton file.")]
+Marked = Annotated[bool, typer.Option("--marked", help="Of Python files, only what a # swizzle-check comment marks.")]
+Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML there.")]
 
 _WORDS = {"passed": "ok", "failed": "FAILED", "error": "error", "skipped": "skipped"}
 
 
 @dataclass(frozen=True)
 class Given:
-    """What was typed."""
+    """Words and options as typed."""
 
     words: tuple[str, ...]
     grid: str | None
@@ -54,20 +95,39 @@ class Given:
         files = [target.partition("::")[0] for target in self.targets]
         if any(file.endswith(".py") for file in files) or self.where or self.launch or self.answer:
             return False
-        # a family or stdin needs a grid, and is refused for want of one
+        # a family or stdin needs a grid, and is refused without one
         return self.grid is not None or not all(
             is_there(file) or Path(file).suffix in TEXTS or "/" in file for file in files
         )
 
 
-def check(given: Given, junit: Path | None, json: bool) -> None:
-    """Check, print, write JUnit XML, and leave with the status that tells."""
+def check(
+    swizzle: First,
+    more: More = None,
+    grid: GridText = None,
+    kernel: OfKernel = None,
+    gpu: OfGpu = None,
+    xcds: Xcds = None,
+    where: Where = "",
+    launch: LaunchText = "",
+    answer: Answer = "",
+    marked: Marked = False,
+    junit: Junit = None,
+    json: Json = False,
+) -> None:
+    """Check that swizzles are bijections; exit 1 if one is not.
+
+    With --grid or --kernel: there, and on a lattice of other grids. Files without: on every small grid, or as their
+    # swizzle-check comments say. Of a Triton function the program-id prologue is read and the file not run; a
+    marked Python function is imported and called.
+    """
     from swizzle_sim.testing.junit import write_junit
     from xcd_model.errors import RunError, SizeError
 
+    given = Given((swizzle, *(more or ())), grid, kernel, gpu, xcds, where, launch, answer, marked)
     if not any(given.targets):
         raise SizeError(f"nothing to check in {' '.join(given.words)}: name a file or a family first")
-    results = _at_one_grid(given, json) if given.at_one_grid else _everywhere(given, json)
+    results = _at_one_grid(given, json) if given.at_one_grid else _on_all_grids(given, json)
     if junit:
         try:
             write_junit(junit, results)
@@ -80,8 +140,7 @@ def check(given: Given, junit: Path | None, json: bool) -> None:
 
 def _at_one_grid(given: Given, json: bool) -> list[Result]:
     from swizzle_sim.cli.arguments import load_kernel, load_swizzle, parse_sizes
-    from swizzle_sim.cli.output import print_json
-    from swizzle_sim.cli.verdicts import print_verdict
+    from swizzle_sim.cli.output import print_json, print_verdict
     from swizzle_sim.swizzle import Grid, verify
     from swizzle_sim.testing.junit import Result
     from xcd_model import gpu as load_gpu
@@ -114,7 +173,7 @@ def _at_one_grid(given: Given, json: bool) -> list[Result]:
     return results
 
 
-def _everywhere(given: Given, json: bool) -> list[Result]:
+def _on_all_grids(given: Given, json: bool) -> list[Result]:
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.testing.directive import options_of_words
     from swizzle_sim.testing.files import files_under
@@ -143,7 +202,7 @@ def _everywhere(given: Given, json: bool) -> list[Result]:
 
 def _print(result: Result) -> None:
     from swizzle_sim.cli.output import console
-    from swizzle_sim.report.content import visible
+    from swizzle_sim.text import visible
 
     if result.status == "error":
         print(f"swizzle-sim: {result.message}", file=sys.stderr)

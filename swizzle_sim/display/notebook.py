@@ -1,9 +1,13 @@
-"""What a noun says of itself in a notebook: a caption and rows of name and value, as plain text."""
+"""Tables for notebooks and IPython shells, in place of long reprs: what a noun is, in a caption and rows of text.
+
+Printers are registered by the name of a class, so nothing is imported for them before the first one is shown.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +17,8 @@ if TYPE_CHECKING:
     from swizzle_sim.swizzle import Swizzle, Verdict
     from xcd_model import Gpu
 
+LAUNCHED = "launch order"
+_CELL = "text-align:left;vertical-align:top;padding:0.15em 0.8em 0.15em 0"
 SHOWN_ATTEMPTS = 5
 GPU_KEYS = (
     *("xcds", "cus_per_xcd", "clock_mhz", "l1.size_bytes", "l2.size_bytes", "l2.line_bytes", "l2.ways"),
@@ -31,13 +37,13 @@ class Table:
 
 
 def of_score(score: Score) -> Table:
-    """Rates, bytes and time, with the bound beside the rate."""
+    """Rates, bytes and time, and the bound of the rate."""
     rows = [
         ("L2 hit rate", f"{_pct(score.l2_hit_rate)}, of at most {_pct(score.bound_l2_hit_rate)}"),
         ("L2 requests", f"{score.l2_requests:,}, of which {score.l2_misses:,} missed"),
         ("HBM", f"{score.hbm_read_bytes / 2**20:,.1f} MiB read, {score.hbm_write_bytes / 2**20:,.1f} MiB written"),
         ("time", f"{score.time_us:,.1f} µs, limited by {score.limiter}"),
-        ("speedup", f"{score.speedup:.3f} over the order as launched"),
+        ("speedup", f"{score.speedup:.3f} over the launch order"),
     ]
     if score.mall_hit_rate == score.mall_hit_rate:
         rows.insert(2, ("Infinity Cache hit rate", _pct(score.mall_hit_rate)))
@@ -85,10 +91,10 @@ def of_gpu(gpu: Gpu) -> Table:
 
 
 def of_run(run: Run) -> Table:
-    """The baseline and the best attempts."""
+    """The launch order and the best attempts."""
     shown = {attempt.number: attempt for attempt in (*run.ranked[:SHOWN_ATTEMPTS], run.baseline)}
     rows = [
-        ("as launched" if a.number == 0 else a.name, _pct(a.score.l2_hit_rate), f"{a.score.speedup:.3f}", a.proposer)
+        (LAUNCHED if a.number == 0 else a.name, _pct(a.score.l2_hit_rate), f"{a.score.speedup:.3f}", a.proposer)
         for a in shown.values()
         if a.score is not None
     ]
@@ -115,3 +121,42 @@ def _value(key: str, value: Any) -> str:
     if key.endswith("size_bytes") and value >= 2**10:
         return f"{value / 2**20:g} MiB" if value >= 2**20 else f"{value / 2**10:g} KiB"
     return f"{value:,}"
+
+
+def register(shell: Any) -> None:
+    """Teach an IPython shell to show `Score`, `Verdict`, `Swizzle`, `Kernel`, `Gpu` and `Run`."""
+    formatters = shell.display_formatter.formatters
+    for (module, name), table in TABLES.items():
+        formatters["text/html"].for_type_by_name(module, name, _html_printer(table))
+        formatters["text/plain"].for_type_by_name(module, name, _text_printer(table))
+
+
+def html(table: Table) -> str:
+    """HTML of a table; everything in it is escaped, since texts of candidates may come from anywhere."""
+    parts = [f"<p><strong>{escape(table.caption)}</strong></p>"]
+    if table.code:
+        parts.append(f"<pre>{escape(table.code)}</pre>")
+    lines = []
+    if table.header:
+        lines.append("".join(f'<th style="{_CELL}">{escape(cell)}</th>' for cell in table.header))
+    for row in table.rows:
+        lines.append("".join(f'<td style="{_CELL}">{escape(cell)}</td>' for cell in row))
+    if lines:
+        parts.append("<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>")
+    return "".join(parts)
+
+
+def text(table: Table) -> str:
+    """The same in characters, for shells."""
+    grid = [row for row in (table.header, *table.rows) if row]
+    widths = [max(len(row[at]) for row in grid) for at in range(len(grid[0]) - 1)] if grid else []
+    lines = ["  " + "  ".join([*map(str.ljust, row[:-1], widths), row[-1]]) for row in grid]
+    return "\n".join([table.caption, *(f"    {line}" for line in table.code.splitlines()), *lines])
+
+
+def _html_printer(table: Callable[[Any], Table]) -> Callable[[Any], str]:
+    return lambda noun: html(table(noun))
+
+
+def _text_printer(table: Callable[[Any], Table]) -> Callable[[Any, Any, bool], None]:
+    return lambda noun, printer, cycle: printer.text(text(table(noun)))

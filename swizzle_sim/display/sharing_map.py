@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swizzle_sim.report.colours import BOUND, INK, OTHER
-from swizzle_sim.report.sharing import Shared
+from swizzle_sim.display.colours import BOUND, INK, OTHER
+from swizzle_sim.sharing import Shared
 from swizzle_sim.swizzle.grid import Grid
 
 if TYPE_CHECKING:

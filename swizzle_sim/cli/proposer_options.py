@@ -1,0 +1,282 @@
+"""Options of ``optimize`` by what they belong to: the run, the parameter search, the language models.
+
+`grouped` lets a command take a dataclass for each group where people type one flat list of options.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from swizzle_sim.cli.arguments import REPLAY_WORDS, Jitter, Seed, offer, parse_sizes, run_folders
+
+LLM, SEARCH = "Options of --proposer llm and two-stage", "Options of --proposer search"
+
+
+def _llm(*names: str, **settings: Any) -> Any:
+    return typer.Option(*names, rich_help_panel=LLM, **settings)
+
+
+def _search(*names: str, **settings: Any) -> Any:
+    return typer.Option(*names, rich_help_panel=SEARCH, **settings)
+
+
+Model = Annotated[
+    list[str] | None,
+    _llm("--model", metavar="MODEL", help="DSPy model string, such as openai/gpt-4o; repeatable."),
+]
+ApiBase = Annotated[str | None, _llm("--api-base", metavar="URL", help="Base URL of an OpenAI-compatible server.")]
+Docs = Annotated[Path | None, _llm("--docs", metavar="FILE", help="Document for --context overload.")]
+Iterations = Annotated[int | None, _llm("--iterations", metavar="N", min=1, max=10_000, help="By default 5.")]
+Candidates = Annotated[
+    int | None,
+    _llm("--candidates", metavar="N", min=1, max=100, help="Candidates an iteration, by default 1."),
+]
+MaxDollars = Annotated[float | None, _llm("--max-dollars", metavar="USD", min=0, help="Stop after spending that many.")]
+Temperature = Annotated[float | None, _llm("--temperature", metavar="T", min=0, max=2, help="Sampling temperature.")]
+Prices = Annotated[Path | None, _llm("--prices", metavar="FILE", help="Price table in place of the shipped one.")]
+Context = Annotated[
+    str | None,
+    _llm(
+        "--context",
+        metavar="NAME",
+        help="Hardware description in the prompt: aware, unaware or overload.",
+        autocompletion=offer(lambda: ("aware", "unaware", "overload")),
+    ),
+]
+MaxTokens = Annotated[int | None, _llm("--max-tokens", metavar="N", min=1, help="Stop after spending that many.")]
+MaxMinutes = Annotated[float | None, _llm("--max-minutes", metavar="MIN", min=0, help="Stop after that time.")]
+ReplyTokens = Annotated[int | None, _llm("--reply-tokens", metavar="N", min=1, help="Most tokens of one reply.")]
+Timeout = Annotated[
+    float | None,
+    _llm("--timeout", metavar="S", min=0.1, help="Of one request, in seconds; by default 300."),
+]
+Tries = Annotated[
+    int | None,
+    _llm("--tries", metavar="N", min=1, max=20, help="Requests for one question, by default 4."),
+]
+Stream = Annotated[bool, _llm("--stream", help="Read answers as they are written.")]
+Structured = Annotated[bool, _llm("--structured", help="Constrain answers by a JSON schema.")]
+Image = Annotated[bool, _llm("--image", help="Show the model a picture of the best mapping.")]
+Program = Annotated[Path | None, _llm("--program", metavar="FILE", help="Program that tune-prompt saved.")]
+
+Template = Annotated[
+    list[str] | None,
+    _search("--template", metavar="FILE|FAMILIES", help="Templates to search, such as chunked+group_m; repeatable."),
+]
+Sampler = Annotated[
+    str | None,
+    _search(
+        "--sampler",
+        metavar="NAME",
+        help="auto, tpe, cma-es, random or exhaustive; by default auto.",
+        autocompletion=offer(lambda: ("auto", "tpe", "cma-es", "random", "exhaustive")),
+    ),
+]
+Evaluations = Annotated[
+    int | None,
+    _search(
+        "--evaluations",
+        metavar="N",
+        min=1,
+        max=1_000_000,
+        help="Full replays to spend, by default 400; two-stage: for each template, 60.",
+    ),
+]
+ObjectiveText = Annotated[
+    str | None,
+    _search(
+        "--objective",
+        metavar="NAME",
+        help="l2_hit_rate, time, hbm_bytes, energy, or two with a comma (Pareto).",
+        autocompletion=offer(lambda: ("l2_hit_rate", "time", "hbm_bytes", "energy")),
+    ),
+]
+AtSizes = Annotated[
+    list[str] | None,
+    _search("--sizes", metavar="'M=.. N=..'", help="Another size to optimize for; repeatable."),
+]
+HeldOut = Annotated[
+    list[str] | None,
+    _search("--held-out", metavar="'M=.. N=..'", help="Size to report the best at, never searched; repeatable."),
+]
+Tune = Annotated[
+    str | None,
+    _search(
+        "--tune",
+        metavar="tiles",
+        help="Search tile sizes, warps and stages together with GROUP_M.",
+        autocompletion=offer(lambda: ("tiles",)),
+    ),
+]
+
+Proposer = Annotated[
+    str,
+    typer.Option(
+        "--proposer",
+        metavar="NAME",
+        help="Source of candidates: families, search, llm or two-stage.",
+        autocompletion=offer(lambda: ("families", "search", "llm", "two-stage")),
+    ),
+]
+RunReplay = Annotated[
+    str | None,
+    typer.Option(
+        "--replay",
+        metavar="REPLAY|RUN",
+        help="Replay that the counts come from: lockstep (families) or timed (the others); or a run of llm to repeat.",
+        autocompletion=offer(lambda: [*REPLAY_WORDS, *run_folders()]),
+    ),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="RUN", help="Run folder to make; by default runs/KERNEL-GPU-NNN.")
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        "--resume",
+        metavar="RUN",
+        help="Run folder of an interrupted run to go on with.",
+        autocompletion=offer(run_folders),
+    ),
+]
+Threads = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, max=256, help="By default one a core.")]
+RankStability = Annotated[
+    bool,
+    typer.Option(
+        "--uncertainty/--no-uncertainty",
+        help="Test whether uncertain constants could change the ranking.",
+    ),
+]
+
+BOTH = ("evaluations",)  # options of the search that two-stage takes as well
+ONLY = ("templates", "sampler", "objective", "sizes", "held_out")
+TYPED = {"models": "--model", "templates": "--template", "timeout_s": "--timeout"}  # where the key has another name
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of every run: how it counts, where it is stored."""
+
+    replay: RunReplay = None
+    seed: Seed = 0
+    jitter: Jitter = 0.0
+    out: Out = None
+    resume: Resume = None
+    threads: Threads = None
+    uncertainty: RankStability = True
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Options of the parameter search."""
+
+    template: Template = None
+    sampler: Sampler = None
+    evaluations: Evaluations = None
+    objective: ObjectiveText = None
+    at_sizes: AtSizes = None
+    held_out: HeldOut = None
+    tune: Tune = None
+
+    def given(self) -> dict[str, Any]:
+        """Options that were typed, by the names that proposers use."""
+        values = {
+            "templates": self.template or None,
+            "sampler": self.sampler,
+            "evaluations": self.evaluations,
+            "objective": self.objective,
+            "sizes": _several_sizes(self.at_sizes),
+            "held_out": _several_sizes(self.held_out),
+        }
+        return {key: value for key, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class LlmOptions:
+    """Options of the proposers that ask language models."""
+
+    model: Model = None
+    api_base: ApiBase = None
+    context: Context = None
+    docs: Docs = None
+    iterations: Iterations = None
+    candidates: Candidates = None
+    max_tokens: MaxTokens = None
+    max_dollars: MaxDollars = None
+    max_minutes: MaxMinutes = None
+    temperature: Temperature = None
+    reply_tokens: ReplyTokens = None
+    timeout: Timeout = None
+    tries: Tries = None
+    stream: Stream = False
+    structured: Structured = False
+    image: Image = False
+    program: Program = None
+    prices: Prices = None
+
+    def given(self) -> dict[str, Any]:
+        """Options that were typed, by the names that proposers use."""
+        names = {"model": "models", "timeout": "timeout_s"}
+        values = {names.get(one.name, one.name): getattr(self, one.name) for one in fields(self)}
+        return {key: value for key, value in values.items() if value not in (None, False, [])}
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Command whose parameters of a dataclass type are typed as an option for each field of that class."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    flat: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind = groups.get(name)
+        if kind is None:
+            flat.append(parameter.replace(annotation=hints[name]))
+            continue
+        of_field = get_type_hints(kind, include_extras=True)
+        flat += [parameter.replace(name=f.name, default=f.default, annotation=of_field[f.name]) for f in fields(kind)]
+
+    @functools.wraps(command)
+    def typed(**values: Any) -> None:
+        packed = {name: kind(**{f.name: values.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        command(**values, **packed)
+
+    typed.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    typed.__annotations__ = {}  # what typer reads is the signature
+    return typed
+
+
+def check_options(proposer: str, llm: Mapping[str, Any], search: Mapping[str, Any]) -> None:
+    """Refuse options that belong to another proposer.
+
+    Raises
+    ------
+    RunError
+        Names the options and the proposers that take them.
+    """
+    from xcd_model.errors import RunError
+
+    if proposer in ("families", "search") and llm:
+        raise RunError(_belong(list(llm), ("llm", "two-stage"), proposer))
+    allowed = {"search": (*BOTH, *ONLY), "two-stage": BOTH}.get(proposer, ())
+    if wrong := [key for key in search if key not in allowed]:
+        raise RunError(_belong(wrong, ("search", "two-stage") if set(wrong) <= set(BOTH) else ("search",), proposer))
+
+
+def as_typed(keys: Sequence[str]) -> str:
+    """Names of options on the command line, by the names that proposers use."""
+    return ", ".join(TYPED.get(key, f"--{key.replace('_', '-')}") for key in keys)
+
+
+def _belong(keys: Sequence[str], takers: Sequence[str], proposer: str) -> str:
+    verb = "belong" if len(keys) > 1 else "belongs"
+    return f"{as_typed(keys)} {verb} to --proposer {' or '.join(takers)}, not to {proposer}: add --proposer {takers[0]}"
+
+
+def _several_sizes(texts: Sequence[str] | None) -> list[dict[str, int]] | None:
+    return [parse_sizes(text.replace(",", " ").split()) for text in texts] if texts else None

@@ -1,0 +1,202 @@
+"""``ceiling`` and ``optimize --tune tiles``: arbitrary permutations, and tile sizes with warps, stages and GROUP_M."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Replay, Seed, Sizes, known_families, offer
+
+Evaluations = Annotated[int, typer.Option("--evaluations", min=1, help="Permutations to replay.")]
+Formulas = Annotated[int, typer.Option("--formulas", min=1, help="Formulas to replay.")]
+FormulaText = Annotated[
+    str | None,
+    typer.Option(
+        "--swizzle", metavar="FILE|FAMILY", help="A formula to compare.", autocompletion=offer(known_families)
+    ),
+]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write the permutation to, as a lookup table.")]
+EVALUATIONS, TOP = 40, 5
+
+
+def ceiling(
+    kernel: KernelName,
+    sizes: Sizes = None,
+    gpu: GpuName = "mi300x",
+    replay: Replay = "lockstep",
+    evaluations: Evaluations = 120,
+    formulas: Formulas = 120,
+    swizzle: FormulaText = None,
+    seed: Seed = 0,
+    out: Out = None,
+    json: Json = False,
+) -> None:
+    """Search arbitrary permutations, not only formulas, and print how far the best formula is from them."""
+    from swizzle_sim.cli.arguments import load_fitting, load_swizzle
+    from swizzle_sim.cli.output import (
+        SCORE_COLUMNS,
+        SIMULATED,
+        console,
+        pct,
+        print_json,
+        say,
+        score_cells,
+        sizes_text,
+        table,
+    )
+    from swizzle_sim.tuning.ceiling import ceiling as find_ceiling
+    from swizzle_sim.tuning.lookup import check_table_folder, write_table
+    from xcd_model import gpu as load_gpu
+
+    device = load_gpu(gpu)
+    workload = load_fitting(kernel, sizes, device)
+    given = load_swizzle(swizzle) if swizzle is not None else None
+    if out:
+        check_table_folder(out)
+    found = find_ceiling(
+        workload, device, replay=replay, formulas=formulas, evaluations=evaluations, swizzle=given, seed=seed, say=say
+    )
+    files = []
+    if out:
+        note = f"kernel {workload.name} {sizes_text(workload.problem)}, {device.name}: valid at this size alone"
+        files = write_table(out, found.order, note)
+    if json:
+        about = {"kernel": workload.name, "gpu": device.name, "problem": dict(workload.problem), "replay": replay}
+        print_json({**about, "kind": "simulated", "seed": seed, **found.as_dict(), "files": [str(f) for f in files]})
+        return
+    rows = [
+        ("launch order", "identity", *score_cells(found.baseline)),
+        ("best formula", found.formula_name, *score_cells(found.formula)),
+        ("best permutation", found.found_by, *score_cells(found.permutation)),
+        ("... from a lookup table", "one extra load a workgroup", *score_cells(found.as_table)),
+    ]
+    title = f"{workload.name} {sizes_text(workload.problem)} on {device.title}"
+    table(title, ("", "swizzle", *SCORE_COLUMNS), rows, left=2, note=SIMULATED[replay])
+    behind = 100 * (found.permutation.l2_hit_rate - found.formula.l2_hit_rate)
+    out_console = console(wide=True)
+    for line in (
+        f"best formula: {behind:.2f} points below the best of {found.evaluations} permutations, "
+        f"{100 * (found.bound - found.formula.l2_hit_rate):.2f} below the proven bound of {pct(found.bound)} %",
+        f"cheapest assignment found: {pct(found.assigned_bound)} % with infinite caches",
+        *(str(file) for file in files),
+    ):
+        out_console.print(line, markup=False)
+
+
+@dataclass(frozen=True)
+class TuningRun:
+    """What ``optimize --tune`` was typed with.
+
+    Parameters
+    ----------
+    what : str
+        What to tune: tiles.
+    kernel : str
+    sizes : list of str or None
+    gpu, replay : str
+    seed : int
+    out, resume : Path or None
+        Folder to make, or of a stopped search to go on with.
+    """
+
+    what: str
+    kernel: str
+    sizes: list[str] | None
+    gpu: str
+    replay: str
+    seed: int
+    out: Path | None
+    resume: Path | None
+
+
+def tune_kernel(given: TuningRun, llm: Mapping[str, Any], search: Mapping[str, Any], json: bool) -> None:
+    """Search launch configurations and print the best.
+
+    Parameters
+    ----------
+    given : TuningRun
+    llm, search : mapping
+        Options typed, by the names that proposers use.
+    json : bool
+
+    Raises
+    ------
+    SearchError
+        If there is nothing of that name to tune, the kernel has no tiles, or an option does not apply.
+    """
+    from swizzle_sim.cli.arguments import load_kernel
+    from swizzle_sim.cli.output import print_json
+    from swizzle_sim.progress import Progress
+    from swizzle_sim.scoring import Score
+    from swizzle_sim.tuning.jobs import PointStore
+    from swizzle_sim.tuning.objectives import read_objectives
+    from swizzle_sim.tuning.samplers import make_sampler
+    from swizzle_sim.tuning.tiles import FORMULA, TileSpace, as_row, has_compiler
+    from xcd_model import gpu as load_gpu
+    from xcd_model.errors import SearchError
+
+    _check(given.what, llm, search)
+    objectives = read_objectives(search.get("objective", "time"))  # tiles of another size have other requests
+    if len(objectives) > 1:
+        raise SearchError("--tune tiles has one objective", code="objective")
+    device = load_gpu(given.gpu)
+    work = load_kernel(given.kernel, given.sizes, device.arch)
+    space = TileSpace(work, device, has_compiler(device))
+    budget = search.get("evaluations", EVALUATIONS)
+    sampler = make_sampler(space, search.get("sampler", "tpe"), given.seed)
+    rows: list[dict[str, Any]] = []
+    with (
+        PointStore(given.resume or given.out, resume=given.resume is not None) as store,
+        Progress("tuning tiles", "evaluations") as progress,
+    ):
+        while len(rows) < budget and (suggested := sampler.suggest()) is not None:
+            handle, values = suggested
+            point = {"kernel": work.name, "problem": dict(work.problem), "gpu": device.name, "replay": given.replay}
+            point |= {"seed": given.seed, "values": values}
+            row = store.find(point)
+            if row is None:
+                row = as_row(*space.score(values, replay=given.replay, seed=given.seed), space.fit(values).resources)
+                store.add(point, row)
+            rows.append({"values": values, **row})
+            sampler.tell(handle, (objectives[0].cost(Score.from_dict(row["score"])),))
+            pruned = sum(space.pruned.values())
+            progress(len(rows), budget, note=f"{pruned} configurations pruned")
+    ranked = sorted(rows, key=lambda row: objectives[0].cost(Score.from_dict(row["score"])))
+    how = f"compiled for {device.arch} with Triton" if space.compiles else FORMULA
+    if json:
+        about = {"kernel": work.name, "gpu": device.name, "problem": dict(work.problem)}
+        about |= {"replay": given.replay, "seed": given.seed}
+        found = {"objective": objectives[0].name, "evaluations": len(rows), "pruned": dict(space.pruned)}
+        print_json({**about, "kind": "simulated", **found, "resources": how, "best": ranked[:TOP]})
+        return
+    _print_tiles(f"{work.name} on {device.title}, tiles", ranked, space.pruned, how, given.replay)
+
+
+def _check(what: str, llm: Mapping[str, Any], search: Mapping[str, Any]) -> None:
+    from swizzle_sim.cli.proposer_options import as_typed
+    from xcd_model.errors import SearchError, UnknownName
+
+    if what != "tiles":
+        raise UnknownName("thing to tune", what, ["tiles"])
+    if wrong := [*llm, *(key for key in search if key in ("templates", "sizes", "held_out"))]:
+        verb = "do" if len(wrong) > 1 else "does"
+        raise SearchError(f"{as_typed(wrong)} {verb} not apply to --tune tiles: leave it out", code="tune")
+
+
+def _print_tiles(title: str, ranked: list[dict[str, Any]], pruned: Mapping[str, int], how: str, replay: str) -> None:
+    from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, score_cells, table
+    from swizzle_sim.scoring import Score
+
+    names = list(ranked[0]["values"])
+    rows = [
+        [*(str(row["values"][name]) for name in names), *score_cells(Score.from_dict(row["score"]))]
+        for row in ranked[:TOP]
+    ]
+    table(title, [*names, *SCORE_COLUMNS], rows, left=0, note=SIMULATED[replay])
+    counted = ", ".join(f"{n} {why}" for why, n in sorted(pruned.items())) or "none"
+    print(f"{len(ranked)} configurations replayed; pruned before any replay: {counted}")
+    print(f"registers and LDS: {how}; GROUP_M is contiguous+group_m, 0 the launch order")

@@ -1,0 +1,238 @@
+"""The pictures of a run on the page and beside it: each figure as SVG for screens and phones, and as PNG for slides."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, INK, OTHER
+from swizzle_sim.display.picture import png
+from swizzle_sim.display.tiles import MAX_SIDE, NO_TILE, is_ribbon, plane, tile_map
+from swizzle_sim.history import Attempt
+from swizzle_sim.report import figures
+from swizzle_sim.report.replays import Replayed
+from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.tuning.ranking import SPOKEN, Ranking
+from xcd_model import xcd_of
+from xcd_model.analysis.schedule import Schedule
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STEPS = 240  # of the slider
+NEVER = 255
+NAMES = (figures.LAUNCHED, figures.BEST)
+FILES = {"map": "map.png", "progress": "progress.png", "over_time": "over_time.png", "per_xcd": "per_xcd.png"}
+
+# Colours of the figures that the page's style sheet chooses, lighter ones on dark paper.
+_MAP_THEME = {INK: "var(--ink)", OTHER: "var(--soft)"}  # the others are XCDs there
+_THEME = {**_MAP_THEME, BEFORE: "var(--before)", AFTER: "var(--after)", BOUND: "var(--bound)"}
+_PROPERTY = re.compile(r'style="([^"]*)"')
+_FONT = re.compile(r"font: (?:(bold|\d+) )?([\d.]+)px [^;\"]*")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """One picture of a run.
+
+    Parameters
+    ----------
+    name : str
+    alt : str
+        What it shows, in words, for those who do not see it.
+    make : callable
+        Figure of it, ``wide`` or for a phone.
+    is_map : bool
+        Whether its colours name XCDs or counts, so that no scheme may change them.
+    """
+
+    name: str
+    alt: str
+    make: Callable[[bool], Figure]
+    is_map: bool = False
+
+    @property
+    def svgs(self) -> dict[str, str]:
+        """SVG texts by the class of the style sheet that shows them."""
+        return {
+            kind: inline_svg(self.make(kind == "screen"), f"{self.name}-{kind}", _MAP_THEME if self.is_map else _THEME)
+            for kind in ("screen", "phone")
+        }
+
+
+def drawings(
+    scorer: Scorer,
+    attempts: Sequence[Attempt],
+    ranking: Ranking,
+    replayed: tuple[Replayed, Replayed],
+    scores: tuple[Score, Score],
+) -> dict[str, Drawing]:
+    """Pictures of a run, by name; `FILES` names those that lie beside the page too.
+
+    Parameters
+    ----------
+    scorer : Scorer
+    attempts : sequence of Attempt
+    ranking : Ranking
+    replayed, scores : pair
+        In launch order, and under the best swizzle.
+    """
+    before, after = (one.traffic for one in replayed)
+    rates = [f"{name} {100 * one.l2_hit_rate:.1f} %" for name, one in zip(NAMES, (before, after), strict=True)]
+    scored = sum(attempt.score is not None for attempt in attempts)
+    found = [
+        *_maps(scorer, replayed),
+        Drawing(
+            "over_time",
+            f"L2 hit rate over dispatch time; overall: {', '.join(rates)}.",
+            lambda wide: figures.over_time(before, after, wide=wide),
+        ),
+        Drawing("per_xcd", _alt_per_xcd(*scores), lambda wide: figures.per_xcd(*scores, wide=wide)),
+        Drawing(
+            "progress",
+            f"{SPOKEN[ranking.main.name]} of {scored} scored attempts, and the best so far.",
+            lambda wide: figures.best_so_far(attempts, scores[0], ranking, wide=wide),
+        ),
+    ]
+    curves, l2 = (replayed[0].curve, replayed[1].curve), scorer.gpu.l2
+    if curves[0] and curves[1]:
+        given = (*curves, l2.size_bytes, l2.ways)
+        spans = [_span(name, *figures.capacity_points(one, l2.ways)) for name, one in zip(NAMES, curves, strict=True)]
+        alt = f"L2 hit rate by L2 size: {'; '.join(spans)}."
+        found.append(Drawing("capacity", alt, lambda wide: figures.capacity(*given, wide=wide)))
+    return {one.name: one for one in found}
+
+
+def _maps(scorer: Scorer, replayed: tuple[Replayed, Replayed]) -> list[Drawing]:
+    kernel, gpu, ribbon = scorer.kernel, scorer.gpu, is_ribbon(scorer.kernel.grid)
+    xcd = xcd_of(kernel.grid.num_pids, gpu, kernel.programs)
+    maps = [tile_map(kernel.grid, xcd, one.order) for one in replayed]
+    misses, most = [plane(kernel.grid, one.misses) for one in replayed], most_misses(replayed)
+    size = f"{maps[0].shape[0]} x {maps[0].shape[1]} tiles"
+    missed = "; ".join(
+        f"{name} {one.misses.min():,.0f} to {one.misses.max():,.0f} lines, {one.misses.mean():,.0f} a tile"
+        for name, one in zip(NAMES, replayed, strict=True)
+    )
+    return [
+        Drawing(
+            "map",
+            f"XCD of each of {size} over {gpu.xcds} XCDs, in launch order and under the best swizzle.",
+            lambda wide: figures.xcd_map(*maps, title="XCD of each tile", num_xcds=gpu.xcds, ribbon=ribbon, wide=wide),
+            is_map=True,
+        ),
+        Drawing(
+            "misses",
+            f"L2 misses of each of {size}: {missed}.",
+            lambda wide: figures.heat_map(*misses, most, title="L2 misses of each tile", ribbon=ribbon, wide=wide),
+            is_map=True,
+        ),
+    ]
+
+
+def most_misses(replayed: tuple[Replayed, Replayed]) -> float:
+    """End of the colour scale: the most that a tile misses, outliers apart."""
+    return float(np.quantile(np.concatenate([one.misses for one in replayed]), 0.999))
+
+
+def _alt_per_xcd(before: Score, after: Score) -> str:
+    def rates(score: Score) -> str:
+        return ", ".join("idle" if math.isnan(rate) else f"{100 * rate:.1f} %" for rate in score.per_xcd_l2_hit_rate)
+
+    return f"L2 hit rate of each XCD: {NAMES[0]} {rates(before)}; {NAMES[1]} {rates(after)}."
+
+
+def _span(name: str, mib: np.ndarray, rate: np.ndarray) -> str:
+    return f"{name} {100 * rate[0]:.1f} % at {mib[0]:g} MiB to {100 * rate[-1]:.1f} % at {mib[-1]:g} MiB"
+
+
+def files(drawn: dict[str, Drawing], note: str) -> dict[str, bytes]:
+    """PNG files of a run by name, for slides and mails.
+
+    Parameters
+    ----------
+    drawn : dict of str to Drawing
+    note : str
+        What kind of numbers these are, for the foot of each.
+    """
+    return {file: png(drawn[name].make(True), note=note) for name, file in FILES.items()}
+
+
+def inline_svg(figure: Figure, name: str, theme: dict[str, str]) -> str:
+    """SVG of a figure to stand within a page whose policy allows no ``style`` attributes.
+
+    Parameters
+    ----------
+    figure : Figure
+    name : str
+        Begins every id in it. Axes have the ids ``NAME-plot-0`` and on: a script lays other things over them.
+    theme : dict of str to str
+        Colours to replace, ``#rrggbb`` each, by properties of the page's style sheet.
+
+    Returns
+    -------
+    text : str
+        The same figure gives the same text.
+    """
+    from matplotlib import rc_context
+
+    for at, axes in enumerate(figure.axes):
+        axes.patch.set_gid(f"plot-{at}")
+        axes.patch.set_facecolor("none")  # the page's paper
+    stream = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "swizzle-sim"}):
+        figure.savefig(stream, format="svg", facecolor="none", dpi=200, metadata={"Date": None})
+    text = stream.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", text, flags=re.S)
+    text = re.sub(r'^<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 stroke-linejoin="round">', text)
+    text = _PROPERTY.sub(lambda found: _attributes(found[1]), text)
+    text = re.sub(r'id="', f'id="{name}-', text)
+    text = re.sub(r'(url\(|href=")#', rf"\1#{name}-", text).replace("xlink:href", "href")
+    for colour, instead in theme.items():
+        text = text.replace(f'"{colour}"', f'"{instead}"')
+    return re.sub(r"\n\s*", "\n", text)
+
+
+def _attributes(style: str) -> str:
+    """Declarations of a style as attributes; the font is the page's."""
+    style = _FONT.sub(lambda font: f"font-size: {font[2]}; font-weight: {font[1] or 'normal'}", style)
+    pairs = [declaration.split(":", 1) for declaration in style.split(";") if ":" in declaration]
+    return " ".join(f'{key.strip()}="{value.strip()}"' for key, value in dict(pairs).items())
+
+
+def slider_data(grid: Grid, schedules: tuple[Schedule, ...]) -> dict[str, Any]:
+    """When each tile of the maps runs, for the page's slider: JSON-ready.
+
+    Parameters
+    ----------
+    grid : Grid
+    schedules : tuple of Schedule
+        Of each map.
+
+    Returns
+    -------
+    data : dict
+        ``maps``: for each map ``begin`` and ``end``, base64 of a byte a tile, the step of the slider before which the
+        tile waits and from which it is done; `NEVER` where there is no tile.
+    """
+    turns = max(one.turns for one in schedules)
+    maps = [
+        {"begin": _steps(grid, STEPS * one.begin // turns), "end": _steps(grid, -(-STEPS * one.end // turns))}
+        for one in schedules
+    ]
+    rows, columns = plane(grid, schedules[0].begin)[:MAX_SIDE, :MAX_SIDE].shape
+    data = {"steps": STEPS, "turns": turns, "rows": rows, "columns": columns, "never": NEVER}
+    return {**data, "names": list(NAMES), "maps": maps}
+
+
+def _steps(grid: Grid, step: np.ndarray) -> str:
+    tiles = plane(grid, step)[:MAX_SIDE, :MAX_SIDE]
+    return base64.b64encode(np.where(tiles == NO_TILE, NEVER, tiles).astype(np.uint8).tobytes()).decode("ascii")

@@ -1,0 +1,82 @@
+"""Whether uncertain constants of the model could change the ranking of a run's finalists.
+
+`check_finalists` replays the best candidates of a run under other plausible constants and leaves `FILE` in its folder;
+the command line and the report page print the same lines of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swizzle_sim.atomic_write import write_whole
+
+if TYPE_CHECKING:
+    from swizzle_sim.scoring import Scorer
+    from swizzle_sim.search import Run
+
+FILE = "uncertainty.json"  # in the run folder
+LAUNCHED = "the order as launched"  # the launch order's name in FILE and in JSON documents
+
+
+def check_finalists(run: Run, scorer: Scorer) -> dict[str, Any] | None:
+    """Compare the best of a run with the next two and the launch order; None where there is nothing to compare.
+
+    Raises
+    ------
+    RunError
+        If the run folder cannot be written.
+    """
+    from swizzle_sim.swizzle import Swizzle  # noqa: PLC0415
+    from swizzle_sim.uncertainty import FINALISTS, Finalist, compare_finalists  # noqa: PLC0415
+
+    if run.baseline.score is None:
+        return None
+    chosen = {attempt.number: attempt for attempt in [*run.ranked[:FINALISTS], run.baseline]}
+    if len(chosen) < 2:
+        return None
+    finalists = []
+    for attempt in chosen.values():
+        name = LAUNCHED if attempt.number == run.baseline.number else attempt.name
+        finalists.append(Finalist(name, scorer.permutation(Swizzle.parse(attempt.source, name=attempt.name))))
+    found = compare_finalists(scorer, finalists).as_dict()
+    write_whole(run.folder / FILE, (json.dumps(found, indent=1) + "\n").encode())
+    return found
+
+
+def stored_lines(folder: Path) -> list[str]:
+    """Lines on what a run stored; none where it stored nothing that can be read."""
+    try:
+        return stability_lines(json.loads((folder / FILE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return []
+
+
+def stability_lines(found: Mapping[str, Any]) -> list[str]:
+    """One line for the finalists whose ranking may change, one for those whose ranking is stable, one for the draws.
+
+    Parameters
+    ----------
+    found : mapping
+        What `check_finalists` gives.
+    """
+    pairs, best = found["pairs"], _name(found["pairs"][0]["better"])
+    near = [_gap(pair) for pair in pairs if not pair["apart"]]
+    ahead = [_gap(pair) for pair in pairs if pair["apart"]]
+    lines = [f"{best} is not distinguishable within model uncertainty from: {', '.join(near)}"] if near else []
+    lines += [f"{best} is ahead in every draw of: {', '.join(ahead)}"] if ahead else []
+    constants = ", ".join(found["constants"]) or "no constant: the hit rate depends on none that is uncertain"
+    return [*lines, f"  (L2 hit rate; {found['draws']} draws of {constants})"]
+
+
+def _name(name: str) -> str:
+    return "launch order" if name == LAUNCHED else name
+
+
+def _gap(pair: Mapping[str, Any]) -> str:
+    """Name of the worse of two, and how far it is behind."""
+    low, high = (f"{100 * pair[key]:+.2f}" for key in ("low", "high"))
+    gap = "equal" if pair["low"] == pair["high"] == 0 else f"{low} points" if low == high else f"{low} to {high} points"
+    return f"{_name(pair['worse'])} ({gap})"
