@@ -50,8 +50,8 @@ def test_optimize_with_a_model_and_repeat_it(here, monkeypatch, tmp_path):
         done = here(*words)
         assert done.code == 0, done.err
     assert "iteration 2, openai/scripted: attempt 2 scored" in done.err
-    for told in ("as launched", "best family", "search, 2 evaluations", "llm, 2 evaluations", "1 grid-collision"):
-        assert told in done.out
+    for shown in ("launch order", "best family", "search, 2 evaluations", "llm, 2 evaluations", "1 grid-collision"):
+        assert shown in done.out
     assert "at an unknown price" in done.out
     assert {path.name for path in (tmp_path / "run-one").iterdir()} >= {"report.html", "best.txt", "transcript.sqlite"}
     again = here("optimize", "--replay", "run-one", "--out", "run-two", "--json")
