@@ -223,8 +223,8 @@ def reuse_of(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int, grid: Gri
     first = touches.distance < 0
     tensor_of_line = np.zeros(touches.n_lines, np.int64)
     tensor_of_line[touches.line] = tensor
-    held = np.bincount(tensor_of_line[touches.line[first]], minlength=len(names))
-    copies = held / np.maximum(1, np.bincount(tensor_of_line, minlength=len(names)))
+    fetched = np.bincount(tensor_of_line[touches.line[first]], minlength=len(names))
+    copies = fetched / np.maximum(1, np.bincount(tensor_of_line, minlength=len(names)))
     of_workgroup = misses_of_workgroups(plan, schedule, touches)
     return Reuse(names, table[0], table[1], copies, of_workgroup, 1 / touches.one_in)
 

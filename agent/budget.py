@@ -109,7 +109,7 @@ class Budget:
             if unknown:
                 raise ModelError(
                     f"no price is known for {', '.join(unknown)} (table of {prices.date}), so --max-dollars cannot be "
-                    "kept: give --prices FILE with it, or limit --max-tokens",
+                    "applied: give --prices FILE with it, or limit --max-tokens",
                     code="no-price",
                 )
 

@@ -77,7 +77,7 @@ def describe(scorer: Scorer) -> str:
     lines = [
         f"{g.title} ({g.arch}), {g.partition}: {g.xcds} accelerator complex dies (XCDs), {g.cus_per_xcd} CUs each.",
         f"L2: one for each XCD, private to it, {g.l2.size_bytes / 2**20:g} MiB, {g.l2.ways} ways, "
-        f"{g.l2.line_bytes}-byte lines. A line that two XCDs read is fetched twice and held twice.",
+        f"{g.l2.line_bytes}-byte lines. A line that two XCDs read is fetched twice and stored twice.",
         *([SIDES] if g.l2_sides else []),
         mall,
         f"HBM: {g.hbm.peak_bandwidth_gbps / 1e3:g} TB/s peak.",
@@ -146,7 +146,7 @@ def read_docs(path: str | Path) -> str:
 
 TEMPLATE_CARD = """\
 A template is a swizzle with parameters that a search will choose. Its head declares each parameter with its range, and
-conditions that the search has to keep; the statements below read the parameters as variables:
+conditions that the search has to obey; the statements below read the parameters as variables:
 template windowed_chunks(chunk: 1..512, window: powers 1..64) requires num_pids >= num_xcds * chunk
     block = num_xcds * chunk
     ...

@@ -9,7 +9,7 @@ DSPy chooses the wire protocol; retries are made by `CachedLM`'s caller. Codes o
 | server | 5xx | yes |
 | connection | connection refused, cut, or a stream that broke off | yes |
 | empty | an answer with no text | yes |
-| malformed | an answer without the fields asked for | yes |
+| malformed | an answer without the fields of the signature | yes |
 | refusal | the model declined, or a filter did | yes |
 | too-long | an answer beyond `MAX_REPLY_CHARS` | yes |
 | auth | 401 or 403 | no, and the model is dropped for this run |
@@ -82,7 +82,7 @@ def failure_of(error: BaseException) -> Failure:
     if code in ("unexpected", "server", "connection") and "timed out" in str(error).lower():
         code = "timeout"
     after = getattr(error, "retry_after", None)
-    message = str(error).partition("\n")[0]  # what follows tells how to configure a client that is not the user's
+    message = str(error).partition("\n")[0]  # the rest explains how to configure a client that is not the user's
     return Failure(code, f"{type(error).__name__}: {message}", after if isinstance(after, int | float) else None)
 
 

@@ -42,7 +42,7 @@ BASES = {
     "ollama_chat": "http://localhost:11434/v1",
 }
 TIMEOUT_S = 15.0
-NO_KEY = "no-key"  # clients want a string; a server that asks for no key ignores it
+NO_KEY = "no-key"  # clients require a string; a server without keys ignores it
 STRUCK = "[key]"
 _SHAPE = re.compile(r"\b(?:sk|gsk|xai|pplx|AIza|Bearer\s)[-_A-Za-z0-9.*]{8,}")
 _taken: dict[str, str] = {}
@@ -211,7 +211,7 @@ def preflight(models: tuple[str, ...], api_base: str | None) -> list[Check]:
     Raises
     ------
     ModelError
-        With the code of the first model that may not be asked.
+        With the code of the first model that failed.
     """
     checks = [check_model(model, api_base) for model in models]
     for check in checks:

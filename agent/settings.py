@@ -17,7 +17,7 @@ from .contexts import CONTEXTS
 from .providers import LOCAL, provider_of
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-# Settings that a resumed run may change: they decide how long it goes on, not what is asked.
+# Settings that a resumed run may change: they bound its length and shape no prompt.
 LIMITS = ("iterations", "max_tokens", "max_dollars", "max_minutes", "timeout_s", "tries", "stream", "api_base")
 
 

@@ -57,7 +57,7 @@ class Exchange:
     finish : str or None
         Why the model stopped.
     code, error : str or None
-        From `agent.failures` where no answer came.
+        Of a `Failure` where no answer came.
     input_tokens, output_tokens : int or None
     dollars : float or None
         None for a model without a price.
@@ -169,13 +169,13 @@ class Transcript:
                 yield Exchange(*row)
 
     def note(self, kind: str, number: int, value: Any) -> None:
-        """Keep a JSON value under a kind and a number; the first one stays."""
+        """Store a JSON value under a kind and a number; the first one stays."""
         with self._guarded(), self._db:
             text = strike_keys(json.dumps(value, sort_keys=True))
             self._db.execute("INSERT OR IGNORE INTO note VALUES (?, ?, ?)", (kind, number, text))
 
     def noted(self, kind: str, number: int = 0) -> Any:
-        """Value kept under a kind and a number, or None."""
+        """Value stored under a kind and a number, or None."""
         with self._guarded():
             row = self._db.execute("SELECT text FROM note WHERE kind = ? AND number = ?", (kind, number)).fetchone()
         return json.loads(row[0]) if row else None
@@ -187,7 +187,7 @@ class Transcript:
         return [json.loads(row[0]) for row in rows]
 
     def take_back(self, iteration: int, kind: str) -> None:
-        """Drop failed asks, and notes of a kind, from an iteration on: they may be asked again."""
+        """Drop failed requests, and notes of a kind, from an iteration on, so that they are retried."""
         with self._guarded(), self._db:
             self._db.execute("DELETE FROM exchange WHERE iteration >= ? AND code IS NOT NULL", (iteration,))
             self._db.execute("DELETE FROM note WHERE kind = ? AND number >= ?", (kind, iteration))

@@ -147,7 +147,7 @@ def optimize(
     Raises
     ------
     RunError
-        If the folder exists and ``resume`` is off, or the run in it asked for something else.
+        If the folder exists and ``resume`` is off, or the run in it has other settings.
 
     Source: the loop and its objective are those of SwizzlePerf (arXiv 2508.20258), with a simulator for the GPU.
     """
@@ -162,12 +162,12 @@ def optimize(
 
 
 def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Sequence[str] = ()) -> History:
-    """Make a run, or open one that asked for the same; ``more_keys`` of ``about`` must agree too.
+    """Create a run, or open one with the same settings; ``more_keys`` of ``about`` must agree too.
 
     Raises
     ------
     RunError
-        If the folder exists and ``resume`` is off, or the run in it asked for something else.
+        If the folder exists and ``resume`` is off, or the run in it has other settings.
     """
     if not resume:
         return History.create(folder, about)

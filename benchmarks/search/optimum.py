@@ -1,4 +1,4 @@
-"""The default search beside every combination of every template: how near it comes to the best of its space.
+"""The default search against every combination of every template: its distance to the optimum of its space.
 
 python -m benchmarks.search.optimum
 """
@@ -70,8 +70,8 @@ def optimum_table(say: Callable[[str], None]) -> str:
     launched = Evaluator([work], device, replay="lockstep").main.baseline.l2_hit_rate
     text = (
         f"GEMM of 8 x 8 tiles on `{device.name}`: all {combinations} combinations of all family templates come to "
-        f"{permutations} permutations, the best with {100 * best:.2f} %; as launched it is {100 * launched:.2f} %. The "
-        f"default search over the same templates, {SEEDS} seeds:"
+        f"{permutations} permutations, the best with {100 * best:.2f} %; the launch order has {100 * launched:.2f} %. "
+        f"The default search over the same templates, {SEEDS} seeds:"
     )
     lines = [
         *(wrapped(text), ""),

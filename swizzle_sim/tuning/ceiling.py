@@ -165,12 +165,12 @@ class _Climb:
         n = scorer.kernel.grid.num_pids
         self.xcd = xcd_of(n, scorer.gpu, scorer.kernel.programs)
         self.slots = scorer.gpu.cus_per_xcd * scorer.occupancy
-        self.order, self.score, self.found_by = np.arange(n), scorer.baseline, "the order as launched"
+        self.order, self.score, self.found_by = np.arange(n), scorer.baseline, "the launch order"
         self.fewest_misses = graph.misses(self.xcd, scorer.gpu.xcds)
         self.evaluations = 0
 
     def offer(self, order: np.ndarray, name: str) -> bool:
-        """Replay a permutation and keep it if it is better."""
+        """Replay a permutation; the better of it and the best so far stays."""
         part = np.empty_like(self.xcd)
         part[order] = self.xcd
         self.fewest_misses = min(self.fewest_misses, self.graph.misses(part, self.scorer.gpu.xcds))
@@ -239,7 +239,7 @@ class _Climb:
         return self._together([np.concatenate(waves[x * n_waves : (x + 1) * n_waves]) for x in range(shares.size)])
 
     def locally(self, evaluations: int) -> None:
-        """Change the best permutation at random and keep what scores better."""
+        """Local search: random changes of the best permutation, accepted if they score better."""
         draw = np.random.default_rng(self.seed)
         while self.evaluations < evaluations and not self.is_done:
             changed, what = self._changed(draw)
