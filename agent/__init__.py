@@ -1,6 +1,6 @@
-"""The proposer that reads and writes: a language model through DSPy, with the simulator as its judge.
+"""The llm proposer: language models through DSPy write swizzles, and the simulator judges them.
 
-The names below are the Python API; they are imported on first use, so that ``import agent`` needs no DSPy.
+The names below are the Python API; they are imported on first use, so that importing the package needs no DSPy.
 """
 
 from __future__ import annotations
@@ -9,29 +9,26 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agent.cascade import Cascade, Judgement
-    from agent.inputs import Inputs
-    from agent.loop import propose
-    from agent.repeat import repeat_run
-    from agent.settings import Settings
-    from agent.study import Study, run_study
-    from agent.transcript import Exchange, Transcript
-    from agent.tune import tune_prompt
-    from agent.verifiable import reward
+    from .cascade import Cascade, Judgement, reward
+    from .loop import propose, repeat_run
+    from .settings import Inputs, Settings
+    from .study import Study, run_study
+    from .transcript import Exchange, Transcript
+    from .tune import tune_prompt
 
 _HOME = {
-    "Cascade": "agent.cascade",
-    "Exchange": "agent.transcript",
-    "Inputs": "agent.inputs",
-    "Judgement": "agent.cascade",
-    "Settings": "agent.settings",
-    "Study": "agent.study",
-    "Transcript": "agent.transcript",
-    "propose": "agent.loop",
-    "repeat_run": "agent.repeat",
-    "reward": "agent.verifiable",
-    "run_study": "agent.study",
-    "tune_prompt": "agent.tune",
+    "Cascade": "cascade",
+    "Exchange": "transcript",
+    "Inputs": "settings",
+    "Judgement": "cascade",
+    "Settings": "settings",
+    "Study": "study",
+    "Transcript": "transcript",
+    "propose": "loop",
+    "repeat_run": "loop",
+    "reward": "cascade",
+    "run_study": "study",
+    "tune_prompt": "tune",
 }
 
 __all__ = [
@@ -53,6 +50,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value
     return value

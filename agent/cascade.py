@@ -1,14 +1,14 @@
-"""The cascade: cheap checks first, and a verdict with a stable code from whichever stage says no.
+"""The cascade: from cheap checks to the full replay, each refusal with a stable code; templates; the reward.
 
 | stage | codes |
 | --- | --- |
 | parse | ``parse-`` and the language's own code: syntax, node, call, name, limit, unassigned, result |
 | grid | ``grid-`` and the counter-example's: collision, out-of-range, overflow, division-by-zero, signed-division, |
 | | shift, step-limit; ``grid-undecided`` if the check ran out of steps |
-| lattice | ``lattice-partial``: a bijection here but not on every other grid. It goes on, with the condition named |
+| lattice | ``lattice-partial``: a bijection here but not on every other grid; scored all the same, with the condition |
 | duplicate | ``duplicate`` |
-| small replay | ``small-replay-worse``: the lockstep replay is far below the order as launched |
-| full replay | ``scored``, or ``scored-partial`` where the lattice stage had something to say |
+| small replay | ``small-replay-worse``: the lockstep replay is far below the launch order |
+| full replay | ``scored``, or ``scored-partial`` where the bijection holds on some grids only |
 | bound | ``above-bound``: a defect of the simulator, never a win |
 """
 
@@ -16,24 +16,31 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from dataclasses import dataclass
-from hashlib import blake2b
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.search import digest_of
 from swizzle_sim.swizzle import Swizzle
-from xcd_model import Traffic
-from xcd_model.errors import LanguageError, ReplayError
+from swizzle_sim.templates import read_template
+from swizzle_sim.tuning.evaluator import evaluator_like
+from swizzle_sim.tuning.search import landscape, search_on
+from xcd_model import Gpu, Traffic
+from xcd_model.errors import LanguageError, ReplayError, SearchError
 
-# Of hit rate below the order as launched, in lockstep. Simulated: of 120 family members on two GEMM sizes on MI300X 38
-# were below by this, and none of them beat the order as launched in the timed replay.
+# Of hit rate below the launch order, in the lockstep replay. Simulated: of 120 family members on two GEMM sizes on
+# MI300X 38 were below by this, and none of them beat the launch order in the timed replay.
 FAR_WORSE = 0.10
+# Reward of a refused candidate by the stage that refused it; candidates that passed the proof get 0.2.
+REFUSED = {"parse": 0.0, "grid": 0.1, "bound": 0.0}
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What the cascade found.
+    """Verdict and score of one candidate.
 
     Parameters
     ----------
@@ -58,23 +65,23 @@ class Judgement:
     score: Score | None = None
 
 
-class RecallingScorer(Scorer):
-    """A scorer that keeps its latest replay: what was just scored is reported on without another."""
+class MemoScorer(Scorer):
+    """Scorer that remembers its latest replay, so that the report on a scored order needs no second one."""
 
     _latest: tuple[bytes, Traffic] | None = None
 
     def traffic(self, order: np.ndarray, *, seed: int | None = None, threads: int = 1) -> Traffic:
-        """Replay one permutation, or recall it; see `Scorer.traffic`."""
+        """Replay one permutation, or return the latest replay if it was the same; see `Scorer.traffic`."""
         if seed is not None:
             return super().traffic(order, seed=seed, threads=threads)
-        digest = _digest(order)
+        digest = digest_of(order)
         if self._latest is None or self._latest[0] != digest:
             self._latest = digest, super().traffic(order, threads=threads)
         return self._latest[1]
 
 
 class Cascade:
-    """Judges candidates for one kernel on one GPU, and remembers which permutations it has seen.
+    """Judges candidates for one kernel on one GPU; a permutation judged before is refused as a duplicate.
 
     Parameters
     ----------
@@ -85,14 +92,14 @@ class Cascade:
     def __init__(self, scorer: Scorer):
         self.scorer = scorer
         same = scorer.replay == "lockstep"
-        self._small = scorer if same else Scorer(scorer.kernel, scorer.gpu, replay="lockstep")
+        self._quick = scorer if same else Scorer(scorer.kernel, scorer.gpu, replay="lockstep")
         if not same:
-            self._small.__dict__["plan"] = scorer.plan  # one trace serves both
+            self._quick.__dict__["plan"] = scorer.plan  # one trace serves both
         self._seen: MutableMapping[bytes, int] = {}
 
     def remember(self, source: str, number: int) -> None:
-        """Note the permutation of an attempt that was judged earlier."""
-        self._seen.setdefault(_digest(self.scorer.permutation(Swizzle.parse(source))), number)
+        """Add the permutation of an earlier attempt to those seen."""
+        self._seen.setdefault(digest_of(self.scorer.permutation(Swizzle.parse(source))), number)
 
     def judge(self, source: str, number: int) -> Judgement:
         """Judge one candidate.
@@ -114,7 +121,7 @@ class Cascade:
             return _refused("parse", f"parse-{error.code}", str(error))
         try:
             verdict = self.scorer.verify(swizzle)
-        except LanguageError as error:  # a name that this grid has not, or a cap of ours
+        except LanguageError as error:  # a name that this grid does not define, or a limit of the check
             undecided = error.code == "limit"
             stage, code = ("grid", "grid-undecided") if undecided else ("parse", f"parse-{error.code}")
             return _refused(stage, code, str(error), None if undecided else False)
@@ -123,7 +130,7 @@ class Cascade:
             why = verdict.counterexample
             return _refused("grid", f"grid-{why.code if why else 'collision'}", why.message if why else "", plain=plain)
         order = self.scorer.permutation(swizzle)
-        if (earlier := self._seen.setdefault(_digest(order), number)) != number:
+        if (earlier := self._seen.setdefault(digest_of(order), number)) != number:
             return _refused("duplicate", "duplicate", f"the same permutation as attempt {earlier}", plain=plain)
         partial = ""
         if verdict.domain != "everywhere":
@@ -135,12 +142,12 @@ class Cascade:
 
     def _replay(self, order: np.ndarray, plain: dict[str, Any], partial: str) -> Judgement:
         try:
-            if self._small is not self.scorer:
-                quick, launched = self._small.score_order(order, baseline_us=None), self._small.baseline
+            if self._quick is not self.scorer:
+                quick, launched = self._quick.score_order(order, baseline_us=None), self._quick.baseline
                 if quick.l2_hit_rate < launched.l2_hit_rate - FAR_WORSE:
                     feedback = (
                         f"L2 hit rate {100 * quick.l2_hit_rate:.2f} % in a quick replay, far below the "
-                        f"{100 * launched.l2_hit_rate:.2f} % of the order as launched: not replayed in full"
+                        f"{100 * launched.l2_hit_rate:.2f} % of the launch order: not replayed in full"
                     )
                     return _refused("small replay", "small-replay-worse", feedback, plain=plain, order=order)
             score = self.scorer.score_order(order, baseline_us=self.scorer.baseline.time_us)
@@ -165,5 +172,107 @@ def _refused(
     return Judgement(code, stage, feedback, {**verdict, "code": code, "stage": stage}, order)
 
 
-def _digest(order: np.ndarray) -> bytes:
-    return blake2b(order.tobytes(), digest_size=16).digest()
+@dataclass(frozen=True, eq=False)
+class TemplateJudgement(Judgement):
+    """Judgement of a template: that of its best candidate.
+
+    Parameters
+    ----------
+    source, name : str
+        Of that candidate; the text of the model where there is none.
+    """
+
+    source: str = ""
+    name: str = ""
+
+
+class TemplateCascade:
+    """Judges templates: searches their parameters, and passes the best candidate to the cascade.
+
+    Parameters
+    ----------
+    cascade : Cascade
+    evaluations : int
+        Full replays for each template.
+    seed : int
+    """
+
+    def __init__(self, cascade: Cascade, evaluations: int, seed: int):
+        self._cascade, self._evaluations, self._seed = cascade, evaluations, seed
+        scorer = cascade.scorer
+        self._bench = evaluator_like(scorer)  # with a scorer of its own: the cascade's remembers its latest replay
+
+    @property
+    def scorer(self) -> Scorer:
+        """Scorer of the search."""
+        return self._bench.main
+
+    def judge(self, text: str, number: int) -> TemplateJudgement:
+        """Judge one template, by the best of its candidates."""
+        try:
+            template = read_template(text)
+            found = search_on(self._bench, [template], evaluations=self._evaluations, seed=self._seed)
+        except LanguageError as error:
+            return self._refused(text, f"template-{error.code}", str(error))
+        except SearchError as error:
+            return self._refused(text, f"template-{error.code}", str(error))
+        tried = found.run.attempts[1:]
+        words = landscape(template, found.run.attempts)
+        scored = sorted((a for a in tried if a.score is not None), key=lambda a: (a.verdict["costs"], a.number))
+        counts = {"stage_two": {"tried": len(tried), "replays": len(scored)}, "template": text}
+        if not scored:
+            return self._refused(text, "template-nothing", words, **counts)
+        best = scored[0]
+        judged = self._cascade.judge(best.source, number)
+        feedback = f"{judged.feedback} {words}".strip()
+        verdict = {**judged.verdict, **counts, "parameters": best.verdict["parameters"]}
+        return TemplateJudgement(
+            judged.code, judged.stage, feedback, verdict, judged.order, judged.score, source=best.source, name=best.name
+        )
+
+    @staticmethod
+    def _refused(text: str, code: str, why: str, **more: Any) -> TemplateJudgement:
+        verdict = {"bijective": False, "domain": "nowhere", "code": code, "stage": "template", "template": text, **more}
+        return TemplateJudgement(code, "template", why, verdict, source=text)
+
+
+def reward(kernel: Kernel, text: str, gpu: Gpu, *, replay: str = "timed") -> float:
+    """Verifiable reward of one candidate, for training models to write swizzles.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    text : str
+        Candidate in the closed language; hostile text costs nothing but a refusal.
+    gpu : Gpu
+    replay : {"timed", "lockstep"}
+
+    Returns
+    -------
+    reward : float
+        0 for text outside the language, and for one that beats the proven bound (a defect, never a win); 0.1 for text
+        of the language that is no bijection at the kernel's grid; 0.2 for a bijection no better than the launch
+        order; above that up to 1 in proportion to the part of the gap between launch order and bound that its L2 hit
+        rate closes. A candidate that holds only on some grids of the lattice gets nine tenths of the part above 0.2.
+
+    Notes
+    -----
+    The same candidate gets the same reward in every process. Nothing of the text is ever executed, every workgroup of
+    the grid is checked before any score, and the score comes from a replay: there is nothing to game but the model.
+    """
+    return reward_of(Cascade(_scorer(kernel, gpu, replay)).judge(text, 0), _scorer(kernel, gpu, replay))
+
+
+def reward_of(found: Judgement, scorer: Scorer) -> float:
+    """Reward of a judgement of the cascade."""
+    if found.score is None:
+        return REFUSED.get(found.stage, 0.2)
+    room = scorer.bound.l2_hit_rate - scorer.baseline.l2_hit_rate
+    gain = found.score.l2_hit_rate - scorer.baseline.l2_hit_rate
+    part = min(1.0, max(0.0, gain / room)) if room > 0 else 0.0
+    return 0.2 + 0.8 * part * (1.0 if found.code == "scored" else 0.9)
+
+
+@lru_cache(maxsize=4)
+def _scorer(kernel: Kernel, gpu: Gpu, replay: str) -> Scorer:
+    return Scorer(kernel, gpu, replay=replay)

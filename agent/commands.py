@@ -1,8 +1,9 @@
-"""``study`` and ``tune-prompt``, as `swizzle-sim` shows them; plugged in through ``swizzle_sim.commands``."""
+"""The commands ``study`` and ``tune-prompt``, plugged into `swizzle-sim` through ``swizzle_sim.commands``."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,79 +19,95 @@ from swizzle_sim.cli.proposer_options import (
     Model,
     Prices,
     Temperature,
+    grouped,
 )
 
 if TYPE_CHECKING:
     from swizzle_sim.kernels import Kernel
 
+    from .settings import Settings
+
 Kernels = Annotated[list[str], typer.Option("--kernel", help="Kernel and sizes, such as 'gemm M=4096 N=4096'.")]
-Train = Annotated[list[str], typer.Option("--train", help="Kernel to train on, with sizes; give it again for several.")]
+Train = Annotated[list[str], typer.Option("--train", help="Kernel to train on, with sizes; repeatable.")]
 HeldOut = Annotated[list[str], typer.Option("--held-out", help="Kernel to measure on, with sizes.")]
 Which = Annotated[str, typer.Argument(metavar="contexts|models|progression|sizes")]
 Size = Annotated[list[str] | None, typer.Option("--size", help="sizes: a problem to score on, 'M=2048 N=2048'.")]
 Folder = Annotated[Path, typer.Option("--out", "-o", help="Folder of the study.")]
-Counted = Annotated[str, typer.Option("--replay", help="Replay that the counts come from: lockstep or timed.")]
+Replay = Annotated[str, typer.Option("--replay", help="Replay that the counts come from: lockstep or timed.")]
 Calls = Annotated[int, typer.Option("--calls", min=1, help="Candidates that tuning may have judged.")]
 
 
+@dataclass(frozen=True)
+class StudyModels:
+    """Options of the models of a study."""
+
+    model: Model = None
+    api_base: ApiBase = None
+    iterations: Iterations = None
+    candidates: Candidates = None
+    docs: Docs = None
+    temperature: Temperature = None
+    max_dollars: MaxDollars = None
+    prices: Prices = None
+
+    def settings(self, seed: int) -> Settings | None:
+        """Settings of the runs, whose models have answered; None where no model is named."""
+        from .providers import preflight
+        from .settings import Settings
+
+        if not self.model:
+            return None
+        limits = {"iterations": self.iterations, "candidates": self.candidates}
+        given: dict[str, Any] = {key: value for key, value in limits.items() if value is not None}
+        settings = Settings(
+            models=tuple(self.model),
+            api_base=self.api_base,
+            temperature=self.temperature,
+            max_dollars=self.max_dollars,
+            seed=seed,
+            **given,
+        )
+        preflight(settings.models, self.api_base)
+        return settings
+
+
+@dataclass(frozen=True)
+class StudyRuns:
+    """Options of the runs of a study."""
+
+    gpu: GpuName = "mi300x"
+    replay: Replay = "timed"
+    seed: Seed = 0
+    out: Folder = Path("studies")
+
+
+@grouped
 def study(
-    which: Which,
-    kernels: Kernels,
-    model: Model = None,
-    api_base: ApiBase = None,
-    sizes: Size = None,
-    gpu: GpuName = "mi300x",
-    replay: Counted = "timed",
-    iterations: Iterations = None,
-    candidates: Candidates = None,
-    docs: Docs = None,
-    temperature: Temperature = None,
-    max_dollars: MaxDollars = None,
-    prices: Prices = None,
-    seed: Seed = 0,
-    out: Folder = Path("studies"),
-    json: Json = False,
+    which: Which, kernels: Kernels, models: StudyModels, runs: StudyRuns, sizes: Size = None, json: Json = False
 ) -> None:
     """Compare contexts, models, iterations or sizes over runs of the llm proposer; runs only what is missing."""
-    from agent.contexts import read_docs
-    from agent.inputs import Inputs
-    from agent.preflight import preflight
-    from agent.prices import load_prices
-    from agent.settings import Settings
-    from agent.study import Study, run_study
-    from agent.study_picture import draw_study
     from swizzle_sim.cli.arguments import parse_sizes
     from swizzle_sim.cli.output import print_json, say
     from xcd_model import gpu as load_gpu
 
-    settings = None
-    if model:
-        limits = {"iterations": iterations, "candidates": candidates}
-        given: dict[str, Any] = {key: value for key, value in limits.items() if value is not None}
-        settings = Settings(
-            models=tuple(model),
-            api_base=api_base,
-            temperature=temperature,
-            max_dollars=max_dollars,
-            seed=seed,
-            **given,
-        )
-        preflight(settings.models, api_base)
-    device = load_gpu(gpu)
-    found = run_study(
-        Study(
-            which=which,
-            kernels=tuple(_kernel(text, device.arch) for text in kernels),
-            gpu=device,
-            folder=out,
-            settings=settings,
-            inputs=Inputs(docs=read_docs(docs) if docs else None, prices=load_prices(prices)),
-            replay=replay,
-            sizes=tuple(parse_sizes(shlex.split(text)) for text in sizes or ()),
-        ),
-        say,
+    from .contexts import read_docs
+    from .settings import Inputs, load_prices
+    from .study import Study, draw_study, run_study
+
+    settings = models.settings(runs.seed)
+    device = load_gpu(runs.gpu)
+    task = Study(
+        which=which,
+        kernels=tuple(_kernel(text, device.arch) for text in kernels),
+        gpu=device,
+        folder=runs.out,
+        settings=settings,
+        inputs=Inputs(docs=read_docs(models.docs) if models.docs else None, prices=load_prices(models.prices)),
+        replay=runs.replay,
+        sizes=tuple(parse_sizes(shlex.split(text)) for text in sizes or ()),
     )
-    picture = draw_study(found, out / f"study-{which}.png")
+    found = run_study(task, say)
+    picture = draw_study(found, runs.out / f"study-{which}.png")
     if json:
         print_json({**found, "picture": str(picture)})
     else:
@@ -107,54 +124,60 @@ def _kernel(text: str, arch: str) -> Kernel:
 def _print_study(found: dict[str, Any], picture: Path) -> None:
     from swizzle_sim.cli.output import SIMULATED, console, pct, sizes_text, table
 
+    rates = ("baseline_l2_hit_rate", "best_l2_hit_rate", "bound_l2_hit_rate")
     rows = [
-        (
-            row["kernel"],
-            sizes_text(row["problem"]),
-            row["label"],
-            pct(row["baseline_l2_hit_rate"]),
-            pct(row["best_l2_hit_rate"]),
-            pct(row["bound_l2_hit_rate"]),
-        )
+        (row["kernel"], sizes_text(row["problem"]), row["label"], *(pct(row[name]) for name in rates))
         for row in found["rows"]
     ]
-    columns = ("kernel", "sizes", "", "as launched\n[%]", "best\n[%]", "bound\n[%]")
+    columns = ("kernel", "sizes", "", "launch order\n[%]", "best\n[%]", "bound\n[%]")
     table(f"{found['which']} on {found['gpu']}", columns, rows, left=3, note=SIMULATED[found["replay"]])
     console(wide=True).print(f"written: {picture} and {picture.with_suffix('.json')}", markup=False)
 
 
-def tune_prompt(
-    model: Model,
-    train: Train,
-    held_out: HeldOut,
-    api_base: ApiBase = None,
-    calls: Calls = 40,
-    gpu: GpuName = "mi300x",
-    replay: Counted = "lockstep",
-    temperature: Temperature = None,
-    prices: Prices = None,
-    seed: Seed = 0,
-    out: Folder = Path("tuned"),
-    json: Json = False,
-) -> None:
+@dataclass(frozen=True)
+class TuneOptions:
+    """Options of the models and replays of a tuning."""
+
+    api_base: ApiBase = None
+    calls: Calls = 40
+    gpu: GpuName = "mi300x"
+    replay: Replay = "lockstep"
+    temperature: Temperature = None
+    prices: Prices = None
+    seed: Seed = 0
+    out: Folder = Path("tuned")
+
+
+@grouped
+def tune_prompt(model: Model, train: Train, held_out: HeldOut, options: TuneOptions, json: Json = False) -> None:
     """Tune the instructions of the propose question with GEPA; the first --model proposes, the last one reflects."""
-    from agent.preflight import preflight
-    from agent.prices import load_prices
-    from agent.settings import Settings
-    from agent.tune import tune_prompt as tune
     from swizzle_sim.cli.output import console, print_json, say, table
     from xcd_model import gpu as load_gpu
 
-    settings = Settings(models=tuple(model or ()), api_base=api_base, temperature=temperature, seed=seed)
-    preflight(settings.models, api_base)
-    device = load_gpu(gpu)
-    train_on, hold_out = ([_kernel(text, device.arch) for text in texts] for texts in (train, held_out))
-    found = tune(
-        train_on, hold_out, device, out, settings, calls=calls, prices=load_prices(prices), replay=replay, say=say
+    from .providers import preflight
+    from .settings import Settings, load_prices
+    from .tune import Tuning
+    from .tune import tune_prompt as tune
+
+    settings = Settings(
+        models=tuple(model or ()), api_base=options.api_base, temperature=options.temperature, seed=options.seed
     )
+    preflight(settings.models, options.api_base)
+    device = load_gpu(options.gpu)
+    task = Tuning(
+        train=[_kernel(text, device.arch) for text in train],
+        held_out=[_kernel(text, device.arch) for text in held_out],
+        gpu=device,
+        folder=options.out,
+        settings=settings,
+        calls=options.calls,
+        prices=load_prices(options.prices),
+        replay=options.replay,
+    )
+    found = tune(task, say=say)
     if json:
         print_json({"program": str(found.program), "before": found.before, "after": found.after, "asks": found.asks})
         return
     rows = [(name, f"{found.before[name]:.3f}", f"{found.after[name]:.3f}") for name in found.before]
-    table("Reward on the kernels held out", ("kernel", "as shipped", "tuned"), rows, note="simulated; 0 to 1")
+    table("Reward on the held-out kernels", ("kernel", "as shipped", "tuned"), rows, note="simulated; 0 to 1")
     console(wide=True).print(f"written: {found.program}; use it with --program {found.program}", markup=False)

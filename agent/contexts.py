@@ -1,4 +1,4 @@
-"""What a model is told of the hardware: ``aware``, ``unaware`` or ``overload``.
+"""Text blocks of a prompt: the hardware (``aware``, ``unaware`` or ``overload``) and the languages of the answer.
 
 Source: the three arms of SwizzlePerf (arXiv 2508.20258, section 4): its own prompt, one without hardware and schedule,
 and one with an unfiltered dump of documentation of more than 10 000 tokens.
@@ -12,7 +12,17 @@ from pathlib import Path
 
 import numpy as np
 
+from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.rules import (
+    ASSIGN_RESULT,
+    BINARY_OPS,
+    CALL_HINT,
+    COMPARE_OPS,
+    MAX_LOOPS,
+    RANGES,
+)
 from xcd_model import Gpu, gpu, gpu_names
 from xcd_model.errors import ModelError
 from xcd_model.replay.traffic import COLUMNS
@@ -23,8 +33,8 @@ OVERLOAD_TOKENS = 10_000
 CHARS_PER_TOKEN = 4  # of English and figures; enough to size a document
 MAX_DOCS_BYTES = 4 << 20
 SIDES = (
-    "That L2 is two caches of this size, each for half of the CUs, by groups of neighbours. Every line is at home in "
-    "one of them; where CUs of the other half read it, that holds a copy too."
+    "That L2 has two partitions of this size, each for half of the CUs, by groups of neighbours. Each partition is the "
+    "point of coherence for half of the lines; where CUs of the other half read such a line, theirs holds a copy."
 )
 
 
@@ -67,7 +77,7 @@ def describe(scorer: Scorer) -> str:
     lines = [
         f"{g.title} ({g.arch}), {g.partition}: {g.xcds} accelerator complex dies (XCDs), {g.cus_per_xcd} CUs each.",
         f"L2: one for each XCD, private to it, {g.l2.size_bytes / 2**20:g} MiB, {g.l2.ways} ways, "
-        f"{g.l2.line_bytes}-byte lines. A line that two XCDs read is fetched twice and held twice.",
+        f"{g.l2.line_bytes}-byte lines. A line that two XCDs read is fetched twice and stored twice.",
         *([SIDES] if g.l2_sides else []),
         mall,
         f"HBM: {g.hbm.peak_bandwidth_gbps / 1e3:g} TB/s peak.",
@@ -85,16 +95,16 @@ def everything(scorer: Scorer) -> str:
     """An unfiltered dump: each fact of each GPU of the catalogue with status and source, then raw counters."""
     parts = [_facts(gpu(name)) for name in gpu_names()]
     traffic = scorer.traffic(np.arange(scorer.kernel.grid.num_pids))
-    parts.append(f"Raw counters of the kernel as launched, bin by bin: {', '.join(COLUMNS)}")
-    wanted = OVERLOAD_TOKENS * CHARS_PER_TOKEN * 1.1
+    parts.append(f"Raw counters of the kernel in launch order, bin by bin: {', '.join(COLUMNS)}")
+    target = OVERLOAD_TOKENS * CHARS_PER_TOKEN * 1.1
     facts = size = sum(map(len, parts))
     for bin_ in count():
-        if bin_ >= traffic.timeline.shape[0] or size > max(wanted, 1.2 * facts):
+        if bin_ >= traffic.timeline.shape[0] or size > max(target, 1.2 * facts):
             break
         rows = (f"bin {bin_} XCD {x}: {' '.join(map(str, row))}" for x, row in enumerate(traffic.timeline[bin_]))
         parts.append("\n".join(rows))
         size += len(parts[-1])
-    return _padded("\n\n".join(parts), scorer, int(wanted))
+    return _padded("\n\n".join(parts), scorer, int(target))
 
 
 def _facts(device: Gpu) -> str:
@@ -105,11 +115,11 @@ def _facts(device: Gpu) -> str:
     return "\n".join(lines)
 
 
-def _padded(text: str, scorer: Scorer, wanted: int) -> str:
-    """Where catalogue and counters are short of the size, the list of which XCD each workgroup runs on."""
+def _padded(text: str, scorer: Scorer, target: int) -> str:
+    """Text filled up to the target size with the XCD of each workgroup."""
     rows: list[str] = []
     for pid in count():
-        if len(text) + 40 * len(rows) >= wanted:
+        if len(text) + 40 * len(rows) >= target:
             break
         rows.append(f"workgroup {pid} of the queue runs on XCD {(pid + scorer.gpu.dispatch_offset) % scorer.gpu.xcds}")
     return "\n".join([text, *rows])
@@ -132,3 +142,58 @@ def read_docs(path: str | Path) -> str:
         return where.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError(f"{where}: not a text file that can be read ({error})", code="docs") from error
+
+
+TEMPLATE_CARD = """\
+A template is a swizzle with parameters that a search will choose. Its head declares each parameter with its range, and
+conditions that the search has to obey; the statements below read the parameters as variables:
+template windowed_chunks(chunk: 1..512, window: powers 1..64) requires num_pids >= num_xcds * chunk
+    block = num_xcds * chunk
+    ...
+Ranges: low..high, low..high step n, powers low..high (of two), {1, 2, 5}. Conditions are those of the language, over
+parameters, num_pids and the like, and the kernel's sizes; write 'requires' again for another. Every parameter is read
+by the statements, and none is called like a name that has a value already. The template is a bijection for every
+combination that its conditions allow."""
+
+
+def language_card(kernel: Kernel, *, schedule: bool = True) -> str:
+    """Description of the swizzle language for one kernel, from the tables that the parser reads.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    schedule : bool
+        Whether to name ``num_xcds``; False for the context ``unaware``.
+    """
+    names = grid_names(kernel.grid)
+    if schedule:
+        names["num_xcds"] = "number of XCDs of the GPU"
+    lines = [
+        "A swizzle is a few Python-like statements over 32-bit integers.",
+        "Statements: assignment (also a, b = b, a and a, b = divmod(x, y)), += and the like, if/elif/else, "
+        f"for over {RANGES[0]}(...) with a literal step, at most {MAX_LOOPS} deep, and x if c else y.",
+        f"Operators: {' '.join(BINARY_OPS.values())}, unary -, {' '.join(COMPARE_OPS.values())}, and, or, not.",
+        f"Calls: {CALL_HINT}.",
+        "A // or % of operands with opposite signs is refused, since Python and a GPU differ there; so is a value "
+        "outside the signed 32-bit range.",
+        f"The answer: {ASSIGN_RESULT}.",
+        "Names that have a value:",
+        *(f"- {name}: {meaning}" for name, meaning in names.items()),
+        "Sizes of this kernel, by name: " + ", ".join(f"{name} = {size}" for name, size in kernel.problem.items()),
+    ]
+    return "\n".join(lines)
+
+
+def grid_names(grid: Grid) -> dict[str, str]:
+    """Names defined by a grid, with their meaning."""
+    names = {"pid": f"linear id that the hardware gave, 0 to {grid.num_pids - 1}", "num_pids": "workgroups in all"}
+    if grid.tiles:
+        names["num_pid_m, num_pid_n"] = f"tile rows and columns, {grid.tiles[0]} and {grid.tiles[1]}"
+        names["pid_m, pid_n"] = "tile of this workgroup in launch order: pid // num_pid_n, pid % num_pid_n"
+    elif len(grid.launch) > 1:
+        axes = "xyz"[: len(grid.launch)]
+        for axis, side in zip(axes, grid.launch, strict=True):
+            names[f"pid_{axis}, num_pid_{axis}"] = f"tl.program_id and tl.num_programs along {axis}, of {side}"
+        if len(grid.launch) == 2:
+            names["pid_m, pid_n"] = "the same as pid_x, pid_y"
+    return names

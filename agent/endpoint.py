@@ -1,4 +1,24 @@
-"""`Endpoint`: one model behind one server, asked once at a time; DSPy chooses the wire, retries are made elsewhere."""
+"""`Endpoint`: one model behind one server, one request at a time, and `Failure`: why a request gave no answer.
+
+DSPy chooses the wire protocol; retries are made by `CachedLM`'s caller. Codes of failures are stable:
+
+| code | what happened | retried |
+| --- | --- | --- |
+| rate-limit | 429 | yes, after the server's own delay if it names one |
+| timeout | no answer in time | yes |
+| server | 5xx | yes |
+| connection | connection refused, cut, or a stream that broke off | yes |
+| empty | an answer with no text | yes |
+| malformed | an answer without the fields of the signature | yes |
+| refusal | the model declined, or a filter did | yes |
+| too-long | an answer beyond `MAX_REPLY_CHARS` | yes |
+| auth | 401 or 403 | no, and the model is dropped for this run |
+| billing | 402, or no quota left | no, and the model is dropped for this run |
+| no-model | the server has no such model | no, and the model is dropped for this run |
+| context | the prompt is longer than the model takes | no |
+| bad-request | another 4xx | no |
+| unexpected | anything else | no |
+"""
 
 from __future__ import annotations
 
@@ -6,16 +26,69 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agent.failures import MAX_REPLY_CHARS, Failure, failure_of
-from agent.keys import key_of
+from .providers import key_of, load_dspy
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request
 
 
+MAX_REPLY_CHARS = 256 * 1024  # a candidate has at most 64 KiB; the rest is prose
+RETRIED = frozenset({"rate-limit", "timeout", "server", "connection", "empty", "malformed", "refusal", "too-long"})
+FATAL = frozenset({"auth", "billing", "no-model"})
+
+# lm15 error class -> code, the first that fits. Names, so that this table needs no import of DSPy.
+_BY_CLASS = (
+    ("RateLimitError", "rate-limit"),
+    ("TimeoutError", "timeout"),
+    ("AuthError", "auth"),
+    ("BillingError", "billing"),
+    ("ContextLengthError", "context"),
+    ("ContextWindowExceededError", "context"),
+    ("UnsupportedModelError", "no-model"),
+    ("InvalidRequestError", "bad-request"),
+    ("ServerError", "server"),
+    ("TransportError", "connection"),
+    ("StreamAssemblyError", "connection"),
+    ("ProviderError", "server"),
+)
+
+
+class Failure(Exception):
+    """A request that gave no usable answer.
+
+    Parameters
+    ----------
+    code : str
+        From the table of this module.
+    message : str
+    retry_after_s : float or None
+        Delay that the server named [s].
+    """
+
+    def __init__(self, code: str, message: str, retry_after_s: float | None = None):
+        super().__init__(message)
+        self.code, self.message, self.retry_after_s = code, message, retry_after_s
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Name what an exception from DSPy, its transport or its adapter means."""
+    names = {name.removeprefix("LM") for name in (cls.__name__ for cls in type(error).__mro__)}
+    code = next((code for name, code in _BY_CLASS if name in names), "unexpected")
+    status = getattr(error, "status", None)
+    if code == "bad-request" and status == 404:
+        code = "no-model"
+    if code == "server" and status is not None and status < 500:
+        code = "bad-request"
+    if code in ("unexpected", "server", "connection") and "timed out" in str(error).lower():
+        code = "timeout"
+    after = getattr(error, "retry_after", None)
+    message = str(error).partition("\n")[0]  # the rest explains how to configure a client that is not the user's
+    return Failure(code, f"{type(error).__name__}: {message}", after if isinstance(after, int | float) else None)
+
+
 @dataclass(frozen=True)
 class Answer:
-    """What came back.
+    """Reply of a model.
 
     Parameters
     ----------
@@ -23,7 +96,7 @@ class Answer:
     finish : str
         ``stop``, ``length``, ``content_filter`` and the like.
     refused : bool
-        The model declined in so many words.
+        The provider flagged the reply as a refusal.
     input_tokens, output_tokens : int or None
     """
 
@@ -35,7 +108,7 @@ class Answer:
 
 
 class Endpoint:
-    """Asks one model.
+    """One model behind one server.
 
     Parameters
     ----------
@@ -53,8 +126,6 @@ class Endpoint:
     """
 
     def __init__(self, model: str, api_base: str | None, *, timeout_s: float, stream: bool):
-        from agent.extra import load_dspy
-
         self._dspy = load_dspy()
         self.model, self._timeout_s, self._stream = model, timeout_s, stream
         self._client = {"api_key": key_of(model, api_base), **({"api_base": api_base} if api_base else {})}

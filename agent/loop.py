@@ -1,64 +1,69 @@
 """`propose`: the loop of the paper. A model proposes, the cascade judges, and the history goes back to the model.
 
 Everything that decides what happens next is on disk before it does: replies in the transcript, attempts in the
-history. A run that was killed is gone through again from its beginning, with every answer looked up; so going on with
-a run, and repeating one with no model at all, are the same code.
+history. A run that was killed is gone through from its beginning, with every answer looked up; so resuming a run, and
+repeating one with no model at all, are the same code.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from agent.asker import Asker, candidate_text
-from agent.bandit import Bandit
-from agent.beside import add_beside
-from agent.briefing import Briefing
-from agent.cascade import Cascade, RecallingScorer
-from agent.endpoint import Endpoint
-from agent.failures import FATAL, Failure
-from agent.inputs import Inputs
-from agent.keys import take_keys
-from agent.prices import load_prices
-from agent.program import memory_program, propose_program
-from agent.recorder import Recorder
-from agent.settings import Budget, Settings
-from agent.transcript import Position, Transcript
 from swizzle_sim.history import Attempt, History, rank
 from swizzle_sim.kernels import Kernel
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.search import Run, about_run, open_run
+from swizzle_sim.recorded import recorded_kernel
+from swizzle_sim.search import Run, RunConfig, about_run, open_run
 from swizzle_sim.swizzle import family
 from xcd_model import Gpu
 from xcd_model.errors import ModelError
 
+from .baselines import add_baselines
+from .budget import Bandit, Budget
+from .cached_lm import CachedLM, Client, Retry, candidate_text
+from .cascade import Cascade, Judgement, MemoScorer, TemplateCascade
+from .endpoint import FATAL, Endpoint, Failure
+from .prompts import Briefing, memory_program, propose_program
+from .providers import take_keys
+from .settings import Inputs, Settings, load_prices
+from .transcript import END, INPUTS, MEMORY, PROPOSE, STEP, Position, Transcript
+
 LLM = "llm:"  # before the model's name in ``Attempt.proposer``
-STEP, END, INPUTS = "step", "end", "inputs"
-PROPOSE, MEMORY = "propose", "memory-analysis"
 NO_ANALYSIS = "No analysis was made."
 OnStep = Callable[[Mapping[str, Any]], None]
 
 
-def propose(
-    kernel: Kernel,
-    gpu: Gpu,
-    folder: str | Path,
-    settings: Settings,
-    *,
-    inputs: Inputs | None = None,
-    replay: str = "timed",
-    jitter_ns: float = 0.0,
-    resume: bool = False,
-    repeat: Path | None = None,
-    command: str = "",
-    on_step: OnStep | None = None,
-    endpoint_of: Callable[[str], Endpoint] | None = None,
-    sleep: Callable[[float], None] = time.sleep,
-) -> Run:
+@dataclass(frozen=True, kw_only=True)
+class LoopConfig(RunConfig):
+    """How the loop is run; the seed is that of its `Settings`.
+
+    Parameters
+    ----------
+    inputs : Inputs or None
+    repeat : Path or None
+        A run to repeat, with no model and no network.
+    on_step : callable or None
+        Called with a summary after each iteration.
+    endpoint_of : callable or None
+        Makes the endpoint of a model.
+    sleep : callable
+        Waits between tries.
+    """
+
+    inputs: Inputs | None = None
+    repeat: Path | None = None
+    on_step: OnStep | None = None
+    endpoint_of: Callable[[str], Endpoint] | None = None
+    sleep: Callable[[float], None] = time.sleep
+
+
+def propose(kernel: Kernel, gpu: Gpu, folder: str | Path, settings: Settings, **options: Any) -> Run:
     """Let models propose swizzles for a kernel, and judge each.
 
     Parameters
@@ -68,21 +73,8 @@ def propose(
     folder : path
         Run folder to make; with ``resume`` one that an earlier call left.
     settings : Settings
-    inputs : Inputs, optional
-    replay : {"timed", "lockstep"}
-        Of the full replay.
-    jitter_ns : float [ns]
-    resume : bool
-        Go on where the run in ``folder`` stopped; nothing that was answered is asked again.
-    repeat : Path, optional
-        A run to repeat into ``folder``, with no model and no network.
-    command : str
-    on_step : callable, optional
-        Called after each iteration with what it came to.
-    endpoint_of : callable, optional
-        Makes the endpoint of a model.
-    sleep : callable
-        Waits between tries.
+    **options
+        Fields of `LoopConfig`.
 
     Returns
     -------
@@ -91,145 +83,155 @@ def propose(
     Raises
     ------
     RunError
-        If the folder exists and ``resume`` is off, or the run in it asked for something else.
+        If the folder exists and ``resume`` is off, or the run in it has other settings.
     ModelError
-        If no model can be asked any more; what came before is kept.
+        If every model was dropped; the attempts before are stored.
     """
     take_keys()
-    scorer = RecallingScorer(kernel, gpu, replay=replay, seed=settings.seed, jitter_ns=jitter_ns)
-    about = {**about_run(scorer, command), "proposer": settings.prompts(), "settings": settings.as_dict()}
+    how = LoopConfig(**options)
+    scorer = MemoScorer(kernel, gpu, replay=how.replay, seed=settings.seed, jitter_ns=how.jitter_ns)
+    about = {**about_run(scorer, how.command), "proposer": settings.prompts(), "settings": settings.as_dict()}
     with (
-        open_run(Path(folder), about, resume, ("proposer",)) as history,
+        open_run(Path(folder), about, how.resume, ("proposer",)) as history,
         Transcript(history.folder) as transcript,
-        _recorded(repeat) as source,
+        contextlib.nullcontext() if how.repeat is None else Transcript(how.repeat) as recorded,
     ):
-        transcript.note(INPUTS, 0, (inputs or Inputs(prices=load_prices())).as_dict())
-        loop = _Loop(scorer, settings, history, transcript, source, repeat, endpoint_of, sleep)
-        with _state_of(history):
-            loop.run(on_step)
+        transcript.note(INPUTS, 0, (how.inputs or Inputs(prices=load_prices())).as_dict())
+        with history.running():
+            _Loop(Cascade(scorer), settings, how, history, transcript, recorded).run()
         return Run(history.folder, tuple(history))
 
 
-@contextlib.contextmanager
-def _state_of(history: History) -> Iterator[None]:
-    """Record how far a run came."""
-    try:
-        history.set_state("running")
-        yield
-    except BaseException:
-        history.set_state("interrupted")
-        raise
-    history.set_state("finished")
+def repeat_run(run: str | Path, folder: str | Path, *, on_step: OnStep | None = None) -> Run:
+    """Repeat a recorded run, with no model and no network: same prompts, same attempts, same scores, to the byte.
 
+    Parameters
+    ----------
+    run : path
+        Folder of a run of the llm proposer.
+    folder : path
+        Run folder to make.
+    on_step : callable, optional
 
-class _recorded:
-    """The transcript of a run to repeat, or nothing."""
+    Returns
+    -------
+    Run
 
-    def __init__(self, folder: Path | None):
-        self._folder = folder
-
-    def __enter__(self) -> Transcript | None:
-        self._transcript = None if self._folder is None else Transcript(self._folder)
-        return self._transcript
-
-    def __exit__(self, *exc_info) -> None:
-        if self._transcript is not None:
-            self._transcript.__exit__(*exc_info)
-
-
-def _endpoints(settings: Settings) -> Callable[[str], Endpoint]:
-    made = {
-        model: Endpoint(model, settings.api_base, timeout_s=settings.timeout_s, stream=settings.stream)
-        for model in settings.models
-    }
-    return made.__getitem__
+    Raises
+    ------
+    RunError
+        If there is no such run, or this version builds other prompts.
+    ModelError
+        With code ``not-llm`` if the run was made by another proposer.
+    """
+    with History(Path(run)) as history:
+        about = history.about
+    if "settings" not in about:
+        raise ModelError(f"{run}: made by another proposer than llm: there are no replies to repeat", code="not-llm")
+    with Transcript(Path(run)) as transcript:
+        inputs = Inputs.from_dict(transcript.noted(INPUTS))
+    return propose(
+        recorded_kernel(about),
+        Gpu.from_dict(json.loads(json.dumps(about["gpu_description"]))),
+        folder,
+        Settings.from_dict(about["settings"]),
+        inputs=inputs,
+        replay=about["replay"],
+        jitter_ns=about["jitter_ns"],
+        repeat=Path(run),
+        command=about["command"],
+        on_step=on_step,
+    )
 
 
 class _Loop:
-    """One run; its state is what history and transcript say."""
+    """One run; its state is that of history and transcript.
+
+    ``recorded`` is the transcript of the run that is repeated, or None.
+    """
 
     def __init__(
         self,
-        scorer: Scorer,
+        cascade: Cascade,
         settings: Settings,
+        how: LoopConfig,
         history: History,
         transcript: Transcript,
-        source: Transcript | None,
-        repeat: Path | None,
-        endpoint_of: Callable[[str], Endpoint] | None,
-        sleep: Callable[[float], None],
+        recorded: Transcript | None,
     ):
-        self.scorer, self.settings, self.history, self.transcript = scorer, settings, history, transcript
-        self.source = source
+        self.cascade, self.settings, self.how = cascade, settings, how
+        self.history, self.transcript, self.recorded = history, transcript, recorded
         inputs = Inputs.from_dict(transcript.noted(INPUTS))
-        if endpoint_of is None and source is None:
+        endpoint_of = how.endpoint_of
+        if endpoint_of is None and recorded is None:
             endpoint_of = _endpoints(settings)
-        recorder = Recorder(transcript, endpoint_of, inputs.prices, settings.seed, source)
-        self.cost_of = _costs(repeat)
         self.budget = Budget(settings, inputs.prices)
         self.budget.began_before(transcript)
-        self.asker = Asker(recorder, settings, self.budget.left_s, sleep)
-        self.cascade = Cascade(scorer)
-        self.briefing = Briefing(scorer, settings, transcript, inputs.docs)
+        lm = CachedLM(transcript, endpoint_of, inputs.prices, settings.seed, recorded)
+        self.client = Client(lm, settings, Retry(settings.tries, how.sleep, self.budget.left_s))
+        self.briefing = Briefing(cascade.scorer, settings, transcript, inputs.docs)
         self.bandit = Bandit(settings.models)
         state = None if inputs.program is None else dict(inputs.program)
         self.program = propose_program(image=settings.image, template=settings.stage_two > 0, state=state)
-        self.earlier = [a for a in history if a.proposer.startswith(LLM)]  # of a run that goes on
+        self.cost_of = _costs(how.repeat)
+        self.earlier = [a for a in history if a.proposer.startswith(LLM)]  # of a resumed run
         self.attempts: list[Attempt] = []
 
-    def run(self, on_step: OnStep | None) -> None:
-        """All iterations, then what stands beside them."""
-        self._baseline()
+    def run(self) -> None:
+        """All iterations, then the baselines."""
+        self._launch_order()
         self.transcript.forget(END)
-        if self.source is None:
+        if self.recorded is None:
             self.transcript.take_back(_first_refused(self.transcript.notes(STEP)), STEP)
-        iterations = self.settings.iterations if self.source is None else len(self.source.notes(STEP))
-        reason = f"iterations: {iterations}"
-        for iteration in range(iterations):
-            if stop := self._stop(iteration):
-                reason = stop
-                break
-            if not self.bandit.left:
-                reason = f"models: none is left to ask ({self.bandit.why})"
-                break
-            step = self._iteration(iteration)
-            self.transcript.note(STEP, iteration, step)
-            if on_step:
-                on_step(step)
-        ended = self.source.noted(END) if self.source else None
+        reason = self._iterations()
+        ended = self.recorded.noted(END) if self.recorded else None
         self.transcript.note(END, 0, ended or {"reason": reason})
         judged = len(self.attempts) - 1
-        spent = sum(a.verdict.get("stage_two", {}).get("replays", 0) for a in self.attempts) or judged
         if not judged and not self.bandit.left:
             raise ModelError(f"no model answered: {self.bandit.why}", code=self.bandit.code)
-        add_beside(self.scorer, self.history, evaluations=max(1, spent), seed=self.settings.seed, cost_of=self.cost_of)
+        spent = sum(a.verdict.get("stage_two", {}).get("replays", 0) for a in self.attempts) or judged
+        seed = self.settings.seed
+        add_baselines(self.cascade.scorer, self.history, evaluations=max(1, spent), seed=seed, cost_of=self.cost_of)
+
+    def _iterations(self) -> str:
+        """All iterations; the reason for which they ended."""
+        iterations = self.settings.iterations if self.recorded is None else len(self.recorded.notes(STEP))
+        for iteration in range(iterations):
+            if stop := self._stop(iteration):
+                return stop
+            if not self.bandit.left:
+                return f"models: every one was dropped ({self.bandit.why})"
+            step = self._iteration(iteration)
+            self.transcript.note(STEP, iteration, step)
+            if self.how.on_step:
+                self.how.on_step(step)
+        return f"iterations: {iterations}"
 
     @cached_property
-    def stage_two(self) -> Any:
-        """What searches the parameters of templates; None where formulas are asked for."""
+    def templates(self) -> TemplateCascade | None:
+        """Judge of templates; None where the models write formulas."""
         if not self.settings.stage_two:
             return None
-        from agent.template import StageTwo
-
-        return StageTwo(self.cascade, self.settings.stage_two, self.settings.seed)
+        return TemplateCascade(self.cascade, self.settings.stage_two, self.settings.seed)
 
     def _stop(self, iteration: int) -> str:
-        if self.source is not None or self.transcript.noted(STEP, iteration):
-            return ""  # done before: looking it up costs nothing
+        if self.recorded is not None or self.transcript.noted(STEP, iteration):
+            return ""  # its answers are looked up, which costs nothing
         return self.budget.spent(self.transcript)
 
-    def _baseline(self) -> None:
-        there = next(iter(self.history), None)
-        if there is None:
+    def _launch_order(self) -> None:
+        """Attempt 0: stored, or judged now."""
+        stored = next(iter(self.history), None)
+        if stored is None:
             began = time.perf_counter()
             found = self.cascade.judge(family("identity"), 0)
-            there = self._append("identity", family("identity"), "baseline", found, began)
+            stored = self._append("identity", family("identity"), "baseline", found, began)
         else:
-            self.cascade.remember(there.source, there.number)
-        self.attempts.append(there)
+            self.cascade.remember(stored.source, stored.number)
+        self.attempts.append(stored)
 
     def _iteration(self, iteration: int) -> dict[str, Any]:
-        """Ask one model for its candidates and judge them."""
+        """Candidates of one model, judged."""
         model = self.bandit.choose()
         before = _best_rate(self.attempts)
         outcomes: list[dict[str, Any]] = []
@@ -239,23 +241,23 @@ class _Loop:
             for candidate in range(self.settings.candidates):
                 if candidate and self._no_more(iteration, candidate):
                     break
-                answer = self.asker.ask(self.program, model, iteration, PROPOSE, candidate, given)
-                attempt = self._judge(model, answer, iteration, candidate)
+                question = Position(iteration, PROPOSE, candidate, 0)
+                answer = self.client.answer(self.program, model, question, given)
+                attempt = self._judge(model, answer, question)
                 outcomes.append({"attempt": attempt.number, "code": attempt.verdict["code"]})
         except Failure as failure:
             outcomes.append({"attempt": None, "code": failure.code, "message": failure.message[:500]})
             if failure.code in FATAL:
                 self.bandit.drop(model, failure)
-        asked = [e for e in self.transcript if e.iteration == iteration]
-        tokens = sum((e.input_tokens or 0) + (e.output_tokens or 0) for e in asked)
-        prices = [e.dollars for e in asked]
+        exchanges = [e for e in self.transcript if e.iteration == iteration]
+        tokens = sum((e.input_tokens or 0) + (e.output_tokens or 0) for e in exchanges)
+        prices = [e.dollars for e in exchanges]
         dollars = None if None in prices else sum(p for p in prices if p is not None)
         self.bandit.pay(model, _best_rate(self.attempts) - before, dollars, tokens)
-        failed = all(outcome["attempt"] is None for outcome in outcomes)
         return {
             "iteration": iteration,
             "model": model,
-            "failed": failed,
+            "failed": all(outcome["attempt"] is None for outcome in outcomes),
             "outcomes": outcomes,
             "tokens": tokens,
             "dollars": dollars,
@@ -265,16 +267,16 @@ class _Loop:
     def _no_more(self, iteration: int, candidate: int) -> bool:
         """Whether the budget ends an iteration between two candidates, now or when it was recorded."""
         position = Position(iteration, PROPOSE, candidate, 0)
-        if self.source is not None:
-            return self.source.find(position) is None
+        if self.recorded is not None:
+            return self.recorded.find(position) is None
         return self.transcript.find(position) is None and bool(self.budget.spent(self.transcript))
 
     def _analysis(self, model: str) -> str:
-        """Memory analysis: asked of the first model, once a run; a run goes on without one."""
-        if (kept := getattr(self, "_analysed", None)) is not None:
-            return kept
+        """Memory analysis by the first model, once a run; without an answer the run goes on."""
+        if (known := getattr(self, "_analysed", None)) is not None:
+            return known
         try:
-            answer = self.asker.ask(memory_program(), model, 0, MEMORY, 0, self.briefing.memory())
+            answer = self.client.answer(memory_program(), model, Position(0, MEMORY, 0, 0), self.briefing.memory())
             self._analysed = str(answer.locality_analysis)
         except Failure as failure:
             if failure.code in FATAL:
@@ -282,9 +284,8 @@ class _Loop:
             self._analysed = NO_ANALYSIS
         return self._analysed
 
-    def _judge(self, model: str, answer: Any, iteration: int, candidate: int) -> Attempt:
-        stage_two = self.stage_two
-        source = candidate_text(str(answer.template if stage_two else answer.swizzle))
+    def _judge(self, model: str, answer: Any, question: Position) -> Attempt:
+        source = candidate_text(str(answer.template if self.templates else answer.swizzle))
         index = len(self.attempts) - 1
         if index < len(self.earlier):  # judged before the run was interrupted
             attempt = self.earlier[index]
@@ -292,10 +293,11 @@ class _Loop:
                 self.cascade.remember(attempt.source, attempt.number)
         else:
             began, number = time.perf_counter(), len(self.history)
-            name = f"{model.rpartition('/')[2]} {iteration}.{candidate}"
-            if stage_two:
-                found = stage_two.judge(source, number)
-                name, source = f"{name} {found.name}".strip(), found.source
+            name = f"{model.rpartition('/')[2]} {question.iteration}.{question.candidate}"
+            found: Judgement
+            if self.templates:
+                found = judged = self.templates.judge(source, number)
+                name, source = f"{name} {judged.name}".strip(), judged.source
             else:
                 found = self.cascade.judge(source, number)
             attempt = self._append(name, source, LLM + model, found, began)
@@ -303,7 +305,7 @@ class _Loop:
         self.briefing.report(attempt)
         return attempt
 
-    def _append(self, name: str, source: str, proposer: str, found: Any, began: float) -> Attempt:
+    def _append(self, name: str, source: str, proposer: str, found: Judgement, began: float) -> Attempt:
         number = len(self.history)
         attempt = Attempt(
             number=number,
@@ -316,7 +318,15 @@ class _Loop:
             cost_ms=self.cost_of.get(number, (time.perf_counter() - began) * 1e3),
         )
         self.history.append(attempt)
-        return list(self.history)[-1]  # as it will be read back
+        return list(self.history)[-1]  # as it is read back
+
+
+def _endpoints(settings: Settings) -> Callable[[str], Endpoint]:
+    made = {
+        model: Endpoint(model, settings.api_base, timeout_s=settings.timeout_s, stream=settings.stream)
+        for model in settings.models
+    }
+    return made.__getitem__
 
 
 def _best_rate(attempts: list[Attempt]) -> float:
@@ -325,7 +335,7 @@ def _best_rate(attempts: list[Attempt]) -> float:
 
 
 def _first_refused(steps: list[dict[str, Any]]) -> int:
-    """First iteration of those at the end that failed for want of a key or a model."""
+    """First iteration of those at the end that failed for lack of a key or a model."""
     first = len(steps)
     while first and steps[first - 1]["failed"] and steps[first - 1]["outcomes"][-1]["code"] in FATAL:
         first -= 1
@@ -333,6 +343,7 @@ def _first_refused(steps: list[dict[str, Any]]) -> int:
 
 
 def _costs(folder: Path | None) -> dict[int, float]:
+    """Times of the attempts of a run, by number [ms]."""
     if folder is None:
         return {}
     with History(folder) as history:

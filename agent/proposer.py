@@ -1,26 +1,27 @@
-"""The llm proposer as the command line knows it: options in, run and summary out."""
+"""The proposers ``llm`` and ``two-stage`` of the command line: options in, run and summary out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from agent.beside import FAMILIES, SEARCH
-from agent.contexts import read_docs
-from agent.inputs import Inputs
-from agent.loop import END, LLM, STEP, propose
-from agent.preflight import preflight
-from agent.prices import load_prices
-from agent.program import read_program
-from agent.repeat import repeat_run
-from agent.settings import Settings
-from agent.transcript import Transcript
 from swizzle_sim.history import Attempt, History, rank
 from swizzle_sim.proposers import Proposed, Task
 from swizzle_sim.search import Run
 from xcd_model.errors import ModelError
 
+from .baselines import FAMILIES, SEARCH
+from .contexts import read_docs
+from .loop import LLM, propose, repeat_run
+from .prompts import read_program
+from .providers import preflight
+from .settings import Inputs, Settings, load_prices
+from .transcript import END, STEP, Transcript
+
 FILES = ("docs", "program", "prices")
+JSON_LABELS = {"launch order": "as launched"}  # the key of the JSON document keeps its first name
+TEMPLATE_EVALUATIONS = 60  # full replays for each template
 
 
 def llm(task: Task) -> Proposed:
@@ -59,12 +60,21 @@ def llm(task: Task) -> Proposed:
     return summary(run)
 
 
+def two_stage(task: Task) -> Proposed:
+    """Run the loop with templates, whose parameters are searched; options as those of `llm`, and ``evaluations``."""
+    options = {key: value for key, value in task.options.items() if key != "evaluations"}
+    evaluations = task.options.get("evaluations")
+    if evaluations is not None or not task.resume:
+        options["stage_two"] = evaluations or TEMPLATE_EVALUATIONS
+    return llm(replace(task, options=options))
+
+
 def _own(given: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in given.items() if key not in FILES}
 
 
 def _earlier(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of the run that goes on, where the command line does not say otherwise."""
+    """Settings of the run to resume, which options of the command line override."""
     if not task.resume:
         if "models" not in given:
             raise ModelError("name a model, such as --model openai/gpt-4o", code="no-model")
@@ -89,14 +99,14 @@ def step_text(step: Mapping[str, Any]) -> str:
 
 
 def summary(run: Run) -> Proposed:
-    """What a run of models came to, beside identity, the best family and the search."""
+    """Result of a run of models next to launch order, best family and search."""
     with Transcript(run.folder) as transcript:
         exchanges, steps = list(transcript), transcript.notes(STEP)
         ended = (transcript.noted(END) or {"reason": "interrupted"})["reason"]
     of = {name: [a for a in run.attempts if a.proposer.startswith(name)] for name in (LLM, FAMILIES, SEARCH)}
     best = {name: next(iter(rank(attempts)), None) for name, attempts in of.items()}
     beside = (
-        ("as launched", run.baseline),
+        ("launch order", run.baseline),
         ("best family", best[FAMILIES]),
         (f"search, {len(of[SEARCH])} evaluations", best[SEARCH]),
         (f"llm, {len(of[LLM])} evaluations", best[LLM]),
@@ -115,7 +125,7 @@ def summary(run: Run) -> Proposed:
     document = {
         "steps": steps,
         "cost": cost,
-        "beside": {label: _row(attempt) for label, attempt in beside},
+        "beside": {JSON_LABELS.get(label, label): _row(attempt) for label, attempt in beside},
         "added_over_family_points": _points(best[LLM], best[FAMILIES]),
         "added_over_search_points": _points(best[LLM], best[SEARCH]),
     }
@@ -146,16 +156,16 @@ def _lines(document: Mapping[str, Any], proposed: Sequence[Attempt]) -> tuple[st
         codes[attempt.verdict["code"]] = codes.get(attempt.verdict["code"], 0) + 1
     tally = ", ".join(f"{n} {code}" for code, n in sorted(codes.items())) or "none"
     added = document["added_over_family_points"]
-    said = "the models proposed nothing that could be scored"
+    gain = "no candidate of the models was scored"
     if added is not None:
-        said = (
+        gain = (
             f"the models added {added:+.2f} points of L2 hit rate over the best family, "
             f"{document['added_over_search_points']:+.2f} over the search"
         )
     return (
-        said,
+        gain,
         f"candidates of the models: {tally}",
-        f"{cost['asks']} asks ({cost['failed_asks']} failed, {cost['repeated_asks']} repeated), "
+        f"{cost['asks']} requests ({cost['failed_asks']} failed, {cost['repeated_asks']} retries), "
         f"{cost['input_tokens']} tokens in, {cost['output_tokens']} out, {price}, {cost['waited_s']:.1f} s of waiting; "
         f"ended by {cost['ended']}",
     )

@@ -1,17 +1,23 @@
-"""`Settings`: what a run of the llm proposer was asked, and `Budget`: when it has to stop."""
+"""`Settings` and `Inputs` of a run of the llm proposer, and `Prices` of tokens: a dated table, None where unknown."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable
+import importlib
+import math
+import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
-from agent.contexts import CONTEXTS
-from agent.prices import Prices
-from agent.transcript import Exchange
 from xcd_model.errors import ModelError
 
+from .contexts import CONTEXTS
+from .providers import LOCAL, provider_of
+
+tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+# Settings that a resumed run may change: they bound its length and shape no prompt.
 LIMITS = ("iterations", "max_tokens", "max_dollars", "max_minutes", "timeout_s", "tries", "stream", "api_base")
 
 
@@ -27,7 +33,7 @@ class Settings:
         Of an OpenAI-compatible server; it serves all models.
     context : {"aware", "unaware", "overload"}
     iterations, candidates : int
-        Iterations, and candidates asked for in each.
+        Iterations, and candidates in each.
     max_tokens : int or None
         Of all prompts and replies together.
     max_dollars, max_minutes : float or None
@@ -38,17 +44,17 @@ class Settings:
     timeout_s : float [s]
         For one answer.
     tries : int
-        Times one question is asked before the iteration is given up.
+        Requests for one answer before the iteration is given up.
     stream : bool
         Read answers as they are written, which bounds the whole answer by ``timeout_s`` and not each part of it.
     structured : bool
         Constrain answers by a JSON schema, for servers that can and small models that must.
     image : bool
-        Add a picture of the best order.
+        Add a picture of the best swizzle.
     seed : int
         Sent to models that take one.
     stage_two : int
-        Full replays to search the parameters of each answer with, which is then a template; 0 asks for formulas.
+        Full replays that search the parameters of each answer, which is then a template; 0 for plain formulas.
     """
 
     models: tuple[str, ...]
@@ -87,60 +93,102 @@ class Settings:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Settings:
-        """Inverse of `as_dict`; keys it does not know are left out."""
+        """Inverse of `as_dict`; unknown keys are left out."""
         known = {field.name for field in fields(cls)}
         return cls(**{key: value for key, value in values.items() if key in known})
 
     def prompts(self) -> dict[str, Any]:
-        """The part that decides what is asked: a resumed run must agree on it, and may differ in the limits."""
+        """The part that shapes the prompts: a resumed run must agree on it, and may differ in `LIMITS`."""
         return {key: value for key, value in self.as_dict().items() if key not in LIMITS}
 
 
-class Budget:
-    """Says when a run has spent what it may.
+@dataclass(frozen=True)
+class Prices:
+    """A price table.
 
     Parameters
     ----------
-    settings : Settings
-    prices : Prices
+    date, source : str
+        When and where the prices were read.
+    per_million : mapping of str to (float, float)
+        Dollars per million input and output tokens, by DSPy model string.
+    """
+
+    date: str
+    source: str
+    per_million: dict[str, tuple[float, float]]
+
+    def dollars(self, model: str, input_tokens: int | None, output_tokens: int | None) -> float | None:
+        """Cost of one answer [dollars]; None where the price or the tokens are unknown, 0 on a server of one's own."""
+        if provider_of(model) in LOCAL:
+            return 0.0
+        rates = self.rates(model)
+        if rates is None or input_tokens is None or output_tokens is None:
+            return None
+        return (input_tokens * rates[0] + output_tokens * rates[1]) / 1e6
+
+    def rates(self, model: str) -> tuple[float, float] | None:
+        """Prices of a model; a dated name such as ``gpt-4o-2024-08-06`` is priced as the name without its date."""
+        name = model if "/" in model else f"openai/{model}"
+        parts = name.split("-")
+        for length in range(len(parts), 0, -1):
+            dropped = parts[length:]
+            if not all(part.isdigit() for part in dropped):
+                break
+            if (found := self.per_million.get("-".join(parts[:length]))) is not None:
+                return found
+        return None
+
+
+def load_prices(path: str | Path | None = None) -> Prices:
+    """Read a price table, by default the one that is shipped.
 
     Raises
     ------
     ModelError
-        With code ``no-price`` if dollars are limited and a model has no price.
+        With code ``prices`` if the file cannot be read, or an entry is not two prices of at least 0.
+    """
+    source = Path(path) if path else resources.files(__package__) / "prices.toml"
+    try:
+        data = tomllib.loads(source.read_text(encoding="utf-8"))
+        table = {model: (float(row["input"]), float(row["output"])) for model, row in data["models"].items()}
+        if not all(0 <= price < math.inf for pair in table.values() for price in pair):
+            raise ValueError("a price is at least 0 and finite")
+        return Prices(str(data["date"]), str(data["source"]), table)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelError(
+            f"{source}: not a price table ({type(error).__name__}: {error}); it has date, source and [models] with "
+            f'"provider/name" = {{ input = 2.5, output = 10 }} in dollars per million tokens',
+            code="prices",
+        ) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """What a run reads besides kernel and GPU; stored in the run, so that it is repeated without the files.
+
+    Parameters
+    ----------
+    docs : str or None
+        Document of the overload context.
+    program : mapping or None
+        State of a tuned program.
+    prices : Prices
     """
 
-    def __init__(self, settings: Settings, prices: Prices):
-        self.settings, self._began, self._earlier_s = settings, time.monotonic(), 0.0
-        if settings.max_dollars is not None:
-            unknown = [m for m in settings.models if prices.dollars(m, 0, 0) is None]
-            if unknown:
-                raise ModelError(
-                    f"no price is known for {', '.join(unknown)} (table of {prices.date}), so --max-dollars cannot be "
-                    "kept: give --prices FILE with it, or limit --max-tokens",
-                    code="no-price",
-                )
+    docs: str | None = None
+    program: Mapping[str, Any] | None = None
+    prices: Prices
 
-    def began_before(self, exchanges: Iterable[Exchange]) -> None:
-        """Count the time that an interrupted run spent waiting for answers."""
-        self._earlier_s = sum(e.latency_ms for e in exchanges) / 1e3
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {"docs": self.docs, "program": self.program, "prices": vars(self.prices)}
 
-    def left_s(self) -> float:
-        """Time left [s]; infinite without a limit."""
-        if self.settings.max_minutes is None:
-            return float("inf")
-        return 60 * self.settings.max_minutes - self._earlier_s - (time.monotonic() - self._began)
-
-    def spent(self, exchanges: Iterable[Exchange]) -> str:
-        """Why to stop before the next question, or an empty text."""
-        known = list(exchanges)
-        tokens = sum((e.input_tokens or 0) + (e.output_tokens or 0) for e in known)
-        dollars = sum(e.dollars or 0.0 for e in known)
-        limits = self.settings
-        if limits.max_tokens is not None and tokens >= limits.max_tokens:
-            return f"tokens: {tokens} of {limits.max_tokens}"
-        if limits.max_dollars is not None and dollars >= limits.max_dollars:
-            return f"dollars: {dollars:.4f} of {limits.max_dollars:g}"
-        if self.left_s() <= 0:
-            return f"time: {limits.max_minutes:g} minutes"
-        return ""
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Inputs:
+        """Inverse of `as_dict`."""
+        prices = values["prices"]
+        table = {model: (pair[0], pair[1]) for model, pair in prices["per_million"].items()}
+        return cls(
+            docs=values["docs"], program=values["program"], prices=Prices(prices["date"], prices["source"], table)
+        )

@@ -51,7 +51,7 @@ class ProposeSwizzle(dspy.Signature):
     """
 
     original_kernel: str = dspy.InputField(desc="Triton source of the kernel, not yet swizzled")
-    bottleneck_report: dict[str, Any] = dspy.InputField(desc="simulated counters of the kernel as launched")
+    bottleneck_report: dict[str, Any] = dspy.InputField(desc="simulated counters of the kernel in launch order")
     memory_analysis: str = dspy.InputField(desc="how the kernel reuses memory")
     hardware: str = dspy.InputField(desc="the GPU and how it schedules workgroups")
     language: str = dspy.InputField(desc="the language in which a swizzle is written")
@@ -88,7 +88,7 @@ class ProposeTemplate(dspy.Signature):
     """
 
     original_kernel: str = dspy.InputField(desc="Triton source of the kernel, not yet swizzled")
-    bottleneck_report: dict[str, Any] = dspy.InputField(desc="simulated counters of the kernel as launched")
+    bottleneck_report: dict[str, Any] = dspy.InputField(desc="simulated counters of the kernel in launch order")
     memory_analysis: str = dspy.InputField(desc="how the kernel reuses memory")
     hardware: str = dspy.InputField(desc="the GPU and how it schedules workgroups")
     language: str = dspy.InputField(desc="the language in which a template is written")

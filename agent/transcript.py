@@ -1,6 +1,6 @@
 """`Transcript`: every prompt and reply of a run, on disk before the reply is used.
 
-One SQLite file beside the run's history. A reply is found again by its position (iteration, purpose, candidate, ask)
+One SQLite file next to the run's history. A reply is looked up by its position (iteration, purpose, candidate, ask)
 and counts only if the prompt is the same, to the byte.
 """
 
@@ -15,15 +15,19 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agent.keys import strike_keys
+from swizzle_sim.report.spending import Ask, Spending
 from xcd_model.errors import RunError
+
+from .providers import strike_keys
 
 FILE = "transcript.sqlite"
 FORMAT = 1
+STEP, END, INPUTS = "step", "end", "inputs"  # kinds of notes: an iteration, why the run ended, what it read
+PROPOSE, MEMORY = "propose", "memory-analysis"  # purposes of an exchange
 
 
 class Position(NamedTuple):
-    """Where in a run a model is asked: ``ask`` counts repetitions of the same question."""
+    """Where in a run a request belongs: ``ask`` counts the tries of the same question."""
 
     iteration: int
     purpose: str
@@ -53,7 +57,7 @@ class Exchange:
     finish : str or None
         Why the model stopped.
     code, error : str or None
-        From `agent.failures` where no answer came.
+        Of a `Failure` where no answer came.
     input_tokens, output_tokens : int or None
     dollars : float or None
         None for a model without a price.
@@ -165,13 +169,13 @@ class Transcript:
                 yield Exchange(*row)
 
     def note(self, kind: str, number: int, value: Any) -> None:
-        """Keep a JSON value under a kind and a number; the first one stays."""
+        """Store a JSON value under a kind and a number; the first one stays."""
         with self._guarded(), self._db:
             text = strike_keys(json.dumps(value, sort_keys=True))
             self._db.execute("INSERT OR IGNORE INTO note VALUES (?, ?, ?)", (kind, number, text))
 
     def noted(self, kind: str, number: int = 0) -> Any:
-        """Value kept under a kind and a number, or None."""
+        """Value stored under a kind and a number, or None."""
         with self._guarded():
             row = self._db.execute("SELECT text FROM note WHERE kind = ? AND number = ?", (kind, number)).fetchone()
         return json.loads(row[0]) if row else None
@@ -183,7 +187,7 @@ class Transcript:
         return [json.loads(row[0]) for row in rows]
 
     def take_back(self, iteration: int, kind: str) -> None:
-        """Drop failed asks, and notes of a kind, from an iteration on: they may be asked again."""
+        """Drop failed requests, and notes of a kind, from an iteration on, so that they are retried."""
         with self._guarded(), self._db:
             self._db.execute("DELETE FROM exchange WHERE iteration >= ? AND code IS NOT NULL", (iteration,))
             self._db.execute("DELETE FROM note WHERE kind = ? AND number >= ?", (kind, iteration))
@@ -196,3 +200,34 @@ class Transcript:
 
 def _storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def spending(folder: Path) -> Spending | None:
+    """Requests and cost of a run for its report; None for a run without a model.
+
+    Raises
+    ------
+    RunError
+        If the transcript is damaged.
+    """
+    if not (folder / FILE).is_file():
+        return None
+    with Transcript(folder) as transcript:
+        steps = {step["iteration"]: step["outcomes"] for step in transcript.notes(STEP)}
+        ended = (transcript.noted(END) or {"reason": ""})["reason"]
+        asks = tuple(_ask(one, steps.get(one.iteration, [])) for one in transcript)
+    return Spending(asks, ended)
+
+
+def _ask(one: Exchange, outcomes: list[dict]) -> Ask:
+    proposed = one.purpose == PROPOSE and one.candidate < len(outcomes)
+    return Ask(
+        attempt=outcomes[one.candidate]["attempt"] if proposed else None,
+        purpose=one.purpose,
+        model=one.model,
+        input_tokens=one.input_tokens,
+        output_tokens=one.output_tokens,
+        dollars=one.dollars,
+        waited_s=one.latency_ms / 1e3,
+        failed=one.code or "",
+    )

@@ -16,20 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.asker import candidate_text
-from agent.briefing import Briefing
-from agent.cascade import Cascade
-from agent.endpoint import Endpoint
-from agent.extra import load_dspy
-from agent.failures import AGAIN, Failure
-from agent.loop import NO_ANALYSIS
-from agent.prices import Prices
-from agent.program import propose_program
-from agent.recorder import Recorder
-from agent.settings import Settings
-from agent.study import stem_of
-from agent.transcript import Position, Transcript
-from agent.verifiable import reward_of
 from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Scorer
@@ -37,12 +23,22 @@ from swizzle_sim.swizzle import family
 from xcd_model import Gpu
 from xcd_model.errors import ModelError
 
+from .cached_lm import CachedLM, Retry, candidate_text
+from .cascade import Cascade, reward_of
+from .endpoint import Endpoint
+from .loop import NO_ANALYSIS
+from .prompts import Briefing, propose_program
+from .providers import load_dspy
+from .settings import Prices, Settings
+from .study import stem_of
+from .transcript import Position, Transcript
+
 PURPOSE = "tune"
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What tuning came to.
+    """Result of tuning.
 
     Parameters
     ----------
@@ -61,37 +57,55 @@ class Tuned:
     asks: int
 
 
-class _Patient:
-    """A recorder that numbers its questions and asks again where that can help."""
+class _NumberedLM:
+    """Engine for DSPy's own loop: numbers its requests, which have no place in a run, and retries them."""
 
-    def __init__(self, recorder: Recorder, tries: int, sleep: Callable[[float], None]):
-        self._recorder, self._tries, self._sleep, self.asks = recorder, tries, sleep, 0
+    def __init__(self, lm: CachedLM, retry: Retry):
+        self._lm, self._retry, self.asks = lm, retry, 0
 
     def complete(self, request: Any) -> Any:
         number = self.asks
         self.asks += 1
-        for ask in range(self._tries):
-            self._recorder.position = Position(number, PURPOSE, 0, ask)
-            try:
-                return self._recorder.complete(request)
-            except Failure as failure:
-                if failure.code not in AGAIN or ask + 1 == self._tries:
-                    raise
-                if not self._recorder.looked_up:
-                    self._sleep(failure.retry_after_s or 2.0**ask)
-        raise AssertionError("tries is at least 1")
+        return self._lm.retried(Position(number, PURPOSE, 0, 0), lambda: self._lm.complete(request), self._retry)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """Kernels, model and limits of a tuning.
+
+    Parameters
+    ----------
+    train, held_out : sequence of Kernel
+        At least one each.
+    gpu : Gpu
+    folder : Path
+        Takes the transcript, ``program.json`` and ``tuned.json``. Used again with the same arguments, its answers are
+        looked up.
+    settings : Settings
+        The first model proposes, the last one reflects.
+    calls : int
+        Candidates that tuning may have judged.
+    prices : Prices
+    replay : {"lockstep", "timed"}
+    """
+
+    train: Sequence[Kernel]
+    held_out: Sequence[Kernel]
+    gpu: Gpu
+    folder: Path
+    settings: Settings
+    calls: int
+    prices: Prices
+    replay: str = "lockstep"
+
+    def __post_init__(self):
+        if not self.train or not self.held_out:
+            raise ModelError("tuning needs kernels to train on and others to hold out", code="tune")
 
 
 def tune_prompt(
-    train: Sequence[Kernel],
-    held_out: Sequence[Kernel],
-    gpu: Gpu,
-    folder: str | Path,
-    settings: Settings,
+    task: Tuning,
     *,
-    calls: int,
-    prices: Prices,
-    replay: str = "lockstep",
     endpoint_of: Callable[[str], Endpoint] | None = None,
     sleep: Callable[[float], None] = time.sleep,
     say: Callable[[str], None] = lambda line: None,
@@ -100,18 +114,7 @@ def tune_prompt(
 
     Parameters
     ----------
-    train, held_out : sequence of Kernel
-        At least one each.
-    gpu : Gpu
-    folder : path
-        Takes the transcript, ``program.json`` and ``tuned.json``. Called again with the same arguments, nothing that
-        was answered is asked again.
-    settings : Settings
-        The first model proposes, the last one reflects.
-    calls : int
-        Candidates that tuning may have judged.
-    prices : Prices
-    replay : {"lockstep", "timed"}
+    task : Tuning
     endpoint_of, sleep : callable, optional
     say : callable
         Called with a line of progress.
@@ -119,59 +122,51 @@ def tune_prompt(
     Returns
     -------
     Tuned
-
-    Raises
-    ------
-    ModelError
-        If a list of kernels is empty.
     """
-    if not train or not held_out:
-        raise ModelError("tuning needs kernels to train on and others to hold out", code="tune")
-    dspy = load_dspy()
-    where = Path(folder)
-    where.mkdir(parents=True, exist_ok=True)
-    with Transcript(where) as transcript:
+    dspy, settings = load_dspy(), task.settings
+    task.folder.mkdir(parents=True, exist_ok=True)
+    with Transcript(task.folder) as transcript:
         made = endpoint_of or (lambda m: Endpoint(m, settings.api_base, timeout_s=settings.timeout_s, stream=False))
-        engine = _Patient(Recorder(transcript, made, prices, settings.seed), settings.tries, sleep)
+        lm = CachedLM(transcript, made, task.prices, settings.seed)
+        engine = _NumberedLM(lm, Retry(settings.tries, sleep))
         options = {"cache": False, "num_retries": 0, "engine": engine, "temperature": settings.temperature}
-        lm, reflector = (dspy.LM(settings.models[i], **options) for i in (0, -1))
-        training, held = ([_Bench(one, gpu, settings, replay) for one in kernels] for kernels in (train, held_out))
+        proposer, reflector = (dspy.LM(settings.models[i], **options) for i in (0, -1))
+        training, testing = ([_Judge(one, task) for one in kernels] for kernels in (task.train, task.held_out))
         adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
-        with dspy.context(lm=lm, adapter=adapter, disable_history=True):
+        with dspy.context(lm=proposer, adapter=adapter, disable_history=True):
             program = propose_program(image=False)
-            before = _rewards(program, held)
-            tuned = _compiled(dspy, program, training, reflector, calls, settings.seed, say)
-            after = _rewards(tuned, held)
-    return _saved(tuned, before, after, engine.asks, where)
+            before = _rewards(program, testing)
+            tuned = _compiled(dspy, program, training, reflector, task, say)
+            after = _rewards(tuned, testing)
+    return _saved(tuned, before, after, engine.asks, task.folder)
 
 
 def _compiled(
     dspy: Any,
     program: Any,
-    benches: Sequence[_Bench],
+    judges: Sequence[_Judge],
     reflector: Any,
-    calls: int,
-    seed: int,
+    task: Tuning,
     say: Callable[[str], None],
 ) -> Any:
-    """The program with the instructions that GEPA comes to."""
-    judges = {bench.name: bench for bench in benches}
+    """The program with the instructions that GEPA finds."""
+    by_name = {judge.name: judge for judge in judges}
     terminal, judged = sys.stderr, itertools.count(1)
 
     def metric(gold: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> Any:
-        score, feedback = judges[gold.kernel].judge(pred)
+        score, feedback = by_name[gold.kernel].judge(pred)
         with contextlib.redirect_stderr(terminal):
-            say(f"candidate {next(judged)} of about {calls}, {gold.kernel}: reward {score:.3f}")
+            say(f"candidate {next(judged)} of about {task.calls}, {gold.kernel}: reward {score:.3f}")
         return dspy.Prediction(score=score, feedback=feedback)
 
-    examples = [bench.example(dspy) for bench in benches]
+    examples = [judge.example(dspy) for judge in judges]
     gepa = dspy.GEPA(
         metric=metric,
-        max_metric_calls=calls,
+        max_metric_calls=task.calls,
         reflection_lm=reflector,
         reflection_minibatch_size=min(3, len(examples)),
         num_threads=1,
-        seed=seed,
+        seed=task.settings.seed,
         use_merge=False,
     )
     bars = io.StringIO()  # GEPA has no way to leave out its progress bars
@@ -180,7 +175,7 @@ def _compiled(
 
 
 def _saved(tuned: Any, before: dict[str, float], after: dict[str, float], asks: int, where: Path) -> Tuned:
-    """Write the program and what it came to."""
+    """Write the program and its rewards."""
     tuned.lm = None
     path = where / "program.json"
     path.write_text(json.dumps(tuned.dump_state(), indent=1) + "\n", encoding="utf-8")
@@ -190,29 +185,29 @@ def _saved(tuned: Any, before: dict[str, float], after: dict[str, float], asks: 
     return found
 
 
-def _rewards(program: Any, benches: Sequence[_Bench]) -> dict[str, float]:
+def _rewards(program: Any, judges: Sequence[_Judge]) -> dict[str, float]:
     """Reward of a program on each kernel; an answer that cannot be read earns nothing."""
     found = {}
-    for bench in benches:
+    for judge in judges:
         try:
-            found[bench.name] = bench.judge(program(**bench.inputs))[0]
+            found[judge.name] = judge.judge(program(**judge.inputs))[0]
         except Exception as error:
             if isinstance(error, KeyboardInterrupt | MemoryError):
                 raise
-            found[bench.name] = 0.0
+            found[judge.name] = 0.0
     return found
 
 
-class _Bench:
-    """One kernel to propose for: the inputs of the first question, and the judge of its answer."""
+class _Judge:
+    """One kernel: the inputs of its first question, and the reward of an answer."""
 
-    def __init__(self, one: Kernel, gpu: Gpu, settings: Settings, replay: str):
-        self.name, self._scorer = stem_of(one), Scorer(one, gpu, replay=replay)
+    def __init__(self, one: Kernel, task: Tuning):
+        self.name, self._scorer = stem_of(one), Scorer(one, task.gpu, replay=task.replay)
         text = family("identity")
         launched = Attempt(
             number=0, name="identity", source=text, proposer="baseline", verdict={}, score=self._scorer.baseline
         )
-        briefing = Briefing(self._scorer, settings, _Notes(), None)
+        briefing = Briefing(self._scorer, task.settings, _Notes(), None)
         self.inputs = briefing.proposal([launched], NO_ANALYSIS)
 
     def example(self, dspy: Any) -> Any:
@@ -220,13 +215,13 @@ class _Bench:
         return dspy.Example(kernel=self.name, **self.inputs).with_inputs(*self.inputs)
 
     def judge(self, answer: Any) -> tuple[float, str]:
-        """Reward of an answer, and why."""
+        """Reward of an answer, and the reason for it."""
         found = Cascade(self._scorer).judge(candidate_text(str(answer.swizzle)), 1)
         text = f"{found.code}. {found.feedback}"
         if found.score is not None:
             score = found.score
             text = (
-                f"{text} L2 hit rate {100 * score.l2_hit_rate:.2f} %, as launched "
+                f"{text} L2 hit rate {100 * score.l2_hit_rate:.2f} %, launch order "
                 f"{100 * self._scorer.baseline.l2_hit_rate:.2f} %, bound {100 * score.bound_l2_hit_rate:.2f} %."
             )
         return reward_of(found, self._scorer), text
@@ -236,10 +231,10 @@ class _Notes:
     """Notes in memory, for a briefing outside a run."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, int], Any] = {}
+        self._notes: dict[tuple[str, int], Any] = {}
 
     def note(self, kind: str, number: int, value: Any) -> None:
-        self._kept.setdefault((kind, number), value)
+        self._notes.setdefault((kind, number), value)
 
     def noted(self, kind: str, number: int = 0) -> Any:
-        return self._kept.get((kind, number))
+        return self._notes.get((kind, number))

@@ -1,7 +1,7 @@
 """`History`: every attempt of a run, in SQLite, durable before it is used.
 
 A run folder holds ``history.sqlite`` and what is made from it (report, pictures, best swizzle). One row of table
-``run`` says what was asked and how far it came; table ``attempt`` has a row for each candidate.
+``run`` has the settings and the state; table ``attempt`` has a row for each candidate.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CREATE TABLE attempt (
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One candidate: where it came from, what was found, what it cost.
+    """One candidate: its origin, verdict, score and cost.
 
     Parameters
     ----------
@@ -132,12 +132,12 @@ class History:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._db.close()
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Say which run it was when SQLite, or what it holds, is at fault."""
+        """Name the run in errors of SQLite or of its content."""
         try:
             yield
         except sqlite3.IntegrityError as error:
@@ -147,7 +147,7 @@ class History:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the run was asked: kernel, gpu, problem, replay, seed, version."""
+        """Settings of the run: kernel, gpu, problem, replay, seed, version."""
         with self._guarded():
             about = json.loads(self._db.execute("SELECT about FROM run").fetchone()[0])
             return {**about, "kernel": about["kernel"]}
@@ -159,9 +159,20 @@ class History:
             return self._db.execute("SELECT state FROM run").fetchone()[0]
 
     def set_state(self, state: str) -> None:
-        """Record how far the run came: one of `STATES`."""
+        """Store the state: one of `STATES`."""
         with self._guarded(), self._db:
             self._db.execute("UPDATE run SET state = ?", (state,))
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """State of the run: ``running`` inside, then ``finished``, or ``interrupted`` by an error."""
+        try:
+            self.set_state("running")
+            yield
+        except BaseException:
+            self.set_state("interrupted")
+            raise
+        self.set_state("finished")
 
     def append(self, attempt: Attempt) -> None:
         """Store an attempt; on disk when this returns."""
@@ -229,9 +240,9 @@ def _attempt_of(row: tuple) -> Attempt:
 
 
 def rank(attempts: Iterable[Attempt]) -> list[Attempt]:
-    """Attempts that have a score, best first: what the run looked for, then time, HBM bytes, and the shorter text.
+    """Attempts that have a score, best first: by objective, then time, HBM bytes, and length of the text.
 
-    A search notes what it looked for as ``costs`` in the verdict; where there are none it is the L2 hit rate.
+    A search stores the costs of its objectives as ``costs`` in the verdict; without them the L2 hit rate decides.
     """
     scored = [(a.score, a) for a in attempts if a.score is not None]
     scored.sort(

@@ -23,7 +23,7 @@ GROUP = "swizzle_sim.proposers"
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What a proposer is asked to do.
+    """Input of a proposer.
 
     Parameters
     ----------
@@ -58,15 +58,15 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Proposed:
-    """What a proposer came to.
+    """Result of a proposer.
 
     Parameters
     ----------
     run : Run
     beside : sequence of (str, Attempt or None)
-        What stands in the table, in order, with what to call it.
+        Rows of the table, each with its label.
     lines : sequence of str
-        What to say below the table.
+        Printed below the table.
     document : mapping
         For ``--json``.
     """

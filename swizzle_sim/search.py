@@ -1,8 +1,8 @@
-"""`optimize`: try candidates, keep what happened, rank what is left.
+"""`optimize`: score candidates into a run folder, and `RunConfig`, `open_run` and `about_run` of every run.
 
-Each candidate goes parse → permutation at the grid → already tried? → replay → lattice of other grids, and stops at the
-first no. Replays run in threads (the compiled code holds no lock); attempts are stored in the order proposed, so a run
-is the same for any number of threads. The search of templates is `swizzle_sim.tuning.search`.
+Each candidate goes parse → permutation at the grid → duplicate? → replay → lattice of other grids, and stops at the
+first refusal. Replays run in threads (the compiled code holds no lock); attempts are stored in the order proposed, so
+a run is the same for any number of threads. The search of templates is `swizzle_sim.tuning.search`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,46 @@ from xcd_model.errors import LanguageError, RunError
 OnAttempt = Callable[[Attempt, int, int], None]
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """How a run is made, whatever proposes its candidates.
+
+    Parameters
+    ----------
+    replay : {"timed", "lockstep"}
+    seed : int
+        Of the timed replay and of samplers.
+    jitter_ns : float [ns]
+        See `Scorer`.
+    threads : int or None
+        None for one a core; the result does not depend on it.
+    resume : bool
+        Go on where the run in the folder stopped; its attempts are not repeated.
+    command : str
+        Noted as the command that made the run.
+    on_attempt : callable or None
+        Called as ``on_attempt(attempt, done, total)`` after each attempt is stored.
+    """
+
+    replay: str = "timed"
+    seed: int = 0
+    jitter_ns: float = 0.0
+    threads: int | None = None
+    resume: bool = False
+    command: str = ""
+    on_attempt: OnAttempt | None = None
+
+    @property
+    def n_threads(self) -> int:
+        """Replays at a time."""
+        return self.threads or os.cpu_count() or 1
+
+    @property
+    def of_scorer(self) -> dict[str, Any]:
+        """Keyword arguments of a `Scorer`."""
+        return {"replay": self.replay, "seed": self.seed, "jitter_ns": self.jitter_ns}
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """A finished or interrupted search.
@@ -48,7 +88,7 @@ class Run:
 
     @property
     def baseline(self) -> Attempt:
-        """The order as launched."""
+        """The launch order."""
         return self.attempts[0]
 
     @property
@@ -63,7 +103,7 @@ class Run:
 
 
 def about_run(scorer: Scorer, command: str = "") -> dict[str, Any]:
-    """What a run folder says of itself: enough to score its candidates again."""
+    """Record of a run folder: enough to score its candidates another time."""
     return {
         "kernel": scorer.kernel.name,
         "kernel_file": scorer.kernel.file,
@@ -85,13 +125,7 @@ def optimize(
     folder: str | Path,
     *,
     candidates: Sequence[Candidate] | None = None,
-    replay: str = "lockstep",
-    seed: int = 0,
-    jitter_ns: float = 0.0,
-    threads: int | None = None,
-    resume: bool = False,
-    command: str = "",
-    on_attempt: OnAttempt | None = None,
+    **options: Any,
 ) -> Run:
     """Try candidates on a kernel and rank them by L2 hit rate.
 
@@ -103,18 +137,8 @@ def optimize(
         Run folder to make; with ``resume`` one that an earlier call left.
     candidates : sequence of Candidate, optional
         By default the published families over their parameters.
-    replay : {"lockstep", "timed"}
-    seed : int
-    jitter_ns : float [ns]
-        See `Scorer`.
-    threads : int, optional
-        By default one a core; the result does not depend on it.
-    resume : bool
-        Go on where the run in ``folder`` stopped; its attempts are not repeated.
-    command : str
-        What to note as the command that made the run.
-    on_attempt : callable, optional
-        Called as ``on_attempt(attempt, done, total)`` after each attempt is stored.
+    **options
+        Fields of `RunConfig`; ``replay`` is lockstep by default.
 
     Returns
     -------
@@ -123,32 +147,27 @@ def optimize(
     Raises
     ------
     RunError
-        If the folder exists and ``resume`` is off, or the run in it asked for something else.
+        If the folder exists and ``resume`` is off, or the run in it has other settings.
 
     Source: the loop and its objective are those of SwizzlePerf (arXiv 2508.20258), with a simulator for the GPU.
     """
-    scorer = Scorer(kernel, gpu, replay=replay, seed=seed, jitter_ns=jitter_ns)
+    how = RunConfig(**{"replay": "lockstep", **options})
+    scorer = Scorer(kernel, gpu, **how.of_scorer)
     first = Candidate("identity", family("identity"), "baseline")
-    wanted = [first, *(family_candidates(kernel, gpu) if candidates is None else candidates)]
-    about = about_run(scorer, command)
-    with open_run(Path(folder), about, resume) as history:
-        try:
-            history.set_state("running")
-            _try_all(scorer, wanted, history, threads or os.cpu_count() or 1, on_attempt)
-        except BaseException:
-            history.set_state("interrupted")
-            raise
-        history.set_state("finished")
+    planned = [first, *(family_candidates(kernel, gpu) if candidates is None else candidates)]
+    with open_run(Path(folder), about_run(scorer, how.command), how.resume) as history:
+        with history.running():
+            _try_all(scorer, planned, history, how)
         return Run(history.folder, tuple(history))
 
 
 def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Sequence[str] = ()) -> History:
-    """Make a run, or open one that asked for the same; ``more_keys`` of ``about`` must agree too.
+    """Create a run, or open one with the same settings; ``more_keys`` of ``about`` must agree too.
 
     Raises
     ------
     RunError
-        If the folder exists and ``resume`` is off, or the run in it asked for something else.
+        If the folder exists and ``resume`` is off, or the run in it has other settings.
     """
     if not resume:
         return History.create(folder, about)
@@ -158,33 +177,33 @@ def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Seque
     for key in (*same, "jitter_ns", "version", *more_keys):
         if was.get(key, "") != json.loads(json.dumps(about[key])):
             history.close()
-            asked = "none" if about[key] == "" else about[key]
+            now = "none" if about[key] == "" else about[key]
             changed = f": the kernel in {about['kernel_file']} changed" if key == "kernel_digest" else ""
-            raise RunError(f"{folder}: cannot resume{changed}: its {key} is {was.get(key)}, this command's is {asked}")
+            raise RunError(f"{folder}: cannot resume{changed}: its {key} is {was.get(key)}, this command's is {now}")
     return history
 
 
-def _try_all(scorer: Scorer, wanted: Sequence[Candidate], history: History, threads: int, on_attempt: OnAttempt | None):
-    """Try the candidates that the history does not hold yet, ``threads`` replays at a time.
+def _try_all(scorer: Scorer, planned: Sequence[Candidate], history: History, how: RunConfig) -> None:
+    """Try the candidates that the history lacks.
 
-    Judging is cheap and happens here, in order, so that which of two equal permutations counts as the first does not
-    depend on threads; only replays run beside each other.
+    Verdicts are cheap and are found here, in order, so that which of two equal permutations counts as the first does
+    not depend on threads; only replays run in parallel.
     """
     done = list(history)
-    for attempt, candidate in zip(done, wanted, strict=False):
+    for attempt, candidate in zip(done, planned, strict=False):
         if attempt.source != candidate.source:
             raise RunError(f"{history.folder}: cannot resume: attempt {attempt.number} is not {candidate.name}")
-    seen = {_digest(scorer.permutation(Swizzle.parse(a.source))): a.number for a in done if a.score is not None}
+    seen = {digest_of(scorer.permutation(Swizzle.parse(a.source))): a.number for a in done if a.score is not None}
     _ = scorer.baseline  # trace, bound and baseline before the threads need them
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(how.n_threads) as pool:
         waiting: deque[Callable[[], Attempt]] = deque()
         try:
-            for number in range(len(done), len(wanted)):
-                waiting.append(_begin(scorer, pool, number, wanted[number], seen))
-                if len(waiting) > 2 * threads:
-                    _store(waiting.popleft()(), history, len(wanted), on_attempt)
+            for number in range(len(done), len(planned)):
+                waiting.append(_begin(scorer, pool, number, planned[number], seen))
+                if len(waiting) > 2 * how.n_threads:
+                    _store(waiting.popleft()(), history, len(planned), how.on_attempt)
             while waiting:
-                _store(waiting.popleft()(), history, len(wanted), on_attempt)
+                _store(waiting.popleft()(), history, len(planned), how.on_attempt)
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
@@ -196,18 +215,22 @@ def _store(attempt: Attempt, history: History, total: int, on_attempt: OnAttempt
         on_attempt(attempt, attempt.number + 1, total)
 
 
-def _digest(order: np.ndarray) -> bytes:
-    return blake2b(order.tobytes(), digest_size=16).digest()
+def digest_of(*orders: np.ndarray) -> bytes:
+    """Hash of permutations, by which a search recognizes duplicates."""
+    found = blake2b(digest_size=16)
+    for order in orders:
+        found.update(order.tobytes())
+    return found.digest()
 
 
 def _begin(
     scorer: Scorer, pool: ThreadPoolExecutor, number: int, candidate: Candidate, seen: dict[bytes, int]
 ) -> Callable[[], Attempt]:
-    """Judge a candidate and, if it is a new bijection, start its replay; call the answer for the attempt."""
+    """Judge a candidate and, if it is a new bijection, start its replay; the callable returned gives the attempt."""
     began = time.perf_counter()
     verdict, order, critique = _judge(scorer, candidate)
     if order is not None:
-        earlier = seen.setdefault(_digest(order), number)
+        earlier = seen.setdefault(digest_of(order), number)
         if earlier != number:
             order, critique = None, f"the same permutation as attempt {earlier}"
     judged_ms = (time.perf_counter() - began) * 1e3
@@ -230,12 +253,12 @@ def _begin(
 
 
 def _judge(scorer: Scorer, candidate: Candidate) -> tuple[dict[str, Any], np.ndarray | None, str]:
-    """Verdict, permutation if there is one, and what is wrong if there is none."""
+    """Verdict, permutation if there is one, and the reason if there is none."""
     try:
         swizzle = Swizzle.parse(candidate.source, name=candidate.name)
         verdict = scorer.verify(swizzle)
     except LanguageError as error:
-        undecided = error.code == "limit"  # a cap of ours says nothing of the candidate
+        undecided = error.code == "limit"  # a limit of the check decides nothing
         found = {"bijective": None, "domain": "undecided"} if undecided else {"bijective": False, "domain": "nowhere"}
         return {**found, "code": error.code}, None, str(error)
     if not verdict.bijective:

@@ -139,7 +139,7 @@ class ModelError(SwizzleSimError):
     message : str
         What is missing or went wrong, and what to do.
     code : str
-        Stable code: ``extra``, ``no-key``, ``no-endpoint``, ``no-model``, or a code of `agent.failures`.
+        Stable code: ``extra``, ``no-key``, ``no-endpoint``, ``no-model``, or a code of a model request (docs/agent.md).
     """
 
     code = "model"

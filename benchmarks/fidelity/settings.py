@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swizzle_sim.uncertainty.varied import with_constants
+from swizzle_sim.uncertainty.perturbed_scorer import with_constants
 from xcd_model import Gpu, gpu, gpu_names
 from xcd_model.errors import SpecError, UnknownName
 

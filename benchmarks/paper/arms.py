@@ -20,7 +20,8 @@ from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.search import OnAttempt, optimize
 from swizzle_sim.suite import shortlist
 from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.tuning.search import Plan, search
+from swizzle_sim.tuning.objectives import SearchPlan
+from swizzle_sim.tuning.search import search
 from xcd_model import gpu
 from xcd_model.errors import NotBijective, RunError
 
@@ -52,7 +53,7 @@ def find(about: Mapping[str, Any], folder: Path, say: Say) -> dict[str, Any]:
 
     def two_stage(where: Path, resume: bool) -> Iterable[Attempt]:
         say("search: as launched")
-        plan = Plan(evaluations=most)
+        plan = SearchPlan(evaluations=most)
         return search(
             [work], device, where, plan, replay=REPLAY, threads=1, resume=resume, on_attempt=_saying(say, "search")
         ).run.attempts

@@ -55,7 +55,7 @@ def jobs(settings: Settings) -> list[Job]:
                 "swizzles": list(SWIZZLES[name]),
                 "problems": [sizes for sizes, _ in _sizes(name, settings.quick)],
             },
-            code=(*SCORES, "swizzle_sim.tuning.points"),
+            code=(*SCORES, "swizzle_sim.tuning.sweep"),
             files=suite_files(name),
             seconds=40.0,
         )

@@ -8,9 +8,8 @@ from typing import Any
 
 from swizzle_sim.kernels import kernel
 from swizzle_sim.swizzle import Swizzle, family
-from swizzle_sim.tuning.jobs import run_points
-from swizzle_sim.tuning.points import evaluate, point_of
-from swizzle_sim.tuning.store import FILE, PointStore
+from swizzle_sim.tuning.jobs import FILE, PointStore, run_points
+from swizzle_sim.tuning.sweep import evaluate, point_of
 from xcd_model import gpu
 
 
@@ -20,7 +19,7 @@ def sweep(about: Mapping[str, Any], folder: Path, say: Callable[[str], None]) ->
     Returns
     -------
     found : dict
-        ``replay`` and ``rows``, as `swizzle_sim.tuning.points.evaluate` gives them, in the order of the problems.
+        ``replay`` and ``rows``, as `swizzle_sim.tuning.sweep.evaluate` gives them, in the order of the problems.
     """
     device, swizzles = gpu(about["gpu"]), [Swizzle.parse(family(spec), name=spec) for spec in about["swizzles"]]
     points = [

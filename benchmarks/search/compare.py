@@ -4,13 +4,12 @@ python -m benchmarks.search.compare                              # the paper's t
 python -m benchmarks.search.compare --kernels gemm softmax --evaluations 20 --seeds 2
 python -m benchmarks.search.compare --write                      # the same as the first, and rewrite docs/search.md
 
-Trials are kept in runs/compare as they come, each once: what was stopped goes on, what is there is not run again.
+Trials are stored in runs/compare as they finish: an interrupted comparison goes on, and no trial is run twice.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,9 +19,9 @@ from benchmarks.search import optimum
 from benchmarks.search.methods import METHODS, timed
 from benchmarks.search.page import draw, page, table
 from swizzle_sim.kernels import kernel
+from swizzle_sim.progress import Progress
 from swizzle_sim.release import version
-from swizzle_sim.tuning.jobs import run_points
-from swizzle_sim.tuning.store import FILE, PointStore
+from swizzle_sim.tuning.jobs import FILE, PointStore, run_points
 from xcd_model import gpu
 
 ROOT = Path(__file__).parents[2]
@@ -59,21 +58,19 @@ def trial(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compare(points: Sequence[Mapping[str, Any]], folder: Path) -> list[dict[str, Any]]:
-    """Trials of all points, those that ``folder`` lacks run one at a time; progress on stderr."""
-
-    def say(point: Mapping[str, Any], row: Mapping[str, Any], done: int, total: int) -> None:
-        best = 100 * max(row["rates"])
-        what = f"{point['kernel']}, {point['method']}, seed {point['seed']}"
-        print(f"{done} of {total}: {what}: {best:.2f} %, {row['wall_s']:.1f} s", file=sys.stderr, flush=True)
-
-    with PointStore(folder, resume=(folder / FILE).exists()) as store:
+    """Trials of all points; those that ``folder`` lacks are run one at a time."""
+    with PointStore(folder, resume=(folder / FILE).exists()) as store, Progress("comparing", "trials") as progress:
         if missing := next((point for point in points if store.find(point) is None), None):
-            trial({**missing, "evaluations": 1})  # compiles what is compiled once a machine
-        return run_points(points, trial, store, backend="serial", on_point=say)
+            trial({**missing, "evaluations": 1})  # compiles the kernels, once a machine
+
+        def on_point(point: Mapping[str, Any], row: Mapping[str, Any], done: int, total: int) -> None:
+            progress(done, total, note=f"{point['kernel']}, {point['method']}: {100 * max(row['rates']):.2f} %")
+
+        return run_points(points, trial, store, backend="serial", on_point=on_point)
 
 
-def optimum_kept(folder: Path) -> str:
-    """Text of `optimum_table`, which takes minutes, kept as the trials are."""
+def optimum_text(folder: Path) -> str:
+    """Text of `optimum_table`, which takes minutes, stored as the trials are."""
     point = {"what": "optimum", "evaluations": list(optimum.EVALUATIONS), "seeds": optimum.SEEDS, "version": version()}
     with PointStore(folder, resume=True) as store:
         if store.find(point) is None:
@@ -89,13 +86,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--cache", type=Path, default=Path("runs/compare"))
     parser.add_argument("--write", action="store_true", help="write docs/search.md and docs/search.png")
-    asked = parser.parse_args()
-    points = points_of(asked.kernels, asked.evaluations, asked.seeds)
-    rows = compare(points, asked.cache)
-    if not asked.write:
+    options = parser.parse_args()
+    points = points_of(options.kernels, options.evaluations, options.seeds)
+    rows = compare(points, options.cache)
+    if not options.write:
         print(table(points, rows))
         return
-    (ROOT / "docs/search.md").write_text(page(points, rows, optimum_kept(asked.cache)), encoding="utf-8")
+    (ROOT / "docs/search.md").write_text(page(points, rows, optimum_text(options.cache)), encoding="utf-8")
     draw(points, rows, ROOT / "docs/search.png")
     print("written: docs/search.md, docs/search.png")
 

@@ -17,6 +17,10 @@ from swizzle_sim.templates import TemplateSpace, family_templates
 from swizzle_sim.tuning.asking import Random
 from swizzle_sim.tuning.bench import Bench
 from swizzle_sim.tuning.plan import Plan
+from swizzle_sim.templates import TemplateSpace, family_templates
+from swizzle_sim.tuning.evaluator import Evaluator
+from swizzle_sim.tuning.objectives import SearchPlan
+from swizzle_sim.tuning.samplers import Random
 from swizzle_sim.tuning.search import search
 from xcd_model import Gpu
 from xcd_model.errors import SearchError
@@ -32,7 +36,7 @@ class Trial:
     Parameters
     ----------
     rates : list of float
-        The first is that of the order as launched, which costs no evaluation.
+        The first is that of the launch order, which costs no evaluation.
     wall_s, cpu_s : float [s]
     """
 
@@ -56,7 +60,7 @@ def _scored(work: Kernel, device: Gpu, sources: Callable[[list], Iterator[str]],
 
     ``sources(pool)`` may look at ``pool``, the (rate, text) pairs scored so far.
     """
-    bench = Bench([work], device, replay="lockstep")
+    bench = Evaluator([work], device, replay="lockstep")
     pool = [(bench.main.baseline.l2_hit_rate, family("identity"))]
     seen = {bench.judge(pool[0][1]).digest}
     for tries, source in enumerate(sources(pool)):
@@ -87,11 +91,11 @@ def parameters(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[f
             except SearchError:
                 continue
         while arms:
-            template, asker = arm = draw.choice(arms)
-            if (asked := asker.ask()) is None:
+            template, sampler = arm = draw.choice(arms)
+            if (suggested := sampler.suggest()) is None:
                 arms.remove(arm)
             else:
-                yield template.source(asked[1])
+                yield template.source(suggested[1])
 
     return _scored(work, device, sources, evaluations)
 
@@ -99,7 +103,7 @@ def parameters(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[f
 def two_stage(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[float]:
     """The search as it is by default, over the templates of the families."""
     with tempfile.TemporaryDirectory() as folder:
-        plan = Plan(evaluations=evaluations)
+        plan = SearchPlan(evaluations=evaluations)
         found = search([work], device, Path(folder) / "run", plan, replay="lockstep", seed=seed, threads=1)
     return [a.score.l2_hit_rate for a in found.run.attempts if a.score is not None]
 

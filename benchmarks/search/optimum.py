@@ -1,4 +1,4 @@
-"""The default search beside every combination of every template: how near it comes to the best of its space.
+"""The default search against every combination of every template: its distance to the optimum of its space.
 
 python -m benchmarks.search.optimum
 """
@@ -15,6 +15,9 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.templates import TemplateSpace, family_templates
 from swizzle_sim.tuning.bench import Bench
 from swizzle_sim.tuning.plan import Plan
+from swizzle_sim.templates import TemplateSpace, family_templates
+from swizzle_sim.tuning.evaluator import Evaluator
+from swizzle_sim.tuning.objectives import SearchPlan
 from swizzle_sim.tuning.search import search
 from swizzle_sim.tuning.what_if import what_if
 from xcd_model import Gpu, gpu
@@ -31,7 +34,7 @@ def small_case() -> tuple[Kernel, Gpu]:
 
 def exhausted(work: Kernel, device: Gpu) -> tuple[float, int, int]:
     """Best hit rate of all templates with all their parameters, how many combinations and how many permutations."""
-    bench, combinations = Bench([work], device, replay="lockstep"), 0
+    bench, combinations = Evaluator([work], device, replay="lockstep"), 0
     rates: dict[bytes, float] = {}
     for template in family_templates(work, device):
         try:
@@ -50,7 +53,13 @@ def found(work: Kernel, device: Gpu, evaluations: int, seed: int) -> tuple[float
     """Best hit rate of the default search, and the evaluations it used."""
     with tempfile.TemporaryDirectory() as folder:
         run = search(
-            [work], device, Path(folder) / "run", Plan(evaluations=evaluations), replay="lockstep", seed=seed, threads=1
+            [work],
+            device,
+            Path(folder) / "run",
+            SearchPlan(evaluations=evaluations),
+            replay="lockstep",
+            seed=seed,
+            threads=1,
         )
     best = run.front[0].score
     assert best is not None  # what is on the front was scored
@@ -61,11 +70,11 @@ def optimum_table(say: Callable[[str], None]) -> str:
     """Text and table of the page."""
     work, device = small_case()
     best, combinations, permutations = exhausted(work, device)
-    launched = Bench([work], device, replay="lockstep").main.baseline.l2_hit_rate
+    launched = Evaluator([work], device, replay="lockstep").main.baseline.l2_hit_rate
     text = (
         f"GEMM of 8 x 8 tiles on `{device.name}`: all {combinations} combinations of all family templates come to "
-        f"{permutations} permutations, the best with {100 * best:.2f} %; as launched it is {100 * launched:.2f} %. The "
-        f"default search over the same templates, {SEEDS} seeds:"
+        f"{permutations} permutations, the best with {100 * best:.2f} %; the launch order has {100 * launched:.2f} %. "
+        f"The default search over the same templates, {SEEDS} seeds:"
     )
     lines = [
         *(wrapped(text), ""),

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 WIDTH = 118
-LINES = (("#3b3b3b", ":"), ("#e69f00", "--"), ("#0072b2", "-"), ("#cc79a7", "-."))  # told apart without colours too
-REACHED = 0.95  # part of the way from the order as launched to the best of all
+LINES = (("#3b3b3b", ":"), ("#e69f00", "--"), ("#0072b2", "-"), ("#cc79a7", "-."))  # distinct without colours too
+REACHED = 0.95  # part of the way from the launch order to the best of all
 COLUMNS = (
-    *("kernel", "method", "as launched [%]", "best L2 hit rate [%]", "range [%]", "evaluations to 95 %"),
+    *("kernel", "method", "launch order [%]", "best L2 hit rate [%]", "range [%]", "evaluations to 95 %"),
     *("evaluations used", "wall time [s]", "processor time [s]"),
 )
 
@@ -33,8 +33,8 @@ class Cell:
         return [100 * max(row["rates"]) for row in self.rows]
 
     @property
-    def launched(self) -> float:
-        """Hit rate as launched [%]."""
+    def launch_order(self) -> float:
+        """Hit rate of the launch order [%]."""
         return 100 * self.rows[0]["rates"][0]
 
     def mean(self, key: str) -> float:
@@ -49,11 +49,11 @@ class Cell:
 
 def cells_of(points: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Cell]]:
     """Cells by kernel, in the order of the points."""
-    kept: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    rows_of: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for point, row in zip(points, rows, strict=True):
-        kept.setdefault((point["kernel"], point["method"]), []).append(row)
+        rows_of.setdefault((point["kernel"], point["method"]), []).append(row)
     found: dict[str, list[Cell]] = {}
-    for (kernel, method), of in kept.items():
+    for (kernel, method), of in rows_of.items():
         found.setdefault(kernel, []).append(Cell(kernel, method, of))
     return found
 
@@ -69,16 +69,16 @@ def table(points: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
 
 def _row(cell: Cell, best: float) -> list[str]:
     seeds = len(cell.rows)
-    reached = cell.evaluations_to(cell.launched + REACHED * (best - cell.launched))
+    reached = cell.evaluations_to(cell.launch_order + REACHED * (best - cell.launch_order))
     to_goal = f"{statistics.median(reached):.0f} ({len(reached)} of {seeds})" if reached else f"- (0 of {seeds})"
     spread = statistics.stdev(cell.bests) if seeds > 1 else 0.0
     return [
         cell.kernel,
         cell.method,
-        f"{cell.launched:.2f}",
+        f"{cell.launch_order:.2f}",
         f"{statistics.mean(cell.bests):.2f} ± {spread:.2f}",
         f"{min(cell.bests):.2f} to {max(cell.bests):.2f}",
-        to_goal if best > cell.launched else "nothing to gain",
+        to_goal if best > cell.launch_order else "nothing to gain",
         f"{statistics.mean(len(row['rates']) - 1 for row in cell.rows):.0f}",
         f"{cell.mean('wall_s'):.1f}",
         f"{cell.mean('cpu_s'):.1f}",
@@ -88,7 +88,9 @@ def _row(cell: Cell, best: float) -> list[str]:
 def summary(points: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> str:
     """How often each method is best, and how far it stays behind on average."""
     by_kernel = cells_of(points, rows)
-    gains = {name: cells for name, cells in by_kernel.items() if max(max(c.bests) for c in cells) > cells[0].launched}
+    gains = {
+        name: cells for name, cells in by_kernel.items() if max(max(c.bests) for c in cells) > cells[0].launch_order
+    }
     lines = []
     for i, method in enumerate(dict.fromkeys(point["method"] for point in points)):
         means = {name: [statistics.mean(cell.bests) for cell in cells] for name, cells in gains.items()}
@@ -175,7 +177,7 @@ PAGE = """\
 {summary}
 
 ± is the standard deviation over the seeds. *Evaluations to 95 %* is the median over the seeds that came 95 % of the way
-from the order as launched to the best that any method found, and how many did. A search ends before its evaluations are
+from the launch order to the best of any method, and their number. A search ends before its evaluations are
 used where the proven bound is reached or nothing new is left. Times are of one run on a shared machine.
 
 {table}

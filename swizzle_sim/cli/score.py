@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from swizzle_sim.scoring import Score, Scorer, Spread
     from swizzle_sim.swizzle import Swizzle, Verdict
-    from swizzle_sim.uncertainty import Uncertainty
-    from swizzle_sim.uncertainty.spans import Span
+    from swizzle_sim.uncertainty import Span, Uncertainty
     from xcd_model import Traffic
 
 Seeds = Annotated[int, typer.Option("--seeds", min=1, max=10_000, help="Seeds to try; prints mean and spread.")]

@@ -97,7 +97,7 @@ def what_if(
 ) -> None:
     """Score a kernel on GPUs that do not exist: one with some numbers changed, for every combination of values."""
     from swizzle_sim.cli.arguments import load_kernel
-    from swizzle_sim.tuning.points import point_of
+    from swizzle_sim.tuning.sweep import point_of
     from swizzle_sim.tuning.what_if import hypothetical, read_changes
     from xcd_model import gpu as load_gpu
     from xcd_model.analysis.stack_distance import check_has_curve
@@ -147,9 +147,8 @@ def _swizzles(words: Sequence[str] | None) -> list[Swizzle]:
 def _run(points, backend: str, jobs: int, scheduler: str | None, where: tuple[Path | None, Path | None]) -> list[dict]:
     from swizzle_sim.cli.output import say
     from swizzle_sim.progress import Progress
-    from swizzle_sim.tuning.jobs import run_points
-    from swizzle_sim.tuning.points import evaluate
-    from swizzle_sim.tuning.store import PointStore
+    from swizzle_sim.tuning.jobs import PointStore, run_points
+    from swizzle_sim.tuning.sweep import evaluate
     from xcd_model.errors import RunError
 
     out, resume = where

@@ -132,9 +132,9 @@ def tune_kernel(given: TuningRun, llm: Mapping[str, Any], search: Mapping[str, A
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.progress import Progress
     from swizzle_sim.scoring import Score
-    from swizzle_sim.tuning.asking import asker_for
+    from swizzle_sim.tuning.jobs import PointStore
     from swizzle_sim.tuning.objectives import read_objectives
-    from swizzle_sim.tuning.store import PointStore
+    from swizzle_sim.tuning.samplers import make_sampler
     from swizzle_sim.tuning.tiles import FORMULA, TileSpace, as_row, has_compiler
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import SearchError
@@ -147,27 +147,22 @@ def tune_kernel(given: TuningRun, llm: Mapping[str, Any], search: Mapping[str, A
     work = load_kernel(given.kernel, given.sizes, device.arch)
     space = TileSpace(work, device, has_compiler(device))
     budget = search.get("evaluations", EVALUATIONS)
-    asker = asker_for(space, search.get("sampler", "tpe"), given.seed)
+    sampler = make_sampler(space, search.get("sampler", "tpe"), given.seed)
     rows: list[dict[str, Any]] = []
     with (
         PointStore(given.resume or given.out, resume=given.resume is not None) as store,
         Progress("tuning tiles", "evaluations") as progress,
     ):
-        while len(rows) < budget and (asked := asker.ask()) is not None:
-            handle, values = asked
-            point: dict[str, Any] = {
-                "kernel": work.name,
-                "problem": dict(work.problem),
-                "gpu": device.name,
-                "replay": given.replay,
-            }
+        while len(rows) < budget and (suggested := sampler.suggest()) is not None:
+            handle, values = suggested
+            point: dict[str, Any] = {"kernel": work.name, "problem": dict(work.problem), "gpu": device.name, "replay": given.replay}
             point |= {"seed": given.seed, "values": values}
             row = store.find(point)
             if row is None:
                 row = as_row(*space.score(values, replay=given.replay, seed=given.seed), space.fit(values).resources)
                 store.add(point, row)
             rows.append({"values": values, **row})
-            asker.tell(handle, (objectives[0].cost(Score.from_dict(row["score"])),))
+            sampler.tell(handle, (objectives[0].cost(Score.from_dict(row["score"])),))
             pruned = sum(space.pruned.values())
             progress(len(rows), budget, note=f"{pruned} configurations pruned")
     ranked = sorted(rows, key=lambda row: objectives[0].cost(Score.from_dict(row["score"])))

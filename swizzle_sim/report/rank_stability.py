@@ -30,8 +30,7 @@ def check_finalists(run: Run, scorer: Scorer) -> dict[str, Any] | None:
         If the run folder cannot be written.
     """
     from swizzle_sim.swizzle import Swizzle  # noqa: PLC0415
-    from swizzle_sim.uncertainty import Finalist, tell_apart  # noqa: PLC0415
-    from swizzle_sim.uncertainty.apart import FINALISTS  # noqa: PLC0415
+    from swizzle_sim.uncertainty import FINALISTS, Finalist, compare_finalists  # noqa: PLC0415
 
     if run.baseline.score is None:
         return None
@@ -42,7 +41,7 @@ def check_finalists(run: Run, scorer: Scorer) -> dict[str, Any] | None:
     for attempt in chosen.values():
         name = LAUNCHED if attempt.number == run.baseline.number else attempt.name
         finalists.append(Finalist(name, scorer.permutation(Swizzle.parse(attempt.source, name=attempt.name))))
-    found = tell_apart(scorer, finalists).as_dict()
+    found = compare_finalists(scorer, finalists).as_dict()
     write_whole(run.folder / FILE, (json.dumps(found, indent=1) + "\n").encode())
     return found
 

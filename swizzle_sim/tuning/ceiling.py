@@ -1,7 +1,7 @@
-"""`ceiling`: how good any permutation can be, formula or not, and how far the best formula is from it.
+"""`ceiling`: the best permutation found, formula or not, the gap of the best formula to it, and the bounds above.
 
-Assignments come from partitions of the sharing graph, orders from waves inside each XCD, and the last word from the
-replay: a local search accepts what scores better.
+Assignments to XCDs come from partitions of the sharing graph, orders from waves inside each XCD; a local search then
+accepts changes by their replayed score.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle, family
 from swizzle_sim.tuning.lookup import price_table
-from swizzle_sim.tuning.partition import improve_partition, in_waves
-from swizzle_sim.tuning.search import Plan, search
-from swizzle_sim.tuning.sharing_graph import SharingGraph, sharing_graph
+from swizzle_sim.tuning.search import SearchPlan, search
+from swizzle_sim.tuning.sharing_graph import SharingGraph, improve_partition, in_waves, sharing_graph
 from xcd_model import Gpu, xcd_of
 from xcd_model.errors import SearchError
 from xcd_model.replay.traffic import READ_MISSES
@@ -36,20 +35,20 @@ class Ceiling:
     Parameters
     ----------
     baseline, formula, permutation : Score
-        As launched, with the best formula, with the best permutation found.
+        Of the launch order, the best formula, the best permutation found.
     formula_name, formula_source : str
     order : (num_pids,) int64
         The best permutation.
     found_by : str
-        Where it came from.
+        How it was found.
     assigned_bound : float
-        L2 hit rate that no cache could exceed with the cheapest assignment found.
+        Bound of the L2 hit rate, for any cache, with the cheapest assignment found.
     bound : float
-        What no balanced bijection exceeds: proven.
+        Proven bound of every balanced bijection.
     as_table : Score
-        The best permutation read from a table: one extra load a workgroup.
+        The best permutation read from a lookup table: one extra load a workgroup.
     evaluations : int
-        Permutations replayed, formulas left out.
+        Permutations replayed, without the formulas.
     """
 
     baseline: Score
@@ -91,7 +90,7 @@ def ceiling(
     seed: int = 0,
     say: Callable[[str], None] = lambda line: None,
 ) -> Ceiling:
-    """Search arbitrary balanced assignments and orders, and place the best formula among them.
+    """Search arbitrary balanced assignments and orders, next to the best formula.
 
     Parameters
     ----------
@@ -99,11 +98,11 @@ def ceiling(
     gpu : Gpu
     replay : {"lockstep", "timed"}
     formulas : int
-        Replays to find the best formula by.
+        Replays of the search for the best formula.
     evaluations : int
         Replays of permutations, at least 1.
     swizzle : Swizzle, optional
-        A formula to take part besides those searched.
+        One more formula.
     seed : int
     say : callable
         Called with a line of progress.
@@ -148,7 +147,7 @@ def ceiling(
 
 def _best_formula(scorer: Scorer, formulas: int, given: Swizzle | None, seed: int) -> tuple[str, str, Score]:
     with tempfile.TemporaryDirectory() as folder:
-        plan = Plan(evaluations=formulas)
+        plan = SearchPlan(evaluations=formulas)
         found = search([scorer.kernel], scorer.gpu, Path(folder) / "run", plan, replay=scorer.replay, seed=seed)
     best = found.front[0] if found.front else found.run.baseline
     name, source = best.name, best.source
@@ -166,12 +165,12 @@ class _Climb:
         n = scorer.kernel.grid.num_pids
         self.xcd = xcd_of(n, scorer.gpu, scorer.kernel.programs)
         self.slots = scorer.gpu.cus_per_xcd * scorer.occupancy
-        self.order, self.score, self.found_by = np.arange(n), scorer.baseline, "the order as launched"
+        self.order, self.score, self.found_by = np.arange(n), scorer.baseline, "the launch order"
         self.fewest_misses = graph.misses(self.xcd, scorer.gpu.xcds)
         self.evaluations = 0
 
     def offer(self, order: np.ndarray, name: str) -> bool:
-        """Replay a permutation and keep it if it is better."""
+        """Replay a permutation; the better of it and the best so far stays."""
         part = np.empty_like(self.xcd)
         part[order] = self.xcd
         self.fewest_misses = min(self.fewest_misses, self.graph.misses(part, self.scorer.gpu.xcds))
@@ -240,7 +239,7 @@ class _Climb:
         return self._together([np.concatenate(waves[x * n_waves : (x + 1) * n_waves]) for x in range(shares.size)])
 
     def locally(self, evaluations: int) -> None:
-        """Change the best permutation at random and keep what scores better."""
+        """Local search: random changes of the best permutation, accepted if they score better."""
         draw = np.random.default_rng(self.seed)
         while self.evaluations < evaluations and not self.is_done:
             changed, what = self._changed(draw)

@@ -1,19 +1,83 @@
-"""`run_points`: the points of a sweep, on this machine's cores or on a Dask cluster, into a store as they come."""
+"""`run_points`: points of a sweep on local cores or a Dask cluster; `PointStore`: their rows, stored as they finish.
+
+A store is the durable record of one sweep, in its own folder, which a user resumes and reads; it is no cache.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import logging
+import sqlite3
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from swizzle_sim.release import install_hint
-from swizzle_sim.tuning.store import PointStore
-from xcd_model.errors import SearchError, UnknownName
+from xcd_model.errors import RunError, SearchError, UnknownName
 
+FILE = "sweep.sqlite"
 BACKENDS = ("processes", "serial", "dask")
 SCHEDULER_TIMEOUT_S = 10.0
 Point = Mapping[str, Any]
 OnPoint = Callable[[Point, Mapping[str, Any], int, int], None]
+
+
+def key_of(point: Mapping[str, Any]) -> str:
+    """Hash of a point, the same in every process."""
+    return blake2b(json.dumps(point, sort_keys=True).encode(), digest_size=12).hexdigest()
+
+
+class PointStore:
+    """Rows of a sweep by point, in one SQLite file; in memory without a folder.
+
+    Parameters
+    ----------
+    folder : Path or None
+    resume : bool
+        Open the store in the folder.
+
+    Raises
+    ------
+    RunError
+        If there is a store without ``resume``, none with it, or one that cannot be read.
+    """
+
+    def __init__(self, folder: Path | None, *, resume: bool = False):
+        self.folder = folder
+        path = None if folder is None else Path(folder) / FILE
+        if path is not None and path.exists() != resume:
+            why = "no sweep here" if resume else "a sweep is never overwritten: name another folder, or --resume it"
+            raise RunError(f"{folder}: {why}")
+        try:
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path or ":memory:")
+            with self._db:
+                self._db.execute("CREATE TABLE IF NOT EXISTS point (key TEXT PRIMARY KEY, point TEXT, row TEXT)")
+        except (OSError, sqlite3.Error) as error:
+            raise RunError(f"{folder}: not a sweep that can be read or written ({error})") from error
+
+    def __enter__(self) -> PointStore:
+        return self
+
+    def __exit__(self, *exc_info) -> None:
+        self._db.close()
+
+    def add(self, point: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+        """Store a row; False if the point has one, which stays: a point that is evaluated twice counts once."""
+        with self._db:
+            values = (key_of(point), json.dumps(point), json.dumps(row))
+            return self._db.execute("INSERT OR IGNORE INTO point VALUES (?, ?, ?)", values).rowcount == 1
+
+    def find(self, point: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Row of a point, or None."""
+        row = self._db.execute("SELECT row FROM point WHERE key = ?", (key_of(point),)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def __len__(self) -> int:
+        return self._db.execute("SELECT COUNT(*) FROM point").fetchone()[0]
 
 
 def _evaluated(evaluate: Callable[[Point], Mapping[str, Any]], index: int, point: Point) -> tuple[int, dict[str, Any]]:
@@ -31,7 +95,7 @@ def run_points(
     timeout_s: float = SCHEDULER_TIMEOUT_S,
     on_point: OnPoint | None = None,
 ) -> list[dict[str, Any]]:
-    """Evaluate the points that the store lacks.
+    """Evaluate the points that a store lacks.
 
     Parameters
     ----------
@@ -40,7 +104,7 @@ def run_points(
     evaluate : callable
         ``evaluate(point) -> row``, JSON-ready; a function of a module, so that another process can import it.
     store : PointStore
-        Each row is in it before the next is waited for.
+        Takes each row as it comes.
     backend : {"processes", "serial", "dask"}
     jobs : int
         Processes; -1 for one a core.
@@ -95,7 +159,7 @@ def _run(
 
 @contextlib.contextmanager
 def _place(backend: str, scheduler: str | None, timeout_s: float) -> Iterator[None]:
-    """Where joblib runs what it is given."""
+    """Set joblib's backend."""
     if backend != "dask":
         yield
         return
@@ -125,9 +189,7 @@ def _place(backend: str, scheduler: str | None, timeout_s: float) -> Iterator[No
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Dask's own words about a scheduler that does not answer off the terminal."""
-    import logging  # noqa: PLC0415
-
+    """Silence Dask's log, which repeats that a scheduler does not answer."""
     logger = logging.getLogger("distributed")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

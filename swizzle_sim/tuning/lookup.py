@@ -1,4 +1,4 @@
-"""A permutation as a lookup table: the arrays and source lines that use it, and what its one extra load costs."""
+"""A permutation as a lookup table: its array, the source lines that read it, and the cost of that extra load."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def price_table(scorer: Scorer, order: np.ndarray) -> Score:
     Returns
     -------
     score : Score
-        The load is a request like any other; that nothing else of a workgroup can be issued before it is back is left
-        out, so the time is a lower bound.
+        The load is a request like any other. A real workgroup issues nothing before it returns; that wait is left out,
+        so the time is a lower bound.
     """
     trace = with_table(scorer.plan.trace, order)
     kernel = replace(scorer.kernel, build_trace=lambda line_bytes: trace)
@@ -85,7 +85,7 @@ NAMES = ("table.npy", "table_triton.py", "table.hip")
 
 
 def check_table_folder(folder: Path) -> None:
-    """Make the folder of a table to come.
+    """Create the folder of a table.
 
     Raises
     ------

@@ -1,13 +1,17 @@
-"""`Objective`: what a search looks for in a score, and the Pareto front of several."""
+"""`Objective`: the figure of a score that a search optimizes; Pareto fronts; `SearchPlan`: the settings of a search."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from swizzle_sim.scoring import Score
+from swizzle_sim.templates import Template
 from xcd_model.errors import SearchError, UnknownName
+
+EVALUATIONS = 400  # full replays of a search by default
 
 
 @dataclass(frozen=True)
@@ -29,21 +33,21 @@ class Objective:
     largest: bool = False
 
     def cost(self, score: Score) -> float:
-        """Figure turned so that less is better; infinite where there is none."""
+        """Figure with the sign that makes less better; infinite where there is none."""
         value = self.of(score)
         if math.isnan(value):
             return math.inf
         return -value if self.largest else value
 
     def gain(self, score: Score, baseline: Score) -> float:
-        """How much better than the order as launched, so that sizes can be averaged.
+        """Gain over the launch order, comparable between sizes.
 
-        A rate counts in points (a difference), anything else by the logarithm of the ratio.
+        Of a rate the difference, of anything else the logarithm of the ratio.
         """
-        mine, launched = self.of(score), self.of(baseline)
+        mine, launch_order = self.of(score), self.of(baseline)
         if self.largest:
-            return mine - launched
-        return math.log(launched / mine) if mine > 0 and launched > 0 else -math.inf
+            return mine - launch_order
+        return math.log(launch_order / mine) if mine > 0 and launch_order > 0 else -math.inf
 
 
 OBJECTIVES = {
@@ -58,7 +62,7 @@ OBJECTIVES = {
 
 
 def read_objectives(text: str) -> tuple[Objective, ...]:
-    """Objectives by name, one or two with a comma between.
+    """Objectives by name, one or two separated by a comma.
 
     Raises
     ------
@@ -77,7 +81,7 @@ def read_objectives(text: str) -> tuple[Objective, ...]:
 
 
 def pareto_front(costs: Sequence[Sequence[float]]) -> list[int]:
-    """Which of several are not dominated.
+    """Indices of the points that no other dominates.
 
     Parameters
     ----------
@@ -87,13 +91,48 @@ def pareto_front(costs: Sequence[Sequence[float]]) -> list[int]:
     Returns
     -------
     front : list of int
-        Rising by the first cost; of equal ones the first.
+        By rising first cost; of equal points the first.
     """
     front: list[int] = []
     lowest: tuple[float, ...] | None = None
     for i in sorted(range(len(costs)), key=lambda i: (*costs[i], i)):
-        # sorted by the first cost, so all that came before are no worse there
+        # sorted by the first cost, so no earlier point is worse there
         if all(map(math.isfinite, costs[i])) and (lowest is None or costs[i][-1] < lowest[-1]):
             front.append(i)
             lowest = tuple(costs[i])
     return front
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchPlan:
+    """Settings of a search.
+
+    Parameters
+    ----------
+    templates : tuple of Template
+        Empty for those of the families.
+    objectives : tuple of Objective
+        One, or two for a Pareto front.
+    sampler : str
+        One of `swizzle_sim.tuning.samplers.SAMPLERS`.
+    evaluations : int
+        Full replays, at least 1; at several sizes a candidate counts once.
+    """
+
+    templates: tuple[Template, ...] = ()
+    objectives: tuple[Objective, ...] = (OBJECTIVES["l2_hit_rate"],)
+    sampler: str = "auto"
+    evaluations: int = EVALUATIONS
+
+    def __post_init__(self):
+        if self.evaluations < 1:
+            raise SearchError(f"evaluations = {self.evaluations}: at least 1", code="space")
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {
+            "templates": [one.text for one in self.templates],
+            "objectives": [one.name for one in self.objectives],
+            "sampler": self.sampler,
+            "evaluations": self.evaluations,
+        }

@@ -1,4 +1,4 @@
-"""The search as the command line knows it: options in, run and summary out."""
+"""The proposer ``search`` of the command line: options in, run and summary out."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any
 
 from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.progress import Progress
 from swizzle_sim.proposers import Proposed, Task
 from swizzle_sim.recorded import at_sizes
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.templates import Template, family_template, load_templates
-from swizzle_sim.tuning.bench import Bench
-from swizzle_sim.tuning.objectives import Objective, read_objectives
+from swizzle_sim.tuning.evaluator import Evaluator
+from swizzle_sim.tuning.objectives import EVALUATIONS, Objective, SearchPlan, read_objectives
 from swizzle_sim.tuning.ranking import Ranking
-from swizzle_sim.tuning.search import EVALUATIONS, Plan, Searched, search
+from swizzle_sim.tuning.search import search
+from swizzle_sim.tuning.successive_halving import SearchResult
 from xcd_model import Gpu
 from xcd_model.errors import NotBijective, SearchError
 
@@ -30,12 +32,12 @@ def propose(task: Task) -> Proposed:
     Raises
     ------
     SearchError
-        If an option makes no sense, or a space is empty.
+        If an option is invalid, or a space is empty.
     """
     if task.kernel is None or task.gpu is None or task.repeat is not None:
-        raise SearchError("the search repeats by running it again with the same seed: name a kernel and a GPU")
+        raise SearchError("a search is repeated by the same command with the same seed: name a kernel and a GPU")
     given = {key: value for key, value in task.options.items() if value is not None}
-    plan = Plan(
+    plan = SearchPlan(
         templates=tuple(templates_of(given.get("templates", ()), task.kernel, task.gpu)),
         objectives=read_objectives(given.get("objective", "l2_hit_rate")),
         sampler=given.get("sampler", "auto"),
@@ -44,19 +46,20 @@ def propose(task: Task) -> Proposed:
     more = [at_sizes(task.kernel, sizes, task.gpu.arch) for sizes in given.get("sizes", ())]
     held_out = [at_sizes(task.kernel, sizes, task.gpu.arch) for sizes in given.get("held_out", ())]
     began = time.perf_counter()
-    found = search(
-        [task.kernel, *more],
-        task.gpu,
-        task.folder,
-        plan,
-        replay=task.replay,
-        seed=task.seed,
-        jitter_ns=task.jitter_ns,
-        resume=task.resume,
-        command=task.command,
-        on_attempt=_Progress(task.say),
-    )
-    took_s = None if task.resume else time.perf_counter() - began  # of what an earlier command did nothing is known
+    with Progress("searching", "evaluations") as progress:
+        found = search(
+            [task.kernel, *more],
+            task.gpu,
+            task.folder,
+            plan,
+            replay=task.replay,
+            seed=task.seed,
+            jitter_ns=task.jitter_ns,
+            resume=task.resume,
+            command=task.command,
+            on_attempt=lambda attempt, done, total: progress(done, total, note=attempt.name),
+        )
+    took_s = None if task.resume else time.perf_counter() - began  # the time of earlier commands is unknown
     best = Ranking(plan.objectives, 1 + len(more)).order(found.run.attempts)[0]
     elsewhere = held_out_rows(best, [task.kernel, *more], held_out, task, task.gpu)
     return _proposed(found, best, plan.objectives, elsewhere, took_s)
@@ -74,10 +77,10 @@ def templates_of(words: Sequence[str], kernel: Kernel, gpu: Gpu) -> list[Templat
 def held_out_rows(
     best: Attempt, seen: Sequence[Kernel], held_out: Sequence[Kernel], task: Task, gpu: Gpu
 ) -> list[dict[str, Any]]:
-    """What the best candidate comes to at every size, those that the search never saw among them."""
+    """Hit rate and time of the best candidate at every size, searched or held out."""
     rows = []
     for kernel in [*seen, *held_out] if len(seen) > 1 or held_out else ():
-        bench = Bench([kernel], gpu, replay=task.replay, seed=task.seed, jitter_ns=task.jitter_ns)
+        bench = Evaluator([kernel], gpu, replay=task.replay, seed=task.seed, jitter_ns=task.jitter_ns)
         launched, row = bench.main.baseline, {"problem": dict(kernel.problem), "held_out": kernel in held_out}
         try:
             score = bench.main.score(Swizzle.parse(best.source))
@@ -89,20 +92,8 @@ def held_out_rows(
     return rows
 
 
-class _Progress:
-    """A line every tenth of the way."""
-
-    def __init__(self, say):
-        self._say, self._next = say, 0.1
-
-    def __call__(self, attempt: Attempt, done: int, total: int) -> None:
-        if attempt.score is not None and done >= self._next * total:
-            self._say(f"{done} of {total} evaluations; attempt {attempt.number}: {attempt.name}")
-            self._next = done / total + 0.1
-
-
 def _proposed(
-    found: Searched,
+    found: SearchResult,
     best: Attempt,
     objectives: Sequence[Objective],
     elsewhere: Sequence[Mapping[str, Any]],
@@ -127,13 +118,13 @@ def _proposed(
         "best": [_entry(a) for a in scored[:SHOWN]],
         "sizes": [dict(row) for row in elsewhere],
     }
-    beside = (("as launched", run.baseline), *((f"{label} {i + 1}", a) for i, a in enumerate(shown)))
+    beside = (("launch order", run.baseline), *((f"{label} {i + 1}", a) for i, a in enumerate(shown)))
     return Proposed(run=run, beside=beside, lines=tuple(lines), document=document)
 
 
 _WORDS = {
-    "sampled": "left behind on a sample of XCDs",
-    "screen": "left behind in lockstep",
+    "sampled": "dropped on a sample of XCDs",
+    "screen": "dropped by the lockstep replay",
     "bound": "ruled out by the bound",
     "duplicate": "repeat another's permutation",
     "refused": "refused",
@@ -144,9 +135,8 @@ def _size_line(row: Mapping[str, Any]) -> str:
     sizes = " ".join(f"{name}={value}" for name, value in row["problem"].items())
     rate = "not a bijection here" if row["l2_hit_rate"] is None else f"{100 * row['l2_hit_rate']:.2f} %"
     where = "held out" if row["held_out"] else "searched"
-    return (
-        f"  {where}: {sizes}: L2 hit rate {100 * row['launched_l2_hit_rate']:.2f} % as launched, {rate} with the best"
-    )
+    launch_order = f"{100 * row['launched_l2_hit_rate']:.2f} %"
+    return f"  {where}: {sizes}: L2 hit rate {launch_order} in launch order, {rate} with the best"
 
 
 def _entry(attempt: Attempt) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What makes one attempt of a run better than another: the objective that the run was asked for."""
+"""Ranking of a run's attempts, by the objectives of the run."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Ranking:
 
     @property
     def is_plain(self) -> bool:
-        """Whether attempts are ranked by the hit rate at one size, as where nothing else was asked."""
+        """Whether attempts are ranked by the hit rate at one size, the default."""
         return self.objectives == (HIT_RATE,) and self.sizes == 1
 
     def cost(self, attempt: Attempt) -> tuple[float, ...]:
         """What the run minimises, of an attempt with a score."""
         if attempt.score is None:
             raise ValueError(f"attempt {attempt.number} has no score")
-        found = attempt.verdict.get("costs")  # at several sizes only the search knows
+        found = attempt.verdict.get("costs")  # at several sizes only the search has them
         return tuple(found) if found else tuple(one.cost(attempt.score) for one in self.objectives)
 
     def order(self, attempts: Iterable[Attempt]) -> list[Attempt]:
@@ -69,7 +69,7 @@ class Ranking:
             return f"Objectives: {names}{at}. The Pareto front comes first, rising by {SPOKEN[self.main.name]}."
         if self.is_plain:
             return "Ranked by L2 hit rate, then time, then HBM bytes, then the shorter text."
-        return f"Ranked by what the run was asked for: {names}{at}; equals by L2 hit rate."
+        return f"Ranked by the objective of the run: {names}{at}; equals by L2 hit rate."
 
 
 def ranking_of(about: Mapping[str, Any]) -> Ranking:
@@ -80,6 +80,6 @@ def ranking_of(about: Mapping[str, Any]) -> Ranking:
     about : mapping
         `swizzle_sim.history.History.about`.
     """
-    asked = about.get("search") or {}
-    found = tuple(OBJECTIVES[name] for name in asked.get("objectives", ()) if name in OBJECTIVES)
-    return Ranking(found or (HIT_RATE,), 1 + len(asked.get("sizes", ())))
+    settings = about.get("search") or {}
+    found = tuple(OBJECTIVES[name] for name in settings.get("objectives", ()) if name in OBJECTIVES)
+    return Ranking(found or (HIT_RATE,), 1 + len(settings.get("sizes", ())))

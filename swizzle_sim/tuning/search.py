@@ -1,17 +1,14 @@
-"""`search`: the parameters of templates, searched by successive halving over templates and over fidelity.
-
-A run that was stopped is gone through again from its beginning, with what it stored looked up; so it ends as it would
-have ended, for any number of threads.
-"""
+"""`search`: parameters of templates by successive halving, into a run folder or in memory (`search_on`)."""
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.search import OnAttempt, about_run, open_run
 from swizzle_sim.templates import TemplateSpace, family_templates
@@ -20,81 +17,67 @@ from swizzle_sim.tuning.asking import asker_for
 from swizzle_sim.tuning.bench import Bench
 from swizzle_sim.tuning.plan import EVALUATIONS, Plan
 from swizzle_sim.tuning.rungs import Searched, Searching
+from swizzle_sim.search import RunConfig, about_run, open_run
+from swizzle_sim.templates import TemplateSpace, Template, family_templates
+from swizzle_sim.tuning.evaluator import Evaluator
+from swizzle_sim.tuning.objectives import SearchPlan
+from swizzle_sim.tuning.samplers import make_sampler
+from swizzle_sim.tuning.successive_halving import Arm, SearchLoop, SearchResult, rounds_of
 from xcd_model import Gpu
 from xcd_model.errors import SearchError
 
-__all__ = ["EVALUATIONS", "Plan", "Searched", "make_arms", "search"]
+SHOWN = 6  # values of a parameter that the landscape names
 
 
 def search(
     kernels: Sequence[Kernel],
     gpu: Gpu,
     folder: str | Path,
-    plan: Plan,
-    *,
-    replay: str = "timed",
-    seed: int = 0,
-    jitter_ns: float = 0.0,
-    threads: int | None = None,
-    resume: bool = False,
-    command: str = "",
-    on_attempt: OnAttempt | None = None,
-) -> Searched:
+    plan: SearchPlan,
+    **options: Any,
+) -> SearchResult:
     """Search the parameters of templates.
 
     Parameters
     ----------
     kernels : sequence of Kernel
-        One kernel, or the same one at several sizes: then the mean gain over all of them counts, and a candidate has to
-        be a bijection at each.
+        One kernel, or the same one at several sizes: then the mean gain counts, and a candidate must be a bijection at
+        each.
     gpu : Gpu
     folder : path
         Run folder to make; with ``resume`` one that an earlier call left.
-    plan : Plan
-    replay : {"timed", "lockstep"}
-    seed : int
-        Of the samplers and the jitter.
-    jitter_ns : float [ns]
-    threads : int, optional
-        The result does not depend on it.
-    resume : bool
-    command : str
-    on_attempt : callable, optional
-        As `swizzle_sim.search.optimize`.
+    plan : SearchPlan
+    **options
+        Fields of `RunConfig`; the seed is also that of the samplers.
 
     Returns
     -------
-    Searched
+    SearchResult
 
     Raises
     ------
     SearchError
-        If a space is empty, or the sampler cannot serve the objectives.
+        If a space is empty, or the sampler cannot handle the objectives.
     RunError
-        If the folder exists and ``resume`` is off, or the run in it asked for something else.
+        If the folder exists and ``resume`` is off, or the run in it has other settings.
 
     Source: template plus search is the idea of the Two-Stage Tuner (arXiv 2601.12698).
     """
-    bench = Bench(kernels, gpu, replay=replay, seed=seed, jitter_ns=jitter_ns)
-    arms = make_arms(kernels, gpu, plan, seed)
-    asked = {**plan.as_dict(), "sizes": [dict(kernel.problem) for kernel in kernels[1:]]}
-    about = {**about_run(bench.main, command), "search": asked}
-    with open_run(Path(folder), about, resume, ("search",)) as history:
-        try:
-            history.set_state("running")
-            with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-                found = Searching(bench, plan, history, pool.map, on_attempt).run(arms)
-        except BaseException:
-            history.set_state("interrupted")
-            raise
-        history.set_state("finished")
+    how = RunConfig(**options)
+    evaluator = Evaluator(kernels, gpu, **how.of_scorer)
+    arms = make_arms(kernels, gpu, plan, how.seed)
+    settings = {**plan.as_dict(), "sizes": [dict(kernel.problem) for kernel in kernels[1:]]}
+    about = {**about_run(evaluator.main, how.command), "search": settings}
+    with open_run(Path(folder), about, how.resume, ("search",)) as history:
+        with history.running(), ThreadPoolExecutor(how.n_threads) as pool:
+            found = SearchLoop(evaluator, plan, history, pool.map, how.on_attempt).run(arms)
         return found
 
 
-def make_arms(kernels: Sequence[Kernel], gpu: Gpu, plan: Plan, seed: int) -> list[Arm]:
-    """An arm for each template; of the families only those that have something to try.
+def make_arms(kernels: Sequence[Kernel], gpu: Gpu, plan: SearchPlan, seed: int) -> list[Arm]:
+    """An arm for each template; of the families' templates only those whose space is not empty.
 
-    Where there are fewer evaluations than templates, chance decides which come first.
+    Where there are fewer evaluations than templates, their order is shuffled by the seed.
     """
     given = bool(plan.templates)
     spaces = []
@@ -108,6 +91,81 @@ def make_arms(kernels: Sequence[Kernel], gpu: Gpu, plan: Plan, seed: int) -> lis
         random.Random(seed).shuffle(spaces)
     budget = plan.evaluations if len(spaces) == 1 else rounds_of(len(spaces), plan.evaluations)[0][1]
     return [
-        Arm(space, asker_for(space, plan.sampler, seed, n_objectives=len(plan.objectives), budget=budget))
+        Arm(space, make_sampler(space, plan.sampler, seed, n_objectives=len(plan.objectives), budget=budget))
         for space in spaces
     ]
+
+
+class _InMemory(list):
+    """Attempts in memory, in place of a history."""
+
+    folder = Path(".")
+    append_all = list.extend
+
+
+def search_on(
+    evaluator: Evaluator, templates: Sequence[Template] = (), *, evaluations: int, seed: int = 0
+) -> SearchResult:
+    """Search templates in memory.
+
+    Parameters
+    ----------
+    evaluator : Evaluator
+    templates : sequence of Template
+        Empty for those of the families.
+    evaluations : int
+        Full replays, at least 1.
+    seed : int
+
+    Raises
+    ------
+    SearchError
+        If the constraints of a template allow nothing at the evaluator's sizes.
+    LanguageError
+        If a constraint reads a name that has no value.
+    """
+    plan = SearchPlan(templates=tuple(templates), evaluations=evaluations)
+    arms = make_arms([scorer.kernel for scorer in evaluator.scorers], evaluator.main.gpu, plan, seed)
+    attempts: Any = _InMemory()
+    return SearchLoop(evaluator, plan, attempts, map, None).run(arms)
+
+
+def landscape(template: Template, attempts: Sequence[Attempt]) -> str:
+    """Effect of a template's parameters in words: for each the best hit rate at some of its values.
+
+    Parameters
+    ----------
+    template : Template
+    attempts : sequence of Attempt
+        Of `search_on`, the template alone.
+    """
+    tried = [a for a in attempts if a.number]
+    scored = [a for a in tried if a.score is not None]
+    stages = ("duplicate", "bound", "sampled", "refused")
+    counts = {stage: sum(a.verdict["stage"] == stage for a in tried) for stage in stages}
+    lines = [
+        f"{len(tried)} of {template.size} combinations tried: {len(scored)} scored, {counts['duplicate']} repeat "
+        f"another's permutation, {counts['bound']} cannot beat the best by their bound, {counts['sampled']} fell "
+        f"behind on a sample of XCDs, {counts['refused']} are no bijection."
+    ]
+    if refused := next((a for a in tried if a.verdict["stage"] == "refused"), None):
+        lines.append(f"For example {refused.name}: {refused.critique}")
+    for one in template.ranges:
+        best: dict[int, float] = {}
+        for a in scored:
+            value, rate = a.verdict["parameters"][one.name], 100 * (a.score.l2_hit_rate if a.score else 0.0)
+            best[value] = max(best.get(value, 0.0), rate)
+        if best:
+            lines.append(f"{one.name}: {_by_value(best)}.")
+    return " ".join(lines)
+
+
+def _by_value(best: dict[int, float]) -> str:
+    """Best rate by value, for every n-th value and the best one."""
+    values = sorted(best)
+    if max(best.values()) - min(best.values()) < 0.005:
+        return f"makes no difference ({values[0]} to {values[-1]} all reach {best[values[0]]:.2f} %)"
+    top = max(values, key=lambda value: (best[value], -value))
+    step = max(1, -(-len(values) // SHOWN))
+    shown = sorted({*values[::step], values[-1], top})
+    return ", ".join(f"{value} reaches {best[value]:.2f} %" for value in shown) + f"; best at {top}"

@@ -1,21 +1,31 @@
-"""The sharing graph of a trace: which workgroups touch which blocks of lines.
+"""The sharing graph of a trace (which workgroups touch which blocks of lines), and its partitions over XCDs.
 
 A *block* is a largest set of lines that the same workgroups touch: for GEMM a panel of A, a panel of B, a tile of C.
 It is a hypergraph: workgroups are its vertices, blocks its edges, the lines of a block the weight of an edge. The
-compulsory misses of an assignment to XCDs are its connectivity: lines times XCDs, summed over blocks.
+compulsory misses of an assignment to XCDs are its connectivity:
+
+    misses = sum over blocks b of lines(b) * |{part(w) : w touches b}|
+
+Partitions are improved by annealed swaps of two workgroups, which keep the sizes of the parts; the effect of a swap
+follows from the number of workgroups of each part that touch a block.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from xcd_model import Plan
+from xcd_model.errors import SearchError
 from xcd_model.splitmix import _mix
 from xcd_model.trace.tiles import find_tiles
+
+SWAPS_A_WORKGROUP = 4000
+MOST_SWAPS = 8_000_000
+COOLING = 6.0  # the temperature ends at exp(-6) of its first value
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,29 +79,32 @@ def _misses(start, block, lines, part, seen):
     return total
 
 
+class _Touches(NamedTuple):
+    """Units (lines or tiles) that each instruction touches: ``base[i] + rel[rel_start[t] : rel_start[t + 1]]``.
+
+    ``t`` is ``template[i]``, and ``owner[i]`` is the instruction's workgroup.
+    """
+
+    owner: np.ndarray
+    base: np.ndarray
+    template: np.ndarray
+    rel_start: np.ndarray
+    rel: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def _sign(owner, start, unit, signature, latest):
+def _sign(touches, signature, latest):
     """Sum, per unit, the scrambled ids of the workgroups that touch it.
 
-    owner : (n_instructions,) int64, workgroup; start, unit : instruction i touches unit[start[i] : start[i + 1]]
     signature : (n_units,) uint64, zeros; latest : (n_units,) int32, -1: the last workgroup that was counted
     """
-    for i in range(owner.size):
-        for entry in range(start[i], start[i + 1]):
-            if latest[unit[entry]] != owner[i]:
-                latest[unit[entry]] = owner[i]
-                signature[unit[entry]] += _mix(owner[i])
-
-
-@njit(cache=True, nogil=True)
-def _sign_lines(owner, base, template, rel_start, rel, signature, latest):
-    """As `_sign`, with lines for units."""
+    owner, base, template, rel_start, rel = touches
     for i in range(owner.size):
         for entry in range(rel_start[template[i]], rel_start[template[i] + 1]):
-            line = base[i] + rel[entry]
-            if latest[line] != owner[i]:
-                latest[line] = owner[i]
-                signature[line] += _mix(owner[i])
+            unit = base[i] + rel[entry]
+            if latest[unit] != owner[i]:
+                latest[unit] = owner[i]
+                signature[unit] += _mix(owner[i])
 
 
 @njit(cache=True, nogil=True)
@@ -101,16 +114,16 @@ def _number(signature, latest, weight, block_of, table, lines):
     weight : (n_units,) int64, or (1,) for all; table : (2^k,) int32, -1s, over twice the units; lines : output
     """
     mask, n = np.uint64(table.size - 1), 0
-    kept = np.empty(lines.size, np.uint64)
+    known = np.empty(lines.size, np.uint64)
     for u in range(signature.size):
         if latest[u] < 0:
             block_of[u] = -1
             continue
         place = (signature[u] ^ (signature[u] >> np.uint64(32))) & mask
-        while table[place] >= 0 and kept[table[place]] != signature[u]:
+        while table[place] >= 0 and known[table[place]] != signature[u]:
             place = (place + np.uint64(1)) & mask
         if table[place] < 0:
-            table[place], kept[n] = n, signature[u]
+            table[place], known[n] = n, signature[u]
             n += 1
         block_of[u] = table[place]
         lines[table[place]] += weight[u if weight.size > 1 else 0]
@@ -118,26 +131,12 @@ def _number(signature, latest, weight, block_of, table, lines):
 
 
 @njit(cache=True, nogil=True)
-def _incidences(owner, start, unit, block_of, latest, count, block):
+def _incidences(touches, block_of, latest, count, block):
     """Write the blocks of each workgroup; with empty ``block`` only ``count`` them.
 
     latest : (n_blocks,) int32, -1; count : (n_workgroups,) int64, zeros
     """
-    n = 0
-    for i in range(owner.size):
-        for entry in range(start[i], start[i + 1]):
-            found = block_of[unit[entry]]
-            if latest[found] != owner[i]:
-                latest[found] = owner[i]
-                if block.size:
-                    block[n] = found
-                count[owner[i]] += 1
-                n += 1
-
-
-@njit(cache=True, nogil=True)
-def _incidences_lines(owner, base, template, rel_start, rel, block_of, latest, count, block):
-    """As `_incidences`, with lines for units."""
+    owner, base, template, rel_start, rel = touches
     n = 0
     for i in range(owner.size):
         for entry in range(rel_start[template[i]], rel_start[template[i] + 1]):
@@ -169,23 +168,161 @@ def sharing_graph(plan: Plan) -> SharingGraph:
     trace = plan.trace
     owner = np.repeat(np.arange(trace.n_workgroups, dtype=np.int64), np.diff(trace.start))
     tiles = find_tiles(trace)
-    if tiles is not None and tiles.disjoint:
-        units: tuple[np.ndarray, ...] = (np.arange(owner.size + 1), tiles.of)
-        sign: Any = _sign
-        list_blocks: Any = _incidences
-        n_units = tiles.first.size
-        weight = trace.entries_per_template[trace.template[tiles.first]]
+    if tiles is not None and tiles.disjoint:  # each instruction touches one tile
+        one = np.zeros(1, trace.rel.dtype)
+        touches = _Touches(owner, tiles.of, np.zeros(owner.size, np.int32), np.array([0, 1]), one)
+        n_units, weight = tiles.first.size, trace.entries_per_template[trace.template[tiles.first]]
     else:
-        units = (trace.base, trace.template, trace.rel_start, trace.rel)
-        sign, list_blocks, n_units, weight = _sign_lines, _incidences_lines, trace.highest_line, np.ones(1, np.int64)
+        touches = _Touches(owner, trace.base, trace.template, trace.rel_start, trace.rel)
+        n_units, weight = trace.highest_line, np.ones(1, np.int64)
     signature, latest = np.zeros(n_units, np.uint64), np.full(n_units, -1, np.int32)
-    sign(owner, *units, signature, latest)
+    _sign(touches, signature, latest)
     touched = int((latest >= 0).sum())
     table, lines = np.full(1 << (2 * touched).bit_length(), -1, np.int32), np.zeros(touched, np.int64)
     block_of = np.empty(n_units, np.int32)
     n_blocks = _number(signature, latest, weight, block_of, table, lines)
     count, none = np.zeros(trace.n_workgroups, np.int64), np.zeros(0, np.int32)
-    list_blocks(owner, *units, block_of, np.full(n_blocks, -1, np.int32), count, none)
+    _incidences(touches, block_of, np.full(n_blocks, -1, np.int32), count, none)
     block = np.zeros(int(count.sum()), np.int32)
-    list_blocks(owner, *units, block_of, np.full(n_blocks, -1, np.int32), np.zeros_like(count), block)
+    _incidences(touches, block_of, np.full(n_blocks, -1, np.int32), np.zeros_like(count), block)
     return SharingGraph(np.concatenate([[0], np.cumsum(count)]), block, lines[:n_blocks].copy())
+
+
+@njit(cache=True, nogil=True)
+def _count(start, block, part, count):
+    """Workgroups of each part that touch each block; ``count`` is (n_blocks, n_parts) int32, zeros."""
+    for w in range(part.size):
+        for i in range(start[w], start[w + 1]):
+            count[block[i], part[w]] += 1
+
+
+@njit(inline="always")
+def _move(start, block, lines, count, w, here, there):
+    """Move a workgroup to another part; return by how many lines the cost rises."""
+    delta = np.int64(0)
+    for i in range(start[w], start[w + 1]):
+        b = block[i]
+        count[b, here] -= 1
+        if count[b, here] == 0:
+            delta -= lines[b]
+        if count[b, there] == 0:
+            delta += lines[b]
+        count[b, there] += 1
+    return delta
+
+
+@njit(cache=True, nogil=True)
+def _anneal(start, block, lines, count, part, swaps, heat, seed):
+    """Swap workgroups of different parts; return the lines saved at the best moment, which ``part`` is left at.
+
+    count : (n_blocks, n_parts) int32; part : (n_workgroups,) int64, changed; heat : first temperature [lines]
+    """
+    np.random.seed(seed)
+    n = part.size
+    cost = least = np.int64(0)
+    best = part.copy()
+    for step in range(swaps):
+        u, v = np.random.randint(n), np.random.randint(n)
+        p, q = part[u], part[v]
+        if p == q:
+            continue
+        delta = _move(start, block, lines, count, u, p, q) + _move(start, block, lines, count, v, q, p)
+        warmth = heat * np.exp(-COOLING * step / swaps)
+        if delta <= 0 or (warmth > 0 and np.random.random() < np.exp(-delta / warmth)):
+            part[u], part[v] = q, p
+            cost += delta
+            if cost < least:
+                least = cost
+                best[:] = part
+        else:
+            _move(start, block, lines, count, u, q, p)
+            _move(start, block, lines, count, v, p, q)
+    part[:] = best
+    return -least
+
+
+def improve_partition(
+    graph: SharingGraph, part: np.ndarray, n_parts: int, *, seed: int = 0, heat: float | None = None, swaps: int = 0
+) -> np.ndarray:
+    """Improve a partition by swaps, which keep the sizes of its parts.
+
+    Parameters
+    ----------
+    graph : SharingGraph
+    part : (n_workgroups,) int array
+        Part of each workgroup, 0 to ``n_parts`` - 1.
+    n_parts : int
+    seed : int
+    heat : float [lines], optional
+        First temperature of the annealing; by default a third of the mean weight of the blocks that
+        workgroups share. 0 only descends.
+    swaps : int
+        Tried; by default `SWAPS_A_WORKGROUP` a workgroup, up to `MOST_SWAPS`.
+
+    Returns
+    -------
+    part : (n_workgroups,) int64 array
+        Its cost is at most that of ``part``.
+
+    Raises
+    ------
+    SearchError
+        If ``part`` does not fit the graph.
+
+    Source: swaps as in Kernighan and Lin, Bell System Technical Journal 49, 1970; the cost is the connectivity of a
+    hypergraph as in Catalyurek and Aykanat, IEEE TPDS 10(7), 1999.
+    """
+    part = np.array(part, np.int64)
+    if part.shape != (graph.n_workgroups,) or (part.size and not 0 <= part.min() <= part.max() < n_parts):
+        raise SearchError(f"a partition of {graph.n_workgroups} workgroups into {n_parts} parts has shape {part.shape}")
+    if n_parts < 2 or part.size < 2:
+        return part
+    count = np.zeros((graph.n_blocks, n_parts), np.int32)
+    _count(graph.start, graph.block, part, count)
+    if heat is None:
+        shared = np.bincount(graph.block, minlength=graph.n_blocks) > 1
+        heat = float(graph.lines[shared].mean()) / 3 if shared.any() else 0.0
+    swaps = swaps or min(SWAPS_A_WORKGROUP * part.size, MOST_SWAPS)
+    _anneal(graph.start, graph.block, graph.lines, count, part, swaps, heat, seed)
+    return part
+
+
+def subgraph(graph: SharingGraph, workgroups: np.ndarray) -> SharingGraph:
+    """Sharing graph of some of the workgroups, in the order given, without blocks that none of them touches."""
+    spans = [np.arange(graph.start[w], graph.start[w + 1]) for w in workgroups]
+    block = graph.block[np.concatenate(spans)] if spans else graph.block[:0]
+    blocks, renamed = np.unique(block, return_inverse=True)
+    start = np.concatenate([[0], np.cumsum([span.size for span in spans])]).astype(np.int64)
+    return SharingGraph(start, renamed.reshape(-1).astype(np.int32), graph.lines[blocks])
+
+
+def in_waves(graph: SharingGraph, workgroups: np.ndarray, slots: int, *, seed: int = 0) -> np.ndarray:
+    """Order the workgroups of one XCD so that those that share run in one wave, next to the most similar wave.
+
+    Parameters
+    ----------
+    graph : SharingGraph
+    workgroups : (n,) int array
+        Of one XCD, in the order in which they run now.
+    slots : int
+        Workgroups that run at once.
+
+    Returns
+    -------
+    workgroups : (n,) int64 array
+    """
+    n_waves = -(-workgroups.size // slots)
+    if n_waves < 2:
+        return workgroups.astype(np.int64)
+    inner = subgraph(graph, workgroups)
+    wave = improve_partition(inner, np.arange(workgroups.size) // slots, n_waves, seed=seed)
+    touched = np.zeros((n_waves, inner.n_blocks), bool)
+    touched[np.repeat(wave, np.diff(inner.start)), inner.block] = True
+    full = [w for w in range(n_waves) if (wave == w).sum() == slots]
+    order = [full[0]] if full else [0]
+    while len(order) < n_waves:
+        left = [w for w in range(n_waves) if w not in order]
+        left = [w for w in left if (wave == w).sum() == slots] or left  # a wave that is not full comes last
+        shared = [int(inner.lines[touched[order[-1]] & touched[w]].sum()) for w in left]
+        order.append(left[int(np.argmax(shared))])
+    return np.concatenate([workgroups[wave == w] for w in order]).astype(np.int64)

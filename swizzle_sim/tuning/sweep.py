@@ -1,25 +1,28 @@
-"""Sweeps over problem sizes: hit rate against size, swizzled and not, and the sizes where a swizzle hurts."""
+"""Sweeps: points (a kernel at a size, on a GPU, with swizzles), their scores, and the sizes where a swizzle hurts."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.kernels import Kernel
+from swizzle_sim.kernels import Kernel, kernel
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.tuning.points import point_of
 from xcd_model import Gpu
-from xcd_model.errors import LanguageError, SearchError, UnknownName
+from xcd_model.errors import LanguageError, NotBijective, SearchError, SwizzleSimError, UnknownName
 
 MOST_POINTS = 10_000
+FIGURES = ("l2_hit_rate", "mall_hit_rate", "hbm_read_bytes", "hbm_write_bytes", "time_us", "bound_l2_hit_rate")
 FORMS = "1024,2048, or low..high, or low..high step n, or powers low..high"
 
 
 @dataclass(frozen=True)
 class Hurt:
-    """A size where a swizzle is worse than the order as launched."""
+    """A size where a swizzle has a lower L2 hit rate than the launch order, by so many points."""
 
     at: str
     swizzle: str
@@ -48,7 +51,7 @@ def read_sizes(text: str) -> list[int]:
 def size_points(
     work: Kernel, gpu: Gpu, swizzles: Sequence[Swizzle], over: Sequence[str], values: Sequence[int], replay: str
 ) -> list[dict[str, Any]]:
-    """Points of a sweep over sizes that move together.
+    """Points of a sweep in which all sizes of ``over`` take the same value.
 
     Raises
     ------
@@ -68,7 +71,7 @@ def size_points(
 
 
 def hurts(labels: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[Hurt]:
-    """Where a swizzle loses hit rate, the worst first."""
+    """Sizes where a swizzle loses hit rate, worst first."""
     found = []
     for label, row in zip(labels, rows, strict=True):
         for name, score in row["swizzles"].items():
@@ -79,7 +82,7 @@ def hurts(labels: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[Hurt
 
 
 def draw_sweep(path: Path, title: str, axis: str, values: Sequence[int], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the picture of a sweep: L2 hit rate over the value, one line an order.
+    """Write the picture of a sweep: L2 hit rate against the value, one line for each swizzle.
 
     Source: the figure is figure 15 of SwizzlePerf (arXiv 2508.20258) for any kernel.
     """
@@ -87,15 +90,84 @@ def draw_sweep(path: Path, title: str, axis: str, values: Sequence[int], rows: S
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     plot = figure.add_subplot()
-    kept = [(v, row) for v, row in zip(values, rows, strict=True) if row["launched"] is not None]
+    known = [(v, row) for v, row in zip(values, rows, strict=True) if row["launched"] is not None]
     plot.plot(
-        [v for v, _ in kept], [100 * row["launched"]["l2_hit_rate"] for _, row in kept], "o-", label="as launched"
+        [v for v, _ in known], [100 * row["launched"]["l2_hit_rate"] for _, row in known], "o-", label="launch order"
     )
-    for name in dict.fromkeys(name for _, row in kept for name in row["swizzles"]):
-        pairs = [(v, row["swizzles"][name]) for v, row in kept if "error" not in row["swizzles"][name]]
+    for name in dict.fromkeys(name for _, row in known for name in row["swizzles"]):
+        pairs = [(v, row["swizzles"][name]) for v, row in known if "error" not in row["swizzles"][name]]
         plot.plot([v for v, _ in pairs], [100 * score["l2_hit_rate"] for _, score in pairs], "s--", label=name)
-    bound = [100 * row["launched"]["bound_l2_hit_rate"] for _, row in kept]
-    plot.plot([v for v, _ in kept], bound, ":", color="grey", label="bound")
+    bound = [100 * row["launched"]["bound_l2_hit_rate"] for _, row in known]
+    plot.plot([v for v, _ in known], bound, ":", color="grey", label="bound")
     plot.set(title=title, xlabel=axis, ylabel="L2 hit rate [%], simulated", ylim=(0, 100))
     plot.legend(fontsize="small")
     figure.savefig(path, dpi=120)
+
+
+def point_of(
+    work: Kernel, gpu: Gpu, swizzles: Sequence[Swizzle], replay: str, problem: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """Point of a sweep, JSON-ready.
+
+    Parameters
+    ----------
+    work : Kernel
+    gpu : Gpu
+    swizzles : sequence of Swizzle
+        Next to the launch order.
+    replay : str
+    problem : mapping of str to int, optional
+        In place of the kernel's sizes.
+    """
+    return {
+        "kernel": work.file or work.name,
+        "is_file": bool(work.file),
+        "problem": dict(work.problem if problem is None else problem),
+        "gpu": gpu.as_dict(),
+        "swizzles": [[one.name or f"candidate {i + 1}", one.source] for i, one in enumerate(swizzles)],
+        "replay": replay,
+    }
+
+
+def evaluate(point: Mapping[str, Any]) -> dict[str, Any]:
+    """Scores of a point, in any process.
+
+    Returns
+    -------
+    row : dict
+        ``launched`` (the launch order) and ``swizzles``: the figures of `FIGURES` by name, or the reason for none;
+        ``error`` where the kernel or the GPU refuses the size.
+    """
+    try:
+        scorer = _scorer(
+            point["kernel"], point["is_file"], _text(point["problem"]), _text(point["gpu"]), point["replay"]
+        )
+        launched = _figures(scorer.baseline)
+    except SwizzleSimError as error:
+        return {"launched": None, "swizzles": {}, "error": str(error)}
+    found: dict[str, Any] = {}
+    for name, source in point["swizzles"]:
+        try:
+            found[name] = _figures(scorer.score(Swizzle.parse(source, name=name)))
+        except (NotBijective, LanguageError) as error:
+            found[name] = {"error": str(error)}
+    return {"launched": launched, "swizzles": found, "error": ""}
+
+
+def _figures(score: Any) -> dict[str, Any]:
+    values = score.as_dict()
+    return {key: values[key] for key in FIGURES}
+
+
+def _text(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, sort_keys=True)
+
+
+@lru_cache(maxsize=2)
+def _scorer(name: str, is_file: bool, problem: str, gpu: str, replay: str) -> Scorer:
+    device = Gpu.from_dict(json.loads(gpu))
+    if is_file:
+        from swizzle_sim.capture.user_kernel import load  # noqa: PLC0415
+
+        return Scorer(load(name, json.loads(problem), device.arch), device, replay=replay)
+    return Scorer(kernel(name, **json.loads(problem)), device, replay=replay)

@@ -1,16 +1,17 @@
 """Tile sizes, warps, stages and GROUP_M as one space, under the resources of a compute unit.
 
-Registers, LDS and spills come from an AMD compile where Triton is present, from a formula where it is not. What does
-not fit a compute unit, or spills, is pruned and counted.
+Registers, LDS and spills come from an AMD compile where Triton is installed, else from a formula. Configurations that
+spill or do not fit a CU are pruned and counted.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from swizzle_sim.kernels import Kernel, kernel
@@ -33,7 +34,7 @@ Values = dict[str, int]
 
 @dataclass(frozen=True)
 class Fit:
-    """What a configuration occupies, or why it is pruned: ``spills``, ``does-not-fit``, ``refused``, ``no-compile``."""
+    """Resources of a configuration, or why it is pruned: ``spills``, ``does-not-fit``, ``refused``, ``no-compile``."""
 
     resources: Resources | None
     pruned: str = ""
@@ -70,25 +71,22 @@ class TileSpace:
         if missing or self.base.file:
             why = f"has no {', '.join(missing)}" if missing else "comes from a file: only the suite's have other tiles"
             raise SearchError(f"--tune tiles: {self.base.name} {why}", code="tune")
-        self._kernel = lru_cache(maxsize=None)(self._made)
+        self._kernel = cache(self._made)
 
     @property
     def ranges(self) -> tuple[ParameterRange, ...]:
-        """Values of each parameter; GROUP_M 0 is the order as launched."""
+        """Values of each parameter; GROUP_M 0 is the launch order."""
         shape = {"num_warps": WARPS, "num_stages": STAGES, "GROUP_M": GROUPS}
         return tuple(ParameterRange(name, values, str(values)) for name, values in (CHOICES | shape).items())
 
     @property
     def size(self) -> int:
         """Combinations, whether they fit or not."""
-        total = 1
-        for one in self.ranges:
-            total *= len(one.values)
-        return total
+        return math.prod(len(one.values) for one in self.ranges)
 
     @property
     def start(self) -> Values:
-        """The first that fits of: the middle of all ranges, then smaller tiles."""
+        """The middle of all ranges if it fits, else smaller tiles."""
         middle = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_warps": 8, "num_stages": 2, "GROUP_M": 4}
         tries = [middle, middle | {"BLOCK_K": 32}, middle | {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}]
         found = next((values for values in tries if self.allows(values)), None) or next(self.points(), None)
@@ -105,11 +103,11 @@ class TileSpace:
                 yield point
 
     def allows(self, values: Values) -> bool:
-        """Whether a configuration fits a compute unit and does not spill; asked once, counted once."""
+        """Whether a configuration fits a CU and does not spill."""
         return self.fit(values).resources is not None
 
     def fit(self, values: Mapping[str, int]) -> Fit:
-        """Resources of a configuration, whatever its GROUP_M."""
+        """Resources of a configuration, for any GROUP_M; a pruned one counts once."""
         key = tuple(values[name] for name in (*BLOCKS, "num_warps", "num_stages"))
         if key not in self._fits:
             self._fits[key] = self._find_fit(values)
@@ -119,7 +117,7 @@ class TileSpace:
 
     def _find_fit(self, values: Mapping[str, int]) -> Fit:
         estimated = estimate(values)
-        if estimated.vgprs > MOST_VGPRS:  # accumulators alone do not fit: no compiler can help that
+        if estimated.vgprs > MOST_VGPRS:  # the accumulators alone exceed the registers
             return Fit(None, "spills")
         found = estimated
         try:
@@ -144,14 +142,7 @@ class TileSpace:
     def _made(self, block_m: int, block_n: int, block_k: int) -> Kernel:
         blocks = {"BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k}
         made = kernel(self.base.name, **{**self.base.problem, **blocks})
-        kept: dict[int, Trace] = {}
-
-        def once(line_bytes: int) -> Trace:
-            if line_bytes not in kept:
-                kept[line_bytes] = made.build_trace(line_bytes)
-            return kept[line_bytes]
-
-        return replace(made, build_trace=once)
+        return replace(made, build_trace=cache(made.build_trace))
 
     def kernel(self, values: Mapping[str, int]) -> Kernel:
         """The kernel in one configuration that fits."""
@@ -161,7 +152,7 @@ class TileSpace:
         return replace(self._kernel(*(values[name] for name in BLOCKS)), resources=found)
 
     def score(self, values: Mapping[str, int], *, replay: str, seed: int = 0) -> tuple[Score, str]:
-        """Score of one configuration, and the swizzle that its GROUP_M stands for."""
+        """Score of one configuration, and the swizzle of its GROUP_M."""
         group = values["GROUP_M"]
         spec = "identity" if group == 0 else f"contiguous+group_m(size={group})"
         scorer = Scorer(self.kernel(values), self.gpu, replay=replay, seed=seed)
@@ -194,6 +185,6 @@ def has_compiler(gpu: Gpu) -> bool:
 
 
 def as_row(score: Score, spec: str, resources: Resources | None) -> dict[str, Any]:
-    """What is stored of one configuration."""
+    """Row of one configuration, JSON-ready."""
     about = {} if resources is None else {"vgprs": resources.vgprs, "lds_bytes": resources.lds_bytes}
     return {"score": score.as_dict(), "swizzle": spec, **about}

@@ -24,7 +24,7 @@ def what_if(gpu: Gpu, changes: Mapping[str, Any]) -> Gpu:
     gpu : Gpu
     changes : mapping of str to number or str
         By dotted key, such as ``{"l2.size_bytes": 8 * 2**20, "xcds": 16}``. All of one cache are changed together, so
-        that its rules are asked once.
+        that its rules are checked once.
 
     Returns
     -------

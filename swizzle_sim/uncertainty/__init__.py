@@ -1,16 +1,19 @@
-"""What of a score hangs on constants that nobody has published: ranges, draws, and the spread they give."""
+"""Sensitivity of a score to unpublished hardware constants: their ranges, draws of them, and the spread of a score."""
 
-from swizzle_sim.uncertainty.apart import Apart, Finalist, tell_apart
 from swizzle_sim.uncertainty.constants import Constant, constants_of, held_facts
-from swizzle_sim.uncertainty.study import Uncertainty, uncertainty
+from swizzle_sim.uncertainty.rank_stability import FINALISTS, Finalist, Pair, RankStability, compare_finalists
+from swizzle_sim.uncertainty.study import Span, Uncertainty, uncertainty
 
 __all__ = [
-    "Apart",
+    "FINALISTS",
     "Constant",
     "Finalist",
+    "Pair",
+    "RankStability",
+    "Span",
     "Uncertainty",
+    "compare_finalists",
     "constants_of",
     "held_facts",
-    "tell_apart",
     "uncertainty",
 ]

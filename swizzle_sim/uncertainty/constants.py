@@ -24,7 +24,7 @@ Setting = float | int | bool | str
 
 @dataclass(frozen=True, kw_only=True)
 class Constant:
-    """One constant and where it may lie.
+    """One constant and its plausible range.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Constant:
     reason: str
 
     def at(self, share: float) -> Setting:
-        """Setting at a share of the range, 0 to below 1; a choice, the value in use among them, takes an equal part."""
+        """Setting at a fraction of the range, in [0, 1); choices and the value in use have equal parts of it."""
         if self.low is None or self.high is None:
             every = (self.value, *self.choices)
             return every[min(int(share * len(every)), len(every) - 1)]
@@ -117,11 +117,11 @@ def _of_run(entry: Mapping[str, Any], value: float) -> Constant:
 
 
 def _occupancy(entry: Mapping[str, Any], gpu: Gpu, resources: Resources) -> Constant:
-    """Workgroups that would fit a CU if the compiler took so many times the registers and LDS."""
+    """Workgroups a CU holds if the compiler takes so many times the registers and LDS."""
     value, choices = workgroups_per_cu(resources, gpu), []
     for factor in entry["resources"]:
         vgprs, lds_bytes = (round(factor * each) for each in (resources.vgprs, resources.lds_bytes))
-        with contextlib.suppress(ReplayError):  # so large that none would fit: that compiler would spill instead
+        with contextlib.suppress(ReplayError):  # too large for a CU: the compiler would spill instead
             choices.append(workgroups_per_cu(replace(resources, vgprs=vgprs, lds_bytes=lds_bytes), gpu))
     others = tuple(dict.fromkeys(choice for choice in choices if choice != value))
     return Constant(key=entry["key"], status="run", value=value, choices=others, reason=entry["reason"])
@@ -168,7 +168,7 @@ def _status(gpu: Gpu, key: str) -> str:
 
 
 def held_facts(gpu: Gpu) -> dict[str, str]:
-    """Facts not documented and yet not varied, each with the reason, or `NO_RANGE` for want of one."""
+    """Undocumented facts that are not varied, each with the reason, or `NO_RANGE` without one."""
     ranged = {
         entry["key"]
         for entry in _ranges()["range"]

@@ -1,57 +1,71 @@
-"""`uncertainty`: replay an order and the order as launched under other constants, and say how far each number moves.
+"""`uncertainty`: ranges of an order's figures, and of its gain over the launch order, over plausible constants.
 
-Both orders are replayed under the same draw, so that what moves them together cancels in their difference. In the
-lockstep replay rates and latencies change no count: draws that differ in those alone share one replay.
+Both orders are replayed under the same draw, so that effects common to both cancel in their difference. In the lockstep
+replay rates and latencies change no count: draws that differ in those alone share one replay.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from swizzle_sim.scoring import Scorer
-from swizzle_sim.uncertainty.constants import Constant, Setting, constants_of, held_facts
-from swizzle_sim.uncertainty.draws import one_at_a_time, together
-from swizzle_sim.uncertainty.kept import Figures, Kept
-from swizzle_sim.uncertainty.spans import PAIRED, QUANTITIES, Span, figures_of, paired, span_of
-from swizzle_sim.uncertainty.varied import varied
-from xcd_model import Traffic
+from swizzle_sim.uncertainty.constants import Constant, held_facts
+from swizzle_sim.uncertainty.perturbed_scorer import QUANTITIES, Figures, OnReplay, Settings, replay_draws
+from swizzle_sim.uncertainty.sampling import drawn_constants, latin_hypercube_settings, one_at_a_time
 from xcd_model.errors import ReplayError
 
 DRAWS = 16
-RATES = (
-    *("clock_mhz", "sustained_clock_mhz", "compute_spread", "peak_tflops", "fabric_bytes_per_cycle"),
-    *("instructions_in_flight", "limits.reads_in_flight_per_cu", "limits.workgroup_gap_ns", "hbm.mixed_wait_ns"),
-    *("l2_sides.far_ns", "limits.matrix_beside_vector", "energy.power_w"),
-)
-RATE_ENDS = ("latency_ns", "bytes_per_cycle", "bandwidth_gbps")
-OnReplay = Callable[[int, int], None]
-Settings = Mapping[str, Setting]
+PAIRED = ("l2_hit_rate", "hbm_bytes", "speedup")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """Range of one figure over all draws, and the constant that alone moves it most.
+
+    Parameters
+    ----------
+    value, low, high : float or None
+        None where the figure does not exist.
+    moved_by : str
+        Key of the constant whose ends move it furthest; empty if none moves it.
+    moved_low, moved_high : float or None
+        Lowest and highest with that constant alone changed, the value in use included.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    moved_by: str = ""
+    moved_low: float | None = None
+    moved_high: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Uncertainty:
-    """What the numbers of one candidate come to over the plausible values of the constants.
+    """Ranges of one candidate's figures over the plausible values of the constants.
 
     Parameters
     ----------
     constants : tuple of Constant
         Those varied.
     held : mapping of str to str
-        Assumed or measured facts that were not varied, and why.
+        Assumed or measured facts that were not varied, with the reason.
     draws, seed : int
-        Of the Latin hypercube, beside one draw at each end of each constant.
+        Of the Latin hypercube; each constant is also drawn alone at each end.
     replays : int
-        Made for this, the kept ones not counted.
+        Made now, without those that were cached.
     baseline, candidate, difference : mapping of str to Span
         By quantity of `QUANTITIES`; ``difference`` by quantity of `PAIRED`.
     ahead : tuple of int
-        Draws in which the candidate's L2 hit rate is over the baseline's, and all draws.
+        Draws in which the candidate's L2 hit rate is above the launch order's, and all draws.
     effects : mapping of str to list
         By constant: its settings, each with the figures of both orders.
     """
@@ -84,17 +98,6 @@ class Uncertainty:
         }
 
 
-def drawn_constants(scorer: Scorer) -> list[Constant]:
-    """Constants that a scorer's replay reads and that may be others."""
-    found = constants_of(scorer.gpu, scorer.kernel.resources, jitter_ns=scorer.jitter_ns)
-    idle = set() if scorer.replay == "timed" else {"jitter_ns"}
-    if scorer.kernel.launches == 1:
-        idle.add("mall.kept_between_launches")
-    if not scorer.kernel.vector_ops:
-        idle.add("limits.matrix_beside_vector")
-    return [constant for constant in found if constant.key not in idle]
-
-
 def uncertainty(
     scorer: Scorer,
     order: np.ndarray,
@@ -104,7 +107,7 @@ def uncertainty(
     threads: int | None = None,
     on_replay: OnReplay | None = None,
 ) -> Uncertainty:
-    """Vary the constants under an order and under the order as launched.
+    """Ranges of an order's figures, and of its gain over the launch order.
 
     Parameters
     ----------
@@ -131,14 +134,14 @@ def uncertainty(
 
     Notes
     -----
-    Every end and every draw is replayed for both orders and kept on disk. Docs: decision 0016 says why this design.
+    Every end and every draw is replayed for both orders and cached on disk. Decision 0016 gives the reasons.
     """
     if draws < 2:
         raise ReplayError(f"draws = {draws}: a range needs at least 2")
     constants = drawn_constants(scorer)
     held = held_facts(scorer.gpu)
     alone = list(one_at_a_time(constants))
-    settings: list[Settings] = [{}, *(one for _, one in alone), *together(constants, draws, seed)]
+    settings: list[Settings] = [{}, *(one for _, one in alone), *latin_hypercube_settings(constants, draws, seed)]
     orders = [np.arange(order.size), np.asarray(order)]
     found, replays = replay_draws(scorer, orders, settings, threads=threads, on_replay=on_replay)
     before, after = ([figures[at] for figures in found] for at in (0, 1))
@@ -159,56 +162,6 @@ def uncertainty(
     )
 
 
-def replay_draws(
-    scorer: Scorer,
-    orders: Sequence[np.ndarray],
-    settings: Sequence[Settings],
-    *,
-    threads: int | None = None,
-    on_replay: OnReplay | None = None,
-) -> tuple[list[list[Figures]], int]:
-    """Figures of every order under every setting: (settings, orders), and the replays that it took."""
-    kept = [Kept(scorer, order) for order in orders]
-    groups: dict[str, list[Settings]] = {}
-    for one in settings:
-        if any(store.get(one) is None for store in kept):
-            groups.setdefault(repr(sorted(_counting(scorer, one).items())), []).append(one)
-    total = sum(map(len, groups.values()))
-    done = 0
-    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-        jobs = {pool.submit(_replay, scorer, orders, group): group for group in groups.values()}
-        try:
-            for job in as_completed(jobs):
-                for one, figures in zip(jobs[job], job.result(), strict=True):
-                    for store, figure in zip(kept, figures, strict=True):
-                        store.put(one, figure)
-                done += len(jobs[job])
-                if on_replay:
-                    on_replay(done, total)
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
-    return [[store.get(one) or {} for store in kept] for one in settings], len(groups) * len(orders)
-
-
-def _counting(scorer: Scorer, settings: Settings) -> dict[str, Setting]:
-    """Settings that may change a count: all of them in the timed replay."""
-    if scorer.replay == "timed":
-        return dict(settings)
-    return {key: value for key, value in settings.items() if key not in RATES and not key.endswith(RATE_ENDS)}
-
-
-def _replay(scorer: Scorer, orders: Sequence[np.ndarray], group: Sequence[Settings]) -> list[list[Figures]]:
-    """Figures of each setting of a group, whose counts are those of the first."""
-    first = varied(scorer, group[0])
-    traffics: list[Traffic] = [first.traffic(order) for order in orders]
-    found = []
-    for settings in group:
-        timer = varied(scorer, settings)
-        found.append([figures_of(traffic, timer.time(traffic).total_us) for traffic in traffics])
-    return found
-
-
 def _effects(
     alone: Sequence[tuple[str, Settings]], before: Sequence[Figures], after: Sequence[Figures]
 ) -> dict[str, list[dict[str, Any]]]:
@@ -217,3 +170,53 @@ def _effects(
         entry = {"setting": settings[key], "baseline": dict(base), "candidate": dict(one)}
         effects.setdefault(key, []).append(entry)
     return effects
+
+
+def paired(before: Figures, after: Figures) -> Figures:
+    """Change from one order to another under the same constants, by `PAIRED`.
+
+    Rates are subtracted (after - before), bytes divided (after / before), and so are times (before / after).
+    """
+    rate, was = after["l2_hit_rate"], before["l2_hit_rate"]
+    return {
+        "l2_hit_rate": None if rate is None or was is None else rate - was,
+        "hbm_bytes": _ratio(after["hbm_bytes"], before["hbm_bytes"]),
+        "speedup": _ratio(before["time_us"], after["time_us"]),
+    }
+
+
+def _ratio(over: float | None, under: float | None) -> float | None:
+    return over / under if over is not None and under else None
+
+
+def span_of(name: str, figures: Sequence[Figures], keys: Sequence[str]) -> Span:
+    """Span of one quantity.
+
+    Parameters
+    ----------
+    name : str
+    figures : sequence
+        With the constants in use, then one for each of ``keys``, then the draws of all together.
+    keys : sequence of str
+        The constant that each one-at-a-time draw changes.
+    """
+    values = [one[name] for one in figures]
+    known = [value for value in values if value is not None]
+    nominal = values[0]
+    if nominal is None or not known:
+        return Span(value=None, low=None, high=None)
+    alone: dict[str, list[float]] = {}
+    for key, value in zip(keys, values[1:], strict=False):
+        if value is not None:
+            alone.setdefault(key, [nominal]).append(value)
+    most = max(alone, key=lambda key: max(abs(value - nominal) for value in alone[key]), default="")
+    if not most or max(abs(value - nominal) for value in alone[most]) == 0:
+        return Span(value=nominal, low=min(known), high=max(known))
+    return Span(
+        value=nominal,
+        low=min(known),
+        high=max(known),
+        moved_by=most,
+        moved_low=min(alone[most]),
+        moved_high=max(alone[most]),
+    )

@@ -26,7 +26,7 @@ def small():
 @pytest.fixture(autouse=True)
 def few_families(monkeypatch):
     """Keep what stands beside a run to a dozen families: the whole space takes longer than the rest of a test."""
-    monkeypatch.setattr("agent.beside.family_candidates", lambda kernel, gpu: family_candidates(kernel, gpu)[::9])
+    monkeypatch.setattr("agent.baselines.family_candidates", lambda kernel, gpu: family_candidates(kernel, gpu)[::9])
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ import dataclasses
 
 import pytest
 
-from agent.cascade import Cascade
-from agent.verifiable import reward
+from agent.cascade import Cascade, reward
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import family
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.preflight import check_model
+from agent.providers import check_model
 from swizzle_sim.swizzle import family
 from tests.agent.scripted_server import ScriptedServer, proposal
 from tests.in_process import runner
@@ -37,7 +37,7 @@ def typed(tmp_path):
 @pytest.fixture
 def here(monkeypatch, capsys, tmp_path):
     """As ``typed``, in this process, where keys are neither set nor taken."""
-    monkeypatch.setattr("agent.keys._taken", {})
+    monkeypatch.setattr("agent.providers._taken", {})
     for name in [name for name in os.environ if name.endswith("_API_KEY")]:
         monkeypatch.delenv(name)
     return runner(monkeypatch, capsys, tmp_path)
@@ -50,8 +50,8 @@ def test_optimize_with_a_model_and_repeat_it(here, monkeypatch, tmp_path):
         done = here(*words)
         assert done.code == 0, done.err
     assert "iteration 2, openai/scripted: attempt 2 scored" in done.err
-    for told in ("as launched", "best family", "search, 2 evaluations", "llm, 2 evaluations", "1 grid-collision"):
-        assert told in done.out
+    for shown in ("launch order", "best family", "search, 2 evaluations", "llm, 2 evaluations", "1 grid-collision"):
+        assert shown in done.out
     assert "at an unknown price" in done.out
     assert {path.name for path in (tmp_path / "run-one").iterdir()} >= {"report.html", "best.txt", "transcript.sqlite"}
     again = here("optimize", "--replay", "run-one", "--out", "run-two", "--json")
@@ -91,10 +91,10 @@ def test_without_the_extra(typed, tmp_path):
 
 
 def test_preflight_names_what_is_wrong(monkeypatch):
-    monkeypatch.setattr("agent.keys._taken", {"OPENAI_API_KEY": "wrong"})
+    monkeypatch.setattr("agent.providers._taken", {"OPENAI_API_KEY": "wrong"})
     with ScriptedServer(SCRIPT, models=("gpt-scripted", "other")) as server:
         assert check_model("openai/scripted", server.base).code == "auth"
-        monkeypatch.setattr("agent.keys._taken", {})
+        monkeypatch.setattr("agent.providers._taken", {})
         missing = check_model("openai/scripted", server.base)
         assert missing.code == "no-model" and "gpt-scripted" in missing.message
         assert check_model("openai/other", server.base).code == "ok"

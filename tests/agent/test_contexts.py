@@ -4,11 +4,10 @@ import dataclasses
 
 import pytest
 
-from agent.bandit import Bandit
-from agent.contexts import CHARS_PER_TOKEN, OVERLOAD_TOKENS, hardware_text, read_docs
-from agent.failures import Failure
-from agent.language_card import language_card
-from agent.picture import picture_png
+from agent.budget import Bandit
+from agent.contexts import CHARS_PER_TOKEN, OVERLOAD_TOKENS, hardware_text, language_card, read_docs
+from agent.endpoint import Failure
+from agent.prompts import picture_png
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from xcd_model.errors import ModelError

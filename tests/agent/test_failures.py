@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.failures import AGAIN, FATAL
+from agent.endpoint import FATAL, RETRIED
 from agent.transcript import Transcript
 from swizzle_sim.swizzle import family
 from tests.agent.conftest import codes
@@ -37,7 +37,7 @@ def test_asked_again_and_answered(run_script, code, stream):
     assert len(server.proposals) == 2 and len(waits) == 1 and 0 <= waits[0] <= 2
     stored = found(run)
     assert stored == [None if code == "malformed" else code, None]
-    assert code in AGAIN
+    assert code in RETRIED
 
 
 @pytest.mark.parametrize("stream", [False, True])

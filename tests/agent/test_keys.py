@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-from agent import keys
-from agent.prices import load_prices
-from agent.settings import Settings
+from agent import providers
+from agent.settings import Settings, load_prices
 from tests.agent.conftest import dump
 from tests.agent.scripted_server import Reply, proposal
 from xcd_model.errors import ModelError
@@ -18,7 +17,7 @@ SECRET = "unlikely-4711-secret"
 
 @pytest.fixture
 def secret(monkeypatch):
-    monkeypatch.setattr(keys, "_taken", {})
+    monkeypatch.setattr(providers, "_taken", {})
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
 
 
@@ -38,23 +37,23 @@ def test_a_key_reaches_the_server_and_no_file(run_script, secret, capsys):
 
 
 def test_a_child_process_has_no_key(secret):
-    keys.take_keys()
+    providers.take_keys()
     assert "OPENAI_API_KEY" not in os.environ
     child = subprocess.run([sys.executable, "-c", "import os; print(dict(os.environ))"], capture_output=True, text=True)
     assert SECRET not in child.stdout and child.returncode == 0
-    assert keys.key_of("openai/gpt-4o", None) == SECRET
+    assert providers.key_of("openai/gpt-4o", None) == SECRET
 
 
 def test_a_missing_key_is_named(monkeypatch):
-    monkeypatch.setattr(keys, "_taken", {})
+    monkeypatch.setattr(providers, "_taken", {})
     for name in ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(ModelError, match=r"set ANTHROPIC_API_KEY, or --api-base.*--proposer search") as error:
-        keys.key_of("anthropic/claude-sonnet-4-5", None)
+        providers.key_of("anthropic/claude-sonnet-4-5", None)
     assert error.value.code == "no-key"
     with pytest.raises(ModelError, match="GEMINI_API_KEY or GOOGLE_API_KEY"):
-        keys.key_of("gemini/gemini-2.5-pro", None)
-    assert keys.key_of("ollama/llama3", None) == keys.NO_KEY
+        providers.key_of("gemini/gemini-2.5-pro", None)
+    assert providers.key_of("ollama/llama3", None) == providers.NO_KEY
 
 
 def test_prices(tmp_path):

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.loop import STEP, propose
-from agent.preflight import check_model
-from agent.repeat import repeat_run
+from agent.loop import STEP, propose, repeat_run
+from agent.providers import check_model
 from agent.settings import Settings
 from agent.transcript import Transcript
 from tests.agent.conftest import dump

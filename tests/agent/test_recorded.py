@@ -4,9 +4,9 @@ import json
 import time
 from pathlib import Path
 
-from agent.loop import STEP, propose
+from agent.loop import propose
 from agent.settings import Settings
-from agent.transcript import Transcript
+from agent.transcript import STEP, Transcript
 from benchmarks.suite.gemm import gemm
 from swizzle_sim.swizzle import family
 from tests.agent.conftest import codes

@@ -4,7 +4,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from agent.asker import candidate_text
+from agent.cached_lm import candidate_text
 from agent.signatures import AnalyzeMemory, ProposeSwizzle, ProposeSwizzleSeeing, Shortcoming
 
 INPUTS = {

@@ -4,13 +4,10 @@ import json
 
 import pytest
 
-from agent.inputs import Inputs
-from agent.prices import load_prices
-from agent.program import propose_program, read_program
-from agent.settings import Settings
-from agent.study import Study, run_study
-from agent.study_picture import draw_study
-from agent.tune import tune_prompt
+from agent.prompts import propose_program, read_program
+from agent.settings import Inputs, Settings, load_prices
+from agent.study import Study, draw_study, run_study
+from agent.tune import Tuning, tune_prompt
 from benchmarks.suite.gemm import gemm
 from swizzle_sim.swizzle import family
 from tests.agent.scripted_server import Reply, ScriptedServer, proposal
@@ -84,16 +81,17 @@ class Reflecting(ScriptedServer):
         return Reply(json.dumps({"new_instruction": "Try group_m."}))
 
 
-def test_tuning_is_measured_on_kernels_held_out_and_is_not_asked_twice(tmp_path, small, mi300x):
+def test_tuning_is_measured_on_held_out_kernels_and_requests_nothing_twice(tmp_path, small, mi300x):
     other = gemm(M=512, N=1024, K=128, BLOCK_M=64, BLOCK_N=64)
     with Reflecting(SCRIPT) as server:
         settings = Settings(models=("openai/scripted",), api_base=server.base, timeout_s=10.0)
-        arguments = ([small], [other], mi300x, tmp_path / "tuned", settings)
-        found = tune_prompt(*arguments, calls=8, prices=load_prices())
+        kernels = {"train": [small], "held_out": [other], "gpu": mi300x, "folder": tmp_path / "tuned"}
+        task = Tuning(**kernels, settings=settings, calls=8, prices=load_prices())
+        found = tune_prompt(task)
         asked = len(server.requests)
-        again = tune_prompt(*arguments, calls=8, prices=load_prices())
+        repeated = tune_prompt(task)
         assert len(server.requests) == asked
-    assert again == found
+    assert repeated == found
     name = "gemm-M512-N1024-K128-BLOCK_M64-BLOCK_N64"
     assert found.before == {name: pytest.approx(0.1)} and found.after == {name: pytest.approx(0.2)}
     assert found.instructions == "Try group_m."

@@ -8,8 +8,7 @@ from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.tuning.ceiling import ceiling
 from swizzle_sim.tuning.lookup import with_table, write_table
-from swizzle_sim.tuning.partition import improve_partition, in_waves, subgraph
-from swizzle_sim.tuning.sharing_graph import sharing_graph
+from swizzle_sim.tuning.sharing_graph import improve_partition, in_waves, sharing_graph, subgraph
 from tests.search.naive_sharing import cheapest, lines_of, misses
 from xcd_model.errors import RunError, SearchError
 

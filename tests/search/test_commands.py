@@ -81,7 +81,7 @@ def test_sweep_names_where_a_swizzle_hurts_and_goes_on(typed, mi300x, tmp_path):
     assert "hurts: identity" not in out
     resumed = typed(*words, "--resume", "kept", "--json")
     again = document(resumed)
-    assert "2 points are there already" in resumed.err
+    assert "2 points are stored already" in resumed.err
     assert [point["problem"]["M"] for point in again["points"]] == [256, 512]
     assert typed(*words, "-o", "kept")[0] == 2
 
@@ -148,7 +148,7 @@ def test_tune_tiles(typed, monkeypatch, mi300x, tmp_path):
     [
         (("gemm", "--tune", "stages"), "tiles"),
         (("softmax", "--tune", "tiles"), "BLOCK_M"),
-        (("gemm", "--tune", "tiles", "--template", "column"), "no say"),
+        (("gemm", "--tune", "tiles", "--template", "column"), "does not apply"),
         (("gemm", "--tune", "tiles", "--objective", "time,energy"), "one objective"),
     ],
 )

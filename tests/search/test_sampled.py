@@ -7,7 +7,7 @@ import pytest
 
 from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
-from swizzle_sim.tuning.sampled import sampled_hit_rate, sampled_xcds
+from swizzle_sim.tuning.evaluator import sampled_hit_rate, sampled_xcds
 from swizzle_sim.tuning.what_if import what_if
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
 from xcd_model.spec.nvidia import L2Partitions

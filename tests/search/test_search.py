@@ -10,6 +10,11 @@ from swizzle_sim.tuning.arms import rounds_of
 from swizzle_sim.tuning.asking import asker_for
 from swizzle_sim.tuning.objectives import OBJECTIVES, pareto_front, read_objectives
 from swizzle_sim.tuning.search import Plan, search
+from swizzle_sim.templates import Space, family_template, read_template
+from swizzle_sim.tuning.objectives import OBJECTIVES, SearchPlan, pareto_front, read_objectives
+from swizzle_sim.tuning.samplers import make_sampler
+from swizzle_sim.tuning.search import search
+from swizzle_sim.tuning.successive_halving import rounds_of
 from xcd_model.errors import RunError, SearchError, UnknownName
 
 
@@ -24,7 +29,7 @@ def chunked(small, tight):
 
 @pytest.fixture(scope="module")
 def optimum(small, tight, chunked):
-    """Best hit rate of all 512 combinations, and that of the order as launched."""
+    """Best hit rate of all 512 combinations, and that of the launch order."""
     scorer = Scorer(small, tight)
     points = TemplateSpace(chunked, [small], tight).points()
     best = max(scorer.score(Swizzle.parse(chunked.source(values))).l2_hit_rate for values in points)
@@ -33,7 +38,7 @@ def optimum(small, tight, chunked):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_default_ends_within_two_points_of_the_optimum(seed, small, tight, chunked, optimum, tmp_path):
-    plan = Plan(templates=(chunked,), evaluations=50)
+    plan = SearchPlan(templates=(chunked,), evaluations=50)
     found = search([small], tight, tmp_path / "run", plan, replay="lockstep", threads=2, seed=seed)
     assert optimum[0] >= found.front[0].score.l2_hit_rate >= optimum[0] - 0.02
     assert optimum[0] > optimum[1] + 0.04  # so that there is something to find
@@ -41,19 +46,19 @@ def test_the_default_ends_within_two_points_of_the_optimum(seed, small, tight, c
 
 @pytest.mark.parametrize("sampler", ["cma-es", "random"])
 def test_other_samplers_find_something(sampler, small, tight, chunked, optimum, tmp_path):
-    plan = Plan(templates=(chunked,), evaluations=40, sampler=sampler)
+    plan = SearchPlan(templates=(chunked,), evaluations=40, sampler=sampler)
     found = search([small], tight, tmp_path / "run", plan, replay="lockstep", threads=2)
     assert optimum[0] >= found.front[0].score.l2_hit_rate > optimum[1] + 0.02
 
 
 def test_small_spaces_are_tried_whole(small, tight, tmp_path):
-    plan = Plan(templates=(family_template("group_m", small, tight),), evaluations=16)
+    plan = SearchPlan(templates=(family_template("group_m", small, tight),), evaluations=16)
     found = search([small], tight, tmp_path / "run", plan, replay="lockstep")
     assert {a.verdict["parameters"]["group_m_size"] for a in found.run.attempts[1:]} == set(range(1, 17))
 
 
 def test_same_for_any_number_of_threads_and_after_an_interruption(small, tight, tmp_path):
-    plan = Plan(evaluations=70)
+    plan = SearchPlan(evaluations=70)
     whole = search([small], tight, tmp_path / "whole", plan, replay="timed", threads=1)
     assert {"sampled", "duplicate", "replay"} <= set(whole.counts)
 
@@ -68,11 +73,11 @@ def test_same_for_any_number_of_threads_and_after_an_interruption(small, tight, 
     again = search([small], tight, tmp_path / "cut", plan, replay="timed", threads=2, resume=True)
     assert rows(again) == rows(whole) and again.counts == whole.counts
     with pytest.raises(RunError, match="cannot resume: its search is"):
-        search([small], tight, tmp_path / "cut", Plan(evaluations=71), replay="timed", resume=True)
+        search([small], tight, tmp_path / "cut", SearchPlan(evaluations=71), replay="timed", resume=True)
 
 
 def test_pruning_by_the_bound_loses_nothing(small, tight, chunked, tmp_path):
-    plan = Plan(templates=(chunked,), evaluations=10_000, sampler="exhaustive")
+    plan = SearchPlan(templates=(chunked,), evaluations=10_000, sampler="exhaustive")
     found = search([small], tight, tmp_path / "run", plan, replay="lockstep", threads=2)
     assert found.counts["bound"] and found.counts["duplicate"]
     scorer, best = Scorer(small, tight), found.front[0].score.l2_hit_rate
@@ -83,7 +88,7 @@ def test_pruning_by_the_bound_loses_nothing(small, tight, chunked, tmp_path):
 
 def test_what_is_no_bijection_has_no_score(small, tight, tmp_path):
     text = "template folded(c: 1..6)\n    pid = pid // c * c\n"
-    found = search([small], tight, tmp_path / "run", Plan(templates=(read_template(text),)), replay="lockstep")
+    found = search([small], tight, tmp_path / "run", SearchPlan(templates=(read_template(text),)), replay="lockstep")
     stages = [a.verdict["stage"] for a in found.run.attempts[1:]]
     assert stages == ["duplicate", *["refused"] * 5]
     assert all(a.score is None and "computed by nobody" in a.critique for a in found.run.attempts[2:])
@@ -94,7 +99,9 @@ def test_a_candidate_has_to_hold_at_every_size(small, tight, tmp_path):
 
     other = gemm(M=640, N=576, K=128, BLOCK_M=64, BLOCK_N=64)
     text = "template turned(c: {1, 2})\n    pid = 255 - pid if c == 1 else num_pids - 1 - pid\n"
-    found = search([small, other], tight, tmp_path / "r", Plan(templates=(read_template(text),)), replay="lockstep")
+    found = search(
+        [small, other], tight, tmp_path / "r", SearchPlan(templates=(read_template(text),)), replay="lockstep"
+    )
     assert [a.verdict["stage"] for a in found.run.attempts[1:]] == ["refused", "replay"]
     kept = found.run.attempts[2]
     gains = [
@@ -106,7 +113,7 @@ def test_a_candidate_has_to_hold_at_every_size(small, tight, tmp_path):
 
 
 def test_two_objectives_give_a_front(small, tight, tmp_path):
-    plan = Plan(evaluations=40, objectives=read_objectives("l2_hit_rate,time"))
+    plan = SearchPlan(evaluations=40, objectives=read_objectives("l2_hit_rate,time"))
     found = search([small], tight, tmp_path / "run", plan, threads=2)
     costs = [a.verdict["costs"] for a in found.run.attempts if a.score]
     for one in found.front:
@@ -130,13 +137,13 @@ def test_halving_spends_about_what_it_may():
 def test_bad_questions(small, tight, chunked, tmp_path):
     space = TemplateSpace(chunked, [small], tight)
     with pytest.raises(UnknownName, match="sampler"):
-        asker_for(space, "annealing", 0)
+        make_sampler(space, "annealing", 0)
     with pytest.raises(SearchError, match="one objective"):
-        asker_for(space, "cma-es", 0, n_objectives=2)
+        make_sampler(space, "cma-es", 0, n_objectives=2)
     with pytest.raises(UnknownName, match="did you mean time"):
         read_objectives("tme")
     with pytest.raises(SearchError, match="Pareto"):
         read_objectives("time,time")
     with pytest.raises(SearchError, match="at least 1"):
-        Plan(evaluations=0)
+        SearchPlan(evaluations=0)
     assert OBJECTIVES["time"].largest is False

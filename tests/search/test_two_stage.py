@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from agent.loop import propose
-from agent.repeat import repeat_run
+from agent.loop import propose, repeat_run
 from agent.settings import Settings
 from swizzle_sim.candidates import family_candidates
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.templates import family_template, read_template
-from swizzle_sim.tuning.bench import Bench
-from swizzle_sim.tuning.stage_two import landscape, search_on
+from swizzle_sim.tuning.evaluator import Evaluator
+from swizzle_sim.tuning.search import landscape, search_on
 from tests.agent.conftest import dump
 from tests.agent.scripted_server import Reply, ScriptedServer, said
 
@@ -32,7 +31,7 @@ def answer(template):
 
 @pytest.fixture(autouse=True)
 def few_families(monkeypatch):
-    monkeypatch.setattr("agent.beside.family_candidates", lambda kernel, gpu: family_candidates(kernel, gpu)[::29])
+    monkeypatch.setattr("agent.baselines.family_candidates", lambda kernel, gpu: family_candidates(kernel, gpu)[::29])
 
 
 def run_script(folder, small, tight, script, **more):
@@ -78,7 +77,7 @@ def test_a_template_of_no_bijection_says_so(small, tight, tmp_path):
 
 def test_the_landscape_in_words(small, tight):
     template = family_template("group_m", small, tight)
-    bench = Bench([small], tight, replay="lockstep")
+    bench = Evaluator([small], tight, replay="lockstep")
     found = search_on(bench, [template], evaluations=16)
     text = landscape(template, found.run.attempts)
     best = min((a for a in found.run.attempts[1:] if a.score), key=lambda a: a.verdict["costs"])

@@ -9,6 +9,8 @@ from swizzle_sim.kernels import kernel
 from swizzle_sim.uncertainty.constants import NO_RANGE, Constant, constants_of, held_facts
 from swizzle_sim.uncertainty.draws import latin_hypercube, one_at_a_time, together
 from swizzle_sim.uncertainty.varied import changed, low_bit_rows, random_rows
+from swizzle_sim.uncertainty.perturbed_scorer import perturbed_gpu, random_rows
+from swizzle_sim.uncertainty.sampling import latin_hypercube, latin_hypercube_settings, one_at_a_time
 from xcd_model import gpu, gpu_names
 from xcd_model.spec.facts import Fact
 
@@ -37,7 +39,7 @@ def test_every_range_holds_the_value_in_use_and_can_be_replayed(name):
         else:
             assert constant.choices and constant.value not in constant.choices
         for end in constant.ends():
-            other = changed(device, {constant.key: end})
+            other = perturbed_gpu(device, {constant.key: end})
             if constant.status != "run":
                 assert other != device, constant
                 assert other.l2.sets == device.l2.sets and other.l2.line_bytes == device.l2.line_bytes
@@ -70,12 +72,12 @@ def test_occupancy_varies_with_registers_only_where_that_changes_it():
 
 def test_the_matrix_rate_and_the_clock_move_what_belongs_to_them():
     device = gpu("mi300x")
-    assert changed(device, {"peak_tflops": 0.5}).peak_tflops["fp16"] == device.peak_tflops["fp16"] / 2
-    slow = changed(device, {"clock_mhz": 1365.0})
+    assert perturbed_gpu(device, {"peak_tflops": 0.5}).peak_tflops["fp16"] == device.peak_tflops["fp16"] / 2
+    slow = perturbed_gpu(device, {"clock_mhz": 1365.0})
     assert (slow.clock_mhz, slow.sustained_clock_mhz) == (1365.0, 1365.0)
     assert slow.peak_tflops["fp16"] == pytest.approx(0.65 * device.peak_tflops["fp16"])
-    assert changed(device, {}) == device
-    small = changed(device, {"l2.ways": 12})
+    assert perturbed_gpu(device, {}) == device
+    small = perturbed_gpu(device, {"l2.ways": 12})
     assert small.l2.size_bytes == device.l2.size_bytes * 12 // 16
 
 
@@ -115,7 +117,7 @@ def test_draws_cover_both_ends_and_every_choice():
         ("c", {"c": "y"}),
         ("c", {"c": "z"}),
     ]
-    drawn = together(every, 12, seed=0)
+    drawn = latin_hypercube_settings(every, 12, seed=0)
     assert all(5 <= one["a"] < 15 and isinstance(one["b"], int) and 12 <= one["b"] <= 16 for one in drawn)
     assert [sum(one["c"] == choice for one in drawn) for choice in "xyz"] == [4, 4, 4]
-    assert drawn == together(every, 12, seed=0) != together(every, 12, seed=1)
+    assert drawn == latin_hypercube_settings(every, 12, seed=0) != latin_hypercube_settings(every, 12, seed=1)

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from swizzle_sim.cli.app import app
 from swizzle_sim.report.rank_stability import stability_lines
-from swizzle_sim.uncertainty.apart import Apart, Pair
+from swizzle_sim.uncertainty import Pair, RankStability
 
 WORDS = ["optimize", "gemm", "M=512", "N=512", "K=128", "BLOCK_M=64", "BLOCK_N=64", "BLOCK_K=64"]
 
@@ -17,15 +17,15 @@ def test_signs_decide_who_is_ahead():
     equal = Pair("a", "c", 0.0, 0.0, 0.0)
     touching = Pair("a", "d", 0.01, 0.0, 0.02)
     ahead = Pair("a", "e", 0.05, 0.03, 0.07)
-    assert [pair.apart for pair in (level, equal, touching, ahead)] == [False, False, False, True]
-    close, far, drawn = stability_lines(Apart(8, ("l2.ways",), (level, equal, touching, ahead)).as_dict())
+    assert [pair.is_stable for pair in (level, equal, touching, ahead)] == [False, False, False, True]
+    close, far, drawn = stability_lines(RankStability(8, ("l2.ways",), (level, equal, touching, ahead)).as_dict())
     assert close == (
         "a is not distinguishable within model uncertainty from: b (-0.20 to +2.00 points), c (equal), "
         "d (+0.00 to +2.00 points)"
     )
     assert far == "a is ahead in every draw of: e (+3.00 to +7.00 points)"
     assert "8 draws of l2.ways" in drawn
-    assert len(stability_lines(Apart(8, (), (ahead,)).as_dict())) == 2
+    assert len(stability_lines(RankStability(8, (), (ahead,)).as_dict())) == 2
 
 
 @pytest.fixture(scope="module")

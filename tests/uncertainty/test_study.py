@@ -11,10 +11,10 @@ from swizzle_sim.cli.app import app
 from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
-from swizzle_sim.uncertainty import Finalist, kept, tell_apart, uncertainty
-from swizzle_sim.uncertainty.spans import span_of
-from swizzle_sim.uncertainty.study import RATE_ENDS, RATES, drawn_constants
-from swizzle_sim.uncertainty.varied import varied
+from swizzle_sim.uncertainty import Finalist, compare_finalists, perturbed_scorer, uncertainty
+from swizzle_sim.uncertainty.perturbed_scorer import ReplayCache, perturbed
+from swizzle_sim.uncertainty.sampling import RATE_ENDS, RATES, drawn_constants
+from swizzle_sim.uncertainty.study import span_of
 from xcd_model import gpu
 from xcd_model.errors import ReplayError
 
@@ -86,12 +86,12 @@ def test_in_lockstep_rates_change_no_count(scorer):
     assert len(rates) >= 10
     for constant in rates:
         for end in constant.ends():
-            assert varied(scorer, {constant.key: end}).traffic(order).per_xcd.tolist() == nominal.per_xcd.tolist()
+            assert perturbed(scorer, {constant.key: end}).traffic(order).per_xcd.tolist() == nominal.per_xcd.tolist()
 
 
-def test_a_kernel_without_vector_work_is_not_asked_whether_units_work_side_by_side():
-    asked = {one.key for one in drawn_constants(Scorer(kernel("attention", **ATTENTION), gpu("mi300x")))}
-    assert "limits.matrix_beside_vector" in asked - {one.key for one in drawn_constants(scorer_of())}
+def test_overlap_of_matrix_and_vector_units_is_drawn_only_for_kernels_with_vector_work():
+    drawn = {one.key for one in drawn_constants(Scorer(kernel("attention", **ATTENTION), gpu("mi300x")))}
+    assert "limits.matrix_beside_vector" in drawn - {one.key for one in drawn_constants(scorer_of())}
 
 
 def test_an_order_held_against_itself_differs_in_nothing():
@@ -113,17 +113,29 @@ def test_nothing_is_replayed_twice_and_an_interrupt_keeps_what_is_done():
     with pytest.raises(KeyboardInterrupt):
         uncertainty(scorer_of(), order, draws=4, threads=1, on_replay=stop)
     rest = uncertainty(scorer_of(), order, draws=4, threads=1)
-    again = uncertainty(scorer_of(), order, draws=4)
-    assert again.replays == 0 < rest.replays
-    assert {**again.as_dict(), "replays": 0} == {**rest.as_dict(), "replays": 0}
+    cached = uncertainty(scorer_of(), order, draws=4)
+    assert cached.replays == 0 < rest.replays
+    assert {**cached.as_dict(), "replays": 0} == {**rest.as_dict(), "replays": 0}
     assert uncertainty(scorer_of(xcds=4), order, draws=4).replays > rest.replays  # another GPU is another study
 
 
-def test_threads_change_nothing():
+def test_a_change_of_code_at_any_depth_is_another_key(tmp_path, monkeypatch):
+    file = tmp_path / "package" / "folder" / "deep" / "module.py"
+    file.parent.mkdir(parents=True)
+    monkeypatch.setattr(perturbed_scorer, "EXPERIMENT", tmp_path / "package")
+    monkeypatch.setattr(perturbed_scorer, "_code", perturbed_scorer._code.__wrapped__)  # once a process otherwise
+    order, figures = np.arange(256), {"l2_hit_rate": 0.5}
+    file.write_text("FACTOR = 1")
+    ReplayCache(scorer_of(), order).put({}, figures)
+    assert ReplayCache(scorer_of(), order).get({}) == figures
+    file.write_text("FACTOR = 2")
+    assert ReplayCache(scorer_of(), order).get({}) is None
+
+
+def test_threads_change_nothing(tmp_path, monkeypatch):
     order = order_of(scorer_of("timed"), "contiguous")
     one = uncertainty(scorer_of("timed"), order, draws=3, threads=1)
-    for path in kept.folder().glob("*.jsonl"):
-        path.unlink()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
     two = uncertainty(scorer_of("timed"), order, draws=3, threads=2)
     assert two.as_dict() == one.as_dict() and two.replays > 0
 
@@ -138,17 +150,17 @@ def test_a_span_names_what_moves_it_furthest():
     assert span_of("x", [{"x": None}, {"x": 1.0}], ["a"]).value is None
 
 
-def test_relabelled_xcds_cannot_be_told_apart_and_a_worse_order_can():
+def test_relabelled_xcds_are_equal_and_a_worse_order_is_stably_worse():
     """Turning the ids within each round over the XCDs by one gives every XCD's work to its neighbour."""
     scorer = scorer_of()
     best = order_of(scorer, "contiguous+group_m(size=4)")
     turned = best.reshape(-1, 8)[:, np.roll(np.arange(8), 1)].reshape(-1)
     scattered = np.random.default_rng(0).permutation(best.size)
     finalists = [Finalist("best", best), Finalist("turned", turned), Finalist("scattered", scattered)]
-    found = tell_apart(scorer, finalists)
+    found = compare_finalists(scorer, finalists)
     (same, worse) = found.pairs
-    assert (same.apart, same.value, same.low, same.high) == (False, 0, 0, 0)
-    assert worse.apart and 0 < worse.low <= worse.value <= worse.high
+    assert (same.is_stable, same.value, same.low, same.high) == (False, 0, 0, 0)
+    assert worse.is_stable and 0 < worse.low <= worse.value <= worse.high
     assert "l2.ways" in found.constants and "hbm.latency_ns" not in found.constants
 
 

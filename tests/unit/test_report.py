@@ -266,7 +266,7 @@ def test_a_run_is_ranked_by_its_own_objective(tmp_path, scorer):
         score = Score.from_dict(given | figures)
         history.append(Attempt(**{**vars(attempt(scorer, number, name, source)), "score": score}))
     text = write_report(history).read_text(encoding="utf-8")
-    assert "Ranked by what the run was asked for: predicted time" in text
+    assert "Ranked by the objective of the run: predicted time" in text
     assert (history.folder / "best.txt").read_text() == fast
     assert text.index("<code>fast</code>") < text.index("<code>near</code>")
     assert "predicted time [µs]" in text

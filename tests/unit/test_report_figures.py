@@ -9,8 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from agent.loop import END, PROPOSE, STEP
-from agent.transcript import Exchange, Transcript
+from agent.transcript import END, PROPOSE, STEP, Exchange, Transcript
 from benchmarks.suite.gemm import gemm
 from swizzle_sim.display.colours import family_of
 from swizzle_sim.display.tiles import tile_map

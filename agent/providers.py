@@ -1,16 +1,34 @@
-"""Pre-flight: do endpoint, key and model answer? Asked through the openai client's model list, before a run begins."""
+"""What a run needs before the first request: the optional libraries, a key, an endpoint that answers and has the model.
+
+Keys are moved out of the environment into memory, so no child process inherits them, and are struck from every text
+that is stored. There is no option to type a key: a command line is visible to every user of a machine and is written
+into the run.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+import importlib
+import logging
+import os
+import re
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
-from agent.extra import WITHOUT, load_dspy, load_openai
-from agent.keys import NO_KEY, key_of, provider_of, strike_keys, variables_of
+from swizzle_sim.release import install_hint
 from xcd_model.errors import ModelError
 
+WITHOUT = "without a model: swizzle-sim optimize KERNEL tries the known families, --proposer search their parameters"
+# Providers that need no key: servers of one's own.
+LOCAL = frozenset({"hosted_vllm", "vllm", "ollama", "ollama_chat", "llamafile", "lm_studio"})
+# Variables that do not follow PROVIDER_API_KEY.
+VARIABLES = {
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "together_ai": ("TOGETHER_API_KEY", "TOGETHERAI_API_KEY"),
+    "fireworks_ai": ("FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"),
+}
 # Public endpoints that list their models the OpenAI way.
 BASES = {
     "openai": "https://api.openai.com/v1",
@@ -24,6 +42,88 @@ BASES = {
     "ollama_chat": "http://localhost:11434/v1",
 }
 TIMEOUT_S = 15.0
+NO_KEY = "no-key"  # clients require a string; a server without keys ignores it
+STRUCK = "[key]"
+_SHAPE = re.compile(r"\b(?:sk|gsk|xai|pplx|AIza|Bearer\s)[-_A-Za-z0-9.*]{8,}")
+_taken: dict[str, str] = {}
+
+
+def provider_of(model: str) -> str:
+    """First part of a DSPy model string; ``openai`` where there is none."""
+    return model.split("/", 1)[0] if "/" in model else "openai"
+
+
+def variables_of(model: str) -> tuple[str, ...]:
+    """Environment variables that may hold the key of a model."""
+    provider = provider_of(model)
+    return VARIABLES.get(provider, (f"{provider.upper().replace('-', '_')}_API_KEY",))
+
+
+def take_keys(environment: MutableMapping[str, str] | None = None) -> None:
+    """Move every variable that ends with ``_API_KEY`` from the environment into memory."""
+    env = os.environ if environment is None else environment
+    for name in [name for name in env if name.endswith("_API_KEY")]:
+        _taken[name] = env.pop(name)
+
+
+def key_of(model: str, api_base: str | None) -> str:
+    """Key for a model.
+
+    Raises
+    ------
+    ModelError
+        With code ``no-key`` if the provider needs one and none is set; the message names the variable.
+    """
+    take_keys()
+    names = variables_of(model)
+    found = next((_taken[name] for name in names if _taken.get(name, "").strip()), None)
+    if found:
+        return found.strip()
+    if api_base or provider_of(model) in LOCAL:
+        return NO_KEY
+    raise ModelError(
+        f"{model} needs a key: set {' or '.join(names)}, or --api-base for a server of your own; {WITHOUT}",
+        code="no-key",
+    )
+
+
+def strike_keys(text: str) -> str:
+    """Text without keys: those taken, and whatever has the shape of one."""
+    for secret in _taken.values():
+        if len(secret.strip()) >= 4:
+            text = text.replace(secret.strip(), STRUCK)
+    return _SHAPE.sub(STRUCK, text)
+
+
+def load_dspy() -> ModuleType:
+    """DSPy with its logging and its caches off: the run stores every reply itself.
+
+    Raises
+    ------
+    ModelError
+        With code ``extra`` if it is not installed.
+    """
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the first call fetches a price table
+    dspy = _load("dspy")
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
+    for name in ("dspy", "LiteLLM", "httpx", "openai"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    return dspy
+
+
+def load_openai() -> ModuleType:
+    """The openai client; raises as `load_dspy`."""
+    return _load("openai")
+
+
+def _load(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ModelError(
+            f"the llm proposer needs {name}, which cannot be imported ({error}): {install_hint('llm')}; {WITHOUT}",
+            code="extra",
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -111,7 +211,7 @@ def preflight(models: tuple[str, ...], api_base: str | None) -> list[Check]:
     Raises
     ------
     ModelError
-        With the code of the first model that may not be asked.
+        With the code of the first model that failed.
     """
     checks = [check_model(model, api_base) for model in models]
     for check in checks:

@@ -1,6 +1,6 @@
-"""Who says what to try next in a space: exhaustive, at random, or Optuna by ask and tell.
+"""Samplers of a parameter space: exhaustive, random, or Optuna's TPE and CMA-ES, by suggest and tell.
 
-Optuna is imported here and only when it is asked for.
+Optuna is imported here, and only for its own samplers.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from swizzle_sim.templates.template import ParameterRange
 from xcd_model.errors import SearchError, UnknownName
 
 SAMPLERS = ("auto", "tpe", "cma-es", "random", "exhaustive")
-REFUSED_IN_A_ROW = 200  # draws that are not allowed or were asked before, until a space counts as used up
-SAMPLED_IN_A_ROW = 4  # the same of a sampler, whose questions are dear; then random draws take over
-NEIGHBOUR_EVERY = 2  # every so many asks one goes to a neighbour of the best
-LOG_FROM = 16  # a span that is this many times wider than its low end is searched by ratio
+REFUSED_IN_A_ROW = 200  # draws that are not allowed or known, until a space counts as exhausted
+SAMPLED_IN_A_ROW = 4  # the same of Optuna, whose trials are slow; then random draws take over
+NEIGHBOUR_EVERY = 2  # one suggestion in so many is a neighbour of the best
+LOG_FROM = 16  # a range whose high end is this many times its low end is sampled in log scale
 
 
 class Searchable(Protocol):
-    """What can be searched: a `Space`, or anything else with parameters."""
+    """A space of parameters: a `Space` of a template, or a `TileSpace`."""
 
     @property
     def ranges(self) -> Sequence[ParameterRange]:
@@ -30,27 +30,27 @@ class Searchable(Protocol):
 
     @property
     def size(self) -> int:
-        """Combinations, constraints left aside."""
+        """Combinations, without regard to constraints."""
 
     @property
     def start(self) -> Values:
-        """Where to begin."""
+        """First combination to try."""
 
     def allows(self, values: Values) -> bool:
         """Whether a combination may be tried."""
 
     def points(self) -> Iterator[Values]:
-        """All that may."""
+        """All combinations that are allowed."""
 
 
-class Asker(Protocol):
-    """Proposes values of one space."""
+class Sampler(Protocol):
+    """Suggests values of one space."""
 
-    def ask(self) -> tuple[Any, Values] | None:
-        """A handle and values that are allowed; None if there is nothing left to try."""
+    def suggest(self) -> tuple[Any, Values] | None:
+        """A handle and values that are allowed; None if the space is exhausted."""
 
     def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
-        """What they came to, less is better; None where they have no score."""
+        """Report the costs of a handle, less is better; None for a candidate without a score."""
 
 
 class Exhaustive:
@@ -59,7 +59,7 @@ class Exhaustive:
     def __init__(self, space: Searchable):
         self._points: Iterator[Values] = space.points()
 
-    def ask(self) -> tuple[Any, Values] | None:
+    def suggest(self) -> tuple[Any, Values] | None:
         """Next combination."""
         values = next(self._points, None)
         return None if values is None else (None, values)
@@ -75,8 +75,8 @@ class Random:
         self._space, self._draw = space, random.Random(seed)
         self._seen: set[tuple[int, ...]] = set()
 
-    def ask(self) -> tuple[Any, Values] | None:
-        """Draw until there is something new that is allowed."""
+    def suggest(self) -> tuple[Any, Values] | None:
+        """Draw until a combination is new and allowed."""
         for _ in range(REFUSED_IN_A_ROW):
             values = {one.name: self._draw.choice(one.values) for one in self._space.ranges}
             key = tuple(values.values())
@@ -90,7 +90,7 @@ class Random:
 
 
 class Optuna:
-    """Optuna's samplers by ask and tell; the start of the space first, and every other time a neighbour of the best.
+    """Optuna's samplers; the start of the space first, and every other time a neighbour of the best.
 
     Parameters
     ----------
@@ -112,44 +112,44 @@ class Optuna:
             directions=["minimize"] * n_objectives, sampler=_sampler(optuna, method, seed, len(space.ranges))
         )
         self._study.enqueue_trial({one.name: _coded(one, space.start[one.name]) for one in space.ranges})
-        self._asked: set[tuple[int, ...]] = set()
+        self._suggested: set[tuple[int, ...]] = set()
         self._values: dict[int, Values] = {}
         self._draw = Random(space, seed)
         self._best: tuple[float, Values] | None = None
         self._patience = SAMPLED_IN_A_ROW
 
-    def ask(self) -> tuple[Any, Values] | None:
-        """Ask until there is something new that is allowed."""
-        if len(self._asked) % NEIGHBOUR_EVERY == 0 and (near := self._neighbour()) is not None:
-            return self._suggested(near)
+    def suggest(self) -> tuple[Any, Values] | None:
+        """Draw trials until one is new and allowed."""
+        if len(self._suggested) % NEIGHBOUR_EVERY == 0 and (near := self._neighbour()) is not None:
+            return self._trial(near)
         for _ in range(self._patience):
-            if (found := self._suggested()) is not None:
+            if (found := self._trial()) is not None:
                 self._patience = min(SAMPLED_IN_A_ROW, self._patience + 1)
                 return found
         self._patience = max(1, self._patience // 2)
-        while (drawn := self._draw.ask()) is not None:  # the sampler goes round in circles: look elsewhere
-            if tuple(drawn[1].values()) not in self._asked:
-                return self._suggested(drawn[1])
+        while (drawn := self._draw.suggest()) is not None:  # the sampler repeats itself: look elsewhere
+            if tuple(drawn[1].values()) not in self._suggested:
+                return self._trial(drawn[1])
         return None
 
-    def _suggested(self, wanted: Values | None = None) -> tuple[Any, Values] | None:
-        """One trial, of the sampler or as wanted; None if it was asked for before or is not allowed."""
-        if wanted is not None:
-            self._study.enqueue_trial({one.name: _coded(one, wanted[one.name]) for one in self._space.ranges})
+    def _trial(self, values: Values | None = None) -> tuple[Any, Values] | None:
+        """One trial, of the sampler or of given values; None if it is known or not allowed."""
+        if values is not None:
+            self._study.enqueue_trial({one.name: _coded(one, values[one.name]) for one in self._space.ranges})
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # samplers that fall back to random draws say so each time
+            warnings.simplefilter("ignore")  # samplers that fall back to random draws warn each time
             trial = self._study.ask()
-            values = {one.name: _suggest(trial, one) for one in self._space.ranges}
+            values = {one.name: _value(trial, one) for one in self._space.ranges}
         key = tuple(values.values())
-        if key not in self._asked and self._space.allows(values):
-            self._asked.add(key)
+        if key not in self._suggested and self._space.allows(values):
+            self._suggested.add(key)
             self._values[trial.number] = values
             return trial, values
         self._study.tell(trial, state=self._failed)
         return None
 
     def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
-        """Give the sampler the costs; what has none counts as worse than all that has."""
+        """Report costs to Optuna; a trial without any counts as worse than all others."""
         if costs is None:
             state = self._pruned if self._n_objectives == 1 else self._failed  # pruning has one objective
             self._study.tell(handle, state=state)
@@ -159,13 +159,13 @@ class Optuna:
                 self._best = sum(costs), self._values[handle.number]
 
     def _neighbour(self) -> Values | None:
-        """A combination not asked for yet that differs from the best in one parameter: hit rates are jagged."""
+        """A new combination that differs from the best in one parameter: hit rates are jagged."""
         if self._best is None:
             return None
         for one in self._space.ranges:
             for value in _steps(one, self._best[1][one.name]):
                 near = {**self._best[1], one.name: value}
-                if tuple(near.values()) not in self._asked and self._space.allows(near):
+                if tuple(near.values()) not in self._suggested and self._space.allows(near):
                     return near
         return None
 
@@ -177,7 +177,7 @@ def _sampler(optuna: Any, method: str, seed: int, n_parameters: int) -> Any:
     return optuna.samplers.CmaEsSampler(seed=seed, n_startup_trials=startup, warn_independent_sampling=False)
 
 
-def _suggest(trial: Any, one: ParameterRange) -> int:
+def _value(trial: Any, one: ParameterRange) -> int:
     if not one.is_span:
         return one.values[trial.suggest_int(one.name, 0, len(one.values) - 1)]
     low, high = one.values[0], one.values[-1]
@@ -195,7 +195,7 @@ def _coded(one: ParameterRange, value: int) -> int:
     return value if one.is_span else one.values.index(value)
 
 
-def asker_for(space: Searchable, sampler: str, seed: int, *, n_objectives: int = 1, budget: int = 0) -> Asker:
+def make_sampler(space: Searchable, sampler: str, seed: int, *, n_objectives: int = 1, budget: int = 0) -> Sampler:
     """Sampler by name for one space.
 
     Parameters
@@ -210,7 +210,7 @@ def asker_for(space: Searchable, sampler: str, seed: int, *, n_objectives: int =
     UnknownName
         If there is no such sampler.
     SearchError
-        If it cannot serve so many objectives.
+        If it cannot handle so many objectives.
     """
     if sampler not in SAMPLERS:
         raise UnknownName("sampler", sampler, SAMPLERS)

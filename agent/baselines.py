@@ -1,39 +1,39 @@
-"""What stands beside a model's best, always: the best family, and a search with as many evaluations."""
+"""Baselines of every run of models: the best families, and a search with as many evaluations."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import blake2b
 
 from swizzle_sim.candidates import Candidate, family_candidates
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.scoring import Scorer
+from swizzle_sim.search import digest_of
 from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.tuning.bench import bench_of
-from swizzle_sim.tuning.stage_two import search_on
+from swizzle_sim.tuning.evaluator import evaluator_like
+from swizzle_sim.tuning.search import search_on
 
 FAMILIES, SEARCH = "families", "search"
-SEARCHED_FOR = ("costs", "sizes", "screened")  # of a verdict of the search: what the search alone ranks by
+SEARCHED_FOR = ("costs", "sizes", "screened")  # keys of a verdict that only the search ranks by
 SCREENED_TOUCHES = 5e9  # line touches that the screening of the families may simulate: half a minute or so
 LEAST_SCREENED = 24
 FINALISTS = 3  # families that the full replay decides between, of all in lockstep
 
 
-def add_beside(scorer: Scorer, history: History, *, evaluations: int, seed: int, cost_of: dict[int, float]) -> None:
-    """Append the attempts that a model is compared with; those there already are kept.
+def add_baselines(scorer: Scorer, history: History, *, evaluations: int, seed: int, cost_of: dict[int, float]) -> None:
+    """Append the baselines that the history lacks.
 
     Parameters
     ----------
     scorer : Scorer
     history : History
     evaluations : int
-        Candidates that the models had judged: the search replays as many.
+        Candidates of the models that were judged: the search replays as many.
     seed : int
         Of the search.
     cost_of : mapping of int to float [ms]
-        Times to record, by attempt, in place of those measured: for a run that is repeated.
+        Times to store by attempt in place of those measured, for a repeated run.
     """
     there = list(history)
     space = family_candidates(scorer.kernel, scorer.gpu)
@@ -49,19 +49,19 @@ def add_beside(scorer: Scorer, history: History, *, evaluations: int, seed: int,
 def _add_search(
     scorer: Scorer, history: History, evaluations: int, seed: int, searched: int, cost_of: dict[int, float]
 ) -> None:
-    """Append what the search of the families' templates replays, but for the ``searched`` that are there already."""
-    found = search_on(bench_of(scorer), evaluations=evaluations, seed=seed)
+    """Append the replays of a search of the families' templates, after the first ``searched``."""
+    found = search_on(evaluator_like(scorer), evaluations=evaluations, seed=seed)
     replayed = [a for a in found.run.attempts if a.verdict["stage"] == "replay"]
     for attempt in replayed[searched:]:
         number = len(history)
-        kept = {key: value for key, value in attempt.verdict.items() if key not in SEARCHED_FOR}
-        verdict = {**kept, "code": "scored", "stage": "full replay"}
+        shared = {key: value for key, value in attempt.verdict.items() if key not in SEARCHED_FOR}
+        verdict = {**shared, "code": "scored", "stage": "full replay"}
         cost_ms = cost_of.get(number, attempt.cost_ms)
         history.append(replace(attempt, number=number, verdict=verdict, cost_ms=cost_ms))
 
 
 def _best_families(scorer: Scorer, space: Sequence[Candidate]) -> list[Candidate]:
-    """Best families in lockstep, the better first; a permutation only once. Of a large kernel an even part is tried."""
+    """Best families in the lockstep replay, best first, each permutation once; of a large kernel one in n."""
     quick = scorer if scorer.replay == "lockstep" else Scorer(scorer.kernel, scorer.gpu)
     if quick is not scorer:
         quick.__dict__["plan"] = scorer.plan
@@ -70,7 +70,7 @@ def _best_families(scorer: Scorer, space: Sequence[Candidate]) -> list[Candidate
     found: dict[bytes, tuple[float, int, Candidate]] = {}
     for number, candidate in enumerate(space[::step]):
         order = scorer.permutation(Swizzle.parse(candidate.source))
-        digest = blake2b(order.tobytes(), digest_size=16).digest()
+        digest = digest_of(order)
         if digest not in found:
             found[digest] = (-quick.traffic(order).l2_hit_rate, number, candidate)
     return [candidate for _, _, candidate in sorted(found.values(), key=lambda row: row[:2])[:FINALISTS]]

@@ -1,7 +1,9 @@
-"""`Bench`: judges candidates of a search, at one problem size or several, cheapest question first.
+"""`Evaluator`: scores of a search's candidates at one problem size or several, by rungs of rising cost.
 
-Rungs: permutation at every size, permutation already seen, bound of the assignment, a few XCDs in lockstep (or all of
-them), the replay asked for.
+Rungs: permutation at every size, duplicate, bound of the assignment, lockstep replay of a few XCDs (or all of them),
+full replay. XCDs share no L2, so a few of them can be replayed in lockstep without the others, and dispatch deals every
+order out to all of them alike: that rate is exact for those XCDs and an estimate for the GPU. It decides which
+candidates are replayed in full, and never stands in a score.
 """
 
 from __future__ import annotations
@@ -9,20 +11,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.search import digest_of
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.tuning.objectives import OBJECTIVES, Objective
-from swizzle_sim.tuning.sampled import sampled_hit_rate
 from swizzle_sim.tuning.sharing_graph import SharingGraph, sharing_graph
 from xcd_model import Gpu, xcd_of
+from xcd_model.cache.batch import scratch
+from xcd_model.cache.l1 import empty_l1
 from xcd_model.errors import LanguageError, NotBijective
-from xcd_model.replay.traffic import READ_MISSES
+from xcd_model.fast.lru_simd import aligned_words
+from xcd_model.replay.infinity_cache import queue_of
+from xcd_model.replay.launches import l2_words
+from xcd_model.replay.lockstep import replay_some_xcds
+from xcd_model.replay.traffic import COLUMNS, READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
+
+BY_BOUND = (OBJECTIVES["l2_hit_rate"],)  # objectives that the bound of an assignment bounds
+SAMPLED = 2  # XCDs
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +43,9 @@ class Judged:
     ----------
     swizzle : Swizzle or None
     orders : tuple of (num_pids,) int64, or None
-        Permutation at each size; None where it is none at some size.
+        Permutation at each size; None if the candidate is no bijection at one of them.
     critique, code : str
-        Why there is none.
+        The reason for that.
     """
 
     swizzle: Swizzle | None
@@ -45,20 +55,17 @@ class Judged:
 
     @property
     def digest(self) -> bytes:
-        """Same for the same permutations."""
-        found = blake2b(digest_size=16)
-        for order in self.orders or ():
-            found.update(order.tobytes())
-        return found.digest()
+        """Hash of the permutations."""
+        return digest_of(*(self.orders or ()))
 
 
-class Bench:
+class Evaluator:
     """Scores of candidates at one or more sizes of a kernel.
 
     Parameters
     ----------
     kernels : sequence of Kernel
-        The first is the one that attempts are stored for.
+        Attempts are stored for the first.
     gpu : Gpu
     replay, seed, jitter_ns
         As `Scorer`.
@@ -69,7 +76,7 @@ class Bench:
 
     @property
     def main(self) -> Scorer:
-        """Scorer of the kernel that attempts are stored for."""
+        """Scorer of the first kernel."""
         return self.scorers[0]
 
     @cached_property
@@ -101,7 +108,7 @@ class Bench:
             return Judged(None, None, str(error), error.code)
 
     def bound_gain(self, orders: Sequence[np.ndarray]) -> float:
-        """Gain in hit rate over the order as launched that no cache could exceed with this assignment to XCDs."""
+        """Upper bound of the gain in hit rate over the launch order, for any cache, with this assignment to XCDs."""
         gains = []
         for scorer, graph, order in zip(self.scorers, self.graphs, orders, strict=True):
             xcd = np.empty(order.size, np.int64)
@@ -112,13 +119,13 @@ class Bench:
         return float(np.mean(gains))
 
     @cached_property
-    def _sampled_as_launched(self) -> list[float]:
+    def _sampled_launch_order(self) -> list[float]:
         return [sampled_hit_rate(s, np.arange(s.kernel.grid.num_pids)) for s in self.scorers]
 
     def sample(self, orders: Sequence[np.ndarray]) -> float:
-        """Minus the mean gain in hit rate over the order as launched, of a few XCDs in lockstep."""
+        """Minus the mean gain in hit rate over the launch order, of a few XCDs in lockstep."""
         rates = [sampled_hit_rate(scorer, order) for scorer, order in zip(self.scorers, orders, strict=True)]
-        return float(np.mean(self._sampled_as_launched) - np.mean(rates))
+        return float(np.mean(self._sampled_launch_order) - np.mean(rates))
 
     def screen(self, orders: Sequence[np.ndarray], objectives: Sequence[Objective]) -> tuple[float, ...]:
         """Costs in the lockstep replay."""
@@ -143,7 +150,7 @@ class Bench:
     def verdict(self, judged: Judged) -> dict[str, Any]:
         """Verdict at the main size and over the kernel's other grids."""
         if judged.swizzle is None:
-            undecided = judged.code == "limit"  # a cap of ours says nothing of the candidate
+            undecided = judged.code == "limit"  # a limit of the check decides nothing
             found = (
                 {"bijective": None, "domain": "undecided"} if undecided else {"bijective": False, "domain": "nowhere"}
             )
@@ -151,12 +158,34 @@ class Bench:
         return self.main.verify(judged.swizzle).as_dict()
 
 
-def bench_of(scorer: Scorer) -> Bench:
-    """Bench on the plan of a scorer, with a scorer of its own."""
-    made = Bench([scorer.kernel], scorer.gpu, replay=scorer.replay, seed=scorer.seed, jitter_ns=scorer.jitter_ns)
+def evaluator_like(scorer: Scorer) -> Evaluator:
+    """Evaluator with its own scorer on the plan of another, whose trace, bound and baseline it shares."""
+    made = Evaluator([scorer.kernel], scorer.gpu, replay=scorer.replay, seed=scorer.seed, jitter_ns=scorer.jitter_ns)
     for name in ("plan", "bound", "baseline"):
         made.main.__dict__[name] = getattr(scorer, name)
     return made
 
 
-BY_BOUND = (OBJECTIVES["l2_hit_rate"],)  # objectives that the bound of an assignment says something of
+def sampled_xcds(n_xcds: int) -> tuple[int, ...]:
+    """XCDs of the sample, evenly spaced; all of them where there are at most `SAMPLED`."""
+    return tuple(dict.fromkeys(i * n_xcds // SAMPLED for i in range(SAMPLED)))
+
+
+def sampled_hit_rate(scorer: Scorer, order: np.ndarray) -> float:
+    """L2 hit rate of a few XCDs in lockstep with cold caches, without instruction fetches (the same for all orders).
+
+    Parameters
+    ----------
+    scorer : Scorer
+    order : (n_workgroups,) int64
+        A permutation.
+
+    Returns
+    -------
+    rate : float
+        0 to 1, in requests; 1 where those XCDs request nothing.
+    """
+    xcds = sampled_xcds(scorer.plan.machine.xcds)
+    counts = replay_some_xcds(scorer.plan, order, workgroups_per_cu=scorer.occupancy, xcds=xcds)
+    requests = counts[READ_REQUESTS] + counts[WRITE_REQUESTS]
+    return float(1 - (counts[READ_MISSES] + counts[WRITE_MISSES]) / requests) if requests else 1.0

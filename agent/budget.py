@@ -1,0 +1,138 @@
+"""`Bandit`: which of several models proposes next, by gain per dollar; `Budget`: when a run has spent its limits.
+
+Source: Auer, Cesa-Bianchi and Fischer, Machine Learning 47, 2002 (UCB1), on reward per dollar scaled to 1.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+
+from xcd_model.errors import ModelError
+
+from .endpoint import Failure
+from .settings import Prices, Settings
+from .transcript import Exchange
+
+DOLLARS_PER_MILLION = 1.0  # stands for the price of a model that has none, so that free and unknown models compare
+LEAST_DOLLARS = 1e-6
+
+
+class Bandit:
+    """Chooses among models; the same rewards give the same choices.
+
+    Parameters
+    ----------
+    models : sequence of str
+        In the order in which they are tried first.
+    """
+
+    def __init__(self, models: tuple[str, ...]):
+        self._worth: dict[str, list[float]] = {model: [] for model in models}
+        self._out: dict[str, Failure] = {}
+
+    @property
+    def left(self) -> list[str]:
+        """Models that were not dropped."""
+        return [model for model in self._worth if model not in self._out]
+
+    @property
+    def why(self) -> str:
+        """Reasons for which models were dropped."""
+        return "; ".join(f"{model}: {failure.message}" for model, failure in self._out.items())
+
+    @property
+    def code(self) -> str:
+        """Code of the first failure for which a model was dropped."""
+        return next((failure.code for failure in self._out.values()), "model")
+
+    def drop(self, model: str, why: Failure) -> None:
+        """Choose a model no more."""
+        self._out[model] = why
+
+    def choose(self) -> str:
+        """Model that proposes next.
+
+        Raises
+        ------
+        ModelError
+            If all have been dropped; says why.
+        """
+        if not self.left:
+            raise ModelError(f"every model was dropped: {self.why}", code=self.code)
+        for model in self.left:
+            if not self._worth[model]:
+                return model
+        n_chosen = sum(len(self._worth[model]) for model in self.left)
+        most = max(max(self._worth[model]) for model in self.left) or 1.0
+
+        def promise(model: str) -> float:
+            worth = self._worth[model]
+            return sum(worth) / len(worth) / most + math.sqrt(2 * math.log(n_chosen) / len(worth))
+
+        return max(self.left, key=promise)
+
+    def pay(self, model: str, gain: float, dollars: float | None, tokens: int) -> None:
+        """Record the reward of an iteration.
+
+        Parameters
+        ----------
+        gain : float
+            Rise of the best L2 hit rate, at least 0.
+        dollars : float or None
+            Cost of the iteration; where it is unknown the tokens stand for it.
+        tokens : int
+        """
+        cost = tokens * DOLLARS_PER_MILLION / 1e6 if dollars is None else dollars
+        self._worth[model].append(gain / max(cost, LEAST_DOLLARS))
+
+
+class Budget:
+    """Limits of a run in tokens, dollars and time.
+
+    Parameters
+    ----------
+    settings : Settings
+    prices : Prices
+
+    Raises
+    ------
+    ModelError
+        With code ``no-price`` if dollars are limited and a model has no price.
+    """
+
+    def __init__(self, settings: Settings, prices: Prices):
+        self.settings, self._began, self._earlier_s = settings, time.monotonic(), 0.0
+        if settings.max_dollars is not None:
+            unknown = [m for m in settings.models if prices.dollars(m, 0, 0) is None]
+            if unknown:
+                raise ModelError(
+                    f"no price is known for {', '.join(unknown)} (table of {prices.date}), so --max-dollars cannot be "
+                    "applied: give --prices FILE with it, or limit --max-tokens",
+                    code="no-price",
+                )
+
+    def began_before(self, exchanges: Iterable[Exchange]) -> None:
+        """Count the time that an interrupted run spent waiting for answers."""
+        self._earlier_s = sum(e.latency_ms for e in exchanges) / 1e3
+
+    def left_s(self) -> float:
+        """Time left [s]; infinite without a limit."""
+        if self.settings.max_minutes is None:
+            return float("inf")
+        return 60 * self.settings.max_minutes - self._earlier_s - (time.monotonic() - self._began)
+
+    def spent(self, exchanges: Iterable[Exchange]) -> str:
+        """Limit that is reached before the next request, or an empty text."""
+        known = list(exchanges)
+        tokens = sum((e.input_tokens or 0) + (e.output_tokens or 0) for e in known)
+        dollars = sum(e.dollars or 0.0 for e in known)
+        limits = self.settings
+        if limits.max_tokens is not None and tokens >= limits.max_tokens:
+            return f"tokens: {tokens} of {limits.max_tokens}"
+        if limits.max_dollars is not None and dollars >= limits.max_dollars:
+            return f"dollars: {dollars:.4f} of {limits.max_dollars:g}"
+        if self.left_s() <= 0:
+            return f"time: {limits.max_minutes:g} minutes"
+        return ""

@@ -1,0 +1,264 @@
+"""The two questions of the loop: their inputs (`Briefing`), the DSPy programs that pose them, and the picture."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from swizzle_sim.display.tiles import plane, tile_map
+from swizzle_sim.history import Attempt, rank
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle import Swizzle
+from xcd_model import xcd_of
+from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
+from xcd_model.analysis.schedule import schedule_of
+from xcd_model.errors import ModelError
+
+from .bottleneck import HARDWARE_KEYS, bottleneck_of
+from .contexts import TEMPLATE_CARD, hardware_text, language_card
+from .providers import load_dspy
+from .settings import Settings
+
+SHOWN_ATTEMPTS = 20  # of the history, the newest; the best is always among them
+SHOWN_OF_BOTTLENECK = ("tensors", "xcds_that_fetch_a_line", "per_xcd_l2_hit_rate_pct", "predicted_limiter")
+NOTE = "bottleneck"
+_XCDS = re.compile(r", \d+ XCDs?(?=\))")
+
+
+class Notes(Protocol):
+    """Store of JSON values by kind and number: the transcript of a run, or memory."""
+
+    def note(self, kind: str, number: int, value: Any) -> None:
+        """Store a value, unless there is one."""
+
+    def noted(self, kind: str, number: int = 0) -> Any:
+        """Return the stored value, or None."""
+
+
+class Briefing:
+    """Builds the inputs of a prompt from the state of a run.
+
+    Parameters
+    ----------
+    scorer : Scorer
+    settings : Settings
+    notes : Notes
+        Stores the bottleneck report of each attempt, so that it is computed once.
+    docs : str or None
+        For the overload context.
+    """
+
+    def __init__(self, scorer: Scorer, settings: Settings, notes: Notes, docs: str | None):
+        self.scorer, self.settings, self.notes = scorer, settings, notes
+        self.with_hardware = settings.context != "unaware"
+        self._hardware = hardware_text(settings.context, scorer, docs)
+        self._language = language_card(scorer.kernel, schedule=self.with_hardware)
+        if settings.stage_two:
+            self._language = f"{self._language}\n{TEMPLATE_CARD}"
+
+    def memory(self) -> dict[str, Any]:
+        """Inputs of the memory analysis."""
+        trace = self.scorer.plan.trace
+        touches = np.zeros(len(trace.tensors), np.int64)
+        np.add.at(touches, trace.tensor[trace.template], trace.entries_per_template[trace.template])
+        tensors = [
+            {
+                "tensor": t.name,
+                "bytes": t.size_bytes,
+                "bytes_touched_by_all_workgroups": int(n) * trace.line_bytes,
+                "touches_per_line": round(float(n) / t.n_lines, 2),
+            }
+            for t, n in zip(trace.tensors, touches, strict=True)
+        ]
+        kernel = self.scorer.kernel
+        summary = {
+            "grid": str(kernel.grid),
+            "workgroups": kernel.grid.num_pids,
+            "sizes": dict(kernel.problem),
+            "tensors": tensors,
+            "sharing": " ".join(kernel.sharing.split()),
+        }
+        return {"kernel_source": kernel.triton_source, "access_summary": summary}
+
+    def proposal(self, attempts: Sequence[Attempt], analysis: str) -> dict[str, Any]:
+        """Inputs of the next proposal.
+
+        Parameters
+        ----------
+        attempts : sequence of Attempt
+            The baseline, then those of the models.
+        analysis : str
+            Memory analysis.
+        """
+        best = rank(attempts)[0]
+        report = self.report(attempts[0])
+        report = {**report, "best_pct": round(100 * (best.score.l2_hit_rate if best.score else 0.0), 2)}
+        inputs = {
+            "original_kernel": self.scorer.kernel.triton_source,
+            "bottleneck_report": report,
+            "memory_analysis": analysis,
+            "hardware": self._hardware,
+            "language": self._language,
+            "history": [self._past(a) for a in _shown(attempts[1:], best)],
+        }
+        if self.settings.image:
+            import dspy
+
+            inputs["picture"] = dspy.Image(data_uri(picture_png(self.scorer, self._order(best))))
+        return inputs
+
+    def report(self, attempt: Attempt) -> dict[str, Any]:
+        """Bottleneck report of a scored attempt, from the notes if it is there."""
+        known = self.notes.noted(NOTE, attempt.number)
+        if known is None:
+            if attempt.score is None:
+                return {}
+            found = bottleneck_of(self.scorer, self._order(attempt), attempt.score, best=attempt.score.l2_hit_rate)
+            self.notes.note(NOTE, attempt.number, found.as_dict(hardware=self.with_hardware))
+            known = self.notes.noted(NOTE, attempt.number)
+        return known
+
+    def _order(self, attempt: Attempt) -> np.ndarray:
+        return self.scorer.permutation(Swizzle.parse(attempt.source))
+
+    def _past(self, attempt: Attempt) -> dict[str, Any]:
+        """One attempt as an entry of the prompt's history."""
+        entry = {
+            "attempt": attempt.number,
+            "swizzle": attempt.source,
+            "result": attempt.verdict.get("code", ""),
+            "feedback": attempt.critique if self.with_hardware else _XCDS.sub("", attempt.critique),
+        }
+        if "template" in attempt.verdict:
+            entry["template"] = entry.pop("swizzle") if attempt.score is None else attempt.verdict["template"]
+        if attempt.score is None:
+            return entry
+        report = self.report(attempt)
+        keys = [k for k in SHOWN_OF_BOTTLENECK if k in report and (self.with_hardware or k not in HARDWARE_KEYS)]
+        return entry | {
+            "l2_hit_rate_pct": round(100 * attempt.score.l2_hit_rate, 2),
+            "speedup": round(attempt.score.speedup, 3),
+            "bottleneck": {key: report[key] for key in keys},
+        }
+
+
+def _shown(attempts: Sequence[Attempt], best: Attempt) -> list[Attempt]:
+    """The newest attempts, and the best one however old it is."""
+    newest = list(attempts[-SHOWN_ATTEMPTS:])
+    if best.number and all(a.number != best.number for a in newest):
+        newest = [best, *newest[1:]]
+    return newest
+
+
+def propose_program(*, image: bool, template: bool = False, state: dict[str, Any] | None = None) -> Any:
+    """Predictor that proposes a swizzle, or a template.
+
+    Parameters
+    ----------
+    image : bool
+        Whether it takes a picture.
+    template : bool
+        Whether it answers with a template.
+    state : mapping, optional
+        As `read_program` gives it.
+
+    Returns
+    -------
+    predict : dspy.Predict
+
+    Raises
+    ------
+    ModelError
+        With code ``program`` if the state is not one of this program.
+    """
+    dspy = load_dspy()
+    from .signatures import ProposeSwizzle, ProposeSwizzleSeeing, ProposeTemplate, ProposeTemplateSeeing
+
+    plain, seeing = (ProposeTemplate, ProposeTemplateSeeing) if template else (ProposeSwizzle, ProposeSwizzleSeeing)
+    predict = dspy.Predict(seeing if image else plain)
+    if state is not None:
+        try:
+            predict.load_state(state)
+        except Exception as error:
+            raise ModelError(
+                f"not a program of tune-prompt: {type(error).__name__}: {error}", code="program"
+            ) from error
+        predict.lm = None  # a saved program names the model it was tuned with; the run names its own
+    return predict
+
+
+def memory_program() -> Any:
+    """Predictor of the memory analysis."""
+    dspy = load_dspy()
+    from .signatures import AnalyzeMemory
+
+    return dspy.Predict(AnalyzeMemory)
+
+
+def read_program(path: str | Path) -> dict[str, Any]:
+    """State of a program that `tune-prompt` saved.
+
+    Raises
+    ------
+    ModelError
+        With code ``program`` if the file cannot be read or holds something else.
+    """
+    try:
+        state = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: not a program that can be read ({error})", code="program") from error
+    if not isinstance(state, dict) or "signature" not in state:
+        raise ModelError(f"{path}: not a program of tune-prompt: it has no signature", code="program")
+    return state
+
+
+def picture_png(scorer: Scorer, order: np.ndarray) -> bytes:
+    """PNG of one order: tile to XCD on the left, misses of each tile on the right; the same bytes every time.
+
+    Parameters
+    ----------
+    scorer : Scorer
+    order : (n_workgroups,) int64
+
+    Returns
+    -------
+    png : bytes
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    plan, grid = scorer.plan, scorer.kernel.grid
+    schedule = schedule_of(plan, order, workgroups_per_cu=scorer.occupancy)
+    missed = misses_of_workgroups(plan, schedule, sampled_touches(plan, schedule))
+    xcd = tile_map(grid, xcd_of(order.size, scorer.gpu, scorer.kernel.programs), order)
+    figure = Figure(figsize=(10, 5), dpi=80, layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    shown = left.imshow(_masked(xcd), cmap="tab10", vmin=-0.5, vmax=9.5, interpolation="nearest")
+    left.set_title("XCD that computes each tile")
+    figure.colorbar(shown, ax=left, ticks=range(min(10, scorer.gpu.xcds)))
+    misses = right.imshow(_masked(plane(grid, missed)), cmap="viridis_r", interpolation="nearest")
+    right.set_title("L2 misses of each tile [lines, estimated]")
+    figure.colorbar(misses, ax=right)
+    for axes in (left, right):
+        axes.set_xlabel("n")
+        axes.set_ylabel("m")
+    out = io.BytesIO()
+    figure.savefig(out, format="png", metadata={"Software": None})
+    return out.getvalue()
+
+
+def data_uri(png: bytes) -> str:
+    """Data URI of a PNG."""
+    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
+
+
+def _masked(values: np.ndarray) -> np.ma.MaskedArray:
+    return np.ma.masked_less(values, 0)

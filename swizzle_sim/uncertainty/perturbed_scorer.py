@@ -1,0 +1,264 @@
+"""A scorer under other constants, and its replays, cached on disk.
+
+A study that was interrupted goes on from the draws that are cached, and a longer one from those of a shorter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swizzle_sim.disk_cache import DiskCache
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.uncertainty.constants import Setting
+from swizzle_sim.uncertainty.sampling import counting_settings
+from xcd_model import Cache, Gpu, Traffic
+from xcd_model.errors import SpecError
+from xcd_model.numba_setup import source_digest
+from xcd_model.spec.facts import Range
+
+Settings = Mapping[str, Setting]
+Figures = Mapping[str, float | None]
+OnReplay = Callable[[int, int], None]
+QUANTITIES = ("l2_hit_rate", "mall_hit_rate", "l2_misses", "hbm_bytes", "time_us")
+HASHED_BITS = 38  # address bits that a drawn hash reads: beyond any tensor
+EXPERIMENT = Path(__file__).parents[1]  # the package swizzle_sim
+
+
+def perturbed(scorer: Scorer, settings: Settings) -> Scorer:
+    """Scorer of the same kernel under other constants; it shares the trace, so the line size must stay.
+
+    Parameters
+    ----------
+    scorer : Scorer
+    settings : mapping of str to number, bool or str
+        By key of `Constant`; ``seed`` is of the timed replay: speeds of workgroups, and jitter.
+    """
+    trace, resources = scorer.trace, scorer.kernel.resources
+    in_flight = int(settings.get("instructions_in_flight", resources.instructions_in_flight))
+    kernel = replace(
+        scorer.kernel,
+        build_trace=lambda line_bytes: trace,
+        resources=replace(resources, instructions_in_flight=in_flight),
+    )
+    made = Scorer(
+        kernel,
+        perturbed_gpu(scorer.gpu, settings),
+        replay=scorer.replay,
+        seed=int(settings.get("seed", scorer.seed)),
+        jitter_ns=float(settings.get("jitter_ns", scorer.jitter_ns)),
+    )
+    most = made.gpu.limits.workgroups_per_cu
+    made.occupancy = min(int(settings.get("workgroups_per_cu", scorer.occupancy)), most)
+    return made
+
+
+def perturbed_gpu(gpu: Gpu, settings: Settings) -> Gpu:
+    """GPU under those settings that are its own; other keys are ignored.
+
+    Raises
+    ------
+    SpecError
+        If a value breaks a rule of the description.
+    """
+    whole: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {}
+    for key, value in settings.items():
+        part, _, name = key.rpartition(".")
+        if part:
+            parts.setdefault(part, {})[name] = value
+        elif hasattr(gpu, key):
+            whole[key] = value
+    clock_mhz = whole.get("clock_mhz", gpu.clock_mhz)
+    share = whole.get("peak_tflops", 1.0) * clock_mhz / gpu.clock_mhz  # the matrix cores follow the clock
+    whole["peak_tflops"] = {dtype: tflops * share for dtype, tflops in gpu.peak_tflops.items()}
+    whole["sustained_clock_mhz"] = min(whole.get("sustained_clock_mhz", gpu.sustained_clock_mhz), clock_mhz)
+    for part, values in parts.items():
+        level = getattr(gpu, part)
+        whole[part] = _cache(level, values) if isinstance(level, Cache) else with_constants(level, values)
+    return replace(gpu, **whole)
+
+
+def with_constants(part: Any, values: Mapping[str, Any]) -> Any:
+    """Part of a GPU with other constants; of one that has a range, another value in it.
+
+    Raises
+    ------
+    SpecError
+        If a value breaks a rule of the part.
+    """
+    changed = dict(values)
+    for name, value in values.items():
+        known = getattr(part, name)
+        if isinstance(known, Range):
+            try:
+                changed[name] = replace(known, value=value)
+            except SpecError as error:
+                raise SpecError(f"{name}: {error}") from None
+    return replace(part, **changed)
+
+
+def _cache(level: Cache, values: dict[str, Any]) -> Cache:
+    """A cache with other constants: ways bring their bytes along, an index all that belongs to it."""
+    values = dict(values)
+    if "ways" in values:
+        values["size_bytes"] = level.sets * level.line_bytes * int(values["ways"])
+    index = values.pop("index", None)
+    if index is not None and index != "xor given":
+        values |= index_of(level, str(index))
+    return replace(level, **values)
+
+
+def index_of(level: Cache, words: str) -> dict[str, Any]:
+    """Fields of an index in words: ``modulo``, ``channel-fold 256`` (interleave bytes), ``xor 1``, ``low-bits 1``."""
+    name, _, detail = words.partition(" ")
+    fields: dict[str, Any] = {"index": name, "index_channels": None, "index_interleave_bytes": None, "index_rows": None}
+    if name == "channel-fold":
+        fields |= {"index_channels": min(16, level.sets), "index_interleave_bytes": int(detail)}
+    elif name in ("xor", "low-bits"):  # by the seed of their draw
+        rows = random_rows if name == "xor" else low_bit_rows
+        fields |= {"index": "xor", "index_rows": rows(level, int(detail))}
+    return fields
+
+
+def random_rows(level: Cache, seed: int) -> tuple[int, ...]:
+    """Rows of a hash of full rank: bit i of the set is address bit i of the line, XOR upper bits drawn by seed."""
+    rng = random.Random(seed)
+    line_bits, set_bits = level.line_bytes.bit_length() - 1, level.sets.bit_length() - 1
+    upper = range(line_bits + set_bits, HASHED_BITS)
+    return tuple(1 << line_bits + bit | sum(rng.getrandbits(1) << at for at in upper) for bit in range(set_bits))
+
+
+def low_bit_rows(level: Cache, seed: int) -> tuple[int, ...]:
+    """Rows whose four channel bits are address bits 8 to 11, bit 13 added to the last, and whose other bits are drawn.
+
+    The bits are those of a line of 128 B. Source: decision 0031, the column "256 B, bit 13".
+    """
+    rng = random.Random(seed)
+    line, inside = level.line_bytes.bit_length() - 1, level.sets.bit_length() - 1 - 4
+    channel = [1 << line + 1, 1 << line + 2, 1 << line + 3, 1 << line + 4 | 1 << line + 6]
+    low, *others = (1 << bit for bit in (line, *range(line + 5, HASHED_BITS)))
+    named, upper = [low, *others[: inside - 1]], others[inside - 1 :]
+    return (*channel, *(bit | sum(rng.getrandbits(1) * at for at in upper) for bit in named))
+
+
+class ReplayCache:
+    """Figures of one order under many settings, in the user's cache.
+
+    Parameters
+    ----------
+    scorer : Scorer
+    order : (num_pids,) int array
+
+    Notes
+    -----
+    The key holds everything that the figures depend on: all code of model and experiment, the trace, the GPU, the
+    replay, the order and the settings. Without a cache folder that can be written, figures live as long as this object.
+    """
+
+    def __init__(self, scorer: Scorer, order: np.ndarray):
+        self._digest = _digest(scorer, order)
+        self._disk = DiskCache("uncertainty")
+        self._figures: dict[str, Figures] = {}
+
+    def get(self, settings: Settings) -> Figures | None:
+        """Figures under these settings, if they were replayed before."""
+        key = self._key(settings)
+        if key not in self._figures and (found := self._disk.get(key)) is not None:
+            self._figures[key] = found
+        return self._figures.get(key)
+
+    def put(self, settings: Settings, figures: Figures) -> None:
+        """Store the figures of one draw."""
+        key = self._key(settings)
+        self._figures[key] = figures
+        self._disk.put(key, dict(figures))
+
+    def _key(self, settings: Settings) -> str:
+        return f"{self._digest} {json.dumps(dict(settings), sort_keys=True)}"
+
+
+def _digest(scorer: Scorer, order: np.ndarray) -> str:
+    kernel, trace = scorer.kernel, scorer.trace
+    digest = hashlib.sha256(_code().encode())
+    for array in (trace.start, trace.base, trace.template, trace.rel_start, trace.rel, trace.sectors, trace.is_write):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    digest.update(np.ascontiguousarray(trace.wave_requests).tobytes())
+    digest.update(np.ascontiguousarray(order, np.int64).tobytes())
+    gpu = {key: value for key, value in scorer.gpu.as_dict().items() if key not in ("facts", "name", "title")}
+    about = (gpu, scorer.replay, scorer.seed, scorer.jitter_ns, scorer.occupancy, kernel.programs, kernel.launches)
+    digest.update(
+        json.dumps([*about, kernel.dtype, kernel.issued_flops, kernel.vector_ops, repr(kernel.resources)]).encode()
+    )
+    return digest.hexdigest()[:32]
+
+
+@cache
+def _code() -> str:
+    return source_digest() + source_digest(EXPERIMENT)
+
+
+def figures_of(traffic: Traffic, time_us: float) -> Figures:
+    """Figures of one replay, by `QUANTITIES`."""
+    mall = traffic.mall_hit_rate
+    return {
+        "l2_hit_rate": traffic.l2_hit_rate,
+        "mall_hit_rate": None if math.isnan(mall) else mall,
+        "l2_misses": traffic.l2_misses,
+        "hbm_bytes": traffic.hbm_read_bytes + traffic.hbm_write_bytes,
+        "time_us": time_us,
+    }
+
+
+def replay_draws(
+    scorer: Scorer,
+    orders: Sequence[np.ndarray],
+    settings: Sequence[Settings],
+    *,
+    threads: int | None = None,
+    on_replay: OnReplay | None = None,
+) -> tuple[list[list[Figures]], int]:
+    """Figures of every order under every setting, (settings, orders), and the number of replays made."""
+    caches = [ReplayCache(scorer, order) for order in orders]
+    groups: dict[str, list[Settings]] = {}
+    for one in settings:
+        if any(cache.get(one) is None for cache in caches):
+            groups.setdefault(repr(sorted(counting_settings(scorer, one).items())), []).append(one)
+    total = sum(map(len, groups.values()))
+    done = 0
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+        jobs = {pool.submit(_replay, scorer, orders, group): group for group in groups.values()}
+        try:
+            for job in as_completed(jobs):
+                for one, figures in zip(jobs[job], job.result(), strict=True):
+                    for cache, figure in zip(caches, figures, strict=True):
+                        cache.put(one, figure)
+                done += len(jobs[job])
+                if on_replay:
+                    on_replay(done, total)
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return [[cache.get(one) or {} for cache in caches] for one in settings], len(groups) * len(orders)
+
+
+def _replay(scorer: Scorer, orders: Sequence[np.ndarray], group: Sequence[Settings]) -> list[list[Figures]]:
+    """Figures of each setting of a group; all of its settings have the counts of the first."""
+    first = perturbed(scorer, group[0])
+    traffics: list[Traffic] = [first.traffic(order) for order in orders]
+    found = []
+    for settings in group:
+        timer = perturbed(scorer, settings)
+        found.append([figures_of(traffic, timer.time(traffic).total_us) for traffic in traffics])
+    return found
