@@ -14,10 +14,6 @@ from swizzle_sim.candidates import family_candidates
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import family
 from swizzle_sim.templates import TemplateSpace, family_templates
-from swizzle_sim.tuning.asking import Random
-from swizzle_sim.tuning.bench import Bench
-from swizzle_sim.tuning.plan import Plan
-from swizzle_sim.templates import TemplateSpace, family_templates
 from swizzle_sim.tuning.evaluator import Evaluator
 from swizzle_sim.tuning.objectives import SearchPlan
 from swizzle_sim.tuning.samplers import Random

@@ -13,9 +13,6 @@ from benchmarks.search.page import wrapped
 from benchmarks.suite.gemm import gemm
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.templates import TemplateSpace, family_templates
-from swizzle_sim.tuning.bench import Bench
-from swizzle_sim.tuning.plan import Plan
-from swizzle_sim.templates import TemplateSpace, family_templates
 from swizzle_sim.tuning.evaluator import Evaluator
 from swizzle_sim.tuning.objectives import SearchPlan
 from swizzle_sim.tuning.search import search

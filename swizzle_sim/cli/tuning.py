@@ -155,7 +155,12 @@ def tune_kernel(given: TuningRun, llm: Mapping[str, Any], search: Mapping[str, A
     ):
         while len(rows) < budget and (suggested := sampler.suggest()) is not None:
             handle, values = suggested
-            point: dict[str, Any] = {"kernel": work.name, "problem": dict(work.problem), "gpu": device.name, "replay": given.replay}
+            point: dict[str, Any] = {
+                "kernel": work.name,
+                "problem": dict(work.problem),
+                "gpu": device.name,
+                "replay": given.replay,
+            }
             point |= {"seed": given.seed, "values": values}
             row = store.find(point)
             if row is None:

@@ -22,14 +22,9 @@ from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.tuning.objectives import OBJECTIVES, Objective
 from swizzle_sim.tuning.sharing_graph import SharingGraph, sharing_graph
 from xcd_model import Gpu, xcd_of
-from xcd_model.cache.batch import scratch
-from xcd_model.cache.l1 import empty_l1
 from xcd_model.errors import LanguageError, NotBijective
-from xcd_model.fast.lru_simd import aligned_words
-from xcd_model.replay.infinity_cache import queue_of
-from xcd_model.replay.launches import l2_words
 from xcd_model.replay.lockstep import replay_some_xcds
-from xcd_model.replay.traffic import COLUMNS, READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
+from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
 
 BY_BOUND = (OBJECTIVES["l2_hit_rate"],)  # objectives that the bound of an assignment bounds
 SAMPLED = 2  # XCDs

@@ -10,15 +10,8 @@ from typing import Any
 
 from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
-from swizzle_sim.search import OnAttempt, about_run, open_run
-from swizzle_sim.templates import TemplateSpace, family_templates
-from swizzle_sim.tuning.arms import Arm, rounds_of
-from swizzle_sim.tuning.asking import asker_for
-from swizzle_sim.tuning.bench import Bench
-from swizzle_sim.tuning.plan import EVALUATIONS, Plan
-from swizzle_sim.tuning.rungs import Searched, Searching
 from swizzle_sim.search import RunConfig, about_run, open_run
-from swizzle_sim.templates import TemplateSpace, Template, family_templates
+from swizzle_sim.templates import Template, TemplateSpace, family_templates
 from swizzle_sim.tuning.evaluator import Evaluator
 from swizzle_sim.tuning.objectives import SearchPlan
 from swizzle_sim.tuning.samplers import make_sampler

@@ -18,7 +18,7 @@ from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle, family
 from swizzle_sim.templates.template import ParameterRange
-from xcd_model import Gpu, Resources, Trace, workgroups_per_cu
+from xcd_model import Gpu, Resources, workgroups_per_cu
 from xcd_model.errors import CompileError, ReplayError, SearchError, SizeError
 
 BLOCKS = ("BLOCK_M", "BLOCK_N", "BLOCK_K")

@@ -6,11 +6,6 @@ from swizzle_sim.history import History
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.templates import TemplateSpace, family_template, read_template
-from swizzle_sim.tuning.arms import rounds_of
-from swizzle_sim.tuning.asking import asker_for
-from swizzle_sim.tuning.objectives import OBJECTIVES, pareto_front, read_objectives
-from swizzle_sim.tuning.search import Plan, search
-from swizzle_sim.templates import Space, family_template, read_template
 from swizzle_sim.tuning.objectives import OBJECTIVES, SearchPlan, pareto_front, read_objectives
 from swizzle_sim.tuning.samplers import make_sampler
 from swizzle_sim.tuning.search import search
