@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.fidelity.again import measured_again
-from benchmarks.fidelity.page_believe import Belief, beliefs
+from benchmarks.fidelity.page.ranks import Belief, beliefs
+from benchmarks.fidelity.page.repeatability import measured_again
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.rows import all_rows
 from benchmarks.fidelity.statistics import right_way_round

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from benchmarks.fidelity.predict import Prediction, predict_all
+from benchmarks.fidelity.predict import Prediction, predict_all, read_sets
 from benchmarks.fidelity.rows import all_rows
-from benchmarks.fidelity.settings import read_sets
 from benchmarks.fidelity.split import HALVES, place_of
 from benchmarks.fidelity.variants import VARIANTS
 from xcd_model.errors import SpecError, UnknownName

@@ -12,7 +12,7 @@ import dataclasses
 
 import numpy as np
 
-from benchmarks.fidelity.markdown import table
+from benchmarks.fidelity.page.tables import table
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from xcd_model import Gpu, Trace, TraceBuilder, gpu, prepare
 from xcd_model.replay import lockstep as replay

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.fidelity.markdown import SUMMARY, summary_cells, table
+from benchmarks.fidelity.page.tables import SUMMARY, summary_cells, table
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.split import HALVES, place_of
 from benchmarks.fidelity.statistics import baselines_of, summarise

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 FOLLOWED = ("xcd_model", "benchmarks")
-TABLES = {"benchmarks.fidelity.stencil_code": "data/machine/h200_stencil_code.csv"}  # beside the module that reads it
+TABLES = {"benchmarks.fidelity.workloads.h200": "../data/machine/h200_stencil_code.csv"}  # from the module's folder
 IDLE = ("xcd_model.analysis.bounds", "xcd_model.errors", "xcd_model.spec.modes")
 
 

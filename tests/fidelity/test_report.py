@@ -13,11 +13,9 @@ from typer.testing import CliRunner
 
 from benchmarks.fidelity import statistics
 from benchmarks.fidelity.__main__ import main as module_main
-from benchmarks.fidelity.predict import Prediction, key_of, predict_all
-from benchmarks.fidelity.quick import quick
-from benchmarks.fidelity.report import write
-from benchmarks.fidelity.rows import all_rows
-from benchmarks.fidelity.settings import overridden, read_sets
+from benchmarks.fidelity.page.report import write
+from benchmarks.fidelity.predict import Prediction, key_of, overridden, predict_all, read_sets
+from benchmarks.fidelity.rows import all_rows, quick_rows
 from benchmarks.fidelity.targets import checks
 from benchmarks.fidelity.variants import VARIANTS
 from swizzle_sim.cli.app import app
@@ -102,7 +100,7 @@ def test_constants_typed_for_one_run():
 
 def test_the_whole_way_on_a_few_rows(tmp_path):
     """Every table and both kinds of order, predicted as on the committed page, and written."""
-    rows = [row for row in quick(ROWS) if "16384" not in row.id]
+    rows = [row for row in quick_rows(ROWS) if "16384" not in row.id]
     found = predict_all(rows, ["timed", "analytic"], processes=1)
     assert len(found) == 2 * len(rows)
     committed = {(line["id"], line["variant"]): line["predicted"] for line in lines_of(ROOT / "docs" / "fidelity.csv")}
