@@ -13,10 +13,9 @@ import benchmarks.suite
 import swizzle_sim.swizzle
 import swizzle_sim.templates
 import swizzle_sim.tuning
-from benchmarks.paper.arms import find
 from benchmarks.paper.jobs import Job
 from benchmarks.paper.settings import GPU, SECONDS, Settings
-from benchmarks.paper.texts import score_texts
+from benchmarks.paper.work import find, score_texts
 from swizzle_sim.kernels import Kernel
 
 

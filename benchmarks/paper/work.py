@@ -1,4 +1,4 @@
-"""The arms of one kernel: as launched, the families, and the two-stage search, by the timed replay.
+"""What the jobs of the figures work out: families and search of a kernel, scores of given texts, and sweeps of sizes.
 
 Families and search have the same number of evaluations: replays of permutations not seen before.
 """
@@ -19,8 +19,12 @@ from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.search import OnAttempt, optimize
 from swizzle_sim.suite import shortlist
-from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.tuning.jobs import run_points
+from swizzle_sim.tuning.points import evaluate, point_of
 from swizzle_sim.tuning.search import Plan, search
+from swizzle_sim.tuning.store import FILE as POINTS_FILE
+from swizzle_sim.tuning.store import PointStore
 from xcd_model import gpu
 from xcd_model.errors import NotBijective, RunError
 
@@ -127,3 +131,42 @@ def kept(score: Score) -> dict[str, Any]:
     """Figures of a score that the paper's figures need."""
     values = score.as_dict()
     return {name: values[name] for name in KEPT}
+
+
+def score_texts(about: Mapping[str, Any], folder: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    """Score texts; ``about`` has ``kernel``, ``problem``, ``gpu`` and ``texts``, by label.
+
+    Returns
+    -------
+    found : dict
+        ``launched`` and ``texts``, by label: ``score`` (None for what is no bijection of the grid), ``domain``.
+    """
+    scorer = Scorer(counted_kernel(about), gpu(about["gpu"]), replay=REPLAY)
+    found = {}
+    for label, text in about["texts"].items():
+        say(label)
+        swizzle = Swizzle.parse(text, name=label)
+        verdict = scorer.verify(swizzle)
+        score = kept(scorer.score(swizzle)) if verdict.bijective else None
+        found[label] = {"score": score, "domain": verdict.domain}
+    return {"replay": REPLAY, "launched": kept(scorer.baseline), "texts": found}
+
+
+def sweep(about: Mapping[str, Any], folder: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    """Score ``about["swizzles"]``, family specifications, on ``about["kernel"]`` at each of ``about["problems"]``.
+
+    Returns
+    -------
+    found : dict
+        ``replay`` and ``rows``, as `swizzle_sim.tuning.points.evaluate` gives them, in the order of the problems.
+    """
+    device, swizzles = gpu(about["gpu"]), [Swizzle.parse(family(spec), name=spec) for spec in about["swizzles"]]
+    points = [
+        point_of(kernel(about["kernel"], **problem), device, swizzles, about["replay"]) for problem in about["problems"]
+    ]
+    with PointStore(folder, resume=(folder / POINTS_FILE).exists()) as store:
+        rows = run_points(
+            points, evaluate, store, backend="serial",
+            on_point=lambda point, row, done, total: say(f"size {done} of {total}"),
+        )  # fmt: skip
+    return {"replay": about["replay"], "rows": rows}

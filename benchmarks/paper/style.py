@@ -1,8 +1,8 @@
-"""What the figures of the paper have in common: names, colours of the arms, marks of what was measured or printed."""
+"""What figures and sections have in common: names, colours, marks and the form of numbers and tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from swizzle_sim.report.colours import AFTER, BEFORE, BOUND, INK, OTHER
@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
+
 LAUNCHED, FAMILIES, SEARCH, LIMIT = BEFORE, AFTER, "#e69f00", BOUND
-MODELS = ("#009e73", "#56b4e9", "#cc79a7")
-MEASURED, PRINTED, NOTHING = INK, "#d55e00", OTHER
+MODEL_COLOURS = ("#009e73", "#56b4e9", "#cc79a7")
+MEASURED, PRINTED_COLOUR, NOTHING = INK, "#d55e00", OTHER
 TITLES = {
     "gemm": "GEMM",
     "gemm_streamk": "GEMM\n(Stream-K)",
@@ -84,3 +85,35 @@ def whole_numbers(*axes: Axis) -> None:
 def no_run(axes: Axes, x: float, y: float, words: str = NO_RUN, size: float = 6) -> None:
     """Say, where a bar would stand, that nothing was recorded."""
     axes.text(x, y, words, rotation=90, ha="center", va="bottom", fontsize=size, color=NOTHING)
+
+
+def pct(rate: float | None, digits: int = 1) -> str:
+    """A rate of 0 to 1 in per cent, without the sign."""
+    return "-" if rate is None else f"{100 * rate:.{digits}f}"
+
+
+def points(gain: float) -> str:
+    """A difference of rates, given in points."""
+    return f"{0.0 if abs(gain) < 0.05 else gain:+.1f}"
+
+
+def listed(words: Iterable[str], *, empty: str = "none") -> str:
+    """``a, b and c``."""
+    found = list(words)
+    return " and ".join([", ".join(found[:-1]), found[-1]]) if len(found) > 1 else "".join(found) or empty
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> str:
+    """Markdown table; the first ``left`` columns are words."""
+    lines = [heads, ["---"] * left + ["---:"] * (len(heads) - left), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def code(name: str) -> str:
+    """A specification as code; the order as launched in words."""
+    return "as launched" if name == "identity" else f"`{name}`"
+
+
+def number_of(n: int, one: str) -> str:
+    """``1 kernel``, ``2 kernels``."""
+    return f"{n} {one}" if n == 1 else f"{n} {one}s"
