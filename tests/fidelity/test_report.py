@@ -4,15 +4,12 @@ import csv
 import dataclasses
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from benchmarks.fidelity import statistics
-from benchmarks.fidelity.__main__ import main as module_main
 from benchmarks.fidelity.page.report import write
 from benchmarks.fidelity.predict import Prediction, key_of, overridden, predict_all, read_sets
 from benchmarks.fidelity.rows import all_rows, quick_rows
@@ -134,23 +131,3 @@ def test_the_command_prints_and_refuses(tmp_path):
         assert isinstance(refused, SwizzleSimError) and re.search(why, str(refused))
     (tmp_path / "a file").write_text("")
     assert CliRunner().invoke(app, ["fidelity", "--quick", "--out", str(tmp_path / "a file")]).exit_code == 2
-
-
-def test_the_module_runs_without_the_command_line():
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.fidelity", "fused_elementwise@64:baseline", "--variant", "lockstep"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "32.8608 (+1.2)" in done.stdout
-
-
-@pytest.mark.parametrize(
-    "words", [["spmv", "--variant", "magic"], ["no-such-row"], ["spmv", "--set", "mi300x.l2.wings=3"]]
-)
-def test_the_module_refuses_what_there_is_not(words, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["python -m benchmarks.fidelity", *words])
-    with pytest.raises(SystemExit, match="2"):
-        module_main()
-    assert words[-1].rpartition(".")[2].partition("=")[0] in capsys.readouterr().err
