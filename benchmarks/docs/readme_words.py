@@ -88,7 +88,7 @@ def run_words() -> str:
         raise ValueError(f"in lockstep {BEST} is no longer as good as the launch order: write the paragraph anew")
     return "\n".join(
         [
-            "`make run` takes GEMM 8192^3 in 256 x 256 tiles on MI300X, in lockstep. The launch order is already as good "
+            "`make run` takes GEMM 8192^3 in 256 x 256 tiles on MI300X, in lockstep. The launch order is as good "
             "as any family there, and",
             "the tool says so: 32 tile columns over 8 XCDs give each XCD a strip 4 columns wide. With workgroup skew "
             "(`--replay timed`)",
