@@ -10,17 +10,15 @@ import pkgutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, fields
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import swizzle_sim.swizzle
 from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.sources import digest_of
+from benchmarks.fidelity.sources import digest_of, kernel_modules
 from benchmarks.fidelity.variants import VARIANTS, Counts, predict
 from swizzle_sim.disk_cache import DiskCache
-from swizzle_sim.kernels import GROUP
 from swizzle_sim.progress import Progress
 from swizzle_sim.uncertainty.varied import with_constants
 from xcd_model import Gpu, gpu, gpu_names
@@ -87,7 +85,7 @@ def _check_key(gpu: Gpu, key: str) -> None:
 
 Job = tuple[Row, str, Gpu]
 MODEL = (
-    *("swizzle_sim.replaying", "swizzle_sim.kernels", "benchmarks.fidelity.variants"),
+    *("swizzle_sim.replaying", "swizzle_sim.kernels", predict.__module__),
     *(found.name for found in pkgutil.walk_packages(swizzle_sim.swizzle.__path__, "swizzle_sim.swizzle.")),
 )
 NOT_PHYSICAL = ("name", "title", "facts", "arch", "partition", "memory_mode")
@@ -187,7 +185,7 @@ def key_of(row: Row, variant: str, device: Gpu) -> str:
         "order": row.mapping or row.order,
         "variant": variant,
         "gpu": {name: _plain(value) for name, value in physical.items()},
-        "code": digest_of(*MODEL, *_suite_module(row.kernel)),
+        "code": digest_of(*MODEL, *kernel_modules(row.kernel)),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:24]
 
@@ -196,10 +194,6 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "__dataclass_fields__"):
         return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
     return dict(value) if isinstance(value, Mapping) else value
-
-
-def _suite_module(kernel: str) -> tuple[str, ...]:
-    return tuple(entry.module for entry in metadata.entry_points(group=GROUP) if entry.name == kernel)
 
 
 def _run(jobs: Mapping[str, Job], processes: int) -> dict[str, Counts]:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.fidelity.sources import kernel_modules
 from benchmarks.paper.audit import Finding, audit
 from benchmarks.paper.formulas import FORMULAS
 from benchmarks.paper.jobs import Job
-from benchmarks.paper.searches import SCORES, suite_files
+from benchmarks.paper.searches import SCORES
 from benchmarks.paper.settings import GPU, SMALL, Settings
 from benchmarks.paper.style import pct, points, table
 
@@ -59,8 +60,7 @@ def jobs(settings: Settings) -> list[Job]:
                 "sizes": SMALL[name] if settings.quick else None,
                 "gpu": GPU,
             },
-            code=SCORES,
-            files=suite_files(name),
+            code=(*SCORES, *kernel_modules(name)),
             seconds=130.0 if name == "transpose" else 15.0,
         )
         for name in kernels

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.fidelity.sources import kernel_modules
 from benchmarks.paper import style
 from benchmarks.paper.formulas import FORMULAS
 from benchmarks.paper.jobs import Job
 from benchmarks.paper.published import SWEPT
-from benchmarks.paper.searches import SCORES, suite_files
+from benchmarks.paper.searches import SCORES
 from benchmarks.paper.settings import GPU, Settings
 from benchmarks.paper.style import (
     FAMILIES,
@@ -77,8 +78,7 @@ def jobs(settings: Settings) -> list[Job]:
                 "swizzles": list(SWIZZLES[name]),
                 "problems": [sizes for sizes, _ in _sizes(name, settings.quick)],
             },
-            code=(*SCORES, "swizzle_sim.tuning.points"),
-            files=suite_files(name),
+            code=(*SCORES, *kernel_modules(name), "swizzle_sim.tuning.points"),
             seconds=40.0,
         )
         for name in SWEPT

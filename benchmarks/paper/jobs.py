@@ -46,8 +46,6 @@ class Job:
         JSON-ready; ``gpu`` in it names a GPU, whose constants count.
     code : tuple of str
         Modules that the result depends on, besides those that the work's own imports.
-    files : tuple of Path
-        Files that it depends on.
     seconds : float [s]
         Processor time that it takes about; the longest go first.
     """
@@ -56,7 +54,6 @@ class Job:
     work: Work = field(repr=False)
     about: Mapping[str, Any] = field(hash=False)
     code: tuple[str, ...] = ()
-    files: tuple[Path, ...] = ()
     seconds: float = 1.0
 
     @property
@@ -68,7 +65,6 @@ class Job:
             "about": dict(self.about),
             "gpu": {name: value for name, value in device.items() if name not in NOT_PHYSICAL},
             "code": [digest_of(self.work.__module__), digest_of(*self.code)],
-            "files": [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.files],
             "version": version(),
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:24]

@@ -7,7 +7,6 @@ workgroups, which is another kernel); tile 256 x 256 x 64 is also what the ROCm 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Resources, Trace, TraceBuilder
 from xcd_model.errors import SizeError
 
+TRITON = Path(__file__).with_name("gemm_triton.py")
 ITEM_BYTES = 2  # fp16
 MAX_TOUCHES = 8e9  # line touches a trace may have: about a minute of plain replay
 MAX_WORKGROUPS = 1 << 20
@@ -72,7 +72,7 @@ def gemm(
         build_trace=lambda line_bytes: trace(problem, line_bytes),
         reference=reference,
         make_inputs=lambda seed: make_inputs(problem, seed),
-        triton_source=resources.files("benchmarks.suite").joinpath("gemm_triton.py").read_text(encoding="utf-8"),
+        triton_source=TRITON.read_text(encoding="utf-8"),
         sharing=SHARING,
         sources=("arXiv 2508.20258, appendix A.2", "ROCm gfx950-gluon-tutorials, GEMM kernels"),
         at_grids=lambda: _at_grids(problem),
@@ -85,7 +85,7 @@ def launch(problem: Mapping[str, int]) -> Launch:
     m, n, k = problem["M"], problem["N"], problem["K"]
     tiles = -(-m // problem["BLOCK_M"]) * -(-n // problem["BLOCK_N"])
     return Launch(
-        path=Path(__file__).with_name("gemm_triton.py"),
+        path=TRITON,
         function="gemm",
         arguments={
             "a_ptr": Array(shape=(m, k), dtype="fp16"),
