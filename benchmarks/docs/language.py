@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from benchmarks.docs.bars import with_bars
+from benchmarks.docs.commands import with_bars
 from swizzle_sim.swizzle import rules
 
 MEANS = {

@@ -12,12 +12,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.docs import explore_picture, language, notebooks
+from benchmarks.docs import explore_picture, language, notebooks, readme_words
 from benchmarks.docs.commands import commands_markdown
-from benchmarks.docs.fidelity_words import fidelity_words
 from benchmarks.docs.gpus import catalogue_markdown
-from benchmarks.docs.run_words import run_words
-from benchmarks.fidelity import index
+from benchmarks.docs.readme_words import fidelity_words, run_words
 from benchmarks.paper import audit, suite_page
 from swizzle_sim.history import History
 from swizzle_sim.kernels import kernel
@@ -39,7 +37,7 @@ def pages() -> dict[str, str]:
         "docs/families.md": families_table(),
         "docs/cli.md": commands_markdown(),
         "docs/language.md": language_page(),
-        decision: fill(decision, "index", index.by_order().rstrip()),
+        decision: fill(decision, "index", readme_words.by_order().rstrip()),
         "README.md": readme(),
     }
 
@@ -71,11 +69,11 @@ def fill(path: str, mark: str, text: str, page: str | None = None) -> str:
 
 def measured_table() -> str:
     """Markdown table for the README: simulated beside measured L2 hit rates of reads on MI355X."""
-    misses = index.read_misses(gpu("mi355x"), index.trace())
+    misses = readme_words.read_misses(gpu("mi355x"), readme_words.tutorial_trace())
     lines = ["| order | simulated (lockstep) | measured (rocprofv3) |", "| --- | --- | --- |"]
-    for order, measured in index.MEASURED.items():
-        rates = [100 * (1 - count / index.READS) for count in (misses[order], measured)]
-        name = "as launched" if order == "identity" else f"`{order}`"
+    for order, measured in readme_words.MEASURED.items():
+        rates = [100 * (1 - count / readme_words.READS) for count in (misses[order], measured)]
+        name = "launch order" if order == "identity" else f"`{order}`"
         lines.append(f"| {name} | {rates[0]:.1f} % | {rates[1]:.1f} % |")
     return "\n".join(lines)
 

@@ -50,9 +50,8 @@ def fidelity(
     json: Json = False,
 ) -> None:
     """Replay what hardware has measured and compare: targets, worst rows, and with --out the whole report."""
-    from benchmarks.fidelity.predict import predict_all
-    from benchmarks.fidelity.report import write
-    from benchmarks.fidelity.settings import read_sets
+    from benchmarks.fidelity.page.report import write
+    from benchmarks.fidelity.predict import predict_all, read_sets
     from benchmarks.fidelity.variants import VARIANTS
 
     asked = variant or (["timed", "lockstep"] if quick else list(VARIANTS))
@@ -69,8 +68,7 @@ def fidelity(
 
 
 def _chosen(gpu: str, kernel: str, text: str, quick: bool) -> list[Row]:
-    from benchmarks.fidelity import quick as subset
-    from benchmarks.fidelity.rows import all_rows
+    from benchmarks.fidelity.rows import all_rows, quick_rows
     from xcd_model.errors import UnknownName
 
     rows = all_rows()
@@ -80,7 +78,7 @@ def _chosen(gpu: str, kernel: str, text: str, quick: bool) -> list[Row]:
     ):
         if name and name not in known:
             raise UnknownName(f"measured {what}", name, known)
-    rows = subset.quick(rows) if quick else rows
+    rows = quick_rows(rows) if quick else rows
     chosen = [row for row in rows if gpu in ("", row.gpu) and kernel in ("", row.kernel) and text in row.id]
     if not chosen:
         raise UnknownName("row", text or f"{gpu} {kernel}", {re.split("[-@:]", row.id)[0] for row in rows})
@@ -124,8 +122,8 @@ def _print(found: list[Prediction], variants: list[str]) -> None:
 
 
 def _print_halves(model: list[Prediction]) -> None:
-    from benchmarks.fidelity.markdown import SUMMARY
-    from benchmarks.fidelity.page_split import summaries
+    from benchmarks.fidelity.page.tables import SUMMARY
+    from benchmarks.fidelity.page.split import summaries
     from swizzle_sim.cli.output import table
 
     columns = ("GPU", "quantity", "half", *SUMMARY)

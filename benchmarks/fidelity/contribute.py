@@ -14,10 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.fidelity import contributed, mapping
+from benchmarks.fidelity import contributed
 from benchmarks.fidelity.contributed import ContributionError
-from benchmarks.fidelity.from_row import tiles_of, workload
 from benchmarks.fidelity.rows import DATA, Row, all_rows
+from benchmarks.fidelity.workloads import formulas
+from benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from xcd_model import gpu
 from xcd_model.errors import SwizzleSimError
 
@@ -75,7 +76,7 @@ def check(row: Row) -> None:
         As the order's text.
     """
     tiles = tiles_of(row, workload(row), gpu(row.gpu).xcds)
-    done = tiles[tiles != mapping.NOTHING]
+    done = tiles[tiles != formulas.NOTHING]
     if row.bijective != (np.unique(done).size == done.size == tiles.size or tiles.ndim > 1):
         raise ContributionError(
             f"bijective = {row.bijective}: the order computes {np.unique(done).size} tiles with {tiles.size} workgroups"

@@ -1,34 +1,91 @@
-"""Predictions of measured rows, kept on disk: only what a change of code or constants touches is replayed again."""
+"""Predictions of measured rows, cached on disk: a change of code or constants replays only the rows that it touches."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, fields
-from importlib import metadata
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-from rich.progress import Progress
 
 import swizzle_sim.swizzle
 from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.settings import overridden
-from benchmarks.fidelity.sources import digest_of
+from benchmarks.fidelity.sources import digest_of, kernel_modules
 from benchmarks.fidelity.variants import VARIANTS, Counts, predict
-from swizzle_sim.kernels import GROUP
-from xcd_model import Gpu, gpu
+from swizzle_sim.disk_cache import DiskCache
+from swizzle_sim.progress import Progress
+from swizzle_sim.uncertainty.varied import with_constants
+from xcd_model import Gpu, gpu, gpu_names
 from xcd_model.errors import SpecError, UnknownName
+
+
+def read_sets(words: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Read ``gpu.key=value`` words; values are JSON, or text where they are none.
+
+    Raises
+    ------
+    SpecError
+        If a word is not of this form.
+    UnknownName
+        If it names no GPU or constant.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        device, _, key = name.partition(".")
+        if not value or not key:
+            raise SpecError(f"{word!r}: write GPU.KEY=VALUE, such as mi300x.hbm.latency_ns=400")
+        if device not in gpu_names():
+            raise UnknownName("GPU", device, gpu_names())
+        _check_key(gpu(device), key)
+        try:
+            parsed = json.loads(value)
+        except ValueError:
+            parsed = value
+        found.setdefault(device, {})[key] = tuple(parsed) if isinstance(parsed, list) else parsed
+    return found
+
+
+def overridden(gpu: Gpu, values: Mapping[str, Any]) -> Gpu:
+    """GPU with other constants, by dotted key such as ``l2.latency_ns``.
+
+    Raises
+    ------
+    SpecError
+        If a value breaks a rule.
+    UnknownName
+        If the GPU has no such constant.
+    """
+    parts: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        _check_key(gpu, key)
+        part, _, name = key.rpartition(".")
+        parts.setdefault(part, {})[name] = value
+    own = parts.pop("", {})
+    changed = {part: with_constants(getattr(gpu, part), inner) for part, inner in parts.items()}
+    return dataclasses.replace(gpu, **own, **changed)
+
+
+def _check_key(gpu: Gpu, key: str) -> None:
+    """Refuse a key that names no constant of a GPU or of one of its parts."""
+    part, _, name = key.rpartition(".")
+    parts = {f.name: held for f in dataclasses.fields(gpu) if dataclasses.is_dataclass(held := getattr(gpu, f.name))}
+    if part and part not in parts:
+        raise UnknownName(f"part of {gpu.name}", part, parts)
+    known = [f.name for f in dataclasses.fields(parts[part] if part else gpu)]
+    if name not in known:
+        raise UnknownName(f"constant of {part or gpu.name}", name, known)
+
 
 Job = tuple[Row, str, Gpu]
 MODEL = (
-    *("swizzle_sim.replaying", "swizzle_sim.kernels", "benchmarks.fidelity.variants"),
+    *("swizzle_sim.replaying", "swizzle_sim.kernels", predict.__module__),
     *(found.name for found in pkgutil.walk_packages(swizzle_sim.swizzle.__path__, "swizzle_sim.swizzle.")),
 )
 NOT_PHYSICAL = ("name", "title", "facts", "arch", "partition", "memory_mode")
@@ -54,10 +111,10 @@ class Prediction:
         return 100 * gap / self.row.measured if self.row.measured else None
 
 
-def cache_folder() -> Path:
-    """Where predictions are kept: ``SWIZZLE_SIM_FIDELITY_CACHE``, or the user's cache."""
-    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "swizzle-sim" / "fidelity"
-    return Path(os.environ.get("SWIZZLE_SIM_FIDELITY_CACHE") or user)
+def cache() -> DiskCache:
+    """Store of predictions: in ``SWIZZLE_SIM_FIDELITY_CACHE``, or the user's cache folder."""
+    folder = os.environ.get("SWIZZLE_SIM_FIDELITY_CACHE")
+    return DiskCache("fidelity", Path(folder) if folder else None)
 
 
 def predict_all(
@@ -102,7 +159,8 @@ def predict_all(
         for row in rows:
             key = keys[row.id, variant] = key_of(row, variant, devices[row.gpu])
             jobs.setdefault(key, (row, variant, devices[row.gpu]))
-    found = {} if again else {key: counts for key in jobs if (counts := _read(key)) is not None}
+    store = cache()
+    found = {} if again else {key: counts for key in jobs if (counts := store.get(key)) is not None}
     missing = {key: job for key, job in jobs.items() if key not in found}
     found.update(_run(missing, processes or os.cpu_count() or 1))
     return [
@@ -127,7 +185,7 @@ def key_of(row: Row, variant: str, device: Gpu) -> str:
         "order": row.mapping or row.order,
         "variant": variant,
         "gpu": {name: _plain(value) for name, value in physical.items()},
-        "code": digest_of(*MODEL, *_suite_module(row.kernel)),
+        "code": digest_of(*MODEL, *kernel_modules(row.kernel)),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:24]
 
@@ -138,68 +196,37 @@ def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def _suite_module(kernel: str) -> tuple[str, ...]:
-    return tuple(entry.module for entry in metadata.entry_points(group=GROUP) if entry.name == kernel)
-
-
-def _read(key: str) -> Counts | None:
-    try:
-        return json.loads((cache_folder() / f"{key}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
 def _run(jobs: Mapping[str, Job], processes: int) -> dict[str, Counts]:
-    """Replay what is missing; an interrupt keeps what is done."""
+    """Replay what is missing; orders of one workload go to one process, so that its plan is built once."""
     queues: dict[str, list[tuple[str, Job]]] = {}
     for key, job in jobs.items():
-        (cache_folder() / f"{key}.json").unlink(missing_ok=True)
         queues.setdefault(f"{job[0].workload}|{job[1]}", []).append((key, job))
-    if not jobs:
-        return {}
     longest_first = sorted(queues.values(), key=len, reverse=True)
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task(f"{len(jobs)} replays", total=len(jobs))
-        if processes == 1 or len(queues) == 1:
-            done = {}
-            for queue in longest_first:
-                for key, job in queue:
-                    done[key] = _one(key, job)
-                    bar.advance(task)
-            return done
-        return _spread(longest_first, processes, lambda n: bar.update(task, completed=n))
+    found: dict[str, Counts] = {}
+    with Progress("fidelity", "replays") as progress:
+        if processes == 1 or len(queues) <= 1:
+            for key, job in (one for queue in longest_first for one in queue):
+                found[key] = _one(key, job)
+                progress(len(found), len(jobs))
+            return found
+        with ProcessPoolExecutor(min(processes, len(queues))) as pool:
+            try:
+                for future in as_completed([pool.submit(_queue, queue) for queue in longest_first]):
+                    found.update(future.result())
+                    progress(len(found), len(jobs))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    return found
 
 
-def _spread(queues: list[list[tuple[str, Job]]], processes: int, show: Callable[[int], None]) -> dict[str, Counts]:
-    """Orders of one workload go to one process, so that its plan is built once."""
-    keys = [key for queue in queues for key, _ in queue]
-    with ProcessPoolExecutor(min(processes, len(queues))) as pool:
-        try:
-            running = {pool.submit(_queue, queue) for queue in queues}
-            while running:
-                finished, running = wait(running, timeout=1, return_when=FIRST_EXCEPTION)
-                for future in finished:
-                    future.result()
-                show(sum((cache_folder() / f"{key}.json").exists() for key in keys))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return {key: counts for key in keys if (counts := _read(key)) is not None}
-
-
-def _queue(jobs: list[tuple[str, Job]]) -> None:
-    for key, job in jobs:
-        _one(key, job)
+def _queue(jobs: list[tuple[str, Job]]) -> dict[str, Counts]:
+    return {key: _one(key, job) for key, job in jobs}
 
 
 def _one(key: str, job: Job) -> Counts:
-    """Predict one row and keep the counts on disk."""
+    """Predict one row and cache the counts at once: an interrupt loses only what is being replayed."""
     row, variant, device = job
-    counts = predict(row, variant, device)
-    folder = cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f"{key}.{os.getpid()}"
-    counts = {"row": row.id, "variant": variant, **counts}
-    part.write_text(json.dumps(counts), encoding="utf-8")
-    part.replace(folder / f"{key}.json")
+    counts = {"row": row.id, "variant": variant, **predict(row, variant, device)}
+    cache().put(key, counts)
     return counts

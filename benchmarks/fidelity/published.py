@@ -24,7 +24,7 @@ UNIT = {
 
 @dataclass(frozen=True)
 class Case:
-    """Kernel of `benchmarks.fidelity.from_row`, its sizes, and an order of `benchmarks.fidelity.orders`."""
+    """Kernel of `workloads.from_row`, its sizes, and an order of `workloads.orders`."""
 
     kernel: str
     problem: dict[str, int] = field(hash=False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fidelity import contributed, published, repeats
+from benchmarks.fidelity import contributed, published, repeatability
 
 DATA = Path(__file__).with_name("data")
 PAPER_SOURCE = "AMDResearch/intelliperf, branch hardware-aware-swizzling (75106f3): logs behind arXiv 2508.20258"
@@ -51,13 +51,13 @@ class Row:
     id : str
         Unique over all rows.
     gpu, kernel : str
-        ``kernel`` as `benchmarks.fidelity.from_row` knows it.
+        ``kernel`` as `benchmarks.fidelity.workloads.from_row` knows it.
     problem : mapping of str to int
         Sizes of the kernel.
     order : str
-        Name of the order; with ``mapping`` empty, one of `benchmarks.fidelity.orders`.
+        Name of the order; with ``mapping`` empty, one of `benchmarks.fidelity.workloads.orders`.
     mapping : str
-        The order as text: a formula of `benchmarks.fidelity.mapping`, or a swizzle of the closed language.
+        The order as text: a formula of `benchmarks.fidelity.workloads.formulas`, or a swizzle of the closed language.
     quantity, unit : str
         A key of `benchmarks.fidelity.quantities.QUANTITIES`.
     measured : float
@@ -236,7 +236,7 @@ def h200_rows() -> Iterator[Row]:
         }
         for quantity, unit, value in _h200_values(line):
             name = f"h200/{line['kernel']}-{sizes}:{line['order']}:{quantity}"
-            sure = repeats.trust(common["kernel"], problem, line["order"], quantity, value)
+            sure = repeatability.trust(common["kernel"], problem, line["order"], quantity, value)
             yield Row(
                 id=name, quantity=quantity, unit=unit, measured=value, low=value, high=value, trust=sure, **common
             )
@@ -260,3 +260,24 @@ def contributed_rows() -> Iterator[Row]:
 def _lines(name: str) -> list[dict[str, str]]:
     with (DATA / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+QUICK = (
+    "paper/fused_elementwise@64:",
+    "paper/black_scholes@256:",
+    "paper/smith_waterman@128x128:baseline",
+    "paper/softmax@8192:chunk",
+    "paper/softmax@8192:double_low3",
+    "paper/layer_norm@8192:corner64",
+    "paper/transpose@256x256:",
+    "paper/fdtd_2d@128x128:fdx",
+    "published/gluon-old",
+    "h200/gemm-4096x4096x4096x128x256x64:row:",
+    "h200/gemm-4096x4096x4096x128x256x64:grp8:",
+    "h200/gemm-4096x4096x4096x128x256x64:scatter:",
+)
+
+
+def quick_rows(rows: Sequence[Row]) -> list[Row]:
+    """Those of the rows that a few seconds suffice for."""
+    return [row for row in rows if row.id.startswith(QUICK)]

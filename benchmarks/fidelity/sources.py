@@ -6,10 +6,13 @@ import ast
 import hashlib
 import importlib.util
 from functools import lru_cache
+from importlib import metadata
 from pathlib import Path
 
-FOLLOWED = ("xcd_model", "benchmarks")
-TABLES = {"benchmarks.fidelity.stencil_code": "data/machine/h200_stencil_code.csv"}  # beside the module that reads it
+from swizzle_sim.kernels import GROUP
+
+FOLLOWED = ("xcd_model", __name__.partition(".")[0])
+TABLES = {f"{__package__}.workloads.h200": "../data/machine/h200_stencil_code.csv"}  # from the module's folder
 IDLE = ("xcd_model.analysis.bounds", "xcd_model.errors", "xcd_model.spec.modes")
 
 
@@ -23,6 +26,11 @@ def digest_of(*modules: str) -> str:
         if module in TABLES:
             digest.update((path.parent / TABLES[module]).read_bytes())
     return digest.hexdigest()[:16]
+
+
+def kernel_modules(kernel: str) -> tuple[str, ...]:
+    """Module of a kernel of the registry, by its entry point; none where no kernel has this name."""
+    return tuple(entry.module for entry in metadata.entry_points(group=GROUP) if entry.name == kernel)
 
 
 def modules_behind(*modules: str) -> list[str]:

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.fidelity import attention
-from benchmarks.fidelity.analytic import reuse_counts
-from benchmarks.fidelity.from_row import tiles_of, workload
-from benchmarks.fidelity.lru import replay_plain
-from benchmarks.fidelity.placement import place
+from benchmarks.fidelity.ablations import replay_plain, reuse_counts
 from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.workload import Workload
+from benchmarks.fidelity.workloads import attention
+from benchmarks.fidelity.workloads.from_row import tiles_of, workload
+from benchmarks.fidelity.workloads.schedules import place
+from benchmarks.fidelity.workloads.workload import Workload
 from swizzle_sim.replaying import Replayer
 from xcd_model import Gpu, Trace, Traffic, workgroups_per_cu
 from xcd_model.errors import UnknownName

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.fidelity.raw_schedule import replay_raw
+from benchmarks.fidelity.workloads.schedules import replay_raw
 from benchmarks.paper.formulas import FORMULAS, Formula
 from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.scoring import Score, Scorer
@@ -124,7 +124,7 @@ and attention runners fail on a wrong result; the others print a message and exi
             "",
             f"The {len(broken)} that are no bijections are fixtures of the tests (`tests/paper`): `check` refuses them",
             "with the counter-example; `score`, `Scorer`, `optimize` and the replay itself give them no number. Only",
-            "`benchmarks/fidelity/raw_schedule.py` replays them, as schedules, to hold the model against the hardware.",
+            "`benchmarks/fidelity/workloads/schedules.py` replays them, as schedules, to compare model and hardware.",
             "",
         ]
     )

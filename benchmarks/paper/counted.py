@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.fidelity.predict import predict_all
-from benchmarks.fidelity.quick import quick
-from benchmarks.fidelity.rows import DATA, PAPER_SOURCE, Row, paper_rows
+from benchmarks.fidelity.rows import DATA, PAPER_SOURCE, Row, paper_rows, quick_rows
 from benchmarks.paper.settings import Settings
 from swizzle_sim.kernels import kernel
 
@@ -58,7 +57,7 @@ def same_orders(names: Sequence[str], settings: Settings) -> list[dict[str, Any]
     """
     rows = [row for name in names for row in rows_at_default(name) if row.bijective]
     if settings.quick:
-        rows = quick([row for row in paper_rows() if row.bijective and row.kernel in names])
+        rows = quick_rows([row for row in paper_rows() if row.bijective and row.kernel in names])
     found = predict_all(rows, [REPLAY], processes=1 if settings.quick else settings.processes, again=settings.again)
     return [
         {

@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from benchmarks.fidelity.sources import kernel_modules
+from benchmarks.paper import style
 from benchmarks.paper.formulas import FORMULAS
 from benchmarks.paper.jobs import Job
 from benchmarks.paper.published import SWEPT
-from benchmarks.paper.searches import SCORES, suite_files
+from benchmarks.paper.searches import SCORES
 from benchmarks.paper.settings import GPU, Settings
-from benchmarks.paper.sweeping import sweep
+from benchmarks.paper.style import (
+    FAMILIES,
+    LAUNCHED,
+    LIMIT,
+    MEASURED,
+    MODEL_COLOURS,
+    PRINTED_COLOUR,
+    SEARCH,
+    listed,
+    number_of,
+    one_line,
+    pct,
+    table,
+)
+from benchmarks.paper.work import sweep
 from swizzle_sim.kernels import kernel
 from swizzle_sim.tuning.sweep import hurts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 REPLAY = "timed"
 LEAST = 0.05  # points: less is not called a loss
@@ -55,8 +78,7 @@ def jobs(settings: Settings) -> list[Job]:
                 "swizzles": list(SWIZZLES[name]),
                 "problems": [sizes for sizes, _ in _sizes(name, settings.quick)],
             },
-            code=(*SCORES, "swizzle_sim.tuning.sweep"),
-            files=suite_files(name),
+            code=(*SCORES, *kernel_modules(name), "swizzle_sim.tuning.sweep"),
             seconds=40.0,
         )
         for name in SWEPT
@@ -123,3 +145,113 @@ def _holds(name: str, sizes: Sequence[tuple[dict[str, int], str]]) -> list[str] 
         m, n = grid.launch if len(grid.launch) == 2 else (grid.launch[0], 1)
         held += [label] if formula.holds(m, n) else []
     return held
+
+
+COLOURS, MARKS = (FAMILIES, SEARCH, MODEL_COLOURS[0]), ("s", "D", "^")
+
+
+def sweeps(data: Mapping[str, Any]) -> Figure:
+    """L2 hit rate over sizes."""
+    figure = style.canvas(13, 9.5)
+    for panel, row in zip(figure.subplots(2, 2).flat, data["kernels"], strict=True):
+        _panel(panel, row)
+    return style.finish(figure, f"Figure 15: hit rate over problem sizes, {style.gpu_name(data)}", quick=data["quick"])
+
+
+def _panel(axes: Axes, row: Mapping[str, Any]) -> None:
+    at = np.arange(len(row["sizes"]))
+    axes.plot(at, _pct(row["bound"]), ":", color=LIMIT, label="bound")
+    axes.plot(at, _pct(row["launched"]), "o-", color=LAUNCHED, lw=2, label="as launched")
+    for (spec, values), colour, mark in zip(row["swizzles"].items(), COLOURS, MARKS, strict=False):
+        axes.plot(at, _pct(values), mark + "--", color=colour, ms=5, lw=1.3, label=spec)
+    for n, one in enumerate(row["hurts"]):
+        x = row["sizes"].index(one["size"])
+        y = 100 * row["swizzles"][one["swizzle"]][x]
+        axes.plot([x], [y], "o", mfc="none", mec=MEASURED, ms=11, mew=1, label="" if n else "hurts: below as launched")
+    _printed_ends(axes, at, row["printed"])
+    axes.set_title(f"{style.one_line(row['kernel'])}: simulated, {row['replay']} replay", fontsize=10)
+    axes.set_xticks(at, row["sizes"], rotation=45, ha="right", fontsize=7.5)
+    axes.set_xlabel("rows x columns" if " x " in row["sizes"][0] else "side", fontsize=9)
+    style.rates(axes)
+    axes.legend(fontsize=7, ncols=2, loc="best", framealpha=0.85)
+
+
+def _printed_ends(axes: Axes, at: np.ndarray, printed: Mapping[str, Any]) -> None:
+    """What the text says of both ends; open marks, as what was swizzled there is no bijection."""
+    for key, line, label in (
+        ("launched", ":", "paper's text: as launched"),
+        ("swizzled", "--", "paper's text: swizzled, no bijection"),
+    ):
+        pairs = [(x, y) for x, y in zip((at[0], at[-1]), printed[key], strict=True) if y is not None]
+        if pairs:
+            axes.plot(*zip(*pairs, strict=True), line, marker="X", mfc="white", mec=PRINTED_COLOUR,
+                      color=PRINTED_COLOUR, lw=1, ms=8, alpha=0.9, label=label)  # fmt: skip
+
+
+def _pct(values: list[float | None]) -> np.ndarray:
+    return np.array([np.nan if v is None else 100 * v for v in values], float)
+
+
+def words(data: Mapping[str, Any]) -> str:
+    """Section of the page."""
+    heads = ("kernel", "order", "hurts at", "worst loss [points]", "gains at", "best gain [points]")
+    rows = [line for row in data["kernels"] for line in _lines(row)]
+    return "\n\n".join(
+        [
+            f"Simulated, {data['kernels'][0]['replay']} replay; every order drawn is a bijection at every size. A "
+            f"loss or gain is one of at least {LEAST} points of L2 hit rate against the order as launched at the same "
+            "size.",
+            table(heads, rows, left=2),
+            "**Sizes where a swizzle hurts**\n\n" + "\n".join(_hurts(row) for row in data["kernels"]),
+            "**What the paper swizzled with here**\n\n" + "\n".join(_paper(row) for row in data["kernels"]),
+        ]
+    )
+
+
+def _lines(row: Mapping[str, Any]) -> list[list[str]]:
+    lines = []
+    for spec, rates in row["swizzles"].items():
+        pairs = zip(row["launched"], rates, strict=True)
+        gains = [100 * (rate - launched) for launched, rate in pairs if launched is not None and rate is not None]
+        lost, won = [g for g in gains if g <= -LEAST], [g for g in gains if g >= LEAST]
+        of = number_of(len(gains), "size")
+        lines.append(
+            [
+                one_line(row["kernel"]),
+                f"`{spec}`",
+                f"{len(lost)} of {of}",
+                f"{min(lost):.1f}" if lost else "-",
+                f"{len(won)} of {of}",
+                f"{max(won):+.1f}" if won else "-",
+            ]
+        )
+    return lines
+
+
+def _hurts(row: Mapping[str, Any]) -> str:
+    by_swizzle: dict[str, list[str]] = {}
+    for size in row["sizes"]:
+        for one in row["hurts"]:
+            if one["size"] == size:
+                by_swizzle.setdefault(one["swizzle"], []).append(f"{size} (-{one['points']:.1f})")
+    name = one_line(row["kernel"])
+    if not by_swizzle:
+        return f"- {name}: none of these sizes."
+    return "\n".join(f"- {name}, `{spec}`: {', '.join(sizes)}" for spec, sizes in by_swizzle.items())
+
+
+def _paper(row: Mapping[str, Any]) -> str:
+    printed, name = row["printed"], one_line(row["kernel"])
+    if not printed["words"]:
+        return f"- {name}: not in the paper's figure; its run script has it, by a {printed['pattern']}: a bijection."
+    held = printed["bijection_at"]
+    formula = ""
+    if held is not None:
+        formula = f" Its printed formula is a bijection at {len(held)} of these {len(row['sizes'])} sizes"
+        formula += f" ({listed(held)})." if held else "."
+    ends = [pct(row["launched"][0]), pct(row["launched"][-1])]
+    return (
+        f"- {name}: “{printed['words']}”. The public run script swizzles by the {printed['pattern']}, which computes "
+        f"{printed['computes']}: no bijection.{formula} As launched, simulated from the smallest to the largest size: "
+        f"{ends[0]} to {ends[1]} %."
+    )

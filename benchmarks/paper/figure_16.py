@@ -1,19 +1,37 @@
-"""Figure 16: models beside each other, from whatever runs were recorded."""
+"""Figure 16: the models of recorded runs next to each other."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from benchmarks.paper import style
 from benchmarks.paper.jobs import Job
 from benchmarks.paper.published import MODEL_KERNELS, MODEL_WORDS, MODELS
 from benchmarks.paper.recorded import Recorded, recorded_runs
 from benchmarks.paper.searches import arms_job, arms_name, texts_job
 from benchmarks.paper.settings import GPU, Settings
+from benchmarks.paper.style import (
+    FAMILIES,
+    LAUNCHED,
+    LIMIT,
+    MODEL_COLOURS,
+    NO_RUN,
+    SEARCH,
+    TITLES,
+    listed,
+    one_line,
+    pct,
+    table,
+)
 from swizzle_sim.swizzle import Swizzle
 from xcd_model.errors import LanguageError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 REPLIES = Path(__file__).parents[2] / "tests" / "agent" / "replies_smollm2.json"
 
@@ -74,3 +92,67 @@ def _is_readable(text: str) -> bool:
     except (ValueError, KeyError, TypeError, LanguageError):  # cut off, without a swizzle, or no formula
         return False
     return True
+
+
+def model_bars(data: Mapping[str, Any]) -> Figure:
+    """Best L2 hit rate of each model, as launched, families and search beside it."""
+    names = list(dict.fromkeys(model for row in data["kernels"] for model in row["models"]))
+    width = 0.86 / (3 + len(names))
+    figure = style.canvas(12, 5)
+    axes = figure.subplots()
+    for i, row in enumerate(data["kernels"]):
+        at = [i - 0.43 + (k + 0.5) * width for k in range(3 + len(names))]
+        three = (("launched", LAUNCHED, "as launched"), ("families", FAMILIES, "best family"))
+        for x, (key, colour, label) in zip(at, (*three, ("search", SEARCH, "two-stage search")), strict=False):
+            axes.bar(x, 100 * row[key], width * 0.95, color=colour, label="" if i else f"{label}, simulated")
+        axes.plot([at[0] - width / 2, at[-1] + width / 2], [100 * row["bound"]] * 2, color=LIMIT, lw=1.3,
+                  label="" if i else "bound")  # fmt: skip
+        for k, model in enumerate(names):
+            found, x, colour = row["models"].get(model), at[3 + k], MODEL_COLOURS[k % len(MODEL_COLOURS)]
+            if found is None or found["score"] is None:
+                style.no_run(axes, x, 1, f"{model}: {style.NO_RUN if found is None else 'no bijection'}", size=8)
+            else:
+                axes.bar(x, 100 * found["score"]["l2_hit_rate"], width * 0.95, color=colour,
+                         label=f"{model}, recorded; simulated")  # fmt: skip
+    style.rates(axes)
+    axes.set_xticks(range(len(data["kernels"])), [TITLES[row["kernel"]] for row in data["kernels"]])
+    handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    replay = data["kernels"][0]["replay"]
+    return style.finish(figure, f"Figure 16: models, {style.gpu_name(data)}, {replay} replay", quick=data["quick"])
+
+
+def words(data: Mapping[str, Any]) -> str:
+    """Section of the page."""
+    names = list(dict.fromkeys(model for row in data["kernels"] for model in row["models"]))
+    rows = [
+        [one_line(row["kernel"]), row["words"], *(pct(row[key]) for key in ("launched", "families", "search", "bound")),
+         *(_cell(row["models"].get(model)) for model in names)]
+        for row in data["kernels"]
+    ]  # fmt: skip
+    heads = ("kernel", "the paper (no values printed)", "as launched", "best family", "search", "bound", *names)
+    there = [found for row in data["kernels"] for found in row["models"].values() if found]
+    head = (
+        f"{len(there)} recorded runs of models, their best scored again here."
+        if there
+        else f"{NO_RUN.capitalize()}: of the paper's models ({listed(names)}) and of all others, on these kernels."
+    )
+    return "\n\n".join(
+        [head + _replies(data["replies"]), table(heads, rows, left=2), "L2 hit rates in per cent, simulated."]
+    )
+
+
+def _cell(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return NO_RUN
+    return pct(found["score"]["l2_hit_rate"]) if found["score"] else "no bijection"
+
+
+def _replies(replies: Mapping[str, Any] | None) -> str:
+    if replies is None:
+        return ""
+    return (
+        f" One recording of bare replies exists ({replies['model']}; `tests/agent/replies_smollm2.json`, made to test "
+        f"the plumbing on a small GEMM): {replies['readable']} of its {replies['proposals']} proposals hold a "
+        "readable swizzle."
+    )

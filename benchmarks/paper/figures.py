@@ -6,25 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.paper import (
-    audit_table,
-    audit_words,
-    figure_2,
-    figure_2_picture,
-    figure_2_words,
-    figure_5,
-    figure_5_picture,
-    figure_5_words,
-    figure_14,
-    figure_14_picture,
-    figure_14_words,
-    figure_15,
-    figure_15_picture,
-    figure_15_words,
-    figure_16,
-    figure_16_picture,
-    figure_16_words,
-)
+from benchmarks.paper import audit_table, figure_2, figure_5, figure_14, figure_15, figure_16
 from benchmarks.paper.jobs import Job
 from benchmarks.paper.settings import Settings
 
@@ -66,46 +48,46 @@ PARTS = {
         title="Figure 2: ten kernels",
         jobs=figure_2.jobs,
         gather=figure_2.gather,
-        words=figure_2_words.words,
-        pictures={"figure-2.png": figure_2_picture.bars, "figure-2-orders.png": figure_2_picture.orders},
+        words=figure_2.words,
+        pictures={"figure-2.png": figure_2.bars, "figure-2-orders.png": figure_2.orders},
         kind="simulated: timed replay; measured: rocprofv3 on MI300X, public logs; printed: arXiv 2508.20258",
     ),
     "figure-5": Part(
         title="Figure 5: the map of a GEMM, before and after",
         jobs=figure_5.jobs,
         gather=figure_5.gather,
-        words=figure_5_words.words,
-        pictures={"figure-5.png": figure_5_picture.maps},
+        words=figure_5.words,
+        pictures={"figure-5.png": figure_5.maps},
         kind="simulated: timed replay",
     ),
     "figure-14": Part(
         title="Figure 14: progression",
         jobs=figure_14.jobs,
         gather=figure_14.gather,
-        words=figure_14_words.words,
-        pictures={"figure-14.png": figure_14_picture.progression},
+        words=figure_14.words,
+        pictures={"figure-14.png": figure_14.progression},
         kind="simulated: timed replay",
     ),
     "figure-15": Part(
         title="Figure 15: problem sizes",
         jobs=figure_15.jobs,
         gather=figure_15.gather,
-        words=figure_15_words.words,
-        pictures={"figure-15.png": figure_15_picture.sweeps},
+        words=figure_15.words,
+        pictures={"figure-15.png": figure_15.sweeps},
         kind="simulated: timed replay; paper's text: arXiv 2508.20258, ends of the range only",
     ),
     "figure-16": Part(
         title="Figure 16: models",
         jobs=figure_16.jobs,
         gather=figure_16.gather,
-        words=figure_16_words.words,
-        pictures={"figure-16.png": figure_16_picture.models},
+        words=figure_16.words,
+        pictures={"figure-16.png": figure_16.model_bars},
         kind="simulated: timed replay",
     ),
     "audit": Part(
         title="The audit: every printed formula",
         jobs=audit_table.jobs,
         gather=audit_table.gather,
-        words=audit_words.words,
+        words=audit_table.words,
     ),
 }

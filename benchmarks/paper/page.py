@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.paper import drawing
+from benchmarks.paper import style
 from benchmarks.paper.figures import PARTS
 from benchmarks.paper.jobs import run_jobs
 from benchmarks.paper.settings import Settings
@@ -97,7 +97,7 @@ def page(folder: Path) -> str:
         path = folder / f"{name}.json"
         if path.is_file():
             data = json.loads(path.read_text(encoding="utf-8"))
-            lines += [f"**{drawing.QUICK}.**"] if data["quick"] else []
+            lines += [f"**{style.QUICK}.**"] if data["quick"] else []
             first = next(iter(part.pictures), None)
             lines += [f"![{part.title}]({first})"] if first else []
             lines += [part.words(data), f"Numbers: [{path.name}]({path.name})."]

@@ -12,9 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.suite.dot_tiles import lines_of
-from benchmarks.suite.limits import check_block, check_traceable
-from benchmarks.suite.occupancy import resources
+from benchmarks.suite.base import check_block, check_traceable, lines_of, resources
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid

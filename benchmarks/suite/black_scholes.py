@@ -10,9 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.suite import grids
-from benchmarks.suite.limits import check_block, check_traceable
-from benchmarks.suite.occupancy import resources
+from benchmarks.suite.base import check_block, check_traceable, resources, row_grids
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
@@ -61,7 +59,7 @@ def black_scholes(*, n_assets: int = 1 << 28, BLOCK_SIZE: int = 1024) -> Kernel:
         triton_source=TRITON.read_text(encoding="utf-8"),
         sharing=SHARING,
         sources=("arXiv 2508.20258", "Black and Scholes, Journal of Political Economy 81(3), 1973"),
-        at_grids=lambda: grids.rows(problem, "n_assets", "BLOCK_SIZE"),
+        at_grids=lambda: row_grids(problem, "n_assets", "BLOCK_SIZE"),
         make_launch=lambda: launch(problem),
     )
 

@@ -13,9 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.suite import grids
-from benchmarks.suite.limits import check_block, check_items, check_traceable
-from benchmarks.suite.occupancy import resources
+from benchmarks.suite.base import check_block, check_items, check_traceable, resources, tile_grids
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
@@ -65,7 +63,7 @@ def fdtd_2d(*, Nx: int = 8192, Ny: int = 8192, BLOCK_SIZE_X: int = 32, BLOCK_SIZ
         triton_source=TRITON.read_text(encoding="utf-8"),
         sharing=SHARING,
         sources=("arXiv 2508.20258", "Yee, IEEE Transactions on Antennas and Propagation 14(3), 1966"),
-        at_grids=lambda: grids.tiles(problem, ("Nx", "Ny"), ("BLOCK_SIZE_X", "BLOCK_SIZE_Y")),
+        at_grids=lambda: tile_grids(problem, ("Nx", "Ny"), ("BLOCK_SIZE_X", "BLOCK_SIZE_Y")),
         make_launch=lambda: launch(problem),
         launches=STEPS,
     )

@@ -1,4 +1,9 @@
-"""The forward pass that `attention` and `attention_gqa` share: access model, launch, reference, resources.
+"""Attention, forward: `attention` with keys of its own for each query head, `attention_gqa` with query heads in groups.
+
+The default of `attention` is the head count at which arXiv 2511.02132 saw most on MI300X (H = 128, D = 128), at 4096
+tokens instead of its 2K to 128K, so that a replay takes about a second: K and V of a head are 2 MiB, of the 16 heads
+that block-first runs at once on an XCD 32 MiB, eight times its L2. `attention_gqa` has the head counts of Llama 3 70B
+(64 and 8, D = 128) at 4096 tokens: H query heads share HKV key and value heads in runs of H / HKV.
 
 Sources: FlashAttention-2 (arXiv 2307.08691) for the algorithm and its grid of query blocks and heads, query blocks
 fastest; arXiv 2511.02132 for the sizes worth looking at on MI300X (D = 128, 8 to 128 heads, 2K to 128K tokens).
@@ -13,9 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.suite.dot_tiles import check_dot_block, lines_of
-from benchmarks.suite.limits import check_traceable
-from benchmarks.suite.occupancy import resources
+from benchmarks.suite.base import check_dot_block, check_traceable, lines_of, resources
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
@@ -205,3 +208,86 @@ def _at_grids(problem: Mapping[str, int]) -> Iterable[tuple[Grid, Mapping[str, i
         if "HKV" in problem:  # as many queries for each key head as in the problem where heads allow it
             sizes["HKV"] = heads // math.gcd(heads, problem["H"] // problem["HKV"])
         yield Grid((blocks, heads)), sizes
+
+
+ATTENTION_SHARING = """\
+Workgroup (m, n) reads BLOCK_M rows of Q of head n, all of K and V of head n (up to the diagonal if CAUSAL), BLOCK_N
+rows of each a step, and writes BLOCK_M rows of O. The workgroups of one head, a column of the grid, share K and V; two
+heads share nothing, and Q and O are touched once. Workgroups of a head that run at the same time on one XCD march
+through K and V together; heads that run beside them on that XCD compete for its L2."""
+
+
+def attention(
+    *,
+    B: int = 1,
+    H: int = 128,
+    S: int = 4096,
+    D: int = 128,
+    CAUSAL: bool = False,
+    BLOCK_M: int = 128,
+    BLOCK_N: int = 64,
+) -> Kernel:
+    """Multi-head attention in fp16, forward.
+
+    Parameters
+    ----------
+    B, H, S, D : int
+        Q, K, V and O are (B, H, S, D); D is a power of two from 16 to 256.
+    CAUSAL : bool
+        Whether a query sees only the keys up to its own.
+    BLOCK_M, BLOCK_N : int
+        Queries of a workgroup and keys of a step; powers of two from 16 to 1024.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    SizeError
+        If a block or D is no power of two in range, or the problem is too large to trace.
+    """
+    problem = {"B": B, "H": H, "S": S, "D": D, "CAUSAL": int(CAUSAL), "BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N}
+    return make("attention", "softmax(Q K^T) V, fp16, one query block of a head", ATTENTION_SHARING, problem)
+
+
+GQA_SHARING = """\
+Workgroup (m, n) reads BLOCK_M rows of Q of query head n, all of K and V of key head n // (H / HKV) (up to the diagonal
+if CAUSAL), BLOCK_N rows of each a step, and writes BLOCK_M rows of O. The workgroups of the H / HKV query heads of one
+key head, a run of columns of the grid, share K and V; nothing else is shared. In a batch of several, columns go on with
+the next sequence's heads."""
+
+
+def attention_gqa(
+    *,
+    B: int = 1,
+    H: int = 64,
+    HKV: int = 8,
+    S: int = 4096,
+    D: int = 128,
+    CAUSAL: bool = False,
+    BLOCK_M: int = 128,
+    BLOCK_N: int = 64,
+) -> Kernel:
+    """Grouped-query attention in fp16, forward.
+
+    Parameters
+    ----------
+    B, H, HKV, S, D : int
+        Q and O are (B, H, S, D), K and V (B, HKV, S, D); HKV divides H, D is a power of two from 16 to 256.
+    CAUSAL : bool
+        Whether a query sees only the keys up to its own.
+    BLOCK_M, BLOCK_N : int
+        Queries of a workgroup and keys of a step; powers of two from 16 to 1024.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    SizeError
+        If HKV does not divide H, a block or D is no power of two in range, or the problem is too large to trace.
+    """
+    sizes = {"B": B, "H": H, "HKV": HKV, "S": S, "D": D, "CAUSAL": int(CAUSAL), "BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N}
+    return make("attention_gqa", "attention, fp16, query heads share keys in groups", GQA_SHARING, sizes)

@@ -7,20 +7,19 @@ workgroups, which is another kernel); tile 256 x 256 x 64 is also what the ROCm 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.suite.base import MAX_TOUCHES, MAX_WORKGROUPS, TILES
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Resources, Trace, TraceBuilder
 from xcd_model.errors import SizeError
 
+TRITON = Path(__file__).with_name("gemm_triton.py")
 ITEM_BYTES = 2  # fp16
-MAX_TOUCHES = 8e9  # line touches a trace may have: about a minute of plain replay
-MAX_WORKGROUPS = 1 << 20
 MAX_STEPS = 5e6  # trips through the K loop, of all workgroups
 
 # (BLOCK_M, BLOCK_N, BLOCK_K) -> (VGPRs, LDS bytes) for 8 waves, two stages.
@@ -72,7 +71,7 @@ def gemm(
         build_trace=lambda line_bytes: trace(problem, line_bytes),
         reference=reference,
         make_inputs=lambda seed: make_inputs(problem, seed),
-        triton_source=resources.files("benchmarks.suite").joinpath("gemm_triton.py").read_text(encoding="utf-8"),
+        triton_source=TRITON.read_text(encoding="utf-8"),
         sharing=SHARING,
         sources=("arXiv 2508.20258, appendix A.2", "ROCm gfx950-gluon-tutorials, GEMM kernels"),
         at_grids=lambda: _at_grids(problem),
@@ -85,7 +84,7 @@ def launch(problem: Mapping[str, int]) -> Launch:
     m, n, k = problem["M"], problem["N"], problem["K"]
     tiles = -(-m // problem["BLOCK_M"]) * -(-n // problem["BLOCK_N"])
     return Launch(
-        path=Path(__file__).with_name("gemm_triton.py"),
+        path=TRITON,
         function="gemm",
         arguments={
             "a_ptr": Array(shape=(m, k), dtype="fp16"),
@@ -167,24 +166,8 @@ def reference(inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _at_grids(problem: Mapping[str, int]) -> Iterable[tuple[Grid, Mapping[str, int]]]:
-    """Other tile grids: square, skinny, prime, smaller than the XCD count; each once exact and once ragged."""
-    shapes = [
-        (1, 1),
-        (1, 5),
-        (3, 1),
-        (2, 2),
-        (4, 4),
-        (4, 8),
-        (7, 5),
-        (8, 8),
-        (5, 16),
-        (13, 3),
-        (11, 11),
-        (16, 16),
-        (32, 2),
-        (37, 1),
-    ]
-    for tiles_m, tiles_n in shapes:
+    """One-dimensional launches over other tile grids, each once exact and once ragged."""
+    for tiles_m, tiles_n in TILES:
         for cut in (0, 1):
             m, n = tiles_m * problem["BLOCK_M"] - cut, tiles_n * problem["BLOCK_N"] - cut
             yield Grid((tiles_m * tiles_n,), (tiles_m, tiles_n)), {**problem, "M": m, "N": n}

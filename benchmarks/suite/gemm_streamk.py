@@ -13,9 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.suite import grids
-from benchmarks.suite.limits import check_block, check_items, check_traceable
-from benchmarks.suite.occupancy import resources
+from benchmarks.suite.base import check_block, check_items, check_traceable, resources, row_grids
 from benchmarks.suite.streamk_trace import trace
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
@@ -163,6 +161,6 @@ def _at_grids(problem: Mapping[str, int]) -> Iterable[tuple[Grid, Mapping[str, i
     """Other numbers of workgroups at the same product, as far as there is a step for each."""
     tiles = -(-problem["M"] // problem["BLOCK_SIZE_M"]) * -(-problem["N"] // problem["BLOCK_SIZE_N"])
     steps = -(-problem["K"] // problem["BLOCK_SIZE_K"])
-    for grid, sizes in grids.rows(problem, "PROGRAMS"):
+    for grid, sizes in row_grids(problem, "PROGRAMS"):
         if grid.num_pids <= tiles * steps:
             yield grid, sizes

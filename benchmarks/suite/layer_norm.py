@@ -10,9 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.suite import grids
-from benchmarks.suite.limits import check_items, check_traceable
-from benchmarks.suite.occupancy import resources
+from benchmarks.suite.base import check_items, check_traceable, resources, row_grids
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
@@ -68,7 +66,7 @@ def layer_norm(*, M: int = 20480, N: int = 20480) -> Kernel:
         triton_source=TRITON.read_text(encoding="utf-8"),
         sharing=SHARING,
         sources=("arXiv 2508.20258",),
-        at_grids=lambda: grids.rows(problem, "M"),
+        at_grids=lambda: row_grids(problem, "M"),
         make_launch=lambda: launch(problem),
         fitted=FITTED,
     )

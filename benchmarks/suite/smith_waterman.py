@@ -12,9 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.suite import grids
-from benchmarks.suite.limits import check_block, check_items, check_traceable
-from benchmarks.suite.occupancy import resources
+from benchmarks.suite.base import check_block, check_items, check_traceable, resources, tile_grids
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
@@ -64,7 +62,7 @@ def smith_waterman(*, M: int = 8192, N: int = 8192, BLOCK_SIZE_M: int = 32, BLOC
         triton_source=TRITON.read_text(encoding="utf-8"),
         sharing=SHARING,
         sources=("arXiv 2508.20258",),
-        at_grids=lambda: grids.tiles(problem, ("M", "N"), ("BLOCK_SIZE_M", "BLOCK_SIZE_N")),
+        at_grids=lambda: tile_grids(problem, ("M", "N"), ("BLOCK_SIZE_M", "BLOCK_SIZE_N")),
         make_launch=lambda: launch(problem),
     )
 

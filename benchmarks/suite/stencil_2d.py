@@ -10,9 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.suite import grids
-from benchmarks.suite.limits import check_block, check_items, check_traceable
-from benchmarks.suite.occupancy import resources
+from benchmarks.suite.base import check_block, check_items, check_traceable, resources, tile_grids
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
@@ -62,7 +60,7 @@ def stencil_2d(*, M: int = 8192, N: int = 8192, BLOCK_SIZE_M: int = 32, BLOCK_SI
         triton_source=TRITON.read_text(encoding="utf-8"),
         sharing=SHARING,
         sources=("arXiv 2508.20258",),
-        at_grids=lambda: grids.tiles(problem, ("M", "N"), ("BLOCK_SIZE_M", "BLOCK_SIZE_N")),
+        at_grids=lambda: tile_grids(problem, ("M", "N"), ("BLOCK_SIZE_M", "BLOCK_SIZE_N")),
         make_launch=lambda: launch(problem),
     )
 

@@ -16,7 +16,7 @@ from triton.compiler import ASTSource
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.fidelity.nvidia_kernels import fidelity_stencil
+from benchmarks.lab.nvidia_kernels import fidelity_stencil
 from benchmarks.suite.fdtd_2d_triton import fdtd_2d
 from benchmarks.suite.stencil_2d_triton import stencil_2d
 

@@ -4,11 +4,17 @@ import dataclasses
 
 import pytest
 
-from benchmarks.fidelity.again import AGAIN, counted_between, launched_apart, measured_again
-from benchmarks.fidelity.page import page
-from benchmarks.fidelity.page_again import again_section, right_pairs
+from benchmarks.fidelity.page.page import page
+from benchmarks.fidelity.page.repeatability import (
+    AGAIN,
+    again_section,
+    counted_between,
+    launched_apart,
+    measured_again,
+    right_pairs,
+)
 from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.repeats import runs, trust
+from benchmarks.fidelity.repeatability import runs, trust
 from benchmarks.fidelity.rows import all_rows
 from benchmarks.fidelity.targets import checks
 

@@ -10,10 +10,10 @@ import pytest
 
 from benchmarks.fidelity import contribute, contributed
 from benchmarks.fidelity.contributed import ContributionError
-from benchmarks.fidelity.from_row import tiles_of, workload
 from benchmarks.fidelity.rows import DATA, Row, all_rows
 from benchmarks.fidelity.split import LATER, place_of, split
 from benchmarks.fidelity.variants import predict
+from benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from swizzle_sim.hardware.agreement import agreement
 from swizzle_sim.hardware.results import pairs_in
 from swizzle_sim.hardware.rows import csv_of

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks.fidelity import dense_attention, dense_orders
-from benchmarks.fidelity.from_row import tiles_of, workload
 from benchmarks.fidelity.rows import dense_rows
+from benchmarks.fidelity.workloads import dense_attention
+from benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from tests import naive
 from xcd_model import gpu, workgroups_per_cu
 from xcd_model.errors import UnknownName
@@ -61,13 +61,13 @@ def folded(block, blocks):
     ("name", "size"),
     [
         pytest.param(name, size, id=f"{name} {size['B']}x{size['H']}x{size['HKV']}")
-        for name in dense_orders.ORDERS
+        for name in dense_attention.ORDERS
         for size in SIZES
         if size["H"] > size["HKV"] or "gqa_pair" not in name  # which pair the query heads of a key head
     ],
 )
 def test_an_order_is_its_decode_and_a_permutation(name, size):
-    items = dense_orders.items_of(name, size, 8)
+    items = dense_attention.items_of(name, size, 8)
     blocks = size["S"] // 256
     assert np.array_equal(np.sort(items), np.arange(size["B"] * size["H"] * blocks))
     for id in range(0, items.size, 7):
@@ -77,7 +77,7 @@ def test_an_order_is_its_decode_and_a_permutation(name, size):
 
 def test_an_unknown_order_names_those_there_are():
     with pytest.raises(UnknownName, match="launched qb_minor"):
-        dense_orders.items_of("launched sideways", SMALL, 8)
+        dense_attention.items_of("launched sideways", SMALL, 8)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)

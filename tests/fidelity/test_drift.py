@@ -5,8 +5,8 @@ import csv
 import numpy as np
 import pytest
 
-from benchmarks.fidelity.drift import drift_of
 from benchmarks.fidelity.rows import DATA
+from benchmarks.lab.skew import skew_of
 
 
 def times(begin, took, points=33):
@@ -14,21 +14,21 @@ def times(begin, took, points=33):
 
 
 def test_equal_workgroups_do_not_drift():
-    found = drift_of(times([0, 0, 32000, 32000], [32000] * 4), np.array([0, 1, 0, 1]))
+    found = skew_of(times([0, 0, 32000, 32000], [32000] * 4), np.array([0, 1, 0, 1]))
     assert (found.workgroups, found.at_once, found.duration_us) == (4, 2, 32.0)
     assert found.spread_pct == found.first_wave_pct == found.of_sms_pct == found.apart_pct == 0
 
 
 def test_a_slow_sm_is_told_from_a_slow_workgroup():
-    by_sm = drift_of(times([0, 0, 32000, 96000], [32000, 96000, 32000, 96000]), np.array([0, 1, 0, 1]))
+    by_sm = skew_of(times([0, 0, 32000, 96000], [32000, 96000, 32000, 96000]), np.array([0, 1, 0, 1]))
     assert by_sm.spread_pct == by_sm.of_sms_pct == pytest.approx(50)
-    by_turn = drift_of(times([0, 0, 32000, 96000], [32000, 96000, 96000, 32000]), np.array([0, 1, 0, 1]))
+    by_turn = skew_of(times([0, 0, 32000, 96000], [32000, 96000, 96000, 32000]), np.array([0, 1, 0, 1]))
     assert by_turn.spread_pct == pytest.approx(50) and by_turn.of_sms_pct == 0 and by_turn.first_wave_pct == 50
 
 
 def test_two_that_run_half_a_workgroup_apart():
     begin = np.array([0, 0, 16000, 16000])
-    found = drift_of(times(begin, [32000] * 4), np.arange(4))
+    found = skew_of(times(begin, [32000] * 4), np.arange(4))
     assert found.at_once == 4 and found.apart_pct == pytest.approx(50, abs=1)
 
 

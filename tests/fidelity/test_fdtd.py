@@ -6,9 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks.fidelity import fdtd
-from benchmarks.fidelity.from_row import workload
 from benchmarks.fidelity.rows import all_rows
+from benchmarks.fidelity.workloads import from_row
+from benchmarks.fidelity.workloads.from_row import workload
+from benchmarks.lab import compiled_code
 from benchmarks.suite.fdtd_2d import trace
 from xcd_model import TraceBuilder, gpu, prepare, replay_lockstep
 from xcd_model.replay.traffic import WRITE_MISSES, WRITE_REQUESTS
@@ -19,21 +20,21 @@ PROBLEM = {"Nx": 64, "Ny": 64, "BLOCK_SIZE_X": 32, "BLOCK_SIZE_Y": 32}
 def test_stores_are_those_that_triton_makes_of_such_masks():
     """In a process of its own, where nothing is interpreted. A store is 4 items a lane: eight of one, one of four."""
     pytest.importorskip("triton")
-    command = [sys.executable, "-m", "benchmarks.fidelity.fdtd"]
+    command = [sys.executable, "-m", "benchmarks.lab", "fdtd-stores"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     assert sorted(done.stdout.splitlines()) == ["1 global_store_dwordx4", "8 global_store_dword"]
-    assert sum(fdtd.STORES) == 9 and fdtd.STORES.count(1) == 1
+    assert sum(from_row.FDTD_STORES) == 9 and from_row.FDTD_STORES.count(1) == 1
 
 
 def test_without_triton_a_line_says_what_to_install(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(SystemExit, match=r"Triton is not installed: pip install 'swizzle-sim\[triton\]'"):
-        fdtd.main()
+        compiled_code.fdtd_stores()
 
 
 def test_every_instruction_of_a_store_asks_for_all_lines():
     """4 tiles of 3 fields of 32 rows of 128 B, two requests of 64 B a line. All were read before: none misses."""
-    for stores, times in (((1, 1, 1), 3), (fdtd.STORES, 9)):
+    for stores, times in (((1, 1, 1), 3), (from_row.FDTD_STORES, 9)):
         traffic = replay_lockstep(
             prepare(trace(PROBLEM, 128, stores), gpu("mi300x")), np.arange(4), workgroups_per_cu=1
         )

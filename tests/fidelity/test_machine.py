@@ -2,18 +2,17 @@
 
 import csv
 import dataclasses
-import sys
 from math import exp, factorial, log
 from statistics import mean, median
 
 import numpy as np
 import pytest
 
-from benchmarks.fidelity import h200, measure_machine, memory_rows, nvcc, openings, power
-from benchmarks.fidelity.measure_l1 import COLUMNS, carve_outs, most_held, words_of
-from benchmarks.fidelity.measure_machine import middles
-from benchmarks.fidelity.measure_waits import mixed_waits
 from benchmarks.fidelity.rows import DATA
+from benchmarks.fidelity.workloads import h200
+from benchmarks.lab import hbm_rows, passes, power
+from benchmarks.lab.caches import CARVE_OUT_COUNTERS, carve_outs, most_held, words_of
+from benchmarks.lab.memory import middles, mixed_waits
 from benchmarks.suite.flash_attention import softmax_ops
 from swizzle_sim.hardware.node.dispatches import Dispatch
 from xcd_model import gpu
@@ -69,7 +68,7 @@ def test_energy_of_the_description_is_what_the_board_counted():
 
 
 def test_a_second_run_gives_the_same_rates():
-    first, second = power.rates(), power.rates(power.AGAIN)
+    first, second = power.rates(), power.rates(power.SECOND)
     for name, share in (("static_w", 0.05), ("l2_pj_per_byte", 0.05), ("hbm_pj_per_byte", 0.1), ("fp32_pj", 0.05)):
         assert getattr(second, name) == pytest.approx(getattr(first, name), rel=share)
     for name in ("fp16_pj", "power_w"):
@@ -86,18 +85,6 @@ def test_memory_gives_as_much_in_pieces_of_256_bytes_as_in_large_ones_and_halves
 def test_a_line_of_words_has_the_middle_and_the_ends():
     lines = [{"what": "reads", "bytes": str(1 << 20), "together": "2", "value": v, "unit": "GB/s"} for v in "315"]
     assert middles(lines) == ["reads, 1 MiB, 2 SMs at one place: 3.0 GB/s (1.0 to 5.0)"]
-
-
-def test_without_the_compiler_it_says_so(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(sys, "argv", ["measure_machine", str(tmp_path / "out")])
-    monkeypatch.setattr(nvcc.shutil, "which", lambda name: None)
-    with pytest.raises(SystemExit, match="nvcc is not on the PATH"):
-        measure_machine.main()
-    monkeypatch.setattr(sys, "argv", ["measure_machine"])
-    with pytest.raises(SystemExit, match="2"):
-        measure_machine.main()
-    assert "FOLDER" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 def rings():
@@ -126,7 +113,7 @@ def test_drawn_lines_miss_as_512_sets_of_4_tags_would(percent):
     """Whatever the carve-out leaves of the array; the model has no such tags (decision 0028)."""
     with (DATA / "machine" / "h200_l1_drawn.csv").open(encoding="utf-8", newline="") as file:
         rings = [one for one in csv.DictReader(file) if one["carve_out_pct"] == percent]
-    hit, miss = 45.0, 280.0  # cycles, see `measure_l1`
+    hit, miss = 45.0, 280.0  # cycles, see `benchmarks.lab.caches`
     found = {
         int(one["lines"]): (float(one["cycles"]) - hit) / (miss - hit) for one in rings if int(one["lines"]) <= 1472
     }
@@ -148,14 +135,14 @@ def test_rows_that_writes_open_come_in_the_order_of_the_times_they_took():
 
     One order of eleven is out of place: `band8` opens as many rows as `morton` and takes a tenth less time.
     """
-    lines = [one for one in openings.table() if (one["rows"], one["cols"]) == ("32", "32")]
+    lines = [one for one in passes.measured_passes() if (one["rows"], one["cols"]) == ("32", "32")]
     reads = [float(one["time_us"]) for one in lines if one["kernel"] == "read"]
     assert max(reads) < 1.05 * min(reads)
     orders = ("row", "run512", "morton", "run2", "scatter")
     writes = [one for name in orders for one in lines if one["kernel"] == "write" and one["order"] == name]
     measured = [float(one["time_us"]) for one in writes]
     assert measured == sorted(measured) and measured[-1] > 1.3 * measured[0]
-    found = list(openings.passes(writes))
+    found = list(passes.replayed(writes))
     opened = [one.opened for one in found]
     assert opened == sorted(opened) and opened[0] < 0.2 and opened[-1] > 0.9
     for one in found:
@@ -173,13 +160,13 @@ def test_pieces_at_drawn_places_gain_from_the_rest_of_their_block_and_from_no_ot
 
 def test_reads_in_drawn_order_open_the_rows_that_their_times_say():
     """A line through the shares that open a row: 64 B alone take 15 ps, one that opens a row what `read_ps` says."""
-    device, measured = gpu("h200"), memory_rows.table()
+    device, measured = gpu("h200"), hbm_rows.measured_stretches()
     drawn = [one.lines(device.l2.line_bytes, pieces=1 << 16) for one in measured]
     ps = np.array([one.ps for one in measured])
 
     def through(**kwargs):
         rows = dataclasses.replace(device.hbm_rows, **kwargs)
-        return memory_rows.line_through(memory_rows.shares(rows, drawn, device.l2.line_bytes), ps)
+        return hbm_rows.line_through(hbm_rows.shares(rows, drawn, device.l2.line_bytes), ps)
 
     open_ps, slope, left = through()
     assert left < 0.65 and max(ps) - min(ps) > 10 * left
@@ -270,12 +257,12 @@ def test_attention_of_the_table_has_its_own_queries_and_smaller_tiles_repeat():
 
 
 def test_a_line_of_carve_outs_is_what_the_profiler_counted_of_a_launch():
-    counted = dict(zip(COLUMNS.values(), (128.0, 40.0, 50176.0, 102400.0), strict=True)) | {
+    counted = dict(zip(CARVE_OUT_COUNTERS.values(), (128.0, 40.0, 50176.0, 102400.0), strict=True)) | {
         "sm__cycles_elapsed.max": 7.0
     }
     assert list(carve_outs([Dispatch(number=0, kernel="k", counters=counted)])) == [[128, 40, 50176, 102400]]
     with (DATA / "machine" / "h200_carve_outs.csv").open(encoding="utf-8", newline="") as file:
-        assert next(csv.reader(file)) == list(COLUMNS)
+        assert next(csv.reader(file)) == list(CARVE_OUT_COUNTERS)
 
 
 def passes_of_all_sms(order):

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fidelity import contributed, h200, measure_nvidia, orders
+from benchmarks.fidelity import contributed
 from benchmarks.fidelity.contributed import ContributionError
-from benchmarks.fidelity.from_row import workload
-from benchmarks.fidelity.nvidia_rows import COUNTERS
 from benchmarks.fidelity.rows import DATA, Row
 from benchmarks.fidelity.variants import predict
+from benchmarks.fidelity.workloads import h200, orders
+from benchmarks.fidelity.workloads.from_row import workload
+from benchmarks.lab import counters
+from benchmarks.lab.counters import COUNTERS
 from xcd_model import gpu, workgroups_per_cu
 
 PROBLEM = {"M": 1024, "N": 1024, "BM": 64, "BN": 64}
@@ -55,7 +57,7 @@ sys.exit(0 if made == len(orders) and behaviour not in orders else 1)
 @pytest.fixture
 def ncu(tmp_path, monkeypatch):
     """Make a stand-in that counts so many launches and behaves as told."""
-    monkeypatch.setattr(measure_nvidia, "_driver", lambda: "580.1")
+    monkeypatch.setattr(counters, "_driver", lambda: "580.1")
 
     def make(made, behaviour=""):
         path = tmp_path / "ncu"
@@ -70,7 +72,7 @@ def measured(tmp_path, ncu, *words):
     """Rows written by one command, and what it said went wrong."""
     out = tmp_path / "rows.csv"
     try:
-        measure_nvidia.main([*words, "--ncu", ncu, "--out", str(out)])
+        counters.counters([*words, "--ncu", ncu, "--out", str(out)])
         said = ""
     except SystemExit as ended:
         said = str(ended.code)
@@ -132,7 +134,7 @@ def test_where_the_profiler_does_not_work_the_rest_is_given_up(tmp_path, ncu):
 
 def test_every_job_of_the_hypotheses_can_be_replayed():
     """Sizes are whole tiles, orders are permutations, and a workgroup fits an SM."""
-    jobs = list(measure_nvidia.read_list(DATA / "h200_hypotheses.txt"))
+    jobs = list(counters.read_list(DATA / "h200_hypotheses.txt"))
     assert len(jobs) >= 15
     seen = set()
     for job in jobs:
@@ -153,20 +155,20 @@ def test_every_job_of_the_hypotheses_can_be_replayed():
 def test_a_list_is_refused_with_what_it_may_hold(tmp_path, line):
     (tmp_path / "list.txt").write_text(f"# a comment\n{line}\n")
     with pytest.raises(ContributionError, match=r"NAME=INTEGER"):
-        list(measure_nvidia.read_list(tmp_path / "list.txt"))
+        list(counters.read_list(tmp_path / "list.txt"))
 
 
 def test_dry_run_and_a_node_without_a_driver(tmp_path, capsys, monkeypatch):
-    measure_nvidia.main([*TYPED, "--ncu", "ncu", "--dry-run"])
+    counters.counters([*TYPED, "--ncu", "ncu", "--dry-run"])
     words = shlex.split(capsys.readouterr().out)
-    assert words[0] == "ncu" and "benchmarks.fidelity.nvidia_launch" in words
+    assert words[0] == "ncu" and "benchmarks.lab.nvidia_launch" in words
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit, match="no driver"):
-        measure_nvidia.main([*TYPED, "--out", str(tmp_path / "rows.csv")])
+        counters.counters([*TYPED, "--out", str(tmp_path / "rows.csv")])
     assert not Path(tmp_path / "rows.csv").exists()
 
 
 def test_the_table_of_the_h200_is_what_is_rerun_by_default():
-    jobs = list(measure_nvidia.jobs(None, "", ""))
+    jobs = list(counters.jobs(None, "", ""))
     with (DATA / "h200_calibration.csv").open(newline="") as file:
         assert sum(len(job["orders"]) for job in jobs) == len(list(csv.DictReader(file)))

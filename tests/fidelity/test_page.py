@@ -5,12 +5,11 @@ import dataclasses
 import pytest
 
 from benchmarks.fidelity import statistics
-from benchmarks.fidelity.page import page
-from benchmarks.fidelity.page_believe import believe_section
-from benchmarks.fidelity.page_ranks import ranks_section
-from benchmarks.fidelity.page_split import split_section
+from benchmarks.fidelity.page.page import page
+from benchmarks.fidelity.page.plots import residuals
+from benchmarks.fidelity.page.ranks import believe_section, ranks_section
+from benchmarks.fidelity.page.split import split_section
 from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.residuals import residuals
 from benchmarks.fidelity.rows import all_rows
 from benchmarks.fidelity.targets import checks
 

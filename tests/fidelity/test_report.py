@@ -4,20 +4,15 @@ import csv
 import dataclasses
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from benchmarks.fidelity import statistics
-from benchmarks.fidelity.__main__ import main as module_main
-from benchmarks.fidelity.predict import Prediction, key_of, predict_all
-from benchmarks.fidelity.quick import quick
-from benchmarks.fidelity.report import write
-from benchmarks.fidelity.rows import all_rows
-from benchmarks.fidelity.settings import overridden, read_sets
+from benchmarks.fidelity.page.report import write
+from benchmarks.fidelity.predict import Prediction, key_of, overridden, predict_all, read_sets
+from benchmarks.fidelity.rows import all_rows, quick_rows
 from benchmarks.fidelity.targets import checks
 from benchmarks.fidelity.variants import VARIANTS
 from swizzle_sim.cli.app import app
@@ -102,7 +97,7 @@ def test_constants_typed_for_one_run():
 
 def test_the_whole_way_on_a_few_rows(tmp_path):
     """Every table and both kinds of order, predicted as on the committed page, and written."""
-    rows = [row for row in quick(ROWS) if "16384" not in row.id]
+    rows = [row for row in quick_rows(ROWS) if "16384" not in row.id]
     found = predict_all(rows, ["timed", "analytic"], processes=1)
     assert len(found) == 2 * len(rows)
     committed = {(line["id"], line["variant"]): line["predicted"] for line in lines_of(ROOT / "docs" / "fidelity.csv")}
@@ -136,23 +131,3 @@ def test_the_command_prints_and_refuses(tmp_path):
         assert isinstance(refused, SwizzleSimError) and re.search(why, str(refused))
     (tmp_path / "a file").write_text("")
     assert CliRunner().invoke(app, ["fidelity", "--quick", "--out", str(tmp_path / "a file")]).exit_code == 2
-
-
-def test_the_module_runs_without_the_command_line():
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.fidelity", "fused_elementwise@64:baseline", "--variant", "lockstep"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "32.8608 (+1.2)" in done.stdout
-
-
-@pytest.mark.parametrize(
-    "words", [["spmv", "--variant", "magic"], ["no-such-row"], ["spmv", "--set", "mi300x.l2.wings=3"]]
-)
-def test_the_module_refuses_what_there_is_not(words, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["python -m benchmarks.fidelity", *words])
-    with pytest.raises(SystemExit, match="2"):
-        module_main()
-    assert words[-1].rpartition(".")[2].partition("=")[0] in capsys.readouterr().err

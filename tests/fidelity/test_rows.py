@@ -8,12 +8,13 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.fidelity import contributed, lru, mapping, orders, placement
-from benchmarks.fidelity.analytic import reuse_counts
-from benchmarks.fidelity.from_row import tiles_of, workload
+from benchmarks.fidelity import ablations, contributed
+from benchmarks.fidelity.ablations import reuse_counts
 from benchmarks.fidelity.published import CASES
 from benchmarks.fidelity.rows import DATA, Row, all_rows
 from benchmarks.fidelity.variants import predict
+from benchmarks.fidelity.workloads import formulas, orders, schedules
+from benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from tests.machines import gemm_trace, small_gpu
 from xcd_model import gpu, workgroups_per_cu
 from xcd_model.errors import LanguageError, ReplayError, UnknownName
@@ -58,8 +59,8 @@ def test_formulas_give_the_tiles_that_the_table_counts():
     for row in PAPER:
         line = lines[row.id]
         grid = [side for side in json.loads(line["grid"]) if side > 1]
-        tiles = mapping.tiles_of(row.mapping, tuple(grid), 8)
-        reached = np.unique(tiles[tiles != mapping.NOTHING]).size
+        tiles = formulas.tiles_of(row.mapping, tuple(grid), 8)
+        reached = np.unique(tiles[tiles != formulas.NOTHING]).size
         assert (tiles.size, reached) == (int(float(line["n_workgroups"])), int(float(line["distinct_tiles"]))), row.id
         assert row.bijective == (reached == tiles.size), row.id
 
@@ -76,13 +77,13 @@ def test_formulas_give_the_tiles_that_the_table_counts():
 def test_formulas_over_ids_agree_with_python(name, naive):
     row = next(row for row in PAPER if row.id == f"paper/{name}")
     n = row.problem["M"]
-    got = mapping.tiles_of(row.mapping, (n,), 8)
+    got = formulas.tiles_of(row.mapping, (n,), 8)
     assert got.tolist() == [naive(w, n) for w in range(n)]
 
 
 def test_a_formula_over_tiles_agrees_with_python():
     row = next(row for row in PAPER if row.id == "paper/stencil_2d@256x256:rm_panel8")
-    got = mapping.tiles_of(row.mapping, (256, 256), 8)
+    got = formulas.tiles_of(row.mapping, (256, 256), 8)
     for w in range(0, 65536, 97):
         m, n = w % 256, w // 256
         b = m * 256 + n
@@ -104,7 +105,7 @@ def test_a_formula_over_tiles_agrees_with_python():
 )
 def test_what_is_no_formula_is_refused(text):
     with pytest.raises(LanguageError):
-        mapping.tiles_of(text, (8,), 8)
+        formulas.tiles_of(text, (8,), 8)
 
 
 def test_named_orders_are_permutations_and_do_as_they_say():
@@ -141,7 +142,7 @@ def test_h200_traces_read_and_write_each_tensor_as_often_as_the_kernel():
 def test_placing_skips_what_computes_nothing():
     trace = tiled(4, 4, 2)
     tiles = np.array([3, -1, 0, -1, 3, -1, 5, -1])
-    found = placement.place(trace, tiles, 2)
+    found = schedules.place(trace, tiles, 2)
     assert found.xcds == 1
     size = np.diff(trace.start)
     assert np.diff(found.trace.start).tolist() == size[[3, 0, 3, 5]].tolist()
@@ -151,7 +152,7 @@ def test_placing_skips_what_computes_nothing():
 
 def test_placing_several_tiles_runs_them_one_after_the_other():
     trace = tiled(4, 4, 2)
-    found = placement.place(trace, np.array([[0, 7], [2, 1]]), 2).trace
+    found = schedules.place(trace, np.array([[0, 7], [2, 1]]), 2).trace
     at = np.concatenate([np.arange(trace.start[t], trace.start[t + 1]) for t in (0, 7, 2, 1)])
     assert np.array_equal(found.base, trace.base[at]) and found.n_workgroups == 2
 
@@ -159,16 +160,16 @@ def test_placing_several_tiles_runs_them_one_after_the_other():
 def test_placing_refuses_shares_that_padding_would_change():
     trace = tiled(4, 4, 2)
     with pytest.raises(ReplayError, match="padded"):
-        placement.place(trace, np.array([0, 1, 2, -1, 3, -1]), 2)
+        schedules.place(trace, np.array([0, 1, 2, -1, 3, -1]), 2)
     with pytest.raises(ReplayError, match="no workgroup"):
-        placement.place(trace, np.array([-1, -1]), 2)
+        schedules.place(trace, np.array([-1, -1]), 2)
 
 
 def test_the_plain_lru_agrees_with_a_list():
     device = small_gpu()
     trace = tiled(6, 5, 4)
     order = np.random.default_rng(3).permutation(trace.n_workgroups)
-    got = lru.replay_plain(trace, device, order, workgroups_per_cu=2)
+    got = ablations.replay_plain(trace, device, order, workgroups_per_cu=2)
     assert got.tolist() == _naive_lru(trace, device, order, 2)
     assert got[0] > 0
 

@@ -1,14 +1,13 @@
 """Is the description of the H200's L2 what reads of parts of memory showed, by side of the SM and home of the line?"""
 
 import csv
-import sys
 
 import numpy as np
 import pytest
 
-from benchmarks.fidelity import measure_sides, side_passes
-from benchmarks.fidelity.homes import BLOCK_BITS, PAGE_BITS, homes_of
 from benchmarks.fidelity.rows import DATA
+from benchmarks.lab import __main__ as lab
+from benchmarks.lab.partitions import BLOCK_BITS, PAGE_BITS, home_bits_of
 from xcd_model import gpu
 
 H200 = gpu("h200")
@@ -45,7 +44,7 @@ def test_a_side_holds_what_is_at_home_there_and_copies_of_what_its_sms_read(kind
             assert part > 0.9, read
 
 
-def test_homes_of_copies_that_hit_are_forgotten():
+def test_home_bits_of_copies_that_hit_are_forgotten():
     """Nothing is lost where copies alone take more than half of a side, with homes more than all of it."""
     found = missed("each side its own; far", "drawn")
     assert max(part for read, part in found.items() if read <= 1.3 * HELD_MIB) < 0.01  # both would take 1.3 sides
@@ -92,7 +91,7 @@ def test_the_bits_of_a_map_are_found_again_where_some_of_it_is_wrong(bits):
     home = drawn_map(bits, first_page=24, pages=1024)
     wrong = np.random.default_rng(0).choice(home.size, 200, replace=False)
     home[wrong] ^= 1
-    found = homes_of(home)
+    found = home_bits_of(home)
     assert found.explained == home.size - 200
     said = drawn_map(found.bits, found.first_page, 1024)
     assert (said ^ home).mean() in (200 / home.size, 1 - 200 / home.size)
@@ -103,7 +102,7 @@ def test_the_bits_of_a_map_are_found_again_where_some_of_it_is_wrong(bits):
 @pytest.mark.parametrize("blocks", [0, 1, 511, 513])
 def test_a_map_that_is_no_whole_number_of_pages_is_refused(blocks):
     with pytest.raises(ValueError, match=f"{blocks} blocks"):
-        homes_of(np.zeros(blocks, np.uint8))
+        home_bits_of(np.zeros(blocks, np.uint8))
 
 
 NCU = """#!/bin/sh
@@ -118,10 +117,9 @@ chmod +x "$2"
 """
 
 
-def test_the_script_writes_clocks_homes_and_passes(monkeypatch, tmp_path, programs):
+def test_the_script_writes_clocks_homes_and_passes(tmp_path, programs):
     programs(ncu=NCU, nvcc=NVCC)
-    monkeypatch.setattr(sys, "argv", ["measure_sides", str(tmp_path / "out")])
-    measure_sides.main()
+    lab.main(["partitions", str(tmp_path / "out")])
     written = {path.name: path.read_text().splitlines() for path in (tmp_path / "out").iterdir()}
     assert written == {
         "side_clocks.csv": ["what,side,value"],
@@ -131,9 +129,3 @@ def test_the_script_writes_clocks_homes_and_passes(monkeypatch, tmp_path, progra
             "one side; near,same,8,nothing,0,0,0,1.00,32.00,32.00",
         ],
     }
-
-
-@pytest.mark.parametrize("kind", sorted({kind for kind, *_ in side_passes.counted()}))
-def test_two_lrus_with_copies_keep_what_was_counted(kind):
-    """In another order each pass, away from where an LRU turns over, where a little more or less decides."""
-    assert side_passes.missed(kind, "drawn", 36) == pytest.approx(missed(kind, "drawn")[36], abs=0.03)

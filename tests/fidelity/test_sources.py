@@ -50,4 +50,4 @@ def test_tables_that_modules_read_take_part():
     assert set(sources.TABLES) <= set(behind)
     for module, table in sources.TABLES.items():
         found = import_module(module)
-        assert found.TABLE.samefile(Path(str(found.__file__)).parent / table)
+        assert found.STENCIL_TABLE.samefile(Path(str(found.__file__)).parent / table)

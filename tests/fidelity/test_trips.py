@@ -1,13 +1,11 @@
 """Are trips to memory counted as one does by hand, and does a file without loads say so?"""
 
-import sys
-
 import pytest
 
-from benchmarks.fidelity import compile_stencils
 from benchmarks.fidelity.rows import all_rows
-from benchmarks.fidelity.stencil_code import in_flight
-from benchmarks.fidelity.trips import main, trips
+from benchmarks.fidelity.workloads.h200 import stencil_loads_in_flight
+from benchmarks.lab import compiled_code
+from benchmarks.lab.compiled_code import dependent_loads, trips
 
 HEAD = "        /*0000*/                   "
 LOAD = HEAD + "LDG.E {0}, desc[UR4][R2.64] ;\n"
@@ -34,19 +32,16 @@ def test_trips_by_hand(code, all_far, wide_far):
     assert trips(code, near=0.1) == pytest.approx(wide_far)
 
 
-def test_of_a_file_it_says_loads_and_trips_and_of_another_that_it_has_none(monkeypatch, tmp_path, capsys):
+def test_of_a_file_it_says_loads_and_trips_and_of_another_that_it_has_none(tmp_path, capsys):
     one, none = tmp_path / "one.sass", tmp_path / "none.sass"
     one.write_text(".text\n" + WIDE.format("R4") + STORE.format("R4"), encoding="utf-8")
     none.write_text("nothing\n", encoding="utf-8")
-    monkeypatch.setattr(sys, "argv", ["trips", str(one)])
-    main()
+    dependent_loads([str(one)])
     assert "1 loads, 1 trips, 1.0 where" in capsys.readouterr().out
-    monkeypatch.setattr(sys, "argv", ["trips", str(none)])
     with pytest.raises(SystemExit, match="no LDG in it"):
-        main()
-    monkeypatch.setattr(sys, "argv", ["trips"])
+        dependent_loads([str(none)])
     with pytest.raises(SystemExit, match="2"):
-        main()
+        dependent_loads([])
     assert "FILE.sass" in capsys.readouterr().err
 
 
@@ -55,7 +50,7 @@ def test_the_table_of_stencils_is_of_the_code_that_was_measured():
     rows = [row for row in all_rows() if row.table == "h200" and row.kernel == "h200_stencil"]
     for row in rows:
         size = row.problem["BM"], row.problem["BN"], row.order, row.resources["registers"]
-        assert in_flight(*size, loads=40, usual=0) > 0, row.id
+        assert stencil_loads_in_flight(*size, loads=40, usual=0) > 0, row.id
     assert len(rows) > 100
 
 
@@ -71,20 +66,18 @@ def test_the_table_of_stencils_is_of_the_code_that_was_measured():
     ],
 )
 def test_so_many_loads_are_in_flight_that_no_more_trips_are_made(tile, order, registers, loads, expected):
-    assert in_flight(*tile, order, registers, loads=loads, usual=3) == expected
+    assert stencil_loads_in_flight(*tile, order, registers, loads=loads, usual=3) == expected
 
 
 def test_without_source_or_compiler_the_table_is_left_alone(monkeypatch, tmp_path, capsys):
     table = tmp_path / "table.csv"
-    monkeypatch.setattr(sys, "argv", ["compile_stencils", str(tmp_path / "none.py"), str(table)])
-    monkeypatch.setattr(compile_stencils.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(compiled_code.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(SystemExit, match=r"pip install triton==3\.6\.0"):
-        compile_stencils.main()
-    monkeypatch.setattr(compile_stencils.importlib.util, "find_spec", lambda name: name)
+        compiled_code.stencil_loads([str(tmp_path / "none.py"), str(table)])
+    monkeypatch.setattr(compiled_code.importlib.util, "find_spec", lambda name: name)
     with pytest.raises(SystemExit, match=r"there is no file .*none\.py"):
-        compile_stencils.main()
-    monkeypatch.setattr(sys, "argv", ["compile_stencils"])
+        compiled_code.stencil_loads([str(tmp_path / "none.py"), str(table)])
     with pytest.raises(SystemExit, match="2"):
-        compile_stencils.main()
+        compiled_code.stencil_loads([])
     assert "KERNELS.py TABLE.csv" in capsys.readouterr().err
     assert not table.exists()

@@ -2,8 +2,8 @@
 
 import csv
 
-from benchmarks.docs.fidelity_words import TABLE
-from benchmarks.fidelity.page_why import STANDINGS, explanations, is_far, why_section
+from benchmarks.docs.readme_words import TABLE
+from benchmarks.fidelity.page.page import STANDINGS, explanations, is_far, why_section
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.rows import all_rows
 

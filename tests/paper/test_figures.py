@@ -8,19 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.paper import (
-    drawing,
-    figure_2,
-    figure_2_picture,
-    figure_2_words,
-    figure_5,
-    figure_14,
-    figure_15,
-    figure_15_words,
-    figure_16,
-)
+from benchmarks.paper import figure_2, figure_5, figure_14, figure_15, figure_16, style
 from benchmarks.paper.__main__ import OUT, main
-from benchmarks.paper.arms import REPLAY
 from benchmarks.paper.figures import PARTS
 from benchmarks.paper.formulas import FORMULAS
 from benchmarks.paper.jobs import run_jobs
@@ -28,6 +17,7 @@ from benchmarks.paper.page import document, page, rounded, wrapped
 from benchmarks.paper.published import ARMS, MODELS, PRINTED, SWEPT
 from benchmarks.paper.recorded import recorded_runs
 from benchmarks.paper.settings import SMALL, Settings
+from benchmarks.paper.work import REPLAY
 from benchmarks.suite.streamk_trace import schedule
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.kernels import kernel
@@ -96,7 +86,7 @@ def test_without_a_recording_no_model_has_a_number(made):
     assert all(row["models"] == dict.fromkeys(ARMS) for row in two["kernels"])
     assert all(row["models"] == dict.fromkeys(MODELS) for row in sixteen["kernels"])
     assert not any(row["models"] for row in fourteen["kernels"])
-    assert drawing.NO_RUN in text and "0 of its 2 proposals" in text and drawing.QUICK in text
+    assert style.NO_RUN in text and "0 of its 2 proposals" in text and style.QUICK in text
     for row in two["kernels"]:
         best = {arm: row[arm]["score"]["l2_hit_rate"] for arm in ("families", "search")}
         assert row["launched"]["l2_hit_rate"] <= min(best.values())
@@ -120,9 +110,9 @@ def test_a_recorded_run_is_drawn_and_scored_again(tmp_path, monkeypatch):
     assert models["spmv"] == dict.fromkeys(ARMS) | {"aware": found}
     assert found["run"] == RUN and found["proposals"] == 2
     assert found["score"]["l2_hit_rate"] == score.l2_hit_rate
-    labels = figure_2_picture.bars(data).axes[0].get_legend_handles_labels()[1]
+    labels = figure_2.bars(data).axes[0].get_legend_handles_labels()[1]
     assert "LLM, aware, recorded; simulated" in labels and not any("unaware" in label for label in labels)
-    text = figure_2_words.words(data)
+    text = figure_2.words(data)
     assert f"run `{RUN}`" in text and "1 of 6 pairs" in text
     assert recorded_runs(tmp_path)[0].rates == [score.l2_hit_rate, None]
 
@@ -192,7 +182,7 @@ def test_sizes_where_a_swizzle_hurts_are_named():
         ("contiguous", sizes[1], 10.0),
         ("group_m(size=8)", sizes[0], 5.0),
     ]
-    text = figure_15_words.words({"kernels": [data], "quick": False})
+    text = figure_15.words({"kernels": [data], "quick": False})
     assert f"GEMM, `contiguous`: {sizes[1]} (-10.0)" in text and f"GEMM, `group_m(size=8)`: {sizes[0]} (-5.0)" in text
     assert "| GEMM | `contiguous+group_m(size=4)` | 0 of 2 sizes | - | 1 of 2 sizes | +10.0 |" in text
 

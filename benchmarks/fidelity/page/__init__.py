@@ -1,0 +1,1 @@
+"""The text, tables and pictures of docs/fidelity.md."""

@@ -1,0 +1,95 @@
+"""From a measured row to what is replayed: the kernel's access model, and the tiles of each hardware workgroup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from benchmarks.fidelity.rows import Row
+from benchmarks.fidelity.workloads import attention, copies, dense_attention, formulas, gemms, h200, orders
+from benchmarks.fidelity.workloads.workload import Workload
+from benchmarks.suite.fdtd_2d import trace as fdtd_trace
+from swizzle_sim.kernels import Kernel, kernel, kernel_names
+from swizzle_sim.swizzle import Swizzle
+from xcd_model import Resources, gpu
+from xcd_model.errors import UnknownName
+
+FDTD_STORES = (4, 4, 1)  # instructions of the stores of hz, ex (single items) and ey (vectors of four items)
+FDTD_FITTED = {"FDTD_STORES": ("paper/fdtd_2d@*",)}  # sought because those rows were 13 points off, decision 0031
+
+
+def _fdtd_2d(row: Row) -> Workload:
+    """Workload of a row: the suite's kernel with the stores of the one measured."""
+    found = kernel("fdtd_2d", **row.problem)
+    measured = replace(
+        found, build_trace=lambda line_bytes: fdtd_trace(row.problem, line_bytes, FDTD_STORES), fitted=FDTD_FITTED
+    )
+    return Workload.of_kernel(measured)
+
+
+MAKERS: dict[str, Callable[[Row], Workload]] = {
+    "copy": copies.copy,
+    "read_passes": copies.passes,
+    "attention_dense": dense_attention.make,
+    "fdtd_2d": _fdtd_2d,
+    **{f"h200_{name}": partial(h200.make, name) for name in h200.KERNELS},
+    **{name: partial(gemms.make, name) for name in gemms.KERNELS},
+    **{name: partial(attention.make, name) for name in attention.KERNELS},
+}
+
+
+def workload(row: Row) -> Workload:
+    """Build the access model that a row's kernel stands for.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such kernel.
+    """
+    if row.kernel in MAKERS:
+        return MAKERS[row.kernel](row)
+    if row.kernel not in kernel_names():
+        raise UnknownName("kernel", row.kernel, [*MAKERS, *kernel_names()])
+    found = kernel(row.kernel, **row.problem)
+    return Workload.of_kernel(replace(found, resources=_resources(found, row)) if row.resources else found)
+
+
+def _resources(found: Kernel, row: Row) -> Resources:
+    """What a workgroup of a suite kernel occupied where the row was measured, by another compiler than AMD's."""
+    threads = found.launch.num_warps * gpu(row.gpu).limits.wave_size if found.launch else found.resources.threads
+    return replace(
+        found.resources,
+        threads=threads,
+        vgprs=row.resources.get("registers", found.resources.vgprs),
+        lds_bytes=row.resources.get("shared_bytes", found.resources.lds_bytes),
+        source="as the profiler reports them",
+    )
+
+
+def tiles_of(row: Row, work: Workload, xcds: int) -> np.ndarray:
+    """Tiles that each hardware workgroup computes; `mapping.NOTHING` where it computes none.
+
+    Returns
+    -------
+    tiles : (n_workgroups,) or (n_workgroups, most) int64
+
+    Raises
+    ------
+    LanguageError
+        If the order is text, and neither a formula nor a swizzle of the closed language.
+    NotBijective
+        If it is a swizzle and no permutation.
+    UnknownName
+        If it is a name that no order has.
+    """
+    if formulas.is_formula(row.mapping):
+        return formulas.tiles_of(row.mapping, work.grid, xcds)
+    if row.mapping:
+        swizzle = Swizzle.parse(row.mapping, name=row.order, filename=row.id)
+        return swizzle.permutation(work.launched, xcds, row.problem)
+    if work.schedule is not None:
+        return work.schedule(row.order, xcds)
+    return orders.tiles_of(row.order, *work.tiles, xcds)

@@ -1,0 +1,1 @@
+"""Tools that measure a GPU: `python -m benchmarks.lab` lists them."""

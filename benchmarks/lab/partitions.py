@@ -1,0 +1,118 @@
+"""The two L2 partitions of an NVIDIA GPU: address bits of the point of coherence, and what each partition keeps.
+
+``partitions`` runs `sides.cu` for latencies and a map of 4 KiB blocks, then once for each counter, since the caches
+must not be touched between passes. It writes ``side_clocks.csv`` (clocks of an atomic and of reads, by partition),
+``side_homes.csv`` (the address bits, and how many blocks they explain) and ``sides.csv`` (what the last pass of each
+kind read from memory, missed in its own partition, and hit in the other).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.lab.caches import write_passes
+from benchmarks.lab.cuda_programs import compiled, cuda_source, run
+
+PARTITION_COUNTERS = {  # column, and bytes of one
+    "dram__bytes_read.sum": ("memory_mib", 1),
+    "lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum": ("missed_near_mib", 32),
+    "lts__t_sectors_srcunit_ltcfabric_lookup_hit.sum": ("held_far_mib", 32),
+}
+
+
+def partitions(folder: Path) -> None:
+    """Find the point of coherence of each 4 KiB block, and count what each L2 partition keeps."""
+    with compiled(cuda_source("sides.cu")) as program:
+        with tempfile.TemporaryDirectory() as place:
+            blocks = Path(place) / "homes"
+            clocks = run([program, "homes", str(blocks)])
+            found = home_bits_of(np.fromfile(blocks, np.uint8))
+        (folder / "side_clocks.csv").write_text(clocks, encoding="utf-8")
+        row = f"{found.bits:#x},{found.first_page},{found.blocks},{found.explained}"
+        (folder / "side_homes.csv").write_text(f"bits,first_page,blocks,explained\n{row}\n", encoding="utf-8")
+        write_passes(folder / "sides.csv", PARTITION_COUNTERS, program, "passes")
+
+
+BLOCK_BITS = 12
+PAGE_BLOCKS = 512  # of a page of 2 MiB: blocks lie one after the other in memory
+PAGE_BITS = 21
+
+
+@dataclass(frozen=True)
+class HomeBits:
+    """The bits that explain a map best.
+
+    Parameters
+    ----------
+    bits : int
+        Mask of address bits [bytes].
+    first_page : int
+        Page of 2 MiB where the map begins, as far as its bits say.
+    blocks, explained : int
+        Of 4 KiB in the map, and of them those with the parity that the bits say.
+    """
+
+    bits: int
+    first_page: int
+    blocks: int
+    explained: int
+
+
+def home_bits_of(home: np.ndarray) -> HomeBits:
+    """Find the bits.
+
+    Parameters
+    ----------
+    home : (n_blocks,) uint8
+        Side of each block, 0 or 1, a whole number of pages that follow each other in memory.
+
+    Returns
+    -------
+    HomeBits
+        Which of the two sides is called 0 is left open: the better of both counts.
+
+    Raises
+    ------
+    ValueError
+        If the blocks are no whole number of pages.
+    """
+    if home.size % PAGE_BLOCKS or not home.size:
+        raise ValueError(f"{home.size} blocks of 4 KiB are no whole number of 2 MiB pages")
+    pages = home.reshape(-1, PAGE_BLOCKS)
+    within, low = _usual_page(pages)
+    odd = (pages ^ within).mean(axis=1) > 0.5
+    first, high = _best_parity(odd)
+    said = _parity((np.arange(len(pages)) + first) & high)[:, None] ^ within
+    right = int((said == pages).sum())
+    return HomeBits(high << PAGE_BITS | low << BLOCK_BITS, first, home.size, max(right, home.size - right))
+
+
+def _usual_page(pages: np.ndarray) -> tuple[np.ndarray, int]:
+    """(What most pages look like, from 0 on; the bits of a block's number whose parity that is)."""
+    kinds, counts = np.unique(pages ^ pages[:, :1], axis=0, return_counts=True)
+    usual = kinds[counts.argmax()]
+    bits = sum(1 << bit for bit in range(PAGE_BLOCKS.bit_length() - 1) if usual[1 << bit])
+    return _parity(np.arange(PAGE_BLOCKS) & bits), bits
+
+
+def _best_parity(odd: np.ndarray) -> tuple[int, int]:
+    """(First page, mask) such that the parity of masked page numbers is nearest to ``odd``, or to its opposite."""
+    size = 1 << (2 * len(odd) - 1).bit_length()
+    best = (-1.0, 0, 0)
+    for first in range(size - len(odd)):
+        sums = np.zeros(size)
+        sums[first : first + len(odd)] = 1.0 - 2.0 * odd
+        for step in (1 << k for k in range(size.bit_length() - 1)):  # Walsh-Hadamard: sums by every parity at once
+            pairs = sums.reshape(-1, 2, step)
+            sums = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
+        mask = int(np.abs(sums).argmax())
+        best = max(best, (abs(float(sums[mask])), -first, mask))
+    return -best[1], best[2]
+
+
+def _parity(numbers: np.ndarray) -> np.ndarray:
+    return (np.bitwise_count(numbers.astype(np.uint64)) & 1).astype(np.uint8)

@@ -1,0 +1,162 @@
+"""Time of passes over memory by tiles in several orders, and the row activations of the same passes in the model.
+
+``passes`` writes ``orders.csv``: the median of five launches after two, each with other data in the L2.
+``passes-replay`` replays every line of the H200's table and prints measured and simulated time and the rows activated
+for each line written.
+"""
+
+# ruff: noqa: PLC0415  torch and Triton are there only where the GPU is
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+
+from benchmarks.fidelity.rows import DATA
+from benchmarks.fidelity.workloads import orders
+from xcd_model import Gpu, Pace, Plan, TraceBuilder, gpu, prepare, replay_timed
+from xcd_model.replay.service_times import rates_of, spread_of
+from xcd_model.replay.traffic import WRITEBACKS
+
+SIDE = 16384  # of a square matrix of fp32
+TILES = ((32, 32), (32, 64), (64, 64), (32, 128), (16, 256), (8, 512))
+ORDERS = ("row", "grp8", "band8", "morton", "col", "scatter")
+RUNS = ("run2", "run16", "run128", "run256", "run512")  # of the smallest tiles
+FLUSHED_BYTES = 256 << 20
+DELAY_CYCLES = 200_000  # until both events are queued
+NAMES = ("kernel", "side", "rows", "cols", "order", "time_us")
+
+
+def passes(folder: Path) -> None:
+    """Time passes over memory by tiles in several orders."""
+    with (folder / "orders.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(NAMES)
+        for line in measured():
+            table.writerow(line)
+
+
+def measured() -> Iterator[tuple[str, int, int, int, str, str]]:
+    """Rows of the table, one launch after the other."""
+    import torch
+
+    from benchmarks.lab import nvidia_kernels
+
+    x, y = (torch.ones(SIDE, SIDE, device="cuda") for _ in range(2))
+    kernels = {
+        "read": nvidia_kernels.pass_reads,
+        "write": nvidia_kernels.pass_writes,
+        "copy": nvidia_kernels.pass_copies,
+    }
+    for rows, cols in TILES:
+        for name in (*ORDERS, *RUNS) if (rows, cols) == TILES[0] else ORDERS:
+            if name == "morton" and rows != cols:
+                continue  # no permutation of a grid that is not square
+            tiles = orders.tiles_of(name, SIDE // rows, SIDE // cols, 1)
+            order = torch.from_numpy(tiles).to("cuda", torch.int32)
+            for what, kernel in kernels.items():
+                launch = partial(kernel[(order.numel(),)], order, x, y, SIDE, BM=rows, BN=cols, num_warps=4)
+                yield what, SIDE, rows, cols, name, f"{median(times_us(launch)):.1f}"
+
+
+def times_us(launch: Callable[[], None], *, warm: int = 2, counted: int = 5) -> list[float]:
+    """Times of single launches [us], the L2 filled with other data before each."""
+    import torch
+
+    other = torch.empty(FLUSHED_BYTES, dtype=torch.int8, device="cuda")
+    found = []
+    for _ in range(warm + counted):
+        other.zero_()
+        torch.cuda.synchronize()
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda._sleep(DELAY_CYCLES)
+        begin.record()
+        launch()
+        end.record()
+        torch.cuda.synchronize()
+        found.append(1e3 * begin.elapsed_time(end))
+    return found[warm:]
+
+
+ITEM_BYTES = 4
+WORKGROUPS_PER_CU, IN_FLIGHT = 12, 2  # 128 threads of some 40 registers; a load and a store
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass over memory: tiles of ``rows`` x ``cols`` fp32 of a square matrix, in an order, and what came of it.
+
+    ``opened`` is the number of rows opened for each line written back; reads open rows for less than their bytes take.
+    """
+
+    kernel: str
+    side: int
+    rows: int
+    cols: int
+    order: str
+    measured_us: float
+    simulated_us: float
+    opened: float
+
+
+def measured_passes() -> list[dict[str, str]]:
+    """Lines of the measured table."""
+    with (DATA / "machine" / "h200_orders.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def replayed(lines: Iterable[Mapping[str, str]], device: Gpu | None = None) -> Iterator[Pass]:
+    """Replay measured lines on a GPU, the H200 where none is given."""
+    device = device or gpu("h200")
+    rates, line_bytes = rates_of(device), device.l2.line_bytes
+    pace = Pace(IN_FLIGHT, 0, spread=spread_of(device))
+    line_fs = line_bytes // device.l2.write_request_bytes * rates.hbm_write
+    for line in lines:
+        kernel, order = line["kernel"], line["order"]
+        side, rows, cols = (int(line[name]) for name in ("side", "rows", "cols"))
+        tiles = orders.tiles_of(order, side // rows, side // cols, 1)
+        got = replay_timed(
+            _plan(kernel, side, rows, cols, device), tiles, workgroups_per_cu=WORKGROUPS_PER_CU, pace=pace
+        )
+        written = got.total(WRITEBACKS) * device.l2.write_request_bytes / line_bytes
+        opened = got.opening_fs / max(1, rates.hbm_row_write - line_fs) / max(1.0, written)
+        yield Pass(kernel, side, rows, cols, order, float(line["time_us"]), got.time_fs / 1e9, opened)
+
+
+@lru_cache(maxsize=1)
+def _plan(kernel: str, side: int, rows: int, cols: int, device: Gpu) -> Plan:
+    down, across = np.divmod(np.arange(side // rows * (side // cols)), side // cols)
+    build = TraceBuilder(n_workgroups=down.size, line_bytes=device.l2.line_bytes)
+    x, y = (build.array(name, rows=side, cols=side, item_bytes=ITEM_BYTES) for name in "xy")
+    tile = {"row": down * rows, "col": across * cols, "rows": rows, "cols": cols}
+    if kernel != "write":
+        build.step(build.read(x, **tile))
+    if kernel != "read":
+        build.step(build.write(y, **tile))
+    return prepare(build.trace(), device)
+
+
+def passes_replayed() -> None:
+    """Print simulated and measured times of all passes, and the rows that the writes opened."""
+    lines = measured_passes()
+    print("| pass | tiles | order | measured us | simulated us | error | rows opened a line |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    errors = []
+    with Progress(console=Console(stderr=True)) as bar:
+        for one in bar.track(replayed(lines), total=len(lines), description="passes"):
+            error = 100 * (one.simulated_us / one.measured_us - 1)
+            errors.append(abs(error))
+            opened = f"{one.opened:.2f}" if one.kernel != "read" else "-"
+            print(
+                f"| {one.kernel} | {one.rows} x {one.cols} | {one.order} | {one.measured_us:.0f} | "
+                f"{one.simulated_us:.0f} | {error:+.1f} % | {opened} |"
+            )
+    print(f"\nmean error {np.mean(errors):.1f} %")

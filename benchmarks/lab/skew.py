@@ -1,0 +1,139 @@
+"""How far workgroups of one launch run ahead of each other: skew between them and spread of their durations.
+
+``skew`` runs `LAUNCHES`, checks their results, and writes one ``.npz`` a launch, ``at`` (n_workgroups, 33) int64 [ns]
+and ``sm`` (n_workgroups,), and ``drift.csv``, the figures of `Skew`.
+"""
+
+# ruff: noqa: PLC0415  torch and Triton are there only where the GPU is
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.fidelity.workloads import h200, orders
+
+Launch = Callable[..., None]
+TILE = {"BM": 128, "BN": 128, "BK": 64}
+LAUNCHES: tuple[tuple[str, dict[str, int], tuple[str, ...]], ...] = (
+    ("gemm", {"M": 8192, "N": 8192, "K": 16384, **TILE}, ("row", "scatter")),
+    ("gemm", {"M": 8192, "N": 8192, "K": 2048, **TILE}, ("row",)),
+    ("gemm", {"M": 6144, "N": 6144, "K": 6144, **TILE}, ("row", "grp8")),
+    ("gemm", {"M": 1408, "N": 1536, "K": 65536, **TILE}, ("row",)),  # one wave, one workgroup an SM
+    ("gemm", {"M": 2816, "N": 1536, "K": 65536, **TILE}, ("row",)),  # one wave, two an SM
+    ("attention", {"H": 32, "S": 8192, "D": 128, "BQ": 64, "BK": 64}, ("row", "col")),
+    ("attention", {"H": 64, "S": 8192, "D": 128, "BQ": 128, "BK": 64}, ("row", "col")),
+)
+
+
+def skew(folder: Path) -> None:
+    """Note when each workgroup gets where; the second of two launches; exit with status 1 if a result is wrong."""
+    import torch
+
+    from benchmarks.lab.nvidia_launch import MAKERS
+
+    torch.manual_seed(0)
+    lines = []
+    for kernel, size, names in LAUNCHES:
+        shape = h200.KERNELS[kernel]
+        launch, output, wanted = MAKERS[kernel](size, shape.warps)
+        for name in names:
+            output.zero_()
+            at, sm = _measured(launch, orders.tiles_of(name, *shape.tiles(size), 1))
+            sizes = "x".join(str(n) for n in size.values())
+            if not torch.allclose(output.float(), wanted, atol=0.05, rtol=0.02):
+                sys.exit(f"{kernel} {sizes}: wrong result under {name}")
+            np.savez_compressed(folder / f"{kernel}-{sizes}-{name}.npz", at=at, sm=sm)
+            lines.append(line_of(torch.cuda.get_device_name(), kernel, sizes, name, at, sm))
+            print(", ".join(str(value) for value in lines[-1].values()), flush=True)
+    with (folder / "drift.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+        table.writeheader()
+        table.writerows(lines)
+
+
+def line_of(gpu: str, kernel: str, sizes: str, order: str, at: np.ndarray, sm: np.ndarray) -> dict[str, object]:
+    """A line of the table."""
+    figures = {name: round(value, 2) for name, value in asdict(skew_of(at, sm)).items()}
+    return {"gpu": gpu, "kernel": kernel, "problem": sizes, "order": order, **figures}
+
+
+def _measured(launch: Launch, tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    import torch
+
+    from benchmarks.lab.nvidia_kernels import NOTES
+
+    order = torch.from_numpy(tiles).to("cuda", torch.int32)
+    clock = torch.zeros(tiles.size, NOTES, device="cuda", dtype=torch.int64)
+    for _ in range(2):
+        launch(order, clock)
+        torch.cuda.synchronize()
+    notes = clock.cpu().numpy()
+    return notes[:, :-1] - notes[:, :-1].min(), notes[:, -1]
+
+
+@dataclass(frozen=True)
+class Skew:
+    """Figures of one launch.
+
+    Parameters
+    ----------
+    workgroups, at_once : int
+        Launched, and most that ran at one time.
+    duration_us : float [us]
+        Mean over workgroups.
+    spread_pct, first_wave_pct, of_sms_pct : float [%]
+        Standard deviation over mean of the durations: of all workgroups, of those that ran first, and of the means of
+        the SMs.
+    apart_pct : float [%]
+        Distance between the middle of the slower and of the faster half of the workgroups that run, in percent of a
+        workgroup's work, half-way through the launch.
+    """
+
+    workgroups: int
+    at_once: int
+    duration_us: float
+    spread_pct: float
+    first_wave_pct: float
+    of_sms_pct: float
+    apart_pct: float
+
+
+def skew_of(at: np.ndarray, sm: np.ndarray) -> Skew:
+    """Figures of the times of one launch.
+
+    Parameters
+    ----------
+    at : (n_workgroups, n_points) int array [ns]
+        When each workgroup got to each of evenly spaced points, from its beginning to its end.
+    sm : (n_workgroups,) int array
+        Where it ran.
+    """
+    begin, end = at[:, 0], at[:, -1]
+    took = (end - begin).astype(float)
+    at_once = max(int(((begin <= time) & (end > time)).sum()) for time in begin)
+    first = np.argsort(begin, kind="stable")[:at_once]
+    means = np.array([took[sm == one].mean() for one in np.unique(sm)])
+    return Skew(
+        workgroups=len(at),
+        at_once=at_once,
+        duration_us=float(took.mean()) / 1e3,
+        spread_pct=100 * float(took.std() / took.mean()),
+        first_wave_pct=100 * float(took[first].std() / took[first].mean()),
+        of_sms_pct=100 * float(means.std() / means.mean()),
+        apart_pct=100 * _apart(at, (begin.min() + end.max()) / 2),
+    )
+
+
+def _apart(at: np.ndarray, time: float) -> float:
+    """Share of its work by which the faster half of those that run at a time is ahead of the slower half."""
+    runs = (at[:, 0] <= time) & (at[:, -1] > time)
+    share = np.linspace(0, 1, at.shape[1])
+    done = np.sort([np.interp(time, own, share) for own in at[runs]])
+    half = len(done) // 2
+    return float(np.median(done[-half:]) - np.median(done[:half])) if half else 0.0
