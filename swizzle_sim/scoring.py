@@ -223,7 +223,7 @@ def score(kernel: Kernel, swizzle: Swizzle, gpu: Gpu, *, replay: str = "lockstep
 class Spread:
     """Mean and standard deviation of a candidate over seeds of the timed replay.
 
-    Replays differ in the speeds of workgroups, by `xcd_model.Pace.spread`, and in jitter.
+    Replays differ in the speeds of workgroups, by `xcd_model.IssueModel.speed_variation`, and in jitter.
 
     Parameters
     ----------

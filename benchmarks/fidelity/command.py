@@ -122,8 +122,8 @@ def _print(found: list[Prediction], variants: list[str]) -> None:
 
 
 def _print_halves(model: list[Prediction]) -> None:
-    from benchmarks.fidelity.page.tables import SUMMARY
     from benchmarks.fidelity.page.split import summaries
+    from benchmarks.fidelity.page.tables import SUMMARY
     from swizzle_sim.cli.output import table
 
     columns = ("GPU", "quantity", "half", *SUMMARY)

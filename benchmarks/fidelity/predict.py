@@ -20,7 +20,7 @@ from benchmarks.fidelity.sources import digest_of, kernel_modules
 from benchmarks.fidelity.variants import VARIANTS, Counts, predict
 from swizzle_sim.disk_cache import DiskCache
 from swizzle_sim.progress import Progress
-from swizzle_sim.uncertainty.varied import with_constants
+from swizzle_sim.uncertainty.perturbed_scorer import with_constants
 from xcd_model import Gpu, gpu, gpu_names
 from xcd_model.errors import SpecError, UnknownName
 

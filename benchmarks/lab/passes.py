@@ -22,8 +22,8 @@ from rich.progress import Progress
 
 from benchmarks.fidelity.rows import DATA
 from benchmarks.fidelity.workloads import orders
-from xcd_model import Gpu, Pace, Plan, TraceBuilder, gpu, prepare, replay_timed
-from xcd_model.replay.service_times import rates_of, spread_of
+from xcd_model import Gpu, IssueModel, Plan, TraceBuilder, gpu, prepare, replay_timed
+from xcd_model.replay.service_times import service_times_of, speed_variation_of
 from xcd_model.replay.traffic import WRITEBACKS
 
 SIDE = 16384  # of a square matrix of fp32
@@ -116,18 +116,18 @@ def measured_passes() -> list[dict[str, str]]:
 def replayed(lines: Iterable[Mapping[str, str]], device: Gpu | None = None) -> Iterator[Pass]:
     """Replay measured lines on a GPU, the H200 where none is given."""
     device = device or gpu("h200")
-    rates, line_bytes = rates_of(device), device.l2.line_bytes
-    pace = Pace(IN_FLIGHT, 0, spread=spread_of(device))
-    line_fs = line_bytes // device.l2.write_request_bytes * rates.hbm_write
+    times, line_bytes = service_times_of(device), device.l2.line_bytes
+    issue = IssueModel(IN_FLIGHT, 0, speed_variation=speed_variation_of(device))
+    line_fs = line_bytes // device.l2.write_request_bytes * times.hbm_write
     for line in lines:
         kernel, order = line["kernel"], line["order"]
         side, rows, cols = (int(line[name]) for name in ("side", "rows", "cols"))
         tiles = orders.tiles_of(order, side // rows, side // cols, 1)
         got = replay_timed(
-            _plan(kernel, side, rows, cols, device), tiles, workgroups_per_cu=WORKGROUPS_PER_CU, pace=pace
+            _plan(kernel, side, rows, cols, device), tiles, workgroups_per_cu=WORKGROUPS_PER_CU, issue=issue
         )
         written = got.total(WRITEBACKS) * device.l2.write_request_bytes / line_bytes
-        opened = got.opening_fs / max(1, rates.hbm_row_write - line_fs) / max(1.0, written)
+        opened = got.activation_fs / max(1, times.hbm_row_write - line_fs) / max(1.0, written)
         yield Pass(kernel, side, rows, cols, order, float(line["time_us"]), got.time_fs / 1e9, opened)
 
 

@@ -12,8 +12,8 @@ from benchmarks.paper.jobs import Job
 from benchmarks.paper.searches import arms_job, arms_name, texts_job
 from benchmarks.paper.settings import GPU, Settings
 from benchmarks.paper.style import pct, points, table
+from swizzle_sim.display.colours import OTHER, XCDS, on_colour
 from swizzle_sim.kernels import Kernel
-from swizzle_sim.report.colours import OTHER, XCDS, on_colour
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from xcd_model import gpu, xcd_of
 

@@ -19,15 +19,12 @@ from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.search import OnAttempt, optimize
 from swizzle_sim.suite import shortlist
-from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.tuning.jobs import FILE as POINTS_FILE
+from swizzle_sim.tuning.jobs import PointStore, run_points
 from swizzle_sim.tuning.objectives import SearchPlan
 from swizzle_sim.tuning.search import search
-from swizzle_sim.swizzle import Swizzle, family
-from swizzle_sim.tuning.jobs import run_points
-from swizzle_sim.tuning.points import evaluate, point_of
-from swizzle_sim.tuning.search import Plan, search
-from swizzle_sim.tuning.store import FILE as POINTS_FILE
-from swizzle_sim.tuning.store import PointStore
+from swizzle_sim.tuning.sweep import evaluate, point_of
 from xcd_model import gpu
 from xcd_model.errors import NotBijective, RunError
 

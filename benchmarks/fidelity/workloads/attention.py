@@ -13,10 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.workload import Workload
-from benchmarks.suite.flash_attention import FITTED, softmax_ops
 from benchmarks.fidelity.workloads.workload import Workload
-from benchmarks.suite.flash_attention import softmax_ops
+from benchmarks.suite.flash_attention import FITTED, softmax_ops
 from xcd_model import Resources, Trace, TraceBuilder
 
 ITEM_BYTES = 2

@@ -20,12 +20,9 @@ from functools import cache
 
 import numpy as np
 
-from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.stencil_code import in_flight
-from benchmarks.fidelity.workload import Workload
-from benchmarks.suite.flash_attention import FITTED as OF_SOFTMAX
 from benchmarks.fidelity.rows import DATA, Row
 from benchmarks.fidelity.workloads.workload import Workload
+from benchmarks.suite.flash_attention import FITTED as OF_SOFTMAX
 from benchmarks.suite.flash_attention import softmax_ops
 from xcd_model import Resources, Trace, TraceBuilder
 
