@@ -70,12 +70,12 @@ def fill(path: str, mark: str, text: str, page: str | None = None) -> str:
 
 
 def measured_table() -> str:
-    """Markdown table for the README: simulated beside measured L2 hit rates of reads on MI355X."""
+    """Markdown table for the README: simulated and measured L2 hit rates of reads on MI355X."""
     misses = index.read_misses(gpu("mi355x"), index.trace())
     lines = ["| order | simulated (lockstep) | measured (rocprofv3) |", "| --- | --- | --- |"]
     for order, measured in index.MEASURED.items():
         rates = [100 * (1 - count / index.READS) for count in (misses[order], measured)]
-        name = "as launched" if order == "identity" else f"`{order}`"
+        name = "launch order" if order == "identity" else f"`{order}`"
         lines.append(f"| {name} | {rates[0]:.1f} % | {rates[1]:.1f} % |")
     return "\n".join(lines)
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from benchmarks.fidelity.markdown import table
 from swizzle_sim.swizzle import Grid, Swizzle, family
-from xcd_model import Gpu, Trace, TraceBuilder, gpu, prepare
-from xcd_model.replay import lockstep as replay
+from xcd_model import Gpu, Trace, TraceBuilder, gpu, prepare, replay_lockstep
 from xcd_model.replay.traffic import READ_MISSES
 
 MEASURED = {  # order: L2 read misses, in 128-byte requests
@@ -53,7 +52,9 @@ def read_misses(device: Gpu, workload: Trace) -> dict[str, int]:
     """L2 read misses of each order in the lockstep replay."""
     plan = prepare(workload, device)
     orders = {name: Swizzle.parse(family(name)).permutation(Grid((256,), TILES), device.xcds) for name in MEASURED}
-    return {name: replay(plan, order, workgroups_per_cu=1).total(READ_MISSES) for name, order in orders.items()}
+    return {
+        name: replay_lockstep(plan, order, workgroups_per_cu=1).total(READ_MISSES) for name, order in orders.items()
+    }
 
 
 def by_order() -> str:
