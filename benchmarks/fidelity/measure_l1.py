@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.fidelity.nvcc import compiled, folder_asked, profiled, run
-from swizzle_sim.hardware.node.dispatches import Dispatch
+from swizzle_sim.hardware.node.counted_launch import CountedLaunch
 
 SOURCE = Path(__file__).with_name("l1.cu")
 LINE_BYTES = 128
@@ -46,7 +46,7 @@ def main() -> None:
             print(line)
 
 
-def carve_outs(launches: Iterable[Dispatch]) -> Iterator[list[int]]:
+def carve_outs(launches: Iterable[CountedLaunch]) -> Iterator[list[int]]:
     """Threads, registers, shared memory and carve-out of each launch."""
     for one in launches:
         yield [int(one.counters[name]) for name in COLUMNS.values()]

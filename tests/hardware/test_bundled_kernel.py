@@ -6,7 +6,7 @@ import json
 import pytest
 
 from swizzle_sim.capture import occupancy_workload, user_kernel
-from swizzle_sim.hardware.node.sealed import digest
+from swizzle_sim.hardware.node.manifest import digest
 from swizzle_sim.hardware.runs import predictor
 from swizzle_sim.kernels import kernel
 from tests.hardware.conftest import DATA

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .manifest import Refused
 from .processes import run
-from .sealed import Refused
 
 MODEL = re.compile(r"\b(MI\d{2,3}[AXP]?|[ABHLTV]\d{2,3}[A-Z]?|GB?\d{3})\b")
 KFD = "class/kfd/kfd/topology/nodes"
