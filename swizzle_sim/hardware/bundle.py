@@ -110,7 +110,7 @@ def make_bundle(
         As the rewrite and its check.
     """
     if not finalists:
-        raise HardwareError("nothing to confirm: no candidate besides the launch order; name one with --swizzle")
+        raise HardwareError("nothing to confirm: the launch order is the only candidate; name another with --swizzle")
     if folder.exists():
         raise HardwareError(f"{folder} exists, and a bundle is never changed: name another folder")
     work = of_kernel(kernel)

@@ -1,4 +1,4 @@
-"""Files that a bundle is made of besides the kernels: inputs, probes, HIP programs, README and scripts."""
+"""Files of a bundle other than the kernels: inputs, probes, HIP programs, README and scripts."""
 
 from __future__ import annotations
 

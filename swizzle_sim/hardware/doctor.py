@@ -240,7 +240,7 @@ def _memory() -> str:
 
 
 def _plug_ins() -> str:
-    """Distributions besides this one that add kernels, proposers, commands or checks."""
+    """Other distributions that add kernels, proposers, commands or checks."""
     found = {
         f"{entry.dist.name} {entry.dist.version}"
         for group in PLUGGED

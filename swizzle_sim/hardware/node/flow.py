@@ -163,8 +163,8 @@ class Flow:
         states: dict[str, str] = {}
         for line in lines_of(out):
             if line["what"] == "check":
-                kept = {key: value for key, value in line.items() if key not in ("what", "when", "candidate")}
-                self.store.candidate(line["candidate"])[f"check_{line['when']}"] = kept
+                check = {key: value for key, value in line.items() if key not in ("what", "when", "candidate")}
+                self.store.candidate(line["candidate"])[f"check_{line['when']}"] = check
             elif line["what"] == "times":
                 states = line["states"]
                 for name, by_state in line["times"].items():

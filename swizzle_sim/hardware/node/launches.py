@@ -15,7 +15,7 @@ from .manifest import Refused, digest
 torch: Any = importlib.import_module("torch")
 
 GUARD_BYTES = 4096  # behind each tensor, where no kernel may store
-POISONS = (0xFF, 0x55)  # not-a-number everywhere, and a number nobody computes
+POISONS = (0xFF, 0x55)  # not-a-number everywhere, and a pattern that no kernel computes
 NAMES = {"fp8e4": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp16": "float16", "bf16": "bfloat16"}
 NAMES |= {"fp32": "float32", "fp64": "float64"}
 RELATIVE = {"fp8e4": 0.13, "fp8e5": 0.26, "bf16": 1.6e-2, "fp16": 2e-3, "fp32": 2e-5, "fp64": 1e-12}

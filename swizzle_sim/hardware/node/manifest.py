@@ -27,7 +27,7 @@ def digest(data: bytes) -> str:
 
 
 def identity(manifest: Mapping[str, Any]) -> str:
-    """Name of a bundle: a digest of all its manifest says, the name itself left out."""
+    """Name of a bundle: a digest of its manifest without the name."""
     rest = {key: value for key, value in manifest.items() if key != "bundle"}
     return digest(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())
 
@@ -61,13 +61,13 @@ def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
     Raises
     ------
     Refused
-        If a file differs, is missing, or is one too many: what lies beside the kernels could be imported by them.
+        If a file differs, is missing, or is one too many: kernels could import files of their folder.
     """
     for name, wanted in manifest["files"].items():
         path = folder / name
         found = digest(path.read_bytes()) if path.is_file() and not path.is_symlink() else None
         if found is None:
-            raise Refused(f"{path} is missing: make the bundle again")
+            raise Refused(f"{path} is missing: remake the bundle")
         if found != wanted:
             raise Refused(f"{path} was changed after the bundle was made: SHA-256 {found}, the manifest says {wanted}")
     known = {*manifest["files"], *EXTRA}
@@ -116,7 +116,7 @@ class Store:
         self.save()
 
     def save(self) -> None:
-        """Write it whole, beside and renamed."""
+        """Write it to a temporary file and rename it."""
         draft = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         with open(draft, "w", encoding="utf-8") as file:
             json.dump(self.document, file, indent=1, allow_nan=False)

@@ -102,7 +102,7 @@ def _dispatch(row: dict[str, str], units: dict[str, str], notes: list[str]) -> C
 
 
 class NsightCompute:
-    """Counts with ncu; it launches a kernel again for each group of metrics and restores memory between."""
+    """Counts with ncu; it launches a kernel once for each group of metrics and restores memory between."""
 
     name = "ncu"
     passes = (

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-GRACE_S = 5.0  # between the polite signal and the one that cannot be refused
-TAIL = 4000  # characters of output kept
+GRACE_S = 5.0  # between SIGTERM and SIGKILL
+TAIL = 4000  # last characters of the output
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The process that touches the GPU: ``python -B -m node.worker VERB``, in the bundle's folder.
 
-``describe`` says what GPU it is, ``time`` checks and times all candidates, ``count`` launches one of them under a
-profiler. Answers are lines of JSON in a file, each complete when it is written.
+``describe`` writes what GPU it is, ``time`` checks and times all candidates, ``count`` launches one of them under a
+profiler. Results are lines of JSON in a file, each complete when it is written.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class Work:
             torch.cuda.synchronize()
 
     def check_and_time(self, samples: int, flush_bytes: int, say: Any) -> None:
-        """Check every candidate, time those that are right, check them again."""
+        """Check every candidate, time those that are right, check them once more."""
         original = self.launch_of(self.manifest["candidates"][0])
         launches: dict[str, Any] = {}
         for name, one in self.by_id.items():
@@ -207,7 +207,7 @@ class Work:
             say(what="check", when="after", candidate=name, **self.check(original, launch, POISONS[1]))
 
     def check(self, original: Any, launch: Any, poison: int) -> dict[str, Any]:
-        """Outputs of a candidate beside those of the unswizzled kernel, from the same poisoned memory."""
+        """Outputs of a candidate compared with those of the unswizzled kernel, from the same poisoned memory."""
         self.tensors.prepare(poison)
         original()
         wanted = self.tensors.outputs()
