@@ -68,7 +68,7 @@ def fill(path: str, mark: str, text: str, page: str | None = None) -> str:
 
 
 def measured_table() -> str:
-    """Markdown table for the README: simulated beside measured L2 hit rates of reads on MI355X."""
+    """Markdown table for the README: simulated and measured L2 hit rates of reads on MI355X."""
     misses = readme_words.read_misses(gpu("mi355x"), readme_words.tutorial_trace())
     lines = ["| order | simulated (lockstep) | measured (rocprofv3) |", "| --- | --- | --- |"]
     for order, measured in readme_words.MEASURED.items():

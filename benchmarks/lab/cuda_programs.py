@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from swizzle_sim.hardware.node.dispatches import Dispatch
-from swizzle_sim.hardware.node.ncu_rows import read_ncu
+from swizzle_sim.hardware.node.counted_launch import CountedLaunch
+from swizzle_sim.hardware.node.ncu import read_ncu
 
 
 def cuda_source(name: str) -> Path:
@@ -51,7 +51,7 @@ def compiled(source: Path, *options: str) -> Iterator[str]:
         yield program
 
 
-def profiled(words: list[str], counters: Iterable[str], *options: str) -> tuple[str, list[Dispatch]]:
+def profiled(words: list[str], counters: Iterable[str], *options: str) -> tuple[str, list[CountedLaunch]]:
     """Run a program under Nsight Compute; return what it printed, and its launches. Exits if there are none."""
     with tempfile.TemporaryDirectory() as place:
         log = Path(place) / "launches.csv"

@@ -28,7 +28,7 @@ def doctor(report: Report = False, json: Json = False) -> None:
     from swizzle_sim.hardware.doctor import checks
 
     if report:
-        from swizzle_sim.hardware.doctor_report import report_markdown
+        from swizzle_sim.hardware.doctor import report_markdown
 
         text = report_markdown()
         if json:

@@ -120,7 +120,7 @@ def import_(
 ) -> None:
     """Import a result: checked against its bundle, stored with the run, compared with the predictions."""
     from swizzle_sim.hardware.agreement import agreement as compare
-    from swizzle_sim.hardware.node.sealed import MANIFEST
+    from swizzle_sim.hardware.node.manifest import MANIFEST
     from swizzle_sim.hardware.results import check_result, is_result, keep_result, manifest_for, read_result
     from swizzle_sim.hardware.runs import predictor
 
@@ -169,7 +169,7 @@ def _look_into(path: Path, json: bool) -> None:
 
 def _home_of(path: Path, result: dict[str, Any]) -> Path:
     """Run folder that has the bundle's record; the bundle's own folder where it was of no run."""
-    from swizzle_sim.hardware.node.sealed import MANIFEST
+    from swizzle_sim.hardware.node.manifest import MANIFEST
     from swizzle_sim.hardware.results import BUNDLES, read_json
     from swizzle_sim.search import runs_in
     from xcd_model.errors import HardwareError
@@ -237,8 +237,8 @@ def agreement(
 def _stored(where: Path, found: list[Agreement]) -> list[str]:
     """Write the picture and the rows of each; only what was measured makes rows."""
     from swizzle_sim.atomic_write import write_whole
-    from swizzle_sim.hardware.picture import draw_agreement
-    from swizzle_sim.hardware.rows import csv_of
+    from swizzle_sim.hardware.agreement import draw_agreement
+    from swizzle_sim.hardware.fidelity_rows import csv_of
 
     written = []
     for one in found:

@@ -1,8 +1,8 @@
-"""Predicted against measured: per candidate, by rank, and whether the winner is the same."""
+"""Predicted against measured: per candidate, by rank, whether the winner is the same, and as a picture."""
 
 from __future__ import annotations
 
-import math
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +67,7 @@ class Comparison:
 
     @property
     def nothing_to_rank(self) -> str:
-        """Why no winner can be named, in words; empty where one can."""
+        """Why no candidate wins, in words; empty where one does."""
         for values, where in ((self.measured, ""), (self.predicted, " in the prediction")):
             if len(set(values)) == 1:
                 return f"all orders equal{where}: nothing to rank"
@@ -76,7 +76,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What one result says of its predictions.
+    """The predictions of one bundle compared with one result.
 
     Parameters
     ----------
@@ -104,15 +104,15 @@ def agreement(
     result: Mapping[str, Any],
     predict: Callable[[str | None], Mapping[str, Any]] | None = None,
 ) -> Agreement:
-    """Hold a result against the predictions in its bundle.
+    """Compare a result with the predictions in its bundle.
 
     Parameters
     ----------
     manifest, result : mapping
         Of one bundle, checked.
     predict : callable, optional
-        ``predict(source) -> score`` for candidates of which the bundle has no prediction; ``source`` is None for the
-        order as launched.
+        ``predict(source) -> score`` for candidates without a prediction in the bundle; ``source`` is None for the
+        launch order.
     """
     measured = tuple(measurements_of(result))
     predicted: dict[str, Mapping[str, Any] | None] = {}
@@ -129,14 +129,14 @@ def agreement(
 def _as_sm_reads(score: Mapping[str, Any] | None, one: Measurement) -> Mapping[str, Any] | None:
     """Put the hit rate of the reads that SMs make, in sectors, in place of that of all requests, in lines.
 
-    A missed line is all of its sectors: the rate is what memory did not have to deliver of the bytes SMs asked for. How
-    many those are is taken from the counters. Of an L2 of two sides the counter calls a hit only what the SM's own side
-    held, so this rate is higher.
+    A missed line is all of its sectors: the rate is the share of the bytes that SMs requested, by the counters, that
+    memory did not deliver. With a partitioned L2 the counter's hits are those of the SM's own partition only, so this
+    rate is higher.
     """
     if score is None:
         return None
-    asked = (one.l2_hits or 0) + (one.l2_misses or 0)
-    rate = max(0.0, 1 - score["hbm_read_bytes"] / (SECTOR_BYTES * asked)) if asked else None
+    requested = (one.l2_hits or 0) + (one.l2_misses or 0)
+    rate = max(0.0, 1 - score["hbm_read_bytes"] / (SECTOR_BYTES * requested)) if requested else None
     return {**score, "l2_hit_rate": rate}
 
 
@@ -159,19 +159,43 @@ def _compare(
     return Comparison(figure, names, guesses, values, spearman(guesses, values), figure.better * values[best] == winner)
 
 
-def ranks(values: Sequence[float]) -> list[float]:
-    """Rank of each value from 1, ties at their mean."""
-    ordered = sorted(values)
-    return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
-
-
 def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Spearman's rank correlation; None where it does not exist."""
-    if len(one) < 3:
+    """Spearman's rank correlation, ties at their mean rank; None for fewer than three values or all equal ones."""
+    if len(one) < 3 or len(set(one)) == 1 or len(set(other)) == 1:
         return None
-    a, b = ranks(one), ranks(other)
-    mean = (len(a) + 1) / 2
-    spread = math.sqrt(sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b))
-    if not spread:
-        return None
-    return sum((x - mean) * (y - mean) for x, y in zip(a, b, strict=True)) / spread
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(one, other).statistic)
+
+
+def draw_agreement(found: Agreement) -> bytes:
+    """PNG of an agreement.
+
+    Parameters
+    ----------
+    found : Agreement
+        With at least one comparison.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.2 * len(found.comparisons), 4.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, len(found.comparisons), squeeze=False)[0]
+    names = {one.candidate: one.name for one in found.measurements}
+    for panel, one in zip(panels, found.comparisons, strict=True):
+        low, high = min(*one.predicted, *one.measured), max(*one.predicted, *one.measured)
+        room = 0.08 * (high - low or abs(high) or 1.0)
+        panel.plot([low - room, high + room], [low - room, high + room], color="0.7", linewidth=1, zorder=1)
+        for number, (x, y) in enumerate(zip(one.measured, one.predicted, strict=True)):
+            panel.scatter([x], [y], s=42, zorder=2, label=names[one.candidates[number]][:40])
+        unit = f" [{one.figure.unit}]" if one.figure.unit else ""
+        panel.set(xlabel=f"{found.kind}{unit}", ylabel=f"simulated{unit}", title=one.figure.name)
+        panel.set_xlim(low - room, high + room)
+        panel.set_ylim(low - room, high + room)
+    panels[0].legend(fontsize=7, loc="best")
+    manifest = found.manifest
+    figure.suptitle(f"{manifest['kernel']} on {manifest['gpu']['title']}: simulated and {found.kind}", fontsize=11)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=130, metadata={"Software": None})
+    return out.getvalue()

@@ -15,11 +15,11 @@ import numpy as np
 
 from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.hardware.arguments import arguments_of
+from swizzle_sim.capture.occupancy_workload import Workload, of_kernel
+from swizzle_sim.capture.process import kept
+from swizzle_sim.hardware.bundle_files import KERNELS, arguments_of, hip_source, probe_source, texts
 from swizzle_sim.hardware.device import Device
-from swizzle_sim.hardware.hip import KERNELS, hip_source
-from swizzle_sim.hardware.node.sealed import FORMAT, MANIFEST, digest, identity
-from swizzle_sim.hardware.probe import probe_source
-from swizzle_sim.hardware.texts import texts
+from swizzle_sim.hardware.node.manifest import FORMAT, MANIFEST, digest, identity
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Launch
 from swizzle_sim.release import version
@@ -54,6 +54,22 @@ class Finalist:
     score: Score | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where the predictions of a bundle come from.
+
+    Parameters
+    ----------
+    run : str
+        Name of the run folder that the finalists come from; empty for candidates without a run.
+    replay : {"lockstep", "timed"}
+        Replay of the predictions.
+    """
+
+    run: str = ""
+    replay: str = "lockstep"
+
+
 def make_bundle(
     kernel: Kernel,
     device: Device,
@@ -61,8 +77,7 @@ def make_bundle(
     folder: Path,
     *,
     baseline: Score | None = None,
-    run: str = "",
-    replay: str = "lockstep",
+    origin: Origin = Origin(),
     seed: int = 0,
     check: bool = True,
 ) -> dict[str, Any]:
@@ -75,15 +90,12 @@ def make_bundle(
     device : Device
         The GPU it is for.
     finalists : sequence of Finalist
-        At least one; the kernel as launched is always in.
+        At least one; the launch order is always included.
     folder : Path
         Made here; there must be nothing of that name.
     baseline : Score, optional
-        Prediction for the kernel as launched.
-    run : str
-        Name of the run folder that the finalists come from.
-    replay : str
-        Replay of the predictions.
+        Prediction for the launch order.
+    origin : Origin
     seed : int
         Of the inputs.
     check : bool
@@ -101,7 +113,7 @@ def make_bundle(
         As the rewrite and its check.
     """
     if not finalists:
-        raise HardwareError("nothing to confirm: no candidate besides the order as launched")
+        raise HardwareError("nothing to confirm: the launch order is the only candidate; name another with --swizzle")
     if folder.exists():
         raise HardwareError(f"{folder} exists, and a bundle is never changed: name another folder")
     work = of_kernel(kernel)
@@ -113,9 +125,9 @@ def make_bundle(
     for _, more, _ in made:
         files |= more
     manifest: dict[str, Any] = {
-        **{"format": FORMAT, "version": version(), "run": run, "kernel": kernel.name},
+        **{"format": FORMAT, "version": version(), "run": origin.run, "kernel": kernel.name},
         **{"function": work.launch.function, "problem": dict(kernel.problem), "source_sha256": digest(original)},
-        **{"gpu": device.as_dict(), "replay": replay, "seed": seed},
+        **{"gpu": device.as_dict(), "replay": origin.replay, "seed": seed},
         "launch": _launch(work.launch, arguments, kernel.launches),
         "remapped_grid": made[0][2],
         "candidates": [_original(baseline), *(entry for entry, _, _ in made)],
@@ -141,7 +153,7 @@ def _launch(launch: Launch, arguments: Any, launches: int) -> dict[str, Any]:
 
 def _original(baseline: Score | None) -> dict[str, Any]:
     return {
-        **{"id": ORIGINAL, "name": "as launched", "number": 0, "file": "kernel_original.py"},
+        **{"id": ORIGINAL, "name": "launch order", "number": 0, "file": "kernel_original.py"},
         **{"order": None, "probe": None, "source": None, "predicted": _predicted(baseline)},
     }
 
@@ -188,7 +200,7 @@ def _node_files() -> dict[str, bytes]:
 
 
 def _write(folder: Path, files: dict[str, bytes]) -> None:
-    """Write all files beside the place and move them there in one step."""
+    """Write all files to a temporary folder and rename it."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{SPARE}-", dir=folder.parent))

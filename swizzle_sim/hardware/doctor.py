@@ -1,20 +1,57 @@
-"""What of the way to hardware works on this machine: GPU, partition mode, profilers, PyTorch, compilers."""
+"""``swizzle-sim doctor``: what works on this machine, and with ``--report`` a block of Markdown for an issue.
+
+The report has no names of users or hosts, no paths, no keys and no values of environment variables: what is found is
+named by version, count and size, and the finished text goes through `scrubbed` all the same.
+"""
 
 from __future__ import annotations
 
+import getpass
 import os
+import platform
+import re
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 
+from swizzle_sim.disk_cache import cache_home
+from swizzle_sim.hardware.node.counting import find_program, profiler_for
 from swizzle_sim.hardware.node.machine import amd_topology, rocm_version
-from swizzle_sim.hardware.node.profilers import find_program, profiler_for
+from swizzle_sim.release import commit, version
 
-Check = tuple[str, str, str]  # name, state (ok, off, missing), what was found or what mends it
+Check = tuple[str, str, str]  # name, state (ok, off, missing), what was found or the command that fixes it
 PROFILING = Path("/proc/driver/nvidia/params")
+LIBRARIES = (
+    "numpy",
+    "numba",
+    "llvmlite",
+    "pandas",
+    "matplotlib",
+    "typer",
+    "rich",
+    "libcst",
+    "optuna",
+    "scipy",
+    "diskcache",
+)
+EXTRAS = {
+    "triton": ("triton",),
+    "llm": ("dspy", "openai"),
+    "cluster": ("distributed",),
+    "docs": ("mkdocs", "mkdocs-material", "mkdocstrings"),
+    "test": ("pytest", "hypothesis"),
+    "node": ("torch",),
+}
+SWITCHES = (  # change results or speed; reported as set or not, never with their value
+    *("NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS", "NUMBA_CACHE_DIR", "TRITON_INTERPRET", "TRITON_CACHE_DIR"),
+    *("XDG_CACHE_HOME", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"),
+)
+PLUGGED = ("swizzle_sim.kernels", "swizzle_sim.proposers", "swizzle_sim.commands", "swizzle_sim.checks")
+UNKNOWN = "unknown"
 
 
 def checks(sys: Path = Path("/sys"), rocm: Path = Path("/opt/rocm")) -> Iterator[Check]:
@@ -46,11 +83,11 @@ def _amd(topology: dict, rocm: Path) -> Iterator[Check]:
     mode, xcds = topology.get("partition", "unknown"), topology.get("xcds")
     units = topology.get("compute_units", "unknown")
     yield "GPU", "ok", f"{topology['devices']} AMD device(s), {xcds or 'unknown'} XCDs, {units} CUs each"
-    mend = "amd-smi set --compute-partition SPX  (as root, with nothing running)"
+    fix = "amd-smi set --compute-partition SPX  (as root, with nothing running)"
     if mode == "CPX" or xcds == 1:
-        yield "partition mode", "off", f"{mode}: one XCD and one L2 a device, nothing to swizzle; {mend}"
+        yield "partition mode", "off", f"{mode}: one XCD and one L2 a device, nothing to swizzle; {fix}"
     elif "partition_differ" in topology:
-        yield "partition mode", "off", f"devices differ: {', '.join(topology['partition_differ'])}; {mend}"
+        yield "partition mode", "off", f"devices differ: {', '.join(topology['partition_differ'])}; {fix}"
     else:
         yield "partition mode", "ok", f"{mode}, memory {topology.get('memory_mode', 'unknown')}"
     version = rocm_version(rocm)
@@ -60,15 +97,15 @@ def _amd(topology: dict, rocm: Path) -> Iterator[Check]:
     yield "hipcc", "ok" if hipcc else "off", hipcc or "needed for .hip files only: apt install hipcc"
 
 
-def _profiler(vendor: str, mend: str) -> Iterator[Check]:
+def _profiler(vendor: str, fix: str) -> Iterator[Check]:
     profiler = profiler_for(vendor)
     program = find_program(profiler, None)
     if program is None:
-        yield profiler.name, "missing", mend
+        yield profiler.name, "missing", fix
         return
     with tempfile.TemporaryDirectory() as folder:
         version = profiler.version(program, Path(folder) / "log")
-    yield profiler.name, "ok" if version else "missing", version or f"{program} does not start; {mend}"
+    yield profiler.name, "ok" if version else "missing", version or f"{program} does not start; {fix}"
 
 
 def _permission() -> Iterator[Check]:
@@ -78,8 +115,8 @@ def _permission() -> Iterator[Check]:
     except OSError:
         return
     if "RmProfilingAdminOnly: 1" in text and os.geteuid() != 0:
-        mend = "run as root, or: options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, then reboot"
-        yield "counters", "missing", f"the driver lets only root read them; {mend}"
+        fix = "run as root, or: options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, then reboot"
+        yield "counters", "missing", f"the driver lets only root read them; {fix}"
     else:
         yield "counters", "ok", "this user may read them"
 
@@ -96,11 +133,11 @@ def _nvidia_gpus() -> str:
     return "; ".join(said.stdout.strip().splitlines()) if said.returncode == 0 else ""
 
 
-def _package(name: str, mend: str) -> Check:
+def _package(name: str, fix: str) -> Check:
     try:
         return name, "ok", metadata.version(name)
     except metadata.PackageNotFoundError:
-        return name, "missing", mend
+        return name, "missing", fix
 
 
 def _compiler() -> Check:
@@ -109,7 +146,123 @@ def _compiler() -> Check:
 
 
 def _cache() -> Check:
-    where = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    place = next((path for path in (where, *where.parents) if path.exists()), Path("/"))
-    good = os.access(place, os.W_OK)
+    where = cache_home().parent
+    good = _writable(where)
     return "cache folder", "ok" if good else "missing", str(where) if good else f"{where}: export XDG_CACHE_HOME=FOLDER"
+
+
+def _writable(folder: Path) -> bool:
+    """Whether a folder, or the nearest one above it that exists, can be written to."""
+    return os.access(next((path for path in (folder, *folder.parents) if path.exists()), Path("/")), os.W_OK)
+
+
+def report_markdown() -> str:
+    """Markdown table of versions, system, extras, GPU and caches, to be pasted into an issue."""
+    lines = ["<!-- swizzle-sim doctor --report -->", "| what | found |", "| --- | --- |"]
+    lines += [f"| {name} | {found.replace('|', '/')} |" for name, found in _rows()]
+    return scrubbed("\n".join(lines) + "\n")
+
+
+def scrubbed(text: str) -> str:
+    """Text without home folders and the user's name.
+
+    Parameters
+    ----------
+    text : str
+    """
+    text = text.replace(str(Path.home()), "~") if len(str(Path.home())) > 1 else text
+    text = re.sub(r"(?:/home|/Users|[A-Za-z]:\\Users)[/\\][^/\\\s|]+", "~", text)
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container may run as a number without a name
+        return text
+    plain = len(user) < 3 or user == "root"
+    return text if plain else re.sub(rf"\b{re.escape(user)}\b", "USER", text)
+
+
+def _rows() -> Iterator[tuple[str, str]]:
+    at = commit()
+    yield "swizzle-sim", version() + (f" (commit {at})" if at else "")
+    yield "Python", f"{platform.python_version()} ({platform.python_implementation()})"
+    for name, found in (("system", _system), ("CPU", _cpu), ("memory", _memory)):
+        yield name, _answer(found)
+    yield "libraries", ", ".join(_versions(LIBRARIES))
+    for extra, packages in EXTRAS.items():
+        yield f"for {extra}", ", ".join(_versions(packages))
+    yield "plug-ins", _answer(_plug_ins)
+    yield from _machine()
+    yield "caches", _answer(_caches)
+    yield "set in the environment", ", ".join(name for name in SWITCHES if name in os.environ) or "none of those listed"
+
+
+def _answer(found: Callable[[], str]) -> str:
+    """Result of a probe, or `UNKNOWN`: a machine that does not answer still gets a report."""
+    try:
+        return found() or UNKNOWN
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return UNKNOWN
+
+
+def _versions(names: tuple[str, ...]) -> Iterator[str]:
+    for name in names:
+        try:
+            yield f"{name} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            yield f"no {name}"
+
+
+def _system() -> str:
+    if sys.platform == "linux":
+        try:
+            name = platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
+        except OSError:
+            name = "Linux"
+        return f"{name}, Linux {platform.release()}, {platform.machine()}, {' '.join(platform.libc_ver())}".rstrip(", ")
+    return f"{platform.system()} {platform.release()}, {platform.machine()}"
+
+
+def _cpu() -> str:
+    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
+    return f"{_cpu_name()}, {os.cpu_count()} threads, {usable} usable"
+
+
+def _cpu_name() -> str:
+    if sys.platform == "darwin":
+        words = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        return subprocess.run(words, capture_output=True, text=True, timeout=10, check=False).stdout.strip()
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.M) if info.exists() else None
+    return found[1] if found else platform.processor() or platform.machine()
+
+
+def _memory() -> str:
+    return f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.1f} GiB"
+
+
+def _plug_ins() -> str:
+    """Other distributions that add kernels, proposers, commands or checks."""
+    found = {
+        f"{entry.dist.name} {entry.dist.version}"
+        for group in PLUGGED
+        for entry in metadata.entry_points(group=group)
+        if entry.dist is not None and entry.dist.name != "swizzle-sim"
+    }
+    return ", ".join(sorted(found)) or "none"
+
+
+def _machine() -> Iterator[tuple[str, str]]:
+    """GPU, driver, profilers and compilers, by state and version; where a path was found, only that it was."""
+    for name, state, message in checks():
+        if name in ("cache folder", "torch"):  # said elsewhere
+            continue
+        said = state if state != "ok" or message.startswith(("/", "\\")) or ":\\" in message else message
+        yield name, "found" if said == "ok" else {"off": "none", "missing": "missing"}.get(said, said)
+
+
+def _caches() -> str:
+    ours = cache_home()
+    parts = []
+    for folder in sorted(path for path in ours.glob("*") if path.is_dir()):
+        sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+        parts.append(f"{folder.name.split('-')[0]} {len(sizes)} files {sum(sizes) / 1e6:.1f} MB")
+    return f"{'writable' if _writable(ours) else 'not writable'}; {', '.join(parts) or 'empty'}"

@@ -1,4 +1,4 @@
-"""Results brought home: read, held against the bundle they claim to come from, kept with the run."""
+"""Results of a node: read, checked against the bundle they name, stored with the run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from swizzle_sim.atomic_write import write_whole
 from swizzle_sim.hardware.measurement import Measurement, measurement_of
 from swizzle_sim.hardware.node.machine import check_machine
-from swizzle_sim.hardware.node.sealed import FORMAT, MANIFEST, Refused, identity
+from swizzle_sim.hardware.node.manifest import FORMAT, MANIFEST, Refused, identity
 from xcd_model.errors import HardwareError
 
 BUNDLES = "bundles"
@@ -38,13 +38,13 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def is_result(path: Path) -> bool:
-    """Whether a file is to be taken for a result: JSON that has to do with a bundle, or nothing that can be told."""
+    """Whether a file is read as a result: JSON with keys of a bundle, or unreadable JSON."""
     if path.suffix != ".json":
         return False
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return True  # `read_result` says what is wrong
+        return True  # `read_result` names the error
     return isinstance(found, dict) and bool({"bundle", "format", "candidates"} & set(found))
 
 
@@ -108,7 +108,7 @@ def _same(result: Mapping[str, Any], manifest: Mapping[str, Any], code: str, *ke
 
 
 def measurements_of(result: Mapping[str, Any]) -> list[Measurement]:
-    """Measurement of each candidate, the kernel as launched first."""
+    """Measurement of each candidate, the launch order first."""
     vendor = result["gpu"]["vendor"]
     return [measurement_of(key, entry, result["kind"], vendor) for key, entry in result["candidates"].items()]
 

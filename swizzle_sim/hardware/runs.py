@@ -1,4 +1,4 @@
-"""What bundles, imports and agreements have to do with a run folder."""
+"""Bundles and agreements of a run folder."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.hardware.agreement import Agreement, agreement
-from swizzle_sim.hardware.bundle import Finalist, make_bundle
+from swizzle_sim.hardware.bundle import Finalist, Origin, make_bundle
 from swizzle_sim.hardware.device import device_of
-from swizzle_sim.hardware.node.sealed import digest
+from swizzle_sim.hardware.node.manifest import digest
 from swizzle_sim.hardware.results import keep_bundle, pairs_in
 from swizzle_sim.history import FILE, History, rank
 from swizzle_sim.kernels import Kernel, kernel, kernel_names
@@ -32,7 +32,7 @@ def bundle_run(run: Path, top: int, folder: Path, *, seed: int = 0, check: bool 
     run : Path
         Run folder.
     top : int
-        How many, the order as launched not counted.
+        How many, the launch order not counted.
     folder : Path
         Bundle to make.
     seed, check
@@ -53,8 +53,7 @@ def bundle_run(run: Path, top: int, folder: Path, *, seed: int = 0, check: bool 
         finalists,
         folder,
         baseline=baseline,
-        run=run.name if run.is_absolute() else str(run),
-        replay=about["replay"],
+        origin=Origin(run=run.name if run.is_absolute() else str(run), replay=about["replay"]),
         seed=seed,
         check=check,
     )
@@ -69,7 +68,7 @@ def agreements_in(where: Path, replay: str | None = None) -> list[Agreement]:
     ----------
     where : Path
     replay : {"lockstep", "timed"}, optional
-        Predict anew with this replay, in place of what the bundle says.
+        Predict with this replay instead of the bundle's.
 
     Raises
     ------
@@ -78,16 +77,16 @@ def agreements_in(where: Path, replay: str | None = None) -> list[Agreement]:
     """
     found = []
     for manifest, result in pairs_in(where):
-        again = replay is not None and replay != manifest["replay"]
+        other = replay is not None and replay != manifest["replay"]
         used = {**manifest, "replay": replay or manifest["replay"]}
-        if again:
+        if other:
             used["candidates"] = [{**one, "predicted": None} for one in manifest["candidates"]]
         found.append(agreement(used, result, predictor(where, used)))
     return found
 
 
 def predictor(where: Path, manifest: Mapping[str, Any]) -> Callable[[str | None], Mapping[str, Any]]:
-    """Simulated figures of an order, for candidates of which a bundle has none."""
+    """Simulated figures of an order, for candidates without a prediction in their bundle."""
 
     @cache
     def scorer() -> Scorer:

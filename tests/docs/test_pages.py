@@ -17,6 +17,7 @@ GENERATED = (
     *("docs/gpus.md", "docs/families.md", "docs/cli.md", "docs/language.md"),
     *("docs/decisions/0003-l2-index.md", "README.md"),
 )
+PARTS = ("Status", "Context", "Decision", "Consequence")
 REMOTE = re.compile(r"""(?:src|href)=["']?(?:https?:)?//|@import\s|url\(["']?(?:https?:)?//|fonts\.g""")
 
 
@@ -37,6 +38,23 @@ def test_every_generated_page_is_looked_at(generated):
 def test_pictures_exist():
     for name in PICTURES:
         assert (DOCS / "pictures" / name).stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("path", sorted((DOCS / "decisions").glob("*.md")), ids=lambda path: path.stem)
+def test_a_decision_is_half_a_page_in_four_parts(path):
+    text = path.read_text(encoding="utf-8")
+    parts = re.findall(r"^\*\*(\w+)\.\*\*", text, re.M)
+    assert [one for one in parts if one in PARTS] == list(PARTS)
+    assert len(text.splitlines()) <= 36 and text.startswith(f"# {path.stem[:4]} ")
+
+
+def test_a_decision_that_is_cited_exists():
+    numbers = {path.stem[:4] for path in (DOCS / "decisions").glob("*.md")}
+    sources = [ROOT / "README.md", *DOCS.rglob("*.md"), *(ROOT / "xcd_model").rglob("*.py")]
+    sources += [*(ROOT / "xcd_model").rglob("*.toml"), *(ROOT / "swizzle_sim").rglob("*.py")]
+    for path in sources:
+        cited = re.findall(r"[Dd]ecisions? \[?(\d{4})", path.read_text(encoding="utf-8"))
+        assert set(cited) <= numbers, path
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs"])

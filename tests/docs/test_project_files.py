@@ -10,8 +10,8 @@ import yaml
 from typer.testing import CliRunner
 
 from swizzle_sim.cli.app import app
-from swizzle_sim.hardware import doctor_report
-from swizzle_sim.hardware.doctor_report import report_markdown, scrubbed
+from swizzle_sim.hardware import doctor as doctor_report
+from swizzle_sim.hardware.doctor import report_markdown, scrubbed
 from swizzle_sim.release import version
 from tests.docs.typed import ROOT
 

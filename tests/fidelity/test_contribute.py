@@ -15,8 +15,8 @@ from benchmarks.fidelity.split import LATER, place_of, split
 from benchmarks.fidelity.variants import predict
 from benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from swizzle_sim.hardware.agreement import agreement
+from swizzle_sim.hardware.fidelity_rows import csv_of
 from swizzle_sim.hardware.results import pairs_in
-from swizzle_sim.hardware.rows import csv_of
 from swizzle_sim.swizzle import family
 from tests.fidelity.test_rows import GOOD
 from xcd_model import gpu, workgroups_per_cu

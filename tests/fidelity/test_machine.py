@@ -14,7 +14,7 @@ from benchmarks.lab import hbm_rows, passes, power
 from benchmarks.lab.caches import CARVE_OUT_COUNTERS, carve_outs, most_held, words_of
 from benchmarks.lab.memory import middles, mixed_waits
 from benchmarks.suite.flash_attention import softmax_ops
-from swizzle_sim.hardware.node.dispatches import Dispatch
+from swizzle_sim.hardware.node.counted_launch import CountedLaunch
 from xcd_model import gpu
 
 
@@ -260,7 +260,7 @@ def test_a_line_of_carve_outs_is_what_the_profiler_counted_of_a_launch():
     counted = dict(zip(CARVE_OUT_COUNTERS.values(), (128.0, 40.0, 50176.0, 102400.0), strict=True)) | {
         "sm__cycles_elapsed.max": 7.0
     }
-    assert list(carve_outs([Dispatch(number=0, kernel="k", counters=counted)])) == [[128, 40, 50176, 102400]]
+    assert list(carve_outs([CountedLaunch(number=0, kernel="k", counters=counted)])) == [[128, 40, 50176, 102400]]
     with (DATA / "machine" / "h200_carve_outs.csv").open(encoding="utf-8", newline="") as file:
         assert next(csv.reader(file)) == list(CARVE_OUT_COUNTERS)
 

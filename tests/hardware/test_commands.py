@@ -62,7 +62,7 @@ def test_a_bundle_of_a_kernel(typed, tmp_path):
     words = ["bundle", "transpose", "M=256", "N=128", "--swizzle", "contiguous", "--no-check", "--json"]
     made = typed(*words, "-o", "t")
     assert made.code == 0, made.err
-    assert json.loads(made.out)["candidates"] == ["as launched", "contiguous"]
+    assert json.loads(made.out)["candidates"] == ["launch order", "contiguous"]
     assert (tmp_path / "t" / "candidate_1.hip").exists()
     assert "nothing to swizzle" in typed(*words[:-1], "--gpu", "mi300x-cpx").err
     (tmp_path / "empty").mkdir()

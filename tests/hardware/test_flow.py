@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
-from swizzle_sim.hardware.node.sealed import check_files, identity, read_manifest
+from swizzle_sim.hardware.node.manifest import check_files, identity, read_manifest
 from swizzle_sim.swizzle import family
 from tests.hardware.conftest import H200, STAND_IN, small
 from xcd_model.errors import HardwareError, NotBijective
@@ -181,14 +181,13 @@ def test_too_few_samples_are_refused(bundle, confirm):
 
 def test_without_swizzle_sim_installed(bundle, tmp_path):
     """A node has Triton and PyTorch and nothing of ours."""
-    import site
-
+    packages = [one for one in sys.path if one.endswith("site-packages")]
     out = tmp_path / "out.jsonl"
     command = [sys.executable, "-S", "-B", "-m", "node.worker", "time", "--bundle", str(bundle), "--out", str(out)]
     env = {
         **os.environ,
         "TRITON_INTERPRET": "1",
-        "PYTHONPATH": os.pathsep.join([str(STAND_IN), *site.getsitepackages()]),
+        "PYTHONPATH": os.pathsep.join([str(STAND_IN), *packages]),
     }
     gone = [sys.executable, "-S", "-c", "import swizzle_sim"]
     if subprocess.run(gone, cwd=bundle, env=env, capture_output=True).returncode == 0:

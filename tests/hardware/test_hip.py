@@ -5,8 +5,9 @@ import subprocess
 
 import pytest
 
+from swizzle_sim.capture.occupancy_workload import of_kernel
+from swizzle_sim.hardware.bundle_files import hip_source
 from swizzle_sim.hardware.device import device_of
-from swizzle_sim.hardware.hip import hip_source
 from swizzle_sim.kernels import kernel
 from swizzle_sim.rewrite import rewrite_workload
 from swizzle_sim.swizzle import Swizzle, family

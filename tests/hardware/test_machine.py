@@ -7,12 +7,12 @@ import pytest
 
 from swizzle_sim.hardware import doctor
 from swizzle_sim.hardware.device import device_of
-from swizzle_sim.hardware.node.dispatches import Dispatch, chosen
+from swizzle_sim.hardware.node.counted_launch import CountedLaunch, chosen
+from swizzle_sim.hardware.node.counting import summary
 from swizzle_sim.hardware.node.machine import amd_topology, check_machine, rocm_version
+from swizzle_sim.hardware.node.manifest import Refused
 from swizzle_sim.hardware.node.processes import run
 from swizzle_sim.hardware.node.rocprofv3 import Rocprofv3
-from swizzle_sim.hardware.node.samples import summary
-from swizzle_sim.hardware.node.sealed import Refused
 from xcd_model import gpu
 from xcd_model.errors import HardwareError
 
@@ -127,12 +127,12 @@ def test_no_shell_sees_a_name(tmp_path):
 
 @pytest.mark.parametrize("name", ["gemm", "gemm_0d1d2d", "gemm_0d1d2d.kd", "gemm.kd", "gemm_0123"])
 def test_compiled_names_of_a_kernel(name):
-    assert chosen([Dispatch(1, name)], "gemm", 0)
+    assert chosen([CountedLaunch(1, name)], "gemm", 0)
 
 
 @pytest.mark.parametrize("name", ["gemm2", "my_gemm", "gemm_splitk", "Cijk_gemm", "void gemm<float>()", "gemmx.kd"])
 def test_names_of_other_kernels(name):
-    assert not chosen([Dispatch(1, name)], "gemm", 0)
+    assert not chosen([CountedLaunch(1, name)], "gemm", 0)
 
 
 def test_passes_and_fallbacks():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from swizzle_sim.hardware.measurement import doubts_of
-from swizzle_sim.hardware.node.dispatches import chosen
+from swizzle_sim.hardware.node.counted_launch import chosen
 from swizzle_sim.hardware.readers import read_profile
 from tests.hardware.conftest import DATA
 from xcd_model.errors import HardwareError

@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.suite.gemm import gemm
 from swizzle_sim.atomic_write import write_whole
-from swizzle_sim.hardware.node.sealed import identity
+from swizzle_sim.hardware.node.manifest import identity
 from swizzle_sim.hardware.results import keep_bundle, keep_result
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.report import write_report

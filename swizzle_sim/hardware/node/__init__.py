@@ -1,1 +1,1 @@
-"""What runs beside the GPU: copied into every bundle; standard library, and in the worker PyTorch and Triton."""
+"""What runs on the node, copied into every bundle: standard library only; in the worker PyTorch and Triton."""

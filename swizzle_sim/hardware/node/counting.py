@@ -1,33 +1,83 @@
-"""Counters of one candidate: one run of the profiler for each pass, whatever becomes of the others."""
+"""Counters of one candidate: the profiler of its vendor, one run of it for each pass, medians over launches."""
 
 from __future__ import annotations
 
+import shutil
 import statistics
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from .dispatches import Dispatch, chosen
+from .counted_launch import CountedLaunch, chosen
+from .manifest import Refused
+from .ncu import NsightCompute
 from .processes import run
-from .profilers import Profiler
+from .rocprofv3 import Rocprofv3
 
+REPLAYED = "replay"  # in the version of a stand-in, whose results are never called measured
 Passes = list[dict[str, Any]]
 
 
-def count(
-    profiler: Profiler,
-    program: str,
-    function: str,
-    work: Sequence[str],
-    *,
-    folder: Path,
-    cwd: Path,
-    limit_s: float,
-    warmups: int,
-    refused: set[str],
-    on_pass: Callable[[dict[str, Any]], None],
-) -> Passes:
-    """Run every pass; a pass that is refused is tried again in smaller groups, one that hangs is not.
+class Profiler(Protocol):
+    """A program that reads hardware counters.
+
+    ``passes`` are groups of counters that one run can count together; ``fallbacks`` of a pass are smaller groups to
+    try where the whole is refused.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the program."""
+
+    @property
+    def passes(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of counters."""
+
+    @property
+    def cold(self) -> str:
+        """In what state the caches are before a counted launch."""
+
+    def version(self, program: str, log: Path) -> str:
+        """Version as the program says it; empty if it says none."""
+
+    def command(
+        self, program: str, counters: Sequence[str], folder: Path, function: str, work: Sequence[str]
+    ) -> list[str]:
+        """Words that count one run of ``work``."""
+
+    def read(self, folder: Path) -> tuple[list[CountedLaunch], list[str]]:
+        """Launches in the files of a run, and notes on what those lack."""
+
+    def fallbacks(self, counters: Sequence[str]) -> list[tuple[str, ...]]:
+        """Smaller groups."""
+
+
+def profiler_for(vendor: str) -> Profiler:
+    """Profiler of a GPU's vendor.
+
+    Raises
+    ------
+    Refused
+        For a vendor without one.
+    """
+    found: dict[str, Profiler] = {"amd": Rocprofv3(), "nvidia": NsightCompute()}
+    if vendor not in found:
+        raise Refused(f"GPU vendor {vendor!r}: one of {', '.join(found)}")
+    return found[vendor]
+
+
+def find_program(profiler: Profiler, named: str | None) -> str | None:
+    """Path of the program: the named one, or the first on the PATH or where its vendor installs it."""
+    if named is not None:
+        return shutil.which(named)
+    usual = {"rocprofv3": "/opt/rocm/bin/rocprofv3", "ncu": "/usr/local/cuda/bin/ncu"}
+    return shutil.which(profiler.name) or shutil.which(usual[profiler.name])
+
+
+@dataclass(frozen=True)
+class Counting:
+    """How the candidates of a bundle are counted.
 
     Parameters
     ----------
@@ -36,65 +86,82 @@ def count(
         Its path.
     function : str
         Kernel to count.
-    work : sequence of str
-        Words of the process that launches it.
-    folder : Path
-        Takes the raw files, a folder for each pass.
     cwd : Path
+        Of the process that launches it.
     limit_s : float [s]
         Of one pass.
     warmups : int
         Launches at the beginning that do not count.
     refused : set of str
-        Counters that this machine does not count; not asked for, and added to.
-    on_pass : callable
-        Called after each pass.
+        Counters that this machine does not count: not requested, and added to.
     """
-    done: Passes = []
-    todo = [tuple(one) for one in profiler.passes]
-    while todo:
-        counters = tuple(name for name in todo.pop(0) if name not in refused)
-        if not counters:
-            continue
-        place = folder / f"pass_{len(done) + 1}"
+
+    profiler: Profiler
+    program: str
+    function: str
+    cwd: Path
+    limit_s: float
+    warmups: int
+    refused: set[str] = field(default_factory=set)
+
+    def count(self, work: Sequence[str], folder: Path, on_pass: Callable[[dict[str, Any]], None]) -> Passes:
+        """Run every pass; a pass that is refused is retried in smaller groups, one that hangs is not.
+
+        Parameters
+        ----------
+        work : sequence of str
+            Words of the process that launches one candidate.
+        folder : Path
+            Takes the raw files, a folder for each pass.
+        on_pass : callable
+            Called after each pass.
+        """
+        done: Passes = []
+        todo = [tuple(one) for one in self.profiler.passes]
+        while todo:
+            counters = tuple(name for name in todo.pop(0) if name not in self.refused)
+            if not counters:
+                continue
+            found = self._pass(counters, work, folder / f"pass_{len(done) + 1}")
+            done.append(found)
+            on_pass(found)
+            counted = bool(found["dispatches"])
+            if not counted and found["state"] == "failed" and len(counters) == 1:
+                self.refused.update(counters)
+            if not counted and found["state"] in ("empty", "failed"):
+                todo = [*self.profiler.fallbacks(counters), *todo]
+        return done
+
+    def _pass(self, counters: tuple[str, ...], work: Sequence[str], place: Path) -> dict[str, Any]:
+        """One run of the profiler, as it goes into the result."""
         place.mkdir(parents=True)
-        words = profiler.command(program, counters, place, function, work)
-        ended = run(words, log=place / "log.txt", limit_s=limit_s, cwd=cwd)
-        dispatches, notes = profiler.read(place)
-        mine = chosen(dispatches, function, warmups)
-        if dispatches and not mine:
-            names = ", ".join(sorted({one.kernel for one in dispatches})[:4])
-            notes.append(f"no launch of {function} after {warmups} to warm up; the file has {names}")
-        counted = sorted({name for one in mine for name in one.counters})
+        words = self.profiler.command(self.program, counters, place, self.function, work)
+        ended = run(words, log=place / "log.txt", limit_s=self.limit_s, cwd=self.cwd)
+        launches, notes = self.profiler.read(place)
+        mine = chosen(launches, self.function, self.warmups)
+        if launches and not mine:
+            names = ", ".join(sorted({one.kernel for one in launches})[:4])
+            notes.append(f"no launch of {self.function} after {self.warmups} to warm up; the file has {names}")
+        counted = {name for one in mine for name in one.counters}
+        if lost := [name for name in counters if name not in counted]:
+            notes.append(f"not counted: {', '.join(lost)}")
         found = {
             "asked": list(counters),
             "state": ended.state if mine or ended.state != "ok" else "empty",
             "seconds": round(ended.seconds, 2),
             "dispatches": [_entry(one, counters) for one in mine],
-            "notes": [*notes, *([f"not counted: {', '.join(lost)}"] if (lost := _lost(counters, counted)) else [])],
+            "notes": notes,
             "folder": place.name,
         }
-        if ended.state != "ok":
-            found["said"] = ended.tail[-600:]
-        done.append(found)
-        on_pass(found)
-        if not mine and ended.state == "failed" and len(counters) == 1:
-            refused.update(counters)
-        if not mine and ended.state in ("ok", "failed"):
-            todo = [*profiler.fallbacks(counters), *todo]
-    return done
+        return found if ended.state == "ok" else {**found, "said": ended.tail[-600:]}
 
 
-def _lost(asked: Iterable[str], counted: Iterable[str]) -> list[str]:
-    return [name for name in asked if name not in set(counted)]
-
-
-def _entry(one: Dispatch, asked: Iterable[str]) -> dict[str, Any]:
-    """One launch, with the counters that were asked for: a profiler may add hundreds of its own."""
+def _entry(one: CountedLaunch, counters: Iterable[str]) -> dict[str, Any]:
+    """One launch, with the requested counters: a profiler may add hundreds of its own."""
     return {
         "dispatch": one.number,
         "kernel": one.kernel,
-        "counters": {name: one.counters[name] for name in asked if name in one.counters},
+        "counters": {name: one.counters[name] for name in counters if name in one.counters},
         "duration_ns": one.duration_ns,
         "about": one.about,
     }
@@ -121,3 +188,23 @@ def medians(passes: Passes) -> dict[str, dict[str, Any]]:
                     "pass": number,
                 }
     return found
+
+
+def summary(values: Sequence[float]) -> dict[str, float]:
+    """Median and spread: quartiles, extremes, count.
+
+    Parameters
+    ----------
+    values : sequence of float
+        At least one.
+    """
+    ordered = sorted(values)
+    low, _, high = statistics.quantiles(ordered, n=4, method="inclusive") if len(ordered) > 1 else ordered * 3
+    return {
+        "median": statistics.median(ordered),
+        "lower_quartile": low,
+        "upper_quartile": high,
+        "lowest": ordered[0],
+        "highest": ordered[-1],
+        "samples": len(ordered),
+    }

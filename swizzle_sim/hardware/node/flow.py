@@ -9,16 +9,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .counting import count, medians
+from .counting import REPLAYED, Counting, Profiler, find_program, medians, profiler_for, summary
 from .machine import amd_topology, check_machine, nvidia_driver, rocm_version
+from .manifest import FORMAT, RAW, RESULT, Refused, Store, check_files, lines_of, read_manifest, read_order
 from .processes import run
-from .profilers import REPLAYED, Profiler, find_program, profiler_for
-from .samples import summary
-from .sealed import FORMAT, RAW, RESULT, Refused, check_files, read_manifest, read_order
-from .store import Store, lines_of
 
 LEAST_SAMPLES = 50
 WARMUPS = 1  # launches in a counting run that do not count
+PAIRS = (("TCC_HIT_sum", "TCC_MISS_sum"), ("lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum"))
+MISSING = {
+    "rocprofv3": "It comes with ROCm 6.2 and later (package rocprofiler-sdk), usually in /opt/rocm/bin.",
+    "ncu": "It comes with the CUDA toolkit, usually in /usr/local/cuda/bin.",
+}
 
 
 def main(words: list[str], folder: Path) -> int:
@@ -134,7 +136,7 @@ class Flow:
         if found is None:
             last = ended.tail.strip().splitlines()[-1:] or ["it said nothing"]
             raise Refused(
-                f"the GPU cannot be asked ({ended.state}): {last[0]}; this needs torch and Triton in this Python, "
+                f"the GPU does not answer ({ended.state}): {last[0]}; this needs torch and Triton in this Python, "
                 "and a GPU that torch sees"
             )
         del found["what"]
@@ -161,8 +163,8 @@ class Flow:
         states: dict[str, str] = {}
         for line in lines_of(out):
             if line["what"] == "check":
-                kept = {key: value for key, value in line.items() if key not in ("what", "when", "candidate")}
-                self.store.candidate(line["candidate"])[f"check_{line['when']}"] = kept
+                check = {key: value for key, value in line.items() if key not in ("what", "when", "candidate")}
+                self.store.candidate(line["candidate"])[f"check_{line['when']}"] = check
             elif line["what"] == "times":
                 states = line["states"]
                 for name, by_state in line["times"].items():
@@ -196,7 +198,7 @@ class Flow:
         if REPLAYED in version:
             self.store.document["kind"] = "replayed"
         self.store.save()
-        refused: set[str] = set()
+        counting = Counting(profiler, program, self.manifest["function"], self.folder, self.given.limit, WARMUPS)
         for name in right:
             entry = self.store.candidate(name)
             entry["passes"] = []
@@ -211,20 +213,8 @@ class Flow:
                     flush=True,
                 )
 
-            place = self.raw / name
             work = self._worker("count", "--candidate", name, "--out", str(self.raw / f"{name}.jsonl"))
-            count(
-                profiler,
-                program,
-                self.manifest["function"],
-                work,
-                folder=place,
-                cwd=self.folder,
-                limit_s=self.given.limit,
-                warmups=WARMUPS,
-                refused=refused,
-                on_pass=on_pass,
-            )
+            counting.count(work, self.raw / name, on_pass)
 
     def _complete(self) -> bool:
         wanted = [key for key, off in (("time_us", self.given.no_time), ("counters", self.given.no_count)) if not off]
@@ -243,11 +233,4 @@ class Flow:
             )
             time = "-" if cold is None else f"{cold:.1f} us"
             print(f"  {name:12} {entry['name'][:40]:40} cold {time:>12}   L2 hit rate {rate:>9}")
-        print(f"written: {self.store.path}; at home: swizzle-sim import {self.store.path.name}")
-
-
-PAIRS = (("TCC_HIT_sum", "TCC_MISS_sum"), ("lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum"))
-MISSING = {
-    "rocprofv3": "It comes with ROCm 6.2 and later (package rocprofiler-sdk), usually in /opt/rocm/bin.",
-    "ncu": "It comes with the CUDA toolkit, usually in /usr/local/cuda/bin.",
-}
+        print(f"written: {self.store.path}; on your machine: swizzle-sim import {self.store.path.name}")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .manifest import Refused
 from .processes import run
-from .sealed import Refused
 
 MODEL = re.compile(r"\b(MI\d{2,3}[AXP]?|[ABHLTV]\d{2,3}[A-Z]?|GB?\d{3})\b")
 KFD = "class/kfd/kfd/topology/nodes"
@@ -16,7 +16,7 @@ PARTITION = "class/drm/card*/device/current_{what}_partition"
 
 
 def amd_topology(sys: Path = Path("/sys")) -> dict[str, Any]:
-    """Topology of the AMD GPUs as the kernel driver tells it: XCDs, CUs, partition and memory modes.
+    """Topology of the AMD GPUs as the kernel driver gives it: XCDs, CUs, partition and memory modes.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def amd_topology(sys: Path = Path("/sys")) -> dict[str, Any]:
     -------
     topology : dict
         ``xcds`` and ``compute_units`` of a device, ``partition``, ``memory_mode``, ``devices``; a key is left out
-        where the driver does not say, or says different things of different devices.
+        where the driver does not give it, or devices differ.
     """
     nodes = [_properties(path) for path in sorted((sys / KFD).glob("*/properties"))]
     gpus = [node for node in nodes if node.get("simd_count", 0) > 0]
@@ -65,13 +65,13 @@ def rocm_version(root: Path = Path("/opt/rocm")) -> str:
 
 def nvidia_driver(log: Path) -> str:
     """Name, driver version, highest clock and power limit as nvidia-smi prints them; empty where there is none."""
-    asked = "name,driver_version,clocks.max.sm,power.limit"
-    said = run(["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader"], log=log, limit_s=60)
+    fields = "name,driver_version,clocks.max.sm,power.limit"
+    said = run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"], log=log, limit_s=60)
     return said.tail.splitlines()[0] if said.state == "ok" and said.tail else ""
 
 
 def check_machine(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """Refuse a machine that the bundle was not made for; returns what could not be told.
+    """Refuse a machine that the bundle was not made for; returns notes on what could not be determined.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def check_machine(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[s
     if wanted["vendor"] == "amd":
         _check_partition(wanted, found)
         if "xcds" not in found:
-            notes.append("the driver does not say how many XCDs the device has")
+            notes.append("the driver does not give the number of XCDs")
     if found["compute_units"] != wanted["compute_units"]:
         raise Refused(
             f"this device has {found['compute_units']} compute units; the bundle is for {title} with "

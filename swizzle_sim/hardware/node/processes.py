@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -11,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-GRACE_S = 5.0  # between the polite signal and the one that cannot be refused
-TAIL = 4000  # characters of output kept
+GRACE_S = 5.0  # between SIGTERM and SIGKILL
+TAIL = 4000  # last characters of the output
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def run(
     limit_s : float [s]
     cwd : Path, optional
     env : mapping, optional
-        Variables to set besides those of this process.
+        Variables to set in addition to those of this process.
     """
     began = time.monotonic()
     with open(log, "wb") as out:
@@ -104,3 +105,10 @@ def tail_of(log: Path) -> str:
         return log.read_bytes()[-TAIL:].decode("utf-8", "replace").strip()
     except OSError:
         return ""
+
+
+def version_of(program: str, log: Path, lines: int) -> str:
+    """The first lines of ``program --version`` that hold a version number; empty if it prints none."""
+    said = run([program, "--version"], log=log, limit_s=60)
+    found = [line.strip() for line in said.tail.splitlines() if re.search(r"\d+\.\d+", line)]
+    return "; ".join(found[:lines]) if said.state == "ok" else ""

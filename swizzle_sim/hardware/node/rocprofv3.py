@@ -1,20 +1,87 @@
-"""AMD's rocprofv3: its options, its passes, and where it puts its files.
+"""AMD's rocprofv3: its options, its passes, where it puts its files, and its ``counter_collection.csv``.
 
-Sources: ROCm documentation of rocprofv3; rocm-systems PR 9324 (four TCC counters a pass) and PR 8331 (asking for more
-used to hang), issue threads on ratios of counters from different passes.
+Sources: ROCm documentation of rocprofv3; rocm-systems PR 9324 (four TCC counters a pass) and PR 8331 (requesting more
+used to hang), issue threads on ratios of counters from different passes. ROCm 7 writes Accum_VGPR_Count and two
+timestamps and calls an agent "Agent 2"; ROCm 6 lacks the three columns and numbers agents. A ``_sum`` counter is
+already over all channels of all XCDs.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import csv
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .dispatches import Dispatch, name_pattern
-from .processes import run
-from .rocprof_rows import read_counters
+from .counted_launch import CountedLaunch, name_pattern
+from .processes import version_of
 
+NEEDED = ("Dispatch_Id", "Kernel_Name", "Counter_Name", "Counter_Value")
+_KEPT = (
+    *("Agent_Id", "Grid_Size", "Workgroup_Size", "LDS_Block_Size", "Scratch_Size"),
+    *("VGPR_Count", "Accum_VGPR_Count", "SGPR_Count"),
+)
 OUT = "pass"
+
+
+def read_counters(path: Path) -> tuple[list[CountedLaunch], list[str]]:
+    """Dispatches of one file, and what was wrong with it.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    dispatches : list of CountedLaunch
+        Those whose rows are whole; a file cut short loses its last row only.
+    notes : list of str
+        Missing columns, rows left out, counters that were given twice.
+    """
+    found: dict[int, CountedLaunch] = {}
+    notes: list[str] = []
+    for number, row in enumerate(_rows(path, notes), start=2):
+        try:
+            key, value = int(row["Dispatch_Id"]), float(row["Counter_Value"])
+            begin, end = row.get("Start_Timestamp"), row.get("End_Timestamp")
+            duration = float(end) - float(begin) if begin and end else None
+        except (TypeError, ValueError):
+            notes.append(f"{path.name}:{number}: incomplete row left out")
+            continue
+        one = found.setdefault(key, CountedLaunch(key, row["Kernel_Name"], {}, duration, _about(row)))
+        name = row["Counter_Name"]
+        # without _sum a counter has one row for each channel and XCD
+        one.counters[name] = one.counters.get(name, 0.0) + value
+    return list(found.values()), notes
+
+
+def whole_lines(path: Path, notes: list[str]) -> list[str]:
+    """Lines of a file; none of one that cannot be read, and a last line without an end is left out with a note."""
+    try:
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        notes.append(f"{path.name}: {error.strerror}")
+        return []
+    lines = text.splitlines()
+    if lines and not text.endswith("\n"):
+        notes.append(f"{path.name}: ends within a line, which is left out")
+        lines.pop()
+    return lines
+
+
+def _about(row: dict[str, str]) -> dict[str, str]:
+    return {name: row[name] for name in _KEPT if row.get(name)}
+
+
+def _rows(path: Path, notes: list[str]) -> Iterator[dict[str, str]]:
+    lines = whole_lines(path, notes)
+    if not lines and notes:
+        return
+    reader = csv.DictReader(lines, restval=None)
+    missing = [name for name in NEEDED if name not in (reader.fieldnames or ())]
+    if missing:
+        notes.append(f"{path.name}: no column {', '.join(missing)}: no counters of rocprofv3")
+        return
+    yield from reader
 
 
 class Rocprofv3:
@@ -31,9 +98,7 @@ class Rocprofv3:
 
     def version(self, program: str, log: Path) -> str:
         """Version line of ``rocprofv3 --version``."""
-        said = run([program, "--version"], log=log, limit_s=60)
-        lines = [line.strip() for line in said.tail.splitlines() if re.search(r"\d+\.\d+", line)]
-        return "; ".join(lines[:3]) if said.state == "ok" else ""
+        return version_of(program, log, lines=3)
 
     def command(
         self, program: str, counters: Sequence[str], folder: Path, function: str, work: Sequence[str]
@@ -55,13 +120,13 @@ class Rocprofv3:
             *work,
         ]
 
-    def read(self, folder: Path) -> tuple[list[Dispatch], list[str]]:
+    def read(self, folder: Path) -> tuple[list[CountedLaunch], list[str]]:
         """Launches of every ``counter_collection.csv`` below a folder; some versions add a level of folders."""
         files = sorted(folder.rglob("*counter_collection.csv"))
         if not files:
             others = ", ".join(sorted(path.name for path in folder.rglob("*") if path.is_file())[:6]) or "nothing"
             return [], [f"no counter_collection.csv; there is {others}"]
-        dispatches: list[Dispatch] = []
+        dispatches: list[CountedLaunch] = []
         notes: list[str] = []
         for path in files:
             found, said = read_counters(path)

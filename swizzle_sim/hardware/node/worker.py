@@ -1,7 +1,7 @@
 """The process that touches the GPU: ``python -B -m node.worker VERB``, in the bundle's folder.
 
-``describe`` says what GPU it is, ``time`` checks and times all candidates, ``count`` launches one of them under a
-profiler. Answers are lines of JSON in a file, each complete when it is written.
+``describe`` writes what GPU it is, ``time`` checks and times all candidates, ``count`` launches one of them under a
+profiler. Results are lines of JSON in a file, each complete when it is written.
 """
 
 from __future__ import annotations
@@ -12,18 +12,82 @@ import json
 import platform
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .kernels import launcher, load_function
-from .sealed import Refused, check_files, read_manifest, read_order
-from .tensors import POISONS, Tensors, torch
-from .timing import FLUSH_BYTES, Clock
+from .launches import POISONS, Tensors, launcher, load_function, torch
+from .manifest import Refused, check_files, read_manifest, read_order
 
+WARMUPS = 3
+FLUSH_BYTES = 512 << 20  # twice MI300X's Infinity Cache
+BATCH = 10  # samples between two looks at the results
+AHEAD_CYCLES = 1_000_000  # GPU time in which the host gets ahead, so that no launch waits for Python
+STATES = {
+    "cold": "after reading {mib} MiB of other data, which leaves clean lines in every cache",
+    "warm": "right after a launch of the same candidate on the same tensors",
+}
 COUNTED = 3  # launches a profiler is shown, after the one that warms up
 COUNT_WARMUPS = 1
+
+
+class Clock:
+    """Times launches.
+
+    Parameters
+    ----------
+    launches : mapping of str to callable
+        By candidate.
+    flush_bytes : int [bytes]
+    device : str
+    """
+
+    def __init__(
+        self, launches: Mapping[str, Callable[[], None]], flush_bytes: int = FLUSH_BYTES, device: str = "cuda"
+    ):
+        self.launches = dict(launches)
+        self.states = {name: text.format(mib=flush_bytes >> 20) for name, text in STATES.items()}
+        self.flush = torch.zeros(flush_bytes // 4, dtype=torch.int32, device=device)
+
+    def warm_up(self) -> None:
+        """Launch everything a few times: compile, raise the clocks."""
+        for _ in range(WARMUPS):
+            for launch in self.launches.values():
+                launch()
+        torch.cuda.synchronize()
+
+    def cold(self) -> None:
+        """Fill the caches with other data, without leaving dirty lines."""
+        self.flush.sum()
+
+    def samples(self, count: int) -> Iterator[dict[str, dict[str, list[float]]]]:
+        """Yield ``{candidate: {"cold": times, "warm": times}}`` [us], batch by batch.
+
+        In every round all candidates have their turn, each round beginning with the next one.
+        """
+        names = list(self.launches)
+        for start in range(0, count, BATCH):
+            pairs: list[tuple[str, str, Any, Any]] = []
+            for turn in range(start, min(start + BATCH, count)):
+                shift = turn % len(names)
+                for name in names[shift:] + names[:shift]:
+                    pairs += [(name, state, *self._one(name, state)) for state in STATES]
+                torch.cuda.synchronize()
+            found: dict[str, dict[str, list[float]]] = {name: {state: [] for state in STATES} for name in names}
+            for name, state, begin, end in pairs:
+                found[name][state].append(round(begin.elapsed_time(end) * 1e3, 3))
+            yield found
+
+    def _one(self, name: str, state: str) -> tuple[Any, Any]:
+        launch = self.launches[name]
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda._sleep(AHEAD_CYCLES)
+        self.cold() if state == "cold" else launch()
+        begin.record()
+        launch()
+        end.record()
+        return begin, end
 
 
 def main(words: list[str]) -> int:
@@ -120,7 +184,7 @@ class Work:
             torch.cuda.synchronize()
 
     def check_and_time(self, samples: int, flush_bytes: int, say: Any) -> None:
-        """Check every candidate, time those that are right, check them again."""
+        """Check every candidate, time those that are right, check them once more."""
         original = self.launch_of(self.manifest["candidates"][0])
         launches: dict[str, Any] = {}
         for name, one in self.by_id.items():
@@ -143,7 +207,7 @@ class Work:
             say(what="check", when="after", candidate=name, **self.check(original, launch, POISONS[1]))
 
     def check(self, original: Any, launch: Any, poison: int) -> dict[str, Any]:
-        """Outputs of a candidate beside those of the unswizzled kernel, from the same poisoned memory."""
+        """Outputs of a candidate compared with those of the unswizzled kernel, from the same poisoned memory."""
         self.tensors.prepare(poison)
         original()
         wanted = self.tensors.outputs()

@@ -1,4 +1,4 @@
-"""`Dispatch`, one counted launch, and the choice of the counted ones among all that a profiler lists."""
+"""`CountedLaunch`, one launch as a profiler counted it, and the choice among all that a profiler lists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Dispatch:
+class CountedLaunch:
     """One launch as a profiler saw it.
 
     Parameters
@@ -37,7 +37,7 @@ def name_pattern(function: str) -> str:
     return rf"^{re.escape(function)}(_[0-9][0-9a-zA-Z]*)*(\.kd)?$"
 
 
-def chosen(dispatches: Iterable[Dispatch], function: str, warmups: int) -> list[Dispatch]:
+def chosen(dispatches: Iterable[CountedLaunch], function: str, warmups: int) -> list[CountedLaunch]:
     """Launches of one function in order, less those that only warmed up."""
     named = re.compile(name_pattern(function))
     mine = sorted((one for one in dispatches if named.match(one.kernel)), key=lambda one: one.number)

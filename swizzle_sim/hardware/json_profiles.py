@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.hardware.node.dispatches import Dispatch
+from swizzle_sim.hardware.node.counted_launch import CountedLaunch
 from xcd_model.errors import HardwareError
 
-Found = tuple[str, list[Dispatch], list[str]]
+Found = tuple[str, list[CountedLaunch], list[str]]
 
 
 def read_json_profile(path: Path) -> Found:
@@ -51,14 +51,16 @@ def _check_known(path: Path, document: Any) -> None:
         raise HardwareError(f"{path}: neither result.json nor a profiler's file that is known", code="format")
 
 
-def _rocprof(tool: Mapping[str, Any]) -> Iterable[Dispatch]:
+def _rocprof(tool: Mapping[str, Any]) -> Iterable[CountedLaunch]:
     names = {one["id"]["handle"]: one["name"] for one in tool.get("counters", [])}
     symbols = {one["kernel_id"]: _symbol(one) for one in tool.get("kernel_symbols", []) if "kernel_id" in one}
-    found: dict[int, Dispatch] = {}
+    found: dict[int, CountedLaunch] = {}
     for entry in tool.get("callback_records", {}).get("counter_collection", []):
         data = entry["dispatch_data"]
         info = data["dispatch_info"]
-        one = found.setdefault(info["dispatch_id"], Dispatch(info["dispatch_id"], symbols.get(info["kernel_id"], "")))
+        one = found.setdefault(
+            info["dispatch_id"], CountedLaunch(info["dispatch_id"], symbols.get(info["kernel_id"], ""))
+        )
         if "start_timestamp" in data and "end_timestamp" in data:
             one.duration_ns = float(data["end_timestamp"]) - float(data["start_timestamp"])
         for record in entry["records"]:
@@ -66,7 +68,9 @@ def _rocprof(tool: Mapping[str, Any]) -> Iterable[Dispatch]:
             one.counters[name] = one.counters.get(name, 0.0) + float(record["value"])
     for entry in tool.get("buffer_records", {}).get("kernel_dispatch", []):
         info = entry["dispatch_info"]
-        one = found.setdefault(info["dispatch_id"], Dispatch(info["dispatch_id"], symbols.get(info["kernel_id"], "")))
+        one = found.setdefault(
+            info["dispatch_id"], CountedLaunch(info["dispatch_id"], symbols.get(info["kernel_id"], ""))
+        )
         one.duration_ns = float(entry["end_timestamp"]) - float(entry["start_timestamp"])
     return found.values()
 
@@ -75,7 +79,7 @@ def _symbol(one: Mapping[str, Any]) -> str:
     return one.get("formatted_kernel_name") or one.get("truncated_kernel_name") or one["kernel_name"]
 
 
-def _metrix(document: Any) -> tuple[list[Dispatch], list[str]]:
+def _metrix(document: Any) -> tuple[list[CountedLaunch], list[str]]:
     """Kernels as a list of objects with ``name``, or an object by name; a metric is a number or has ``avg``."""
     kernels = document.get("kernels", document) if isinstance(document, dict) else document
     named = kernels.items() if isinstance(kernels, dict) else ((one["name"], one) for one in kernels)
@@ -86,7 +90,7 @@ def _metrix(document: Any) -> tuple[list[Dispatch], list[str]]:
         rate = metrics.get("memory.l2_hit_rate")
         if rate is not None and not 0 <= rate <= 100:
             notes.append(f"{name}: memory.l2_hit_rate = {rate}: not between 0 and 100 percent")
-        found.append(Dispatch(number, name, metrics, None if duration is None else duration * 1e3))
+        found.append(CountedLaunch(number, name, metrics, None if duration is None else duration * 1e3))
     return found, notes
 
 

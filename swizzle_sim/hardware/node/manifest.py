@@ -1,11 +1,12 @@
-"""A bundle's manifest, and the proof that the folder is what it was when it was made."""
+"""The documents of a bundle: its manifest, with the proof that no file was changed since, and ``result.json``."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def digest(data: bytes) -> str:
 
 
 def identity(manifest: Mapping[str, Any]) -> str:
-    """Name of a bundle: a digest of all its manifest says, the name itself left out."""
+    """Name of a bundle: a digest of its manifest without the name."""
     rest = {key: value for key, value in manifest.items() if key != "bundle"}
     return digest(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())
 
@@ -60,13 +61,13 @@ def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
     Raises
     ------
     Refused
-        If a file differs, is missing, or is one too many: what lies beside the kernels could be imported by them.
+        If a file differs, is missing, or is one too many: kernels could import files of their folder.
     """
     for name, wanted in manifest["files"].items():
         path = folder / name
         found = digest(path.read_bytes()) if path.is_file() and not path.is_symlink() else None
         if found is None:
-            raise Refused(f"{path} is missing: make the bundle again")
+            raise Refused(f"{path} is missing: remake the bundle")
         if found != wanted:
             raise Refused(f"{path} was changed after the bundle was made: SHA-256 {found}, the manifest says {wanted}")
     known = {*manifest["files"], *EXTRA}
@@ -98,3 +99,44 @@ def read_order(folder: Path, manifest: Mapping[str, Any], candidate: Mapping[str
     if sorted(order) != list(range(total)):
         raise Refused(f"{candidate['order']}: {candidate['name']} is no bijection of the {total} workgroups")
     return order
+
+
+class Store:
+    """A document on disk.
+
+    Parameters
+    ----------
+    path : Path
+    document : dict
+        JSON-ready.
+    """
+
+    def __init__(self, path: Path, document: dict[str, Any]):
+        self.path, self.document = path, document
+        self.save()
+
+    def save(self) -> None:
+        """Write it to a temporary file and rename it."""
+        draft = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        with open(draft, "w", encoding="utf-8") as file:
+            json.dump(self.document, file, indent=1, allow_nan=False)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, self.path)
+
+    def candidate(self, name: str) -> dict[str, Any]:
+        """Entry of one candidate, to be filled."""
+        return self.document["candidates"].setdefault(name, {})
+
+
+def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    """JSON documents of a file, one a line; a last line cut short is left out."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    for line in text.splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue

@@ -72,7 +72,7 @@ def _machine(found: Agreement) -> dict[str, str]:
     }
     for field, text in named.items():
         if not text:
-            raise HardwareError(f"the result names no {field}: without it nobody could measure the row again")
+            raise HardwareError(f"the result names no {field}: without it the row cannot be measured a second time")
     return named
 
 

@@ -1,0 +1,224 @@
+"""Files of a bundle other than the kernels: inputs, probes, HIP programs, README and scripts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from importlib import resources
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from swizzle_sim.hardware.device import Device
+from swizzle_sim.launch import Array, Launch
+from swizzle_sim.release import version
+from swizzle_sim.rewrite.normal import axes_of
+from swizzle_sim.swizzle.binding import bind
+from swizzle_sim.swizzle.emit_hip import emit_hip
+from swizzle_sim.swizzle.emit_names import arguments
+from swizzle_sim.swizzle.emit_triton import emit_triton
+from swizzle_sim.swizzle.form import Form
+from swizzle_sim.swizzle.grid import Grid
+
+SAMPLED_ITEMS = 1 << 26  # up to which the kernel's own inputs are made, and a sample of them looked at
+COPIED_BYTES = 1 << 20  # up to which they are copied into the bundle
+NORMAL = {"how": "normal", "mean": 0.0, "deviation": 1.0}
+_XCDS = ("num_xcds", "NUM_XCDS")
+KERNELS = ("gemm", "transpose")
+OUTPUTS_A_THREAD = 64  # fp32 accumulators of the GEMM
+STEP = 16  # K items a step
+TEXTS = ("README.md", "run.sh", "job.sbatch")
+
+
+def arguments_of(launch: Launch, seed: int) -> tuple[list[list[Any]], dict[str, bytes]]:
+    """Run-time arguments for the manifest, and the files that some of them need.
+
+    Parameters
+    ----------
+    launch : Launch
+    seed : int
+
+    Returns
+    -------
+    arguments : list of [name, about]
+        ``about`` is ``{"value": number}`` or ``{"array": {...}}``, where ``make`` says how its values come to be:
+        ``file`` (index tensors, integers, small ones), ``normal`` or ``uniform`` as the kernel's own inputs are.
+    files : dict of str to bytes
+    """
+    made = functools.cache(lambda: dict(launch.make_inputs(seed)))
+    files: dict[str, bytes] = {}
+    arguments: list[list[Any]] = []
+    for name, value in launch.arguments.items():
+        if not isinstance(value, Array):
+            arguments.append([name, {"value": value}])
+            continue
+        make = None if value.role == "out" else _make(name, value, made, files)
+        about = {
+            **{"shape": list(value.shape), "strides": list(value.item_strides), "dtype": value.dtype},
+            **{"role": value.role, "n_items": value.n_items, "item_bytes": value.item_bytes, "make": make},
+        }
+        arguments.append([name, {"array": about}])
+    return arguments, files
+
+
+def _make(
+    name: str, array: Array, made: Callable[[], Mapping[str, np.ndarray]], files: dict[str, bytes]
+) -> dict[str, Any]:
+    matters = array.is_index or not array.dtype.startswith(("fp", "bf"))
+    if not matters and array.n_items > SAMPLED_ITEMS:
+        return NORMAL
+    values = made().get(name)
+    if values is None:
+        if matters:
+            values = np.zeros(array.shape, np.int64)  # no values given: zero is in range
+        else:
+            return NORMAL
+    if matters or values.nbytes <= COPIED_BYTES:
+        file = f"inputs/{name}.bin"
+        files[file] = _bytes(values, array)
+        return {"how": "file", "file": file}
+    seen = values.ravel()[: 1 << 16].astype(np.float64)
+    if seen.min() >= 0:
+        return {"how": "uniform", "low": float(seen.min()), "high": float(seen.max())}
+    return {"how": "normal", "mean": float(seen.mean()), "deviation": float(seen.std())}
+
+
+def _bytes(values: np.ndarray, array: Array) -> bytes:
+    """Items row-major in the tensor's own type; bf16 and fp8 come as their bits, or bf16 as numbers."""
+    if array.dtype == "bf16" and values.dtype.itemsize != 2:
+        bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+        values = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    names = {"fp16": "float16", "fp32": "float32", "fp64": "float64"}
+    if array.dtype not in ("bf16", "fp8e4", "fp8e5"):
+        values = values.astype(names.get(array.dtype, array.dtype))
+    return np.ascontiguousarray(values.reshape(array.shape)).tobytes()
+
+
+def probe_source(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> tuple[str, dict[str, int]]:
+    """Source of the probe, a Triton kernel that stores the tile of every workgroup, and its arguments.
+
+    Parameters
+    ----------
+    form : Form
+        In normal form: takes and returns the launch's own coordinates.
+    grid : Grid
+        Of what is remapped.
+    num_xcds : int
+    sizes : mapping of str to int
+
+    Returns
+    -------
+    source : str
+        A file with a function ``probe(out_ptr, ...)``, launched with one program for each workgroup; ``out_ptr`` takes
+        32-bit linear tiles.
+    values : dict of str to int
+        Arguments by name.
+    """
+    axes = axes_of(grid)
+    taken = [name for name in arguments(form) if name not in axes]
+    values = bind(taken, grid, num_xcds, sizes).constants
+    strides = {axis: side for axis, side in zip(axes, grid.launch, strict=False)}
+    parameters = {f"in_{name}": values[name] for name in taken if name not in _XCDS}
+    parameters |= {f"side_{axis}": side for axis, side in strides.items()}
+    given = [str(values[name]) if name in _XCDS else name if name in axes else f"in_{name}" for name in arguments(form)]
+    body = ["pid = tl.program_id(0)"] if axes == ("pid",) else ["left = tl.program_id(0)"]
+    for axis in axes if len(axes) > 1 else ():
+        body += [f"{axis} = left % side_{axis}", f"left = left // side_{axis}"]
+    body.append(f"{', '.join(axes)} = swizzle({', '.join(given)})")
+    tile = axes[-1]
+    for axis in reversed(axes[:-1]):
+        tile = f"({tile}) * side_{axis} + {axis}"
+    body.append(f"tl.store(out_ptr + tl.program_id(0), {tile})")
+    lines = [emit_triton(form), "", "@triton.jit", f"def probe({', '.join(['out_ptr', *parameters])}):"]
+    lines += ['    """Store the tile of every program."""', *(f"    {line}" for line in body), ""]
+    return "\n".join(lines), parameters
+
+
+def hip_source(
+    kernel: str, device: Device, form: Form, grid: Grid, problem: Mapping[str, int], name: str, file: str
+) -> str:
+    """C++ source of a program that checks and times one candidate.
+
+    Parameters
+    ----------
+    kernel : {"gemm", "transpose"}
+    device : Device
+    form : Form
+        In normal form, as `swizzle_sim.rewrite` guards it.
+    grid : Grid
+    problem : mapping of str to int
+    name, file : str
+        Of the candidate, and of the file this goes to.
+
+    Returns
+    -------
+    source : str
+        One file, for hipcc; a plain C++ compiler takes it with a stand-in for HIP's headers.
+    """
+    here = resources.files("swizzle_sim.hardware").joinpath("files")
+    axes = axes_of(grid)
+    values = bind([one for one in arguments(form) if one not in axes], grid, device.xcds, problem).constants
+    call = f"swizzle({', '.join(one if one in axes else str(values[one]) for one in arguments(form))})"
+    body = Template(here.joinpath(f"{kernel}.hip.in").read_text(encoding="utf-8")).substitute(call=call)
+    lines = _gemm(problem, grid) if kernel == "gemm" else _transpose(problem, grid)
+    given = {
+        **{"kernel": kernel, "title": device.title, "arch": device.arch, "version": version()},
+        **{"swizzle": emit_hip(form), "constants": "\n".join(lines), "body": body, "file": file},
+        "name": "".join(c if c.isprintable() and c not in '\\"' else " " for c in name)[:80],
+    }
+    return Template(here.joinpath("main.hip.in").read_text(encoding="utf-8")).substitute(given)
+
+
+def _constants(values: Mapping[str, int], inputs: tuple[int, int], output: int) -> list[str]:
+    lines = [f"constexpr int {name} = {value};" for name, value in values.items()]
+    lines.append(f"constexpr long INPUT[2] = {{{inputs[0]}L, {inputs[1]}L}};")
+    return [*lines, f"constexpr long OUTPUT = {output}L, LARGEST = {max(*inputs, output)}L;"]
+
+
+def _gemm(problem: Mapping[str, int], grid: Grid) -> list[str]:
+    m, n, k, block_m, block_n = (problem[name] for name in ("M", "N", "K", "BLOCK_M", "BLOCK_N"))
+    threads = min(1024, max(64, block_m * block_n // OUTPUTS_A_THREAD))
+    wide = min(block_n, 32)
+    values = {"M": m, "N": n, "K": k, "BLOCK_M": block_m, "BLOCK_N": block_n, "STEP": STEP}
+    values |= {"NUM_PID_N": -(-n // block_n), "THREADS": threads, "WIDE": wide, "HIGH": threads // wide}
+    return _constants(values | {"GRID_X": grid.num_pids, "GRID_Y": 1}, (m * k, k * n), m * n)
+
+
+def _transpose(problem: Mapping[str, int], grid: Grid) -> list[str]:
+    values = {name: problem[name] for name in ("M", "N", "BLOCK_SIZE_M", "BLOCK_SIZE_N")}
+    size = problem["M"] * problem["N"]
+    return _constants(values | {"THREADS": 256, "GRID_X": grid.launch[0], "GRID_Y": grid.launch[1]}, (size, 0), size)
+
+
+def texts(manifest: Mapping[str, Any]) -> dict[str, bytes]:
+    """README, shell script and Slurm script of a bundle, as files.
+
+    Parameters
+    ----------
+    manifest : mapping
+        Without its files and its name.
+    """
+    gpu = manifest["gpu"]
+    values = {
+        "kernel": manifest["kernel"],
+        "sizes": " ".join(f"{name}={size}" for name, size in manifest["problem"].items()),
+        "title": gpu["title"],
+        "mode": f", {gpu['xcds']} XCDs ({gpu['partition']} mode)" if gpu["vendor"] == "amd" else "",
+        "stack": "ROCm" if gpu["vendor"] == "amd" else "CUDA",
+        "profiler": "rocprofv3" if gpu["vendor"] == "amd" else "Nsight Compute (ncu)",
+        "version": manifest["version"],
+        "candidates": "\n".join(_line(one) for one in manifest["candidates"]),
+        "replay": manifest["replay"],
+    }
+    here = resources.files("swizzle_sim.hardware").joinpath("files")
+    return {
+        name: Template(here.joinpath(name).read_text(encoding="utf-8")).substitute(values).encode() for name in TEXTS
+    }
+
+
+def _line(one: Mapping[str, Any]) -> str:
+    rate = one["predicted"]["l2_hit_rate"] if one["predicted"] else None
+    said = "-" if rate is None else f"{100 * rate:.2f} %"
+    name = " ".join(one["name"].split()).replace("|", "/")[:80]
+    return f"| `{one['file']}` | {name} | {said} |"

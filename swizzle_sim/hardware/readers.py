@@ -1,0 +1,209 @@
+"""`read_profile`: launches and their counters from a profiler's own file, whose kind is found by its content.
+
+Sources: the view ``counters_collection`` of rocprofiler-sdk's ``data_views.sql`` (rocpd, the SQLite file that rocprofv3
+writes since ROCm 7, a row for each dispatch and counter); ROCm 6 and 7 and ``rocpd convert`` for ``kernel_trace.csv``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from swizzle_sim.hardware.json_profiles import read_json_profile
+from swizzle_sim.hardware.node.counted_launch import CountedLaunch
+from swizzle_sim.hardware.node.ncu import FIRST, read_ncu
+from swizzle_sim.hardware.node.rocprofv3 import read_counters, whole_lines
+from xcd_model.errors import HardwareError
+
+Found = tuple[list[CountedLaunch], list[str]]
+SQLITE = b"SQLite format 3\x00"
+ROCPD_COLUMNS = ("dispatch_id", "kernel_name", "counter_name", "value")
+_ROCPD_FACTS = (
+    "grid_size",
+    "workgroup_size",
+    "lds_block_size",
+    "scratch_size",
+    "vgpr_count",
+    "accum_vgpr_count",
+    "sgpr_count",
+)
+_TRACE_SIZES = tuple(f"{what}_{axis}" for what in ("workgroup_size", "grid_size") for axis in "xyz")
+OLD_LDS = "group_segment_size"  # of ROCm 6
+_TRACE_FACTS = (
+    "lds_block_size",
+    "agent_id",
+    "stream_id",
+    "vgpr_count",
+    "accum_vgpr_count",
+    "sgpr_count",
+    "scratch_size",
+    *_TRACE_SIZES,
+)
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One GPU as the runtime lists it.
+
+    ``xcds`` and ``compute_units`` are None where the file does not have them; caches are in no version of it.
+    """
+
+    name: str
+    product: str
+    xcds: int | None
+    compute_units: int | None
+    wave_size: int | None
+    clock_mhz: int | None
+
+
+def read_agents(path: Path) -> tuple[list[Agent], list[str]]:
+    """GPUs of the file; CPUs are left out."""
+    found, notes = [], []
+    for raw in csv.DictReader(path.read_text(encoding="utf-8-sig", errors="replace").splitlines()):
+        row = {name.lower(): cell for name, cell in raw.items() if name is not None and cell is not None}
+        if "GPU" not in row.get("agent_type", ""):
+            continue
+        if "num_xcc" not in row:
+            notes.append(f"{path.name}: no column Num_Xcc")
+        found.append(
+            Agent(
+                name=row.get("name", ""),
+                product=row.get("product_name", ""),
+                xcds=_int(row.get("num_xcc")),
+                compute_units=_int(row.get("cu_count")),
+                wave_size=_int(row.get("wave_front_size")),
+                clock_mhz=_int(row.get("max_engine_clk_fcompute")),
+            )
+        )
+    return found, notes
+
+
+def _int(text: str | None) -> int | None:
+    return int(text) if text and text.isdigit() else None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Content of one file.
+
+    Parameters
+    ----------
+    path : Path
+    format : str
+        Such as ``"rocprofv3 counters"``.
+    dispatches : tuple of CountedLaunch
+        Launches in the profiler's numbering.
+    agents : tuple of Agent
+        Devices, where the file lists those.
+    notes : tuple of str
+        What was left out and why.
+    """
+
+    path: Path
+    format: str
+    dispatches: tuple[CountedLaunch, ...]
+    agents: tuple[Agent, ...]
+    notes: tuple[str, ...]
+
+
+def read_profile(path: Path) -> Profile:
+    """Read a file of rocprofv3 (counters, kernel trace, agents; CSV, JSON or rocpd), metrix or Nsight Compute.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    Profile
+
+    Raises
+    ------
+    HardwareError
+        With code ``format`` if it is none of these, or holds nothing that can be used.
+    """
+    try:
+        with open(path, "rb") as file:
+            head = file.read(65536)
+    except OSError as error:
+        raise HardwareError(f"{path}: cannot be read ({error.strerror})", code="format") from None
+    if head.startswith(SQLITE):
+        return _profile(path, "rocprofv3 rocpd", read_rocpd)
+    text = head.decode("utf-8", "replace").lstrip("\ufeff \r\n\t")
+    if text.startswith(("{", "[")):
+        name, dispatches, notes = read_json_profile(path)
+        return Profile(path, name, tuple(dispatches), (), tuple(notes))
+    if any(line.startswith(FIRST) for line in text.splitlines()):
+        return _profile(path, "Nsight Compute raw page", read_ncu)
+    first = next(csv.reader(text.splitlines()[:1]), [])
+    columns = {name.lower() for name in first}
+    if {"counter_name", "counter_value"} <= columns:
+        return _profile(path, "rocprofv3 counters", read_counters)
+    if {"kernel_name", "start_timestamp", "end_timestamp"} <= columns:
+        return _profile(path, "rocprofv3 kernel trace", read_trace)
+    if {"agent_type", "cu_count"} <= columns:
+        agents, notes = read_agents(path)
+        return Profile(path, "rocprofv3 agents", (), tuple(agents), tuple(notes))
+    raise HardwareError(
+        f"{path}: no file of rocprofv3, metrix or Nsight Compute (--csv --page raw); it begins {text[:60]!r}",
+        code="format",
+    )
+
+
+def _profile(path: Path, name: str, read: Callable[[Path], Found]) -> Profile:
+    dispatches, notes = read(path)
+    if not dispatches:
+        raise HardwareError(f"{path}: {name} without one launch: {'; '.join(notes) or 'no rows'}", code="format")
+    return Profile(path, name, tuple(dispatches), (), tuple(notes))
+
+
+def read_rocpd(path: Path) -> tuple[list[CountedLaunch], list[str]]:
+    """Launches with their counters.
+
+    Raises
+    ------
+    HardwareError
+        With code ``format`` if the file is damaged or has no such view.
+    """
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            db.row_factory = sqlite3.Row
+            rows = db.execute("SELECT * FROM counters_collection").fetchall()
+    except sqlite3.Error as error:
+        raise HardwareError(f"{path}: no readable rocpd file with counters ({error})", code="format") from None
+    found: dict[int, CountedLaunch] = {}
+    for row in rows:
+        names = row.keys()
+        missing = [name for name in ROCPD_COLUMNS if name not in names]
+        if missing:
+            raise HardwareError(f"{path}: counters_collection has no column {', '.join(missing)}", code="format")
+        one = found.setdefault(row["dispatch_id"], CountedLaunch(row["dispatch_id"], row["kernel_name"]))
+        one.counters[row["counter_name"]] = one.counters.get(row["counter_name"], 0.0) + float(row["value"])
+        if "start" in names and "end" in names:
+            one.duration_ns = float(row["end"]) - float(row["start"])
+        one.about = {name: str(row[name]) for name in _ROCPD_FACTS if name in names and row[name] is not None}
+    return list(found.values()), []
+
+
+def read_trace(path: Path) -> tuple[list[CountedLaunch], list[str]]:
+    """Kernel dispatches with their durations [ns]; grid sizes are in work-items, as the file has them."""
+    found, notes = [], list[str]()
+    for number, raw in enumerate(csv.DictReader(whole_lines(path, notes)), start=2):
+        row = {name.lower(): cell for name, cell in raw.items() if name is not None}
+        if row.get("kind") not in (None, "KERNEL_DISPATCH"):
+            continue
+        try:
+            duration = float(row["end_timestamp"]) - float(row["start_timestamp"])
+            one = CountedLaunch(int(row["dispatch_id"]), row["kernel_name"], {}, duration)
+        except (KeyError, TypeError, ValueError):
+            notes.append(f"{path.name}:{number}: incomplete row left out")
+            continue
+        one.about = {name: row[name] for name in _TRACE_FACTS if row.get(name)}
+        if row.get(OLD_LDS):
+            one.about["lds_block_size"] = row[OLD_LDS]
+        found.append(one)
+    return found, notes
