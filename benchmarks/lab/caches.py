@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.lab.cuda_programs import compiled, cuda_source, profiled, run
-from swizzle_sim.hardware.node.dispatches import Dispatch
+from swizzle_sim.hardware.node.counted_launch import CountedLaunch
 
 LINE_BYTES = 128
 HIT_CYCLES = 50.0  # a load that the L1 answers takes 45, one that the L2 answers 280
@@ -44,7 +44,7 @@ def l1(folder: Path) -> None:
             print(line)
 
 
-def carve_outs(launches: Iterable[Dispatch]) -> Iterator[list[int]]:
+def carve_outs(launches: Iterable[CountedLaunch]) -> Iterator[list[int]]:
     """Threads, registers, shared memory and carve-out of each launch."""
     for one in launches:
         yield [int(one.counters[name]) for name in CARVE_OUT_COUNTERS.values()]

@@ -14,9 +14,6 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.capture.process import shared_worker
-from swizzle_sim.hardware.arguments import arguments_of
-from swizzle_sim.capture.occupancy_workload import Workload, of_kernel
-from swizzle_sim.capture.process import kept
 from swizzle_sim.hardware.bundle_files import KERNELS, arguments_of, hip_source, probe_source, texts
 from swizzle_sim.hardware.device import Device
 from swizzle_sim.hardware.node.manifest import FORMAT, MANIFEST, digest, identity

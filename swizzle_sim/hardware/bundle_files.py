@@ -14,12 +14,11 @@ from swizzle_sim.hardware.device import Device
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.release import version
 from swizzle_sim.rewrite.normal import axes_of
-from swizzle_sim.swizzle.binding import bind
 from swizzle_sim.swizzle.emit_hip import emit_hip
-from swizzle_sim.swizzle.emit_names import arguments
 from swizzle_sim.swizzle.emit_triton import emit_triton
-from swizzle_sim.swizzle.form import Form
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.grid import Grid, bind
+from swizzle_sim.swizzle.ir import Form
+from swizzle_sim.swizzle.variables import arguments
 
 SAMPLED_ITEMS = 1 << 26  # up to which the kernel's own inputs are made, and a sample of them looked at
 COPIED_BYTES = 1 << 20  # up to which they are copied into the bundle

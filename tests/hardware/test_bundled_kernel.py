@@ -7,8 +7,6 @@ import pytest
 
 from swizzle_sim import workload
 from swizzle_sim.capture import user_kernel
-from swizzle_sim.hardware.node.sealed import digest
-from swizzle_sim.capture import occupancy_workload, user_kernel
 from swizzle_sim.hardware.node.manifest import digest
 from swizzle_sim.hardware.runs import predictor
 from swizzle_sim.kernels import kernel

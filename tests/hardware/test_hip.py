@@ -5,7 +5,6 @@ import subprocess
 
 import pytest
 
-from swizzle_sim.capture.occupancy_workload import of_kernel
 from swizzle_sim.hardware.bundle_files import hip_source
 from swizzle_sim.hardware.device import device_of
 from swizzle_sim.kernels import kernel
