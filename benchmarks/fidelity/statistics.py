@@ -77,8 +77,8 @@ def from_launched(predictions: Iterable[Prediction], *, moved: bool) -> list[Pre
     predictions : iterable of Prediction
         Of one variant.
     moved : bool
-        True: moved by the change that the variant predicts, a ratio or a difference in points. False: unchanged, the null
-        model in which no order matters.
+        True: moved by the change that the variant predicts, a ratio or a difference in points. False: unchanged, the
+        null model in which no order matters.
     """
     rows = list(predictions)
     measured = {group_of(one): one.row.measured for one in rows if one.row.order in LAUNCHED}
