@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.capture.patterns import Column, Patterns, compress, rows_of, spread
-from swizzle_sim.capture.values import Known
+from swizzle_sim.capture.values import Column, Known, Patterns, compress, rows_of, spread
 
 SAFE = 2**62
 

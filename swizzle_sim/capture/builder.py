@@ -16,11 +16,11 @@ import numpy as np
 from swizzle_sim.capture import arithmetic
 from swizzle_sim.capture.exact import evaluate, gather
 from swizzle_sim.capture.language import Parts
-from swizzle_sim.capture.patterns import Patterns, rows_of
 from swizzle_sim.capture.record import InstructionRecorder
 from swizzle_sim.capture.values import (
     Known,
     Later,
+    Patterns,
     Unknown,
     Value,
     element_type,
@@ -28,6 +28,7 @@ from swizzle_sim.capture.values import (
     item_bytes,
     known,
     refuse,
+    rows_of,
     source_line,
 )
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.capture.memory import AddressSpace
-from swizzle_sim.capture.patterns import Patterns, compress, rows_of, spread
-from swizzle_sim.capture.values import Known, Unknown, Value, element_type, force
+from swizzle_sim.capture.values import Known, Patterns, Unknown, Value, compress, element_type, force, rows_of, spread
 from xcd_model.errors import CaptureError
 
 MAX_ROWS = 1 << 18  # kinds of workgroups that are worked out one at a time

@@ -9,9 +9,8 @@ import numpy as np
 
 from swizzle_sim.capture.builder import FollowingBuilder
 from swizzle_sim.capture.loaded_kernel import LoadedKernel
-from swizzle_sim.capture.patterns import Patterns
 from swizzle_sim.capture.record import InstructionRecorder, Templates
-from swizzle_sim.capture.values import Fork
+from swizzle_sim.capture.values import Fork, Patterns
 from xcd_model import Trace
 from xcd_model.errors import CaptureError
 

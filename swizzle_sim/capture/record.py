@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from swizzle_sim.capture.memory import AddressSpace
-from swizzle_sim.capture.patterns import Column, Patterns, rows_of, spread
-from swizzle_sim.capture.values import Known, source_line
+from swizzle_sim.capture.values import Column, Known, Patterns, rows_of, source_line, spread
 from xcd_model.errors import CaptureError
 from xcd_model.trace.coalesce import Touched, coalesce
 

@@ -106,7 +106,10 @@ class EditableSource:
             raise RewriteError(message, path=self.path, line=mention.lineno)
         found = []
         for one in sorted(self.facts.program_ids(kernel), key=lambda one: (one.line, one.call.col_offset)):
-            node = self._calls[self._span_of(one.call)]
+            node = self._calls.get(self._span_of(one.call))
+            if node is None:  # the parsers of older Pythons give no place in the file to what an f-string holds
+                message = "tl.program_id is called inside a text here: give its value to a name first"
+                raise RewriteError(message, path=self.path, line=one.line)
             if one.axis not in (0, 1, 2):
                 raise self.refuse(f"{self.code(node)}: only a literal axis 0, 1 or 2 can be remapped", node)
             found.append(AxisCall(node, one.axis, one.function, one.line))

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swizzle_sim.capture import arithmetic
-from swizzle_sim.capture.patterns import Patterns
-from swizzle_sim.capture.values import Known
+from swizzle_sim.capture.values import Known, Patterns
 
 small = st.integers(-40, 40)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from swizzle_sim.capture import process, user_kernel
-from swizzle_sim.capture.describe import declared, describe
+from swizzle_sim.capture.worker import declared, describe
 from swizzle_sim.cli import main
 from tests.capture.same_trace import needs_triton
 from xcd_model.errors import CaptureError, SwizzleSimError

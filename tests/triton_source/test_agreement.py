@@ -15,7 +15,7 @@ from swizzle_sim.testing.files import targets_of
 from swizzle_sim.triton_source import read_source
 from swizzle_sim.triton_source.launches import launches_of
 from swizzle_sim.triton_source.parameters import facts_of
-from xcd_model.errors import SwizzleSimError
+from xcd_model.errors import RewriteError, SwizzleSimError
 
 USUAL = "import triton\nimport triton.language as tl\n"
 BODY = """
@@ -147,7 +147,7 @@ CORPUS = {
         ["größe", "x_ptr"],
         [0],
     ),
-    "beside functions that are none": (
+    "among other functions": (
         "import numba\n" + plain(USUAL, "triton.jit") + "\n\n@numba.jit\ndef fast(x):\n    return x\n"
         "\n\ndef run(x):\n    kernel[(4,)](x, 3, BLOCK=2, num_warps=8)\n",
         ["kernel"],
@@ -225,6 +225,22 @@ def test_what_is_no_kernel_is_one_for_none_of_them(file, text):
             read()
 
 
+def test_positions_are_those_of_the_characters(file):
+    text = "# -*- coding: latin-1 -*-\n" + plain(USUAL, "triton.jit").replace("    pid =", "    é = 'é'; pid =")
+    file.write_bytes(text.replace("\n", "\r\n").replace("    é", "\té").replace("    tl", "\ttl").encode("latin-1"))
+    source = EditableSource(file, file.read_bytes(), "kernel")
+    assert [source.code(call.node) for call in source.program_ids()] == ["tl.program_id(0)"]
+
+
+def test_an_id_inside_a_text_is_refused_by_its_line(file):
+    file.write_text(plain(USUAL, "triton.jit") + "    tl.device_print(f'{tl.program_id(0)}')\n")
+    source = EditableSource(file, file.read_bytes(), "kernel")
+    try:
+        assert len(source.program_ids()) == 2  # since Python 3.12 the parser places it
+    except RewriteError as error:
+        assert "inside a text" in error.message and error.line > 0
+
+
 def test_an_id_of_another_module_is_none(file):
     file.write_text(plain("import triton\nimport other as tl\n", "triton.jit"))
     source = EditableSource(file, file.read_bytes(), "kernel")
@@ -233,7 +249,7 @@ def test_an_id_of_another_module_is_none(file):
 
 def test_launches_are_read_with_their_arguments_by_parameter(file):
     file.write_text(
-        CORPUS["beside functions that are none"][0]
+        CORPUS["among other functions"][0]
         + "    other[(1,)](x)\n    kernel[lambda meta: (triton.cdiv(7, meta['BLOCK']),)](x, N=7, BLOCK=4)\n"
     )
     first, second = launches_of(read_source(file), "kernel")
