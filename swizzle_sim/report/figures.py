@@ -1,6 +1,6 @@
 """The pictures of a run, as matplotlib figures of the object API: no pyplot, so no backend and no global state.
 
-Each is drawn once, for `swizzle_sim.report.drawing` to write as PNG beside the page and as SVG into it. ``wide`` is the
+Each is drawn by one function; `swizzle_sim.report.pictures` writes it as SVG into the page and as PNG. ``wide`` is the
 form for files and screens; without it a figure is laid out for a phone, with the same text size on fewer inches.
 """
 

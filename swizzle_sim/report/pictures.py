@@ -1,4 +1,4 @@
-"""The pictures of a run on the page and beside it: each figure as SVG for screens and phones, and as PNG for slides."""
+"""The pictures of a run: each figure as SVG in the page, for screens and phones, and as PNG in its folder."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def drawings(
     replayed: tuple[Replayed, Replayed],
     scores: tuple[Score, Score],
 ) -> dict[str, Drawing]:
-    """Pictures of a run, by name; `FILES` names those that lie beside the page too.
+    """Pictures of a run, by name; `FILES` names those that are PNG files too.
 
     Parameters
     ----------
