@@ -207,7 +207,9 @@ def _attributes(style: str) -> str:
     """Declarations of a style as attributes; the font is the page's."""
     style = _FONT.sub(lambda font: f"font-size: {font[2]}; font-weight: {font[1] or 'normal'}", style)
     pairs = [declaration.split(":", 1) for declaration in style.split(";") if ":" in declaration]
-    return " ".join(f'{key.strip()}="{value.strip()}"' for key, value in dict(pairs).items())
+    found = {key.strip(): value.strip() for key, value in pairs}
+    found.pop("font-family", "")
+    return " ".join(f'{key}="{value}"' for key, value in found.items())
 
 
 def slider_data(grid: Grid, schedules: tuple[Schedule, ...]) -> dict[str, Any]:
