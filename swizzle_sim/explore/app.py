@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
 from dash.exceptions import PreventUpdate
@@ -120,7 +121,7 @@ def _answer_candidate(app: Dash, queue: LatestOnlyQueue) -> None:
         State("tab", "data"),
         running=[(Output("status", "className"), "status busy", "status")],
         prevent_initial_call=True,
-    )(lambda *given: _evaluate(queue, *given))
+    )(lambda *given: _evaluate(queue, Controls(*given)))
 
 
 def _protect(app: Dash, host: str, port: int) -> None:
@@ -219,32 +220,35 @@ def _written_out(text: str) -> Any:
         return no_update
 
 
-def _evaluate(
-    queue: LatestOnlyQueue,
-    text: str | None,
-    kernel: str | None,
-    sizes: Sequence[str | None],
-    names: Sequence[Mapping[str, str]],
-    chip: str | None,
-    at: Sequence[int],
-    steps: Mapping[str, list[int]],
-    ready: bool,
-    _anyway: int | None,
-    families: Sequence[Mapping[str, str]],
-    tab: str,
-) -> tuple[Any, ...]:
+class Controls(NamedTuple):
+    """Values that the callback of the candidate gets, in the order of its inputs."""
+
+    text: str | None
+    kernel: str | None
+    sizes: Sequence[str | None]
+    names: Sequence[Mapping[str, str]]
+    chip: str | None
+    at: Sequence[int]
+    steps: Mapping[str, list[int]]
+    ready: bool
+    anyway: int | None
+    families: Sequence[Mapping[str, str]]
+    tab: str
+
+
+def _evaluate(queue: LatestOnlyQueue, given: Controls) -> tuple[Any, ...]:
     """Everything on the right of the page, for the controls on the left."""
-    if not (ready and steps and kernel and chip):
+    if not (given.ready and given.steps and given.kernel and given.chip):
         raise PreventUpdate
-    state = states.State(kernel=kernel, gpu=chip, swizzle=text or "")
+    state = states.State(kernel=given.kernel, gpu=given.chip, swizzle=given.text or "")
     try:
         states.check_text(state.swizzle)
-        typed = states.read_sizes((name["size"], value) for name, value in zip(names, sizes, strict=True))
-        changes = states.changed(states.slider_values(gpu(chip)), _values(at, steps))
-        state = states.State(kernel=kernel, sizes=typed, gpu=chip, changes=changes, swizzle=text or "")
-        result = queue.submit(tab, state.query(), anyway=ctx.triggered_id == "anyway")
+        typed = states.read_sizes((name["size"], value) for name, value in zip(given.names, given.sizes, strict=True))
+        changes = states.changed(states.slider_values(gpu(given.chip)), _values(given.at, given.steps))
+        state = replace(state, sizes=typed, changes=changes)
+        result = queue.submit(given.tab, state.query(), anyway=ctx.triggered_id == "anyway")
     except SwizzleSimError as error:
-        return _nothing(error, len(families))
+        return _nothing(error, len(given.families))
     if result is None:  # superseded by a newer request
         raise PreventUpdate
     return (
@@ -256,7 +260,7 @@ def _evaluate(
         state.command(),
         state.query(),
         result.summary,
-        ["card" if one["family"] in result.fits else "card elsewhere" for one in families],
+        ["card" if one["family"] in result.fits else "card elsewhere" for one in given.families],
         f"{result.seconds:.2f} s",
         "",
     )

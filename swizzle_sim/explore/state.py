@@ -194,10 +194,10 @@ def read_sizes(pairs: Iterable[tuple[str, object]]) -> tuple[tuple[str, int], ..
     return tuple(sizes)
 
 
-def changed(own: Mapping[str, int], asked: Mapping[str, int | None]) -> tuple[tuple[str, int], ...]:
-    """What of ``asked`` is not the GPU's own, in the order of `SLIDERS`."""
-    wanted = ((key, asked.get(key)) for key in SLIDERS)
-    return tuple((key, int(value)) for key, value in wanted if value is not None and value != own[key])
+def changed(own: Mapping[str, int], wanted: Mapping[str, int | None]) -> tuple[tuple[str, int], ...]:
+    """Values of ``wanted`` that are not the GPU's own, in the order of `SLIDERS`."""
+    values = ((key, wanted.get(key)) for key in SLIDERS)
+    return tuple((key, int(value)) for key, value in values if value is not None and value != own[key])
 
 
 def slider_values(device: Gpu) -> dict[str, int]:

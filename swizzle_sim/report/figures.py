@@ -1,6 +1,6 @@
 """The pictures of a run, as matplotlib figures of the object API: no pyplot, so no backend and no global state.
 
-Each is drawn once, for `swizzle_sim.report.drawing` to write as PNG beside the page and as SVG into it. ``wide`` is the
+Each is drawn by one function; `swizzle_sim.report.pictures` writes it as SVG into the page and as PNG. ``wide`` is the
 form for files and screens; without it a figure is laid out for a phone, with the same text size on fewer inches.
 """
 
@@ -382,7 +382,7 @@ def _room(axes: Axes, values: Sequence[float]) -> None:
 def _label_levels(axes: Axes, levels: list[tuple[str, float, str]], form: str, wide: bool) -> None:
     """Write names and values from the top down, spaced where they would touch: right of the axes, or inside them."""
     low, high = axes.get_ylim()
-    gap, above = 0.06 * (high - low), np.inf
+    gap, above = (0.06 if wide else 0.1) * (high - low), np.inf
     for label, value, colour in sorted(levels, key=lambda level: -level[1]):
         if not math.isfinite(value):
             continue

@@ -1,4 +1,4 @@
-"""The pictures of a run on the page and beside it: each figure as SVG for screens and phones, and as PNG for slides."""
+"""The pictures of a run: each figure as SVG in the page, for screens and phones, and as PNG in its folder."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def drawings(
     replayed: tuple[Replayed, Replayed],
     scores: tuple[Score, Score],
 ) -> dict[str, Drawing]:
-    """Pictures of a run, by name; `FILES` names those that lie beside the page too.
+    """Pictures of a run, by name; `FILES` names those that are PNG files too.
 
     Parameters
     ----------
@@ -207,7 +207,9 @@ def _attributes(style: str) -> str:
     """Declarations of a style as attributes; the font is the page's."""
     style = _FONT.sub(lambda font: f"font-size: {font[2]}; font-weight: {font[1] or 'normal'}", style)
     pairs = [declaration.split(":", 1) for declaration in style.split(";") if ":" in declaration]
-    return " ".join(f'{key.strip()}="{value.strip()}"' for key, value in dict(pairs).items())
+    found = {key.strip(): value.strip() for key, value in pairs}
+    found.pop("font-family", "")
+    return " ".join(f'{key}="{value}"' for key, value in found.items())
 
 
 def slider_data(grid: Grid, schedules: tuple[Schedule, ...]) -> dict[str, Any]:
