@@ -9,9 +9,9 @@ from dataclasses import replace
 from swizzle_sim.candidates import Candidate, family_candidates
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.scoring import Scorer
-from swizzle_sim.search import digest_of
+from swizzle_sim.search import permutation_digest
 from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.tuning.evaluator import evaluator_like
+from swizzle_sim.tuning.evaluator import evaluator_like, lockstep_like
 from swizzle_sim.tuning.search import search_on
 
 FAMILIES, SEARCH = "families", "search"
@@ -62,15 +62,13 @@ def _add_search(
 
 def _best_families(scorer: Scorer, space: Sequence[Candidate]) -> list[Candidate]:
     """Best families in the lockstep replay, best first, each permutation once; of a large kernel one in n."""
-    quick = scorer if scorer.replay == "lockstep" else Scorer(scorer.kernel, scorer.gpu)
-    if quick is not scorer:
-        quick.__dict__["plan"] = scorer.plan
+    quick = lockstep_like(scorer)
     cost = max(1.0, scorer.plan.trace.n_touches * scorer.plan.simulated_fraction)
     step = max(1, round(len(space) / max(LEAST_SCREENED, SCREENED_TOUCHES / cost)))
     found: dict[bytes, tuple[float, int, Candidate]] = {}
     for number, candidate in enumerate(space[::step]):
         order = scorer.permutation(Swizzle.parse(candidate.source))
-        digest = digest_of(order)
+        digest = permutation_digest(order)
         if digest not in found:
             found[digest] = (-quick.traffic(order).l2_hit_rate, number, candidate)
     return [candidate for _, _, candidate in sorted(found.values(), key=lambda row: row[:2])[:FINALISTS]]

@@ -23,10 +23,10 @@ import numpy as np
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Score, Scorer
-from swizzle_sim.search import digest_of
+from swizzle_sim.search import permutation_digest
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.templates import read_template
-from swizzle_sim.tuning.evaluator import evaluator_like
+from swizzle_sim.tuning.evaluator import evaluator_like, lockstep_like
 from swizzle_sim.tuning.search import landscape, search_on
 from xcd_model import Gpu, Traffic
 from xcd_model.errors import LanguageError, ReplayError, SearchError
@@ -74,7 +74,7 @@ class MemoScorer(Scorer):
         """Replay one permutation, or return the latest replay if it was the same; see `Scorer.traffic`."""
         if seed is not None:
             return super().traffic(order, seed=seed, threads=threads)
-        digest = digest_of(order)
+        digest = permutation_digest(order)
         if self._latest is None or self._latest[0] != digest:
             self._latest = digest, super().traffic(order, threads=threads)
         return self._latest[1]
@@ -91,15 +91,12 @@ class Cascade:
 
     def __init__(self, scorer: Scorer):
         self.scorer = scorer
-        same = scorer.replay == "lockstep"
-        self._quick = scorer if same else Scorer(scorer.kernel, scorer.gpu, replay="lockstep")
-        if not same:
-            self._quick.__dict__["plan"] = scorer.plan  # one trace serves both
+        self._quick = lockstep_like(scorer)
         self._seen: MutableMapping[bytes, int] = {}
 
     def remember(self, source: str, number: int) -> None:
         """Add the permutation of an earlier attempt to those seen."""
-        self._seen.setdefault(digest_of(self.scorer.permutation(Swizzle.parse(source))), number)
+        self._seen.setdefault(permutation_digest(self.scorer.permutation(Swizzle.parse(source))), number)
 
     def judge(self, source: str, number: int) -> Judgement:
         """Judge one candidate.
@@ -130,7 +127,7 @@ class Cascade:
             why = verdict.counterexample
             return _refused("grid", f"grid-{why.code if why else 'collision'}", why.message if why else "", plain=plain)
         order = self.scorer.permutation(swizzle)
-        if (earlier := self._seen.setdefault(digest_of(order), number)) != number:
+        if (earlier := self._seen.setdefault(permutation_digest(order), number)) != number:
             return _refused("duplicate", "duplicate", f"the same permutation as attempt {earlier}", plain=plain)
         partial = ""
         if verdict.domain != "everywhere":
@@ -200,18 +197,18 @@ class TemplateCascade:
     def __init__(self, cascade: Cascade, evaluations: int, seed: int):
         self._cascade, self._evaluations, self._seed = cascade, evaluations, seed
         scorer = cascade.scorer
-        self._bench = evaluator_like(scorer)  # with a scorer of its own: the cascade's remembers its latest replay
+        self._evaluator = evaluator_like(scorer)  # with a scorer of its own: the cascade's remembers its latest replay
 
     @property
     def scorer(self) -> Scorer:
         """Scorer of the search."""
-        return self._bench.main
+        return self._evaluator.main
 
     def judge(self, text: str, number: int) -> TemplateJudgement:
         """Judge one template, by the best of its candidates."""
         try:
             template = read_template(text)
-            found = search_on(self._bench, [template], evaluations=self._evaluations, seed=self._seed)
+            found = search_on(self._evaluator, [template], evaluations=self._evaluations, seed=self._seed)
         except LanguageError as error:
             return self._refused(text, f"template-{error.code}", str(error))
         except SearchError as error:

@@ -15,6 +15,7 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from swizzle_sim.history import guarded, storable
 from swizzle_sim.report.spending import Ask, Spending
 from xcd_model.errors import RunError
 
@@ -139,19 +140,13 @@ class Transcript:
     def __exit__(self, *exc_info) -> None:
         self._db.close()
 
-    @contextlib.contextmanager
-    def _guarded(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.IntegrityError as error:
-            raise RunError(f"{self.path}: another command writes this run at the same time ({error})") from error
-        except sqlite3.Error as error:
-            raise RunError(f"{self.path}: damaged, or not to be written ({error})") from error
+    def _guarded(self) -> contextlib.AbstractContextManager[None]:
+        return guarded(self.path)
 
     def add(self, exchange: Exchange) -> None:
         """Store an exchange; on disk when this returns."""
         marks = ", ".join("?" * len(_COLUMNS))
-        row = [strike_keys(_storable(cell)) if isinstance(cell, str) else cell for cell in astuple(exchange)]
+        row = [strike_keys(storable(cell)) if isinstance(cell, str) else cell for cell in astuple(exchange)]
         with self._guarded(), self._db:
             self._db.execute(f"INSERT INTO exchange VALUES ({marks})", row)
 
@@ -196,10 +191,6 @@ class Transcript:
         """Drop the notes of a kind."""
         with self._guarded(), self._db:
             self._db.execute("DELETE FROM note WHERE kind = ?", (kind,))
-
-
-def _storable(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def spending(folder: Path) -> Spending | None:

@@ -135,15 +135,8 @@ class History:
         """Close the file."""
         self._db.close()
 
-    @contextlib.contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """Name the run in errors of SQLite or of its content."""
-        try:
-            yield
-        except sqlite3.IntegrityError as error:
-            raise RunError(f"{self.folder}: another command writes this run at the same time ({error})") from error
-        except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
-            raise RunError(f"{self.folder / FILE}: damaged, or not to be written ({error})") from error
+    def _guarded(self) -> contextlib.AbstractContextManager[None]:
+        return guarded(self.folder / FILE)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -213,15 +206,32 @@ class History:
             return self._db.execute("SELECT COUNT(*) FROM attempt").fetchone()[0]
 
 
-def _storable(text: str) -> str:
-    """Text with what UTF-8 cannot hold (lone surrogates, from a model) spelled out."""
+@contextlib.contextmanager
+def guarded(path: Path) -> Iterator[None]:
+    """Name the file of a run in errors of SQLite or of its content.
+
+    Raises
+    ------
+    RunError
+        In their place.
+    """
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise RunError(f"{path.parent}: another command writes this run at the same time ({error})") from error
+    except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
+        raise RunError(f"{path}: damaged, or not to be written ({error})") from error
+
+
+def storable(text: str) -> str:
+    """Text with the characters that UTF-8 cannot encode (lone surrogates, from a model) as escapes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _row_of(attempt: Attempt) -> tuple:
     score = None if attempt.score is None else json.dumps(attempt.score.as_dict())
-    texts = [_storable(text) for text in (attempt.name, attempt.source, attempt.proposer)]
-    row = (attempt.number, *texts, json.dumps(dict(attempt.verdict)), score, _storable(attempt.critique))
+    texts = [storable(text) for text in (attempt.name, attempt.source, attempt.proposer)]
+    row = (attempt.number, *texts, json.dumps(dict(attempt.verdict)), score, storable(attempt.critique))
     return (*row, attempt.cost_ms)
 
 

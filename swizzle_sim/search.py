@@ -193,7 +193,9 @@ def _try_all(scorer: Scorer, planned: Sequence[Candidate], history: History, how
     for attempt, candidate in zip(done, planned, strict=False):
         if attempt.source != candidate.source:
             raise RunError(f"{history.folder}: cannot resume: attempt {attempt.number} is not {candidate.name}")
-    seen = {digest_of(scorer.permutation(Swizzle.parse(a.source))): a.number for a in done if a.score is not None}
+    seen = {
+        permutation_digest(scorer.permutation(Swizzle.parse(a.source))): a.number for a in done if a.score is not None
+    }
     _ = scorer.baseline  # trace, bound and baseline before the threads need them
     with ThreadPoolExecutor(how.n_threads) as pool:
         waiting: deque[Callable[[], Attempt]] = deque()
@@ -215,7 +217,13 @@ def _store(attempt: Attempt, history: History, total: int, on_attempt: OnAttempt
         on_attempt(attempt, attempt.number + 1, total)
 
 
-def digest_of(*orders: np.ndarray) -> bytes:
+def verdict_without_check(code: str) -> dict[str, Any]:
+    """Verdict of a candidate whose check ended with an error; one that ran into a limit of the check is undecided."""
+    undecided = code == "limit"
+    return {"bijective": None if undecided else False, "domain": "undecided" if undecided else "nowhere", "code": code}
+
+
+def permutation_digest(*orders: np.ndarray) -> bytes:
     """Hash of permutations, by which a search recognizes duplicates."""
     found = blake2b(digest_size=16)
     for order in orders:
@@ -230,7 +238,7 @@ def _begin(
     began = time.perf_counter()
     verdict, order, critique = _judge(scorer, candidate)
     if order is not None:
-        earlier = seen.setdefault(digest_of(order), number)
+        earlier = seen.setdefault(permutation_digest(order), number)
         if earlier != number:
             order, critique = None, f"the same permutation as attempt {earlier}"
     judged_ms = (time.perf_counter() - began) * 1e3
@@ -258,9 +266,7 @@ def _judge(scorer: Scorer, candidate: Candidate) -> tuple[dict[str, Any], np.nda
         swizzle = Swizzle.parse(candidate.source, name=candidate.name)
         verdict = scorer.verify(swizzle)
     except LanguageError as error:
-        undecided = error.code == "limit"  # a limit of the check decides nothing
-        found = {"bijective": None, "domain": "undecided"} if undecided else {"bijective": False, "domain": "nowhere"}
-        return {**found, "code": error.code}, None, str(error)
+        return verdict_without_check(error.code), None, str(error)
     if not verdict.bijective:
         return verdict.as_dict(), None, verdict.counterexample.message if verdict.counterexample else ""
     return verdict.as_dict(), scorer.permutation(swizzle), ""

@@ -17,7 +17,7 @@ import numpy as np
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Score, Scorer
-from swizzle_sim.search import digest_of
+from swizzle_sim.search import permutation_digest, verdict_without_check
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.tuning.objectives import OBJECTIVES, Objective
 from swizzle_sim.tuning.sharing_graph import SharingGraph, sharing_graph
@@ -51,7 +51,7 @@ class Judged:
     @property
     def digest(self) -> bytes:
         """Hash of the permutations."""
-        return digest_of(*(self.orders or ()))
+        return permutation_digest(*(self.orders or ()))
 
 
 class Evaluator:
@@ -77,12 +77,7 @@ class Evaluator:
     @cached_property
     def screens(self) -> list[Scorer]:
         """Lockstep scorers of the same plans; none where the replay is lockstep already."""
-        if self.main.replay == "lockstep":
-            return []
-        found = [Scorer(scorer.kernel, scorer.gpu) for scorer in self.scorers]
-        for screen, scorer in zip(found, self.scorers, strict=True):
-            screen.__dict__["plan"], screen.__dict__["bound"] = scorer.plan, scorer.bound
-        return found
+        return [] if self.main.replay == "lockstep" else [lockstep_like(scorer) for scorer in self.scorers]
 
     @cached_property
     def graphs(self) -> list[SharingGraph]:
@@ -145,12 +140,17 @@ class Evaluator:
     def verdict(self, judged: Judged) -> dict[str, Any]:
         """Verdict at the main size and over the kernel's other grids."""
         if judged.swizzle is None:
-            undecided = judged.code == "limit"  # a limit of the check decides nothing
-            found = (
-                {"bijective": None, "domain": "undecided"} if undecided else {"bijective": False, "domain": "nowhere"}
-            )
-            return {**found, "code": judged.code}
+            return verdict_without_check(judged.code)
         return self.main.verify(judged.swizzle).as_dict()
+
+
+def lockstep_like(scorer: Scorer) -> Scorer:
+    """Scorer by the lockstep replay on the plan of another, or that scorer if it is one."""
+    if scorer.replay == "lockstep":
+        return scorer
+    made = Scorer(scorer.kernel, scorer.gpu, replay="lockstep")
+    made.__dict__["plan"], made.__dict__["bound"] = scorer.plan, scorer.bound
+    return made
 
 
 def evaluator_like(scorer: Scorer) -> Evaluator:

@@ -239,9 +239,9 @@ class SearchLoop:
         return "replay", ""
 
     def _screened(self, one: Judged, number: int) -> tuple[float, ...]:
-        there = self._stored(number)
-        if there is not None and "screened" in there.verdict:
-            return tuple(there.verdict["screened"])
+        stored = self._stored(number)
+        if stored is not None and "screened" in stored.verdict:
+            return tuple(stored.verdict["screened"])
         if self.screen == "sampled":
             return (self.evaluator.sample(one.orders or ()),)
         return self.evaluator.screen(one.orders or (), self.plan.objectives)
@@ -254,8 +254,8 @@ class SearchLoop:
         return dropped
 
     def _full(self, suggested: Suggestion, one: Judged, number: int) -> Attempt:
-        if (there := self._same(number, suggested, "replay")) is not None:
-            return there
+        if (stored := self._same(number, suggested, "replay")) is not None:
+            return stored
         began = time.perf_counter()
         scores = self.evaluator.score(one.orders or ())
         sizes = [
@@ -272,8 +272,8 @@ class SearchLoop:
         return self._attempt(number, suggested, verdict, scores[0], "", began)
 
     def _unscored(self, suggested: Suggestion, one: Judged, number: int, stage: str, why: str) -> Attempt:
-        if (there := self._same(number, suggested, stage)) is not None:
-            return there
+        if (stored := self._same(number, suggested, stage)) is not None:
+            return stored
         known = {"bijective": True, "domain": "this grid"} if one.orders is not None else self.evaluator.verdict(one)
         return self._attempt(
             number, suggested, {**known, **self._of(suggested), "stage": stage}, None, why, time.perf_counter()
@@ -303,11 +303,11 @@ class SearchLoop:
 
     def _same(self, number: int, suggested: Suggestion, stage: str) -> Attempt | None:
         """The stored attempt, which must be the one suggested now."""
-        there = self._stored(number)
+        stored = self._stored(number)
         source = suggested.arm.space.template.source(suggested.values)
-        if there is not None and (there.source != source or there.verdict.get("stage") != stage):
+        if stored is not None and (stored.source != source or stored.verdict.get("stage") != stage):
             raise RunError(f"{self.history.folder}: cannot resume: attempt {number} is not {source.splitlines()[0]}")
-        return there
+        return stored
 
     def _baseline(self) -> None:
         one = self.evaluator.judge(family("identity"), "identity")
