@@ -40,7 +40,7 @@ def summarise(predictions: Sequence[Prediction], baselines: dict[str, float]) ->
     predictions : sequence of Prediction
         Of one variant.
     baselines : dict of str to float
-        Predicted value of the launch order, by `group_of`.
+        Predicted value of the order as launched, by `group_of`.
     """
     known = [one for one in predictions if one.error is not None]
     if not known:
@@ -63,12 +63,12 @@ def group_of(one: Prediction) -> str:
 
 
 def baselines_of(predictions: Iterable[Prediction]) -> dict[str, float]:
-    """Predicted value of the launch order, of each group that has one."""
+    """Predicted value of the order as launched, of each group that has one."""
     return {group_of(one): one.value for one in predictions if one.row.order in LAUNCHED and one.value is not None}
 
 
 def from_launched(predictions: Iterable[Prediction], *, moved: bool) -> list[Prediction]:
-    """Predictions from what was measured of the launch order, for the other permutations.
+    """Predictions by who knows what was measured of the order as launched, for the other permutations.
 
     Of rows whose workload was not measured or not predicted in that order, nothing.
 
@@ -113,12 +113,9 @@ def spearman(measured: Sequence[float], predicted: Sequence[float | None]) -> fl
         return None
     if len(set(predicted)) < 2:
         return 0.0
-    return float(np.corrcoef(_ranks(measured), _ranks(predicted))[0, 1])
+    from scipy.stats import rankdata
 
-
-def _ranks(values: Sequence) -> np.ndarray:
-    array = np.asarray(values, float)
-    return np.array([(array < value).sum() + ((array == value).sum() - 1) / 2 for value in array])
+    return float(np.corrcoef(rankdata(measured), rankdata(predicted))[0, 1])
 
 
 def within_workloads(predictions: Sequence[Prediction], *, spread_pct: float = 0.0) -> dict[str, float]:

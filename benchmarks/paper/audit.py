@@ -152,7 +152,7 @@ def _pair(before: float | None, after: float | None) -> str:
 
 def _notes() -> list[str]:
     return [
-        "- L2 hit rates in requests, launch order → with the formula. Measured: rocprofv3 on an MI300X, from the public",
+        "- L2 hit rates in requests, launch order → with the formula. Measured: rocprofv3 on an MI300X, in the public",
         "  experiment logs behind the paper; where no log has the formula, the paper's own words are quoted below.",
         "- Simulated: lockstep replay of the MI300X. That of a formula which is no bijection is a raw schedule's: what",
         "  the hardware did, not a score. How far it is from the hardware in launch order shows how much to trust it.",

@@ -84,7 +84,7 @@ def test_a_change_between_two_counts_of_one_order_has_no_sign_to_be_right():
     apart = {row.id for row in noisy_launch_orders(paper)}
     assert apart == {"paper/stencil_2d@256x256:id2", "paper/fdtd_2d@256x256:id2"}
     text = page(exact(paper), {})
-    assert "the order is the one as launched: `stencil_2d id2` by +3.1 points. Missed ones first." in text
+    assert "its measured change is noise: `stencil_2d id2` by +3.1 points. Missed ones first." in text
 
 
 def test_pairs_are_those_whose_times_are_apart():
