@@ -1,7 +1,7 @@
 """Repeated measurements of the H200 table: its runs, and the trust that a row earns by agreeing with them.
 
-``data/h200_again.csv`` holds two runs of ``python -m benchmarks.lab counters`` over the whole table, minutes apart on
-one H200. Their kernels do the same loads and stores as the table's; the order comes from a table in memory.
+``data/h200_again.csv`` holds two runs of ``python -m benchmarks.lab counters`` over the whole table, minutes
+apart on one H200. Their kernels do the same loads and stores as the table's; the order comes from a table in memory.
 """
 
 from __future__ import annotations

@@ -57,14 +57,14 @@ class Row:
     order : str
         Name of the order; with ``mapping`` empty, one of `benchmarks.fidelity.workloads.orders`.
     mapping : str
-        The order as text: a formula of `benchmarks.fidelity.workloads.formulas`, or a swizzle of the closed language.
+        The order as text: a formula of `workloads.formulas`, or a swizzle of the closed language.
     quantity, unit : str
         A key of `benchmarks.fidelity.quantities.QUANTITIES`.
     measured : float
     low, high : float
         What repetitions or the source's range give; equal to ``measured`` where there is none.
     baseline : float, optional
-        The same quantity of the order as launched, from the same log.
+        The same quantity of the launch order, from the same log.
     trust : str
         A (three or more agreeing points) to D (points disagree), C for a single one; X for an order that is no
         permutation.
@@ -196,7 +196,7 @@ def dense_rows() -> Iterator[Row]:
     lines = _lines("attention_orders.csv")
     problems = [{name: int(line[name]) for name in DENSE_SIZES} | {"BM": 256, "BN": 64} for line in lines]
     launched: dict[tuple[str, str], float] = {}
-    for line, problem in zip(lines, problems, strict=True):  # an order as launched comes before the others
+    for line, problem in zip(lines, problems, strict=True):  # the launch order comes before the others
         gpu, order, measured = line["gpu"].lower(), line["order"], float(line["l2_hit_pct"])
         sizes = "x".join(str(value) for value in problem.values())
         if order == "launched qb_minor":

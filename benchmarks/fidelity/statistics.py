@@ -114,12 +114,9 @@ def spearman(measured: Sequence[float], predicted: Sequence[float | None]) -> fl
         return None
     if len(set(predicted)) < 2:
         return 0.0
-    return float(np.corrcoef(_ranks(measured), _ranks(predicted))[0, 1])
+    from scipy.stats import rankdata
 
-
-def _ranks(values: Sequence) -> np.ndarray:
-    array = np.asarray(values, float)
-    return np.array([(array < value).sum() + ((array == value).sum() - 1) / 2 for value in array])
+    return float(np.corrcoef(rankdata(measured), rankdata(predicted))[0, 1])
 
 
 def within_workloads(predictions: Sequence[Prediction], *, spread_pct: float = 0.0) -> dict[str, float]:

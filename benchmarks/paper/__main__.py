@@ -1,4 +1,4 @@
-"""``python -m benchmarks.paper``: figures 2, 5, 14, 15, 16 and the audit of arXiv 2508.20258, into docs/paper."""
+"""``python -m benchmarks.paper``: figures 2, 5, 14, 15, 16 and the audit of arXiv 2508.20258."""
 
 from __future__ import annotations
 

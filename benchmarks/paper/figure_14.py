@@ -63,7 +63,7 @@ def gather(settings: Settings, found: Mapping[str, Mapping[str, Any]]) -> dict[s
 
 
 def best_so_far(launched: float, rates: list[float | None]) -> list[float]:
-    """Best hit rate after each evaluation, that of the order as launched first."""
+    """Best hit rate after each evaluation, that of the launch order first."""
     best = [launched]
     for rate in rates:
         best.append(max(best[-1], rate if rate is not None else 0.0))
@@ -93,7 +93,7 @@ def progression(data: Mapping[str, Any]) -> Figure:
 
 def _panel(axes: Axes, row: Mapping[str, Any]) -> None:
     axes.axhline(100 * row["bound"], color=LIMIT, lw=1.2, label="bound")
-    axes.axhline(100 * row["launched"], color=LAUNCHED, lw=1.2, ls="--", label="as launched, simulated")
+    axes.axhline(100 * row["launched"], color=LAUNCHED, lw=1.2, ls="--", label="launch order, simulated")
     shown = [("families, one by one, simulated", row["families"], FAMILIES, "o", 3.6)]  # wide: others may lie on it
     shown.append(("two-stage search, simulated", row["search"], SEARCH, "s", 1.6))
     for run, colour in zip(row["models"], (MODEL_COLOURS * len(row["models"])), strict=False):
@@ -106,7 +106,7 @@ def _panel(axes: Axes, row: Mapping[str, Any]) -> None:
             [*range(best.size), best.size - 0.5], [*best, best[-1]], where="post", color=colour, lw=width, label=label
         )
     said = [] if row["models"] else [f"LLM: {style.NO_RUN}"]
-    said += [] if row["search"] else ["search: as launched is at the bound"]
+    said += [] if row["search"] else ["search: the launch order is at the bound"]
     axes.text(0.98, 0.02, "\n".join(said), transform=axes.transAxes, ha="right", va="bottom", fontsize=7, color="0.4")
     axes.set_title(style.one_line(row["kernel"]), fontsize=10)
     style.rates(axes)
@@ -135,7 +135,7 @@ def words(data: Mapping[str, Any]) -> str:
                     "-" if first is None else str(first),
                 ]
             )
-    heads = ("kernel", "arm", "evaluations", "as launched [%]", "best [%]", "gain [points]", "best found after")
+    heads = ("kernel", "arm", "evaluations", "launch order [%]", "best [%]", "gain [points]", "best found after")
     models = [run for row in data["kernels"] for run in row["models"]]
     said = (
         f"Lines of models: {len(models)} recorded runs, hit rates as recorded."

@@ -161,13 +161,13 @@ def sweeps(data: Mapping[str, Any]) -> Figure:
 def _panel(axes: Axes, row: Mapping[str, Any]) -> None:
     at = np.arange(len(row["sizes"]))
     axes.plot(at, _pct(row["bound"]), ":", color=LIMIT, label="bound")
-    axes.plot(at, _pct(row["launched"]), "o-", color=LAUNCHED, lw=2, label="as launched")
+    axes.plot(at, _pct(row["launched"]), "o-", color=LAUNCHED, lw=2, label="launch order")
     for (spec, values), colour, mark in zip(row["swizzles"].items(), COLOURS, MARKS, strict=False):
         axes.plot(at, _pct(values), mark + "--", color=colour, ms=5, lw=1.3, label=spec)
     for n, one in enumerate(row["hurts"]):
         x = row["sizes"].index(one["size"])
         y = 100 * row["swizzles"][one["swizzle"]][x]
-        axes.plot([x], [y], "o", mfc="none", mec=MEASURED, ms=11, mew=1, label="" if n else "hurts: below as launched")
+        axes.plot([x], [y], "o", mfc="none", mec=MEASURED, ms=11, mew=1, label="" if n else "hurts: below launch order")
     _printed_ends(axes, at, row["printed"])
     axes.set_title(f"{style.one_line(row['kernel'])}: simulated, {row['replay']} replay", fontsize=10)
     axes.set_xticks(at, row["sizes"], rotation=45, ha="right", fontsize=7.5)
@@ -179,7 +179,7 @@ def _panel(axes: Axes, row: Mapping[str, Any]) -> None:
 def _printed_ends(axes: Axes, at: np.ndarray, printed: Mapping[str, Any]) -> None:
     """What the text says of both ends; open marks, as what was swizzled there is no bijection."""
     for key, line, label in (
-        ("launched", ":", "paper's text: as launched"),
+        ("launched", ":", "paper's text: launch order"),
         ("swizzled", "--", "paper's text: swizzled, no bijection"),
     ):
         pairs = [(x, y) for x, y in zip((at[0], at[-1]), printed[key], strict=True) if y is not None]
@@ -199,7 +199,7 @@ def words(data: Mapping[str, Any]) -> str:
     return "\n\n".join(
         [
             f"Simulated, {data['kernels'][0]['replay']} replay; every order drawn is a bijection at every size. A "
-            f"loss or gain is one of at least {LEAST} points of L2 hit rate against the order as launched at the same "
+            f"loss or gain is one of at least {LEAST} points of L2 hit rate against the launch order at the same "
             "size.",
             table(heads, rows, left=2),
             "**Sizes where a swizzle hurts**\n\n" + "\n".join(_hurts(row) for row in data["kernels"]),

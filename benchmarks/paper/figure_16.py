@@ -95,14 +95,14 @@ def _is_readable(text: str) -> bool:
 
 
 def model_bars(data: Mapping[str, Any]) -> Figure:
-    """Best L2 hit rate of each model, as launched, families and search beside it."""
+    """Best L2 hit rate of each model, launch order, families and search beside it."""
     names = list(dict.fromkeys(model for row in data["kernels"] for model in row["models"]))
     width = 0.86 / (3 + len(names))
     figure = style.canvas(12, 5)
     axes = figure.subplots()
     for i, row in enumerate(data["kernels"]):
         at = [i - 0.43 + (k + 0.5) * width for k in range(3 + len(names))]
-        three = (("launched", LAUNCHED, "as launched"), ("families", FAMILIES, "best family"))
+        three = (("launched", LAUNCHED, "launch order"), ("families", FAMILIES, "best family"))
         for x, (key, colour, label) in zip(at, (*three, ("search", SEARCH, "two-stage search")), strict=False):
             axes.bar(x, 100 * row[key], width * 0.95, color=colour, label="" if i else f"{label}, simulated")
         axes.plot([at[0] - width / 2, at[-1] + width / 2], [100 * row["bound"]] * 2, color=LIMIT, lw=1.3,
@@ -130,7 +130,7 @@ def words(data: Mapping[str, Any]) -> str:
          *(_cell(row["models"].get(model)) for model in names)]
         for row in data["kernels"]
     ]  # fmt: skip
-    heads = ("kernel", "the paper (no values printed)", "as launched", "best family", "search", "bound", *names)
+    heads = ("kernel", "the paper (no values printed)", "launch order", "best family", "search", "bound", *names)
     there = [found for row in data["kernels"] for found in row["models"].values() if found]
     head = (
         f"{len(there)} recorded runs of models, their best scored again here."

@@ -6,19 +6,9 @@ from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.paper import counted, style
+from benchmarks.paper import counted, published, style
 from benchmarks.paper.formulas import FORMULAS
 from benchmarks.paper.jobs import Job
-from benchmarks.paper.published import (
-    ARMS,
-    LARGEST_GAIN,
-    LARGEST_SPEEDUP,
-    MEAN_GAIN,
-    MEAN_SPEEDUP,
-    NEAR_100,
-    PRINTED,
-    SPED_UP,
-)
 from benchmarks.paper.recorded import recorded_runs
 from benchmarks.paper.searches import arms_job, arms_name, texts_job
 from benchmarks.paper.settings import GPU, Settings
@@ -38,7 +28,7 @@ from benchmarks.paper.style import (
     one_line,
     pct,
     table,
-)
+)  # fmt: skip
 from swizzle_sim.kernels import kernel
 from swizzle_sim.suite import PAPER
 from swizzle_sim.swizzle import Swizzle
@@ -79,7 +69,7 @@ def _kernel(settings: Settings, name: str, found: Found) -> dict[str, Any]:
         "kernel": name,
         **{key: arms[key] for key in ("problem", "grid", "replay", "evaluations", "launched")},
         **{arm: _shown(arms[arm]) for arm in ("families", "search")},
-        "models": {arm: None for arm in ARMS} | _models(settings, name, found),
+        "models": {arm: None for arm in published.ARMS} | _models(settings, name, found),
         "measured": counted.measured(name),
         "printed": _printed(name),
     }
@@ -112,9 +102,9 @@ def _texts_name(name: str) -> str:
 def _printed(name: str) -> dict[str, Any] | None:
     """What the paper says, and of the formula it prints: whether it is a bijection at the size it was measured at.
 
-    ``from_pct`` and ``to_pct`` are measured with that formula where a log has it; else the lowest rate as launched.
+    ``from_pct`` and ``to_pct`` are measured with that formula where a log has it; else the lowest rate in launch order.
     """
-    said = PRINTED.get(name)
+    said = published.PRINTED.get(name)
     if said is None:
         return None
     low = (counted.measured(name)["range_pct"] or [None])[0]
@@ -144,7 +134,7 @@ def bars(data: Mapping[str, Any]) -> Figure:
     style.rates(above)
     above.set_title("grey bands: hardware and paper; the rest: simulated", fontsize=8, loc="right", color="0.4")
     below.axhline(1, color=LAUNCHED, lw=1)
-    below.set_ylabel("speedup over as launched")
+    below.set_ylabel("speedup over launch order")
     below.grid(axis="y", color="0.9", lw=0.7)
     below.set_axisbelow(True)
     below.set_xlim(-0.6, len(data["kernels"]) - 0.4)
@@ -155,7 +145,7 @@ def bars(data: Mapping[str, Any]) -> Figure:
 
 
 def _hit_rates(axes: Axes, i: int, row: Mapping[str, Any]) -> None:
-    shown = [("launched", "as launched, simulated", LAUNCHED), *ARMS_SHOWN]
+    shown = [("launched", "launch order, simulated", LAUNCHED), *ARMS_SHOWN]
     for (key, label, colour), at in zip(shown, BARS, strict=True):
         score = row[key] if key == "launched" else row[key]["score"]
         axes.bar(i + at, 100 * score["l2_hit_rate"], WIDTH, color=colour, label=label)
@@ -170,7 +160,7 @@ def _model_bars(axes: Axes, i: int, models: Mapping[str, Any]) -> None:
     if not any(models.values()):
         style.no_run(axes, i + LLM + LLM_STEP, 1, f"LLM {', '.join(models)}: {style.NO_RUN}")
         return
-    for arm, colour, step in zip(ARMS, MODEL_COLOURS, range(len(ARMS)), strict=True):
+    for arm, colour, step in zip(published.ARMS, MODEL_COLOURS, range(len(published.ARMS)), strict=True):
         found, at = models[arm], i + LLM + step * LLM_STEP
         if found is None or found["score"] is None:
             style.no_run(axes, at, 1, f"{arm}: {style.NO_RUN if found is None else 'no bijection'}", size=5)
@@ -183,7 +173,7 @@ def _hardware(axes: Axes, x: float, row: Mapping[str, Any]) -> None:
     measured, printed = row["measured"], row["printed"]
     if measured["launched_pct"] is not None:
         axes.plot([x], [measured["launched_pct"]], "s", mfc="white", mec=MEASURED, ms=6, zorder=5,
-                  label="as launched, measured")  # fmt: skip
+                  label="launch order, measured")  # fmt: skip
     if best := measured["bijection"]:
         axes.plot([x], [best["l2_pct"]], "D", color=MEASURED, ms=5, zorder=5, label="best bijection, measured")
     if other := measured["no_bijection"]:
@@ -201,7 +191,7 @@ def _hardware(axes: Axes, x: float, row: Mapping[str, Any]) -> None:
 def _speedups(axes: Axes, i: int, row: Mapping[str, Any]) -> None:
     for (key, _, colour), at in zip(ARMS_SHOWN, BARS[1:], strict=True):
         axes.bar(i + at, row[key]["score"]["speedup"] - 1, WIDTH, bottom=1, color=colour)
-    for arm, colour, step in zip(ARMS, MODEL_COLOURS, range(len(ARMS)), strict=True):
+    for arm, colour, step in zip(published.ARMS, MODEL_COLOURS, range(len(published.ARMS)), strict=True):
         found = row["models"][arm]
         if found and found["score"]:
             axes.bar(i + LLM + step * LLM_STEP, found["score"]["speedup"] - 1, LLM_STEP, bottom=1, color=colour)
@@ -236,11 +226,11 @@ def orders(data: Mapping[str, Any]) -> Figure:
 
 
 def _name(order: str) -> str:
-    return "as launched" if order == "baseline" else order
+    return "launch order" if order == "baseline" else order
 
 
 CLEAR = 1.0  # points: less is not called a gain
-FAR = 5.0  # points between replay and counter, as launched, from which a gain is doubted
+FAR = 5.0  # points between replay and counter in launch order from which a gain is doubted
 
 
 def words(data: Mapping[str, Any]) -> str:
@@ -264,17 +254,19 @@ def _what(data: Mapping[str, Any]) -> str:
     return (
         f"**Simulated** ({rows[0]['replay']} replay): the better of both arms gains {mean(gains):+.1f} points of L2 "
         f"hit rate on average, {gains[top]:+.1f} at most ({one_line(rows[top]['kernel'])}); {len(clear)} of "
-        f"{len(rows)} kernels gain a point or more ({listed(clear)}). As launched, {listed(at_bound)} "
+        f"{len(rows)} kernels gain a point or more ({listed(clear)}). In launch order, {listed(at_bound)} "
         f"{_are(at_bound)} at the proven bound: no bijection can gain. Predicted speedups run from "
         f"{min(speedups):.2f} to {max(speedups):.2f}, mean {mean(speedups):.2f}; a better hit rate comes out slower "
-        f"for {listed(slower)}: the objective is the hit rate, as in the paper.\n\n**Published**: {MEAN_GAIN} points "
-        f"on average and up to {LARGEST_GAIN:g}; speedup {MEAN_SPEEDUP} on average, up to {LARGEST_SPEEDUP}, on "
-        f"{SPED_UP} of 10 kernels."
+        f"for {listed(slower)}: the objective is the hit rate, as in the paper.\n\n"
+        f"**Published**: {published.MEAN_GAIN} points "
+        f"on average and up to {published.LARGEST_GAIN:g}; speedup {published.MEAN_SPEEDUP} on average, "
+        f"up to {published.LARGEST_SPEEDUP}, on "
+        f"{published.SPED_UP} of 10 kernels."
     )
 
 
 def _doubt(data: Mapping[str, Any]) -> str:
-    """Kernels whose order as launched the model misses: what is gained over it there may be the model's own error."""
+    """Kernels whose launch order the model mispredicts: a gain over it may be the model's own error."""
     missed = []
     for row in data["kernels"]:
         simulated, measured = 100 * row["launched"]["l2_hit_rate"], row["measured"]["launched_pct"]
@@ -283,7 +275,7 @@ def _doubt(data: Mapping[str, Any]) -> str:
     if not missed:
         return f"As launched, every kernel is met within {FAR:g} points of the counter."
     return (
-        f"**Doubt these gains**: as launched, the replay is more than {FAR:g} points off the counter for "
+        f"**Doubt these gains**: in launch order the replay is more than {FAR:g} points off the counter for "
         f"{listed(missed)}. What is gained there is gained over an order that the model has wrong."
     )
 
@@ -293,8 +285,8 @@ def _are(names: list[str]) -> str:
 
 
 def _table(data: Mapping[str, Any]) -> str:
-    simulated = ("as launched", "best family", "", "search", "", "bound")
-    heads = ("kernel", *simulated, "measured as launched", "best bijection", "no bijection", "printed gain")
+    simulated = ("launch order", "best family", "", "search", "", "bound")
+    heads = ("kernel", *simulated, "measured, launch order", "best bijection", "no bijection", "printed gain")
     rows = []
     for row in data["kernels"]:
         measured, cells = row["measured"], [one_line(row["kernel"]), pct(row["launched"]["l2_hit_rate"])]
@@ -312,8 +304,7 @@ def _table(data: Mapping[str, Any]) -> str:
     later = [(one_line(row["kernel"]), row["launched"]["launch"]) for row in data["kernels"]]
     warm = listed(f"{name} at launch {launch}" for name, launch in later if launch > 1)
     return (
-        table(heads, rows)
-        + "\n\nL2 hit rates in per cent of requests, speedups over the order as launched in brackets. "
+        table(heads, rows) + "\n\nL2 hit rates in per cent of requests, speedups over the launch order in brackets. "
         f"*Best family* and *search* each had up to {listed(map(str, most))} evaluations, fewer where a replay takes "
         f"seconds; the search ends at the bound. Counted at the first launch, but {warm}. *Measured*: rocprofv3 on an "
         "MI300X, public logs behind the paper, the order with the best hit rate among those that are bijections, and "
@@ -362,13 +353,14 @@ def _printed_words(data: Mapping[str, Any]) -> list[str]:
             for row in broken
         )
         + f". Together the {len(rows)} gains are {sum(r['printed']['gain'] for r in rows):g} points; ten kernels with "
-        f"a mean of {MEAN_GAIN} make {10 * MEAN_GAIN:g}, which leaves "
-        f"{10 * MEAN_GAIN - sum(r['printed']['gain'] for r in rows):g} for the other four."
+        f"a mean of {published.MEAN_GAIN} make {10 * published.MEAN_GAIN:g}, which leaves "
+        f"{10 * published.MEAN_GAIN - sum(r['printed']['gain'] for r in rows):g} for the other four."
     ]
     ends = [end for row in broken if (end := _near_100(row))]
     if ends:
         said.append(
-            f"The text counts {NEAR_100} kernels that approach 100 %. {number_of(len(ends), 'kernel')} end there, each "
+            f"The text counts {published.NEAR_100} kernels that approach 100 %. "
+            f"{number_of(len(ends), 'kernel')} end there, each "
             f"with such a formula: {listed(ends)}."
         )
     return said
@@ -380,7 +372,7 @@ def _near_100(row: Mapping[str, Any]) -> str:
     if start is None or (end or start + gain) < 97:
         return ""
     if end is None:
-        return f"{one_line(row['kernel'])} (no log of it; {start:.1f} as launched + {gain:g} printed)"
+        return f"{one_line(row['kernel'])} (no log of it; {start:.1f} in launch order + {gain:g} printed)"
     return f"{one_line(row['kernel'])} ({start:.1f} → {end:.1f} measured)"
 
 

@@ -52,7 +52,7 @@ def gather(settings: Settings, found: Mapping[str, Mapping[str, Any]]) -> dict[s
     example = {
         "title": f"the paper's example: {EXAMPLE_TILES[0]} x {EXAMPLE_TILES[1]} tiles, {EXAMPLE_XCDS} XCDs",
         "xcds": EXAMPLE_XCDS,
-        "maps": [_map("as launched", before), _map(CONTIGUOUS, after)],
+        "maps": [_map("launch order", before), _map(CONTIGUOUS, after)],
     }
     return {
         "gpu": GPU,
@@ -69,9 +69,9 @@ def _of_gpu(settings: Settings, name: str, found: Mapping[str, Mapping[str, Any]
     contiguous = found[f"contiguous {name}"]["texts"][CONTIGUOUS]["score"]
     best = max((arms["families"], arms["search"]), key=lambda arm: arm["score"]["l2_hit_rate"])
     texts = [
-        ("as launched", family("identity"), arms["launched"]),
+        ("launch order", family("identity"), arms["launched"]),
         (CONTIGUOUS, family(CONTIGUOUS), contiguous),
-        ("best found: " + best["name"].replace("identity", "as launched"), best["source"], best["score"]),
+        ("best found: " + best["name"].replace("identity", "launch order"), best["source"], best["score"]),
     ]
     xcd = xcd_of(work.grid.num_pids, device, work.programs)
     maps = []

@@ -149,7 +149,7 @@ class Formula:
     computes : str
         What it does compute at the measured size.
     baseline_pct, measured_pct : float or None [%]
-        L2 hit rates as launched and with the formula; None where no log has them.
+        L2 hit rates in launch order and with the formula; None where no log has them.
     claim : str
         The paper's own words about the gain.
     condition : str

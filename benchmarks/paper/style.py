@@ -110,8 +110,8 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1)
 
 
 def code(name: str) -> str:
-    """A specification as code; the order as launched in words."""
-    return "as launched" if name == "identity" else f"`{name}`"
+    """A specification as code; the launch order in words."""
+    return "launch order" if name == "identity" else f"`{name}`"
 
 
 def number_of(n: int, one: str) -> str:

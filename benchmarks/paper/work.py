@@ -40,7 +40,7 @@ def find(about: Mapping[str, Any], folder: Path, say: Say) -> dict[str, Any]:
     Returns
     -------
     found : dict
-        ``launched``: figures `KEPT` of the order as launched; ``families``, ``search``: ``name``, ``source``,
+        ``launched``: figures `KEPT` of the launch order; ``families``, ``search``: ``name``, ``source``,
         ``domain``, ``score`` and ``rates``, the L2 hit rate of each evaluation.
     """
     work, device, most = counted_kernel(about), gpu(about["gpu"]), about["evaluations"]
@@ -55,7 +55,7 @@ def find(about: Mapping[str, Any], folder: Path, say: Say) -> dict[str, Any]:
         ).attempts  # fmt: skip
 
     def two_stage(where: Path, resume: bool) -> Iterable[Attempt]:
-        say("search: as launched")
+        say("search: launch order")
         plan = SearchPlan(evaluations=most)
         return search(
             [work], device, where, plan, replay=REPLAY, threads=1, resume=resume, on_attempt=_saying(say, "search")
@@ -86,7 +86,7 @@ def counted_kernel(about: Mapping[str, Any]) -> Kernel:
 
 
 def first_distinct(scorer: Scorer, most: int) -> list[Candidate]:
-    """First candidates of the shortlist that are permutations of the grid, none like another or as launched."""
+    """First candidates of the shortlist that are permutations of the grid, none like another or the launch order."""
     found: list[Candidate] = []
     seen = {np.arange(scorer.kernel.grid.num_pids, dtype=np.int64).tobytes()}
     for candidate in shortlist(scorer.kernel, scorer.gpu):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.fidelity.rows import all_rows
-from benchmarks.fidelity.workloads import from_row
+from benchmarks.fidelity.workloads import fdtd
 from benchmarks.fidelity.workloads.from_row import workload
 from benchmarks.lab import compiled_code
 from benchmarks.suite.fdtd_2d import trace
@@ -23,7 +23,7 @@ def test_stores_are_those_that_triton_makes_of_such_masks():
     command = [sys.executable, "-m", "benchmarks.lab", "fdtd-stores"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     assert sorted(done.stdout.splitlines()) == ["1 global_store_dwordx4", "8 global_store_dword"]
-    assert sum(from_row.FDTD_STORES) == 9 and from_row.FDTD_STORES.count(1) == 1
+    assert sum(fdtd.STORES) == 9 and fdtd.STORES.count(1) == 1
 
 
 def test_without_triton_a_line_says_what_to_install(monkeypatch):
@@ -34,7 +34,7 @@ def test_without_triton_a_line_says_what_to_install(monkeypatch):
 
 def test_every_instruction_of_a_store_asks_for_all_lines():
     """4 tiles of 3 fields of 32 rows of 128 B, two requests of 64 B a line. All were read before: none misses."""
-    for stores, times in (((1, 1, 1), 3), (from_row.FDTD_STORES, 9)):
+    for stores, times in (((1, 1, 1), 3), (fdtd.STORES, 9)):
         traffic = replay_lockstep(
             prepare(trace(PROBLEM, 128, stores), gpu("mi300x")), np.arange(4), workgroups_per_cu=1
         )

@@ -4,7 +4,8 @@ import pytest
 
 from benchmarks.fidelity.rows import DATA, all_rows
 from benchmarks.fidelity.split import named_rows, place_of
-from benchmarks.fidelity.workloads import dense_attention, from_row, h200
+from benchmarks.fidelity.workloads import dense_attention, h200
+from benchmarks.fidelity.workloads import fdtd
 from benchmarks.fidelity.workloads.from_row import workload
 from benchmarks.suite import flash_attention, layer_norm
 from swizzle_sim.fitted import fitted_constants
@@ -34,12 +35,8 @@ def test_a_name_of_no_row_is_found_out():
 
 
 def test_constants_of_kernels_are_those_of_their_modules():
-    for module, fitted in (
-        (flash_attention, flash_attention.FITTED),
-        (layer_norm, layer_norm.FITTED),
-        (from_row, from_row.FDTD_FITTED),
-    ):
-        assert all(hasattr(module, name) for name in fitted)
+    for module in (flash_attention, layer_norm, fdtd):
+        assert all(hasattr(module, name) for name in module.FITTED)
     assert set(h200.FITTED) <= set(h200.KERNELS) and "SLICE" in h200.FITTED["stencil"]
     assert set(flash_attention.FITTED) < set(dense_attention.FITTED)
 

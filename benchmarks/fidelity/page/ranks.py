@@ -17,10 +17,10 @@ from benchmarks.fidelity.statistics import CHANGE, from_launched, group_of, righ
 
 COMPARED = ("l2_hit_pct", "l2_read_misses", "dram_read_bytes", "time_us")
 BELIEVE = """\
-Mean absolute errors, in points for rates and in percent for the rest, over the orders of workloads that were measured
-as launched too: of the model; of the model's change, put to what was measured as launched; of no change, to say that no
-order matters; and of the hardware measured a second time, where its code was the same. Kernels that constants were set
-from are apart from those held out.
+Mean absolute error, in points for rates and in percent for the rest, over the orders of workloads whose launch order
+was measured too: of the model; of the model's change applied to the measured launch order; of no change, as if no order
+mattered; and of the hardware in a repeated measurement, where its code was the same. Kernels that constants were set
+from and held-out kernels have lines of their own.
 
 """
 
@@ -94,7 +94,7 @@ much worse the order predicted best was measured than the order measured best.
 """
 PAIRS = """
 Pairs of orders of one workload that were measured more than a point, or a percent, apart, and how many of them each
-variant puts the right way round:
+variant ranks correctly:
 
 """
 

@@ -13,10 +13,11 @@ from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.repeatability import OTHER_CODE, Key, key, runs, software
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.statistics import CHANGE, right_way_round
-from benchmarks.fidelity.workloads.from_row import tiles_of, workload
+from benchmarks.fidelity.workloads.from_row import tiles_of
+from benchmarks.fidelity.workloads.from_row import workload
 from xcd_model import gpu
 
-AGAIN = "measured again"
+AGAIN = "repeated measurement"
 BETWEEN, COUNTED_TWICE = "gemm_gluon_between", ("gemm_gluon_old", "gemm_gluon_new")
 
 
@@ -48,17 +49,17 @@ def _between(row: Row) -> Key:
     return key(BETWEEN, row.problem, row.order, row.quantity)
 
 
-def launched_apart(rows: Sequence[Row]) -> list[Row]:
-    """Rows whose order is the one as launched, and that were counted over a point from it all the same."""
+def noisy_launch_orders(rows: Sequence[Row]) -> list[Row]:
+    """Rows whose order equals the launch order, and whose counter differs from it by over a point."""
     return [
         row
         for row in rows
         if row.table == "paper" and row.baseline is not None and abs(row.measured - row.baseline) > CHANGE
-        if _as_launched(row)
+        if _is_launch_order(row)
     ]
 
 
-def _as_launched(row: Row) -> bool:
+def _is_launch_order(row: Row) -> bool:
     work = workload(row)
     tiles = tiles_of(row, work, gpu(row.gpu).xcds)
     return bool(np.array_equal(tiles, np.arange(tiles.size)))
@@ -66,12 +67,12 @@ def _as_launched(row: Row) -> bool:
 
 FAR = 20.0  # percent, or points
 REPEATED = """\
-All launches of the H200 table were counted again, in two runs minutes apart on one H200 ({software};
-`benchmarks/fidelity/data/h200_again.csv`), so that a distance between model and table can be told from one between
-table and hardware. The two runs agree with each other; with the table they disagree most in GEMM 8192^3, whose
-workgroups drift: it has no one number. Kernels do the same loads and stores as the table's and take the order from a
-table in memory. The stencil is compiled to other code for that and takes longer: its times say nothing of how well
-times repeat, and are apart.
+All launches of the H200 table were counted in two more runs, minutes apart on one H200 ({software};
+`benchmarks/fidelity/data/h200_again.csv`): they separate the model's error from the spread of the hardware. The two
+runs agree with each other; they differ most from the table in GEMM 8192^3, whose workgroup skew gives it no single
+number. The kernels issue the same loads and stores as the table's and read the order from a table in memory. The
+stencil compiles to other code for that and takes longer: its times have a line of their own and say nothing of
+repeatability.
 
 """
 
@@ -99,8 +100,8 @@ def _distances(rows: Sequence[Prediction], again: Sequence[Sequence[Prediction]]
         lines.append([what, unit, *cells, _share(_errors(first)), _share(of_model)])
     return table(
         [
-            *("quantity", "in", "again and table: median (worst)", "again and again", "model and table"),
-            *("again within 20", "model within 20"),
+            *("quantity", "in", "repeat vs table: median (worst)", "repeat vs repeat", "model vs table"),
+            *("repeat within 20", "model within 20"),
         ],
         lines,
     )
@@ -133,7 +134,7 @@ def _share(gaps: Sequence[float]) -> str:
 
 
 def _pairs(rows: Sequence[Prediction], again: Sequence[Sequence[Prediction]]) -> str:
-    """Of the pairs of orders whose times differ by over 3 %, how many are put right."""
+    """Of the pairs of orders whose times differ by over 3 %, how many are ranked correctly."""
     counts = [right_pairs(one) for one in (rows, *again)]
     lines = []
     for name in counts[0]:
@@ -142,12 +143,13 @@ def _pairs(rows: Sequence[Prediction], again: Sequence[Sequence[Prediction]]) ->
             lines.append([f"`{name}`", str(told), *(f"{count[name][0]}" for count in counts)])
     total = [sum(count[w][0] for w in count) for count in counts]
     lines.append(["all", str(sum(pairs for _, pairs in counts[0].values())), *(str(n) for n in total)])
-    words = "Pairs of orders of a workload whose times in the table differ by over 3 %, and how many are put right:\n\n"
-    return words + table(["workload", "pairs", "model", *(f"again, run {i + 1}" for i in range(len(again)))], lines)
+    words = "Pairs of orders of a workload whose times in the table differ by over 3 %, and how many are ranked "
+    words += "correctly:\n\n"
+    return words + table(["workload", "pairs", "model", *(f"repeat run {i + 1}" for i in range(len(again)))], lines)
 
 
 def right_pairs(predictions: Sequence[Prediction]) -> dict[str, tuple[int, int]]:
-    """Of each workload, the pairs that the predicted times put right, and the pairs whose measured times are apart."""
+    """Of each workload, the pairs that predicted times rank correctly, and the pairs whose measured times differ."""
     groups: dict[str, list[Prediction]] = {}
     for one in predictions:
         if one.row.quantity == "time_us" and one.value is not None:
@@ -168,4 +170,4 @@ def _far(rows: Sequence[Prediction], again: Sequence[Sequence[Prediction]]) -> s
             values = [figure(each.value) for each in seen]
             lines.append([f"`{one.row.id}`", figure(one.row.measured), *values, figure(one.value)])
     words = "DRAM reads [B] that did not come out within 20 % of the table:\n\n"
-    return words + table(["row", "table", *(f"again, run {i + 1}" for i in range(len(again))), "model"], lines)
+    return words + table(["row", "table", *(f"repeat run {i + 1}" for i in range(len(again))), "model"], lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from benchmarks.fidelity.page.repeatability import AGAIN, counted_between, launched_apart, measured_again
+from benchmarks.fidelity.page.repeatability import AGAIN, counted_between, measured_again, noisy_launch_orders
 from benchmarks.fidelity.page.tables import table
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.rows import Row
@@ -44,11 +44,13 @@ def _itself(model: Sequence[Check], again_on: Mapping[str, Sequence[Check]]) -> 
     missed = {(check.data, check.what) for check in model if not check.hit}
     of_missed = [check for got in again_on.values() for check in got if (check.data, check.what) in missed]
     more = f", and {_of(of_missed)} of those that the model misses" if of_missed else ""
-    return f" The hardware, {AGAIN}, meets {words}{more}." if words else ""
+    return f" The hardware, in a {AGAIN}, meets {words}{more}." if words else ""
 
 
 def _twice(rows: Sequence[Row]) -> str:
     """A line on changes that are between two counts of one order, which no model can have the sign of."""
-    found = launched_apart([row for row in rows if row.bijective and row.trust in "AB"])
+    found = noisy_launch_orders([row for row in rows if row.bijective and row.trust in "AB"])
     each = ", ".join(f"`{row.kernel} {row.order}` by {row.measured - (row.baseline or 0):+.1f} points" for row in found)
-    return f" Changes whose sign no model can have, since the order is the one as launched: {each}." if found else ""
+    return (
+        f" Excluded, since the order equals the launch order and its measured change is noise: {each}." if found else ""
+    )

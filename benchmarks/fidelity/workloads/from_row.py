@@ -9,32 +9,18 @@ from functools import partial
 import numpy as np
 
 from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.workloads import attention, copies, dense_attention, formulas, gemms, h200, orders
+from benchmarks.fidelity.workloads import attention, copies, dense_attention, fdtd, formulas, gemms, h200, orders
 from benchmarks.fidelity.workloads.workload import Workload
-from benchmarks.suite.fdtd_2d import trace as fdtd_trace
 from swizzle_sim.kernels import Kernel, kernel, kernel_names
 from swizzle_sim.swizzle import Swizzle
 from xcd_model import Resources, gpu
 from xcd_model.errors import UnknownName
 
-FDTD_STORES = (4, 4, 1)  # instructions of the stores of hz, ex (single items) and ey (vectors of four items)
-FDTD_FITTED = {"FDTD_STORES": ("paper/fdtd_2d@*",)}  # sought because those rows were 13 points off, decision 0031
-
-
-def _fdtd_2d(row: Row) -> Workload:
-    """Workload of a row: the suite's kernel with the stores of the one measured."""
-    found = kernel("fdtd_2d", **row.problem)
-    measured = replace(
-        found, build_trace=lambda line_bytes: fdtd_trace(row.problem, line_bytes, FDTD_STORES), fitted=FDTD_FITTED
-    )
-    return Workload.of_kernel(measured)
-
-
 MAKERS: dict[str, Callable[[Row], Workload]] = {
     "copy": copies.copy,
     "read_passes": copies.passes,
     "attention_dense": dense_attention.make,
-    "fdtd_2d": _fdtd_2d,
+    "fdtd_2d": fdtd.make,
     **{f"h200_{name}": partial(h200.make, name) for name in h200.KERNELS},
     **{name: partial(gemms.make, name) for name in gemms.KERNELS},
     **{name: partial(attention.make, name) for name in attention.KERNELS},

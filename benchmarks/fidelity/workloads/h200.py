@@ -5,8 +5,8 @@ stencil; 8 waves and three stages for GEMM and attention, 4 waves and no pipelin
 
 Each order of the stencil was compiled on its own, and the code differs: tiles of 8 x 512 make six round trips to memory
 in some orders and ten in others. ``data/machine/h200_stencil_code.csv`` has the round trips of each tile, order and
-register count, as Triton 3.6.0 compiles the table's source for sm_90; ``python -m benchmarks.lab stencil-loads`` writes
-it.
+register count, as Triton 3.6.0 compiles the table's source for sm_90; it is written by
+``python -m benchmarks.lab stencil-loads``.
 """
 
 from __future__ import annotations
