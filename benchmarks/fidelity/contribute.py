@@ -18,8 +18,7 @@ from benchmarks.fidelity import contributed
 from benchmarks.fidelity.contributed import ContributionError
 from benchmarks.fidelity.rows import DATA, Row, all_rows
 from benchmarks.fidelity.workloads import formulas
-from benchmarks.fidelity.workloads.from_row import tiles_of
-from benchmarks.fidelity.workloads.from_row import workload
+from benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from xcd_model import gpu
 from xcd_model.errors import SwizzleSimError
 

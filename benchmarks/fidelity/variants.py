@@ -14,8 +14,7 @@ import numpy as np
 from benchmarks.fidelity.ablations import replay_plain, reuse_counts
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workloads import attention
-from benchmarks.fidelity.workloads.from_row import tiles_of
-from benchmarks.fidelity.workloads.from_row import workload
+from benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from benchmarks.fidelity.workloads.schedules import place
 from benchmarks.fidelity.workloads.workload import Workload
 from swizzle_sim.replaying import Replayer

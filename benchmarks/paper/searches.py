@@ -12,8 +12,7 @@ import swizzle_sim.tuning
 from benchmarks.fidelity.sources import kernel_modules
 from benchmarks.paper.jobs import Job
 from benchmarks.paper.settings import GPU, SECONDS, Settings
-from benchmarks.paper.work import find
-from benchmarks.paper.work import score_texts
+from benchmarks.paper.work import find, score_texts
 from swizzle_sim.kernels import Kernel
 
 

@@ -13,8 +13,7 @@ from benchmarks.fidelity.contributed import ContributionError
 from benchmarks.fidelity.rows import DATA, Row, all_rows
 from benchmarks.fidelity.split import LATER, place_of, split
 from benchmarks.fidelity.variants import predict
-from benchmarks.fidelity.workloads.from_row import tiles_of
-from benchmarks.fidelity.workloads.from_row import workload
+from benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from swizzle_sim.hardware.agreement import agreement
 from swizzle_sim.hardware.fidelity_rows import csv_of
 from swizzle_sim.hardware.results import pairs_in

@@ -5,8 +5,7 @@ import pytest
 
 from benchmarks.fidelity.rows import dense_rows
 from benchmarks.fidelity.workloads import dense_attention
-from benchmarks.fidelity.workloads.from_row import tiles_of
-from benchmarks.fidelity.workloads.from_row import workload
+from benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from tests import naive
 from xcd_model import gpu, workgroups_per_cu
 from xcd_model.errors import UnknownName

@@ -4,8 +4,7 @@ import pytest
 
 from benchmarks.fidelity.rows import DATA, all_rows
 from benchmarks.fidelity.split import named_rows, place_of
-from benchmarks.fidelity.workloads import dense_attention, h200
-from benchmarks.fidelity.workloads import fdtd
+from benchmarks.fidelity.workloads import dense_attention, fdtd, h200
 from benchmarks.fidelity.workloads.from_row import workload
 from benchmarks.suite import flash_attention, layer_norm
 from swizzle_sim.fitted import fitted_constants

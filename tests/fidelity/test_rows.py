@@ -14,8 +14,7 @@ from benchmarks.fidelity.published import CASES
 from benchmarks.fidelity.rows import DATA, Row, all_rows
 from benchmarks.fidelity.variants import predict
 from benchmarks.fidelity.workloads import formulas, orders, schedules
-from benchmarks.fidelity.workloads.from_row import tiles_of
-from benchmarks.fidelity.workloads.from_row import workload
+from benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from tests.machines import gemm_trace, small_gpu
 from xcd_model import gpu, workgroups_per_cu
 from xcd_model.errors import LanguageError, ReplayError, UnknownName

@@ -5,8 +5,7 @@ import json
 
 import pytest
 
-from benchmarks.paper import jobs
-from benchmarks.paper import work
+from benchmarks.paper import jobs, work
 from benchmarks.paper.jobs import Job, run_jobs
 from benchmarks.paper.searches import arms_job
 from benchmarks.paper.settings import Settings

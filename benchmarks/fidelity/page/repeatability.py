@@ -13,8 +13,7 @@ from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.repeatability import OTHER_CODE, Key, key, runs, software
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.statistics import CHANGE, right_way_round
-from benchmarks.fidelity.workloads.from_row import tiles_of
-from benchmarks.fidelity.workloads.from_row import workload
+from benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from xcd_model import gpu
 
 AGAIN = "repeated measurement"
