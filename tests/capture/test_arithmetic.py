@@ -3,12 +3,13 @@
 import operator
 
 import numpy as np
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from swizzle_sim.capture import arithmetic
 from swizzle_sim.capture.values import Known, Patterns
 
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 small = st.integers(-40, 40)
 
 
@@ -39,6 +40,7 @@ def held(table, value, n):
 pairs = st.tuples(st.integers(1, 5), st.integers(1, 4)).flatmap(lambda s: st.tuples(blocks(*s), blocks(*s)))
 
 
+@PATIENT
 @given(pairs)
 def test_sums_and_comparisons(pair):
     a, b = pair
@@ -51,6 +53,7 @@ def test_sums_and_comparisons(pair):
         assert np.array_equal(held(table, arithmetic.compare(table, x, y, how), n), expected), how
 
 
+@PATIENT
 @given(pairs)
 def test_choice(pair):
     a, b = pair
@@ -60,6 +63,7 @@ def test_choice(pair):
     assert np.array_equal(held(table, arithmetic.select(table, where, x, y), n), np.minimum(a, b))
 
 
+@PATIENT
 @given(pairs, st.integers(1, 9))
 def test_products_and_quotients_by_a_number_for_each_workgroup(pair, by):
     a, b = np.abs(pair[0]), pair[1]

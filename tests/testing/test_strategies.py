@@ -13,7 +13,7 @@ from xcd_model import Gpu, gpu, gpu_names
 from xcd_model.errors import OptionError
 
 PATIENT = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-QUICK = settings(max_examples=200, database=None)
+QUICK = settings(max_examples=200, database=None, deadline=None)
 SHAPES = {"line": (1, None), "tiles": (1, 2), "plane": (2, None), "box": (3, None)}
 
 
