@@ -44,10 +44,11 @@ GPUS = {
     "sets by modulo": lambda: small_gpu(l1=(3, 3), l2=(12, 3), mall=(24, 3)),
     "more ways than a vector": lambda: small_gpu(l1=None, l2=(2, 17), mall=(2, 18)),
     "plain sets": lambda: small_gpu(l1=None, l2=(32, 4), mall=(64, 4)),
+    "few sets": lambda: small_gpu(l1=None, l2=(4, 8), mall=(16, 2)),
     "nvidia": nvidia_gpu,
 }
 ISSUE = {"in_flight": 3, "compute_fs": 5 * 10**8, "jitter_fs": 10**6, "seed": 2, "speed_variation": 4000}
-TRACES = {"gemm": lambda: gemm_trace(96, 128, 64, 32, 32, 32), "stencil": stencil_trace}
+TRACES = {"gemm": lambda: gemm_trace(128, 128, 128, 32, 64, 64), "stencil": stencil_trace}
 
 
 def counts_of(traffic):

@@ -116,7 +116,7 @@ class FifoCache(naive.LruCache):
         return found
 
 
-@pytest.mark.parametrize("name", ["plain sets", "more ways than a vector"])
+@pytest.mark.parametrize("name", ["few sets", "plain sets", "more ways than a vector"])
 @pytest.mark.parametrize("trace_name", list(plain_replays.TRACES))
 def test_another_policy_takes_the_place_of_lru(copy, monkeypatch, name, trace_name):
     (copy / "xcd_model" / "cache" / "fifo.py").write_text(FIFO)
@@ -138,7 +138,7 @@ def test_another_policy_takes_the_place_of_lru(copy, monkeypatch, name, trace_na
 
 
 def test_first_in_first_out_counts_something_else(monkeypatch):
-    trace, device = plain_replays.TRACES["gemm"](), plain_replays.GPUS["plain sets"]()
+    trace, device = plain_replays.TRACES["stencil"](), plain_replays.GPUS["few sets"]()
     order = np.random.default_rng(1).permutation(trace.n_workgroups)
     lru = naive.replay(trace, order, device, 2)
     monkeypatch.setattr(naive, "LruCache", FifoCache)
