@@ -68,6 +68,8 @@ class Kernel:
         registry's.
     digest : str
         Of such a kernel's source, launch and trace.
+    fitted : mapping of str to tuple of str
+        Constants of this description that were fitted to measured rows: ids of those rows, by the constant's name.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Kernel:
     launches: int = 1
     file: str = ""
     digest: str = ""
+    fitted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def check_sizes(name: str, sizes: Mapping[str, int], switches: Iterable[str] = ()) -> None:

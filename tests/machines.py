@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from xcd_model import Cache, Gpu, Tensor, Trace, TraceBuilder, gpu
-from xcd_model.nvidia.l2_partitions import Sides
+from xcd_model.spec.nvidia import L2Partitions
 
 MI300X = gpu("mi300x")  # read once: thousands of small ones are made from it
 
@@ -114,7 +114,9 @@ def gpus(draw, requests=None):
 def sides(line, cus):
     """Two sides of an L2, whose homes are dealt by some of the low bits of a line's number."""
     home_bits = st.integers(1, 255).map(lambda bits: bits * line)
-    return st.builds(Sides, home_bits=home_bits, cu_groups=st.integers(1, cus), far_ns=st.sampled_from([0.001, 90.0]))
+    return st.builds(
+        L2Partitions, home_bits=home_bits, cu_groups=st.integers(1, cus), far_ns=st.sampled_from([0.001, 90.0])
+    )
 
 
 @st.composite

@@ -22,7 +22,8 @@ from xcd_model.replay.plan import Plan, prepare
 from xcd_model.replay.service_times import Pace
 from xcd_model.replay.timed import replay_timed
 from xcd_model.replay.traffic import Traffic
-from xcd_model.spec.gpu import Cache, Gpu, Memory, gpu, gpu_modes, gpu_names, load_gpu
+from xcd_model.spec.gpu import Cache, Gpu, Memory
+from xcd_model.spec.load import gpu, gpu_modes, gpu_names, load_gpu
 from xcd_model.trace.builder import TraceBuilder
 from xcd_model.trace.trace import Tensor, Trace
 

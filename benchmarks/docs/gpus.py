@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from xcd_model import Gpu, gpu, gpu_modes, gpu_names
-from xcd_model.spec.gpu import load_modes, shipped
-from xcd_model.spec.parts import Fact
+from xcd_model.spec.facts import Fact
+from xcd_model.spec.load import load_modes, shipped
 
-_MARK = {"documented": "", "measured": " (m)", "assumed": " (a)"}
+_MARK = {"documented": "", "measured": " (m)", "fitted": " (f)", "assumed": " (a)"}
 _INTRO = """\
 # GPU descriptions
 
 Generated from `xcd_model/spec/gpus/*.toml` by `python -m benchmarks.docs.gpus > docs/gpus.md`; a test compares the two.
-An unmarked value is documented; (m) is measured; (a) is assumed, and its source says why.
+An unmarked value is documented; (m) is measured; (f) is fitted: chosen by how well the model then meets measured rows,
+which the column *status* names (ids of `docs/fidelity.csv`, or tables under `benchmarks/fidelity`); (a) is assumed, and
+its source gives the reason.
 The energy rates are ranges, written value [low to high]; only differences between candidates on one GPU mean anything.
 """
 _MODES = """\
@@ -62,8 +64,13 @@ def _modes(gpus: list[Gpu]) -> str:
 
 
 def _sources(facts: dict[str, Fact]) -> str:
-    rows = [[f"`{key}`", _value(key, fact), fact.status, fact.source] for key, fact in facts.items()]
+    rows = [[f"`{key}`", _value(key, fact), _status(fact), fact.source] for key, fact in facts.items()]
     return _table(["fact", "value", "status", "source"], rows)
+
+
+def _status(fact: Fact) -> str:
+    rows = ", ".join(f"`{one}`" for one in fact.fitted_to)
+    return f"fitted to {rows}" if rows else fact.status
 
 
 def _cell(each: Gpu, key: str) -> str:

@@ -1,12 +1,14 @@
-"""Which kernels constants may be set from, and which are kept to check them: data, with the reason of each."""
+"""The split of measured kernels: those that constants were fitted to, and those held out, with the reason of each."""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 
-from benchmarks.fidelity.rows import DATA
+from benchmarks.fidelity.rows import DATA, Row
 
 HALVES = ("fit", "held out")
 LATER = "added later: no constant was set from it"
@@ -36,3 +38,8 @@ def split() -> dict[tuple[str, str], Place]:
 def place_of(gpu: str, kernel: str) -> Place:
     """Place of a kernel; held out where the table does not name it."""
     return split().get((gpu, kernel), Place("held out", LATER))
+
+
+def named_rows(pattern: str, rows: Iterable[Row]) -> list[Row]:
+    """Rows whose id a ``fitted_to`` of a constant matches; ``data/...`` is a table of calibration data and has none."""
+    return [row for row in rows if fnmatchcase(row.id, pattern)]

@@ -1,4 +1,4 @@
-"""What the errors of many rows come to: mean, median, rank correlation, signs."""
+"""Statistics of the errors of many rows: mean, median, rank correlation, signs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES
 
-CHANGE = 1.0  # points, or percent, that a change against the baseline must exceed for its sign to count
-LAUNCHED = ("baseline", "row", "identity", "launched qb_minor")  # names of the order that a kernel is launched in
+CHANGE = 1.0  # points, or percent: smaller changes against the launch order have no sign
+LAUNCHED = ("baseline", "row", "identity", "launched qb_minor")  # names of the launch order
 TOLD_APART = 1.03  # ratio of measured times up to which they are not ranked
 
 
@@ -40,7 +40,7 @@ def summarise(predictions: Sequence[Prediction], baselines: dict[str, float]) ->
     predictions : sequence of Prediction
         Of one variant.
     baselines : dict of str to float
-        Predicted value of the order as launched, by `group_of`.
+        Predicted value of the launch order, by `group_of`.
     """
     known = [one for one in predictions if one.error is not None]
     if not known:
@@ -63,21 +63,22 @@ def group_of(one: Prediction) -> str:
 
 
 def baselines_of(predictions: Iterable[Prediction]) -> dict[str, float]:
-    """Predicted value of the order as launched, of each group that has one."""
+    """Predicted value of the launch order, of each group that has one."""
     return {group_of(one): one.value for one in predictions if one.row.order in LAUNCHED and one.value is not None}
 
 
 def from_launched(predictions: Iterable[Prediction], *, moved: bool) -> list[Prediction]:
-    """Predictions by who knows what was measured of the order as launched, for the other permutations.
+    """Predictions of the other permutations from the measured value of the launch order.
 
-    Of rows whose workload was not measured or not predicted in that order, nothing.
+    Rows whose workload was not measured or not predicted in launch order are left out.
 
     Parameters
     ----------
     predictions : iterable of Prediction
         Of one variant.
     moved : bool
-        By the change that the variant predicts, a ratio or a difference in points; else by none: no order matters.
+        True: moved by the change that the variant predicts, a ratio or a difference in points. False: unchanged, the
+        null model in which no order matters.
     """
     rows = list(predictions)
     measured = {group_of(one): one.row.measured for one in rows if one.row.order in LAUNCHED}
@@ -93,7 +94,7 @@ def from_launched(predictions: Iterable[Prediction], *, moved: bool) -> list[Pre
 
 
 def signs(predictions: Iterable[Prediction], baselines: dict[str, float]) -> tuple[int, int]:
-    """Count the measured changes over `CHANGE` whose sign the prediction has, and how many there are."""
+    """(right, counted): measured changes over `CHANGE` that are predicted with their sign, and all of them."""
     right = counted = 0
     for one in predictions:
         base = baselines.get(group_of(one))
@@ -138,9 +139,9 @@ def within_workloads(predictions: Sequence[Prediction], *, spread_pct: float = 0
 def right_way_round(
     pairs: Sequence[tuple[float, float]], *, ratio: float = TOLD_APART, gap: float = 0.0
 ) -> tuple[int, int]:
-    """Of (measured, predicted) values, how many pairs are predicted in the measured order, and how many are apart.
+    """(right, counted): pairs of (measured, predicted) values that are ranked correctly, and all that are ranked.
 
-    Pairs whose measured values differ by ``ratio`` or by ``gap`` or less are left out.
+    Pairs whose measured values differ by at most ``ratio`` or ``gap`` are not ranked.
     """
     right = apart = 0
     for one, other in combinations(sorted(pairs), 2):

@@ -1,4 +1,4 @@
-"""The targets that the model is held to, each with what it reaches."""
+"""The targets of the model, each with the figure reached and the distance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LATER = ("gemm_gluon_new", "gemm_hk", "gemm_persistent", "gemm_cut")
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One figure beside its target; ``over`` is how far it is beyond, in ``unit``, and 0 or less where it is not."""
+    """One figure and its target; ``over`` is the excess over the target in ``unit``, 0 or less where it is met."""
 
     data: str
     what: str
@@ -33,12 +33,12 @@ class Check:
 
     @property
     def hit(self) -> bool:
-        """Whether the target is reached."""
+        """Whether the target is met."""
         return self.over < 1e-9  # a rank of 0.8 is computed as 0.7999999999999999
 
     @property
     def missed_by(self) -> str:
-        """How far off, with its unit; empty where it is hit."""
+        """Excess with its unit; empty where the target is met."""
         return "" if self.hit else f"{self.over:.3g} {self.unit}".rstrip()
 
     def as_dict(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class Check:
 
 
 def checks(predictions: Sequence[Prediction]) -> list[Check]:
-    """Every target that the predictions of one variant have rows for."""
+    """All targets for which the predictions of one variant have rows."""
     found: list[Check] = []
     for check in (_permutations, _others, _strides, _tutorial, _published, _attention, _h200_reads, _h200_time):
         found += check([one for one in predictions if one.value is not None])
@@ -122,7 +122,7 @@ def _strides(predictions: Sequence[Prediction]) -> list[Check]:
 
 
 def _within(data: str, what: str, one: Prediction, most: float, target: str) -> Check:
-    """Check that an error, in points or percent, is at most so large."""
+    """Check that an error, in points or percent, is at most ``most``."""
     unit = "%" if one.row.quantity != "l2_hit_pct" else "points"
     error = one.error or 0.0
     return Check(data=data, what=what, target=target, reached=f"{error:+.1f} {unit}", over=abs(error) - most, unit=unit)

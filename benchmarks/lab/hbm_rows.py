@@ -23,7 +23,8 @@ from rich.progress import track
 from benchmarks.fidelity.rows import DATA
 from benchmarks.lab.cuda_programs import cuda_source, outputs
 from xcd_model import gpu
-from xcd_model.nvidia.hbm_rows import HbmRows, _opening, closed_rows
+from xcd_model.nvidia.hbm_rows import _opening, closed_rows
+from xcd_model.spec.nvidia import HbmBanks
 
 
 def hbm_rows(folder: Path) -> None:
@@ -61,7 +62,7 @@ def measured_stretches(what: str = "read") -> list[Stretches]:
     return [one for one in found if one.within_bytes > one.apart_bytes]
 
 
-def shares(rows: HbmRows, drawn: Iterable[np.ndarray], line_bytes: int) -> np.ndarray:
+def shares(rows: HbmBanks, drawn: Iterable[np.ndarray], line_bytes: int) -> np.ndarray:
     """Share of the pieces of each order that open a row."""
     return np.array([_opened(closed_rows(rows, line_bytes), lines) / lines.size for lines in drawn])
 

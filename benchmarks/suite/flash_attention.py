@@ -29,6 +29,7 @@ ITEM_BYTES = 2  # fp16
 NUM_WARPS = 4
 SOFTMAX_OPS = 10.6  # lane instructions a score,
 ROW_OPS, SUM_OPS = 96.0, 1.8  # and of a step of keys those of a query, and of each of its sums that are rescaled
+FITTED = dict.fromkeys(("SOFTMAX_OPS", "ROW_OPS", "SUM_OPS"), ("data/machine/h200_attention_shapes.csv",))
 NUM_STAGES = 1  # as AMD's attention kernels: loads of a step are issued ahead by the compiler within the step
 
 # By CAUSAL: ((BLOCK_M, BLOCK_N, D), waves): (VGPRs, LDS bytes)
@@ -88,6 +89,7 @@ def make(name: str, summary: str, sharing: str, problem: dict[str, int]) -> Kern
         sources=SOURCES,
         at_grids=lambda: _at_grids(problem),
         launch=launch(sizes),
+        fitted=FITTED,
     )
 
 

@@ -22,6 +22,7 @@ FLOPS_PER_ITEM = 7  # two sums and a square; subtract, scale, weigh, shift
 EPS = 1e-5
 NUM_WARPS = 4
 IN_FLIGHT = 1  # the row is summed over the whole workgroup before anything else is loaded
+FITTED = {"IN_FLIGHT": ("paper/layer_norm@*",)}  # 3 before those rows were looked at, decision 0017
 MAX_BLOCK = 1 << 15  # 64 KiB of fp16 at a time
 COMPILED = {
     ((512,), 4): (16, 16, 1372),
@@ -67,6 +68,7 @@ def layer_norm(*, M: int = 20480, N: int = 20480) -> Kernel:
         sources=("arXiv 2508.20258",),
         at_grids=lambda: row_grids(problem, "M"),
         launch=launch(problem),
+        fitted=FITTED,
     )
 
 

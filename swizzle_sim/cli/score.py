@@ -92,7 +92,15 @@ def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str,
         "uncertainty": None,
         "assigned_bound_l2_hit_rate": None,
         "traffic": None,
+        "fitted_constants": len(_fitted(scorer)),
     }
+
+
+def _fitted(scorer: Scorer) -> list[str]:
+    """Names of the fitted constants that the scores depend on."""
+    from swizzle_sim.fitted import fitted_constants
+
+    return list(fitted_constants(scorer.gpu, scorer.kernel, scorer.replay, scorer.occupancy))
 
 
 def _scored(scorer: Scorer, order: np.ndarray) -> tuple[Traffic, Score]:
@@ -172,6 +180,7 @@ def _print_more(
     from swizzle_sim.cli.uncertain import print_uncertainty
     from swizzle_sim.cli.verdicts import print_verdict
 
+    _print_fitted(_fitted(scorer))
     if over_seeds:
         _print_spread(over_seeds)
     if ranges:
@@ -179,6 +188,13 @@ def _print_more(
     for file in files:
         print(file)
     print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
+
+
+def _print_fitted(names: list[str]) -> None:
+    from swizzle_sim.cli.output import console
+
+    listed = f": {', '.join(names)} (rows: docs/gpus.md)" if names else ""
+    console(wide=True).print(f"{len(names)} constants fitted to measured rows{listed}", markup=False)
 
 
 def _print_spread(found: Spread) -> None:

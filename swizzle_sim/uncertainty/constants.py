@@ -14,7 +14,7 @@ from typing import Any
 
 from xcd_model import Gpu, Resources, workgroups_per_cu
 from xcd_model.errors import ReplayError
-from xcd_model.spec.parts import Range
+from xcd_model.spec.facts import Range
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
@@ -31,7 +31,7 @@ class Constant:
     key : str
         Dotted key of the GPU's description, or ``workgroups_per_cu``, ``instructions_in_flight`` or ``jitter_ns``.
     status : str
-        documented, measured or assumed; ``run`` for what is no fact of the GPU.
+        Of the fact, such as ``fitted``; ``run`` for a constant that is no fact of the GPU.
     value : float, bool or str
         In use.
     low, high : float or None
@@ -168,7 +168,7 @@ def _status(gpu: Gpu, key: str) -> str:
 
 
 def held_facts(gpu: Gpu) -> dict[str, str]:
-    """Facts that are assumed or measured and yet not varied, each with the reason, or `NO_RANGE` for want of one."""
+    """Facts not documented and yet not varied, each with the reason, or `NO_RANGE` for want of one."""
     ranged = {
         entry["key"]
         for entry in _ranges()["range"]

@@ -11,7 +11,7 @@ from swizzle_sim.scoring import Scorer
 from swizzle_sim.uncertainty.constants import Setting
 from xcd_model import Cache, Gpu
 from xcd_model.errors import SpecError
-from xcd_model.spec.parts import Range
+from xcd_model.spec.facts import Range
 
 Settings = Mapping[str, Setting]
 HASHED_BITS = 38  # address bits that a drawn hash reads: beyond any tensor
@@ -102,13 +102,14 @@ def _cache(level: Cache, values: dict[str, Any]) -> Cache:
 
 
 def index_of(level: Cache, words: str) -> dict[str, Any]:
-    """Fields of an index written in words: ``modulo``, ``channel-fold 256`` (bytes a piece) or ``xor 1`` (seed)."""
+    """Fields of an index in words: ``modulo``, ``channel-fold 256`` (bytes), ``xor 1`` or ``low-bits 1`` (seed)."""
     name, _, detail = words.partition(" ")
     fields: dict[str, Any] = {"index": name, "index_channels": None, "index_interleave_bytes": None, "index_rows": None}
     if name == "channel-fold":
         fields |= {"index_channels": min(16, level.sets), "index_interleave_bytes": int(detail)}
-    elif name == "xor":
-        fields["index_rows"] = random_rows(level, int(detail))
+    elif name in ("xor", "low-bits"):
+        rows = random_rows if name == "xor" else low_bit_rows
+        fields |= {"index": "xor", "index_rows": rows(level, int(detail))}
     return fields
 
 
@@ -118,3 +119,16 @@ def random_rows(level: Cache, seed: int) -> tuple[int, ...]:
     line_bits, set_bits = level.line_bytes.bit_length() - 1, level.sets.bit_length() - 1
     upper = range(line_bits + set_bits, HASHED_BITS)
     return tuple(1 << line_bits + bit | sum(rng.getrandbits(1) << at for at in upper) for bit in range(set_bits))
+
+
+def low_bit_rows(level: Cache, seed: int) -> tuple[int, ...]:
+    """Rows whose four channel bits are address bits 8 to 11, bit 13 added to the last, and whose other bits are drawn.
+
+    The bits are those of a line of 128 B. Source: decision 0031, the column "256 B, bit 13".
+    """
+    rng = random.Random(seed)
+    line, inside = level.line_bytes.bit_length() - 1, level.sets.bit_length() - 1 - 4
+    channel = [1 << line + 1, 1 << line + 2, 1 << line + 3, 1 << line + 4 | 1 << line + 6]
+    low, *others = (1 << bit for bit in (line, *range(line + 5, HASHED_BITS)))
+    named, upper = [low, *others[: inside - 1]], others[inside - 1 :]
+    return (*channel, *(bit | sum(rng.getrandbits(1) * at for at in upper) for bit in named))

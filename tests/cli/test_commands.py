@@ -63,7 +63,10 @@ def test_score_has_the_documented_keys(typed):
     assert document["verdict"]["bijective"] is True
     assert document["problem"]["M"] == 1024
     assert len(document["score"]["per_xcd_l2_hit_rate"]) == 8
-    assert "group_m(size=2)" in typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)").out
+    assert document["fitted_constants"] == 2
+    printed = typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)").out
+    assert "group_m(size=2)" in printed
+    assert "2 constants fitted to measured rows: l2.index_rows, mall.index_rows (rows: docs/gpus.md)" in printed
 
 
 @pytest.mark.parametrize("replay", ["lockstep", "timed"])

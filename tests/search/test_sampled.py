@@ -9,8 +9,8 @@ from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.tuning.sampled import sampled_hit_rate, sampled_xcds
 from swizzle_sim.tuning.what_if import what_if
-from xcd_model.nvidia.l2_partitions import Sides
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
+from xcd_model.spec.nvidia import L2Partitions
 
 
 def rate_of(traffic, xcds):
@@ -36,7 +36,7 @@ def test_few_xcds_are_all_sampled(small, tight):
 
 
 def test_an_l2_of_two_sides_is_sampled_whole(small, tight):
-    sides = Sides(home_bits=tight.l2.line_bytes * 5, cu_groups=2, far_ns=90.0)
+    sides = L2Partitions(home_bits=tight.l2.line_bytes * 5, cu_groups=2, far_ns=90.0)
     scorer = Scorer(small, replace(tight, mall=None, l1i=None, l2_sides=sides))
     order = np.random.default_rng(0).permutation(256)
     traffic = scorer.traffic(order)

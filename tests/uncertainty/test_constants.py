@@ -8,9 +8,9 @@ import pytest
 from swizzle_sim.kernels import kernel
 from swizzle_sim.uncertainty.constants import NO_RANGE, Constant, constants_of, held_facts
 from swizzle_sim.uncertainty.draws import latin_hypercube, one_at_a_time, together
-from swizzle_sim.uncertainty.varied import changed, random_rows
+from swizzle_sim.uncertainty.varied import changed, low_bit_rows, random_rows
 from xcd_model import gpu, gpu_names
-from xcd_model.spec.parts import Fact
+from xcd_model.spec.facts import Fact
 
 SMALL = dataclasses.replace(kernel("gemm").resources, threads=256, vgprs=100, lds_bytes=20_000)
 
@@ -84,6 +84,15 @@ def test_drawn_hashes_differ_by_seed_and_lose_no_line():
     assert random_rows(cache, 1) == random_rows(cache, 1) != random_rows(cache, 2)
     low = [row // cache.line_bytes % cache.sets for row in random_rows(cache, 1)]
     assert low == [1 << bit for bit in range(11)]
+
+
+def test_the_low_bit_family_has_its_channel_in_low_bits_and_loses_no_line():
+    cache = gpu("mi300x").l2
+    rows = low_bit_rows(cache, 1)
+    assert rows[:4] == (1 << 8, 1 << 9, 1 << 10, 1 << 11 | 1 << 13) and len(rows) == 11
+    assert rows == low_bit_rows(cache, 1) != low_bit_rows(cache, 2)
+    other = changed(gpu("mi300x"), {"l2.index": "low-bits 1"}).l2  # the cache refuses rows that lose a line
+    assert (other.index, other.index_rows) == ("xor", rows)
 
 
 def test_the_hypercube_takes_every_part_of_every_range_once():

@@ -18,7 +18,8 @@ from xcd_model.replay.traffic import (
     WRITE_REQUESTS,
     WRITEBACKS,
 )
-from xcd_model.spec.parts import EnergyRates, Range
+from xcd_model.spec.facts import Range
+from xcd_model.spec.parts import EnergyRates
 
 MI300X = gpu("mi300x")
 COUNTED = (READ_REQUESTS, WRITE_REQUESTS, READ_MISSES, WRITEBACKS, MALL_REQUESTS)

@@ -13,8 +13,8 @@ import pytest
 from benchmarks.docs.gpus import catalogue_markdown
 from xcd_model import Gpu, gpu, gpu_modes, gpu_names, load_gpu
 from xcd_model.errors import SpecError, UnknownName
-from xcd_model.spec.gpu import load_modes, shipped
-from xcd_model.spec.parts import STATUSES, Fact
+from xcd_model.spec.facts import STATUSES, Fact
+from xcd_model.spec.load import load_modes, shipped
 
 DOCS = Path(__file__).parents[2] / "docs" / "gpus.md"
 SHIPPED = ("h200", "mi300a", "mi300x", "mi325x", "mi355x")
@@ -307,6 +307,27 @@ def test_files_that_cannot_be_read(tmp_path):
 def test_a_fact_says_how_it_is_known():
     with pytest.raises(SpecError, match="status"):
         Fact(value=1, status="sure", source="a book")
+
+
+def test_a_fitted_fact_and_no_other_names_the_rows_it_was_fitted_to(tmp_path):
+    fact = Fact(value=1, status="fitted", source="a book", fitted_to=["paper/stencil_2d@*"])
+    assert fact.fitted_to == ("paper/stencil_2d@*",)
+    for status, rows, message in (
+        ("fitted", [], "name the rows"),
+        ("measured", ["paper/gemm@*"], "leave it out"),
+        ("fitted", "paper/gemm@*", "must be a list"),
+        ("fitted", [" "], "must be a list"),
+    ):
+        with pytest.raises(SpecError, match=f"fitted_to = .*{message}"):
+            Fact(value=1, status=status, source="a book", fitted_to=rows)
+    line = 'ways = { value = 16, status = "fitted", source = "a book" }'
+    with pytest.raises(SpecError, match=r"bad.toml: l2.ways: fitted_to = \[\] with status = 'fitted': name the rows"):
+        load_text(tmp_path, edited("ways", line, "l2"))
+    line = 'ways = { value = 16, status = "fitted", fitted_to = ["paper/gemm@*"], source = "a book" }'
+    machine = load_text(tmp_path, edited("ways", line, "l2"))
+    assert machine.as_dict()["facts"]["l2.ways"]["fitted_to"] == ("paper/gemm@*",)
+    assert "fitted_to" not in machine.as_dict()["facts"]["l2.size_bytes"]
+    assert Gpu.from_dict(json.loads(json.dumps(machine.as_dict()))).facts == machine.facts
 
 
 def test_the_page_of_gpus_is_generated():

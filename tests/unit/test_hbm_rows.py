@@ -9,12 +9,12 @@ from tests.machines import small_gpu
 from tests.naive_rows import OpenRows
 from xcd_model import Pace, TraceBuilder, gpu, prepare, replay_timed
 from xcd_model.errors import ReplayError, SpecError
-from xcd_model.nvidia.hbm_rows import HbmRows
+from xcd_model.spec.nvidia import HbmBanks
 
 NS = 10**6  # femtoseconds
 # By hand: a 128 B line is 8 ns of HBM, a write-back of half a line 4 ns; a row that is opened is at least 20 ns for a
 # read and 30 ns for a write. Two lines a block, two blocks a row, rows next to each other.
-ROWS = HbmRows(block_bytes=256, blocks=2, stretch_blocks=1, open_rows=1024, read_ps=20e3, write_ps=30e3)
+ROWS = HbmBanks(block_bytes=256, blocks=2, stretch_blocks=1, open_rows=1024, read_ps=20e3, write_ps=30e3)
 
 
 def hand_gpu(rows=ROWS, *, ways=16):

@@ -13,12 +13,12 @@ from tests.machines import cases, sides, small_gpu, tiled_traces
 from xcd_model import Gpu, Pace, TraceBuilder, gpu, prepare, replay_lockstep, replay_timed
 from xcd_model.analysis.stack_distance import capacity_curve
 from xcd_model.errors import ReplayError, SpecError
-from xcd_model.nvidia.l2_partitions import Sides
+from xcd_model.spec.nvidia import L2Partitions
 
 symmetry_module = importlib.import_module("xcd_model.fast.symmetry")
 NS = 10**6  # femtoseconds
 # Two CUs, one on each side; lines of 128 B, even ones at home on side 0, odd ones on side 1. Each side is one set.
-ODD = Sides(home_bits=128, cu_groups=2, far_ns=50.0)
+ODD = L2Partitions(home_bits=128, cu_groups=2, far_ns=50.0)
 
 
 def two_sided(ways=4, sides=ODD):
@@ -105,9 +105,16 @@ def test_the_way_to_the_other_side_takes_its_time():
 
 
 def test_sides_of_compute_units():
-    assert Sides(home_bits=128, cu_groups=4, far_ns=1.0).side_of(8).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
-    assert Sides(home_bits=128, cu_groups=4, far_ns=1.0).side_of(6).tolist() == [0, 0, 1, 0, 1, 1]  # 2, 1, 1 and 2
-    assert Sides(home_bits=128, cu_groups=1, far_ns=1.0).side_of(3).tolist() == [0, 0, 0]
+    assert L2Partitions(home_bits=128, cu_groups=4, far_ns=1.0).side_of(8).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
+    assert L2Partitions(home_bits=128, cu_groups=4, far_ns=1.0).side_of(6).tolist() == [
+        0,
+        0,
+        1,
+        0,
+        1,
+        1,
+    ]  # 2, 1, 1 and 2
+    assert L2Partitions(home_bits=128, cu_groups=1, far_ns=1.0).side_of(3).tolist() == [0, 0, 0]
     assert Gpu.from_dict(gpu("h200").as_dict()).l2_sides == gpu("h200").l2_sides
 
 

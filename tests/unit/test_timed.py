@@ -13,7 +13,6 @@ from tests import naive, naive_timed
 from tests.machines import cases, gemm_trace, small_gpu, tiled_traces
 from xcd_model import Pace, TraceBuilder, assigned_misses, gpu, hit_rate_bound, prepare, replay_lockstep, replay_timed
 from xcd_model.errors import ReplayError
-from xcd_model.nvidia.hbm_rows import HbmRows
 from xcd_model.replay.traffic import (
     COLUMNS,
     INSTRUCTIONS,
@@ -23,6 +22,7 @@ from xcd_model.replay.traffic import (
     WRITE_MISSES,
     WRITE_REQUESTS,
 )
+from xcd_model.spec.nvidia import HbmBanks
 
 symmetry_module = importlib.import_module("xcd_model.fast.symmetry")
 NS = 10**6  # femtoseconds
@@ -32,7 +32,7 @@ NOT_MALL_HITS = [c for c, name in enumerate(COLUMNS) if name != "mall_hits"]
 def hbm_rows(line_bytes):
     """Rows of few banks and many, next to each other and apart, that cost nothing or more than any bytes."""
     return st.builds(
-        HbmRows,
+        HbmBanks,
         block_bytes=st.sampled_from([line_bytes, 4 * line_bytes]),
         blocks=st.integers(1, 4),
         stretch_blocks=st.integers(1, 3),

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from xcd_model.analysis.timing import Time
 from xcd_model.errors import ReplayError
 from xcd_model.replay.traffic import MALL_REQUESTS, READ_MISSES, READ_REQUESTS, WRITE_REQUESTS, WRITEBACKS, Traffic
+from xcd_model.spec.facts import Range
 from xcd_model.spec.gpu import Gpu
-from xcd_model.spec.parts import EnergyRates, Range
+from xcd_model.spec.parts import EnergyRates
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,54 +12,13 @@ measured on one H200 (docs/decisions/0022-l1-beside-lds-and-rows-of-memory.md); 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from xcd_model.spec.rules import at_most, check_types
+from xcd_model.spec.nvidia import HbmBanks
 from xcd_model.splitmix import _mix
-
-
-@dataclass(frozen=True, kw_only=True)
-class HbmRows:
-    """The rows of all banks of a GPU's memory.
-
-    Parameters
-    ----------
-    block_bytes : int [bytes]
-        What lies side by side in a row; a whole number of cache lines.
-    blocks : int
-        Blocks of a row.
-    stretch_blocks : int
-        Memory is cut into stretches of so many blocks; rows have one block in each of ``blocks`` stretches that follow
-        each other, in the next at another place.
-    open_rows : int
-        Banks, each of which has one row open.
-    read_ps, write_ps : float [ps]
-        Least time that memory as a whole takes for a read or a write that opens a row.
-    """
-
-    block_bytes: int
-    blocks: int
-    stretch_blocks: int
-    open_rows: int
-    read_ps: float
-    write_ps: float
-
-    def __post_init__(self):
-        check_types(self)
-        at_most("open_rows", self.open_rows, "a million", 1_000_000)
-
-    def shared_by(self, domains: int) -> HbmRows:
-        """Rows of one of so many memories that the whole is cut into."""
-        return replace(
-            self,
-            open_rows=max(1, self.open_rows // domains),
-            read_ps=self.read_ps * domains,
-            write_ps=self.write_ps * domains,
-        )
 
 
 class Rows(NamedTuple):
@@ -74,7 +33,7 @@ class Rows(NamedTuple):
     blocks: int
 
 
-def closed_rows(rows: HbmRows | None, line_bytes: int) -> Rows:
+def closed_rows(rows: HbmBanks | None, line_bytes: int) -> Rows:
     """No bank has a row open."""
     if rows is None:
         return Rows(np.zeros(0, np.int64), 1, 1, 1)

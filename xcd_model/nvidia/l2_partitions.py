@@ -11,41 +11,8 @@ Source: latencies and memory reads by side of the SM and home of the line, on on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numba import njit
-
-from xcd_model.spec.rules import at_most, check_types
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sides:
-    """The two sides of an L2, each as large as the GPU's ``l2`` says.
-
-    Parameters
-    ----------
-    home_bits : int
-        A line's home is the parity of the address bits [bytes] that are set here.
-    cu_groups : int
-        CUs in the order in which workgroups are dealt to them, cut into so many groups as even as can be, one
-        side and the other in turn.
-    far_ns : float [ns]
-        What a read waits longer for a line that its home on the other side holds.
-    """
-
-    home_bits: int
-    cu_groups: int
-    far_ns: float
-
-    def __post_init__(self):
-        check_types(self)
-        at_most("home_bits", self.home_bits, "2**63 - 1", 2**63 - 1)
-
-    def side_of(self, cus: int) -> np.ndarray:
-        """(cus,) int64: side of each CU."""
-        ends = np.rint(np.arange(1, self.cu_groups + 1) * cus / self.cu_groups)
-        return np.searchsorted(ends, np.arange(cus), side="right") % 2
 
 
 @njit(inline="always")

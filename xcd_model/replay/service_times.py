@@ -87,10 +87,7 @@ class Rates(NamedTuple):
 
 
 def rates_of(gpu: Gpu) -> Rates:
-    """Times of a GPU at its peak clock.
-
-    The L2's write port is half as wide as its read port (CDNA 3 white paper: 64 B and 128 B a channel a clock).
-    """
+    """Times of a GPU at its peak clock."""
     cycle_fs = 1e9 / gpu.clock_mhz
     fill, read, write = gpu.l2.fetch_bytes, gpu.l2.read_request_bytes, gpu.l2.write_request_bytes
     port, fabric = gpu.l2.read_bytes_per_cycle, gpu.fabric_bytes_per_cycle
@@ -99,7 +96,7 @@ def rates_of(gpu: Gpu) -> Rates:
     return Rates(
         l1=round(gpu.l1.line_bytes / gpu.l1.read_bytes_per_cycle * cycle_fs) if gpu.l1 else 0,
         l2_read=round(read / port * cycle_fs),
-        l2_write=round(write / (port / 2) * cycle_fs),
+        l2_write=round(write / gpu.l2.write_bytes_per_cycle * cycle_fs),
         fabric=round(fill / fabric * cycle_fs),
         fabric_write=round(write / fabric * cycle_fs),
         mall=round(fill * mall),

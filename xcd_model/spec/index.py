@@ -1,8 +1,12 @@
-"""How a line finds its set: any linear hash of address bits, brought to one form.
+"""Set index of a line: any linear hash of address bits, reduced to one form.
 
-A cache of 2^n sets may pick bit i of the set as the XOR of any address bits (a row of a matrix over GF(2)). An LRU
-cache does not care how its sets are numbered, so rows may be added to each other until bit i of the set is line bit i
-XOR something of the bits above n. Then ``set = low bits ^ hash[tag]``, one table look-up; set and tag give the line.
+A cache of 2^n sets may compute bit i of the set as the XOR of any address bits, a row of a matrix over GF(2):
+
+    set_i = XOR_j (row_ij AND line_j)
+
+Renumbering the sets of an LRU cache changes no hit, so rows may be added to each other (Gauss) until bit i of the set
+is line bit i XOR a function of the bits from n on. Then ``set = low bits ^ hash[tag]``, one table look-up, and set and
+tag determine the line.
 """
 
 from __future__ import annotations
@@ -18,10 +22,10 @@ ADDRESS_BITS = 44  # of a line number: beyond any GPU's memory
 
 
 class Index(NamedTuple):
-    """How a line finds its set, as the compiled code reads it.
+    """The set index as compiled code reads it.
 
-    ``mask`` and ``shift`` do the work of modulo and division where the number of sets is a power of two, else -1.
-    ``hash`` (n_tags,) int64 is what the tag adds to the low bits by XOR; empty for none.
+    ``mask`` and ``shift`` replace modulo and division where the number of sets is a power of two, else -1. ``hash``
+    (n_tags,) int64 holds for each tag the bits to XOR with the low bits of the line; empty for plain modulo.
     """
 
     n_sets: int
@@ -33,8 +37,8 @@ class Index(NamedTuple):
 def fold_rows(sets: int, channels: int, lines_per_piece: int) -> list[int]:
     """Rows of a channel fold, as masks of line bits.
 
-    The piece number is folded by XOR, as many bits at a time as there are channels, to the channel; what is left of
-    the line picks the set within the channel.
+    The bits of the piece number, folded by XOR to log2(``channels``) bits, are the channel; the lowest remaining bits
+    of the line are the set within the channel.
     """
     inner, channel_bits = lines_per_piece.bit_length() - 1, channels.bit_length() - 1
     in_channel = (sets // channels).bit_length() - 1
@@ -45,10 +49,10 @@ def fold_rows(sets: int, channels: int, lines_per_piece: int) -> list[int]:
 
 
 def complete_rows(rows: Sequence[int], n: int) -> list[int]:
-    """Rows of all ``n`` set bits from fewer or more rows of a hash, which so fits a cache of any size.
+    """Rows of all ``n`` set bits from fewer or more rows of a hash, so that one hash fits caches of any size.
 
-    The lowest bit of each row names it. The other set bits are plain, the lowest line bits that name no row. A row
-    that is named by a bit above the set's is of no use to so small a cache.
+    The lowest bit of a row is its name. The remaining set bits are plain: the lowest line bits that name no row. A row
+    whose name is ``n`` or above is dropped.
 
     Raises
     ------
@@ -79,7 +83,7 @@ def reduce_rows(rows: Sequence[int]) -> list[int]:
     Raises
     ------
     SpecError
-        If the set and the bits above n do not determine the line.
+        If set and tag do not determine the line.
     """
     n = len(rows)
     rows = list(rows)
@@ -98,7 +102,7 @@ def reduce_rows(rows: Sequence[int]) -> list[int]:
 
 
 def hash_table(hash_rows: Sequence[int], n_tags: int) -> np.ndarray:
-    """What each tag adds to the low bits of a line; (n_tags,) int64, or empty where that is nothing."""
+    """Bits to XOR with the low bits of a line, by tag: (n_tags,) int64, or empty if all rows are 0."""
     if not any(hash_rows):
         return np.zeros(0, np.int64)
     tag = np.arange(n_tags, dtype=np.int64)

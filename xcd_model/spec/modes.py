@@ -1,12 +1,12 @@
-"""Partition modes as data: how a chip divides into devices, and what one device sees.
+"""Partition modes as data: how a chip divides into devices, and the resources of one device.
 
-What is assumed of one device, the others being idle:
+Assumptions about one device, with the others idle:
 
-- It has its share of the XCDs, so also of the peak rates, of static power and of HBM capacity.
-- In NPS1, addresses interleave over all stacks: it reaches the whole Infinity Cache and the whole HBM bandwidth, as far
-  as its own XCDs' links to the I/O die carry it.
-- With more NUMA domains it stays in its own: a domain's share of the Infinity Cache and of the HBM bandwidth, at the
-  latency measured for that mode. Devices of one domain share what the domain has.
+- A device has an equal share of the XCDs, and with them of peak rates, static power and HBM capacity.
+- In NPS1 addresses interleave over all stacks: the device reaches the whole Infinity Cache and HBM bandwidth, limited
+  by the links of its own XCDs to the I/O die.
+- With more NUMA domains all its accesses stay in its own domain: an equal share of the Infinity Cache and of the HBM
+  bandwidth, at the latency measured for that mode. The devices of one domain share both.
 """
 
 from __future__ import annotations
@@ -14,31 +14,37 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xcd_model.errors import SpecError
-from xcd_model.spec.parts import Cache, EnergyRates, Fact, Memory
-from xcd_model.spec.rules import check_types, check_value, divides, one_of
-from xcd_model.spec.tables import check_keys, check_table, take_values
+from xcd_model.spec.caches import Cache
+from xcd_model.spec.facts import (
+    STATUSES,
+    Fact,
+    check_keys,
+    check_table,
+    check_types,
+    check_value,
+    divides,
+    one_of,
+    take_values,
+)
+from xcd_model.spec.gpu import MEMORY_MODES, PARTITIONS, Gpu
+from xcd_model.spec.parts import EnergyRates, Memory
 
-if TYPE_CHECKING:
-    from xcd_model.spec.gpu import Gpu
-
-PARTITIONS = ("SPX", "DPX", "TPX", "QPX", "CPX")
-MEMORY_MODES = ("NPS1", "NPS2", "NPS4")
 TABLES = ("partitions", "memory_modes")
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryMode:
-    """One way to group the memory of a chip.
+    """One grouping of the memory of a chip into NUMA domains.
 
     Parameters
     ----------
     domains : int
         NUMA domains; 1 interleaves every address over all stacks.
     partitions : list of str
-        The partition modes that it goes with.
+        The partition modes that it can be combined with.
     mall_latency_divisor, hbm_latency_divisor : float
         Latency in NPS1 over latency in this mode.
     """
@@ -58,7 +64,7 @@ class MemoryMode:
 
 @dataclass(frozen=True, kw_only=True)
 class Modes:
-    """The modes that a chip can be put in.
+    """The partition and memory modes of a chip.
 
     Parameters
     ----------
@@ -75,13 +81,13 @@ class Modes:
 
     @property
     def legal(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of partition and memory mode that go together."""
+        """Compatible pairs of partition and memory mode."""
         modes = self.memory_modes.items()
         return tuple((p, m) for p in self.partitions for m, mode in modes if p in mode.partitions)
 
 
 def read_modes(data: Mapping[str, Any], xcds: int) -> Modes:
-    """Read the tables of modes of a description; one without them has none to choose from.
+    """Read the tables of modes of a description; both may be missing.
 
     Raises
     ------
@@ -122,7 +128,7 @@ def _memory_mode(key: str, table: Any, partitions: Mapping[str, int], facts: dic
 
 
 def _share(rates: EnergyRates, devices: int) -> EnergyRates:
-    """Rates of one of several devices that a chip is cut into: its part of what is drawn in any case, and at most."""
+    """Energy rates of one of ``devices`` equal parts of a chip: static and maximum power are shared out."""
     power = rates.power_w and rates.power_w.scaled(1 / devices)
     return dataclasses.replace(rates, static_w=rates.static_w.scaled(1 / devices), power_w=power)
 
@@ -146,7 +152,7 @@ def device_of(chip: Gpu, modes: Modes, partition: str, memory_mode: str) -> Gpu:
     Raises
     ------
     SpecError
-        If the two do not go together on this chip; the message lists what does.
+        If this chip does not combine the two; the message lists the pairs it does.
     """
     own = (chip.partition, chip.memory_mode)
     if (partition, memory_mode) == own:
@@ -202,7 +208,7 @@ def _hbm(hbm: Memory, devices: int, mode: MemoryMode) -> Memory:
 
 
 def _facts(device: Gpu, modes: Modes) -> dict[str, Fact]:
-    """Facts of the chip; a value that the mode changes says so, and but for the number of XCDs is assumed."""
+    """Facts of the chip; a value that the mode changes says so, and is assumed unless it is fitted or the XCD count."""
     prefix = f"memory_modes.{device.memory_mode}."
     causes = {"xcds": f"partitions.{device.partition}"} | {
         f"{part}.latency_ns": f"{prefix}{part}_latency_divisor" for part in ("mall", "hbm")
@@ -218,11 +224,9 @@ def _facts(device: Gpu, modes: Modes) -> dict[str, Fact]:
             changed[key] = old
             continue
         cause = modes.facts.get(causes.get(key, ""))
-        status = max(old.status, cause.status, key=_CERTAINTY.index) if cause and key == "xcds" else "assumed"
+        status = max(old.status, cause.status, key=STATUSES.index) if cause and key == "xcds" else "assumed"
+        status = "fitted" if old.fitted_to else status
         why = cause.source if cause else "taken as an even share of the chip"
         source = f"chip: {old.value} ({old.source}); {device.partition}/{device.memory_mode}: {why}"
-        changed[key] = Fact(**new, status=status, source=source)
+        changed[key] = Fact(**new, status=status, source=source, fitted_to=old.fitted_to)
     return changed
-
-
-_CERTAINTY = ("documented", "measured", "assumed")  # from firm to weak

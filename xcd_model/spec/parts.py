@@ -1,4 +1,4 @@
-"""The parts of a `xcd_model.spec.gpu.Gpu`: facts, caches, memory, occupancy limits, energy; each checks itself."""
+"""The HBM, the occupancy limits and the energy rates of a `xcd_model.spec.gpu.Gpu`; each checks itself."""
 
 from __future__ import annotations
 
@@ -10,256 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 from xcd_model.errors import SpecError
-from xcd_model.spec.index import complete_rows, fold_rows, reduce_rows
-from xcd_model.spec.rules import at_most, check_types, divides, one_of
+from xcd_model.spec.facts import Range, at_most, check_types, divides, one_of
 
-INDEX_FUNCTIONS = ("modulo", "channel-fold", "xor")
-STATUSES = ("documented", "measured", "assumed")
 DTYPES = ("fp64", "fp32", "fp16", "bf16", "fp8", "int8")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Range:
-    """A number that is known only to lie between two others, with the one in between to use.
-
-    Parameters
-    ----------
-    low, value, high : float
-        More than 0, in rising order; equal is allowed.
-    """
-
-    low: float
-    value: float
-    high: float
-
-    def __post_init__(self):
-        check_types(self)
-        at_most("low", self.low, "value", self.value)
-        at_most("value", self.value, "high", self.high)
-
-    def scaled(self, factor: float) -> Range:
-        """All three times ``factor``."""
-        return Range(low=self.low * factor, value=self.value * factor, high=self.high * factor)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fact:
-    """One value of a description, with how it is known and where from.
-
-    Parameters
-    ----------
-    value : int, float, bool, str or list of str
-    status : str
-        ``documented``, ``measured`` or ``assumed``.
-    source : str
-        The public document or measurement; for an assumed value, why it is assumed.
-    low, high : float, optional
-        Both or neither: the range in which the value is taken to lie.
-    """
-
-    value: Any
-    status: str
-    source: str
-    low: float | None = None
-    high: float | None = None
-
-    def __post_init__(self):
-        if self.low is not None or self.high is not None:
-            self.range()
-        one_of("status", self.status, STATUSES)
-        if not isinstance(self.source, str) or not self.source.strip():
-            raise SpecError(f"source = {self.source!r} must be a sentence that says where the value comes from")
-
-    def range(self) -> Range:
-        """The value with its range.
-
-        Raises
-        ------
-        SpecError
-            If low or high is missing, or the three are not in order.
-        """
-        return Range(low=self.low, value=self.value, high=self.high)  # type: ignore[arg-type]  # Range checks
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cache:
-    """One level of cache.
-
-    The L1 is one compute unit's, the L2 one XCD's, the MALL (Infinity Cache) the whole GPU's, and the
-    bandwidths count for the same extent.
-
-    Parameters
-    ----------
-    size_bytes, line_bytes, ways : int
-        ``size_bytes`` is a whole number of sets of ``line_bytes * ways`` [bytes].
-    read_request_bytes, write_request_bytes : int
-        Largest read and write that count as one request here [bytes]; each divides ``line_bytes``.
-    channels : int
-        Independent slices; divides ``sets``.
-    index : str
-        How a line finds its set. ``"modulo"``: line mod sets. ``"channel-fold"``: the address is cut into pieces of
-        ``index_interleave_bytes``; all bits of the piece number, folded by XOR to log2(``index_channels``) bits,
-        choose the channel, and what is left of the line, mod the sets of a channel, chooses the set in it. ``"xor"``:
-        bit i of the set is the XOR of the address bits that are set in ``index_rows[i]``.
-    lds_carve_outs : tuple of int, optional
-        For an L1 that shares its array with LDS only: the sizes that LDS may take of it, rising [bytes], each of which
-        leaves whole ways; ``size_bytes`` is the whole array. See `xcd_model.nvidia.shared_memory`.
-    fetches_halves : bool, optional
-        Whether a read miss fetches only the halves of a line that are touched; the whole line where it is left out.
-    write_back, write_allocate : bool
-    kept_between_launches : bool
-        Whether lines outlive the kernel that brought them; dirty ones are written back at its end in any case.
-    read_bytes_per_cycle : int
-        Peak read rate [bytes/cycle].
-    latency_ns : float
-        Load-to-use time of a hit, from the CU [ns].
-    bandwidth_gbps : float, optional
-        Read rate that a benchmark has reached [GB/s].
-    index_channels, index_interleave_bytes : int, optional
-        For ``"channel-fold"`` only: powers of two, and so is ``sets / index_channels``.
-    index_rows : tuple of int, optional
-        For ``"xor"`` only: one mask of byte address bits for each bit of the set; over the lowest bits of the line
-        the rows are independent. Fewer masks leave the other bits of the set plain, see `xcd_model.spec.index`.
-    """
-
-    size_bytes: int
-    line_bytes: int
-    ways: int
-    read_request_bytes: int
-    write_request_bytes: int
-    channels: int
-    index: str
-    write_back: bool
-    write_allocate: bool
-    kept_between_launches: bool
-    read_bytes_per_cycle: int
-    latency_ns: float
-    bandwidth_gbps: float | None = None
-    index_channels: int | None = None
-    index_interleave_bytes: int | None = None
-    index_rows: tuple[int, ...] | None = None
-    fetches_halves: bool | None = None
-    lds_carve_outs: tuple[int, ...] | None = None
-
-    def __post_init__(self):
-        check_types(self)
-        one_of("index", self.index, INDEX_FUNCTIONS)
-        if self.line_bytes & (self.line_bytes - 1):
-            raise SpecError(f"line_bytes = {self.line_bytes} must be a power of two")
-        for key in ("read_request_bytes", "write_request_bytes"):
-            divides(key, getattr(self, key), "line_bytes", self.line_bytes)
-        set_bytes = self.line_bytes * self.ways
-        if self.size_bytes % set_bytes:
-            below = self.size_bytes // set_bytes * set_bytes
-            near = f"sizes are {below:_} and {below + set_bytes:_}" if below else f"size is {set_bytes:_}"
-            raise SpecError(
-                f"size_bytes = {self.size_bytes:_} is not a whole number of sets (line_bytes * ways = "
-                f"{self.line_bytes} * {self.ways} = {set_bytes} B); nearest {near}"
-            )
-        divides("channels", self.channels, "the number of sets", self.sets)
-        if self.fetches_halves:
-            for key in ("read_request_bytes", "write_request_bytes"):
-                divides(key, getattr(self, key), "half of line_bytes", self.fetch_bytes)
-        self._check_fold()
-        self._check_rows()
-        self._check_carve_outs()
-
-    def _check_carve_outs(self):
-        sizes = self.lds_carve_outs
-        if sizes is None:
-            return
-        whole = all(isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in sizes)
-        if not sizes or not whole or list(sizes) != sorted(set(sizes)) or sizes[-1] >= self.size_bytes:
-            raise SpecError(f"lds_carve_outs = {sizes} must rise from 0 or more to less than size_bytes")
-        for size in sizes:
-            divides(
-                "sets * line_bytes",
-                self.sets * self.line_bytes,
-                "size_bytes less lds_carve_outs",
-                self.size_bytes - size,
-            )
-        object.__setattr__(self, "lds_carve_outs", tuple(sizes))
-
-    def _check_fold(self):
-        folds = self.index == "channel-fold"
-        for key in ("index_channels", "index_interleave_bytes"):
-            value = getattr(self, key)
-            if folds != (value is not None):
-                rule = "must be given" if folds else "must be left out"
-                raise SpecError(f"{key} = {value} {rule} where index = {self.index!r}")
-            if value is not None and value & (value - 1):
-                raise SpecError(f"{key} = {value} must be a power of two")
-        if self.index_channels and self.index_interleave_bytes:
-            divides("line_bytes", self.line_bytes, "index_interleave_bytes", self.index_interleave_bytes)
-            per_channel, left = divmod(self.sets, self.index_channels)
-            if left or per_channel & (per_channel - 1):
-                raise SpecError(f"sets / index_channels = {self.sets} / {self.index_channels} must be a power of two")
-            if per_channel * self.line_bytes < self.index_interleave_bytes:
-                raise SpecError(
-                    f"index_interleave_bytes = {self.index_interleave_bytes} must be at most the lines of one way of a "
-                    f"channel, {per_channel} sets * {self.line_bytes} B"
-                )
-
-    def _check_rows(self):
-        if (self.index == "xor") != (self.index_rows is not None):
-            rule = "must be given" if self.index == "xor" else "must be left out"
-            raise SpecError(f"index_rows = {self.index_rows} {rule} where index = {self.index!r}")
-        if self.index_rows is None:
-            return
-        bits = self.sets.bit_length() - 1
-        if self.sets != 1 << bits:
-            raise SpecError(f"index_rows: with a hash {self.sets} sets must be a power of two")
-        for row in self.index_rows:
-            if isinstance(row, bool) or not isinstance(row, int) or not self.line_bytes <= row < 1 << 52:
-                raise SpecError(f"index_rows: {row!r} must be a mask of address bits, none of them within a line")
-            if row % self.line_bytes:
-                raise SpecError(f"index_rows: {row:#x} must be a mask of address bits, none of them within a line")
-        object.__setattr__(self, "index_rows", tuple(self.index_rows))
-        self.line_rows()
-
-    def line_rows(self) -> list[int] | None:
-        """For each bit of the set a mask of line bits, reduced as in `xcd_model.spec.index`; None for plain modulo."""
-        if self.index_rows is not None:
-            rows, n = [row // self.line_bytes for row in self.index_rows], self.sets.bit_length() - 1
-            return reduce_rows(rows if len(rows) == n else complete_rows(rows, n))
-        if self.index_channels and self.index_interleave_bytes:
-            return reduce_rows(
-                fold_rows(self.sets, self.index_channels, self.index_interleave_bytes // self.line_bytes)
-            )
-        return None
-
-    @property
-    def fetch_bytes(self) -> int:
-        """What a read miss fetches: a line, or half of one [bytes]."""
-        return self.line_bytes // 2 if self.fetches_halves else self.line_bytes
-
-    @property
-    def sets(self) -> int:
-        """Number of sets, over all channels."""
-        return self.size_bytes // (self.line_bytes * self.ways)
-
-
-@dataclass(frozen=True, kw_only=True)
-class InstructionCache:
-    """The cache that CUs fetch code through; it begins every launch empty.
-
-    Parameters
-    ----------
-    size_bytes, line_bytes : int
-    cus : int
-        CUs that share one.
-    prefetch_lines : int
-        Lines that are fetched ahead of the last instruction, past the end of the code too.
-    """
-
-    size_bytes: int
-    line_bytes: int
-    cus: int
-    prefetch_lines: int
-
-    def __post_init__(self):
-        check_types(self)
-        divides("line_bytes", self.line_bytes, "size_bytes", self.size_bytes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,16 +23,16 @@ class Memory:
     ----------
     size_bytes : int
     bandwidth_gbps : float
-        What a streaming benchmark reaches [GB/s].
+        Reached by a streaming benchmark [GB/s].
     peak_bandwidth_gbps : float
-        What the data sheet says [GB/s].
+        Of the data sheet [GB/s].
     latency_ns : float
         Load-to-use time of a miss in every cache, from the CU [ns].
     burst_bytes : int
         Smallest access [bytes].
     mixed_wait_ns : float, optional
-        What a read waits longer, in the mean, where memory is busy all the time and for a quarter of it or more with
-        writes, see `xcd_model.nvidia.hbm_turnaround`; none where not given [ns].
+        NVIDIA only: mean extra read latency at full load with a quarter or more of the time spent on writes (read-write
+        turnaround), see `xcd_model.nvidia.hbm_turnaround`; none where not given [ns].
     """
 
     size_bytes: int
@@ -297,30 +50,30 @@ class Memory:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What bounds the workgroups resident on one CU.
+    """Occupancy limits of one CU, and the timing of its workgroups.
 
     Parameters
     ----------
     waves_per_cu, simds_per_cu, wave_size, threads_per_workgroup : int
     lanes_per_simd : int, optional
-        Lanes that a SIMD executes a vector instruction for in a cycle; without it vector work takes no time.
+        Lanes of a vector instruction that a SIMD executes in a cycle; without it vector work takes no time.
     vgprs_per_simd : int
-        32-bit registers a lane on one SIMD, shared by the waves on it (architectural and accumulation together).
+        32-bit registers a lane of one SIMD, shared by its waves (architectural and accumulation together).
     vgpr_granule : int
-        Registers are handed to a wave in multiples of this.
+        Registers are allocated to a wave in multiples of this.
     lds_bytes_per_cu : int
     lds_reserved_bytes : int, optional
-        LDS that the system takes of each workgroup, counted in what a profiler reports; none where it is left out.
+        LDS that the system reserves for each workgroup, part of what a profiler reports; none where it is left out.
     workgroups_per_cu : int
-        Most workgroups of a single wave on one CU.
+        Maximum of single-wave workgroups on one CU.
     barriers_per_cu : int
-        Most workgroups of two waves or more on one CU, since each of them holds a barrier.
+        Maximum of workgroups of two or more waves on one CU: each occupies a barrier.
     reads_in_flight_per_cu : int, optional
-        A CU issues no further load while so many of its read requests to the L2 are not back; no bound where not given.
+        Limit on outstanding L2 reads of a CU: at the limit it issues no further load; no limit where not given.
     workgroup_gap_ns : float, optional
-        From the end of a workgroup to the first instruction of the one that takes its place; none where not given [ns].
+        From the end of a workgroup to the first instruction of its successor in the slot; none where not given [ns].
     matrix_beside_vector : bool, optional
-        With several workgroups on a CU, one multiplies while vector units work for another; so where not given.
+        If true (default), one workgroup's matrix instructions overlap another's vector instructions on a CU.
     """
 
     waves_per_cu: int
@@ -349,20 +102,20 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyRates:
-    """What moving a byte, doing an operation and being switched on cost, and how much power there is.
+    """Energy of a byte at each level and of an operation, static power and the power limit.
 
     Parameters
     ----------
     l2_pj_per_byte, hbm_pj_per_byte : Range
-        A byte read or written at the L2, at the HBM [pJ/byte].
+        Of a byte read or written at the L2, at the HBM [pJ/byte].
     fabric_pj_per_byte, mall_pj_per_byte : Range, optional
-        The same between an XCD and the I/O die, and at the Infinity Cache; left out where there is no such part.
+        The same between an XCD and the I/O die, and at the Infinity Cache; None where the GPU has no such part.
     static_w : Range
-        Power that is drawn whatever the kernel does [W].
+        Power that does not depend on the kernel [W].
     power_w : Range, optional
-        Most power that a launch draws; where it is left out, power does not limit times [W].
+        Maximum power of a launch; where it is left out, power does not limit times [W].
     flop_pj : mapping of str to Range
-        One operation of the matrix cores by data type, a multiply-add being two [pJ].
+        Of one operation of the matrix cores, by data type; a multiply-add is two [pJ].
     """
 
     l2_pj_per_byte: Range

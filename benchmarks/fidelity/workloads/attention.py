@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workloads.workload import Workload
-from benchmarks.suite.flash_attention import softmax_ops
+from benchmarks.suite.flash_attention import FITTED, softmax_ops
 from xcd_model import Resources, Trace, TraceBuilder
 
 ITEM_BYTES = 2
@@ -62,6 +62,7 @@ def make(name: str, row: Row) -> Workload:
         grid=(heads * blocks,),
         tiles=(heads, blocks),
         note=_cut(heads, blocks) if heads * blocks < size["H"] * of_a_head else "",
+        fitted=FITTED,
     )
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from benchmarks.fidelity.rows import Row
 from benchmarks.fidelity.workloads.workload import Workload
+from benchmarks.suite.flash_attention import FITTED as OF_SOFTMAX
 from benchmarks.suite.flash_attention import key_blocks, softmax_ops
 from xcd_model import Resources, Trace, TraceBuilder, gpu
 from xcd_model.errors import UnknownName
@@ -92,6 +93,7 @@ def items_of(name: str, size: Mapping[str, int], xcds: int) -> np.ndarray:
 
 ITEM_BYTES = 2
 STORED_COLUMNS = 8  # of O, in one store of a wave: 16 bytes of each of its 32 rows
+FITTED = {**OF_SOFTMAX, "loads of Q merged by the L1": ("dense/mi355x-*",)}  # decision 0030
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,7 @@ def make(row: Row) -> Workload:
         tiles=(size["B"] * size["H"], blocks),
         schedule=lambda order, xcds: items_of(order, size, xcds),
         programs=min(gpu(row.gpu).cus, items) if row.order.startswith("persistent ") else None,
+        fitted=FITTED,
     )
 
 

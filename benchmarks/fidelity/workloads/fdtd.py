@@ -14,10 +14,12 @@ from benchmarks.fidelity.workloads.workload import Workload
 from benchmarks.suite.fdtd_2d import trace
 from swizzle_sim.kernels import kernel
 
+FITTED = {"STORES": ("paper/fdtd_2d@*",)}  # looked for since those rows were 13 points off, decision 0031
 STORES = (4, 4, 1)  # instructions of the stores of hz, ex and ey: single items, single items, vectors of four items
 
 
 def make(row: Row) -> Workload:
     """Workload of a row: the suite's kernel with the stores of the one measured."""
     found = kernel("fdtd_2d", **row.problem)
-    return Workload.of_kernel(replace(found, build_trace=lambda line_bytes: trace(row.problem, line_bytes, STORES)))
+    measured = replace(found, build_trace=lambda line_bytes: trace(row.problem, line_bytes, STORES), fitted=FITTED)
+    return Workload.of_kernel(measured)

@@ -22,6 +22,7 @@ import numpy as np
 
 from benchmarks.fidelity.rows import DATA, Row
 from benchmarks.fidelity.workloads.workload import Workload
+from benchmarks.suite.flash_attention import FITTED as OF_SOFTMAX
 from benchmarks.suite.flash_attention import softmax_ops
 from xcd_model import Resources, Trace, TraceBuilder
 
@@ -61,6 +62,10 @@ Sizes = Mapping[str, int]
 WARP = 32
 NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1))
 SLICE = 4 * WARP * 4  # items that the four waves of a stencil load at once, four a lane
+FITTED = {
+    "stencil": dict.fromkeys(("SLICE", "instructions_in_flight"), ("h200/stencil-*:time_us",)),  # decision 0023
+    "attention": OF_SOFTMAX,
+}
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,7 @@ def make(name: str, row: Row) -> Workload:
         build_trace=lambda line_bytes: shape.trace(size, line_bytes),
         grid=(tiles[0] * tiles[1],),
         tiles=tiles,
+        fitted=FITTED.get(name, {}),
     )
 
 

@@ -40,6 +40,8 @@ class Workload:
         What a swizzle of the closed language is over, where that is not the workgroups of ``grid`` and ``tiles``.
     note : str
         What was shortened, and why that changes nothing.
+    fitted : mapping of str to tuple of str
+        Constants of this description that were fitted to measured rows: ids of those rows, by the constant's name.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Workload:
     launches: int = 1
     swizzled: Grid | None = None
     note: str = ""
+    fitted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def launched(self) -> Grid:
@@ -82,4 +85,5 @@ class Workload:
             programs=kernel.programs,
             launches=kernel.launches,
             swizzled=kernel.grid,
+            fitted=kernel.fitted,
         )

@@ -1,0 +1,188 @@
+"""GPU descriptions from TOML: the shipped ones by name and mode, or a file at a path.
+
+A shipped description is one file in ``xcd_model/spec/gpus``. Everything in it but five plain strings is a *fact*, an
+inline table ``{ value, status, source }``; the facts stay with the ``Gpu`` under their dotted keys, so that any
+number in a result can be traced to a document, a measurement, the rows it was fitted to, or an assumption. The tables
+``partitions`` and ``memory_modes`` give the other modes of the chip, of which `xcd_model.spec.modes` derives a device.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xcd_model.errors import SpecError, UnknownName
+from xcd_model.spec.facts import RANGE_FORM, Fact, check_keys, check_table, take_facts, take_values
+from xcd_model.spec.gpu import MEMORY_MODES, PARTITIONS, SECTIONS, Gpu
+from xcd_model.spec.modes import TABLES, Modes, device_of, read_modes
+from xcd_model.spec.parts import EnergyRates
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
+
+tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+_STRINGS = ("name", "title", "arch", "partition", "memory_mode")
+_TABLES = (*SECTIONS, "peak_tflops", "energy")
+_FORMS = {key: f'{key} = "..."' for key in _STRINGS} | {key: f"a table [{key}]" for key in _TABLES}
+
+
+def gpu_names() -> list[str]:
+    """Names of the shipped descriptions, sorted."""
+    return sorted(entry.name[: -len(".toml")] for entry in _shipped().iterdir() if entry.name.endswith(".toml"))
+
+
+def gpu_modes(name: str) -> tuple[tuple[str, str], ...]:
+    """Legal pairs of partition and memory mode of a shipped description, or of the file at a path.
+
+    Parameters
+    ----------
+    name : str
+        As for `gpu`.
+
+    Raises
+    ------
+    UnknownName, SpecError
+        As `gpu`.
+    """
+    chip, modes = _read(_find(_split(name)[0]))
+    return modes.legal or ((chip.partition, chip.memory_mode),)
+
+
+def gpu(name: str, *, partition: str | None = None, memory_mode: str | None = None) -> Gpu:
+    """Load a shipped description by name, in any case, or the file at a path that ends in ``.toml``.
+
+    Parameters
+    ----------
+    name : str
+        One of `gpu_names`, optionally with the mode: ``mi300x``, ``mi300x-cpx``, ``mi300x-cpx-nps4``.
+    partition, memory_mode : str, optional
+        In any case; by default those of the name, or else of the file (SPX and NPS1).
+
+    Returns
+    -------
+    device : Gpu
+        One device of that mode; `xcd_model.spec.modes` states what it shares with the others.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such name; the message lists the known ones.
+    SpecError
+        If the description breaks a rule, or the chip lacks the mode; the message lists its modes.
+    """
+    base, given = _split(name)
+    for key, value in (("partition", partition), ("memory_mode", memory_mode)):
+        if value is not None and given.setdefault(key, value.upper()) != value.upper():
+            raise SpecError(f"{key} = {value!r} contradicts the name {name!r}; leave one of them out")
+    chip, modes = _read(_find(base))
+    mode = {"partition": chip.partition, "memory_mode": chip.memory_mode} | given
+    return device_of(chip, modes, **mode)
+
+
+def load_gpu(source: str | Path | Traversable) -> Gpu:
+    """Read one TOML description.
+
+    Parameters
+    ----------
+    source : str, Path or Traversable
+
+    Raises
+    ------
+    SpecError
+        Names the file, the key, the value and the rule that it breaks.
+    """
+    return _read(source)[0]
+
+
+def load_modes(source: str | Path | Traversable) -> Modes:
+    """Read the modes of one TOML description; raises as `load_gpu`."""
+    return _read(source)[1]
+
+
+def _read(source: str | Path | Traversable) -> tuple[Gpu, Modes]:
+    path = Path(source) if isinstance(source, str) else source
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        chip = _build({key: value for key, value in data.items() if key not in TABLES})
+        return chip, read_modes(data, chip.xcds)
+    except OSError as error:
+        raise SpecError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: is not UTF-8 text, so not TOML: {error.reason}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{path.name}: is not TOML: {error}") from error
+    except SpecError as error:
+        raise SpecError(f"{path.name}: {error}") from error
+
+
+def shipped(name: str) -> Traversable:
+    """Path of a shipped description."""
+    return _shipped() / f"{name.lower()}.toml"
+
+
+def _shipped() -> Traversable:
+    return resources.files("xcd_model") / "spec" / "gpus"
+
+
+def _find(name: str) -> str | Traversable:
+    """Path of the description that ``name`` means."""
+    if name.endswith(".toml"):
+        return name
+    if name.lower() not in gpu_names():
+        raise UnknownName("GPU", name, gpu_names())
+    return shipped(name)
+
+
+def _split(name: str) -> tuple[str, dict[str, str]]:
+    """Split a name into chip and mode: ``mi300x-cpx-nps4`` is the mi300x in CPX and NPS4."""
+    base, *words = name.split("-")
+    if name.endswith(".toml") or base.lower() not in gpu_names():
+        return name, {}
+    given = {"partition" if word.upper() in PARTITIONS else "memory_mode": word.upper() for word in words}
+    if len(given) < len(words) or not set(given.values()) <= {*PARTITIONS, *MEMORY_MODES}:
+        legal = ["-".join([base, *pair]).lower() for pair in gpu_modes(base)]
+        raise UnknownName("GPU", name, [*gpu_names(), *legal])
+    return base, given
+
+
+def _build(data: Mapping[str, Any]) -> Gpu:
+    """Turn parsed TOML into a Gpu, collecting the facts on the way."""
+    facts: dict[str, Fact] = {}
+    plain = {key: data[key] for key in _STRINGS if key in data}
+    tables = {key: data[key] for key in _TABLES if key in data}
+    scalars = {key: value for key, value in data.items() if key not in plain and key not in tables}
+    check_keys("", data, Gpu, _FORMS)
+    values = plain | take_values("", scalars, facts)
+    for key, table in tables.items():
+        check_table(key, table)
+        values[key] = _energy(table, facts) if key == "energy" else _section(key, table, facts)
+    return Gpu(**values, facts=facts)
+
+
+def _section(key: str, table: Mapping[str, Any], facts: dict[str, Fact]) -> Any:
+    part = SECTIONS.get(key, dict)
+    if key in SECTIONS:
+        check_keys(f"{key}.", table, part)
+    inner = take_values(f"{key}.", table, facts)
+    try:
+        return part(**inner)
+    except SpecError as error:
+        raise SpecError(f"{key}.{error}") from error
+
+
+def _energy(table: Mapping[str, Any], facts: dict[str, Fact]) -> EnergyRates:
+    check_keys("energy.", table, EnergyRates, {"flop_pj": "a table [energy.flop_pj]"})
+    check_table("energy.flop_pj", table["flop_pj"])
+    single = {key: item for key, item in table.items() if key != "flop_pj"}
+    rates = take_facts("energy.", single, facts, RANGE_FORM)
+    flops = take_facts("energy.flop_pj.", table["flop_pj"], facts, RANGE_FORM)
+    try:
+        pj = {key: fact.range() for key, fact in flops.items()}
+        return EnergyRates(flop_pj=pj, **{key: fact.range() for key, fact in rates.items()})
+    except SpecError as error:
+        raise SpecError(f"energy.{error}") from error

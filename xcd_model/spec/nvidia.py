@@ -1,0 +1,80 @@
+"""For NVIDIA GPUs only: the two partitions of an L2, and the banks and rows of its HBM. No AMD description has either.
+
+Source: measured on one H200; `xcd_model.nvidia.l2_partitions` and `xcd_model.nvidia.hbm_rows` replay them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from xcd_model.spec.facts import at_most, check_types
+
+
+@dataclass(frozen=True, kw_only=True)
+class L2Partitions:
+    """The two partitions of an L2, each as large as the GPU's ``l2``.
+
+    Parameters
+    ----------
+    home_bits : int
+        The parity of the address bits [bytes] set here is the partition that is a line's point of coherence.
+    cu_groups : int
+        CUs in dispatch order are cut into this many groups, as even as possible, on the two partitions alternately.
+    far_ns : float [ns]
+        Additional read latency for a line that the remote partition holds.
+    """
+
+    home_bits: int
+    cu_groups: int
+    far_ns: float
+
+    def __post_init__(self):
+        check_types(self)
+        at_most("home_bits", self.home_bits, "2**63 - 1", 2**63 - 1)
+
+    def side_of(self, cus: int) -> np.ndarray:
+        """(cus,) int64: partition of each CU."""
+        ends = np.rint(np.arange(1, self.cu_groups + 1) * cus / self.cu_groups)
+        return np.searchsorted(ends, np.arange(cus), side="right") % 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class HbmBanks:
+    """The banks of a GPU's memory and the layout of their rows.
+
+    Parameters
+    ----------
+    block_bytes : int [bytes]
+        Contiguous bytes of a row (the interleave); a whole number of cache lines.
+    blocks : int
+        Blocks of a row.
+    stretch_blocks : int
+        Memory is cut into spans of this many blocks; a row has one block in each of ``blocks`` consecutive spans, at a
+        hashed place in each.
+    open_rows : int
+        Banks, each with one open row.
+    read_ps, write_ps : float [ps]
+        Least time of the whole memory for a read or write that activates a row.
+    """
+
+    block_bytes: int
+    blocks: int
+    stretch_blocks: int
+    open_rows: int
+    read_ps: float
+    write_ps: float
+
+    def __post_init__(self):
+        check_types(self)
+        at_most("open_rows", self.open_rows, "a million", 1_000_000)
+
+    def shared_by(self, domains: int) -> HbmBanks:
+        """Banks of one of ``domains`` equal parts of the memory."""
+        return replace(
+            self,
+            open_rows=max(1, self.open_rows // domains),
+            read_ps=self.read_ps * domains,
+            write_ps=self.write_ps * domains,
+        )
