@@ -98,7 +98,7 @@ def _of_half(rows: list[Row], half: str) -> list[Row]:
 
 
 def _print(found: list[Prediction], variants: list[str]) -> None:
-    from benchmarks.fidelity.targets import checks
+    from benchmarks.fidelity.page.targets import checks
     from swizzle_sim.cli.output import table
 
     model = [one for one in found if one.variant == variants[0]]
@@ -120,8 +120,8 @@ def _print(found: list[Prediction], variants: list[str]) -> None:
 
 
 def _print_halves(model: list[Prediction]) -> None:
+    from benchmarks.fidelity.page.split import summaries
     from benchmarks.fidelity.page.tables import SUMMARY
-    from benchmarks.fidelity.page_split import summaries
     from swizzle_sim.cli.output import table
 
     columns = ("GPU", "quantity", "half", *SUMMARY)
@@ -130,7 +130,7 @@ def _print_halves(model: list[Prediction]) -> None:
 
 
 def _print_json(found: list[Prediction], variants: list[str]) -> None:
-    from benchmarks.fidelity.targets import checks
+    from benchmarks.fidelity.page.targets import checks
     from swizzle_sim.cli.output import print_json
 
     rows: list[dict[str, Any]] = [

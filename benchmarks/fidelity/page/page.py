@@ -9,9 +9,9 @@ from functools import cache
 from benchmarks.fidelity.contributed import COLUMNS, NEEDED
 from benchmarks.fidelity.page.ranks import believe_section, ranks_section
 from benchmarks.fidelity.page.repeatability import again_section
+from benchmarks.fidelity.page.split import split_section
 from benchmarks.fidelity.page.tables import SUMMARY, figure, summary_cells, table
 from benchmarks.fidelity.page.targets import targets_section
-from benchmarks.fidelity.page_split import split_section
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.quantities import QUANTITIES
 from benchmarks.fidelity.rows import DATA
