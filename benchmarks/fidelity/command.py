@@ -100,7 +100,7 @@ def _of_half(rows: list[Row], half: str) -> list[Row]:
 
 
 def _print(found: list[Prediction], variants: list[str]) -> None:
-    from benchmarks.fidelity.targets import checks
+    from benchmarks.fidelity.page.targets import checks
     from swizzle_sim.cli.output import table
 
     model = [one for one in found if one.variant == variants[0]]
@@ -132,7 +132,7 @@ def _print_halves(model: list[Prediction]) -> None:
 
 
 def _print_json(found: list[Prediction], variants: list[str]) -> None:
-    from benchmarks.fidelity.targets import checks
+    from benchmarks.fidelity.page.targets import checks
     from swizzle_sim.cli.output import print_json
 
     rows: list[dict[str, Any]] = [

@@ -13,10 +13,10 @@ from benchmarks.fidelity.page.repeatability import (
     noisy_launch_orders,
     right_pairs,
 )
+from benchmarks.fidelity.page.targets import checks
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.repeatability import runs, trust
 from benchmarks.fidelity.rows import all_rows
-from benchmarks.fidelity.targets import checks
 
 ROWS = [row for row in all_rows() if row.table == "h200"]
 

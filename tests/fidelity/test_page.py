@@ -9,9 +9,9 @@ from benchmarks.fidelity.page.page import page
 from benchmarks.fidelity.page.plots import residuals
 from benchmarks.fidelity.page.ranks import believe_section, ranks_section
 from benchmarks.fidelity.page.split import split_section
+from benchmarks.fidelity.page.targets import checks
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.rows import all_rows
-from benchmarks.fidelity.targets import checks
 
 ROWS = all_rows()
 

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from benchmarks.fidelity import statistics
 from benchmarks.fidelity.page.report import write
+from benchmarks.fidelity.page.targets import checks
 from benchmarks.fidelity.predict import Prediction, key_of, overridden, predict_all, read_sets
 from benchmarks.fidelity.rows import all_rows, quick_rows
-from benchmarks.fidelity.targets import checks
 from benchmarks.fidelity.variants import VARIANTS
 from swizzle_sim.cli.app import app
 from xcd_model import gpu
