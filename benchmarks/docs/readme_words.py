@@ -15,10 +15,10 @@ import pandas as pd
 from benchmarks.fidelity.page.ranks import Belief, beliefs
 from benchmarks.fidelity.page.repeatability import measured_again
 from benchmarks.fidelity.page.tables import table
+from benchmarks.fidelity.page.targets import checks
 from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.rows import all_rows
 from benchmarks.fidelity.statistics import right_way_round
-from benchmarks.fidelity.targets import checks
 from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Grid, Swizzle, family
