@@ -137,7 +137,7 @@ def _share_of(trace: Trace, tensor: int, own: np.ndarray, owner: np.ndarray) -> 
 
 
 def _parts(trace: Trace, instructions: np.ndarray, values: np.ndarray | None = None) -> Iterator[np.ndarray]:
-    """Cut instructions, or values beside them, where their touches grow too many to hold at once."""
+    """Cut instructions, or values of theirs, where their touches grow too many to hold at once."""
     if not instructions.size:
         return
     touches = np.cumsum(trace.entries_per_template[trace.template[instructions]])
@@ -191,7 +191,7 @@ def _of_tensor(one: Shared, grid: Grid, workgroup: int, xcd: np.ndarray) -> str:
     sharers = sharers[sharers != workgroup]
     if not sharers.size:
         which = "that line" if one.lines == 1 else "those"
-        return f"{text}, and nobody else touches {which}: where it runs makes no difference to {one.tensor}."
+        return f"{text}, and no other workgroup touches {which}: its XCD makes no difference to {one.tensor}."
     share = one.share[sharers]
     low, high = float(share.min()), float(share.max())
     how = "all of them" if low == 1 else f"{_pct(low)} of them" if low == high else f"{_pct(low)} to {_pct(high)}"
@@ -205,9 +205,9 @@ def _of_tensor(one: Shared, grid: Grid, workgroup: int, xcd: np.ndarray) -> str:
 def _placed(here: int, sharers: int) -> str:
     """How many sharers the hardware's round robin puts on the same XCD."""
     if sharers == 1:
-        return f"As launched it runs on {'the same' if here else 'another'} XCD."
+        return f"In launch order it runs on {'the same' if here else 'another'} XCD."
     many = "none of them runs" if not here else "all of them run" if here == sharers else f"{here:,} of them run"
-    return f"As launched {many} on its XCD."
+    return f"In launch order {many} on its XCD."
 
 
 def _who(sharers: np.ndarray, grid: Grid, workgroup: int) -> str:

@@ -121,7 +121,7 @@ def init_kernel(
     function: Annotated[str, typer.Argument(metavar="FILE:FUNCTION", help="A @triton.jit function in a Python file.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "--out", "-o", help="File to write; by default FUNCTION_kernel.py beside FILE."),
+        typer.Option("--output", "--out", "-o", help="File to write; by default FUNCTION_kernel.py next to FILE."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -1,7 +1,8 @@
-"""``gpus``, ``kernels``, ``show``: what there is."""
+"""``gpus``, ``kernels``, ``show``: the GPUs and kernels there are, and what the workgroups of a kernel share."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def gpus(json: Json = False) -> None:
-    """List the GPUs the model knows."""
+    """List the GPUs of the model."""
     from swizzle_sim.cli.output import print_json, table
     from xcd_model import gpu, gpu_names
 
@@ -56,7 +57,7 @@ def gpus(json: Json = False) -> None:
 
 
 def kernels(gpu: GpuName = "mi300x", json: Json = False) -> None:
-    """List the kernels of the suite at their default sizes: what they touch, and the best hit rate there could be."""
+    """List the kernels of the suite at their default sizes: what they touch, and the bound on the hit rate."""
     from swizzle_sim.cli.output import pct, print_json, table
     from swizzle_sim.kernels import kernel, kernel_names
     from xcd_model import gpu as load_gpu
@@ -88,32 +89,32 @@ def kernels(gpu: GpuName = "mi300x", json: Json = False) -> None:
         "bound on L2\nhit rate [%]",
     )
     note = (
-        "touches a line: ideal reuse, as if one cache held everything; "
+        "touches a line: ideal reuse, in one cache of infinite size; "
         f"bound: no balanced bijection on {device.title} exceeds it"
     )
     table("Kernels at their default sizes", columns, rows, left=3, note=note)
 
 
 def _all_facts(found: list[Kernel], device: Gpu) -> list[tuple[Kernel, Facts | None]]:
-    """Facts of all kernels, None where one does not fit the GPU; says on stderr when they have to be worked out."""
-    from rich.console import Console
-    from rich.progress import track
-
+    """Facts of all kernels, None where one does not fit the GPU; with progress on stderr where they are not cached."""
+    from swizzle_sim.cli.output import say
+    from swizzle_sim.progress import Progress
     from swizzle_sim.suite.facts import facts_of, is_known
     from xcd_model.errors import ReplayError
 
-    known = [is_known(k, device) for k in found]
-    console = Console(stderr=True, highlight=False)
-    if not all(known) and not console.is_terminal:
-        console.print(f"tracing {known.count(False)} kernels, once; the figures are kept ...", markup=False)
-    quiet = all(known) or not console.is_terminal
+    unknown = sum(not is_known(k, device) for k in found)
+    if unknown and not sys.stderr.isatty():
+        say(f"tracing {unknown} kernels, once; the figures are cached ...")
     listed: list[tuple[Kernel, Facts | None]] = []
-    for k in track(found, "tracing kernels, once", console=console, transient=True, disable=quiet):
-        try:
-            listed.append((k, facts_of(k, device)))
-        except ReplayError as error:
-            console.print(f"{k.name}: {error}", markup=False)
-            listed.append((k, None))
+    with Progress("tracing kernels, once", "kernels") as progress:
+        for number, k in enumerate(found):
+            if unknown:
+                progress(number, len(found), note=k.name)
+            try:
+                listed.append((k, facts_of(k, device)))
+            except ReplayError as error:
+                progress.say(f"{k.name}: {error}")
+                listed.append((k, None))
     return listed
 
 
@@ -156,11 +157,11 @@ def show(
         int | None, typer.Option("--workgroup", help="Tile whose sharers are shown; by default the middle one.")
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE.png", help="Draw who shares what as a PNG.")
+        Path | None, typer.Option("--picture", metavar="FILE.png", help="Draw the shared lines as a PNG.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Explain what a kernel touches, who shares it, and the best hit rate it could have."""
+    """Explain what a kernel touches, which workgroups share it, and the bound on its hit rate."""
     from swizzle_sim.cli.arguments import load_fitting
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.scoring import Scorer
@@ -248,8 +249,6 @@ def _print_facts(k: Kernel, gpu: Gpu, facts: Facts, tensors: list[str]) -> None:
 
 
 def _print_sharing(k: Kernel, words: list[str], shared: Any, chosen: int) -> None:
-    import sys
-
     from swizzle_sim.cli.output import console
     from swizzle_sim.display.sharing_map import draw_text
 

@@ -77,8 +77,7 @@ def _has_screen() -> bool:
 def _query(name: str, words: list[str] | None, chip: str, swizzle: str) -> str:
     """Address of what was typed, refused here rather than on the page if it cannot be."""
     from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
-    from swizzle_sim.explore.start import start_sizes
-    from swizzle_sim.explore.state import State
+    from swizzle_sim.explore.state import State, start_sizes
     from swizzle_sim.swizzle import is_spec
 
     sizes = parse_sizes(words)

@@ -65,9 +65,9 @@ def bundle(
     else:
         manifest = _of_kernel(what, sizes, swizzle or [], gpu, folder, seed, check)
     if json:
-        kept = ("bundle", "kernel", "problem", "gpu", "run")
+        keys = ("bundle", "kernel", "problem", "gpu", "run")
         names = [one["name"] for one in manifest["candidates"]]
-        print_json({"folder": str(folder), **{key: manifest[key] for key in kept}, "candidates": names})
+        print_json({"folder": str(folder), **{key: manifest[key] for key in keys}, "candidates": names})
         return
     say = console(wide=True)
     for one in manifest["candidates"]:
@@ -131,8 +131,8 @@ def import_(
     where = run or _home_of(result, found)
     manifest = manifest_for(found, where)
     check_result(found, manifest)
-    kept = None if (where / MANIFEST).is_file() else keep_result(where, found)
-    _show([compare(manifest, found, predictor(where, manifest))], json, [str(kept)] if kept else [])
+    stored = None if (where / MANIFEST).is_file() else keep_result(where, found)
+    _show([compare(manifest, found, predictor(where, manifest))], json, [str(stored)] if stored else [])
 
 
 def _look_into(path: Path, json: bool) -> None:

@@ -231,7 +231,7 @@ class LlmOptions:
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Command whose parameters of a dataclass type are typed as an option for each field of that class."""
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     flat: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(command).parameters.items():
         kind = groups.get(name)

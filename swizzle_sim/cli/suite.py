@@ -140,7 +140,7 @@ def _write(found: Suite, csv: Path | None, markdown: Path | None) -> None:
 
 def _print(found: Suite, written: list[Path]) -> None:
     from swizzle_sim.cli.output import console, table
-    from swizzle_sim.suite.table import COLUMNS, cells, notes
+    from swizzle_sim.suite.result import COLUMNS, cells, notes
 
     order = (0, 1, 7, 8, 9, 2, 3, 4, 5, 6)  # words first: a table's text columns stand on the left
     heads = [COLUMNS[i].replace(" [", "\n[") for i in order]

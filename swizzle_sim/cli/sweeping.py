@@ -164,8 +164,8 @@ def _run(points, backend: str, jobs: int, scheduler: str | None, where: tuple[Pa
                     on_point=lambda point, row, done, total: progress(done, total),
                 )  # fmt: skip
         except KeyboardInterrupt:
-            kept = f"; go on with: {_resume_command(out)}" if out else ""
-            print(f"\ninterrupted{kept}", file=sys.stderr)
+            go_on = f"; go on with: {_resume_command(out)}" if out else ""
+            print(f"\ninterrupted{go_on}", file=sys.stderr)
             raise typer.Exit(130) from None
 
 

@@ -155,7 +155,12 @@ def tune_kernel(given: TuningRun, llm: Mapping[str, Any], search: Mapping[str, A
     ):
         while len(rows) < budget and (suggested := sampler.suggest()) is not None:
             handle, values = suggested
-            point = {"kernel": work.name, "problem": dict(work.problem), "gpu": device.name, "replay": given.replay}
+            point: dict[str, Any] = {
+                "kernel": work.name,
+                "problem": dict(work.problem),
+                "gpu": device.name,
+                "replay": given.replay,
+            }
             point |= {"seed": given.seed, "values": values}
             row = store.find(point)
             if row is None:
@@ -168,7 +173,7 @@ def tune_kernel(given: TuningRun, llm: Mapping[str, Any], search: Mapping[str, A
     ranked = sorted(rows, key=lambda row: objectives[0].cost(Score.from_dict(row["score"])))
     how = f"compiled for {device.arch} with Triton" if space.compiles else FORMULA
     if json:
-        about = {"kernel": work.name, "gpu": device.name, "problem": dict(work.problem)}
+        about: dict[str, Any] = {"kernel": work.name, "gpu": device.name, "problem": dict(work.problem)}
         about |= {"replay": given.replay, "seed": given.seed}
         found = {"objective": objectives[0].name, "evaluations": len(rows), "pruned": dict(space.pruned)}
         print_json({**about, "kind": "simulated", **found, "resources": how, "best": ranked[:TOP]})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -136,7 +136,7 @@ def draw_pixels(axes: Axes, pixels: np.ndarray, title: str) -> None:
         axis.set_major_locator(MaxNLocator(nbins=7, integer=True, steps=[1, 2, 4, 8, 10]))
 
 
-def legend_of_xcds(figure: Figure, num_xcds: int, loc: str = "outside right center", ncols: int = 1) -> None:
+def legend_of_xcds(figure: Figure, num_xcds: int, loc: Any = "outside right center", ncols: int = 1) -> None:
     """Legend with the colour of each XCD."""
     from matplotlib.patches import Patch
 

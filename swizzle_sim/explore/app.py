@@ -1,9 +1,10 @@
-"""The Dash application: which change of the page asks for what. All that is worked out is worked out elsewhere."""
+"""The Dash application: which change of the page updates what. Everything is computed elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
 from dash.exceptions import PreventUpdate
@@ -11,11 +12,9 @@ from flask import request
 
 from swizzle_sim.explore import layout, show
 from swizzle_sim.explore import state as states
-from swizzle_sim.explore.desk import Desk
 from swizzle_sim.explore.evaluate import Problem, Result
-from swizzle_sim.explore.figures import cut
 from swizzle_sim.explore.guard import policy, refusal
-from swizzle_sim.explore.start import default_sizes, start_sizes
+from swizzle_sim.explore.request_queue import LatestOnlyQueue
 from swizzle_sim.swizzle import family, is_spec, parse_spec, spec_of
 from xcd_model import gpu
 from xcd_model.errors import SwizzleSimError
@@ -24,12 +23,12 @@ MAX_REQUEST_BYTES = 4 * 2**20
 COMPILING = "compiling ..."
 
 
-def make_app(desk: Desk, *, host: str, port: int) -> Dash:
-    """Application around a desk.
+def make_app(queue: LatestOnlyQueue, *, host: str, port: int) -> Dash:
+    """Application in front of a queue.
 
     Parameters
     ----------
-    desk : Desk
+    queue : LatestOnlyQueue
     host : str
     port : int
         That it will be served on: requests that name another are refused.
@@ -50,8 +49,8 @@ def make_app(desk: Desk, *, host: str, port: int) -> Dash:
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
     )
     app.layout = layout.page
-    _answer_controls(app, desk)
-    _answer_candidate(app, desk)
+    _answer_controls(app, queue)
+    _answer_candidate(app, queue)
     app.clientside_callback(ClientsideFunction("explore", "address"), Output("address", "data"), Input("tab", "data"))
     app.clientside_callback(ClientsideFunction("explore", "settle"), Output("typed", "data"), Input("text", "value"))
     app.clientside_callback(
@@ -61,7 +60,7 @@ def make_app(desk: Desk, *, host: str, port: int) -> Dash:
     return app
 
 
-def _answer_controls(app: Dash, desk: Desk) -> None:
+def _answer_controls(app: Dash, queue: LatestOnlyQueue) -> None:
     """Fill the controls: from the address, from the kernel and the GPU that are picked, from the gallery."""
     app.callback(
         Output("gallery", "children"),
@@ -69,7 +68,7 @@ def _answer_controls(app: Dash, desk: Desk) -> None:
         Output("waiting", "disabled"),
         Output("status", "children"),
         Input("waiting", "n_intervals"),
-    )(lambda _: _wait(desk))
+    )(lambda _: _wait(queue))
     app.callback(
         Output("kernel", "value"),
         Output("sizes", "children"),
@@ -95,7 +94,7 @@ def _answer_controls(app: Dash, desk: Desk) -> None:
     )(_slider_labels)
 
 
-def _answer_candidate(app: Dash, desk: Desk) -> None:
+def _answer_candidate(app: Dash, queue: LatestOnlyQueue) -> None:
     """Show verdict, maps and score whenever the candidate or what it runs on changes."""
     app.callback(
         Output("verdict", "children"),
@@ -122,11 +121,11 @@ def _answer_candidate(app: Dash, desk: Desk) -> None:
         State("tab", "data"),
         running=[(Output("status", "className"), "status busy", "status")],
         prevent_initial_call=True,
-    )(lambda *given: _evaluate(desk, *given))
+    )(lambda *given: _evaluate(queue, Controls(*given)))
 
 
 def _protect(app: Dash, host: str, port: int) -> None:
-    """Refuse what does not come from the page itself, and say what the page may load."""
+    """Refuse requests that do not come from the page itself, and limit what the page may load."""
     server: Any = app.server
     headers = policy(app.csp_hashes())
     server.config["MAX_CONTENT_LENGTH"] = MAX_REQUEST_BYTES
@@ -142,11 +141,11 @@ def _protect(app: Dash, host: str, port: int) -> None:
         return response
 
 
-def _wait(desk: Desk) -> tuple[Any, ...]:
+def _wait(queue: LatestOnlyQueue) -> tuple[Any, ...]:
     """Look whether the worker has compiled; the gallery is drawn by it."""
-    if not desk.ready:
+    if not queue.ready:
         return no_update, no_update, False, COMPILING
-    return show.gallery(desk.cards), True, True, no_update
+    return show.gallery(queue.cards), True, True, no_update
 
 
 def _controls(
@@ -158,17 +157,17 @@ def _controls(
     _write_out: int | None,
     text: str | None,
 ) -> tuple[Any, ...]:
-    """What one control does to the others: the address to all, a kernel to the sizes, a GPU to the sliders ..."""
+    """Effect of one control on the others: the address on all, a kernel on the sizes, a GPU on the sliders ..."""
     by, four = ctx.triggered_id, [no_update] * len(states.SLIDERS)
     same = (no_update, no_update, no_update, no_update, no_update, four, four, no_update)
-    if by is None or "address.data" in ctx.triggered_prop_ids:  # new buttons count as triggers beside it
-        if address is None:  # the browser has not told it yet
+    if by is None or "address.data" in ctx.triggered_prop_ids:  # new buttons count as triggers too
+        if address is None:  # the browser has not sent it yet
             raise PreventUpdate
         return _restored(address["search"])
     if not ctx.triggered[0]["value"]:  # a button that has just been made
         raise PreventUpdate
     if by == "kernel":
-        return (*same[:1], layout.size_boxes(kernel or "", start_sizes(kernel or "")), *same[2:])
+        return (*same[:1], layout.size_boxes(kernel or "", states.start_sizes(kernel or "")), *same[2:])
     if by in ("gpu", "own"):
         return (*same[:4], *_sliders(chip or "", {}), no_update)
     if by == "write-out":
@@ -177,15 +176,15 @@ def _controls(
 
 
 def _restored(search: str) -> tuple[Any, ...]:
-    """All controls, from an address; of one that names what there is not the start is shown, and why."""
+    """All controls, from an address; an address with unknown names shows the start, and why."""
     notice: Any = None
     try:
         state = states.read_query(search)
         state.check_names()
-        sizes = {**default_sizes(state.kernel), **dict(state.sizes)}
+        sizes = {**states.default_sizes(state.kernel), **dict(state.sizes)}
     except SwizzleSimError as error:
         text = f"The address cannot be shown, so this is the start instead. {error}"
-        notice = html.P(cut(text), className="notice")
+        notice = html.P(show.shown_text(text), className="notice")
         state = states.read_query("")
         sizes = dict(state.sizes)
     steps = _sliders(state.gpu, dict(state.changes))
@@ -217,37 +216,40 @@ def _written_out(text: str) -> Any:
     """Text of the language that a family's specification stands for."""
     try:
         return family(text) if is_spec(text) else no_update
-    except SwizzleSimError:  # the verdict says what is wrong with it
+    except SwizzleSimError:  # the verdict names the error
         return no_update
 
 
-def _evaluate(
-    desk: Desk,
-    text: str | None,
-    kernel: str | None,
-    sizes: Sequence[str | None],
-    names: Sequence[Mapping[str, str]],
-    chip: str | None,
-    at: Sequence[int],
-    steps: Mapping[str, list[int]],
-    ready: bool,
-    _anyway: int | None,
-    families: Sequence[Mapping[str, str]],
-    tab: str,
-) -> tuple[Any, ...]:
-    """Everything on the right, of what stands on the left."""
-    if not (ready and steps and kernel and chip):
+class Controls(NamedTuple):
+    """Values that the callback of the candidate gets, in the order of its inputs."""
+
+    text: str | None
+    kernel: str | None
+    sizes: Sequence[str | None]
+    names: Sequence[Mapping[str, str]]
+    chip: str | None
+    at: Sequence[int]
+    steps: Mapping[str, list[int]]
+    ready: bool
+    anyway: int | None
+    families: Sequence[Mapping[str, str]]
+    tab: str
+
+
+def _evaluate(queue: LatestOnlyQueue, given: Controls) -> tuple[Any, ...]:
+    """Everything on the right of the page, for the controls on the left."""
+    if not (given.ready and given.steps and given.kernel and given.chip):
         raise PreventUpdate
-    state = states.State(kernel=kernel, gpu=chip, swizzle=text or "")
+    state = states.State(kernel=given.kernel, gpu=given.chip, swizzle=given.text or "")
     try:
         states.check_text(state.swizzle)
-        typed = states.read_sizes((name["size"], value) for name, value in zip(names, sizes, strict=True))
-        changes = states.changed(states.slider_values(gpu(chip)), _values(at, steps))
-        state = states.State(kernel=kernel, sizes=typed, gpu=chip, changes=changes, swizzle=text or "")
-        result = desk.ask(tab, state.query(), anyway=ctx.triggered_id == "anyway")
+        typed = states.read_sizes((name["size"], value) for name, value in zip(given.names, given.sizes, strict=True))
+        changes = states.changed(states.slider_values(gpu(given.chip)), _values(given.at, given.steps))
+        state = replace(state, sizes=typed, changes=changes)
+        result = queue.submit(given.tab, state.query(), anyway=ctx.triggered_id == "anyway")
     except SwizzleSimError as error:
-        return _nothing(error, len(families))
-    if result is None:  # a newer request has taken the place of this one
+        return _nothing(error, len(given.families))
+    if result is None:  # superseded by a newer request
         raise PreventUpdate
     return (
         show.verdict(result),
@@ -258,14 +260,14 @@ def _evaluate(
         state.command(),
         state.query(),
         result.summary,
-        ["card" if one["family"] in result.fits else "card elsewhere" for one in families],
+        ["card" if one["family"] in result.fits else "card elsewhere" for one in given.families],
         f"{result.seconds:.2f} s",
         "",
     )
 
 
 def _nothing(error: SwizzleSimError, n_families: int) -> tuple[Any, ...]:
-    """Only what is wrong; the figures of before stay, greyed."""
+    """The error alone; earlier figures stay, greyed."""
     result = Result(state=states.State(), problem=Problem(code=error.code, message=str(error)))
     rest = (no_update,) * 4
     return (show.verdict(result), *rest, "", no_update, no_update, [no_update] * n_families, "refused", "old")

@@ -1,4 +1,4 @@
-"""`Evaluator`: a `State` in, a `Result` out; traces, plans and bounds are kept between states that share them."""
+"""`Evaluator`: a `State` in, a `Result` out; traces, plans and bounds are reused by states that share them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from xcd_model.errors import LanguageError, SizeError, SwizzleSimError
 MAX_WORKGROUPS = 1 << 20
 MAX_INSTRUCTIONS = 400_000  # of a trace: bounds what preparing it and its bound take
 MAX_LOOKUPS = 25e6  # line look-ups of one replay: about a third of a second, and there are two
-KEPT = 6  # of each: a step back and forth is free, memory stays small
+REUSED = 6  # of each: a step back and forth is free, memory stays small
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Result:
-    """What the page shows of a state; what could not be worked out is None.
+    """What the page shows of a state; values that could not be computed are None.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ class Result:
     fits : tuple of str
         Families that are bijections of this grid with their default parameters.
     before, after : (rows, columns) int array or None
-        XCD of each tile as launched and with the swizzle; -1 is a tile that nobody computes, or none at all. Of a
-        swizzle that is no bijection, ``after`` is what it computes all the same.
+        XCD of each tile in launch order and with the swizzle; -1 is a tile that no workgroup computes, or no tile. For
+        a swizzle that is no bijection, ``after`` is what it computes all the same.
     baseline, score : Score or None
     assigned_bound : float or None
         L2 hit rate that no cache could exceed with the tiles on these XCDs.
     too_large : str
-        Why it was not replayed, for all that it could be; empty if it was.
+        Why it was not replayed; empty if it was.
     seconds : float [s]
     """
 
@@ -98,7 +98,7 @@ class Evaluator:
         ----------
         state : State
         anyway : bool
-            Replay it however long it takes.
+            Replay it even if it takes long.
         """
         began = time.perf_counter()
         found: dict[str, Any] = {"state": state}
@@ -109,7 +109,7 @@ class Evaluator:
         return Result(**found, seconds=time.perf_counter() - began)
 
     def _fill(self, found: dict[str, Any], state: State, anyway: bool) -> None:
-        """Write down what is known, as it becomes known: an error leaves the part before it."""
+        """Fill in one result after the other: an error leaves those before it."""
         scorer = self._scorer(state)
         grid, gpu = scorer.kernel.grid, scorer.gpu
         xcd = xcd_of(grid.num_pids, gpu, scorer.kernel.programs)
@@ -133,7 +133,7 @@ class Evaluator:
             found["assigned_bound"] = scorer.assigned_bound(order)
 
     def _judge(self, found: dict[str, Any], scorer: Scorer, state: State, xcd: np.ndarray) -> Swizzle | None:
-        """Verdict and map of the swizzle; what is wrong with its text takes nothing from the order as launched."""
+        """Verdict and map of the swizzle; an error in its text leaves the launch order's results."""
         try:
             swizzle = state.load_swizzle()
             found["verdict"] = scorer.verify(swizzle)
@@ -192,12 +192,12 @@ class Evaluator:
         scorer.__dict__["bound"] = self._keep("bound", (state.kernel, state.sizes, reads), lambda: scorer.bound)
 
     def _keep(self, what: str, key: Hashable, make: Callable[[], T]) -> T:
-        """Value of an earlier call, or made now; the oldest of more than `KEPT` is forgotten."""
+        """Value of an earlier call, or made now; the oldest of more than `REUSED` is forgotten."""
         kept = self._kept.setdefault(what, OrderedDict())
         if key not in kept:
             kept[key] = make()
         kept.move_to_end(key)
-        if len(kept) > KEPT:
+        if len(kept) > REUSED:
             kept.popitem(last=False)
         return kept[key]
 

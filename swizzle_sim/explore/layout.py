@@ -9,8 +9,7 @@ from dash import dcc, html
 
 from swizzle_sim.explore import show
 from swizzle_sim.explore.evaluate import Result
-from swizzle_sim.explore.start import switches
-from swizzle_sim.explore.state import SLIDERS, State
+from swizzle_sim.explore.state import SLIDERS, State, switches
 from swizzle_sim.kernels import kernel_names
 from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
 from xcd_model import gpu_names
@@ -27,7 +26,7 @@ CHOICES = {
 
 
 def page() -> html.Div:
-    """Build the page, anew for each tab: a tab has a name of its own, so that only its newest wish is worked on."""
+    """Build the page, anew for each tab: a tab has a name of its own, so that only its newest request is evaluated."""
     return html.Div(
         [
             dcc.Store(id="tab", data=uuid.uuid4().hex),

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from swizzle_sim.explore.app import make_app
-from swizzle_sim.explore.desk import Desk
-from swizzle_sim.explore.worker import Worker
+from swizzle_sim.explore.request_queue import LatestOnlyQueue, Worker
 
 PORT = 8765
-TRIED = 20  # ports after the first, where that was not asked for by name
+TRIED = 20  # ports after the first, where none was given
 
 
 class Server:
@@ -35,7 +34,7 @@ class Server:
         self._socket = _bound(host, range(PORT, PORT + TRIED) if port is None else [port])
         self.host, self.port = host, int(self._socket.getsockname()[1])
         self._worker = Worker()
-        self.app = make_app(Desk(self._worker), host=host, port=self.port)
+        self.app = make_app(LatestOnlyQueue(self._worker), host=host, port=self.port)
         logging.getLogger("werkzeug").setLevel(logging.ERROR)  # no line for every request
         self._server: BaseWSGIServer = make_server(
             host, self.port, self.app.server, threaded=True, fd=self._socket.fileno()

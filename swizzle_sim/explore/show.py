@@ -1,10 +1,11 @@
-"""A `Result` as parts of the page. Every text goes in as a child of an element, which Dash writes as text."""
+"""A `Result` as parts of the page, and its figures in a fixed width. Texts are children of elements, never markup."""
 
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dash import html
@@ -12,15 +13,22 @@ from dash import html
 from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, xcd_colour
 from swizzle_sim.display.tiles import MAX_SIDE, map_png
 from swizzle_sim.explore.evaluate import Result
-from swizzle_sim.explore.figures import COLUMNS, NONE, cells, changes, percent, verdict_words
 from swizzle_sim.explore.gallery import Card
+from swizzle_sim.swizzle.verdict import EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED
+from swizzle_sim.text import gigabytes, visible
 
-MARKS = {"good": "✓", "bad": "✕", "none": "!"}  # besides the colour: it is read without one, too
-NOBODY = 255  # what the browser reads of a tile that no XCD computes
+if TYPE_CHECKING:
+    from swizzle_sim.scoring import Score
+
+COLUMNS = ("L2 hit rate", "Infinity Cache hits", "HBM traffic", "Time, predicted", "Energy, assumed rates")
+NONE = "–"
+MAX_MESSAGE = 1200
+MARKS = {"good": "✓", "bad": "✕", "none": "!"}  # in addition to the colour
+NO_XCD = 255  # in the browser: a tile that no XCD computes
 WIDEST, TALLEST = 2.5, 1.6  # of a map's sides, beyond which its tiles are no squares
 
 
-HIDDEN: dict[str, Any] = {"aria-hidden": "true"}  # from who reads with the ears: the words beside say the same
+HIDDEN: dict[str, Any] = {"aria-hidden": "true"}  # from screen readers: the text next to it says the same
 
 
 def verdict(result: Result) -> list[Any]:
@@ -51,10 +59,10 @@ def score(result: Result) -> list[Any]:
 def _bars(result: Result) -> html.Div:
     before, after = result.baseline, result.score
     rows: list[tuple[str, float | None, str, str]] = [
-        ("as launched", before.l2_hit_rate if before else None, BEFORE, "bar"),
+        ("launch order", before.l2_hit_rate if before else None, BEFORE, "bar"),
         ("this swizzle", after.l2_hit_rate if after else None, AFTER, "bar"),
         ("bound, these XCDs", result.assigned_bound, BOUND, "bar thin"),
-        ("bound, any order", before.bound_l2_hit_rate if before else None, BOUND, "bar thin"),
+        ("bound, any mapping", before.bound_l2_hit_rate if before else None, BOUND, "bar thin"),
     ]
     parts: list[Any] = []
     for label, rate, colour, kind in rows:
@@ -79,7 +87,7 @@ def _table(result: Result) -> html.Table:
     limiter = [NONE if one is None else one.limiter for one in (before, after)]
     rows.append(html.Tr([html.Th("Limited mostly by", scope="row"), *_figures(*limiter), html.Td("")]))
     head = html.Tr(
-        [html.Th(text, scope="col", className="n") for text in ("", "as launched", "this swizzle", "change")]
+        [html.Th(text, scope="col", className="n") for text in ("", "launch order", "this swizzle", "change")]
     )
     return html.Table([html.Thead(head), html.Tbody(rows)], id="figures")
 
@@ -89,12 +97,12 @@ def _figures(*texts: str) -> list[html.Td]:
 
 
 def maps(result: Result) -> list[Any]:
-    """Maps of XCDs side by side, as launched and with the swizzle, and their legend."""
+    """Maps of XCDs side by side, in launch order and with the swizzle, and their legend."""
     xcds = [
         html.Li([html.Span(style={"background": xcd_colour(x)}, className="swatch"), str(x)])
         for x in range(result.num_xcds)
     ]
-    both = [_map("as launched", result.before, result), _map("this swizzle", result.after, result)]
+    both = [_map("launch order", result.before, result), _map("this swizzle", result.after, result)]
     return [html.Div(both, className="maps"), html.Ul(xcds, className="legend", title="XCD")]
 
 
@@ -107,7 +115,7 @@ def _map(title: str, xcd: np.ndarray | None, result: Result) -> html.Figure:
     unit = f"lines of {columns} workgroups" if result.ribbon else "tiles"
     size = f"{rows} × {columns} tiles" if not result.ribbon else f"{rows} {unit}"
     size += f"; the first {high} × {wide}" if part.size < xcd.size else ""
-    flat = np.where(part < 0, NOBODY, part).astype(np.uint8).tobytes()
+    flat = np.where(part < 0, NO_XCD, part).astype(np.uint8).tobytes()
     data: dict[str, Any] = {"data-rows": str(high), "data-columns": str(wide)}
     data["data-xcd"] = base64.b64encode(flat).decode()
     picture = html.Img(
@@ -151,3 +159,101 @@ def note(result: Result) -> str:
     if result.baseline is None:
         return "No figures: see above."
     return "Simulated in the lockstep replay, not measured; time is a roofline lower bound."
+
+
+def cells(score: Score | None) -> list[str]:
+    """Cells of one score, in the order of `COLUMNS`."""
+    if score is None:
+        return [NONE] * len(COLUMNS)
+    return [
+        percent(score.l2_hit_rate),
+        percent(score.mall_hit_rate),
+        f"{gigabytes(score.hbm_bytes)} GB",
+        time_text(score.time_us),
+        energy_text(score.energy_j),
+    ]
+
+
+def changes(before: Score | None, after: Score | None) -> list[tuple[str, int]]:
+    """What changed from one score to the other: text, and 1 for better, -1 for worse, 0 for neither."""
+    if before is None or after is None:
+        return [(NONE, 0)] * len(COLUMNS)
+    return [
+        _points(before.l2_hit_rate, after.l2_hit_rate, judged=True),
+        _points(
+            before.mall_hit_rate, after.mall_hit_rate, judged=False
+        ),  # may drop because better L2 hit rates leave fewer requests
+        _ratio(before.hbm_bytes, after.hbm_bytes),
+        _ratio(before.time_us, after.time_us),
+        _ratio(before.energy_j, after.energy_j),
+    ]
+
+
+def percent(rate: float | None) -> str:
+    """Write a rate of 0 to 1 in percent."""
+    return NONE if rate is None or math.isnan(rate) else f"{100 * rate:.1f} %"
+
+
+def time_text(time_us: float) -> str:
+    """Write a time [us] in a unit with few digits."""
+    return f"{time_us / 1000:.2f} ms" if time_us >= 1000 else f"{time_us:.1f} µs"
+
+
+def energy_text(joules: float) -> str:
+    """Write an energy [J] in a unit with few digits."""
+    if math.isnan(joules):
+        return NONE
+    return f"{joules:.2f} J" if joules >= 1 else f"{1000 * joules:.1f} mJ"
+
+
+def _signed(value: float, unit: str) -> str:
+    return f"{value:+.1f} {unit}".replace("-", "−")
+
+
+def _points(before: float, after: float, *, judged: bool) -> tuple[str, int]:
+    if math.isnan(before) or math.isnan(after):
+        return NONE, 0
+    points = round(100 * (after - before), 1) + 0.0
+    return _signed(points, "pt") if points else "no change", judged * ((points > 0) - (points < 0))
+
+
+def _ratio(before: float, after: float) -> tuple[str, int]:
+    if not before or not after or math.isnan(before) or math.isnan(after):
+        return NONE, 0
+    change = round(100 * (after / before - 1), 1) + 0.0
+    return _signed(change, "%") if change else "no change", (change < 0) - (change > 0)
+
+
+def verdict_words(result: Result) -> tuple[str, str, list[str]]:
+    """Tone (``good``, ``bad`` or ``none``), headline and further lines on whether the swizzle is a bijection."""
+    if result.problem is not None:
+        heads = {"syntax": "Not in the language", "node": "Not in the language", "call": "Not in the language"}
+        heads |= {"unassigned": "Not in the language", "result": "Not in the language", "limit": "Too much"}
+        heads |= {"name": "A name this kernel does not have", "unknown-name": "No such name", "size": "No such size"}
+        heads |= {"gpu-spec": "No such GPU", "replay": "Cannot be replayed", "parameter": "Not a family's parameter"}
+        return "none", heads.get(result.problem.code, "Cannot be shown"), [shown_text(result.problem.message)]
+    verdict = result.verdict
+    if verdict is None:
+        return "none", "Nothing to check", []
+    where = f"at {result.grid}, {result.num_xcds} XCD{'s' * (result.num_xcds != 1)}"
+    lines = [f"{_domain(verdict.domain)}: {verdict.passed} of {verdict.tested} grids and XCD counts pass"]
+    if not verdict.complete:
+        lines.append("other grids took too long: untested")
+    if not verdict.bijective:
+        why = [shown_text(verdict.counterexample.message)] if verdict.counterexample else []
+        return "bad", f"Not a bijection {where}", [*why, *lines]
+    if verdict.lattice_counterexample:
+        lines.append(f"elsewhere: {shown_text(verdict.lattice_counterexample.message)}")
+    return "good", f"A bijection {where}", lines
+
+
+def _domain(domain: str) -> str:
+    words = {EVERYWHERE: "valid on every grid that was tried", THIS_GRID_ONLY: "valid on this grid only"}
+    words |= {NOWHERE: "valid on no grid that was tried", UNNAMED: "valid under no simple condition"}
+    return words.get(domain, f"valid where {domain}")
+
+
+def shown_text(text: str) -> str:
+    """Text with hidden characters spelt out, no longer than a panel."""
+    shown = visible(text)
+    return shown if len(shown) <= MAX_MESSAGE else shown[:MAX_MESSAGE] + " ..."

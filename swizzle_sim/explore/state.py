@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+import inspect
 import re
 import shlex
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib import metadata
 from urllib.parse import parse_qsl, urlencode
 
-from swizzle_sim.explore.start import START, default_sizes, start_sizes
-from swizzle_sim.kernels import Kernel, kernel, kernel_names
+from swizzle_sim.kernels import GROUP, Kernel, kernel, kernel_names
 from swizzle_sim.swizzle import Swizzle, family, is_spec
 from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
 from swizzle_sim.tuning.what_if import read_changes, what_if
@@ -26,6 +27,29 @@ MAX_FIELDS = 64
 PLAIN_UNTIL = 1500  # characters of a text that an address holds as they are
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _HERE = "<page>"
+
+
+# Sizes at which the page shows a kernel first, small enough to be replayed while one types; others are defaults.
+START: dict[str, dict[str, int]] = {
+    "attention": {"H": 64, "S": 2048},
+    "attention_decode": {"S": 8192},
+    "attention_gqa": {"S": 2048},
+    "batched_gemm": {"BATCH": 16, "K": 1024},
+    "black_scholes": {"n_assets": 2**22},
+    "conv_2d": {"N": 1, "H": 64, "W": 64, "C": 256},
+    "fdtd_2d": {"Nx": 1024, "Ny": 1024},
+    "fused_elementwise": {"n_elements": 2**22},
+    "gemm": {"M": 4096, "N": 4096, "K": 2048, "BLOCK_M": 128, "BLOCK_N": 128},
+    "gemm_streamk": {"M": 2048, "N": 2048, "K": 1024},
+    "grouped_gemm": {"TOKENS": 1024, "N": 1792, "K": 2048},
+    "layer_norm": {"M": 4096, "N": 4096},
+    "smith_waterman": {"M": 2048, "N": 2048},
+    "softmax": {"M": 4096, "N": 4096},
+    "spmv": {},
+    "stencil_2d": {"M": 2048, "N": 2048},
+    "stencil_3d": {"NX": 128, "NY": 128, "NZ": 128},
+    "transpose": {"M": 4096, "N": 4096},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,10 +194,10 @@ def read_sizes(pairs: Iterable[tuple[str, object]]) -> tuple[tuple[str, int], ..
     return tuple(sizes)
 
 
-def changed(own: Mapping[str, int], asked: Mapping[str, int | None]) -> tuple[tuple[str, int], ...]:
-    """What of ``asked`` is not the GPU's own, in the order of `SLIDERS`."""
-    wanted = ((key, asked.get(key)) for key in SLIDERS)
-    return tuple((key, int(value)) for key, value in wanted if value is not None and value != own[key])
+def changed(own: Mapping[str, int], wanted: Mapping[str, int | None]) -> tuple[tuple[str, int], ...]:
+    """Values of ``wanted`` that are not the GPU's own, in the order of `SLIDERS`."""
+    values = ((key, wanted.get(key)) for key in SLIDERS)
+    return tuple((key, int(value)) for key, value in values if value is not None and value != own[key])
 
 
 def slider_values(device: Gpu) -> dict[str, int]:
@@ -222,3 +246,27 @@ def _with_unit(key: str, value: int) -> str:
         if key.endswith("_bytes") and value % size == 0:
             return f"{value // size}{unit}"
     return str(value)
+
+
+def start_sizes(name: str) -> dict[str, int]:
+    """Every size of a kernel of the registry, at its start on the page; empty for a name that is no kernel."""
+    return {**default_sizes(name), **START.get(name, {})} if name in _found() else {}
+
+
+def default_sizes(name: str) -> dict[str, int]:
+    """Every size of a kernel of the registry, at its default; empty for a name that is no kernel."""
+    return {one.name: int(one.default) for one in _parameters(name) if isinstance(one.default, int)}
+
+
+def switches(name: str) -> set[str]:
+    """Sizes of a kernel that are 0 or 1."""
+    return {one.name for one in _parameters(name) if isinstance(one.default, bool)}
+
+
+def _parameters(name: str) -> list[inspect.Parameter]:
+    found = _found()
+    return list(inspect.signature(found[name].load()).parameters.values()) if name in found else []
+
+
+def _found() -> dict[str, metadata.EntryPoint]:
+    return {entry.name: entry for entry in metadata.entry_points(group=GROUP)}

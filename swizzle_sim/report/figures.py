@@ -1,6 +1,6 @@
 """The pictures of a run, as matplotlib figures of the object API: no pyplot, so no backend and no global state.
 
-Each is drawn once, for `swizzle_sim.report.drawing` to write as PNG beside the page and as SVG into it. ``wide`` is the
+Each is drawn by one function; `swizzle_sim.report.pictures` writes it as SVG into the page and as PNG. ``wide`` is the
 form for files and screens; without it a figure is laid out for a phone, with the same text size on fewer inches.
 """
 
@@ -226,13 +226,13 @@ def per_xcd(before: Score, after: Score, *, name: str = BEST, wide: bool = True)
     return _finish(figure, "L2 hit rate of each XCD")
 
 
-def capacity(before: CapacityCurve, after: CapacityCurve, size_bytes: int, ways: int, *, wide: bool = True) -> Figure:
+def capacity(curves: tuple[CapacityCurve, CapacityCurve], size_bytes: int, ways: int, *, wide: bool = True) -> Figure:
     """L2 hit rate by the size of each XCD's L2.
 
     Parameters
     ----------
-    before, after : CapacityCurve
-        Of the same sets.
+    curves : (CapacityCurve, CapacityCurve)
+        In launch order and under the best swizzle, of the same sets.
     size_bytes, ways : int
         Of the GPU's L2.
     wide : bool
@@ -245,7 +245,7 @@ def capacity(before: CapacityCurve, after: CapacityCurve, size_bytes: int, ways:
 
     figure = _figure(WIDE_INCHES if wide else NARROW_INCHES, 3.8 if wide else 3.2)
     axes = figure.subplots()
-    for curve, label, colour in ((before, LAUNCHED, BEFORE), (after, BEST, AFTER)):
+    for curve, label, colour in zip(curves, (LAUNCHED, BEST), (BEFORE, AFTER), strict=True):
         mib, rate = capacity_points(curve, ways)
         axes.plot(mib, 100 * rate, "o-", color=colour, ms=4, lw=1.8, label=label)
     axes.set_xscale("log", base=2)
@@ -382,7 +382,7 @@ def _room(axes: Axes, values: Sequence[float]) -> None:
 def _label_levels(axes: Axes, levels: list[tuple[str, float, str]], form: str, wide: bool) -> None:
     """Write names and values from the top down, spaced where they would touch: right of the axes, or inside them."""
     low, high = axes.get_ylim()
-    gap, above = 0.06 * (high - low), np.inf
+    gap, above = (0.06 if wide else 0.1) * (high - low), np.inf
     for label, value, colour in sorted(levels, key=lambda level: -level[1]):
         if not math.isfinite(value):
             continue

@@ -46,7 +46,7 @@ class Replays:
 def frame(
     scorer: Scorer, history: History, attempts: Sequence[Attempt], ranking: Ranking, spending: Spending
 ) -> dict[str, Any]:
-    """What every page says, with or without a result."""
+    """The part of a page that needs no result."""
     kernel, gpu, about = scorer.kernel, scorer.gpu, history.about
     results, fault = measured_in(history.folder)
     shown = listing.listed(attempts, ranking)
@@ -74,7 +74,7 @@ def frame(
 def result(
     scorer: Scorer, folder: Path, attempts: Sequence[Attempt], ranking: Ranking, replays: Replays, best: Best
 ) -> dict[str, Any]:
-    """What a page with a best swizzle says besides."""
+    """The rest of a page that has a best swizzle."""
     before, after = replays.pair
     code = rewritten(scorer.kernel, best.attempt.source, scorer.gpu, folder)
     rates = (before.traffic.l2_hit_rate, after.traffic.l2_hit_rate)

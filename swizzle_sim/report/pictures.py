@@ -1,4 +1,4 @@
-"""The pictures of a run on the page and beside it: each figure as SVG for screens and phones, and as PNG for slides."""
+"""The pictures of a run: each figure as SVG in the page, for screens and phones, and as PNG in its folder."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def drawings(
     replayed: tuple[Replayed, Replayed],
     scores: tuple[Score, Score],
 ) -> dict[str, Drawing]:
-    """Pictures of a run, by name; `FILES` names those that lie beside the page too.
+    """Pictures of a run, by name; `FILES` names those that are PNG files too.
 
     Parameters
     ----------
@@ -102,12 +102,12 @@ def drawings(
             lambda wide: figures.best_so_far(attempts, scores[0], ranking, wide=wide),
         ),
     ]
-    curves, l2 = (replayed[0].curve, replayed[1].curve), scorer.gpu.l2
-    if curves[0] and curves[1]:
-        given = (*curves, l2.size_bytes, l2.ways)
+    curves, l2 = [one.curve for one in replayed if one.curve], scorer.gpu.l2
+    if len(curves) == 2:
         spans = [_span(name, *figures.capacity_points(one, l2.ways)) for name, one in zip(NAMES, curves, strict=True)]
         alt = f"L2 hit rate by L2 size: {'; '.join(spans)}."
-        found.append(Drawing("capacity", alt, lambda wide: figures.capacity(*given, wide=wide)))
+        both, own = (curves[0], curves[1]), (l2.size_bytes, l2.ways)
+        found.append(Drawing("capacity", alt, lambda wide: figures.capacity(both, *own, wide=wide)))
     return {one.name: one for one in found}
 
 
@@ -131,7 +131,9 @@ def _maps(scorer: Scorer, replayed: tuple[Replayed, Replayed]) -> list[Drawing]:
         Drawing(
             "misses",
             f"L2 misses of each of {size}: {missed}.",
-            lambda wide: figures.heat_map(*misses, most, title="L2 misses of each tile", ribbon=ribbon, wide=wide),
+            lambda wide: figures.heat_map(
+                misses[0], misses[1], most, title="L2 misses of each tile", ribbon=ribbon, wide=wide
+            ),
             is_map=True,
         ),
     ]
@@ -205,7 +207,9 @@ def _attributes(style: str) -> str:
     """Declarations of a style as attributes; the font is the page's."""
     style = _FONT.sub(lambda font: f"font-size: {font[2]}; font-weight: {font[1] or 'normal'}", style)
     pairs = [declaration.split(":", 1) for declaration in style.split(";") if ":" in declaration]
-    return " ".join(f'{key.strip()}="{value.strip()}"' for key, value in dict(pairs).items())
+    found = {key.strip(): value.strip() for key, value in pairs}
+    found.pop("font-family", "")
+    return " ".join(f'{key}="{value}"' for key, value in found.items())
 
 
 def slider_data(grid: Grid, schedules: tuple[Schedule, ...]) -> dict[str, Any]:

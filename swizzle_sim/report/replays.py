@@ -1,4 +1,4 @@
-"""What the pictures of a run are drawn from: the baseline and the best swizzle, replayed once more."""
+"""Input of a run's pictures: launch order and best swizzle, replayed once more."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Replayed:
 
 
 def replay_pair(scorer: Scorer, order: np.ndarray) -> tuple[Replayed, Replayed]:
-    """Replay a kernel as launched and under an order.
+    """Replay a kernel in launch order and under another.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ def rewritten(kernel: Kernel, source: str, gpu: Gpu, folder: Path) -> Code:
     if len(found.text) > LONGEST:
         return Code(why_not=f"{found.path.name} is too long to show here: swizzle-sim rewrite writes it")
     guard = found.guarded.condition
-    where = f"where {guard}, and the order as launched elsewhere" if guard else "on every grid"
+    where = f"where {guard}, and the launch order elsewhere" if guard else "on every grid"
     return Code(
         name=name,
         diff=found.diff(name),

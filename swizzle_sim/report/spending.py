@@ -1,6 +1,6 @@
-"""What a run asked of language models, and what it cost: told by whoever asked, through the entry-point group `GROUP`.
+"""Requests of a run to language models, and their cost, as its proposer reports them through entry-point group `GROUP`.
 
-This package does not know how a proposer keeps its transcript.
+This package does not know how a proposer stores its transcript.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Ask:
     Parameters
     ----------
     attempt : int or None
-        Number of the attempt that its answer became; None for an analysis, a question asked again, or no answer.
+        Number of the attempt that its answer became; None for an analysis, a repeated question, or no answer.
     purpose, model : str
     input_tokens, output_tokens : int or None
     dollars : float or None
@@ -51,14 +51,14 @@ class Spending:
     fault: str = ""
 
     def of(self, attempt: int) -> str:
-        """Cost of one attempt, in words; empty where no model was asked for it."""
+        """Cost of one attempt, in words; empty where no model was involved."""
         mine = [ask for ask in self.asks if ask.attempt == attempt]
         return _words(mine) if mine else ""
 
     def sentences(self) -> list[str]:
-        """What all of it cost; nothing where no model was asked."""
+        """Total cost; empty where no model was involved."""
         if not self.asks:
-            return [f"What the run asked of models cannot be read: {self.fault}"] if self.fault else []
+            return [f"The requests to models cannot be read: {self.fault}"] if self.fault else []
         failed = sum(bool(ask.failed) for ask in self.asks)
         models = ", ".join(dict.fromkeys(ask.model for ask in self.asks))
         waited = sum(ask.waited_s for ask in self.asks)
@@ -78,7 +78,7 @@ def _words(asks: Sequence[Ask]) -> str:
 
 
 def spending_of(folder: Path) -> Spending:
-    """What a run cost; the first proposer that knows the run tells.
+    """Cost of a run, from the first proposer that knows it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`score_suite`: baseline, best family and bound of many kernels, kept kernel by kernel so that a run can go on."""
+"""`score_suite`: launch order, best family and bound of many kernels, stored one by one so that a run can go on."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from swizzle_sim.atomic_write import write_whole
 from swizzle_sim.candidates import Candidate, family_specs
 from swizzle_sim.history import Attempt, rank
 from swizzle_sim.kernels import Kernel
@@ -20,16 +22,16 @@ from swizzle_sim.release import version
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.suite.result import Result, Suite
 from swizzle_sim.suite.shortlist import shortlist
-from swizzle_sim.suite.store import open_folder, store, stored
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import Gpu, workgroups_per_cu
-from xcd_model.errors import NotBijective, ReplayError
+from xcd_model.errors import NotBijective, ReplayError, RunError
 
 # In the order of the paper, arXiv 2508.20258, section 4; its GEMM is the Stream-K form.
 PAPER = (
     *("gemm_streamk", "fused_elementwise", "layer_norm", "softmax", "spmv", "transpose"),
     *("black_scholes", "fdtd_2d", "smith_waterman", "stencil_2d"),
 )
+ABOUT = "suite.json"  # of the run folder: the command's options
 LOOKUPS = 500_000_000  # cache lookups spent on the candidates of one kernel
 FEWEST = 8  # candidates, however much they cost
 
@@ -47,7 +49,7 @@ def score_suite(
     resume: bool = False,
     on_kernel: OnKernel | None = None,
 ) -> Suite:
-    """Score kernels one after the other: the order as launched, and families as far as the effort goes.
+    """Score kernels one after the other: launch order, and families as far as the effort goes.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def score_suite(
     Raises
     ------
     RunError
-        If the folder exists and ``resume`` is off, or it holds a run that asked for something else.
+        If the folder exists and ``resume`` is off, or it holds a run of another command.
     ReplayError
         If a kernel does not fit the GPU; before anything is replayed.
     """
@@ -88,13 +90,13 @@ def score_suite(
         "effort": effort,
         "version": version(),
     }
-    open_folder(where, json.loads(json.dumps(about)), resume)
+    _open_folder(where, json.loads(json.dumps(about)), resume)
     results = []
     for kernel in kernels:
-        found = stored(where, kernel)
+        found = _stored(where, kernel)
         if found is None:
             found = score_kernel(kernel, gpu, replay=replay, effort=effort, threads=threads, on_kernel=on_kernel)
-            store(where / f"{kernel.name}.json", found.as_dict())
+            _store(where / f"{kernel.name}.json", found.as_dict())
         results.append(found)
     return Suite(where, gpu.name, replay, tuple(results))
 
@@ -171,7 +173,7 @@ def _note(scorer: Scorer, queue: deque, attempts: list[Attempt], most: int, on_k
 
 
 def _distinct(scorer: Scorer, most: int) -> Iterator[tuple[Candidate, np.ndarray]]:
-    """First candidates of the shortlist that are permutations of the grid, none like another or as launched."""
+    """First candidates of the shortlist that are permutations of the grid, all distinct, none the launch order."""
     seen = {_digest(np.arange(scorer.kernel.grid.num_pids, dtype=np.int64))}
     for candidate in shortlist(scorer.kernel, scorer.gpu):
         if len(seen) > most:
@@ -203,3 +205,52 @@ def _attempt(number: int, candidate: Candidate, score: Score) -> Attempt:
 def _cannot_be_beaten(attempt: Attempt) -> bool:
     score = attempt.score
     return score is not None and score.l2_hit_rate >= score.bound_l2_hit_rate
+
+
+def _open_folder(folder: Path, about: dict[str, Any], resume: bool) -> None:
+    """Make the run folder, or check that it is a run of the same command."""
+    if not resume:
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            raise RunError(f"{folder} exists, and a run is never overwritten: name another, or --resume it") from None
+        except OSError as error:
+            raise RunError(f"{folder}: cannot make the run folder ({error.strerror})") from error
+        _store(folder / ABOUT, about)
+        return
+    was = _load(folder / ABOUT)
+    for key, value in about.items():
+        if was.get(key) != value:
+            raise RunError(f"{folder}: cannot resume: its {key} is {was.get(key)}, this command's is {value}")
+
+
+def _stored(folder: Path, kernel: Kernel) -> Result | None:
+    """Result of a kernel that the run has finished."""
+    path = folder / f"{kernel.name}.json"
+    if not path.exists():
+        return None
+    try:
+        found = Result.from_dict(_load(path))
+    except (KeyError, TypeError) as error:
+        raise RunError(f"{path}: not the result of a kernel ({error}); delete it to score the kernel again") from error
+    if dict(found.problem) != dict(kernel.problem):
+        raise RunError(
+            f"{path}: cannot resume: its sizes are {dict(found.problem)}, this command's are {dict(kernel.problem)}"
+        )
+    return found
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read ({error.strerror}): there is no run to go on with") from error
+    except ValueError as error:
+        raise RunError(f"{path}: damaged ({error})") from error
+    if not isinstance(values, dict):
+        raise RunError(f"{path}: damaged (no JSON object)")
+    return values
+
+
+def _store(path: Path, values: Mapping[str, Any]) -> None:
+    write_whole(path, json.dumps(values, indent=1, allow_nan=False).encode())

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from swizzle_sim.explore.app import make_app
-from swizzle_sim.explore.desk import Desk
 from swizzle_sim.explore.guard import is_loopback, refusal
+from swizzle_sim.explore.request_queue import LatestOnlyQueue
 
 HOST, PORT = "127.0.0.1", 8765
 HERE = f"{HOST}:{PORT}"
@@ -19,7 +19,7 @@ def client():
     class Worker:
         ready, cards = False, ()
 
-    return make_app(Desk(Worker()), host=HOST, port=PORT).server.test_client()
+    return make_app(LatestOnlyQueue(Worker()), host=HOST, port=PORT).server.test_client()
 
 
 @pytest.mark.parametrize(

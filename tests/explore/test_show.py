@@ -13,8 +13,8 @@ from swizzle_sim.display.colours import XCDS, xcd_colour
 from swizzle_sim.display.tiles import map_png
 from swizzle_sim.explore import show
 from swizzle_sim.explore.evaluate import Evaluator, Problem, Result
-from swizzle_sim.explore.figures import COLUMNS, cells, changes, verdict_words
 from swizzle_sim.explore.gallery import cards, small_map
+from swizzle_sim.explore.show import COLUMNS, cells, changes, verdict_words
 from swizzle_sim.explore.state import State
 from swizzle_sim.swizzle import FAMILIES, parse_spec
 

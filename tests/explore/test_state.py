@@ -10,8 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.explore.start import START, default_sizes, start_sizes
-from swizzle_sim.explore.state import MAX_QUERY, SLIDERS, State, changed, read_query, read_sizes, slider_values
+from swizzle_sim.explore.state import (
+    MAX_QUERY,
+    SLIDERS,
+    START,
+    State,
+    changed,
+    default_sizes,
+    read_query,
+    read_sizes,
+    slider_values,
+    start_sizes,
+)
 from swizzle_sim.kernels import kernel_names
 from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
 from xcd_model import gpu

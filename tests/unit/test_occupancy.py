@@ -213,4 +213,4 @@ def test_the_command_prints_and_falls_back(monkeypatch, capsys):
     assert document["compiled"] is None and "not installed" in document["not_compiled"]
     assert document["workgroups_per_cu"] == 2 and document["limited_by"] == ["VGPRs", "LDS"]
     command("gemm", ["BLOCK_M=128", "BLOCK_N=128"], "mi300x")
-    assert "These are the figures that the kernel states" in capsys.readouterr().out
+    assert "Resources are as the kernel declares" in capsys.readouterr().out

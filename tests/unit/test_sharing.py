@@ -72,21 +72,22 @@ def test_a_gemm_in_words():
     words = said("gemm", M=2048, N=2048, K=128)
     assert words["A"] == (
         "A (512 KiB): workgroup 36 reads 512 lines of it; 7 others touch all of them: all with pid_m = 4. "
-        "As launched none of them runs on its XCD."
+        "In launch order none of them runs on its XCD."
     )
-    assert "7 others touch all of them: all with pid_n = 4. As launched all of them run on its XCD." in words["B"]
-    assert words["C"].endswith("nobody else touches those: where it runs makes no difference to C.")
+    assert "7 others touch all of them: all with pid_n = 4. In launch order all of them run on its XCD." in words["B"]
+    assert words["C"].endswith("no other workgroup touches those: its XCD makes no difference to C.")
 
 
 def test_rows_and_neighbours_in_words():
     words = said("layer_norm", M=64, N=256)
     assert (
-        "63 others touch all of them: every workgroup of the grid. As launched 7 of them run on its XCD." in words["w"]
+        "63 others touch all of them: every workgroup of the grid. In launch order 7 of them run on its XCD."
+        in words["w"]
     )
     words = said("transpose", M=512, N=512, workgroup=5 + 16 * 6)
     assert "1 other touches all of them: the one at (+0, +1) from it in (pid_m, pid_n)" in words["x"]
     assert "the one at (-1, +0)" in words["y"]
-    assert "As launched it runs on the same XCD." in words["x"] and "on another XCD" in words["y"]
+    assert "In launch order it runs on the same XCD." in words["x"] and "on another XCD" in words["y"]
     words = said("attention_gqa")
     assert "all with any pid_m, pid_n +0 to +7 from it" in words["K"]
     words = said("stencil_2d", M=512, N=512)

@@ -1,4 +1,4 @@
-"""The process that evaluates: it compiles and replays while the page stays awake, and it can be stopped."""
+"""Requests of the page: a queue that drops superseded ones, and the process that evaluates and can be stopped."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import multiprocessing
 import signal
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
@@ -15,14 +16,16 @@ if TYPE_CHECKING:
     from swizzle_sim.explore.evaluate import Result
     from swizzle_sim.explore.gallery import Card
 
-LIMIT_S = 20.0  # of one evaluation; what the page replays unasked takes a second
-ANYWAY_LIMIT_S = 300.0  # of one that was asked for in spite of its size
-GIVE_UP_AFTER_S = 2.0  # an evaluation that nobody waits for is stopped only then: a new process takes a second
+LIMIT_S = 20.0  # of one evaluation; what the page replays by itself takes a second
+ANYWAY_LIMIT_S = 300.0  # of one that the user started in spite of its size
+GIVE_UP_AFTER_S = 2.0  # a superseded evaluation is stopped only then: a new process takes a second
+PAUSE_S = 0.05  # debounce: a slider that is dragged sends many requests
+MAX_PAGES = 100
 _POLL_S = 0.02
 
 
 class Worker:
-    """One process with an `Evaluator`, started anew when it is stopped; asked by one thread at a time.
+    """One process with an `Evaluator`, started anew when it is stopped; used by one thread at a time.
 
     Attributes
     ----------
@@ -40,7 +43,7 @@ class Worker:
         """Whether it has compiled, or loaded, what it runs."""
         return self._ready.is_set()
 
-    def ask(self, query: str, *, anyway: bool = False, stale: Callable[[], bool] = lambda: False) -> Result | None:
+    def evaluate(self, query: str, *, anyway: bool = False, stale: Callable[[], bool] = lambda: False) -> Result | None:
         """Evaluate the state of an address.
 
         Parameters
@@ -49,7 +52,7 @@ class Worker:
         anyway : bool
             However long it takes, up to `ANYWAY_LIMIT_S`.
         stale : callable
-            Whether nobody waits for the answer any more.
+            Whether the request was superseded.
 
         Returns
         -------
@@ -111,8 +114,76 @@ class Worker:
                 self._ready.set()
 
 
+class LatestOnlyQueue:
+    """Debounced queue in front of one worker: a request that its page has superseded is dropped.
+
+    Parameters
+    ----------
+    worker : Worker
+    pause_s : float [s]
+    """
+
+    def __init__(self, worker: Worker, *, pause_s: float = PAUSE_S):
+        self._worker, self._pause_s = worker, pause_s
+        self._newest: OrderedDict[str, int] = OrderedDict()
+        self._numbering, self._busy = threading.Lock(), threading.Lock()
+
+    @property
+    def ready(self) -> bool:
+        """Whether requests are answered; before that, kernels are compiled."""
+        return self._worker.ready
+
+    @property
+    def cards(self) -> list[Card]:
+        """The gallery, once `ready`."""
+        return self._worker.cards
+
+    def submit(self, page: str, query: str, *, anyway: bool = False) -> Result | None:
+        """Evaluate the state of a page, unless the page submits another before it has begun.
+
+        Parameters
+        ----------
+        page : str
+            Any name; a page's newest request makes its earlier ones stale.
+        query : str
+        anyway : bool
+
+        Returns
+        -------
+        result : Result or None
+            None if a newer request superseded it.
+
+        Raises
+        ------
+        ReplayError
+            If it took too long; see `Worker.evaluate`.
+        """
+        ticket = self._ticket(page)
+
+        def stale() -> bool:
+            return self._newest.get(page) != ticket
+
+        time.sleep(self._pause_s)
+        while not stale():
+            if self._busy.acquire(timeout=0.05):
+                try:
+                    return None if stale() else self._worker.evaluate(query, anyway=anyway, stale=stale)
+                finally:
+                    self._busy.release()
+        return None
+
+    def _ticket(self, page: str) -> int:
+        """Next ticket of a page; the pages that have been silent longest are forgotten."""
+        with self._numbering:
+            ticket = self._newest.pop(page, 0) + 1
+            self._newest[page] = ticket
+            while len(self._newest) > MAX_PAGES:
+                self._newest.popitem(last=False)
+        return ticket
+
+
 def _work(pipe: Connection) -> None:
-    """Answer requests until the other end is closed; what is no error of the project's is told as a defect."""
+    """Answer requests until the other end is closed; errors that are not the project's own are reported as defects."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that serves, which then ends this one
     from swizzle_sim.explore.evaluate import Evaluator, Problem, Result  # noqa: PLC0415
     from swizzle_sim.explore.gallery import cards  # noqa: PLC0415

@@ -8,10 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from swizzle_sim.explore import worker as working
-from swizzle_sim.explore.desk import MAX_PAGES, Desk
+from swizzle_sim.explore import request_queue as working
+from swizzle_sim.explore.request_queue import MAX_PAGES, LatestOnlyQueue, Worker
 from swizzle_sim.explore.state import State
-from swizzle_sim.explore.worker import Worker
 from xcd_model.errors import ReplayError
 
 SLOW = State(
@@ -28,14 +27,14 @@ class Recorder:
         self.asked, self.ready, self.cards = [], True, []
         self.may_answer = threading.Event()
 
-    def ask(self, query, *, anyway=False, stale=lambda: False):
+    def evaluate(self, query, *, anyway=False, stale=lambda: False):
         self.asked.append(query)
         assert self.may_answer.wait(5)
         return None if stale() else SimpleNamespace(query=query)
 
 
-def in_thread(desk, page, query, answers):
-    thread = threading.Thread(target=lambda: answers.append((query, desk.ask(page, query))))
+def in_thread(queue, page, query, answers):
+    thread = threading.Thread(target=lambda: answers.append((query, queue.submit(page, query))))
     thread.start()
     return thread
 
@@ -43,12 +42,12 @@ def in_thread(desk, page, query, answers):
 def test_of_requests_that_come_together_only_the_newest_is_begun():
     recorder = Recorder()
     recorder.may_answer.set()
-    desk, answers = Desk(recorder, pause_s=0.2), []
+    queue, answers = LatestOnlyQueue(recorder, pause_s=0.2), []
     threads = []
     for query in "abc":
-        threads.append(in_thread(desk, "page", query, answers))
+        threads.append(in_thread(queue, "page", query, answers))
         time.sleep(0.03)
-    threads.append(in_thread(desk, "other page", "x", answers))
+    threads.append(in_thread(queue, "other page", "x", answers))
     for thread in threads:
         thread.join()
     assert sorted(recorder.asked) == ["c", "x"]
@@ -57,11 +56,11 @@ def test_of_requests_that_come_together_only_the_newest_is_begun():
 
 def test_what_was_begun_is_stale_once_the_page_asks_again():
     recorder = Recorder()
-    desk, answers = Desk(recorder, pause_s=0), []
-    first = in_thread(desk, "page", "a", answers)
+    queue, answers = LatestOnlyQueue(recorder, pause_s=0), []
+    first = in_thread(queue, "page", "a", answers)
     while not recorder.asked:
         time.sleep(0.001)
-    second = in_thread(desk, "page", "b", answers)
+    second = in_thread(queue, "page", "b", answers)
     time.sleep(0.05)
     recorder.may_answer.set()
     first.join()
@@ -72,10 +71,10 @@ def test_what_was_begun_is_stale_once_the_page_asks_again():
 def test_pages_are_forgotten():
     recorder = Recorder()
     recorder.may_answer.set()
-    desk = Desk(recorder, pause_s=0)
+    queue = LatestOnlyQueue(recorder, pause_s=0)
     for page in range(2 * MAX_PAGES):
-        desk.ask(str(page), "q")
-    assert len(desk._newest) == MAX_PAGES
+        queue.submit(str(page), "q")
+    assert len(queue._newest) == MAX_PAGES
 
 
 @pytest.fixture(scope="module")
@@ -86,15 +85,15 @@ def worker():
 
 
 def test_a_worker_answers_and_survives_what_is_no_state(worker):
-    result = worker.ask(State(kernel="softmax", sizes=(("M", 64), ("N", 256)), swizzle="contiguous").query())
+    result = worker.evaluate(State(kernel="softmax", sizes=(("M", 64), ("N", 256)), swizzle="contiguous").query())
     assert result.verdict.bijective and len(worker.cards) == len({card.name for card in worker.cards}) >= 25
-    assert worker.ask("kernel=nope").problem.code == "unknown-name"
+    assert worker.evaluate("kernel=nope").problem.code == "unknown-name"
 
 
 def test_what_takes_too_long_is_stopped_and_so_is_what_nobody_waits_for(worker, monkeypatch):
     monkeypatch.setattr(working, "LIMIT_S", 0.4)
     with pytest.raises(ReplayError, match="stopped after"):
-        worker.ask(SLOW.query())
+        worker.evaluate(SLOW.query())
     monkeypatch.setattr(working, "LIMIT_S", 60.0)
     monkeypatch.setattr(working, "GIVE_UP_AFTER_S", 0.2)
-    assert worker.ask(SLOW.query(), stale=lambda: worker.ready) is None  # begun by a new process, and given up
+    assert worker.evaluate(SLOW.query(), stale=lambda: worker.ready) is None  # begun by a new process, and given up
