@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 run: .venv/installed
 	$(BIN)/swizzle-sim optimize gemm
 
-test: .venv/installed-test  ## lint and all tests; a process that has run out of tests takes some of the other's
+test: .venv/installed-test  ## lint and all tests; worksteal balances the two processes
 	@$(MAKE) --no-print-directory -j2 lint kernels
 	@$(MAKE) --no-print-directory browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -37,14 +37,14 @@ docs: .venv/installed-test  ## rewrite generated pages, and build the site into 
 pages: .venv/installed-test  ## and the pages and pictures that take minutes
 	$(BIN)/python -m benchmarks.docs.regenerate --all
 
-speed: .venv/installed-test  ## measure the replay beside its peers and rewrite docs/speed.md
+speed: .venv/installed-test  ## measure the replay and its peers, and rewrite docs/speed.md
 	$(PIP) --editable '.[bench]'
 	$(BIN)/python -m benchmarks.docs.speed
 
 fidelity: .venv/installed-test  ## replay every measured row and rewrite docs/fidelity.md, its table and pictures
 	$(BIN)/swizzle-sim fidelity --out docs
 
-paper: .venv/installed-test  ## the figures of arXiv 2508.20258 beside what is found here, into docs/paper; stopped, it goes on
+paper: .venv/installed-test  ## the figures of arXiv 2508.20258 next to ours, into docs/paper; stopped, it goes on
 	$(BIN)/python -m benchmarks.paper
 
 FIND_CHROMIUM = for name in "$$SWIZZLE_SIM_CHROMIUM" chromium chromium-browser google-chrome; do \
