@@ -28,10 +28,10 @@ from xcd_model import (
     timed_time,
     workgroups_per_cu,
 )
-from xcd_model.analysis.instruction_fetch import add_fetches, instruction_fetches
 from xcd_model.nvidia.shared_memory import l1_after_shared_memory
 from xcd_model.replay.launches import MAX_LAUNCHES, Caches, replay_launches
 from xcd_model.replay.service_times import speed_variation_of
+from xcd_model.replay.traffic import add_fetches, instruction_fetches
 
 REPLAYS = ("lockstep", "timed")
 
@@ -151,14 +151,16 @@ class Replayer(Generic[W]):
     @cached_property
     def plan(self) -> Plan:
         """The kernel's trace, prepared for the GPU with the L1 that remains after the kernel's LDS."""
-        device = l1_after_shared_memory(self.kernel.resources, self.gpu)
+        device = self.gpu
+        if device.l1 and device.l1.lds_carve_outs:  # NVIDIA: shared memory and L1 are one array
+            device = l1_after_shared_memory(self.kernel.resources, device)
         if self.replay == "lockstep":  # row activations cost time only, and rule out symmetry
             device = replace(device, hbm_rows=None)
         return prepare(self.trace, device, programs=self.kernel.programs)
 
     @cached_property
     def fetches(self) -> np.ndarray:
-        """Fetches of the kernel's code in one launch; see `xcd_model.analysis.instruction_fetch`."""
+        """Fetches of the kernel's code in one launch; see `xcd_model.replay.traffic`."""
         launched = self.kernel.programs or self.plan.n_workgroups
         return instruction_fetches(self.gpu, self.kernel.resources, launched)
 

@@ -1,20 +1,64 @@
-"""`Score` of a candidate from a replay of its permutation, and `Spread`, its variation over seeds."""
+"""`Score` of a candidate from a replay of its permutation, `Spread` over seeds, and the fitted constants behind it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from swizzle_sim.kernels import Kernel
-from swizzle_sim.replaying import Replayer
+from swizzle_sim.replaying import Replayer, Work
 from swizzle_sim.swizzle import Swizzle, Verdict, verify
 from xcd_model import Bound, Gpu, NotBijective, ReplayError, Traffic, assigned_misses, energy, hit_rate_bound
-from xcd_model.analysis.instruction_fetch import bound_with_fetches
+from xcd_model.analysis.bounds import bound_with_fetches
 from xcd_model.replay.traffic import READ_MISSES
+
+TIMED_ONLY = ("limits.reads_in_flight_per_cu", "hbm_rows.")  # keys, or their beginnings, that lockstep does not read
+
+
+class Described(Work, Protocol):
+    """A kernel or workload whose description may hold fitted constants."""
+
+    @property
+    def fitted(self) -> Mapping[str, tuple[str, ...]]:
+        """Rows that its own constants were fitted to, by name."""
+        ...
+
+
+def fitted_constants(gpu: Gpu, kernel: Described, replay: str, occupancy: int) -> dict[str, tuple[str, ...]]:
+    """Fitted constants that a prediction depends on, each with the rows that it was fitted to.
+
+    Parameters
+    ----------
+    gpu : Gpu
+    kernel : Kernel or Workload
+    replay : str
+        ``"timed"`` or ``"lockstep"``.
+    occupancy : int
+        Workgroups resident on a CU.
+
+    Returns
+    -------
+    rows : dict of str to tuple of str
+        By dotted key of the GPU's description, then by name of the kernel's own constants.
+    """
+    facts = {key: fact.fitted_to for key, fact in gpu.facts.items() if fact.status == "fitted"}
+    return {key: rows for key, rows in facts.items() if _is_read(key, kernel, replay, occupancy)} | dict(kernel.fitted)
+
+
+def _is_read(key: str, kernel: Described, replay: str, occupancy: int) -> bool:
+    if key == "limits.matrix_beside_vector":  # `xcd_model.compute_fs`
+        return kernel.vector_ops > 0 and occupancy > 1
+    if key == "l1i.prefetch_lines":
+        return kernel.resources.code_bytes > 0
+    if key.startswith("energy.flop_pj."):
+        return key == f"energy.flop_pj.{kernel.dtype}"
+    return replay == "timed" or not key.startswith(TIMED_ONLY)
+
 
 MAY_BE_NAN = ("l1_hit_rate", "mall_hit_rate", "energy_j", "energy_low_j", "energy_high_j")
 
@@ -41,7 +85,7 @@ class Score:
         Upper bound of every balanced bijection.
     per_xcd_l2_hit_rate : tuple of float
     energy_j, energy_low_j, energy_high_j : float [J]
-        Middle and range of assumed rates, see `xcd_model.analysis.energy`: only differences on one GPU mean anything.
+        Middle and range of assumed rates, see `xcd_model.analysis.timing`: only differences on one GPU mean anything.
         Nan for a GPU without rates.
     launch : int
         Launch that was counted, from 1; later than the first for a kernel launched repeatedly.

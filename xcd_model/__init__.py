@@ -2,11 +2,9 @@
 
 from xcd_model import numba_setup as _kernel_cache  # before any kernel  # isort: skip  # noqa: F401
 from xcd_model.analysis.bounds import Bound, assigned_misses, hit_rate_bound
-from xcd_model.analysis.energy import Energy, energy, limited_by_power
-from xcd_model.analysis.timing import Time, compute_fs, roofline, timed_time
+from xcd_model.analysis.timing import Energy, Time, compute_fs, energy, limited_by_power, roofline, timed_time
 from xcd_model.cache.lru import replay_lru
-from xcd_model.dispatch.occupancy import Resources, loads_in_flight, workgroups_per_cu
-from xcd_model.dispatch.round_robin import xcd_of
+from xcd_model.dispatch import Resources, loads_in_flight, workgroups_per_cu, xcd_of
 from xcd_model.errors import (
     LanguageError,
     NotBijective,

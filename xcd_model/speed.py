@@ -1,6 +1,6 @@
 """The one place that imports `xcd_model.fast`, with what the replays use where that folder is missing.
 
-    _touch, _touch_by, _prefetch, aligned_words     an LRU row of up to 16 ways as one vector; else `cache.replacement`
+    _touch, _touch_by, _prefetch                    an LRU row of up to 16 ways as one vector; else `cache.replacement`
     empty_tile_l1, _read_tile                       the L1 by tile; else every L1 by line
     shorten                                         one L2 set of each class of equal ones; else all sets
 
@@ -42,10 +42,6 @@ def _prefetch_nothing(words, at):
     pass
 
 
-def _plain_words(n_words: int) -> np.ndarray:
-    return np.zeros(n_words, np.uint32)
-
-
 def _whole(
     trace: Trace, stream: Stream, machine: Machine, *, by_tile: bool, by_class: bool
 ) -> tuple[Stream, Machine, float]:
@@ -53,14 +49,14 @@ def _whole(
 
 
 try:
-    from xcd_model.fast import l1_tiles, lru_simd, symmetry
+    from xcd_model.fast import lru_simd, symmetry
+    from xcd_model.fast import l1_tiles
 except ImportError as missing:
     if not (missing.name or "").startswith("xcd_model.fast"):
         raise
     _touch: Any = _touch_plain
     _touch_by: Any = _touch_by_plain
     _prefetch: Any = _prefetch_nothing
-    aligned_words: Any = _plain_words
     empty_tile_l1: Any = _no_tiles
     _read_tile: Any = _read_no_tile
     shorten: Any = _whole
@@ -84,6 +80,6 @@ else:
     by_vector = lru_simd.POLICY == replacement.POLICY
     _touch = _touch_vector if by_vector else _touch_plain
     _touch_by = _touch_by_vector if by_vector else _touch_by_plain
-    _prefetch, aligned_words = lru_simd._prefetch, lru_simd.aligned_words
-    empty_tile_l1, _read_tile = l1_tiles.empty_tile_l1, l1_tiles._read_tile
+    _prefetch = lru_simd._prefetch
+    empty_tile_l1, _read_tile = symmetry.empty_tile_l1, symmetry._read_tile
     shorten = symmetry.shorten

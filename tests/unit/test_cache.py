@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from tests import naive
 from tests.machines import shapes, small_gpu
 from xcd_model import replay_lru
-from xcd_model.cache.locate import _line_of, _locate, index_of
+from xcd_model.cache.locate import DIRTY_BITS, HIT, MARK_BITS, _fetched, _line_of, _locate, index_of
 from xcd_model.cache.lru import _touch
-from xcd_model.cache.words import DIRTY_BITS, HIT, MARK_BITS, _fetched
 from xcd_model.errors import TraceError
 
 

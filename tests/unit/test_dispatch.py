@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests import naive
 from tests.machines import small_gpu
 from xcd_model import Resources, TraceBuilder, gpu, loads_in_flight, workgroups_per_cu, xcd_of
-from xcd_model.dispatch.round_robin import check_order
+from xcd_model.dispatch import check_order
 from xcd_model.errors import ReplayError
 
 

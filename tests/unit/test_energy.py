@@ -19,7 +19,7 @@ from xcd_model.replay.traffic import (
     WRITEBACKS,
 )
 from xcd_model.spec.facts import Range
-from xcd_model.spec.parts import EnergyRates
+from xcd_model.spec.gpu import EnergyRates
 
 MI300X = gpu("mi300x")
 COUNTED = (READ_REQUESTS, WRITE_REQUESTS, READ_MISSES, WRITEBACKS, MALL_REQUESTS)

@@ -11,7 +11,7 @@ from tests import naive
 from tests.machines import small_gpu
 from xcd_model import gpu, replay_lru
 from xcd_model.errors import SpecError
-from xcd_model.spec.index import complete_rows, fold_rows, hash_table, reduce_rows
+from xcd_model.spec.caches import complete_rows, fold_rows, hash_table, reduce_rows
 
 
 @settings(max_examples=100, deadline=None)

@@ -11,8 +11,7 @@ from benchmarks.suite.fused_elementwise import fused_elementwise
 from swizzle_sim.scoring import Scorer
 from tests.machines import small_gpu
 from xcd_model import gpu
-from xcd_model.analysis.instruction_fetch import CODE, instruction_fetches
-from xcd_model.replay.traffic import MALL_HITS, MALL_REQUESTS, READ_MISSES, READ_REQUESTS
+from xcd_model.replay.traffic import CODE, MALL_HITS, MALL_REQUESTS, READ_MISSES, READ_REQUESTS, instruction_fetches
 
 RESOURCES = fused_elementwise(n_elements=1 << 16).resources
 

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 FIFO = """
 import numpy as np
 from numba import njit
-from xcd_model.cache.words import HIT, MARKS, PARTLY, VALID
+from xcd_model.cache.locate import HIT, MARKS, PARTLY, VALID
 
 POLICY = "fifo"
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from xcd_model.dispatch.round_robin import xcd_of
+from xcd_model.dispatch import xcd_of
 from xcd_model.replay.plan import Plan
+from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS
 from xcd_model.spec.gpu import Gpu
 from xcd_model.trace.trace import Trace
 
@@ -207,3 +208,10 @@ def assigned_misses(trace: Trace, order: np.ndarray, gpu: Gpu, *, programs: int 
     for x in range(gpu.xcds):
         misses[x] = _distinct_lines(trace, _once(trace, np.flatnonzero(of_instruction == x)))
     return misses
+
+
+def bound_with_fetches(bound: Bound, fetches: np.ndarray) -> Bound:
+    """Bound on the hit rate of a launch that fetches its code, which no order of workgroups changes."""
+    requests = bound.l2_requests + int(fetches[:, READ_REQUESTS].sum())
+    misses = bound.l2_misses + int(fetches[:, READ_MISSES].sum())
+    return Bound(l2_hit_rate=(requests - misses) / requests, l2_misses=misses, l2_requests=requests)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from xcd_model.dispatch.round_robin import _next_instruction, slots_of
+from xcd_model.dispatch import _next_instruction, slots_of
 from xcd_model.replay.plan import Plan
 
 

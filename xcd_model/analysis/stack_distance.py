@@ -18,16 +18,15 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from xcd_model.cache.locate import _locate, index_of
+from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate, index_of
 from xcd_model.cache.packed import Inputs
-from xcd_model.cache.words import DIRTY_BITS, FILL_BITS
-from xcd_model.dispatch.round_robin import _next_instruction, check_order, slots_of
+from xcd_model.dispatch import _next_instruction, check_order, slots_of
 from xcd_model.errors import ReplayError
 from xcd_model.numba_setup import uncounted
 from xcd_model.replay.plan import Plan, prepare
 from xcd_model.replay.through_l1 import CHUNK, _enter_l1, _gather, empty_l1, scratch_of
+from xcd_model.spec.caches import Index
 from xcd_model.spec.gpu import Gpu
-from xcd_model.spec.index import Index
 
 MAX_DEPTH = 64
 REACH_BITS = 7
@@ -65,7 +64,7 @@ class Stacks(NamedTuple):
     Parameters
     ----------
     numbers : (n_configs, 3) int64
-        Sets, mask and shift of each, as `xcd_model.spec.index.Index`.
+        Sets, mask and shift of each, as `xcd_model.spec.caches.Index`.
     hash : (n_configs, n_tags) int64
         And its hash; zeros for none.
     place : (n_configs,) int64

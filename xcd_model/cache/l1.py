@@ -7,7 +7,7 @@ starts with empty L1s. Each set is a ring of ways, from the newest to the oldest
     hit:   the way is taken out of the ring and put in before the newest
 
 Searching 64 ways is a loop that LLVM vectorises; moving them up on each miss would not be one. Where no line belongs to
-two tiles that are read, `xcd_model.fast.l1_tiles` gives the same counts by tile.
+two tiles that are read, `xcd_model.fast.symmetry` gives the same counts by tile.
 
 Source: Mattson et al., IBM Systems Journal 9(2), 1970 (LRU).
 """
@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from xcd_model.cache.locate import FILL_BITS
 from xcd_model.cache.packed import BY_LINE, Machine
-from xcd_model.cache.words import FILL_BITS
 
 PIECES = np.uint32(1 << FILL_BITS)
 

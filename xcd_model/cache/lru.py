@@ -12,8 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from xcd_model.cache.locate import _locate, index_of
-from xcd_model.cache.words import HIT, MARK_BITS, MARKS, PARTLY, VALID, check_tags
+from xcd_model.cache.locate import HIT, MARK_BITS, MARKS, PARTLY, VALID, _locate, check_tags, index_of
 from xcd_model.errors import TraceError
 from xcd_model.spec.gpu import Cache
 

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.cache.locate import index_of
-from xcd_model.cache.words import DIRTY_BITS
+from xcd_model.cache.locate import DIRTY_BITS, index_of
+from xcd_model.spec.caches import Index
 from xcd_model.spec.gpu import Gpu
-from xcd_model.spec.index import Index
 from xcd_model.trace.trace import Trace
 
 NO_L1, BY_TILE, BY_LINE = range(3)  # how the L1s are replayed, see `xcd_model.replay.through_l1`
@@ -24,7 +23,7 @@ class Stream(NamedTuple):
 
     Of templates: ``is_write``, ``requests`` (to the L2, with every line missing the L1), ``waves`` (to the L1),
     ``tensor``. Of entries: ``marks`` (see
-    `xcd_model.cache.words`), ``pieces`` (read requests of the line), ``wave_requests``.
+    `xcd_model.cache.locate`), ``pieces`` (read requests of the line), ``wave_requests``.
     ``set_weight`` is (l2_sets,): how many sets each L2 set stands for. ``tile`` is (n_instructions,);
     ``tile_lines, tile_requests`` are (n_tiles, l1_sets): lines and L2 requests of each tile, ``tile_sets`` (n_tiles,)
     the sets where it has lines, as bits. ``tensor_lines`` is

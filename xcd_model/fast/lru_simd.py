@@ -8,23 +8,21 @@ one compare, one shuffle, one masked store. It takes 2.6 ns, a fifth of the scal
 which it equals bit for bit. LLVM lowers 16 x i32 on any target: one AVX-512 register, two of AVX2, four of NEON.
 
 A row of fewer ways is handled as the first lanes of 16; what lies behind it is written back as it was, so the words
-need `WAYS` words of slack at the end (`aligned_words`).
+need `WAYS` words of slack at the end (`xcd_model.cache.locate.aligned_words`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import extending, types
 from numba.core.cgutils import ir  # llvmlite, which numba brings along
 
-from xcd_model.cache.words import HIT, MARKS, PARTLY, VALID
+from xcd_model.cache.locate import HIT, MARKS, PARTLY, VALID
 
 intrinsic: Any = extending.intrinsic  # its own type knows only the call while compiling
 POLICY = "lru"  # the replacement policy that these rows have
 WAYS = 16
-HOST_LINE_BYTES = 64  # where a row of 16 words starts a host cache line, a look-up costs one of them
 
 _I1, _I16, _I32, _I64 = ir.IntType(1), ir.IntType(WAYS), ir.IntType(32), ir.IntType(64)
 _ROW = ir.VectorType(_I32, WAYS)
@@ -131,11 +129,3 @@ def _prefetch(typing, words, at):
         return context.get_dummy_value()
 
     return types.void(words, types.int64), emit
-
-
-def aligned_words(n_words: int) -> np.ndarray:
-    """Empty cache words whose first starts a line of the host's cache, with the slack that `_touch_row` needs."""
-    step = HOST_LINE_BYTES // 4
-    words = np.zeros(n_words + step + WAYS, np.uint32)
-    skip = -(words.ctypes.data // 4) % step
-    return words[skip : skip + n_words]

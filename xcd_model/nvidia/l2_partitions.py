@@ -16,8 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from xcd_model.cache.locate import _coherence_point
-from xcd_model.cache.words import DIRTY, HIT, PARTLY, WORD
+from xcd_model.cache.locate import DIRTY, HIT, PARTLY, WORD, _coherence_point
 from xcd_model.speed import _touch, _touch_by
 
 # Functions of their own rather than inlined: most GPUs never run them.

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from xcd_model.dispatch.occupancy import Resources, workgroups_per_cu
+from xcd_model.dispatch import Resources, workgroups_per_cu
 from xcd_model.spec.gpu import Gpu
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from xcd_model.cache.locate import aligned_words
 from xcd_model.cache.packed import Machine
 from xcd_model.errors import ReplayError
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.traffic import READ_REQUESTS, WRITE_REQUESTS, Traffic
-from xcd_model.speed import aligned_words
 
 MAX_LAUNCHES = 10_000
 STEADY = 1e-3  # two launches whose counts and times differ by less count as equal: timed launches need never repeat

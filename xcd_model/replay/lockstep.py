@@ -17,14 +17,25 @@ import numpy as np
 from numba import njit
 
 from xcd_model.cache.packed import Inputs
-from xcd_model.dispatch.round_robin import Slots, _next_instruction, check_order, slots_of
+from xcd_model.dispatch import Slots, _next_instruction, check_order, slots_of
 from xcd_model.errors import ReplayError
 from xcd_model.numba_setup import uncounted
-from xcd_model.replay.infinity_cache import Queue, Window, _merge, queue_of, window_turns
 from xcd_model.replay.launches import Caches, cold_caches
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.through_l1 import CHUNK, L1, _enter_l1, _gather, empty_l1, scratch_of
-from xcd_model.replay.through_l2 import _access, _count_instruction, _count_misses, _look_up, _miss, flush_all
+from xcd_model.replay.through_l2 import (
+    Queue,
+    Window,
+    _access,
+    _count_instruction,
+    _count_misses,
+    _look_up,
+    _merge,
+    _miss,
+    flush_all,
+    queue_of,
+    window_turns,
+)
 from xcd_model.replay.traffic import COLUMNS, Tally, Traffic, traffic_of
 
 MAX_BINS = 4096

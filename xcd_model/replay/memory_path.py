@@ -18,20 +18,27 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from xcd_model.cache.locate import aligned_words
 from xcd_model.cache.packed import Machine, Stream
-from xcd_model.dispatch.round_robin import Slots, slots_of
+from xcd_model.dispatch import Slots, slots_of
 from xcd_model.nvidia.hbm_rows import Rows, _activation, closed_rows
 from xcd_model.nvidia.hbm_turnaround import _note_busy, _turnaround, idle_memory
 from xcd_model.replay.event_queue import EventQueue, event_queue_of
-from xcd_model.replay.infinity_cache import _mall_hits
 from xcd_model.replay.launches import Caches
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.read_queue import ReadQueue, _enqueue, read_queue
 from xcd_model.replay.service_times import IssueModel, ServiceTimes
 from xcd_model.replay.through_l1 import CHUNK, L1, Scratch, _enter_l1, _gather, empty_l1, scratch_of
-from xcd_model.replay.through_l2 import TimedL2, _access, _count_instruction, _count_misses, _look_up_by, _miss
+from xcd_model.replay.through_l2 import (
+    TimedL2,
+    _access,
+    _count_instruction,
+    _count_misses,
+    _look_up_by,
+    _mall_hits,
+    _miss,
+)
 from xcd_model.replay.traffic import MALL_HITS, MALL_REQUESTS, WRITEBACKS, _count
-from xcd_model.speed import aligned_words
 
 MALL_FREE, HBM_FREE, ACTIVATION = range(3)
 

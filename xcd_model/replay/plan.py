@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, MARK_BITS, check_tags
 from xcd_model.cache.packed import Machine, Stream, machine_of, stream_of
-from xcd_model.cache.words import DIRTY_BITS, FILL_BITS, MARK_BITS, check_tags
 from xcd_model.errors import ReplayError
 from xcd_model.spec.gpu import Gpu
 from xcd_model.speed import shorten

@@ -1,7 +1,7 @@
 """An instruction through its L1: which of its lines go on to the L2. Both replays and the stack distances use it.
 
     no L1, or a store:   all lines go on
-    by tile:             the lines in L1 sets that miss go on (`xcd_model.fast.l1_tiles`)
+    by tile:             the lines in L1 sets that miss go on (`xcd_model.fast.symmetry`)
     by line:             the lines that miss go on (`xcd_model.cache.l1`)
 
     passage = _enter_l1(...)
@@ -20,9 +20,8 @@ import numpy as np
 from numba import njit
 
 from xcd_model.cache.l1 import LineL1, _read_line, empty_line_l1
-from xcd_model.cache.locate import _locate
+from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate
 from xcd_model.cache.packed import BY_LINE, BY_TILE, NO_L1, Machine
-from xcd_model.cache.words import DIRTY_BITS, FILL_BITS
 from xcd_model.speed import _read_tile, empty_tile_l1
 
 CHUNK = 256
@@ -50,7 +49,7 @@ class Scratch(NamedTuple):
     Parameters
     ----------
     line, marks : (size,) int64, uint8
-        Lines, and what is wanted and stored of each (`xcd_model.cache.words`).
+        Lines, and what is wanted and stored of each (`xcd_model.cache.locate`).
     requests : (size,) uint8
         Read requests that each line takes; empty but for a partitioned L2.
     cache_set, word : (size,) uint64

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from xcd_model.dispatch.round_robin import _next_work, check_order
+from xcd_model.dispatch import _next_work, check_order
 from xcd_model.errors import ReplayError
 from xcd_model.numba_setup import uncounted
 from xcd_model.replay.event_queue import _drop, _put

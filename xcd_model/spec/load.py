@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from xcd_model.errors import SpecError, UnknownName
 from xcd_model.spec.facts import RANGE_FORM, Fact, check_keys, check_table, take_facts, take_values
-from xcd_model.spec.gpu import MEMORY_MODES, PARTITIONS, SECTIONS, Gpu
+from xcd_model.spec.gpu import MEMORY_MODES, PARTITIONS, SECTIONS, EnergyRates, Gpu
 from xcd_model.spec.modes import TABLES, Modes, device_of, read_modes
-from xcd_model.spec.parts import EnergyRates
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable

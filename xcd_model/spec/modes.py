@@ -29,8 +29,7 @@ from xcd_model.spec.facts import (
     one_of,
     take_values,
 )
-from xcd_model.spec.gpu import MEMORY_MODES, PARTITIONS, Gpu
-from xcd_model.spec.parts import EnergyRates, Memory
+from xcd_model.spec.gpu import MEMORY_MODES, PARTITIONS, EnergyRates, Gpu, Memory
 
 TABLES = ("partitions", "memory_modes")
 

@@ -9,7 +9,7 @@ from benchmarks.fidelity.predict import Prediction
 from benchmarks.fidelity.split import HALVES, place_of
 from benchmarks.fidelity.statistics import baselines_of, summarise
 from benchmarks.fidelity.workloads.from_row import workload
-from swizzle_sim.fitted import fitted_constants
+from swizzle_sim.scoring import fitted_constants
 from xcd_model import gpu, workgroups_per_cu
 
 INTRO = """\
