@@ -7,9 +7,10 @@ and the slowest resource decides, between windows nothing does. The sum is a low
 matrix pipes and no drift: use it to rank candidates, not to predict a stopwatch.
 
 Energy is a range: rates per byte and operation times counts. No rates are published for AMD's GPUs; those in their
-``[energy]`` tables are the general literature's, status *assumed*, each with the range in which it is taken to lie. Only
-differences between candidates on one GPU mean anything: compare low with low and high with high, and believe the sign
-where both ends agree. The H200's rates were measured on one, whose power limit bounds its time (`limited_by_power`).
+``[energy]`` tables are the general literature's, status *assumed*, each with the range in which it is taken to lie.
+Only differences between candidates on one GPU mean anything: compare low with low and high with high, and believe the
+sign where both ends agree. The H200's rates were measured on one, whose power limit bounds its time
+(`limited_by_power`).
 """
 
 from __future__ import annotations

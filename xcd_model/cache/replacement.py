@@ -8,7 +8,8 @@ A policy is a module with three names, as `xcd_model.cache.lru`:
 
 To replay another one, import it here. It must not look at tags but to compare them: `xcd_model.fast.symmetry` renames
 lines. Stack distances (`xcd_model.analysis`) are those of LRU, whatever is chosen here; the L1 is LRU
-(`xcd_model.cache.l1`). The L2 of an MI355X is known not to be LRU (docs/decisions/0029); which policy it has is not.
+(`xcd_model.replay.through_l1`). The L2 of an MI355X is known not to be LRU (docs/decisions/0029); which policy it has
+is not.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Arrangements are compared through sums of 64-bit hashes, so classes are found wi
 different arrangements are taken for equal with a chance below 1e-12 a plan.
 
 Tiles shorten the vector L1 too, where no line belongs to two tiles that are read; the counts are those of
-`xcd_model.cache.l1`. All lines of a tile in one set have one stack distance:
+`xcd_model.replay.through_l1`. All lines of a tile in one set have one stack distance:
 
     distance of tile T in set s  =  distinct lines of s touched since T was, and T's own
     T is there in set s          <=>  distance <= ways
