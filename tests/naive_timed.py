@@ -76,9 +76,11 @@ def rates_of(gpu):
     }
 
 
-def computes_for(seed, workgroup, compute_fs, spread):
-    """Time of one instruction: up to ``spread`` 65536ths more or less, the same for all of a workgroup."""
-    return compute_fs + compute_fs // 65536 * (splitmix(splitmix(seed) ^ workgroup) % (2 * spread + 1) - spread)
+def computes_for(seed, workgroup, compute_fs, speed_variation):
+    """Time of one instruction: up to ``speed_variation`` 65536ths more or less, the same for all of a workgroup."""
+    return compute_fs + compute_fs // 65536 * (
+        splitmix(splitmix(seed) ^ workgroup) % (2 * speed_variation + 1) - speed_variation
+    )
 
 
 def jitter(seed, workgroup, k, jitter_fs):

@@ -108,13 +108,13 @@ def _locate_all(line, n, index, at, word):
     line : (n,) int64; at, word : (n,) uint64, output
     """
     one, mark_bits = np.uint64(1), np.uint64(MARK_BITS)
-    n_sets, table = np.uint64(index.n_sets), index.hash
+    n_sets, mask = np.uint64(index.n_sets), np.uint64(np.int64(index.mask))  # 2^64 - 1 where there is no mask
+    shift, table = np.uint64(max(0, index.shift)), index.hash
     if index.mask < 0:
         for i in range(np.uint64(n)):
             at[i] = np.uint64(line[i]) % n_sets
             word[i] = ((np.uint64(line[i]) // n_sets) + one) << mark_bits
         return
-    mask, shift = np.uint64(index.mask), np.uint64(index.shift)
     for i in range(np.uint64(n)):
         at[i] = np.uint64(line[i]) & mask
         word[i] = ((np.uint64(line[i]) >> shift) + one) << mark_bits
