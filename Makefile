@@ -30,22 +30,22 @@ lint: .venv/installed-test
 	$(BIN)/lint-imports
 
 docs: .venv/installed-test  ## rewrite generated pages, and build the site into build/site
-	$(BIN)/python -m benchmarks.docs.regenerate
+	$(BIN)/python -m swizzle_benchmarks.docs.regenerate
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open build/site/index.html"
 
 pages: .venv/installed-test  ## and the pages and pictures that take minutes
-	$(BIN)/python -m benchmarks.docs.regenerate --all
+	$(BIN)/python -m swizzle_benchmarks.docs.regenerate --all
 
 speed: .venv/installed-test  ## measure the replay and its peers, and rewrite docs/speed.md
 	$(PIP) --editable '.[bench]'
-	$(BIN)/python -m benchmarks.docs.speed
+	$(BIN)/python -m swizzle_benchmarks.docs.speed
 
 fidelity: .venv/installed-test  ## replay every measured row and rewrite docs/fidelity.md, its table and pictures
 	$(BIN)/swizzle-sim fidelity --out docs
 
 paper: .venv/installed-test  ## the figures of arXiv 2508.20258 next to ours, into docs/paper; stopped, it goes on
-	$(BIN)/python -m benchmarks.paper
+	$(BIN)/python -m swizzle_benchmarks.paper
 
 FIND_CHROMIUM = for name in "$$SWIZZLE_SIM_CHROMIUM" chromium chromium-browser google-chrome; do \
 	command -v "$$name" >/dev/null && exit; done

@@ -1,6 +1,6 @@
 """The paper's listings as printed, with launches they are meant for."""
 
-from benchmarks.paper.formulas import LISTINGS
+from swizzle_benchmarks.paper.formulas import LISTINGS
 from swizzle_sim.swizzle import Grid
 
 _STENCIL = {"M": 8192, "N": 8192, "BLOCK_SIZE_M": 32, "BLOCK_SIZE_N": 32}

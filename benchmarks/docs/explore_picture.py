@@ -1,6 +1,6 @@
 """Take the picture of the explorer that ``docs/explore.md`` shows; needs Chromium.
 
-python -m benchmarks.docs.explore_picture [FOLDER]
+python -m swizzle_benchmarks.docs.explore_picture [FOLDER]
 """
 
 from __future__ import annotations

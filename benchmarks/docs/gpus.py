@@ -12,7 +12,7 @@ _MARK = {"documented": "", "measured": " (m)", "fitted": " (f)", "assumed": " (a
 _INTRO = """\
 # GPU descriptions
 
-Generated from `xcd_model/spec/gpus/*.toml` by `python -m benchmarks.docs.regenerate`; a test compares the two.
+Generated from `xcd_model/spec/gpus/*.toml` by `python -m swizzle_benchmarks.docs.regenerate`; a test compares the two.
 An unmarked value is documented; (m) is measured; (f) is fitted: chosen by how well the model then meets measured rows,
 which the column *status* names (ids of `docs/fidelity.csv`, or tables under `benchmarks/fidelity`); (a) is assumed, and
 its source gives the reason.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from benchmarks.docs.commands import with_bars
 from swizzle_sim.swizzle import rules
+
+from .commands import with_bars
 
 MEANS = {
     "program_id": "workgroup id along axis 0, 1 or 2 of the launch",

@@ -1,6 +1,6 @@
 """Run every notebook from its first cell to its last, and store what it shows.
 
-python -m benchmarks.docs.notebooks            # all of them; or name some: ... 02 05
+python -m swizzle_benchmarks.docs.notebooks            # all of them; or name some: ... 02 05
 """
 
 from __future__ import annotations

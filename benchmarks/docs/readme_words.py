@@ -12,18 +12,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.fidelity.page.ranks import Belief, beliefs
-from benchmarks.fidelity.page.repeatability import measured_again
-from benchmarks.fidelity.page.tables import table
-from benchmarks.fidelity.page.targets import checks
-from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.rows import all_rows
-from benchmarks.fidelity.statistics import right_way_round
 from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from xcd_model import Gpu, Trace, TraceBuilder, gpu, prepare, replay_lockstep
 from xcd_model.replay.traffic import READ_MISSES
+
+from ..fidelity.page.ranks import Belief, beliefs
+from ..fidelity.page.repeatability import measured_again
+from ..fidelity.page.tables import table
+from ..fidelity.page.targets import checks
+from ..fidelity.predict import Prediction
+from ..fidelity.rows import all_rows
+from ..fidelity.statistics import right_way_round
 
 TABLE = Path(__file__).parents[2] / "docs" / "fidelity.csv"
 

@@ -1,7 +1,7 @@
 """Write every generated page, table and picture of the documentation.
 
-python -m benchmarks.docs.regenerate          # seconds: catalogues, commands, tables      make docs
-python -m benchmarks.docs.regenerate --all    # and pages and pictures that take minutes   make pages
+python -m swizzle_benchmarks.docs.regenerate          # seconds: catalogues, commands, tables      make docs
+python -m swizzle_benchmarks.docs.regenerate --all    # and pages and pictures that take minutes   make pages
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.docs import explore_picture, language, notebooks, readme_words
-from benchmarks.docs.commands import commands_markdown
-from benchmarks.docs.gpus import catalogue_markdown
-from benchmarks.docs.readme_words import fidelity_words, run_words
-from benchmarks.paper import audit, suite_page
 from swizzle_sim.history import History
 from swizzle_sim.kernels import kernel
 from swizzle_sim.report import write_report
 from swizzle_sim.search import Run, optimize
 from swizzle_sim.swizzle.families import families_table
 from xcd_model import gpu
+
+from ..paper import audit, suite_page
+from . import explore_picture, language, notebooks, readme_words
+from .commands import commands_markdown
+from .gpus import catalogue_markdown
+from .readme_words import fidelity_words, run_words
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = {"M": 4096, "N": 4096, "K": 8192}

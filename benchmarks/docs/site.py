@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.docs.notebook_pages import notebook_pages
+from swizzle_benchmarks.docs.notebook_pages import notebook_pages
 
 # Written by commands that take minutes (`make fidelity`, `make paper`), or by parts that a checkout may lack.
 OPTIONAL = ("fidelity.md", "ci.md", "explore.md", "report.md", "uncertainty.md", "api/testing.md", "paper/index.md")

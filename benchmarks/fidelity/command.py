@@ -13,8 +13,8 @@ import typer
 from swizzle_sim.cli.arguments import known_gpus, known_kernels, offer
 
 if TYPE_CHECKING:
-    from benchmarks.fidelity.predict import Prediction
-    from benchmarks.fidelity.rows import Row
+    from .predict import Prediction
+    from .rows import Row
 
 WORST = 12
 
@@ -50,9 +50,9 @@ def fidelity(
     json: Json = False,
 ) -> None:
     """Replay what hardware has measured and compare: targets, worst rows, and with --out the whole report."""
-    from benchmarks.fidelity.page.report import write
-    from benchmarks.fidelity.predict import predict_all, read_sets
-    from benchmarks.fidelity.variants import VARIANTS
+    from .page.report import write
+    from .predict import predict_all, read_sets
+    from .variants import VARIANTS
 
     asked = variant or (["timed", "lockstep"] if quick else list(VARIANTS))
     chosen = _of_half(_chosen(gpu, kernel, rows, quick), half)
@@ -68,8 +68,9 @@ def fidelity(
 
 
 def _chosen(gpu: str, kernel: str, text: str, quick: bool) -> list[Row]:
-    from benchmarks.fidelity.rows import all_rows, quick_rows
     from xcd_model.errors import UnknownName
+
+    from .rows import all_rows, quick_rows
 
     rows = all_rows()
     for what, name, known in (
@@ -86,8 +87,9 @@ def _chosen(gpu: str, kernel: str, text: str, quick: bool) -> list[Row]:
 
 
 def _of_half(rows: list[Row], half: str) -> list[Row]:
-    from benchmarks.fidelity.split import HALVES, place_of
     from xcd_model.errors import SwizzleSimError, UnknownName
+
+    from .split import HALVES, place_of
 
     wanted = half.replace("-", " ")
     if wanted and wanted not in HALVES:
@@ -100,8 +102,9 @@ def _of_half(rows: list[Row], half: str) -> list[Row]:
 
 
 def _print(found: list[Prediction], variants: list[str]) -> None:
-    from benchmarks.fidelity.page.targets import checks
     from swizzle_sim.cli.output import table
+
+    from .page.targets import checks
 
     model = [one for one in found if one.variant == variants[0]]
     reached = checks(model)
@@ -122,9 +125,10 @@ def _print(found: list[Prediction], variants: list[str]) -> None:
 
 
 def _print_halves(model: list[Prediction]) -> None:
-    from benchmarks.fidelity.page.split import summaries
-    from benchmarks.fidelity.page.tables import SUMMARY
     from swizzle_sim.cli.output import table
+
+    from .page.split import summaries
+    from .page.tables import SUMMARY
 
     columns = ("GPU", "quantity", "half", *SUMMARY)
     note = "which kernel is in which half, and why: benchmarks/fidelity/data/split.csv"
@@ -132,8 +136,9 @@ def _print_halves(model: list[Prediction]) -> None:
 
 
 def _print_json(found: list[Prediction], variants: list[str]) -> None:
-    from benchmarks.fidelity.page.targets import checks
     from swizzle_sim.cli.output import print_json
+
+    from .page.targets import checks
 
     rows: list[dict[str, Any]] = [
         {

@@ -1,4 +1,4 @@
-"""Take measured rows in, checked: ``python -m benchmarks.fidelity.contribute agreement-0123456789ab.csv``.
+"""Take measured rows in, checked: ``python -m swizzle_benchmarks.fidelity.contribute agreement-0123456789ab.csv``.
 
 Each row must name GPU, driver, compiler and command, a kernel that can be replayed here, and an order that is what it
 says. All rows of a file are taken, or none.
@@ -14,18 +14,19 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.fidelity import contributed
-from benchmarks.fidelity.contributed import ContributionError
-from benchmarks.fidelity.rows import DATA, Row, all_rows
-from benchmarks.fidelity.workloads import formulas
-from benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from xcd_model import gpu
 from xcd_model.errors import SwizzleSimError
+
+from . import contributed
+from .contributed import ContributionError
+from .rows import DATA, Row, all_rows
+from .workloads import formulas
+from .workloads.from_row import tiles_of, workload
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Check files and append their rows."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity.contribute", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m swizzle_benchmarks.fidelity.contribute", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, help="CSV of `swizzle-sim agreement` or `measure_nvidia`")
     parser.add_argument("--to", type=Path, default=DATA / "contributed.csv", help="table that they are added to")
     parser.add_argument("--check", action="store_true", help="check only")

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fidelity.quantities import QUANTITIES
 from xcd_model.errors import SwizzleSimError
+
+from .quantities import QUANTITIES
 
 NEEDED = ("gpu", "driver", "compiler", "command")
 COLUMNS = (
@@ -25,7 +26,7 @@ class ContributionError(SwizzleSimError):
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
-    """Read contributed rows as keyword arguments of `benchmarks.fidelity.rows.Row`.
+    """Read contributed rows as keyword arguments of `swizzle_benchmarks.fidelity.rows.Row`.
 
     Raises
     ------

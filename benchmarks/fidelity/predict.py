@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import swizzle_sim.swizzle
-from benchmarks.fidelity.quantities import QUANTITIES
-from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.sources import digest_of, kernel_modules
-from benchmarks.fidelity.variants import VARIANTS, Counts, predict
 from swizzle_sim.disk_cache import DiskCache
 from swizzle_sim.progress import Progress
 from swizzle_sim.uncertainty.perturbed_scorer import with_constants
 from xcd_model import Gpu, gpu, gpu_names
 from xcd_model.errors import SpecError, UnknownName
+
+from .quantities import QUANTITIES
+from .rows import Row
+from .sources import digest_of, kernel_modules
+from .variants import VARIANTS, Counts, predict
 
 
 def read_sets(words: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -131,7 +132,7 @@ def predict_all(
     ----------
     rows : sequence of Row
     variants : sequence of str
-        Keys of `benchmarks.fidelity.variants.VARIANTS`.
+        Keys of `swizzle_benchmarks.fidelity.variants.VARIANTS`.
     overrides : mapping of GPU name to mapping, optional
         Constants to replace, by dotted key such as ``l2.latency_ns``.
     processes : int, optional

@@ -1,6 +1,6 @@
 """Repeated measurements of the H200 table: its runs, and the trust that a row earns by agreeing with them.
 
-``data/h200_again.csv`` holds two runs of ``python -m benchmarks.lab counters`` over the whole table, minutes
+``data/h200_again.csv`` holds two runs of ``python -m swizzle_benchmarks.lab counters`` over the whole table, minutes
 apart on one H200. Their kernels do the same loads and stores as the table's; the order comes from a table in memory.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from benchmarks.fidelity.quantities import QUANTITIES
+from .quantities import QUANTITIES
 
 TABLE = Path(__file__).parent / "data" / "h200_again.csv"
 AGREE_PCT, AGREE_POINTS = 5.0, 1.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fidelity import contributed, published, repeatability
+from . import contributed, published, repeatability
 
 DATA = Path(__file__).with_name("data")
 PAPER_SOURCE = "AMDResearch/intelliperf, branch hardware-aware-swizzling (75106f3): logs behind arXiv 2508.20258"
@@ -51,15 +51,15 @@ class Row:
     id : str
         Unique over all rows.
     gpu, kernel : str
-        ``kernel`` as `benchmarks.fidelity.workloads.from_row` knows it.
+        ``kernel`` as `swizzle_benchmarks.fidelity.workloads.from_row` knows it.
     problem : mapping of str to int
         Sizes of the kernel.
     order : str
-        Name of the order; with ``mapping`` empty, one of `benchmarks.fidelity.workloads.orders`.
+        Name of the order; with ``mapping`` empty, one of `swizzle_benchmarks.fidelity.workloads.orders`.
     mapping : str
         The order as text: a formula of `workloads.formulas`, or a swizzle of the closed language.
     quantity, unit : str
-        A key of `benchmarks.fidelity.quantities.QUANTITIES`.
+        A key of `swizzle_benchmarks.fidelity.quantities.QUANTITIES`.
     measured : float
     low, high : float
         What repetitions or the source's range give; equal to ``measured`` where there is none.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 
-from benchmarks.fidelity.rows import DATA, Row
+from .rows import DATA, Row
 
 HALVES = ("fit", "held out")
 LATER = "added later: no constant was set from it"

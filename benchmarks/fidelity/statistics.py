@@ -8,8 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.quantities import QUANTITIES
+from .predict import Prediction
+from .quantities import QUANTITIES
 
 CHANGE = 1.0  # points, or percent: smaller changes against the launch order have no sign
 LAUNCHED = ("baseline", "row", "identity", "launched qb_minor")  # names of the launch order

@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.fidelity.ablations import replay_plain, reuse_counts
-from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.workloads import attention
-from benchmarks.fidelity.workloads.from_row import tiles_of, workload
-from benchmarks.fidelity.workloads.schedules import place
-from benchmarks.fidelity.workloads.workload import Workload
 from swizzle_sim.replaying import Replayer
 from xcd_model import Gpu, Trace, Traffic, workgroups_per_cu
 from xcd_model.errors import UnknownName
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS
 from xcd_model.trace.trace import SECTOR_BYTES
+
+from .ablations import replay_plain, reuse_counts
+from .rows import Row
+from .workloads import attention
+from .workloads.from_row import tiles_of, workload
+from .workloads.schedules import place
+from .workloads.workload import Workload
 
 VARIANTS = {
     "timed": "the timed replay, as it is",
@@ -48,7 +49,7 @@ def predict(row: Row, variant: str, gpu: Gpu) -> Counts:
     Returns
     -------
     counts : dict of str to float
-        By the names that `benchmarks.fidelity.quantities` reads.
+        By the names that `swizzle_benchmarks.fidelity.quantities` reads.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Tools that measure a GPU: `python -m benchmarks.lab` lists them."""
+"""Tools that measure a GPU: `python -m swizzle_benchmarks.lab` lists them."""

@@ -1,4 +1,4 @@
-"""Measure a GPU: ``python -m benchmarks.lab`` lists what each command measures, writes and needs.
+"""Measure a GPU: ``python -m swizzle_benchmarks.lab`` lists what each command measures, writes and needs.
 
 A measuring command writes its tables into a folder. The tables of one NVIDIA H200 so made are committed in
 ``benchmarks/fidelity/data``, by the names in the list. The other commands derive constants from those tables, or from
@@ -22,7 +22,7 @@ class Command:
     Parameters
     ----------
     where : str
-        ``module:function`` below `benchmarks.lab`.
+        ``module:function`` below `swizzle_benchmarks.lab`.
     what : str
         What it measures or derives.
     tables : tuple of str
@@ -116,22 +116,22 @@ def main(words: Sequence[str] | None = None) -> None:
     command = COMMANDS[name]
     module, _, function = command.where.partition(":")
     if command.takes == "...":
-        getattr(importlib.import_module(f"benchmarks.lab.{module}"), function)(rest)
+        getattr(importlib.import_module(f"swizzle_benchmarks.lab.{module}"), function)(rest)
         return
     parser = argparse.ArgumentParser(
-        prog=f"python -m benchmarks.lab {name}", description=f"{_capital(command.what)}. Needs {command.needs}."
+        prog=f"python -m swizzle_benchmarks.lab {name}", description=f"{_capital(command.what)}. Needs {command.needs}."
     )
     if command.takes:
         parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the tables are written")
     arguments = vars(parser.parse_args(rest)).values()
     for folder in arguments:
         folder.mkdir(parents=True, exist_ok=True)
-    getattr(importlib.import_module(f"benchmarks.lab.{module}"), function)(*arguments)
+    getattr(importlib.import_module(f"swizzle_benchmarks.lab.{module}"), function)(*arguments)
 
 
 def listing() -> str:
     """Text of the list."""
-    lines = ["python -m benchmarks.lab COMMAND ...", ""]
+    lines = ["python -m swizzle_benchmarks.lab COMMAND ...", ""]
     for name, command in COMMANDS.items():
         tables = ", ".join(command.tables) or "none"
         lines += [f"{name} {command.takes}".rstrip(), f"    {_capital(command.what)}."]

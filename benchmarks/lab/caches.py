@@ -16,8 +16,9 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from benchmarks.lab.cuda_programs import compiled, cuda_source, profiled, run
 from swizzle_sim.hardware.node.counted_launch import CountedLaunch
+
+from .cuda_programs import compiled, cuda_source, profiled, run
 
 LINE_BYTES = 128
 HIT_CYCLES = 50.0  # a load that the L1 answers takes 45, one that the L2 answers 280

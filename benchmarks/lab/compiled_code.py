@@ -3,7 +3,7 @@
 ``fdtd-stores`` counts the stores of an FDTD kernel with border masks for gfx942. ``dependent-loads`` reads what
 ``nvdisasm`` prints and counts the round trips to memory that a thread makes one after the other. ``stencil-loads``
 compiles the stencils of the H200 table from their source with Triton 3.6.0 (another version compiles other code, which
-the registers show) and writes ``h200_stencil_code.csv``, which `benchmarks.fidelity.workloads.h200` reads.
+the registers show) and writes ``h200_stencil_code.csv``, which `swizzle_benchmarks.fidelity.workloads.h200` reads.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def compiled(kernel: Any, arguments: Mapping[str, str], constants: Mapping[str, 
 
 def compiled_stores() -> Counter[str]:
     """Store instructions of the kernel as Triton compiles it for an MI300X, by opcode."""
-    kernels = importlib.import_module("benchmarks.lab.fdtd_triton")
+    kernels = importlib.import_module("swizzle_benchmarks.lab.fdtd_triton")
     pointers, sizes = ("ex_ptr", "ey_ptr", "hz_ptr"), ("Nx", "Ny", "pitch")
     arguments = dict.fromkeys(pointers, "*fp32") | dict.fromkeys(sizes, "i32")
     made = compiled(kernels.fdtd_borders, arguments, {"BLOCK_X": 32, "BLOCK_Y": 32}, "gfx942")
@@ -77,7 +77,7 @@ _WIDTH = {"128": 4, "64": 2}
 
 def dependent_loads(words: Sequence[str]) -> None:
     """Print them for each file; exit with status 2 without one, with 1 for a file that is missing or holds no loads."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.lab dependent-loads", description=trips.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m swizzle_benchmarks.lab dependent-loads", description=trips.__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.sass", help="what nvdisasm prints of a kernel")
     for name in parser.parse_args(words).files:
         if not name.is_file():
@@ -146,7 +146,9 @@ STENCIL_COLUMNS = ("rows", "cols", "order", "registers", "loads", "trips", "near
 
 def stencil_loads(words: Sequence[str]) -> None:
     """Compile every tile in every order, and write a line of each; exit with a line that says what is missing."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.lab stencil-loads", description=stencil_loads.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m swizzle_benchmarks.lab stencil-loads", description=stencil_loads.__doc__
+    )
     parser.add_argument("kernels", type=Path, metavar="KERNELS.py", help="where stencil_kernel is")
     parser.add_argument("table", type=Path, metavar="TABLE.csv", help="to write")
     asked = parser.parse_args(words)

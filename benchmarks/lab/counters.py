@@ -1,9 +1,9 @@
 r"""Count the calibration kernels with Nsight Compute and write rows as they come.
 
-    python -m benchmarks.lab counters --kernel gemm --sizes M=8192,N=8192,K=8192,BM=128,BN=128,BK=64 \
+    python -m swizzle_benchmarks.lab counters --kernel gemm --sizes M=8192,N=8192,K=8192,BM=128,BN=128,BK=64 \
         --orders row,grp8,scatter --out rows.csv
-    python -m benchmarks.lab counters --list benchmarks/fidelity/data/h200_hypotheses.txt --minutes 9
-    python -m benchmarks.fidelity.contribute rows.csv          # at home: checked, and added to the table
+    python -m swizzle_benchmarks.lab counters --list benchmarks/fidelity/data/h200_hypotheses.txt --minutes 9
+    python -m swizzle_benchmarks.fidelity.contribute rows.csv          # at home: checked, and added to the table
 
 Without ``--list`` and ``--sizes`` it reruns the workloads of the H200 table, and without ``--orders`` the orders that
 each has there. A line of a list is ``KERNEL NAME=INTEGER,... ORDER,...``; # begins a comment. ``--dry-run`` prints the
@@ -26,12 +26,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fidelity import contributed
-from benchmarks.fidelity.contributed import ContributionError
-from benchmarks.fidelity.rows import all_rows
-from benchmarks.fidelity.workloads import h200
 from swizzle_sim.hardware.node.ncu import LAUNCH, NsightCompute
 from swizzle_sim.hardware.node.processes import run
+
+from ..fidelity import contributed
+from ..fidelity.contributed import ContributionError
+from ..fidelity.rows import all_rows
+from ..fidelity.workloads import h200
 
 Job = Mapping[str, Any]
 Rows = list[dict[str, Any]]
@@ -59,7 +60,7 @@ def counters(words: Sequence[str]) -> None:
 def _arguments() -> argparse.ArgumentParser:
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.lab counters", description=__doc__, formatter_class=formatter
+        prog="python -m swizzle_benchmarks.lab counters", description=__doc__, formatter_class=formatter
     )
     parser.add_argument("--list", type=Path, help="file of jobs")
     parser.add_argument("--kernel", choices=sorted(h200.KERNELS), help="all of them where not given")
@@ -166,7 +167,7 @@ def attempt(job: Job, ncu: str, driver: str, limit_s: float, left_s: float) -> t
 
 def command_of(job: Job, folder: Path, ncu: str, counters: Sequence[str]) -> list[str]:
     """Words of the profiler run; the job is read from ``job.json`` in the folder."""
-    work = [sys.executable, "-m", "benchmarks.lab.nvidia_launch", str(folder / "job.json")]
+    work = [sys.executable, "-m", "swizzle_benchmarks.lab.nvidia_launch", str(folder / "job.json")]
     return NsightCompute().command(ncu, counters, folder, f"fidelity_{job['kernel']}", work)
 
 

@@ -1,4 +1,4 @@
-"""FDTD without the borders that the measured kernel leaves out; `benchmarks.lab fdtd-stores` compiles it.
+"""FDTD without the borders that the measured kernel leaves out; `swizzle_benchmarks.lab fdtd-stores` compiles it.
 
 Source: K. Yee, IEEE Transactions on Antennas and Propagation 14(3), 1966, for the scheme.
 """

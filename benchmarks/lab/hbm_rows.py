@@ -20,11 +20,12 @@ from numba import njit
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks.fidelity.rows import DATA
-from benchmarks.lab.cuda_programs import cuda_source, outputs
 from xcd_model import gpu
 from xcd_model.nvidia.hbm_rows import _activation, closed_rows
 from xcd_model.spec.nvidia import HbmBanks
+
+from ..fidelity.rows import DATA
+from .cuda_programs import cuda_source, outputs
 
 
 def hbm_rows(folder: Path) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import median
 
-from benchmarks.lab.cuda_programs import compiled, cuda_source, outputs, run
+from .cuda_programs import compiled, cuda_source, outputs, run
 
 RUNS = 3
 

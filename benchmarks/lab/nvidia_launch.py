@@ -1,6 +1,6 @@
 """Launch one kernel of `nvidia_kernels` once an order and check each result: what the profiler is put around.
 
-    python -m benchmarks.lab.nvidia_launch JOB.json
+    python -m swizzle_benchmarks.lab.nvidia_launch JOB.json
 
 The file holds ``kernel``, ``problem`` and ``orders`` (a list of names). Prints JSON lines: GPU and software first,
 then each order with whether its result was right, so that a crash loses only what comes after it.
@@ -17,8 +17,8 @@ from pathlib import Path
 import torch
 import triton
 
-from benchmarks.fidelity.workloads import h200, orders
-from benchmarks.lab import nvidia_kernels
+from ..fidelity.workloads import h200, orders
+from . import nvidia_kernels
 
 Sizes = Mapping[str, int]
 Launch = Callable[..., None]  # (order of tiles, and for GEMM and attention a clock, see `nvidia_kernels`)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.lab.caches import write_passes
-from benchmarks.lab.cuda_programs import compiled, cuda_source, run
+from .caches import write_passes
+from .cuda_programs import compiled, cuda_source, run
 
 PARTITION_COUNTERS = {  # column, and bytes of one
     "dram__bytes_read.sum": ("memory_mib", 1),

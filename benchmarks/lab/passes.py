@@ -20,11 +20,12 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks.fidelity.rows import DATA
-from benchmarks.fidelity.workloads import orders
 from xcd_model import Gpu, IssueModel, Plan, TraceBuilder, gpu, prepare, replay_timed
 from xcd_model.replay.service_times import service_times_of, speed_variation_of
 from xcd_model.replay.traffic import WRITEBACKS
+
+from ..fidelity.rows import DATA
+from ..fidelity.workloads import orders
 
 SIDE = 16384  # of a square matrix of fp32
 TILES = ((32, 32), (32, 64), (64, 64), (32, 128), (16, 256), (8, 512))
@@ -48,7 +49,7 @@ def measured() -> Iterator[tuple[str, int, int, int, str, str]]:
     """Rows of the table, one launch after the other."""
     import torch
 
-    from benchmarks.lab import nvidia_kernels
+    from . import nvidia_kernels
 
     x, y = (torch.ones(SIDE, SIDE, device="cuda") for _ in range(2))
     kernels = {

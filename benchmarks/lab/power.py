@@ -20,9 +20,9 @@ from functools import partial
 from pathlib import Path
 from statistics import mean, median
 
-from benchmarks.fidelity.rows import DATA
-from benchmarks.fidelity.workloads import h200, orders
-from benchmarks.lab.cuda_programs import cuda_source, outputs
+from ..fidelity.rows import DATA
+from ..fidelity.workloads import h200, orders
+from .cuda_programs import cuda_source, outputs
 
 BEFORE_S, COUNTED_S = (
     0.8,
@@ -85,7 +85,7 @@ def gemms(board: Board) -> Iterator[str]:
     """A line for each launch of `GEMMS`, as `power.cu` prints them; bytes are what SMs read and write."""
     import torch
 
-    from benchmarks.lab.nvidia_launch import MAKERS
+    from .nvidia_launch import MAKERS
 
     torch.manual_seed(0)
     for sizes, names in GEMMS:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.fidelity.workloads import h200, orders
+from ..fidelity.workloads import h200, orders
 
 Launch = Callable[..., None]
 TILE = {"BM": 128, "BN": 128, "BK": 64}
@@ -35,7 +35,7 @@ def skew(folder: Path) -> None:
     """Note when each workgroup gets where; the second of two launches; exit with status 1 if a result is wrong."""
     import torch
 
-    from benchmarks.lab.nvidia_launch import MAKERS
+    from .nvidia_launch import MAKERS
 
     torch.manual_seed(0)
     lines = []
@@ -66,7 +66,7 @@ def line_of(gpu: str, kernel: str, sizes: str, order: str, at: np.ndarray, sm: n
 def _measured(launch: Launch, tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     import torch
 
-    from benchmarks.lab.nvidia_kernels import NOTES
+    from .nvidia_kernels import NOTES
 
     order = torch.from_numpy(tiles).to("cuda", torch.int32)
     clock = torch.zeros(tiles.size, NOTES, device="cuda", dtype=torch.int64)

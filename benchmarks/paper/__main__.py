@@ -1,4 +1,4 @@
-"""``python -m benchmarks.paper``: figures 2, 5, 14, 15, 16 and the audit of arXiv 2508.20258."""
+"""``python -m swizzle_benchmarks.paper``: figures 2, 5, 14, 15, 16 and the audit of arXiv 2508.20258."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ OUT = Path(__file__).parents[2] / "docs" / "paper"
 def main(words: list[str] | None = None) -> int:
     """Make what is asked for; what an earlier, or a stopped, command worked out is not worked out again."""
     asked = _parser().parse_args(words)
-    from benchmarks.paper.figures import PARTS  # noqa: PLC0415  (--help need not wait)
-    from benchmarks.paper.page import make, redraw  # noqa: PLC0415
-    from benchmarks.paper.settings import Settings  # noqa: PLC0415
     from xcd_model.errors import SwizzleSimError, UnknownName  # noqa: PLC0415
+
+    from .figures import PARTS  # noqa: PLC0415  (--help need not wait)
+    from .page import make, redraw  # noqa: PLC0415
+    from .settings import Settings  # noqa: PLC0415
 
     settings = Settings(quick=asked.quick, studies=asked.studies, processes=asked.processes, again=asked.again)
     try:
@@ -44,7 +45,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.paper", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m swizzle_benchmarks.paper", description=__doc__)
     parser.add_argument("--only", action="append", metavar="PART", help="figure-2, 5, 14, 15, 16 or audit; repeatable")
     parser.add_argument("--quick", action="store_true", help="small sizes: whether it works, not what comes out")
     parser.add_argument("--out", type=Path, default=OUT, help="folder to write to (docs/paper)")

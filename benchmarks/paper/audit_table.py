@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fidelity.sources import kernel_modules
-from benchmarks.paper.audit import Finding, audit
-from benchmarks.paper.formulas import FORMULAS
-from benchmarks.paper.jobs import Job
-from benchmarks.paper.searches import SCORES
-from benchmarks.paper.settings import GPU, SMALL, Settings
-from benchmarks.paper.style import pct, points, table
+from ..fidelity.sources import kernel_modules
+from .audit import Finding, audit
+from .formulas import FORMULAS
+from .jobs import Job
+from .searches import SCORES
+from .settings import GPU, SMALL, Settings
+from .style import pct, points, table
 
 REPLAY = "lockstep"
 

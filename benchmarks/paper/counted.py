@@ -6,10 +6,11 @@ import csv
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.fidelity.predict import predict_all
-from benchmarks.fidelity.rows import DATA, PAPER_SOURCE, Row, paper_rows, quick_rows
-from benchmarks.paper.settings import Settings
 from swizzle_sim.kernels import kernel
+
+from ..fidelity.predict import predict_all
+from ..fidelity.rows import DATA, PAPER_SOURCE, Row, paper_rows, quick_rows
+from .settings import Settings
 
 SOURCE = PAPER_SOURCE
 REPLAY = "timed"

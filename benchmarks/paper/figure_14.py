@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.paper import style
-from benchmarks.paper.jobs import Job
-from benchmarks.paper.published import PROGRESSION
-from benchmarks.paper.recorded import recorded_runs
-from benchmarks.paper.searches import arms_job, arms_name
-from benchmarks.paper.settings import GPU, Settings
-from benchmarks.paper.style import (
+from . import style
+from .jobs import Job
+from .published import PROGRESSION
+from .recorded import recorded_runs
+from .searches import arms_job, arms_name
+from .settings import GPU, Settings
+from .style import (
     FAMILIES,
     LAUNCHED,
     LIMIT,

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.fidelity.sources import kernel_modules
-from benchmarks.paper import style
-from benchmarks.paper.formulas import FORMULAS
-from benchmarks.paper.jobs import Job
-from benchmarks.paper.published import SWEPT
-from benchmarks.paper.searches import SCORES
-from benchmarks.paper.settings import GPU, Settings
-from benchmarks.paper.style import (
+from swizzle_sim.kernels import kernel
+from swizzle_sim.tuning.sweep import hurts
+
+from ..fidelity.sources import kernel_modules
+from . import style
+from .formulas import FORMULAS
+from .jobs import Job
+from .published import SWEPT
+from .searches import SCORES
+from .settings import GPU, Settings
+from .style import (
     FAMILIES,
     LAUNCHED,
     LIMIT,
@@ -28,9 +31,7 @@ from benchmarks.paper.style import (
     pct,
     table,
 )
-from benchmarks.paper.work import sweep
-from swizzle_sim.kernels import kernel
-from swizzle_sim.tuning.sweep import hurts
+from .work import sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.paper import style
-from benchmarks.paper.jobs import Job
-from benchmarks.paper.published import MODEL_KERNELS, MODEL_WORDS, MODELS
-from benchmarks.paper.recorded import Recorded, recorded_runs
-from benchmarks.paper.searches import arms_job, arms_name, texts_job
-from benchmarks.paper.settings import GPU, Settings
-from benchmarks.paper.style import (
+from swizzle_sim.swizzle import Swizzle
+from xcd_model.errors import LanguageError
+
+from . import style
+from .jobs import Job
+from .published import MODEL_KERNELS, MODEL_WORDS, MODELS
+from .recorded import Recorded, recorded_runs
+from .searches import arms_job, arms_name, texts_job
+from .settings import GPU, Settings
+from .style import (
     FAMILIES,
     LAUNCHED,
     LIMIT,
@@ -26,8 +29,6 @@ from benchmarks.paper.style import (
     pct,
     table,
 )
-from swizzle_sim.swizzle import Swizzle
-from xcd_model.errors import LanguageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.paper import counted, published, style
-from benchmarks.paper.formulas import FORMULAS
-from benchmarks.paper.jobs import Job
-from benchmarks.paper.recorded import recorded_runs
-from benchmarks.paper.searches import arms_job, arms_name, texts_job
-from benchmarks.paper.settings import GPU, Settings
-from benchmarks.paper.style import (
+from swizzle_sim.kernels import kernel
+from swizzle_sim.suite import PAPER
+from swizzle_sim.swizzle import Swizzle
+from xcd_model import gpu
+
+from . import counted, published, style
+from .formulas import FORMULAS
+from .jobs import Job
+from .recorded import recorded_runs
+from .searches import arms_job, arms_name, texts_job
+from .settings import GPU, Settings
+from .style import (
     FAMILIES,
     LAUNCHED,
     LIMIT,
@@ -29,10 +34,6 @@ from benchmarks.paper.style import (
     pct,
     table,
 )  # fmt: skip
-from swizzle_sim.kernels import kernel
-from swizzle_sim.suite import PAPER
-from swizzle_sim.swizzle import Swizzle
-from xcd_model import gpu
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from benchmarks.paper import style
-from benchmarks.paper.jobs import Job
-from benchmarks.paper.searches import arms_job, arms_name, texts_job
-from benchmarks.paper.settings import GPU, Settings
-from benchmarks.paper.style import pct, points, table
 from swizzle_sim.display.colours import OTHER, XCDS, on_colour
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from xcd_model import gpu, xcd_of
+
+from . import style
+from .jobs import Job
+from .searches import arms_job, arms_name, texts_job
+from .settings import GPU, Settings
+from .style import pct, points, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.paper import audit_table, figure_2, figure_5, figure_14, figure_15, figure_16
-from benchmarks.paper.jobs import Job
-from benchmarks.paper.settings import Settings
+from . import audit_table, figure_2, figure_5, figure_14, figure_15, figure_16
+from .jobs import Job
+from .settings import Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,12 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fidelity.predict import NOT_PHYSICAL
-from benchmarks.fidelity.sources import digest_of
 from swizzle_sim.disk_cache import DiskCache, cache_home
 from swizzle_sim.progress import Progress
 from swizzle_sim.release import version
 from xcd_model import gpu
+
+from ..fidelity.predict import NOT_PHYSICAL
+from ..fidelity.sources import digest_of
 
 Say = Callable[[str], None]
 Work = Callable[[Mapping[str, Any], Path, Say], dict[str, Any]]

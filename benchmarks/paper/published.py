@@ -27,7 +27,7 @@ class Printed:
     gain : float or None [points of L2 hit rate]
     speedup : float or None
     formula : str
-        Figure that prints the formula, as `benchmarks.paper.formulas` labels it; empty where none is printed.
+        Figure that prints the formula, as `swizzle_benchmarks.paper.formulas` labels it; empty where none is printed.
     words : str
         The paper's, where the formula does not have them.
     """

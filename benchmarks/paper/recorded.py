@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.loop import LLM
+from swizzle_agent.loop import LLM
 from swizzle_sim.history import FILE, Attempt, History, rank
 from xcd_model.errors import RunError
 

@@ -9,11 +9,12 @@ from typing import Any
 import swizzle_sim.swizzle
 import swizzle_sim.templates
 import swizzle_sim.tuning
-from benchmarks.fidelity.sources import kernel_modules
-from benchmarks.paper.jobs import Job
-from benchmarks.paper.settings import GPU, SECONDS, Settings
-from benchmarks.paper.work import find, score_texts
 from swizzle_sim.kernels import Kernel
+
+from ..fidelity.sources import kernel_modules
+from .jobs import Job
+from .settings import GPU, SECONDS, Settings
+from .work import find, score_texts
 
 
 def _modules(*packages) -> tuple[str, ...]:

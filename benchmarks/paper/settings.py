@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.paper.recorded import FOLDER
 from swizzle_sim.kernels import Kernel, kernel
+
+from .recorded import FOLDER
 
 GPU = "mi300x"
 EVALUATIONS = 64

@@ -1,8 +1,8 @@
 """Families, random parameters, two-stage search and edits of formulas, with the same number of evaluations.
 
-python -m benchmarks.search.compare                              # the paper's ten kernels: about 20 minutes of one core
-python -m benchmarks.search.compare --kernels gemm softmax --evaluations 20 --seeds 2
-python -m benchmarks.search.compare --write                      # the same as the first, and rewrite docs/search.md
+python -m swizzle_benchmarks.search.compare                      # the paper's ten kernels: about 20 minutes of one core
+python -m swizzle_benchmarks.search.compare --kernels gemm softmax --evaluations 20 --seeds 2
+python -m swizzle_benchmarks.search.compare --write              # the same as the first, and rewrite docs/search.md
 
 Trials are stored in runs/compare as they finish: an interrupted comparison goes on, and no trial is run twice.
 """
@@ -15,14 +15,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.search import optimum
-from benchmarks.search.methods import METHODS, timed
-from benchmarks.search.page import draw, page, table
 from swizzle_sim.kernels import kernel
 from swizzle_sim.progress import Progress
 from swizzle_sim.release import version
 from swizzle_sim.tuning.jobs import FILE, PointStore, run_points
 from xcd_model import gpu
+
+from . import optimum
+from .methods import METHODS, timed
+from .page import draw, page, table
 
 ROOT = Path(__file__).parents[2]
 GPU, EVALUATIONS, SEEDS = "mi300x", 60, 5

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.search.edits import edited
 from swizzle_sim.candidates import family_candidates
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import family
@@ -20,6 +19,8 @@ from swizzle_sim.tuning.samplers import Random
 from swizzle_sim.tuning.search import search
 from xcd_model import Gpu
 from xcd_model.errors import SearchError
+
+from .edits import edited
 
 TRIES = 40  # texts judged for each replay wanted, before a method gives up: most edits are no bijections
 STARTS, KEPT = 4, 4  # families that edits begin with, and formulas that they go on with

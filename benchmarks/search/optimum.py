@@ -1,6 +1,6 @@
 """The default search against every combination of every template: its distance to the optimum of its space.
 
-python -m benchmarks.search.optimum
+python -m swizzle_benchmarks.search.optimum
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.search.page import wrapped
-from benchmarks.suite.gemm import gemm
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.templates import TemplateSpace, family_templates
 from swizzle_sim.tuning.evaluator import Evaluator
@@ -19,6 +17,9 @@ from swizzle_sim.tuning.search import search
 from swizzle_sim.tuning.what_if import what_if
 from xcd_model import Gpu, gpu
 from xcd_model.errors import SearchError
+
+from ..suite.gemm import gemm
+from .page import wrapped
 
 EVALUATIONS, SEEDS = (25, 50, 100), 4
 

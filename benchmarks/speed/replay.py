@@ -1,4 +1,4 @@
-"""``python -m benchmarks.speed.replay``: the lockstep replay against its peers, as a Markdown table.
+"""``python -m swizzle_benchmarks.speed.replay``: the lockstep replay against its peers, as a Markdown table.
 
 GEMM fp16 8192^3 (``--quick``: 4096^3) in tiles of 128 x 128 x 64 on all 8 XCDs of MI300X. A rate is line accesses a
 second; by symmetry, those that were accounted for. Peers see the stream of XCD 0. Medians of three, one core.
@@ -19,8 +19,6 @@ import time
 
 import numpy as np
 
-from benchmarks.speed import peers
-from benchmarks.suite.gemm import gemm
 from xcd_model import (
     Gpu,
     IssueModel,
@@ -35,6 +33,9 @@ from xcd_model import (
     xcd_of,
 )
 from xcd_model.replay.traffic import L1_HITS, READ_MISSES, WRITE_MISSES
+
+from ..suite.gemm import gemm
+from . import peers
 
 REPEATS = 3
 ASSOCIATIVE_LINES = 512  # a fully associative cache that both simulators can be; ours walks its ways
@@ -139,7 +140,7 @@ def probe(size: int) -> None:
 def fresh(size: int) -> list[dict[str, float]]:
     """`probe` with an empty compilation cache, and again."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "benchmarks.speed.replay", "--probe", "--size", str(size)]
+        command = [sys.executable, "-m", "swizzle_benchmarks.speed.replay", "--probe", "--size", str(size)]
         environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
         return [
             json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
@@ -149,7 +150,7 @@ def fresh(size: int) -> list[dict[str, float]]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed.replay", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m swizzle_benchmarks.speed.replay", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="4096^3 in place of 8192^3")
     parser.add_argument("--size", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--probe", action="store_true", help=argparse.SUPPRESS)

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.suite.base import check_block, check_traceable, lines_of, resources
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Trace, TraceBuilder
 from xcd_model.errors import SizeError
+
+from .base import check_block, check_traceable, lines_of, resources
 
 NAME = "attention_decode"
 NUM_WARPS = 4

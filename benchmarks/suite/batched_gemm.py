@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.suite.base import check_dot_block, check_traceable, lines_of, resources
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Trace, TraceBuilder
+
+from .base import check_dot_block, check_traceable, lines_of, resources
 
 NAME = "batched_gemm"
 ITEM_BYTES = 2  # fp16

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.suite.base import MAX_TOUCHES, MAX_WORKGROUPS, TILES
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Resources, Trace, TraceBuilder
 from xcd_model.errors import SizeError
+
+from .base import MAX_TOUCHES, MAX_WORKGROUPS, TILES
 
 TRITON = Path(__file__).with_name("gemm_triton.py")
 ITEM_BYTES = 2  # fp16

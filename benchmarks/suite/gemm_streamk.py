@@ -13,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.suite.base import check_block, check_items, check_traceable, resources, row_grids
-from benchmarks.suite.streamk_trace import trace
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model.errors import SizeError
+
+from .base import check_block, check_items, check_traceable, resources, row_grids
+from .streamk_trace import trace
 
 TRITON = Path(__file__).with_name("gemm_streamk_triton.py")
 NUM_WARPS = 4  # what the measured runs used; the wrapper of the kernel did not pass on the 8 it was given

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.suite.base import check_block, check_items, check_traceable, resources, tile_grids
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Trace, TraceBuilder
+
+from .base import check_block, check_items, check_traceable, resources, tile_grids
 
 TRITON = Path(__file__).with_name("smith_waterman_triton.py")
 SYMBOL_BYTES, SCORE_BYTES = 1, 4  # int8, int32

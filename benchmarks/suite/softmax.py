@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.suite.base import MAX_TILE_ITEMS, check_items, check_traceable, resources, row_grids
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Trace, TraceBuilder
 from xcd_model.errors import SizeError
+
+from .base import MAX_TILE_ITEMS, check_items, check_traceable, resources, row_grids
 
 TRITON = Path(__file__).with_name("softmax_triton.py")
 ITEM_BYTES = 2  # fp16

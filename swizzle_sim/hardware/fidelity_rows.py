@@ -1,4 +1,4 @@
-"""Agreement as fidelity rows: a line of CSV a number, in the columns of ``benchmarks.fidelity.contributed``."""
+"""Agreement as fidelity rows: a line of CSV a number, in the columns of ``swizzle_benchmarks.fidelity.contributed``."""
 
 from __future__ import annotations
 

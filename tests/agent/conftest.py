@@ -4,9 +4,9 @@ import sqlite3
 
 import pytest
 
-from agent.loop import propose
-from agent.settings import Settings
-from benchmarks.suite.gemm import gemm
+from swizzle_agent.loop import propose
+from swizzle_agent.settings import Settings
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.candidates import family_candidates
 from tests.agent.scripted_server import ScriptedServer
 from xcd_model import gpu
@@ -26,7 +26,9 @@ def small():
 @pytest.fixture(autouse=True)
 def few_families(monkeypatch):
     """Keep what stands beside a run to a dozen families: the whole space takes longer than the rest of a test."""
-    monkeypatch.setattr("agent.baselines.family_candidates", lambda kernel, gpu: family_candidates(kernel, gpu)[::9])
+    monkeypatch.setattr(
+        "swizzle_agent.baselines.family_candidates", lambda kernel, gpu: family_candidates(kernel, gpu)[::9]
+    )
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from agent.cascade import Cascade, reward
+from swizzle_agent.cascade import Cascade, reward
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import family
 
@@ -40,7 +40,7 @@ def test_the_same_permutation_twice(small, mi300x):
 
 
 def test_what_is_far_worse_in_lockstep_is_not_replayed_in_full(mi300x):
-    from benchmarks.suite.gemm import gemm
+    from swizzle_benchmarks.suite.gemm import gemm
 
     cascade = Cascade(Scorer(gemm(K=512), mi300x, replay="timed"))
     found = cascade.judge(family("contiguous"), 1)
@@ -71,8 +71,8 @@ def test_reward_of_what_holds_here_alone_is_less(small, mi300x):
 
 def test_the_public_api_is_what_it_says():
     """A module of the same name must not stand in for a function, whichever was imported first."""
-    import agent
-    import agent.tune  # imports most of the room
+    import swizzle_agent
+    import swizzle_agent.tune  # imports most of the room
 
-    assert callable(agent.reward) and sorted(agent.__all__) == agent.__all__
-    assert all(getattr(agent, name).__name__ == name for name in agent.__all__)
+    assert callable(swizzle_agent.reward) and sorted(swizzle_agent.__all__) == swizzle_agent.__all__
+    assert all(getattr(swizzle_agent, name).__name__ == name for name in swizzle_agent.__all__)

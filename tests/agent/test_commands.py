@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.providers import check_model
+from swizzle_agent.providers import check_model
 from swizzle_sim.swizzle import family
 from tests.agent.scripted_server import ScriptedServer, proposal
 from tests.in_process import runner
@@ -37,7 +37,7 @@ def typed(tmp_path):
 @pytest.fixture
 def here(monkeypatch, capsys, tmp_path):
     """As ``typed``, in this process, where keys are neither set nor taken."""
-    monkeypatch.setattr("agent.providers._taken", {})
+    monkeypatch.setattr("swizzle_agent.providers._taken", {})
     for name in [name for name in os.environ if name.endswith("_API_KEY")]:
         monkeypatch.delenv(name)
     return runner(monkeypatch, capsys, tmp_path)
@@ -91,10 +91,10 @@ def test_without_the_extra(typed, tmp_path):
 
 
 def test_preflight_names_what_is_wrong(monkeypatch):
-    monkeypatch.setattr("agent.providers._taken", {"OPENAI_API_KEY": "wrong"})
+    monkeypatch.setattr("swizzle_agent.providers._taken", {"OPENAI_API_KEY": "wrong"})
     with ScriptedServer(SCRIPT, models=("gpt-scripted", "other")) as server:
         assert check_model("openai/scripted", server.base).code == "auth"
-        monkeypatch.setattr("agent.providers._taken", {})
+        monkeypatch.setattr("swizzle_agent.providers._taken", {})
         missing = check_model("openai/scripted", server.base)
         assert missing.code == "no-model" and "gpt-scripted" in missing.message
         assert check_model("openai/other", server.base).code == "ok"

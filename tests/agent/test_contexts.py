@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from agent.budget import Bandit
-from agent.contexts import CHARS_PER_TOKEN, OVERLOAD_TOKENS, hardware_text, language_card, read_docs
-from agent.endpoint import Failure
-from agent.prompts import picture_png
+from swizzle_agent.budget import Bandit
+from swizzle_agent.contexts import CHARS_PER_TOKEN, OVERLOAD_TOKENS, hardware_text, language_card, read_docs
+from swizzle_agent.endpoint import Failure
+from swizzle_agent.prompts import picture_png
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from xcd_model.errors import ModelError

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent.endpoint import FATAL, RETRIED
-from agent.transcript import Transcript
+from swizzle_agent.endpoint import FATAL, RETRIED
+from swizzle_agent.transcript import Transcript
 from swizzle_sim.swizzle import family
 from tests.agent.conftest import codes
 from tests.agent.scripted_server import Reply, ScriptedServer, proposal, said

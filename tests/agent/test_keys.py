@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from agent import providers
-from agent.settings import Settings, load_prices
+from swizzle_agent import providers
+from swizzle_agent.settings import Settings, load_prices
 from tests.agent.conftest import dump
 from tests.agent.scripted_server import Reply, proposal
 from xcd_model.errors import ModelError

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from agent.loop import END, STEP, repeat_run
-from agent.transcript import Transcript
+from swizzle_agent.loop import END, STEP, repeat_run
+from swizzle_agent.transcript import Transcript
 from swizzle_sim.swizzle import family
 from tests.agent.conftest import codes, dump
 from tests.agent.scripted_server import Reply, proposal
@@ -50,7 +50,7 @@ def test_a_run_is_repeated_to_the_byte_with_no_model(run_script, tmp_path):
 
 def test_a_changed_prompt_is_not_answered_from_the_record(run_script, tmp_path, monkeypatch):
     run, _, _ = run_script(SCRIPT[:2])
-    monkeypatch.setattr("agent.prompts.language_card", lambda *args, **kwargs: "another language")
+    monkeypatch.setattr("swizzle_agent.prompts.language_card", lambda *args, **kwargs: "another language")
     with pytest.raises(RunError, match="the prompt is not the one"):
         repeat_run(run.folder, tmp_path / "again")
 

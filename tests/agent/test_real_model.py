@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.loop import STEP, propose, repeat_run
-from agent.providers import check_model
-from agent.settings import Settings
-from agent.transcript import Transcript
+from swizzle_agent.loop import STEP, propose, repeat_run
+from swizzle_agent.providers import check_model
+from swizzle_agent.settings import Settings
+from swizzle_agent.transcript import Transcript
 from tests.agent.conftest import dump
 
 pytestmark = pytest.mark.llm

@@ -4,10 +4,10 @@ import json
 import time
 from pathlib import Path
 
-from agent.loop import propose
-from agent.settings import Settings
-from agent.transcript import STEP, Transcript
-from benchmarks.suite.gemm import gemm
+from swizzle_agent.loop import propose
+from swizzle_agent.settings import Settings
+from swizzle_agent.transcript import STEP, Transcript
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.swizzle import family
 from tests.agent.conftest import codes
 from tests.agent.scripted_server import Reply, ScriptedServer, proposal

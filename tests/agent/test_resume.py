@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from agent.transcript import Transcript
+from swizzle_agent.transcript import Transcript
 from swizzle_sim.history import History
 from swizzle_sim.swizzle import family
 from tests.agent.conftest import codes
@@ -20,9 +20,9 @@ SCRIPT = [proposal(family(spec)) for spec in ("group_m(size=2)", "group_m(size=4
 
 CHILD = textwrap.dedent("""
     import sys
-    from agent.loop import propose
-    from agent.settings import Settings
-    from benchmarks.suite.gemm import gemm
+    from swizzle_agent.loop import propose
+    from swizzle_agent.settings import Settings
+    from swizzle_benchmarks.suite.gemm import gemm
     from xcd_model import gpu
     propose(
         gemm(M=512, N=512, K=128, BLOCK_M=64, BLOCK_N=64), gpu("mi300x"), sys.argv[1],

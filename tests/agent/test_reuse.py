@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from agent.bottleneck import KINDS, bottleneck_of, reuse_of
-from benchmarks.suite.gemm import gemm
+from swizzle_agent.bottleneck import KINDS, bottleneck_of, reuse_of
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
 from tests.agent.naive_reuse import naive_reuse
@@ -42,7 +42,7 @@ def test_a_sample_stands_for_the_whole(mi300x, monkeypatch):
     scorer = Scorer(one, mi300x)
     order = np.arange(one.grid.num_pids)
     whole = reuse_of(scorer.plan, order, workgroups_per_cu=1, grid=one.grid)
-    monkeypatch.setattr("agent.bottleneck.MAX_SAMPLES", 1 << 16)
+    monkeypatch.setattr("swizzle_agent.bottleneck.MAX_SAMPLES", 1 << 16)
     part = reuse_of(scorer.plan, order, workgroups_per_cu=1, grid=one.grid)
     assert part.sampled_fraction < 0.2 and whole.sampled_fraction == 1
     assert part.touches.sum() == pytest.approx(whole.touches.sum(), rel=0.02)

@@ -4,8 +4,8 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
-from agent.cached_lm import candidate_text
-from agent.signatures import AnalyzeMemory, ProposeSwizzle, ProposeSwizzleSeeing, Shortcoming
+from swizzle_agent.cached_lm import candidate_text
+from swizzle_agent.signatures import AnalyzeMemory, ProposeSwizzle, ProposeSwizzleSeeing, Shortcoming
 
 INPUTS = {
     "original_kernel": "def k(): pass",

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from agent.prompts import propose_program, read_program
-from agent.settings import Inputs, Settings, load_prices
-from agent.study import Study, draw_study, run_study
-from agent.tune import Tuning, tune_prompt
-from benchmarks.suite.gemm import gemm
+from swizzle_agent.prompts import propose_program, read_program
+from swizzle_agent.settings import Inputs, Settings, load_prices
+from swizzle_agent.study import Study, draw_study, run_study
+from swizzle_agent.tune import Tuning, tune_prompt
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.swizzle import family
 from tests.agent.scripted_server import Reply, ScriptedServer, proposal
 from xcd_model.errors import ModelError

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.suite.gemm import gemm
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.report import write_report
 from swizzle_sim.scoring import Scorer

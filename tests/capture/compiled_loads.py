@@ -16,9 +16,9 @@ from triton.compiler import ASTSource
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.lab.nvidia_kernels import fidelity_stencil
-from benchmarks.suite.fdtd_2d_triton import fdtd_2d
-from benchmarks.suite.stencil_2d_triton import stencil_2d
+from swizzle_benchmarks.lab.nvidia_kernels import fidelity_stencil
+from swizzle_benchmarks.suite.fdtd_2d_triton import fdtd_2d
+from swizzle_benchmarks.suite.stencil_2d_triton import stencil_2d
 
 LOAD = {"amdgcn": r"\b(?:global|buffer)_load_(\w+)", "ptx": r"\bld\.global(?:\.L1::\w+)?((?:\.v\d)?\.b\d+)"}
 TILE = {"BLOCK_SIZE_X": 32, "BLOCK_SIZE_Y": 32}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.fidelity.workloads.h200 import KERNELS
+from swizzle_benchmarks.fidelity.workloads.h200 import KERNELS
 from swizzle_sim.kernels import kernel
 from tests.capture.same_trace import needs_triton
 

@@ -1,6 +1,6 @@
 """Is each access model of the suite, line by line, what its kernel does?"""
 
-from benchmarks.suite.gemm import gemm
+from swizzle_benchmarks.suite.gemm import gemm
 from tests.capture.same_trace import assert_same_trace, needs_triton
 
 

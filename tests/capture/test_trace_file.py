@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from benchmarks.suite.gemm import gemm
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.capture.trace_file import ARRAYS, read_trace, write_trace
 from swizzle_sim.capture.user_kernel import kernel_of
 from tests.capture.same_trace import assert_equal_traces

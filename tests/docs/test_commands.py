@@ -9,7 +9,7 @@ import time
 import pytest
 from typer.main import get_command
 
-from benchmarks.suite.gemm import gemm
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.cli import main
 from swizzle_sim.cli.app import app
 from swizzle_sim.search import optimize

@@ -15,7 +15,8 @@ from swizzle_sim.cli import main
 
 with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
     main()
-print(*(name for name in sys.modules if name.split(".")[0] in {"swizzle_sim", "xcd_model", "agent", "benchmarks"}))
+print(*(name for name in sys.modules if name.split(".")[0] in {"swizzle_sim", "xcd_model", "swizzle_agent",
+"swizzle_benchmarks"}))
 """
 COUNT = """
 import contextlib, importlib, io, os, sys

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from benchmarks.fidelity.page.page import page
-from benchmarks.fidelity.page.repeatability import (
+from swizzle_benchmarks.fidelity.page.page import page
+from swizzle_benchmarks.fidelity.page.repeatability import (
     AGAIN,
     again_section,
     counted_between,
@@ -13,10 +13,10 @@ from benchmarks.fidelity.page.repeatability import (
     noisy_launch_orders,
     right_pairs,
 )
-from benchmarks.fidelity.page.targets import checks
-from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.repeatability import runs, trust
-from benchmarks.fidelity.rows import all_rows
+from swizzle_benchmarks.fidelity.page.targets import checks
+from swizzle_benchmarks.fidelity.predict import Prediction
+from swizzle_benchmarks.fidelity.repeatability import runs, trust
+from swizzle_benchmarks.fidelity.rows import all_rows
 
 ROWS = [row for row in all_rows() if row.table == "h200"]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.fidelity import contribute, contributed
-from benchmarks.fidelity.contributed import ContributionError
-from benchmarks.fidelity.rows import DATA, Row, all_rows
-from benchmarks.fidelity.split import LATER, place_of, split
-from benchmarks.fidelity.variants import predict
-from benchmarks.fidelity.workloads.from_row import tiles_of, workload
+from swizzle_benchmarks.fidelity import contribute, contributed
+from swizzle_benchmarks.fidelity.contributed import ContributionError
+from swizzle_benchmarks.fidelity.rows import DATA, Row, all_rows
+from swizzle_benchmarks.fidelity.split import LATER, place_of, split
+from swizzle_benchmarks.fidelity.variants import predict
+from swizzle_benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from swizzle_sim.hardware.agreement import agreement
 from swizzle_sim.hardware.fidelity_rows import csv_of
 from swizzle_sim.hardware.results import pairs_in

@@ -2,9 +2,9 @@
 
 import pytest
 
-from benchmarks.fidelity.rows import all_rows
-from benchmarks.fidelity.variants import predict
-from benchmarks.fidelity.workloads import copies
+from swizzle_benchmarks.fidelity.rows import all_rows
+from swizzle_benchmarks.fidelity.variants import predict
+from swizzle_benchmarks.fidelity.workloads import copies
 from tests import naive
 from xcd_model import gpu
 

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks.fidelity.variants import l1_sectors
+from swizzle_benchmarks.fidelity.variants import l1_sectors
 from swizzle_sim.kernels import kernel
 from tests import naive
 from tests.machines import gemm_trace, small_gpu

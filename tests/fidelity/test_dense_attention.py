@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks.fidelity.rows import dense_rows
-from benchmarks.fidelity.workloads import dense_attention
-from benchmarks.fidelity.workloads.from_row import tiles_of, workload
+from swizzle_benchmarks.fidelity.rows import dense_rows
+from swizzle_benchmarks.fidelity.workloads import dense_attention
+from swizzle_benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from tests import naive
 from xcd_model import gpu, workgroups_per_cu
 from xcd_model.errors import UnknownName

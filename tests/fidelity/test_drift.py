@@ -5,8 +5,8 @@ import csv
 import numpy as np
 import pytest
 
-from benchmarks.fidelity.rows import DATA
-from benchmarks.lab.skew import skew_of
+from swizzle_benchmarks.fidelity.rows import DATA
+from swizzle_benchmarks.lab.skew import skew_of
 
 
 def times(begin, took, points=33):

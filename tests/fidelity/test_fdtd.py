@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks.fidelity.rows import all_rows
-from benchmarks.fidelity.workloads import fdtd
-from benchmarks.fidelity.workloads.from_row import workload
-from benchmarks.lab import compiled_code
-from benchmarks.suite.fdtd_2d import trace
+from swizzle_benchmarks.fidelity.rows import all_rows
+from swizzle_benchmarks.fidelity.workloads import fdtd
+from swizzle_benchmarks.fidelity.workloads.from_row import workload
+from swizzle_benchmarks.lab import compiled_code
+from swizzle_benchmarks.suite.fdtd_2d import trace
 from xcd_model import TraceBuilder, gpu, prepare, replay_lockstep
 from xcd_model.replay.traffic import WRITE_MISSES, WRITE_REQUESTS
 
@@ -20,7 +20,7 @@ PROBLEM = {"Nx": 64, "Ny": 64, "BLOCK_SIZE_X": 32, "BLOCK_SIZE_Y": 32}
 def test_stores_are_those_that_triton_makes_of_such_masks():
     """In a process of its own, where nothing is interpreted. A store is 4 items a lane: eight of one, one of four."""
     pytest.importorskip("triton")
-    command = [sys.executable, "-m", "benchmarks.lab", "fdtd-stores"]
+    command = [sys.executable, "-m", "swizzle_benchmarks.lab", "fdtd-stores"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     assert sorted(done.stdout.splitlines()) == ["1 global_store_dwordx4", "8 global_store_dword"]
     assert sum(fdtd.STORES) == 9 and fdtd.STORES.count(1) == 1

@@ -2,11 +2,11 @@
 
 import pytest
 
-from benchmarks.fidelity.rows import DATA, all_rows
-from benchmarks.fidelity.split import named_rows, place_of
-from benchmarks.fidelity.workloads import dense_attention, fdtd, h200
-from benchmarks.fidelity.workloads.from_row import workload
-from benchmarks.suite import flash_attention, layer_norm
+from swizzle_benchmarks.fidelity.rows import DATA, all_rows
+from swizzle_benchmarks.fidelity.split import named_rows, place_of
+from swizzle_benchmarks.fidelity.workloads import dense_attention, fdtd, h200
+from swizzle_benchmarks.fidelity.workloads.from_row import workload
+from swizzle_benchmarks.suite import flash_attention, layer_norm
 from swizzle_sim.kernels import kernel, kernel_names
 from swizzle_sim.scoring import fitted_constants
 from xcd_model import gpu, gpu_names

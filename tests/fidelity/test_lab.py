@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from benchmarks.fidelity.rows import DATA
-from benchmarks.lab import __main__ as lab
+from swizzle_benchmarks.fidelity.rows import DATA
+from swizzle_benchmarks.lab import __main__ as lab
 
 NCU = """#!/bin/sh
 while [ "$1" != --log-file ]; do [ "$1" = --metrics ] && counter=$2; shift; done
@@ -21,7 +21,7 @@ def test_help_is_help(name, capsys):
         pytest.importorskip("triton")
     with pytest.raises(SystemExit, match="0"):
         lab.main([name, "--help"])
-    assert f"benchmarks.lab {name}" in capsys.readouterr().out
+    assert f"swizzle_benchmarks.lab {name}" in capsys.readouterr().out
 
 
 def test_the_list_names_every_command_and_tables_that_are_there(capsys):
@@ -48,7 +48,7 @@ def test_a_file_that_is_not_there():
 
 
 def test_without_the_compiler_it_says_so(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr("benchmarks.lab.cuda_programs.shutil.which", lambda name: None)
+    monkeypatch.setattr("swizzle_benchmarks.lab.cuda_programs.shutil.which", lambda name: None)
     with pytest.raises(SystemExit, match="nvcc is not on the PATH"):
         lab.main(["latency", str(tmp_path / "out")])
     with pytest.raises(SystemExit, match="2"):
@@ -71,6 +71,6 @@ def test_the_last_pass_of_each_kind_is_a_line_with_both_counters(tmp_path, progr
 
 
 def test_the_module_runs(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["benchmarks.lab"])
+    monkeypatch.setattr(sys, "argv", ["swizzle_benchmarks.lab"])
     lab.main()
     assert capsys.readouterr().out == lab.listing()

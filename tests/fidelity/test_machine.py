@@ -8,12 +8,12 @@ from statistics import mean, median
 import numpy as np
 import pytest
 
-from benchmarks.fidelity.rows import DATA
-from benchmarks.fidelity.workloads import h200
-from benchmarks.lab import hbm_rows, passes, power
-from benchmarks.lab.caches import CARVE_OUT_COUNTERS, carve_outs, most_held, words_of
-from benchmarks.lab.memory import middles, mixed_waits
-from benchmarks.suite.flash_attention import softmax_ops
+from swizzle_benchmarks.fidelity.rows import DATA
+from swizzle_benchmarks.fidelity.workloads import h200
+from swizzle_benchmarks.lab import hbm_rows, passes, power
+from swizzle_benchmarks.lab.caches import CARVE_OUT_COUNTERS, carve_outs, most_held, words_of
+from swizzle_benchmarks.lab.memory import middles, mixed_waits
+from swizzle_benchmarks.suite.flash_attention import softmax_ops
 from swizzle_sim.hardware.node.counted_launch import CountedLaunch
 from xcd_model import gpu
 
@@ -113,7 +113,7 @@ def test_drawn_lines_miss_as_512_sets_of_4_tags_would(percent):
     """Whatever the carve-out leaves of the array; the model has no such tags (decision 0028)."""
     with (DATA / "machine" / "h200_l1_drawn.csv").open(encoding="utf-8", newline="") as file:
         rings = [one for one in csv.DictReader(file) if one["carve_out_pct"] == percent]
-    hit, miss = 45.0, 280.0  # cycles, see `benchmarks.lab.caches`
+    hit, miss = 45.0, 280.0  # cycles, see `swizzle_benchmarks.lab.caches`
     found = {
         int(one["lines"]): (float(one["cycles"]) - hit) / (miss - hit) for one in rings if int(one["lines"]) <= 1472
     }

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fidelity import contributed
-from benchmarks.fidelity.contributed import ContributionError
-from benchmarks.fidelity.rows import DATA, Row
-from benchmarks.fidelity.variants import predict
-from benchmarks.fidelity.workloads import h200, orders
-from benchmarks.fidelity.workloads.from_row import workload
-from benchmarks.lab import counters
-from benchmarks.lab.counters import COUNTERS
+from swizzle_benchmarks.fidelity import contributed
+from swizzle_benchmarks.fidelity.contributed import ContributionError
+from swizzle_benchmarks.fidelity.rows import DATA, Row
+from swizzle_benchmarks.fidelity.variants import predict
+from swizzle_benchmarks.fidelity.workloads import h200, orders
+from swizzle_benchmarks.fidelity.workloads.from_row import workload
+from swizzle_benchmarks.lab import counters
+from swizzle_benchmarks.lab.counters import COUNTERS
 from xcd_model import gpu, workgroups_per_cu
 
 PROBLEM = {"M": 1024, "N": 1024, "BM": 64, "BN": 64}
@@ -161,7 +161,7 @@ def test_a_list_is_refused_with_what_it_may_hold(tmp_path, line):
 def test_dry_run_and_a_node_without_a_driver(tmp_path, capsys, monkeypatch):
     counters.counters([*TYPED, "--ncu", "ncu", "--dry-run"])
     words = shlex.split(capsys.readouterr().out)
-    assert words[0] == "ncu" and "benchmarks.lab.nvidia_launch" in words
+    assert words[0] == "ncu" and "swizzle_benchmarks.lab.nvidia_launch" in words
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit, match="no driver"):
         counters.counters([*TYPED, "--out", str(tmp_path / "rows.csv")])

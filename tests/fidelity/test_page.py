@@ -4,14 +4,14 @@ import dataclasses
 
 import pytest
 
-from benchmarks.fidelity import statistics
-from benchmarks.fidelity.page.page import page
-from benchmarks.fidelity.page.plots import residuals
-from benchmarks.fidelity.page.ranks import believe_section, ranks_section
-from benchmarks.fidelity.page.split import split_section
-from benchmarks.fidelity.page.targets import checks
-from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.rows import all_rows
+from swizzle_benchmarks.fidelity import statistics
+from swizzle_benchmarks.fidelity.page.page import page
+from swizzle_benchmarks.fidelity.page.plots import residuals
+from swizzle_benchmarks.fidelity.page.ranks import believe_section, ranks_section
+from swizzle_benchmarks.fidelity.page.split import split_section
+from swizzle_benchmarks.fidelity.page.targets import checks
+from swizzle_benchmarks.fidelity.predict import Prediction
+from swizzle_benchmarks.fidelity.rows import all_rows
 
 ROWS = all_rows()
 

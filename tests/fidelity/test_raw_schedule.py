@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from benchmarks.fidelity.workloads.schedules import raw_trace, replay_raw
+from swizzle_benchmarks.fidelity.workloads.schedules import raw_trace, replay_raw
 from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
 from xcd_model import gpu

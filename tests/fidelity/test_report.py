@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks.fidelity import statistics
-from benchmarks.fidelity.page.report import write
-from benchmarks.fidelity.page.targets import checks
-from benchmarks.fidelity.predict import Prediction, key_of, overridden, predict_all, read_sets
-from benchmarks.fidelity.rows import all_rows, quick_rows
-from benchmarks.fidelity.variants import VARIANTS
+from swizzle_benchmarks.fidelity import statistics
+from swizzle_benchmarks.fidelity.page.report import write
+from swizzle_benchmarks.fidelity.page.targets import checks
+from swizzle_benchmarks.fidelity.predict import Prediction, key_of, overridden, predict_all, read_sets
+from swizzle_benchmarks.fidelity.rows import all_rows, quick_rows
+from swizzle_benchmarks.fidelity.variants import VARIANTS
 from swizzle_sim.cli.app import app
 from xcd_model import gpu
 from xcd_model.errors import SpecError, SwizzleSimError, UnknownName
@@ -62,7 +62,7 @@ def test_predictions_are_kept_until_code_or_constants_change(monkeypatch):
     rows = [row for row in PAPER if row.id == "paper/fused_elementwise@64:baseline"]
     device = gpu("mi300x")
     before = predict_all(rows, ["lockstep"], processes=1)
-    monkeypatch.setattr("benchmarks.fidelity.predict.predict", None)  # a replay would fail now
+    monkeypatch.setattr("swizzle_benchmarks.fidelity.predict.predict", None)  # a replay would fail now
     assert predict_all(rows, ["lockstep"], processes=1) == before
     keys = {key_of(rows[0], name, device) for name in VARIANTS}
     assert len(keys) == len(VARIANTS)

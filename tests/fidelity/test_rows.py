@@ -8,13 +8,13 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.fidelity import ablations, contributed
-from benchmarks.fidelity.ablations import reuse_counts
-from benchmarks.fidelity.published import CASES
-from benchmarks.fidelity.rows import DATA, Row, all_rows
-from benchmarks.fidelity.variants import predict
-from benchmarks.fidelity.workloads import formulas, orders, schedules
-from benchmarks.fidelity.workloads.from_row import tiles_of, workload
+from swizzle_benchmarks.fidelity import ablations, contributed
+from swizzle_benchmarks.fidelity.ablations import reuse_counts
+from swizzle_benchmarks.fidelity.published import CASES
+from swizzle_benchmarks.fidelity.rows import DATA, Row, all_rows
+from swizzle_benchmarks.fidelity.variants import predict
+from swizzle_benchmarks.fidelity.workloads import formulas, orders, schedules
+from swizzle_benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from tests.machines import gemm_trace, small_gpu
 from xcd_model import gpu, workgroups_per_cu
 from xcd_model.errors import LanguageError, ReplayError, UnknownName

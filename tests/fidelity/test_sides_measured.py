@@ -5,9 +5,9 @@ import csv
 import numpy as np
 import pytest
 
-from benchmarks.fidelity.rows import DATA
-from benchmarks.lab import __main__ as lab
-from benchmarks.lab.partitions import BLOCK_BITS, PAGE_BITS, home_bits_of
+from swizzle_benchmarks.fidelity.rows import DATA
+from swizzle_benchmarks.lab import __main__ as lab
+from swizzle_benchmarks.lab.partitions import BLOCK_BITS, PAGE_BITS, home_bits_of
 from xcd_model import gpu
 
 H200 = gpu("h200")

@@ -6,11 +6,11 @@ from importlib import import_module
 from pathlib import Path
 
 import xcd_model
-from benchmarks.fidelity import sources
+from swizzle_benchmarks.fidelity import sources
 
 
 def test_every_module_that_a_replay_runs_takes_part():
-    behind = sources.modules_behind("swizzle_sim.replaying", "benchmarks.fidelity.variants")
+    behind = sources.modules_behind("swizzle_sim.replaying", "swizzle_benchmarks.fidelity.variants")
     folders = ("spec", "trace", "dispatch", "cache", "nvidia", "replay", "fast")
     found = [one.name for one in pkgutil.walk_packages(xcd_model.__path__, "xcd_model.") if not one.ispkg]
     parts = [name for name in found if name.split(".")[1] in folders and name not in sources.IDLE]
@@ -46,7 +46,7 @@ def test_a_package_and_what_it_imports_from_itself(tmp_path, monkeypatch):
 
 
 def test_tables_that_modules_read_take_part():
-    behind = sources.modules_behind("swizzle_sim.replaying", "benchmarks.fidelity.variants")
+    behind = sources.modules_behind("swizzle_sim.replaying", "swizzle_benchmarks.fidelity.variants")
     assert set(sources.TABLES) <= set(behind)
     for module, table in sources.TABLES.items():
         found = import_module(module)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from benchmarks.fidelity.rows import all_rows
-from benchmarks.fidelity.workloads.h200 import stencil_loads_in_flight
-from benchmarks.lab import compiled_code
-from benchmarks.lab.compiled_code import dependent_loads, trips
+from swizzle_benchmarks.fidelity.rows import all_rows
+from swizzle_benchmarks.fidelity.workloads.h200 import stencil_loads_in_flight
+from swizzle_benchmarks.lab import compiled_code
+from swizzle_benchmarks.lab.compiled_code import dependent_loads, trips
 
 HEAD = "        /*0000*/                   "
 LOAD = HEAD + "LDG.E {0}, desc[UR4][R2.64] ;\n"

@@ -2,10 +2,10 @@
 
 import csv
 
-from benchmarks.docs.readme_words import TABLE
-from benchmarks.fidelity.page.page import STANDINGS, explanations, is_far, why_section
-from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.rows import all_rows
+from swizzle_benchmarks.docs.readme_words import TABLE
+from swizzle_benchmarks.fidelity.page.page import STANDINGS, explanations, is_far, why_section
+from swizzle_benchmarks.fidelity.predict import Prediction
+from swizzle_benchmarks.fidelity.rows import all_rows
 
 ROWS = {row.id: row for row in all_rows()}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fidelity import contributed
+from swizzle_benchmarks.fidelity import contributed
 from tests.hardware.conftest import DATA, SIZES, STAND_IN
 from tests.in_process import runner
 

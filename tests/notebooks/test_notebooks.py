@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from benchmarks.docs.notebooks import complaints, executed, notebooks, read, shown
+from swizzle_benchmarks.docs.notebooks import complaints, executed, notebooks, read, shown
 
 STORED = notebooks()
 NEEDS = {"03": "triton", "06": "dspy"}
@@ -34,7 +34,7 @@ def test_a_fresh_run_shows_what_is_stored(path):
     fresh = executed(stored)
     assert not complaints(fresh)
     for (source, now), (_, then) in zip(shown(fresh), shown(stored), strict=True):
-        assert now == then, f"{path.name} is stale, run python -m benchmarks.docs.notebooks: {source[:200]}"
+        assert now == then, f"{path.name} is stale, run python -m swizzle_benchmarks.docs.notebooks: {source[:200]}"
     kinds = [[sorted(out.get("data", {})) for out in cell.get("outputs", ())] for cell in fresh.cells]
     assert kinds == [[sorted(out.get("data", {})) for out in cell.get("outputs", ())] for cell in stored.cells]
 

@@ -4,7 +4,7 @@ import nbformat
 import pytest
 from nbclient.exceptions import CellExecutionError
 
-from benchmarks.docs.notebooks import complaints, executed, notebooks, shown, tidied
+from swizzle_benchmarks.docs.notebooks import complaints, executed, notebooks, shown, tidied
 
 
 def notebook(*sources):

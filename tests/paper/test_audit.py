@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.paper.audit import PAGE, audit, page, tiles_of
-from benchmarks.paper.formulas import FORMULAS
+from swizzle_benchmarks.paper.audit import PAGE, audit, page, tiles_of
+from swizzle_benchmarks.paper.formulas import FORMULAS
 from swizzle_sim.candidates import Candidate
 from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer

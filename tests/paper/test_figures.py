@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.paper import figure_2, figure_5, figure_14, figure_15, figure_16, style
-from benchmarks.paper.__main__ import OUT, main
-from benchmarks.paper.figures import PARTS
-from benchmarks.paper.formulas import FORMULAS
-from benchmarks.paper.jobs import run_jobs
-from benchmarks.paper.page import document, page, rounded, wrapped
-from benchmarks.paper.published import ARMS, MODELS, PRINTED, SWEPT
-from benchmarks.paper.recorded import recorded_runs
-from benchmarks.paper.settings import SMALL, Settings
-from benchmarks.paper.work import REPLAY
-from benchmarks.suite.streamk_trace import schedule
+from swizzle_benchmarks.paper import figure_2, figure_5, figure_14, figure_15, figure_16, style
+from swizzle_benchmarks.paper.__main__ import OUT, main
+from swizzle_benchmarks.paper.figures import PARTS
+from swizzle_benchmarks.paper.formulas import FORMULAS
+from swizzle_benchmarks.paper.jobs import run_jobs
+from swizzle_benchmarks.paper.page import document, page, rounded, wrapped
+from swizzle_benchmarks.paper.published import ARMS, MODELS, PRINTED, SWEPT
+from swizzle_benchmarks.paper.recorded import recorded_runs
+from swizzle_benchmarks.paper.settings import SMALL, Settings
+from swizzle_benchmarks.paper.work import REPLAY
+from swizzle_benchmarks.suite.streamk_trace import schedule
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
@@ -91,7 +91,7 @@ def test_without_a_recording_no_model_has_a_number(made):
         best = {arm: row[arm]["score"]["l2_hit_rate"] for arm in ("families", "search")}
         assert row["launched"]["l2_hit_rate"] <= min(best.values())
         assert max(best.values()) <= row["launched"]["bound_l2_hit_rate"]
-    assert "Not made yet: `python -m benchmarks.paper --only figure-15`" in text
+    assert "Not made yet: `python -m swizzle_benchmarks.paper --only figure-15`" in text
 
 
 def test_a_recorded_run_is_drawn_and_scored_again(tmp_path, monkeypatch):
@@ -224,7 +224,7 @@ def test_replies_are_read_as_the_language_reads_them(tmp_path):
 
 
 def test_the_page_that_is_there_follows_from_the_numbers_that_are_there():
-    """After a change of words run `python -m benchmarks.paper` again: all it needs is kept."""
+    """After a change of words run `python -m swizzle_benchmarks.paper` again: all it needs is kept."""
     assert (OUT / "index.md").read_text(encoding="utf-8") == page(OUT)
     for name, part in PARTS.items():
         assert json.loads((OUT / f"{name}.json").read_text())["quick"] is False

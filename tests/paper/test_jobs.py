@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from benchmarks.paper import jobs, work
-from benchmarks.paper.jobs import Job, run_jobs
-from benchmarks.paper.searches import arms_job
-from benchmarks.paper.settings import Settings
+from swizzle_benchmarks.paper import jobs, work
+from swizzle_benchmarks.paper.jobs import Job, run_jobs
+from swizzle_benchmarks.paper.searches import arms_job
+from swizzle_benchmarks.paper.settings import Settings
 from xcd_model import gpu
 
 CALLS = []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.suite.gemm import gemm
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.tuning.what_if import what_if
 from xcd_model import gpu
 

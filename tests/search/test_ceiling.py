@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.suite.gemm import gemm
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.tuning.ceiling import ceiling

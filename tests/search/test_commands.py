@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.suite.gemm import gemm
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.history import Attempt, History, rank
 from swizzle_sim.proposers import Task
 from swizzle_sim.scoring import Scorer

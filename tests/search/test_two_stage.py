@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from agent.loop import propose, repeat_run
-from agent.settings import Settings
+from swizzle_agent.loop import propose, repeat_run
+from swizzle_agent.settings import Settings
 from swizzle_sim.candidates import family_candidates
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.templates import family_template, read_template
@@ -31,7 +31,9 @@ def answer(template):
 
 @pytest.fixture(autouse=True)
 def few_families(monkeypatch):
-    monkeypatch.setattr("agent.baselines.family_candidates", lambda kernel, gpu: family_candidates(kernel, gpu)[::29])
+    monkeypatch.setattr(
+        "swizzle_agent.baselines.family_candidates", lambda kernel, gpu: family_candidates(kernel, gpu)[::29]
+    )
 
 
 def run_script(folder, small, tight, script, **more):

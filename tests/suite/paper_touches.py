@@ -4,7 +4,7 @@
 ``(problem, workgroup) -> [(tensor, writes, items of the tile or None)]`` in program order.
 """
 
-from benchmarks.suite import spmv
+from swizzle_benchmarks.suite import spmv
 
 ALIGN_BYTES = 2 * 1024 * 1024
 

@@ -66,7 +66,7 @@ def test_causal_attention_reads_half_the_keys():
 
 
 def test_router_loads_are_uneven_and_complete():
-    from benchmarks.suite.grouped_gemm import offsets_of, tables
+    from swizzle_benchmarks.suite.grouped_gemm import offsets_of, tables
 
     work = kernel("grouped_gemm")
     offsets = offsets_of(work.problem)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.suite import fdtd_2d
+from swizzle_benchmarks.suite import fdtd_2d
 from swizzle_sim.kernels import kernel
 from swizzle_sim.swizzle import Swizzle
 from tests.capture.same_trace import needs_triton

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.paper.formulas import FORMULAS
+from swizzle_benchmarks.paper.formulas import FORMULAS
 from swizzle_sim.swizzle import FAMILIES, Grid, Swizzle, holds
 from swizzle_sim.testing import BijectionError, assert_bijective, grids, swizzles
 from xcd_model.errors import LanguageError, SizeError, SwizzleSimError, UnknownName

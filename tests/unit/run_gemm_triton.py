@@ -9,8 +9,8 @@ import sys
 
 import numpy as np
 
-from benchmarks.suite.gemm import gemm
-from benchmarks.suite.gemm_triton import gemm as gemm_triton
+from swizzle_benchmarks.suite.gemm import gemm
+from swizzle_benchmarks.suite.gemm_triton import gemm as gemm_triton
 
 GUARD = 64  # items before and after C that no workgroup may store to
 

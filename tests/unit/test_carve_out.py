@@ -5,7 +5,7 @@ import dataclasses
 
 import pytest
 
-from benchmarks.fidelity.rows import DATA
+from swizzle_benchmarks.fidelity.rows import DATA
 from swizzle_sim.kernels import kernel
 from swizzle_sim.scoring import Scorer
 from xcd_model import Resources, gpu, gpu_names, workgroups_per_cu

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.suite.fused_elementwise import fused_elementwise
+from swizzle_benchmarks.suite.fused_elementwise import fused_elementwise
 from swizzle_sim.scoring import Scorer
 from tests.machines import small_gpu
 from xcd_model import gpu

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.suite.gemm import gemm
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.atomic_write import write_whole
 from swizzle_sim.hardware.node.manifest import identity
 from swizzle_sim.hardware.results import keep_bundle, keep_result

@@ -9,8 +9,8 @@ import re
 import numpy as np
 import pytest
 
-from agent.transcript import END, PROPOSE, STEP, Exchange, Transcript
-from benchmarks.suite.gemm import gemm
+from swizzle_agent.transcript import END, PROPOSE, STEP, Exchange, Transcript
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.display.colours import family_of
 from swizzle_sim.display.tiles import tile_map
 from swizzle_sim.history import Attempt

@@ -8,7 +8,7 @@ import pytest
 
 import swizzle_sim
 import xcd_model
-from benchmarks.suite.gemm import gemm
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.scoring import Score, Scorer, score, spread
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import NotBijective, ReplayError, gpu

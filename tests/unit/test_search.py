@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
-from benchmarks.suite import gemm as suite_gemm
-from benchmarks.suite.gemm import gemm
+from swizzle_benchmarks.suite import gemm as suite_gemm
+from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.candidates import Candidate, family_candidates, family_specs
 from swizzle_sim.history import FILE, History
 from swizzle_sim.search import optimize, runs_in

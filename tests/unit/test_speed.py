@@ -1,6 +1,6 @@
 """Does the speed script still know how to ask for its rows?"""
 
-from benchmarks.speed.replay import build, own_rows, peer_rows
+from swizzle_benchmarks.speed.replay import build, own_rows, peer_rows
 
 
 def test_rows_of_a_small_size():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.suite.gemm import gemm
+from swizzle_benchmarks.suite.gemm import gemm
 from tests import naive, naive_timed
 from tests.machines import cases, gemm_trace, small_gpu, tiled_traces
 from xcd_model import (

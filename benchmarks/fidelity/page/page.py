@@ -6,17 +6,17 @@ import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
-from benchmarks.fidelity.contributed import COLUMNS, NEEDED
-from benchmarks.fidelity.page.ranks import believe_section, ranks_section
-from benchmarks.fidelity.page.repeatability import again_section
-from benchmarks.fidelity.page.split import split_section
-from benchmarks.fidelity.page.tables import SUMMARY, figure, summary_cells, table
-from benchmarks.fidelity.page.targets import targets_section
-from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.quantities import QUANTITIES
-from benchmarks.fidelity.rows import DATA
-from benchmarks.fidelity.split import place_of
-from benchmarks.fidelity.statistics import baselines_of, summarise
+from ..contributed import COLUMNS, NEEDED
+from ..predict import Prediction
+from ..quantities import QUANTITIES
+from ..rows import DATA
+from ..split import place_of
+from ..statistics import baselines_of, summarise
+from .ranks import believe_section, ranks_section
+from .repeatability import again_section
+from .split import split_section
+from .tables import SUMMARY, figure, summary_cells, table
+from .targets import targets_section
 
 STANDINGS = ("shown", "likely", "not known")
 FAR_POINTS, FAR_PCT = 5.0, 15.0
@@ -71,11 +71,11 @@ On a node with a MI300X or its kin, or with an NVIDIA GPU, any kernel of `swizzl
     swizzle-sim bundle gemm M=8192 --swizzle contiguous --swizzle 'group_m(size=8)' --gpu mi300x -o mine
     python mine/confirm.py                     # there: needs the driver, PyTorch, Triton, and rocprofv3 or ncu
     swizzle-sim agreement mine                 # writes mine/agreement-BUNDLE.csv, rows of what was counted
-    python -m benchmarks.fidelity.contribute mine/agreement-BUNDLE.csv
+    python -m swizzle_benchmarks.fidelity.contribute mine/agreement-BUNDLE.csv
 
 The kernels of the H200 table under the orders of that table, or others, on an NVIDIA GPU:
 
-    python -m benchmarks.lab counters --help
+    python -m swizzle_benchmarks.lab counters --help
 
 By hand, with any profiler, such as
 

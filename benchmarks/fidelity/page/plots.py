@@ -8,10 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.quantities import QUANTITIES
-from benchmarks.fidelity.split import place_of
 from swizzle_sim.display.colours import OTHER
+
+from ..predict import Prediction
+from ..quantities import QUANTITIES
+from ..split import place_of
 
 COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#3b3b3b")
 MARKS = "os^Dv"

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from benchmarks.fidelity.page.repeatability import measured_again
-from benchmarks.fidelity.page.tables import table
-from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.quantities import QUANTITIES
-from benchmarks.fidelity.repeatability import OTHER_CODE
-from benchmarks.fidelity.split import HALVES, place_of
-from benchmarks.fidelity.statistics import CHANGE, from_launched, group_of, right_way_round, spearman
+from ..predict import Prediction
+from ..quantities import QUANTITIES
+from ..repeatability import OTHER_CODE
+from ..split import HALVES, place_of
+from ..statistics import CHANGE, from_launched, group_of, right_way_round, spearman
+from .repeatability import measured_again
+from .tables import table
 
 COMPARED = ("l2_hit_pct", "l2_read_misses", "dram_read_bytes", "time_us")
 BELIEVE = """\

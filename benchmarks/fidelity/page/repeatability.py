@@ -7,14 +7,15 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks.fidelity.page.tables import figure, table
-from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.quantities import QUANTITIES
-from benchmarks.fidelity.repeatability import OTHER_CODE, Key, key, runs, software
-from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.statistics import CHANGE, right_way_round
-from benchmarks.fidelity.workloads.from_row import tiles_of, workload
 from xcd_model import gpu
+
+from ..predict import Prediction
+from ..quantities import QUANTITIES
+from ..repeatability import OTHER_CODE, Key, key, runs, software
+from ..rows import Row
+from ..statistics import CHANGE, right_way_round
+from ..workloads.from_row import tiles_of, workload
+from .tables import figure, table
 
 AGAIN = "repeated measurement"
 BETWEEN, COUNTED_TWICE = "gemm_gluon_between", ("gemm_gluon_old", "gemm_gluon_new")

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from benchmarks.fidelity.page.page import page
-from benchmarks.fidelity.page.plots import residuals, scatter
-from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.split import place_of
 from swizzle_sim.display.picture import png
+
+from ..predict import Prediction
+from ..split import place_of
+from .page import page
+from .plots import residuals, scatter
 
 PLOTTED = (
     ("mi300x", "l2_hit_pct"),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.fidelity.page.tables import SUMMARY, summary_cells, table
-from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.split import HALVES, place_of
-from benchmarks.fidelity.statistics import baselines_of, summarise
-from benchmarks.fidelity.workloads.from_row import workload
 from swizzle_sim.scoring import fitted_constants
 from xcd_model import gpu, workgroups_per_cu
+
+from ..predict import Prediction
+from ..split import HALVES, place_of
+from ..statistics import baselines_of, summarise
+from ..workloads.from_row import workload
+from .tables import SUMMARY, summary_cells, table
 
 INTRO = """\
 Constants were fitted to kernels of the fit half; the held-out half tests them elsewhere. The table is

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from benchmarks.fidelity.statistics import Summary
+from ..statistics import Summary
 
 SUMMARY = ("rows", "mean abs. error", "median", "worst", "Spearman", "signs right")
 

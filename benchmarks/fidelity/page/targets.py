@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.fidelity.page.repeatability import AGAIN, counted_between, measured_again, noisy_launch_orders
-from benchmarks.fidelity.page.tables import table
-from benchmarks.fidelity.predict import Prediction
-from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.statistics import baselines_of, signs, spearman, within_workloads
-from benchmarks.fidelity.variants import VARIANTS
+from ..predict import Prediction
+from ..rows import Row
+from ..statistics import baselines_of, signs, spearman, within_workloads
+from ..variants import VARIANTS
+from .repeatability import AGAIN, counted_between, measured_again, noisy_launch_orders
+from .tables import table
 
 STRIDES = {  # kernel and rows of its matrix: orders whose rates tell how sets and channels are indexed
     ("stencil_2d", 8192): ("baseline", "rm_chunk", "rm_panel8"),

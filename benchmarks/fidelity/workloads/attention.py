@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.workloads.workload import Workload
-from benchmarks.suite.flash_attention import FITTED, softmax_ops
 from xcd_model import Resources, Trace, TraceBuilder
+
+from ...suite.flash_attention import FITTED, softmax_ops
+from ..rows import Row
+from .workload import Workload
 
 ITEM_BYTES = 2
 

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.workloads.workload import Workload
 from xcd_model import Resources, Trace, TraceBuilder
+
+from ..rows import Row
+from .workload import Workload
 
 ITEM_BYTES, BLOCK = 4, 4096
 PIECE_BYTES = 4 * 64 * 4 * 16  # waves, lanes, loads, bytes

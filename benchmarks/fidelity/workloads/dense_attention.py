@@ -18,12 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.workloads.workload import Workload
-from benchmarks.suite.flash_attention import FITTED as OF_SOFTMAX
-from benchmarks.suite.flash_attention import key_blocks, softmax_ops
 from xcd_model import Resources, Trace, TraceBuilder, gpu
 from xcd_model.errors import UnknownName
+
+from ...suite.flash_attention import FITTED as OF_SOFTMAX
+from ...suite.flash_attention import key_blocks, softmax_ops
+from ..rows import Row
+from .workload import Workload
 
 
 class Order(NamedTuple):

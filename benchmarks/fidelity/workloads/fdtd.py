@@ -2,17 +2,18 @@
 
 The kernel that the rows are of leaves out the last row and column of hz and the first column of ex. A mask that may end
 within a vector keeps Triton from storing vectors, so that a tile is stored by four instructions, each of which requests
-all its lines from the L2. ``python -m benchmarks.lab fdtd-stores`` counts the stores of such a kernel.
+all its lines from the L2. ``python -m swizzle_benchmarks.lab fdtd-stores`` counts the stores of such a kernel.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.workloads.workload import Workload
-from benchmarks.suite.fdtd_2d import trace
 from swizzle_sim.kernels import kernel
+
+from ...suite.fdtd_2d import trace
+from ..rows import Row
+from .workload import Workload
 
 FITTED = {"STORES": ("paper/fdtd_2d@*",)}  # looked for since those rows were 13 points off, decision 0031
 STORES = (4, 4, 1)  # instructions of the stores of hz, ex and ey: single items, single items, vectors of four items

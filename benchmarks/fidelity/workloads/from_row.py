@@ -8,13 +8,14 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.workloads import attention, copies, dense_attention, fdtd, formulas, gemms, h200, orders
-from benchmarks.fidelity.workloads.workload import Workload
 from swizzle_sim.kernels import Kernel, kernel, kernel_names
 from swizzle_sim.swizzle import Swizzle
 from xcd_model import Resources, gpu
 from xcd_model.errors import UnknownName
+
+from ..rows import Row
+from . import attention, copies, dense_attention, fdtd, formulas, gemms, h200, orders
+from .workload import Workload
 
 MAKERS: dict[str, Callable[[Row], Workload]] = {
     "copy": copies.copy,

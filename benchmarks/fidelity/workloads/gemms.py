@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.fidelity.rows import Row
-from benchmarks.fidelity.workloads import orders
-from benchmarks.fidelity.workloads.workload import Workload
-from benchmarks.suite import streamk_trace
 from xcd_model import Resources, Trace, TraceBuilder
+
+from ...suite import streamk_trace
+from ..rows import Row
+from . import orders
+from .workload import Workload
 
 ITEM_BYTES = 2
 GROUP_M = 4  # of the stream-K kernel

@@ -6,7 +6,7 @@ stencil; 8 waves and three stages for GEMM and attention, 4 waves and no pipelin
 Each order of the stencil was compiled on its own, and the code differs: tiles of 8 x 512 make six round trips to memory
 in some orders and ten in others. ``data/machine/h200_stencil_code.csv`` has the round trips of each tile, order and
 register count, as Triton 3.6.0 compiles the table's source for sm_90; it is written by
-``python -m benchmarks.lab stencil-loads``.
+``python -m swizzle_benchmarks.lab stencil-loads``.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from functools import cache
 
 import numpy as np
 
-from benchmarks.fidelity.rows import DATA, Row
-from benchmarks.fidelity.workloads.workload import Workload
-from benchmarks.suite.flash_attention import FITTED as OF_SOFTMAX
-from benchmarks.suite.flash_attention import softmax_ops
 from xcd_model import Resources, Trace, TraceBuilder
+
+from ...suite.flash_attention import FITTED as OF_SOFTMAX
+from ...suite.flash_attention import softmax_ops
+from ..rows import DATA, Row
+from .workload import Workload
 
 STENCIL_TABLE = DATA / "machine" / "h200_stencil_code.csv"
 

@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.fidelity.workloads.formulas import NOTHING
 from swizzle_sim.kernels import Kernel
 from xcd_model import Gpu, Tensor, Trace, Traffic, prepare, replay_lockstep, workgroups_per_cu
 from xcd_model.errors import ReplayError, TraceError
 from xcd_model.replay.launches import MAX_LAUNCHES, replay_launches
 from xcd_model.replay.traffic import add_fetches, instruction_fetches
+
+from .formulas import NOTHING
 
 
 def raw_trace(trace: Trace, tiles: np.ndarray) -> Trace:
