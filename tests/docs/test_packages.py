@@ -31,7 +31,6 @@ for name in ("swizzle_agent", "swizzle_benchmarks", "swizzle_sim"):
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """Tree of a wheel, with its entry points."""
-    pytest.importorskip("setuptools")
     place = tmp_path_factory.mktemp("wheel")
     words = ["build_py", "--build-lib", str(place), "egg_info", "--egg-base", str(place)]
     subprocess.run([sys.executable, "setup.py", "-q", *words], cwd=ROOT, check=True, capture_output=True)
