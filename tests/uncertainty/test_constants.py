@@ -92,7 +92,7 @@ def test_the_low_bit_family_has_its_channel_in_low_bits_and_loses_no_line():
     rows = low_bit_rows(cache, 1)
     assert rows[:4] == (1 << 8, 1 << 9, 1 << 10, 1 << 11 | 1 << 13) and len(rows) == 11
     assert rows == low_bit_rows(cache, 1) != low_bit_rows(cache, 2)
-    other = changed(gpu("mi300x"), {"l2.index": "low-bits 1"}).l2  # the cache refuses rows that lose a line
+    other = perturbed_gpu(gpu("mi300x"), {"l2.index": "low-bits 1"}).l2  # the cache refuses rows that lose a line
     assert (other.index, other.index_rows) == ("xor", rows)
 
 

@@ -67,10 +67,14 @@ def copy(tmp_path):
     return tmp_path
 
 
+# An editable install would find the missing folder in this checkout.
+NOT_EDITABLE = "import sys; sys.meta_path[:] = [f for f in sys.meta_path if '__editable__' not in str(f)]\n"
+
+
 def run(folder, code):
     """What code prints as JSON that runs as plain Python on the model in a folder."""
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
-    command = [sys.executable, "-W", "ignore", "-c", code]
+    command = [sys.executable, "-W", "ignore", "-c", NOT_EDITABLE + code]
     done = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True)
     return json.loads(done.stdout)
 
