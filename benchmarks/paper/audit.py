@@ -19,7 +19,7 @@ from xcd_model import Gpu, gpu
 from ..fidelity.workloads.schedules import replay_raw
 from .formulas import FORMULAS, Formula
 
-PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
 GPU = "mi300x"
 
 
