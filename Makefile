@@ -64,10 +64,10 @@ clean:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "swizzle-sim needs Python 3.10 or newer, this is " + sys.version.split()[0] + ": make PYTHON=python3.12 " + "run")'
 	$(PYTHON) -m venv .venv
 
-.venv/installed: .venv/bin/python setup.cfg pyproject.toml constraints.txt
+.venv/installed: .venv/bin/python setup.cfg setup.py pyproject.toml constraints.txt
 	$(PIP) --editable .
 	touch $@
 
-.venv/installed-test: .venv/bin/python setup.cfg pyproject.toml constraints.txt
+.venv/installed-test: .venv/bin/python setup.cfg setup.py pyproject.toml constraints.txt
 	$(PIP) --editable '.[test]'
 	touch $@ .venv/installed

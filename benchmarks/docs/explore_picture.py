@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 PICTURE = "explore.png"
-FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "pictures"
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 

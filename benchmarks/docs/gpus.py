@@ -8,6 +8,8 @@ from xcd_model import Gpu, gpu, gpu_modes, gpu_names
 from xcd_model.spec.facts import Fact
 from xcd_model.spec.load import load_modes, shipped
 
+from ..fidelity.page.tables import table
+
 _MARK = {"documented": "", "measured": " (m)", "fitted": " (f)", "assumed": " (a)"}
 _INTRO = """\
 # GPU descriptions
@@ -42,7 +44,7 @@ def catalogue_markdown() -> str:
 def _comparison(gpus: list[Gpu]) -> str:
     keys = list(dict.fromkeys(key for each in gpus for key in each.facts))
     rows = [[f"`{key}`", *(_cell(each, key) for each in gpus)] for key in keys]
-    return _table(["fact", *(each.name for each in gpus)], rows)
+    return table(["fact", *(each.name for each in gpus)], rows)
 
 
 def _summary(each: Gpu, facts: dict[str, Fact]) -> str:
@@ -60,12 +62,12 @@ def _modes(gpus: list[Gpu]) -> str:
             figures = (chip.xcds // each.xcds, each.xcds, *mall, *hbm)
             rows.append([f"`{each.name}`", "/".join(pair), *(_number(round(figure, 1)) for figure in figures)])
     header = ["name", "mode", "devices", "XCDs each", "MALL [MiB]", "MALL [ns]", "HBM [GiB]", "HBM [GB/s]", "HBM [ns]"]
-    return _table(header, rows)
+    return table(header, rows)
 
 
 def _sources(facts: dict[str, Fact]) -> str:
     rows = [[f"`{key}`", _value(key, fact), _status(fact), fact.source] for key, fact in facts.items()]
-    return _table(["fact", "value", "status", "source"], rows)
+    return table(["fact", "value", "status", "source"], rows)
 
 
 def _status(fact: Fact) -> str:
@@ -93,11 +95,6 @@ def _number(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return f"{value:_}" if isinstance(value, int) else str(value)
-
-
-def _table(header: list[str], rows: list[list[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
 if __name__ == "__main__":

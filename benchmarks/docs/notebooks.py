@@ -19,7 +19,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-FOLDER = Path(__file__).parents[2] / "notebooks"
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 CELL_TIMEOUT_S = 300
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},

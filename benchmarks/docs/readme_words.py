@@ -26,7 +26,7 @@ from ..fidelity.predict import Prediction
 from ..fidelity.rows import all_rows
 from ..fidelity.statistics import right_way_round
 
-TABLE = Path(__file__).parents[2] / "docs" / "fidelity.csv"
+TABLE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.csv"
 
 
 def fidelity_words(path: Path = TABLE) -> str:

@@ -25,7 +25,7 @@ from .commands import commands_markdown
 from .gpus import catalogue_markdown
 from .readme_words import fidelity_words, run_words
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = {"M": 4096, "N": 4096, "K": 8192}
 PICTURES = ("map.png", "progress.png")
 

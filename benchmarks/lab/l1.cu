@@ -1,4 +1,4 @@
-// What an NVIDIA SM's L1 holds beside shared memory, by reads alone: what `measure_l1` compiles and runs.
+// What an NVIDIA SM's L1 holds next to shared memory, by reads alone: what lab's `l1` compiles and runs.
 //
 // Prints CSV lines: carve-out asked for (percent of the most shared memory), bytes between neighbours of the ring, lines
 // or sectors in it, cycles a load.

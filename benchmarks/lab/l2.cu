@@ -1,4 +1,4 @@
-// How much of what SMs read again and again the L2 still holds: what `measure_l2` compiles and runs under Nsight Compute.
+// L2 hits of lines that SMs read repeatedly: what lab's `l2` compiles and runs under Nsight Compute.
 //
 // Each pass reads a buffer, in pieces of 512 B, and stores beside it to places that are not read again; only the last
 // pass of a kind is profiled. Prints CSV lines, one a kind: SMs that read each piece, whether the pieces come in the same

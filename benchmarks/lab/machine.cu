@@ -1,4 +1,4 @@
-// Latencies and bandwidths of an NVIDIA GPU's memory levels, by reads alone: what `measure_machine` compiles and runs.
+// Latencies and bandwidths of an NVIDIA GPU's memory levels, by reads alone: what lab's `latency` compiles and runs.
 //
 // Prints CSV lines: what, bytes of the buffer, workgroups that read the same address at one time, value, unit.
 // Method: latency by one thread that follows pointers in a random ring, one a line of 128 bytes (Wong et al., ISPASS

@@ -1,4 +1,4 @@
-// How far rows of the memory reach: what `measure_memory_rows` compiles and runs. Needs a GPU with 5 GiB of memory.
+// How far rows of the memory reach: what lab's `hbm-rows` compiles and runs. Needs a GPU with 5 GiB of memory.
 //
 // Prints CSV lines: what is done, bytes of a piece, how far apart pieces lie, within how many bytes they are in drawn
 // order, and picoseconds a piece. In pairs, every other piece lies that far behind one at a drawn place, and one wave

@@ -1,4 +1,4 @@
-"""Triton kernels that `measure_nvidia` counts: GEMM, attention, transpose, stencil, layer norm, under any order.
+"""Triton kernels that lab's `counters` counts: GEMM, attention, transpose, stencil, layer norm, under any order.
 
 Which tile a workgroup computes comes from a table, four bytes a workgroup, so that one compiled kernel serves every
 order, permutations and others. Tiles are numbered row-major. Needs Triton; sizes are whole numbers of tiles.

@@ -1,4 +1,4 @@
-// What an NVIDIA GPU draws while it waits, computes, or moves data: what `measure_power` compiles and runs.
+// What an NVIDIA GPU draws while it waits, computes, or moves data: what lab's `power` compiles and runs.
 //
 // Prints CSV lines: what, bytes that lie together in memory, seconds, joules, launches, bytes moved, operations, SM clock.
 // Joules are the board's own counter (NVML). Each kernel runs for a while before it is counted, then for six seconds.

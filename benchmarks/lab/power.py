@@ -154,7 +154,7 @@ class Rates:
 
 
 def rates(name: str = FIRST) -> Rates:
-    """Take the rates from a table of `measure_power`, a file's name under ``data``, and from those of GEMM launches."""
+    """Take the rates from a table that `power` wrote, a file's name under ``data``, and from those of GEMM launches."""
     lines = _lines(name)
     counted = {(line["what"], line["together_bytes"]): line for line in lines}
     static = _watts(counted["wait of one wave an SM", "0"])

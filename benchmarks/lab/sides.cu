@@ -1,4 +1,4 @@
-// Which side of the L2 an SM is on, where each line is at home, and what each side holds: what `measure_sides` runs.
+// L2 partition of each SM, point of coherence of each line, and capacity of each partition: what lab's `partitions` runs.
 //
 // sides homes FILE   prints clocks of reads and atomics by side and home as CSV, and writes a byte for each 4 KiB: 0 at
 //                    home on the side of SM 0, 1 on the other

@@ -1,4 +1,4 @@
-// How long a read takes while all SMs load memory, and how soon a workgroup follows another: what `measure_waits`
+// How long a read takes while all SMs load memory, and how soon a workgroup follows another: what lab's `waits`
 // compiles and runs. Needs a GPU with 6 GiB of memory.
 //
 // Prints CSV lines: loads and stores of 512 B that a wave does in one go, bytes that lie together, cycles it then pauses,

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-OUT = Path(__file__).parents[2] / "docs" / "paper"
+OUT = Path(__file__).resolve().parents[2] / "docs" / "paper"
 
 
 def main(words: list[str] | None = None) -> int:

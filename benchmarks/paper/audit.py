@@ -19,7 +19,7 @@ from xcd_model import Gpu, gpu
 from ..fidelity.workloads.schedules import replay_raw
 from .formulas import FORMULAS, Formula
 
-PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
 GPU = "mi300x"
 
 
@@ -141,13 +141,14 @@ def _summary(found: Sequence[Finding]) -> str:
         f, v = one.formula, one.verdict
         lines.append(
             f"| {f.label} | `{f.kernel}`, {one.grid} | {'yes' if v.bijective else '**no**'} | "
-            f"{v.distinct_tiles:,} of {v.n_workgroups:,} | {f.condition} | {_pair(f.baseline_pct, f.measured_pct)} | "
-            f"{_pair(100 * one.baseline.l2_hit_rate, 100 * one.simulated)} | {100 * one.repair.l2_hit_rate:.1f} |"
+            f"{v.distinct_tiles:,} of {v.n_workgroups:,} | {f.condition} | {pair(f.baseline_pct, f.measured_pct)} | "
+            f"{pair(100 * one.baseline.l2_hit_rate, 100 * one.simulated)} | {100 * one.repair.l2_hit_rate:.1f} |"
         )
     return "\n".join(lines)
 
 
-def _pair(before: float | None, after: float | None) -> str:
+def pair(before: float | None, after: float | None) -> str:
+    """Hit rates [%] in launch order and with a formula."""
     return "no log" if before is None or after is None else f"{before:.1f} → {after:.1f}"
 
 

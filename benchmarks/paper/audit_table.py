@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..fidelity.sources import kernel_modules
-from .audit import Finding, audit
+from .audit import Finding, audit, pair
 from .formulas import FORMULAS
 from .jobs import Job
 from .searches import SCORES
@@ -96,7 +96,7 @@ def words(data: Mapping[str, Any]) -> str:
             row["condition"],
             row["claim"],
             f"{row['tiles_computed']:,} of {row['tiles']:,}",
-            _pair(row["measured_launched_pct"], row["measured_pct"]),
+            pair(row["measured_launched_pct"], row["measured_pct"]),
             f"{pct(row['launched'])} → {pct(row['simulated'])}",
             pct(row["repaired"]),
             points(100 * (row["repaired"] - row["launched"])),
@@ -112,7 +112,3 @@ def words(data: Mapping[str, Any]) -> str:
             table(heads, rows, left=5),
         ]
     )
-
-
-def _pair(before: float | None, after: float | None) -> str:
-    return "no log" if before is None or after is None else f"{before:.1f} → {after:.1f}"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-REPLIES = Path(__file__).parents[2] / "tests" / "agent" / "replies_smollm2.json"
+REPLIES = Path(__file__).resolve().parents[2] / "tests" / "agent" / "replies_smollm2.json"
 
 
 def jobs(settings: Settings) -> list[Job]:

@@ -14,7 +14,7 @@ from swizzle_sim.kernels import Kernel, kernel, kernel_names
 from swizzle_sim.suite import PAPER, Suite, facts_of, score_suite, suite_markdown
 from xcd_model import Gpu, gpu
 
-PAGE = Path(__file__).parents[2] / "docs" / "suite.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "suite.md"
 GPU = "mi300x"
 # L2 hit rate in launch order [%], from the public logs behind arXiv 2508.20258, and the range over their runs.
 MEASURED = {

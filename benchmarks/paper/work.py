@@ -158,7 +158,7 @@ def sweep(about: Mapping[str, Any], folder: Path, say: Callable[[str], None]) ->
     Returns
     -------
     found : dict
-        ``replay`` and ``rows``, as `swizzle_sim.tuning.points.evaluate` gives them, in the order of the problems.
+        ``replay`` and ``rows``, as `swizzle_sim.tuning.sweep.evaluate` gives them, in the order of the problems.
     """
     device, swizzles = gpu(about["gpu"]), [Swizzle.parse(family(spec), name=spec) for spec in about["swizzles"]]
     points = [

@@ -25,7 +25,7 @@ from . import optimum
 from .methods import METHODS, timed
 from .page import draw, page, table
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 GPU, EVALUATIONS, SEEDS = "mi300x", 60, 5
 SIZES: dict[str, dict[str, int]] = {  # of the paper's ten kernels: each evaluation takes milliseconds
     "gemm": {"M": 8192, "N": 6144, "K": 4096},

@@ -10,9 +10,9 @@ import numpy as np
 
 from swizzle_sim.rewrite.normal import XCDS, normal_form
 from swizzle_sim.swizzle.grid import Grid, bind, result_digits
-from swizzle_sim.swizzle.ir import COUNTS, Cond, Form, Select
+from swizzle_sim.swizzle.ir import COUNTS, Form
 from swizzle_sim.swizzle.lower import compile_form
-from swizzle_sim.swizzle.parse import parse_form
+from swizzle_sim.swizzle.parse import parse_condition
 from swizzle_sim.swizzle.swizzle import Swizzle, verify
 from swizzle_sim.swizzle.verdict import EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED, Verdict
 from xcd_model.errors import NotBijective
@@ -86,7 +86,7 @@ def guarded(
         assert verdict.counterexample is not None
         raise NotBijective(f"not rewritten: {verdict.counterexample.message}")
     for condition in _conditions(swizzle.form, grid, num_xcds, sizes, verdict.domain):
-        form = normal_form(swizzle.form, grid, _parsed(condition))
+        form = normal_form(swizzle.form, grid, parse_condition(condition) if condition else None)
         safe = Swizzle(swizzle.source, form, compile_form(form), swizzle.name, swizzle.filename)
         rechecked = verify(safe, grid, num_xcds, sizes, others)
         same = rechecked.bijective and np.array_equal(
@@ -121,11 +121,3 @@ def _exactly(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) ->
     if len(grid.launch) > 1:  # there, m and n are names of x and y
         values = {name: value for name, value in values.items() if name not in ("num_pid_m", "num_pid_n")}
     return " and ".join(f"{name} == {value}" for name, value in values.items())
-
-
-def _parsed(condition: str) -> Cond | None:
-    if not condition:
-        return None
-    value = parse_form(f"pid = 1 if {condition} else 0\n").body[0].value  # type: ignore[union-attr]
-    assert isinstance(value, Select)
-    return value.condition

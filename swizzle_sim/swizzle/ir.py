@@ -33,7 +33,6 @@ GRID_NAMES = COORDINATES | COUNTS
 
 INT_OPS = ("+", "-", "*", "//", "%", "<<", ">>", "&", "|", "^", "min", "max", "cdiv")
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
-CONNECTIVES = ("and", "or")
 
 
 @dataclass(frozen=True)

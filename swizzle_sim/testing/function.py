@@ -17,6 +17,7 @@ import numpy as np
 from swizzle_sim.swizzle.grid import Grid, bind
 from swizzle_sim.swizzle.ir import AXES, COORDINATES, GRID_NAMES, Form
 from swizzle_sim.swizzle.verdict import Counterexample
+from swizzle_sim.swizzle.vm import OutOfRange, counterexample_of, where_text
 from swizzle_sim.testing.expression import value_of
 from xcd_model.errors import LanguageError, UnknownName
 
@@ -77,9 +78,7 @@ class FunctionCandidate:
                 try:
                     answers.append(self._call(_at(values, pid)))
                 except Exception as error:
-                    said = (
-                        f"pid {pid}: {self.name} raises {type(error).__name__}: {error} {_where_text(grid, num_xcds)}"
-                    )
+                    said = f"pid {pid}: {self.name} raises {type(error).__name__}: {error} {where_text(grid, num_xcds)}"
                     return Counterexample("raised", said, (pid,))
         return _coverage_counterexample(self._columns(answers, grid), grid, num_xcds)
 
@@ -172,11 +171,6 @@ def _at(values: Mapping[str, Any], pid: int) -> dict[str, Any]:
     return {name: int(value[pid]) if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
-def _where_text(grid: Grid, num_xcds: int) -> str:
-    """Grid and XCD count, as every message names them."""
-    return f"(grid {grid}, {num_xcds} XCD{'s' * (num_xcds != 1)})"
-
-
 def _coverage_counterexample(
     columns: list[tuple[str, np.ndarray, int, int]], grid: Grid, num_xcds: int
 ) -> Counterexample | None:
@@ -200,35 +194,9 @@ def _coverage_counterexample(
     tiles = np.zeros(grid.num_pids, np.int64)
     for _, values, stride, _ in columns:
         tiles += np.where(inside, values, 0).astype(np.int64) * stride
-    computed = np.zeros(grid.num_pids, bool)
-    computed[tiles[inside]] = True
-    distinct = int(computed.sum())
-    if distinct == grid.num_pids:
-        return None
-    missing = int(np.argmin(computed))
-    gaps = f"{_missing_text(computed)} computed by nobody {_where_text(grid, num_xcds)}"
-    gaps += f"; {distinct} of {grid.num_pids} tiles are computed"
+    out_of_range = None
     if not inside.all():
         pid = int(np.argmin(inside))
         name, values, _, extent = next(one for one in columns if not 0 <= one[1][pid] < one[3])
-        message = f"pid {pid} computes {name} = {values[pid]}, outside 0..{extent - 1}; {gaps}"
-        return Counterexample("out-of-range", message, (pid,), None, missing, distinct)
-    first = np.unique(tiles, return_index=True)[1]
-    repeated = np.ones(grid.num_pids, bool)
-    repeated[first] = False
-    clash = int(np.argmax(repeated))
-    tile = int(tiles[clash])
-    owner = int(np.argmax(tiles == tile))
-    message = f"pid {clash} and pid {owner} both compute tile {tile}; {gaps}"
-    return Counterexample("collision", message, (clash, owner), tile, missing, distinct)
-
-
-def _missing_text(computed: np.ndarray) -> str:
-    first = int(np.argmin(computed))
-    after = computed[first:]
-    length = int(np.argmax(after)) if after.any() else len(after)
-    others = int((~computed).sum()) - length
-    named = f"tiles {first}..{first + length - 1}" if length > 1 else f"tile {first}"
-    if others:
-        return f"{named} and {others} others are"
-    return f"{named} are" if length > 1 else f"{named} is"
+        out_of_range = OutOfRange(pid, name, values[pid], extent)
+    return counterexample_of(np.where(inside, tiles, -1), out_of_range, grid, num_xcds)

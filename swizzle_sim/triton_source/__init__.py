@@ -1,12 +1,11 @@
 """Facts of a file with Triton kernels, read from its text and never run.
 
 One reader for `check`, capture and the rewrite: which functions are kernels, what their parameters are, where they read
-program ids, what they compute from these, and how the file launches them.
+program ids, and what they compute from these.
 
     file ── source_file ──▶ SourceFile ─┬─ parameters  ▶ pointers, strides, sizes, constexprs   (init-kernel)
               (aliases)                 ├─ prologue    ▶ tile of a program id, as language text (check)
-                                        ├─ definitions ▶ local names in terms of parameters     (rewrite)
-                                        └─ launches    ▶ calls ``kernel[grid](...)``
+                                        └─ definitions ▶ local names in terms of parameters     (rewrite)
 """
 
 from swizzle_sim.triton_source.source_file import ProgramId, SourceFile, parse_source, read_source

@@ -22,7 +22,7 @@ LOG_FROM = 16  # a range whose high end is this many times its low end is sample
 
 
 class Searchable(Protocol):
-    """A space of parameters: a `Space` of a template, or a `TileSpace`."""
+    """A space of parameters: `swizzle_sim.templates.space.TemplateSpace`, `swizzle_sim.tuning.tiles.TileSpace`."""
 
     @property
     def ranges(self) -> Sequence[ParameterRange]:

@@ -141,8 +141,7 @@ class TileSpace:
 
     def _made(self, block_m: int, block_n: int, block_k: int) -> Kernel:
         blocks = {"BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k}
-        made = kernel(self.base.name, **{**self.base.problem, **blocks})
-        return replace(made, build_trace=cache(made.build_trace))
+        return kernel(self.base.name, **{**self.base.problem, **blocks})
 
     def kernel(self, values: Mapping[str, int]) -> Kernel:
         """The kernel in one configuration that fits."""

@@ -13,7 +13,6 @@ from swizzle_sim.swizzle import Grid, Swizzle, family
 from swizzle_sim.testing import read_prologue
 from swizzle_sim.testing.files import targets_of
 from swizzle_sim.triton_source import read_source
-from swizzle_sim.triton_source.launches import launches_of
 from swizzle_sim.triton_source.parameters import facts_of
 from xcd_model.errors import RewriteError, SwizzleSimError
 
@@ -245,14 +244,3 @@ def test_an_id_of_another_module_is_none(file):
     file.write_text(plain("import triton\nimport other as tl\n", "triton.jit"))
     source = EditableSource(file, file.read_bytes(), "kernel")
     assert source.program_ids() == [] and facts_of(source.facts, "kernel").axes == 1
-
-
-def test_launches_are_read_with_their_arguments_by_parameter(file):
-    file.write_text(
-        CORPUS["among other functions"][0]
-        + "    other[(1,)](x)\n    kernel[lambda meta: (triton.cdiv(7, meta['BLOCK']),)](x, N=7, BLOCK=4)\n"
-    )
-    first, second = launches_of(read_source(file), "kernel")
-    assert (first.grid, first.options, first.line) == ("(4,)", {"num_warps": "8"}, 18)
-    assert first.arguments == {"x_ptr": "x", "N": "3", "BLOCK": "2"}
-    assert second.grid.startswith("lambda meta:") and second.arguments["N"] == "7"

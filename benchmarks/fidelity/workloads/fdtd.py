@@ -15,7 +15,6 @@ from ...suite.fdtd_2d import trace
 from ..rows import Row
 from .workload import Workload
 
-FITTED = {"STORES": ("paper/fdtd_2d@*",)}  # looked for since those rows were 13 points off, decision 0031
 STORES = (4, 4, 1)  # instructions of the stores of hz, ex and ey: single items, single items, vectors of four items
 FITTED = {"STORES": ("paper/fdtd_2d@*",)}  # sought because those rows were 13 points off, decision 0031
 

@@ -58,7 +58,7 @@ LAUNCH = (  # what the compiled kernel occupies: known without counting
 
 
 def read_ncu(path: Path) -> tuple[list[CountedLaunch], list[str]]:
-    """Launches of one file, and what was wrong with it; see `rocprof_rows.read_counters`."""
+    """Launches of one file, and what was wrong with it; see `swizzle_sim.hardware.node.rocprofv3.read_counters`."""
     notes: list[str] = []
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
