@@ -232,6 +232,21 @@ def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu) -> Kernel:
     return found
 
 
+def one_folder(out: Path | None, resume: Path | None, what: str = "run") -> Path | None:
+    """Folder to store results in, where one is named.
+
+    Raises
+    ------
+    RunError
+        If both are.
+    """
+    from xcd_model.errors import RunError
+
+    if out and resume:
+        raise RunError(f"--out makes a new {what} and --resume goes on with one: give one of them")
+    return resume or out
+
+
 def load_swizzle(where: str) -> Swizzle:
     """Swizzle from a file, from stdin (``-``) or from a family specification.
 

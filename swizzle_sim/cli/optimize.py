@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, Launch, Sizes, grouped, known_kernels, offer
+from swizzle_sim.cli.arguments import GpuName, Json, Launch, Sizes, grouped, known_kernels, offer, one_folder
 from swizzle_sim.cli.proposer_options import LlmOptions, Proposer, RunOptions, SearchOptions, check_options
 
 if TYPE_CHECKING:
@@ -49,10 +49,9 @@ def optimize(
     json: Json = False,
 ) -> None:
     """Try swizzles on a kernel and rank them: known families, a search of templates, or proposals of a model."""
-    from xcd_model.errors import RunError, SizeError
+    from xcd_model.errors import SizeError
 
-    if run.out and run.resume:
-        raise RunError("--out makes a new run and --resume goes on with one: give one of them")
+    one_folder(run.out, run.resume)
     repeat = _run_to_repeat(run.replay)
     if kernel is None and repeat is None:
         raise SizeError("name a kernel, such as gemm; `swizzle-sim kernels` lists them")

@@ -11,13 +11,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, Replay, grouped, known_kernels, offer, run_folders
+from swizzle_sim.cli.arguments import GpuName, Json, Replay, grouped, known_kernels, offer, one_folder, run_folders
 
 if TYPE_CHECKING:
     from swizzle_sim.progress import Progress
     from swizzle_sim.suite.result import Suite
 
 RUNS = "runs"
+
+Kernels = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KERNEL", help="Kernels to score; by default all.", autocompletion=offer(known_kernels)),
+]
+Paper = Annotated[bool, typer.Option("--paper", help="The ten of SwizzlePerf, at the sizes measured.")]
+Effort = Annotated[
+    float,
+    typer.Option(
+        "--effort",
+        min=0.0,
+        max=1e6,
+        help="Multiple of the default number of candidates; 1 takes minutes for the paper's ten.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -49,22 +64,11 @@ class Tables:
 
 @grouped
 def suite(
-    kernels: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="KERNEL", help="Kernels to score; by default all.", autocompletion=offer(known_kernels)),
-    ] = None,
-    paper: Annotated[bool, typer.Option("--paper", help="The ten of SwizzlePerf, at the sizes measured.")] = False,
+    kernels: Kernels = None,
+    paper: Paper = False,
     gpu: GpuName = "mi300x",
     replay: Replay = "lockstep",
-    effort: Annotated[
-        float,
-        typer.Option(
-            "--effort",
-            min=0.0,
-            max=1e6,
-            help="Multiple of the default number of candidates; 1 takes minutes for the paper's ten.",
-        ),
-    ] = 1.0,
+    effort: Effort = 1.0,
     run: SuiteRun = SuiteRun(),
     tables: Tables = Tables(),
     json: Json = False,
@@ -78,8 +82,7 @@ def suite(
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import RunError
 
-    if run.out and run.resume:
-        raise RunError("--out makes a new run and --resume goes on with one: give one of them")
+    given = one_folder(run.out, run.resume)
     if paper and kernels:
         raise RunError("--paper names its kernels itself: leave the others out")
     for path in tables.paths():
@@ -87,7 +90,7 @@ def suite(
             raise RunError(f"{path}: there is no folder {path.parent}")
     names = list(PAPER) if paper else list(dict.fromkeys(kernels or kernel_names()))
     chosen, device = [kernel(name) for name in names], load_gpu(gpu)
-    folder = run.resume or run.out or next_folder(Path(RUNS), f"suite-{'paper-' if paper else ''}{device.name}")
+    folder = given or next_folder(Path(RUNS), f"suite-{'paper-' if paper else ''}{device.name}")
     try:
         with Progress("suite", "candidates") as progress:
             found = score_suite(

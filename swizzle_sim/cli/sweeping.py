@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import Json, Launch, Replay, grouped, known_families, offer
+from swizzle_sim.cli.arguments import Json, Launch, Replay, grouped, known_families, offer, one_folder
 
 if TYPE_CHECKING:
     from swizzle_sim.swizzle import Swizzle
@@ -147,11 +147,8 @@ def _run(points: list[dict[str, Any]], run: Points) -> list[dict[str, Any]]:
     from swizzle_sim.progress import Progress
     from swizzle_sim.tuning.jobs import PointStore, run_points
     from swizzle_sim.tuning.sweep import evaluate
-    from xcd_model.errors import RunError
 
-    if run.out and run.resume:
-        raise RunError("--out makes a new sweep and --resume goes on with one: give one of them")
-    with PointStore(run.resume or run.out, resume=run.resume is not None) as store:
+    with PointStore(one_folder(run.out, run.resume, "sweep"), resume=run.resume is not None) as store:
         if run.resume:
             say(f"{len(store)} points are stored already")
         try:
