@@ -41,8 +41,8 @@ Capacity = Annotated[bool, typer.Option("--capacity", help="Print the hit rate b
 
 
 @dataclass(frozen=True)
-class Point:
-    """What each point of a sweep replays: the swizzles and the changes to the GPU."""
+class Compared:
+    """What is compared with the launch order, and on which GPU: one with some numbers changed."""
 
     changes: Changes = None
     swizzle: Swizzles = None
@@ -56,7 +56,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Points:
+class SweepRun:
     """How the points of a sweep are run, and where their results are stored."""
 
     backend: Backend = "processes"
@@ -68,28 +68,33 @@ class Points:
 
 @grouped
 def sweep(
-    over: Over, values: Values, launch: Launch, point: Point = Point(), run: Points = Points(), json: Json = False
+    over: Over,
+    values: Values,
+    launch: Launch,
+    what: Compared = Compared(),
+    run: SweepRun = SweepRun(),
+    json: Json = False,
 ) -> None:
     """Hit rate of a kernel over problem sizes in launch order and swizzled, and the sizes where a swizzle hurts."""
     from swizzle_sim.cli.arguments import load_kernel
     from swizzle_sim.tuning.sweep import draw_sweep, hurts, read_sizes, size_points
 
-    device = _device(launch.gpu, point.changes)
+    device = _device(launch.gpu, what.changes)
     work, names = load_kernel(launch.kernel, launch.sizes, device.arch), [name.strip() for name in over.split(",")]
     steps = read_sizes(values)
-    points = size_points(work, device, point.swizzles(), names, steps, point.replay)
+    points = size_points(work, device, what.swizzles(), names, steps, what.replay)
     rows = _run(points, run)
     labels = [f"{' = '.join(names)} = {step}" for step in steps]
     worse = hurts(labels, rows)
     if folder := run.resume or run.out:
         draw_sweep(folder / "sweep.png", f"{work.name} on {device.title}", " = ".join(names), steps, rows)
     if json:
-        _print_json(work.name, device.name, point.replay, points, rows, hurts=[vars(one) for one in worse])
+        _print_json(work.name, device.name, what.replay, points, rows, hurts=[vars(one) for one in worse])
         return
-    _print_rows(f"{work.name} on {device.title}", " = ".join(names), [str(step) for step in steps], rows, point.replay)
+    _print_rows(f"{work.name} on {device.title}", " = ".join(names), [str(step) for step in steps], rows, what.replay)
     for one in worse:
         print(f"hurts: {one.swizzle} at {one.at}: {one.points:.2f} points of L2 hit rate lost")
-    if not worse and point.swizzle:
+    if not worse and what.swizzle:
         print("no swizzle loses hit rate at any of these sizes")
     if folder:
         print(f"written: {folder}/ (sweep.sqlite, sweep.png)")
@@ -97,7 +102,11 @@ def sweep(
 
 @grouped
 def what_if(
-    launch: Launch, point: Point = Point(), capacity: Capacity = False, run: Points = Points(), json: Json = False
+    launch: Launch,
+    what: Compared = Compared(),
+    capacity: Capacity = False,
+    run: SweepRun = SweepRun(),
+    json: Json = False,
 ) -> None:
     """Score a kernel on GPUs that do not exist: one with some numbers changed, for every combination of values."""
     from swizzle_sim.cli.arguments import load_kernel
@@ -106,21 +115,21 @@ def what_if(
     from xcd_model import gpu as load_gpu
     from xcd_model.analysis.stack_distance import check_has_curve
 
-    device, chosen = load_gpu(launch.gpu), point.swizzles()
+    device, chosen = load_gpu(launch.gpu), what.swizzles()
     if capacity:
         check_has_curve(device)
     work = load_kernel(launch.kernel, launch.sizes, device.arch)
     devices = [
         ("as it is", device),
-        *((_change_text(one), other) for one, other in hypothetical(device, read_changes(point.changes or ())) if one),
+        *((_change_text(one), other) for one, other in hypothetical(device, read_changes(what.changes or ())) if one),
     ]
-    points = [point_of(work, other, chosen, point.replay) for _, other in devices]
+    points = [point_of(work, other, chosen, what.replay) for _, other in devices]
     rows = _run(points, run)
     curve = _capacity(work, device, chosen) if capacity else None
     if json:
-        _print_json(work.name, device.name, point.replay, points, rows, capacity=curve)
+        _print_json(work.name, device.name, what.replay, points, rows, capacity=curve)
         return
-    _print_rows(f"{work.name} on {device.title}, what if", "GPU", [name for name, _ in devices], rows, point.replay)
+    _print_rows(f"{work.name} on {device.title}, what if", "GPU", [name for name, _ in devices], rows, what.replay)
     if curve:
         _print_capacity(curve)
 
@@ -142,7 +151,7 @@ def _change_text(changes: Mapping[str, Any]) -> str:
     return " ".join(f"{key}={value}" for key, value in changes.items())
 
 
-def _run(points: list[dict[str, Any]], run: Points) -> list[dict[str, Any]]:
+def _run(points: list[dict[str, Any]], run: SweepRun) -> list[dict[str, Any]]:
     from swizzle_sim.cli.output import say
     from swizzle_sim.progress import Progress
     from swizzle_sim.tuning.jobs import PointStore, run_points
