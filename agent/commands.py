@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, Seed
+from swizzle_sim.cli.arguments import GpuName, Json, Seed, grouped
 from swizzle_sim.cli.proposer_options import (
     ApiBase,
     Candidates,
@@ -19,7 +19,6 @@ from swizzle_sim.cli.proposer_options import (
     Model,
     Prices,
     Temperature,
-    grouped,
 )
 
 if TYPE_CHECKING:

@@ -26,6 +26,24 @@ from numba import njit
 from xcd_model import Gpu, Trace
 
 
+class Stream(NamedTuple):
+    """A trace and the order of its workgroups, as the compiled loop reads them."""
+
+    start: np.ndarray
+    base: np.ndarray
+    template: np.ndarray
+    rel_start: np.ndarray
+    rel: np.ndarray
+    is_write: np.ndarray
+    order: np.ndarray
+
+
+def _stream(trace: Trace, order: np.ndarray) -> Stream:
+    return Stream(
+        trace.start, trace.base, trace.template, trace.rel_start, trace.rel, trace.is_write, np.asarray(order, np.int64)
+    )
+
+
 def reuse_counts(trace: Trace, gpu: Gpu, order: np.ndarray, *, workgroups_per_cu: int) -> np.ndarray:
     """Read and write misses, scaled from the first, middle and last window of each XCD to the launch.
 
@@ -43,16 +61,13 @@ def reuse_counts(trace: Trace, gpu: Gpu, order: np.ndarray, *, workgroups_per_cu
     """
     slots = gpu.cus_per_xcd * workgroups_per_cu
     seen = np.zeros(max(tensor.base_line + tensor.n_lines for tensor in trace.tensors), np.int16)
-    counts, stamp = np.zeros((2, 2), np.int64), 0
+    counts, stamp, stream = np.zeros((2, 2), np.int64), 0, _stream(trace, order)
     for xcd in range(gpu.xcds):
-        queue = np.asarray(order, np.int64)[(xcd - gpu.dispatch_offset) % gpu.xcds :: gpu.xcds]
+        queue = stream.order[(xcd - gpu.dispatch_offset) % gpu.xcds :: gpu.xcds]
         windows = -(-queue.size // slots)
         for at in sorted({0, windows // 2, windows - 1} & set(range(windows))):
             stamp += 1
-            _window(
-                trace.start, trace.base, trace.template, trace.rel_start, trace.rel, trace.is_write,
-                queue[at * slots : (at + 1) * slots], seen, stamp, counts,
-            )  # fmt: skip
+            _window(stream, queue[at * slots : (at + 1) * slots], seen, stamp, counts)
     write = trace.is_write[trace.template]
     lines = trace.entries_per_template[trace.template]
     total = np.array([lines[~write].sum(), lines[write].sum()], float)
@@ -61,34 +76,22 @@ def reuse_counts(trace: Trace, gpu: Gpu, order: np.ndarray, *, workgroups_per_cu
 
 
 @njit(cache=True)
-def _window(start, base, template, rel_start, rel, is_write, workgroups, seen, stamp, counts):
+def _window(stream, workgroups, seen, stamp, counts):
     """Add distinct and touched lines of the workgroups' reads, then of their writes; ``counts`` (2, 2) int64."""
     for kind in range(2):
         for tile in workgroups:
-            for at in range(start[tile], start[tile + 1]):
-                shape = template[at]
-                if is_write[shape] != (kind == 1):
+            for at in range(stream.start[tile], stream.start[tile + 1]):
+                shape = stream.template[at]
+                if stream.is_write[shape] != (kind == 1):
                     continue
-                for entry in range(rel_start[shape], rel_start[shape + 1]):
-                    line = base[at] + rel[entry]
+                for entry in range(stream.rel_start[shape], stream.rel_start[shape + 1]):
+                    line = stream.base[at] + stream.rel[entry]
                     counts[0, kind] += seen[line] != stamp
                     counts[1, kind] += 1
                     seen[line] = stamp
 
 
 READ_MISSES, WRITE_MISSES = range(2)
-
-
-class Stream(NamedTuple):
-    """A trace and the order of its workgroups, as the compiled loop reads them."""
-
-    start: np.ndarray
-    base: np.ndarray
-    template: np.ndarray
-    rel_start: np.ndarray
-    rel: np.ndarray
-    is_write: np.ndarray
-    order: np.ndarray
 
 
 class Lines(NamedTuple):
@@ -119,9 +122,7 @@ def replay_plain(trace: Trace, gpu: Gpu, order: np.ndarray, *, workgroups_per_cu
     counts : (2,) int64
         Read misses and write misses.
     """
-    stream = Stream(
-        trace.start, trace.base, trace.template, trace.rel_start, trace.rel, trace.is_write, np.asarray(order, np.int64)
-    )
+    stream = _stream(trace, order)
     capacity = gpu.l2.size_bytes // gpu.l2.line_bytes
     n_lines = max(tensor.base_line + tensor.n_lines for tensor in trace.tensors)
     place, counts = np.full(n_lines, -1, np.int32), np.zeros(2, np.int64)

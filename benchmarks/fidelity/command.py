@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import known_gpus, known_kernels, offer
+from swizzle_sim.cli.arguments import Json, grouped, known_gpus, known_kernels, offer
 
 if TYPE_CHECKING:
     from .predict import Prediction
@@ -33,16 +34,60 @@ Sets = Annotated[
 ]
 Processes = Annotated[int | None, typer.Option("--processes", min=1, help="Replays at a time; one a core by default.")]
 Again = Annotated[bool, typer.Option("--again", help="Replay even what is kept from an earlier run.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """Rows that are compared, and the models they are compared with."""
+
+    gpu: Gpu = ""
+    kernel: Kernel = ""
+    rows: Rows = ""
+    half: Half = ""
+    variant: Variants = None
+    quick: Quick = False
+
+    def variants(self) -> list[str]:
+        """Models by name, each once."""
+        from .variants import VARIANTS
+
+        return list(dict.fromkeys(self.variant or (["timed", "lockstep"] if self.quick else VARIANTS)))
+
+    def chosen(self) -> list[Row]:
+        """Rows of the GPU, kernel, text and half.
+
+        Raises
+        ------
+        UnknownName
+            If no row is of that name.
+        SwizzleSimError
+            If all rows are of the other half.
+        """
+        from xcd_model.errors import UnknownName
+
+        from .rows import all_rows, quick_rows
+
+        rows = all_rows()
+        for what, name, known in (
+            ("GPU", self.gpu, {row.gpu for row in rows}),
+            ("kernel", self.kernel, {row.kernel for row in rows}),
+        ):
+            if name and name not in known:
+                raise UnknownName(f"measured {what}", name, known)
+        rows = quick_rows(rows) if self.quick else rows
+        chosen = [
+            row for row in rows if self.gpu in ("", row.gpu) and self.kernel in ("", row.kernel) and self.rows in row.id
+        ]
+        if not chosen:
+            raise UnknownName(
+                "row", self.rows or f"{self.gpu} {self.kernel}", {re.split("[-@:]", row.id)[0] for row in rows}
+            )
+        return _of_half(chosen, self.half)
+
+
+@grouped
 def fidelity(
-    gpu: Gpu = "",
-    kernel: Kernel = "",
-    rows: Rows = "",
-    half: Half = "",
-    variant: Variants = None,
-    quick: Quick = False,
+    what: Comparison = Comparison(),
     out: Out = None,
     sets: Sets = None,
     processes: Processes = None,
@@ -52,12 +97,9 @@ def fidelity(
     """Replay what hardware has measured and compare: targets, worst rows, and with --out the whole report."""
     from .page.report import write
     from .predict import predict_all, read_sets
-    from .variants import VARIANTS
 
-    asked = variant or (["timed", "lockstep"] if quick else list(VARIANTS))
-    chosen = _of_half(_chosen(gpu, kernel, rows, quick), half)
-    names = list(dict.fromkeys(asked))
-    found = predict_all(chosen, names, overrides=read_sets(sets or ()), processes=processes, again=again)
+    names = what.variants()
+    found = predict_all(what.chosen(), names, overrides=read_sets(sets or ()), processes=processes, again=again)
     written = write(found, out) if out else []
     if json:
         _print_json(found, names)
@@ -65,25 +107,6 @@ def fidelity(
     _print(found, names)
     for path in written:
         print(path)
-
-
-def _chosen(gpu: str, kernel: str, text: str, quick: bool) -> list[Row]:
-    from xcd_model.errors import UnknownName
-
-    from .rows import all_rows, quick_rows
-
-    rows = all_rows()
-    for what, name, known in (
-        ("GPU", gpu, {row.gpu for row in rows}),
-        ("kernel", kernel, {row.kernel for row in rows}),
-    ):
-        if name and name not in known:
-            raise UnknownName(f"measured {what}", name, known)
-    rows = quick_rows(rows) if quick else rows
-    chosen = [row for row in rows if gpu in ("", row.gpu) and kernel in ("", row.kernel) and text in row.id]
-    if not chosen:
-        raise UnknownName("row", text or f"{gpu} {kernel}", {re.split("[-@:]", row.id)[0] for row in rows})
-    return chosen
 
 
 def _of_half(rows: list[Row], half: str) -> list[Row]:

@@ -1,12 +1,18 @@
-"""Arguments that commands share: a kernel at sizes, a GPU, a swizzle from a file or a family; and their completion."""
+"""Arguments that commands share: a kernel at sizes, a GPU, a swizzle from a file or a family; and their completion.
+
+`grouped` lets a command take a dataclass for each group of options where people type one flat list.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -99,6 +105,54 @@ SwizzleText = Annotated[
     ),
 ]
 
+
+@dataclass(frozen=True)
+class Launch:
+    """What is replayed: a kernel at sizes, on a GPU."""
+
+    kernel: KernelName
+    sizes: Sizes = None
+    gpu: GpuName = "mi300x"
+
+    def load(self) -> tuple[Kernel, Gpu]:
+        """Kernel as `load_fitting` gives it, and GPU."""
+        from xcd_model import gpu as load_gpu
+
+        device = load_gpu(self.gpu)
+        return load_fitting(self.kernel, self.sizes, device), device
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Command whose parameters of a dataclass type are typed as an option for each field of that class."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    flat: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name not in groups:
+            flat.append(_typed(name, hints[name], parameter.default))
+            continue
+        of_field = get_type_hints(groups[name], include_extras=True)
+        flat += [_typed(f.name, of_field[f.name], f.default) for f in fields(groups[name])]
+
+    @functools.wraps(command)
+    def typed(**values: Any) -> None:
+        packed = {
+            name: kind(**{f.name: values.pop(f.name) for f in fields(kind) if f.name in values})
+            for name, kind in groups.items()
+        }
+        command(**values, **packed)
+
+    typed.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
+    typed.__annotations__ = {}  # what typer reads is the signature
+    return typed
+
+
+def _typed(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """Parameter by name alone, so that one without a default may follow one that has it."""
+    default = inspect.Parameter.empty if default is MISSING else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
 TYPED = "; a text of the language goes into a file, or to - (stdin)"
 SMALLER = {"BLOCK_M": 128, "BLOCK_N": 128}
 
@@ -176,6 +230,21 @@ def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu) -> Kernel:
             raise ReplayError(f"{error}; smaller tiles take fewer, such as {smaller}") from None
         raise
     return found
+
+
+def one_folder(out: Path | None, resume: Path | None, what: str = "run") -> Path | None:
+    """Folder to store results in, where one is named.
+
+    Raises
+    ------
+    RunError
+        If both are.
+    """
+    from xcd_model.errors import RunError
+
+    if out and resume:
+        raise RunError(f"--out makes a new {what} and --resume goes on with one: give one of them")
+    return resume or out
 
 
 def load_swizzle(where: str) -> Swizzle:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes
+from swizzle_sim.cli.arguments import GpuName, Json, Launch, grouped
 
 FIGURES = (
     *("workgroups_per_cu", "instructions", "line_touches", "distinct_lines", "ideal_reuse", "footprint_bytes"),
@@ -149,10 +149,9 @@ def _size(size_bytes: int) -> str:
     return f"{mib:,.0f}" if mib >= 10 else f"{mib:.2g}"
 
 
+@grouped
 def show(
-    kernel: KernelName,
-    sizes: Sizes = None,
-    gpu: GpuName = "mi300x",
+    launch: Launch,
     workgroup: Annotated[
         int | None, typer.Option("--workgroup", help="Tile whose sharers are shown; by default the middle one.")
     ] = None,
@@ -162,16 +161,13 @@ def show(
     json: Json = False,
 ) -> None:
     """Explain what a kernel touches, which workgroups share it, and the bound on its hit rate."""
-    from swizzle_sim.cli.arguments import load_fitting
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.scoring import Scorer
     from swizzle_sim.sharing import middle_of, sharing, sharing_words
     from swizzle_sim.suite.facts import work_out
-    from xcd_model import gpu as load_gpu
 
     _check_picture(picture)
-    device = load_gpu(gpu)
-    scorer = Scorer(load_fitting(kernel, sizes, device), device)
+    scorer = Scorer(*launch.load())
     k = scorer.kernel
     chosen = middle_of(k.grid) if workgroup is None else workgroup
     shared = sharing(scorer.plan.trace, chosen)

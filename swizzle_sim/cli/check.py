@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import Json, known_families, known_gpus, known_kernels, offer
+from swizzle_sim.cli.arguments import Json, grouped, known_families, known_gpus, known_kernels, offer
 
 if TYPE_CHECKING:
     from swizzle_sim.testing.run import CheckResult
@@ -60,17 +60,23 @@ _WORDS = {"passed": "ok", "failed": "FAILED", "error": "error", "skipped": "skip
 
 @dataclass(frozen=True)
 class Given:
-    """Words and options as typed."""
+    """What to check and where, as typed."""
 
-    words: tuple[str, ...]
-    grid: str | None
-    kernel: str | None
-    gpu: str | None
-    xcds: int | None
-    where: str
-    launch: str
-    answer: str
-    marked: bool
+    swizzle: First
+    more: More = None
+    grid: GridText = None
+    kernel: OfKernel = None
+    gpu: OfGpu = None
+    xcds: Xcds = None
+    where: Where = ""
+    launch: LaunchText = ""
+    answer: Answer = ""
+    marked: Marked = False
+
+    @property
+    def words(self) -> list[str]:
+        """Files, families and sizes."""
+        return [self.swizzle, *(self.more or ())]
 
     @property
     def targets(self) -> list[str]:
@@ -101,20 +107,8 @@ class Given:
         )
 
 
-def check(
-    swizzle: First,
-    more: More = None,
-    grid: GridText = None,
-    kernel: OfKernel = None,
-    gpu: OfGpu = None,
-    xcds: Xcds = None,
-    where: Where = "",
-    launch: LaunchText = "",
-    answer: Answer = "",
-    marked: Marked = False,
-    junit: Junit = None,
-    json: Json = False,
-) -> None:
+@grouped
+def check(given: Given, junit: Junit = None, json: Json = False) -> None:
     """Check that swizzles are bijections; exit 1 if one is not.
 
     With --grid or --kernel: there, and on a lattice of other grids. Files without: on every small grid, or as their
@@ -124,7 +118,6 @@ def check(
     from swizzle_sim.testing.run import write_junit
     from xcd_model.errors import RunError, SizeError
 
-    given = Given((swizzle, *(more or ())), grid, kernel, gpu, xcds, where, launch, answer, marked)
     if not any(given.targets):
         raise SizeError(f"nothing to check in {' '.join(given.words)}: name a file or a family first")
     results = _at_one_grid(given, json) if given.at_one_grid else _on_all_grids(given, json)

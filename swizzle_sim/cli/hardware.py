@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from swizzle_sim.cli.arguments import (
     GpuName,
     Json,
     Sizes,
+    grouped,
     known_families,
     known_kernels,
     offer,
@@ -35,6 +37,16 @@ Swizzles = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Candidates:
+    """Sizes, candidates and GPU of a kernel; a run has its own."""
+
+    sizes: Sizes = None
+    swizzle: Swizzles = None
+    gpu: GpuName = "mi300x"
+
+
+@grouped
 def bundle(
     what: Annotated[
         str,
@@ -44,11 +56,9 @@ def bundle(
             autocompletion=offer(lambda: [*run_folders(), *known_kernels()]),
         ),
     ],
-    sizes: Sizes = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to make; by default NAME-bundle.")] = None,
     top: Top = 3,
-    swizzle: Swizzles = None,
-    gpu: GpuName = "mi300x",
+    candidates: Candidates = Candidates(),
     seed: Annotated[int, typer.Option("--seed", help="Seed of the inputs.")] = 0,
     check: Check = True,
     json: Json = False,
@@ -56,14 +66,18 @@ def bundle(
     """Make a folder that confirms candidates on a node with the GPU: needs only ROCm (or CUDA), PyTorch and Triton."""
     from swizzle_sim.cli.output import console, print_json
     from swizzle_sim.hardware.runs import bundle_run
+    from xcd_model.errors import HardwareError
 
     run = Path(what)
     folder = out or Path(f"{run.name or what}-bundle")
     if (run / "history.sqlite").is_file():
-        _not_with_a_run(sizes, swizzle)
+        if candidates.sizes or candidates.swizzle:
+            raise HardwareError(
+                "a run has its own sizes and candidates: leave sizes and --swizzle out, or name a kernel"
+            )
         manifest = bundle_run(run, top, folder, seed=seed, check=check)
     else:
-        manifest = _of_kernel(what, sizes, swizzle or [], gpu, folder, seed, check)
+        manifest = _of_kernel(what, candidates, folder, seed, check)
     if json:
         keys = ("bundle", "kernel", "problem", "gpu", "run")
         names = [one["name"] for one in manifest["candidates"]]
@@ -78,32 +92,21 @@ def bundle(
     say.print(f"back here: swizzle-sim import {folder.name}/result.json", markup=False)
 
 
-def _not_with_a_run(sizes: list[str] | None, swizzle: list[str] | None) -> None:
-    from xcd_model.errors import HardwareError
-
-    if sizes or swizzle:
-        raise HardwareError("a run has its own sizes and candidates: leave sizes and --swizzle out, or name a kernel")
-
-
-def _of_kernel(
-    what: str, sizes: list[str] | None, swizzles: list[str], gpu: str, folder: Path, seed: int, check: bool
-) -> dict[str, Any]:
-    from swizzle_sim.cli.arguments import load_fitting, load_swizzle
+def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: bool) -> dict[str, Any]:
+    from swizzle_sim.cli.arguments import Launch, load_swizzle
     from swizzle_sim.hardware.bundle import Finalist, make_bundle
     from swizzle_sim.hardware.device import device_of
     from swizzle_sim.scoring import Scorer
-    from xcd_model import gpu as load_gpu
     from xcd_model.errors import HardwareError, RunError
 
-    if Path(what).is_dir():
-        raise RunError(f"{what}: no run here (no history.sqlite); `swizzle-sim runs` lists the runs there are")
-    if not swizzles:
-        raise HardwareError(f"{what}: no such run folder; of a kernel, name the candidates with --swizzle")
-    device = load_gpu(gpu)
-    workload = load_fitting(what, sizes, device)
+    if Path(name).is_dir():
+        raise RunError(f"{name}: no run here (no history.sqlite); `swizzle-sim runs` lists the runs there are")
+    if not given.swizzle:
+        raise HardwareError(f"{name}: no such run folder; of a kernel, name the candidates with --swizzle")
+    workload, device = Launch(name, given.sizes, given.gpu).load()
     scorer = Scorer(workload, device)
     finalists = []
-    for one in swizzles:
+    for one in given.swizzle:
         found = load_swizzle(one)
         finalists.append(Finalist(name=found.name or one, source=found.source, score=scorer.score(found)))
     return make_bundle(workload, device_of(device), finalists, folder, baseline=scorer.baseline, seed=seed, check=check)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, Sizes, known_kernels, offer
-from swizzle_sim.cli.proposer_options import LlmOptions, Proposer, RunOptions, SearchOptions, check_options, grouped
+from swizzle_sim.cli.arguments import GpuName, Json, Launch, Sizes, grouped, known_kernels, offer, one_folder
+from swizzle_sim.cli.proposer_options import LlmOptions, Proposer, RunOptions, SearchOptions, check_options
 
 if TYPE_CHECKING:
     from swizzle_sim.cli.rewrite import Written
@@ -49,37 +49,27 @@ def optimize(
     json: Json = False,
 ) -> None:
     """Try swizzles on a kernel and rank them: known families, a search of templates, or proposals of a model."""
-    from xcd_model.errors import RunError, SizeError
+    from xcd_model.errors import SizeError
 
-    if run.out and run.resume:
-        raise RunError("--out makes a new run and --resume goes on with one: give one of them")
+    one_folder(run.out, run.resume)
     repeat = _run_to_repeat(run.replay)
     if kernel is None and repeat is None:
         raise SizeError("name a kernel, such as gemm; `swizzle-sim kernels` lists them")
+    launch = Launch(str(kernel), sizes, gpu)
     if search.tune is not None:
-        from swizzle_sim.cli.tuning import TuningRun, tune_kernel
+        from swizzle_sim.cli.tuning import tune_kernel
 
-        replay = run.replay or "timed"
-        given = TuningRun(search.tune, str(kernel), sizes, gpu, replay, run.seed, run.out, run.resume)
-        tune_kernel(given, llm.given(), search.given(), json)
+        tune_kernel(search.tune, launch, run, llm.given(), search.given(), json)
         return
     if repeat is not None:
         _propose("llm", None, None, run, repeat, {**llm.given(), **search.given()}, json)
         return
     check_options(proposer, llm.given(), search.given())
-    work, device = _load(str(kernel), sizes, gpu)
+    work, device = launch.load()
     if proposer == "families":
         _try_families(work, device, run, json)
     else:
         _propose(proposer, work, device, run, None, {**llm.given(), **search.given()}, json)
-
-
-def _load(name: str, sizes: list[str] | None, gpu: str) -> tuple[Kernel, Gpu]:
-    from swizzle_sim.cli.arguments import load_fitting
-    from xcd_model import gpu as load_gpu
-
-    device = load_gpu(gpu)
-    return load_fitting(name, sizes, device), device
 
 
 def _run_to_repeat(replay: str | None) -> Path | None:

@@ -1,16 +1,11 @@
-"""Options of ``optimize`` by what they belong to: the run, the parameter search, the language models.
-
-`grouped` lets a command take a dataclass for each group where people type one flat list of options.
-"""
+"""Options of ``optimize`` by what they belong to: the run, the parameter search, the language models."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
@@ -226,29 +221,6 @@ class LlmOptions:
         names = {"model": "models", "timeout": "timeout_s"}
         values = {names.get(one.name, one.name): getattr(self, one.name) for one in fields(self)}
         return {key: value for key, value in values.items() if value not in (None, False, [])}
-
-
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Command whose parameters of a dataclass type are typed as an option for each field of that class."""
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
-    flat: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(command).parameters.items():
-        kind = groups.get(name)
-        if kind is None:
-            flat.append(parameter.replace(annotation=hints[name]))
-            continue
-        of_field = get_type_hints(kind, include_extras=True)
-        flat += [parameter.replace(name=f.name, default=f.default, annotation=of_field[f.name]) for f in fields(kind)]
-
-    @functools.wraps(command)
-    def typed(**values: Any) -> None:
-        packed = {name: kind(**{f.name: values.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
-        command(**values, **packed)
-
-    typed.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
-    typed.__annotations__ = {}  # what typer reads is the signature
-    return typed
 
 
 def check_options(proposer: str, llm: Mapping[str, Any], search: Mapping[str, Any]) -> None:

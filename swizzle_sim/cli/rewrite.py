@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes, SwizzleText, offer
+from swizzle_sim.cli.arguments import Json, Launch, SwizzleText, grouped, offer
 
 if TYPE_CHECKING:
     from swizzle_sim.kernels import Kernel
@@ -30,15 +30,14 @@ At = Annotated[
 ]
 
 
+@grouped
 def rewrite(
-    kernel: KernelName,
     swizzle: SwizzleText,
-    sizes: Sizes = None,
+    launch: Launch,
     out: Out = None,
     diff: Diff = False,
     check: Check = True,
     at: At = "auto",
-    gpu: GpuName = "mi300x",
     json: Json = False,
 ) -> None:
     """Put a swizzle into a kernel's file; nothing is written unless the result computes the same."""
@@ -49,9 +48,9 @@ def rewrite(
     from swizzle_sim.workload import workload
     from xcd_model import gpu as load_gpu
 
-    candidate, device = load_swizzle(swizzle), load_gpu(gpu)
+    candidate, device = load_swizzle(swizzle), load_gpu(launch.gpu)
     with shared_worker():
-        work = workload(kernel, parse_sizes(sizes))
+        work = workload(launch.kernel, parse_sizes(launch.sizes))
         found = rewrite_workload(work, candidate, num_xcds=device.xcds, at=at)
         if out is not None:
             check_target(found, out)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Jitter, Json, KernelName, Replay, Seed, Sizes, SwizzleText
+from swizzle_sim.cli.arguments import Jitter, Json, Launch, Replay, Seed, SwizzleText, grouped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,14 +45,20 @@ OF_DIFFERENCE: dict[str, tuple[str, Callable[[float], str]]] = {
 }
 
 
+@dataclass(frozen=True)
+class ReplayOptions:
+    """How a launch is replayed."""
+
+    replay: Replay = "lockstep"
+    seed: Seed = 0
+    jitter: Jitter = 0.0
+
+
+@grouped
 def score(
-    kernel: KernelName,
     swizzle: SwizzleText,
-    sizes: Sizes = None,
-    gpu: GpuName = "mi300x",
-    replay: Replay = "lockstep",
-    seed: Seed = 0,
-    jitter: Jitter = 0.0,
+    launch: Launch,
+    how: ReplayOptions = ReplayOptions(),
     seeds: Seeds = 1,
     uncertainty: Uncertain = False,
     draws: Draws = None,
@@ -61,18 +68,16 @@ def score(
     """Score one swizzle next to the launch order; exit 1, and no score, if it is not a bijection."""
     import numpy as np
 
-    from swizzle_sim.cli.arguments import load_fitting, load_swizzle
+    from swizzle_sim.cli.arguments import load_swizzle
     from swizzle_sim.cli.output import cores, print_json, print_verdict
     from swizzle_sim.scoring import Scorer, spread
-    from xcd_model import gpu as load_gpu
     from xcd_model.errors import ReplayError
     from xcd_model.replay.traffic import traffic_as_dict
 
     if draws is not None and not uncertainty:
         raise ReplayError("--draws belongs to --uncertainty: add it")
     candidate = load_swizzle(swizzle)
-    device = load_gpu(gpu)
-    scorer = Scorer(load_fitting(kernel, sizes, device), device, replay=replay, seed=seed, jitter_ns=jitter)
+    scorer = Scorer(*launch.load(), replay=how.replay, seed=how.seed, jitter_ns=how.jitter)
     verdict = scorer.verify(candidate)
     if not verdict.bijective:
         if json:
@@ -100,7 +105,7 @@ def score(
     if over_seeds:
         _print_spread(over_seeds)
     if ranges:
-        _print_uncertainty(ranges, name, replay)
+        _print_uncertainty(ranges, name, how.replay)
     for file in files:
         print(file)
     print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)

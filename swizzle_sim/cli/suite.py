@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, Replay, known_kernels, offer, run_folders
+from swizzle_sim.cli.arguments import GpuName, Json, Replay, grouped, known_kernels, offer, one_folder, run_folders
 
 if TYPE_CHECKING:
     from swizzle_sim.progress import Progress
@@ -18,35 +19,58 @@ if TYPE_CHECKING:
 
 RUNS = "runs"
 
+Kernels = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="KERNEL", help="Kernels to score; by default all.", autocompletion=offer(known_kernels)),
+]
+Paper = Annotated[bool, typer.Option("--paper", help="The ten of SwizzlePerf, at the sizes measured.")]
+Effort = Annotated[
+    float,
+    typer.Option(
+        "--effort",
+        min=0.0,
+        max=1e6,
+        help="Multiple of the default number of candidates; 1 takes minutes for the paper's ten.",
+    ),
+]
 
-def suite(
-    kernels: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="KERNEL", help="Kernels to score; by default all.", autocompletion=offer(known_kernels)),
-    ] = None,
-    paper: Annotated[bool, typer.Option("--paper", help="The ten of SwizzlePerf, at the sizes measured.")] = False,
-    gpu: GpuName = "mi300x",
-    replay: Replay = "lockstep",
-    effort: Annotated[
-        float,
-        typer.Option(
-            "--effort",
-            min=0.0,
-            max=1e6,
-            help="Multiple of the default number of candidates; 1 takes minutes for the paper's ten.",
-        ),
-    ] = 1.0,
+
+@dataclass(frozen=True)
+class SuiteRun:
+    """How the suite is run, and where its results are stored."""
+
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, max=1024, help="Replays at once; by default one a core.")
-    ] = None,
+    ] = None
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Run folder to make; by default the next in runs/.")
-    ] = None,
+    ] = None
     resume: Annotated[
         Path | None, typer.Option("--resume", help="Run folder to go on with.", autocompletion=offer(run_folders))
-    ] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table as CSV too.")] = None,
-    markdown: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="And as Markdown.")] = None,
+    ] = None
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Files that the table is written to."""
+
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table as CSV too.")] = None
+    markdown: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="And as Markdown.")] = None
+
+    def paths(self) -> list[Path]:
+        """Files named."""
+        return [path for path in (self.csv, self.markdown) if path is not None]
+
+
+@grouped
+def suite(
+    kernels: Kernels = None,
+    paper: Paper = False,
+    gpu: GpuName = "mi300x",
+    replay: Replay = "lockstep",
+    effort: Effort = 1.0,
+    run: SuiteRun = SuiteRun(),
+    tables: Tables = Tables(),
     json: Json = False,
 ) -> None:
     """Score kernels of the suite at their default sizes: launch order, best family, and bound."""
@@ -58,16 +82,15 @@ def suite(
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import RunError
 
-    if out and resume:
-        raise RunError("--out makes a new run and --resume goes on with one: give one of them")
+    given = one_folder(run.out, run.resume)
     if paper and kernels:
         raise RunError("--paper names its kernels itself: leave the others out")
-    for path in (csv, markdown):
-        if path is not None and not path.absolute().parent.is_dir():
+    for path in tables.paths():
+        if not path.absolute().parent.is_dir():
             raise RunError(f"{path}: there is no folder {path.parent}")
     names = list(PAPER) if paper else list(dict.fromkeys(kernels or kernel_names()))
     chosen, device = [kernel(name) for name in names], load_gpu(gpu)
-    folder = resume or out or next_folder(Path(RUNS), f"suite-{'paper-' if paper else ''}{device.name}")
+    folder = given or next_folder(Path(RUNS), f"suite-{'paper-' if paper else ''}{device.name}")
     try:
         with Progress("suite", "candidates") as progress:
             found = score_suite(
@@ -76,16 +99,16 @@ def suite(
                 folder,
                 replay=replay,
                 effort=effort,
-                threads=threads,
-                resume=resume is not None,
+                threads=run.threads,
+                resume=run.resume is not None,
                 on_kernel=_counted(progress, len(chosen)),
             )
     except KeyboardInterrupt:
         words = [word for word in sys.argv[1:] if word != "--json"]
-        go_on = words if resume else [*_without_out(words), "--resume", str(folder)]
+        go_on = words if run.resume else [*_without_out(words), "--resume", str(folder)]
         print(f"\ninterrupted; go on with: swizzle-sim {shlex.join(go_on)}", file=sys.stderr)
         raise typer.Exit(130) from None
-    _write(found, csv, markdown)
+    _write(found, tables)
     if json:
         print_json(
             {
@@ -98,7 +121,7 @@ def suite(
             }
         )
         return
-    _print(found, [path for path in (csv, markdown) if path])
+    _print(found, tables.paths())
 
 
 def _counted(progress: Progress, kernels: int) -> Callable[[str, int, int, float], None]:
@@ -125,11 +148,11 @@ def _without_out(words: list[str]) -> list[str]:
     return kept
 
 
-def _write(found: Suite, csv: Path | None, markdown: Path | None) -> None:
+def _write(found: Suite, tables: Tables) -> None:
     from swizzle_sim.suite import suite_csv, suite_markdown
     from xcd_model.errors import RunError
 
-    for path, make in ((csv, suite_csv), (markdown, suite_markdown)):
+    for path, make in ((tables.csv, suite_csv), (tables.markdown, suite_markdown)):
         if path is None:
             continue
         try:

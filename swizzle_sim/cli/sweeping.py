@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Replay, Sizes, known_families, offer
+from swizzle_sim.cli.arguments import Json, Launch, Replay, grouped, known_families, offer, one_folder
 
 if TYPE_CHECKING:
     from swizzle_sim.swizzle import Swizzle
@@ -39,60 +40,72 @@ Resume = Annotated[Path | None, typer.Option("--resume", help="Folder of a stopp
 Capacity = Annotated[bool, typer.Option("--capacity", help="Print the hit rate by ways and sets of the L2 too.")]
 
 
+@dataclass(frozen=True)
+class Compared:
+    """What is compared with the launch order, and on which GPU: one with some numbers changed."""
+
+    changes: Changes = None
+    swizzle: Swizzles = None
+    replay: Replay = "lockstep"
+
+    def swizzles(self) -> list[Swizzle]:
+        """Swizzles to compare with the launch order."""
+        from swizzle_sim.cli.arguments import load_swizzle
+
+        return [load_swizzle(word) for word in self.swizzle or ()]
+
+
+@dataclass(frozen=True)
+class SweepRun:
+    """How the points of a sweep are run, and where their results are stored."""
+
+    backend: Backend = "processes"
+    jobs: Jobs = -1
+    scheduler: Scheduler = None
+    out: Out = None
+    resume: Resume = None
+
+
+@grouped
 def sweep(
-    kernel: KernelName,
     over: Over,
     values: Values,
-    sizes: Sizes = None,
-    gpu: GpuName = "mi300x",
-    changes: Changes = None,
-    swizzle: Swizzles = None,
-    replay: Replay = "lockstep",
-    backend: Backend = "processes",
-    jobs: Jobs = -1,
-    scheduler: Scheduler = None,
-    out: Out = None,
-    resume: Resume = None,
+    launch: Launch,
+    what: Compared = Compared(),
+    run: SweepRun = SweepRun(),
     json: Json = False,
 ) -> None:
     """Hit rate of a kernel over problem sizes in launch order and swizzled, and the sizes where a swizzle hurts."""
     from swizzle_sim.cli.arguments import load_kernel
     from swizzle_sim.tuning.sweep import draw_sweep, hurts, read_sizes, size_points
 
-    device = _device(gpu, changes)
-    work, names = load_kernel(kernel, sizes, device.arch), [name.strip() for name in over.split(",")]
+    device = _device(launch.gpu, what.changes)
+    work, names = load_kernel(launch.kernel, launch.sizes, device.arch), [name.strip() for name in over.split(",")]
     steps = read_sizes(values)
-    points = size_points(work, device, _swizzles(swizzle), names, steps, replay)
-    rows = _run(points, backend, jobs, scheduler, (out, resume))
+    points = size_points(work, device, what.swizzles(), names, steps, what.replay)
+    rows = _run(points, run)
     labels = [f"{' = '.join(names)} = {step}" for step in steps]
     worse = hurts(labels, rows)
-    if folder := resume or out:
+    if folder := run.resume or run.out:
         draw_sweep(folder / "sweep.png", f"{work.name} on {device.title}", " = ".join(names), steps, rows)
     if json:
-        _print_json(work.name, device.name, replay, points, rows, hurts=[vars(one) for one in worse])
+        _print_json(work.name, device.name, what.replay, points, rows, hurts=[vars(one) for one in worse])
         return
-    _print_rows(f"{work.name} on {device.title}", " = ".join(names), [str(step) for step in steps], rows, replay)
+    _print_rows(f"{work.name} on {device.title}", " = ".join(names), [str(step) for step in steps], rows, what.replay)
     for one in worse:
         print(f"hurts: {one.swizzle} at {one.at}: {one.points:.2f} points of L2 hit rate lost")
-    if not worse and swizzle:
+    if not worse and what.swizzle:
         print("no swizzle loses hit rate at any of these sizes")
     if folder:
         print(f"written: {folder}/ (sweep.sqlite, sweep.png)")
 
 
+@grouped
 def what_if(
-    kernel: KernelName,
-    sizes: Sizes = None,
-    gpu: GpuName = "mi300x",
-    changes: Changes = None,
-    swizzle: Swizzles = None,
-    replay: Replay = "lockstep",
+    launch: Launch,
+    what: Compared = Compared(),
     capacity: Capacity = False,
-    backend: Backend = "processes",
-    jobs: Jobs = -1,
-    scheduler: Scheduler = None,
-    out: Out = None,
-    resume: Resume = None,
+    run: SweepRun = SweepRun(),
     json: Json = False,
 ) -> None:
     """Score a kernel on GPUs that do not exist: one with some numbers changed, for every combination of values."""
@@ -102,21 +115,21 @@ def what_if(
     from xcd_model import gpu as load_gpu
     from xcd_model.analysis.stack_distance import check_has_curve
 
-    device, chosen = load_gpu(gpu), _swizzles(swizzle)
+    device, chosen = load_gpu(launch.gpu), what.swizzles()
     if capacity:
         check_has_curve(device)
-    work = load_kernel(kernel, sizes, device.arch)
+    work = load_kernel(launch.kernel, launch.sizes, device.arch)
     devices = [
         ("as it is", device),
-        *((_change_text(one), other) for one, other in hypothetical(device, read_changes(changes or ())) if one),
+        *((_change_text(one), other) for one, other in hypothetical(device, read_changes(what.changes or ())) if one),
     ]
-    points = [point_of(work, other, chosen, replay) for _, other in devices]
-    rows = _run(points, backend, jobs, scheduler, (out, resume))
+    points = [point_of(work, other, chosen, what.replay) for _, other in devices]
+    rows = _run(points, run)
     curve = _capacity(work, device, chosen) if capacity else None
     if json:
-        _print_json(work.name, device.name, replay, points, rows, capacity=curve)
+        _print_json(work.name, device.name, what.replay, points, rows, capacity=curve)
         return
-    _print_rows(f"{work.name} on {device.title}, what if", "GPU", [name for name, _ in devices], rows, replay)
+    _print_rows(f"{work.name} on {device.title}, what if", "GPU", [name for name, _ in devices], rows, what.replay)
     if curve:
         _print_capacity(curve)
 
@@ -138,33 +151,23 @@ def _change_text(changes: Mapping[str, Any]) -> str:
     return " ".join(f"{key}={value}" for key, value in changes.items())
 
 
-def _swizzles(words: Sequence[str] | None) -> list[Swizzle]:
-    from swizzle_sim.cli.arguments import load_swizzle
-
-    return [load_swizzle(word) for word in words or ()]
-
-
-def _run(points, backend: str, jobs: int, scheduler: str | None, where: tuple[Path | None, Path | None]) -> list[dict]:
+def _run(points: list[dict[str, Any]], run: SweepRun) -> list[dict[str, Any]]:
     from swizzle_sim.cli.output import say
     from swizzle_sim.progress import Progress
     from swizzle_sim.tuning.jobs import PointStore, run_points
     from swizzle_sim.tuning.sweep import evaluate
-    from xcd_model.errors import RunError
 
-    out, resume = where
-    if out and resume:
-        raise RunError("--out makes a new sweep and --resume goes on with one: give one of them")
-    with PointStore(resume or out, resume=resume is not None) as store:
-        if resume:
+    with PointStore(one_folder(run.out, run.resume, "sweep"), resume=run.resume is not None) as store:
+        if run.resume:
             say(f"{len(store)} points are stored already")
         try:
             with Progress("sweep", "points") as progress:
                 return run_points(
-                    points, evaluate, store, backend=backend, jobs=jobs, scheduler=scheduler,
+                    points, evaluate, store, backend=run.backend, jobs=run.jobs, scheduler=run.scheduler,
                     on_point=lambda point, row, done, total: progress(done, total),
                 )  # fmt: skip
         except KeyboardInterrupt:
-            go_on = f"; go on with: {_resume_command(out)}" if out else ""
+            go_on = f"; go on with: {_resume_command(run.out)}" if run.out else ""
             print(f"\ninterrupted{go_on}", file=sys.stderr)
             raise typer.Exit(130) from None
 

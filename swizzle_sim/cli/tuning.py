@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Replay, Seed, Sizes, known_families, offer
+from swizzle_sim.cli.arguments import Json, Launch, Replay, Seed, grouped, known_families, offer
+
+if TYPE_CHECKING:
+    from swizzle_sim.cli.proposer_options import RunOptions
 
 Evaluations = Annotated[int, typer.Option("--evaluations", min=1, help="Permutations to replay.")]
 Formulas = Annotated[int, typer.Option("--formulas", min=1, help="Formulas to replay.")]
@@ -23,10 +25,9 @@ Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write t
 EVALUATIONS, TOP = 40, 5
 
 
+@grouped
 def ceiling(
-    kernel: KernelName,
-    sizes: Sizes = None,
-    gpu: GpuName = "mi300x",
+    launch: Launch,
     replay: Replay = "lockstep",
     evaluations: Evaluations = 120,
     formulas: Formulas = 120,
@@ -36,7 +37,7 @@ def ceiling(
     json: Json = False,
 ) -> None:
     """Search arbitrary permutations, not only formulas, and print how far the best formula is from them."""
-    from swizzle_sim.cli.arguments import load_fitting, load_swizzle
+    from swizzle_sim.cli.arguments import load_swizzle
     from swizzle_sim.cli.output import (
         SCORE_COLUMNS,
         SIMULATED,
@@ -50,10 +51,8 @@ def ceiling(
     )
     from swizzle_sim.tuning.ceiling import ceiling as find_ceiling
     from swizzle_sim.tuning.lookup import check_table_folder, write_table
-    from xcd_model import gpu as load_gpu
 
-    device = load_gpu(gpu)
-    workload = load_fitting(kernel, sizes, device)
+    workload, device = launch.load()
     given = load_swizzle(swizzle) if swizzle is not None else None
     if out:
         check_table_folder(out)
@@ -87,38 +86,17 @@ def ceiling(
         out_console.print(line, markup=False)
 
 
-@dataclass(frozen=True)
-class TuningRun:
-    """What ``optimize --tune`` was typed with.
+def tune_kernel(
+    what: str, launch: Launch, run: RunOptions, llm: Mapping[str, Any], search: Mapping[str, Any], json: bool
+) -> None:
+    """Search launch configurations and print the best: what ``optimize --tune`` does.
 
     Parameters
     ----------
     what : str
         What to tune: tiles.
-    kernel : str
-    sizes : list of str or None
-    gpu, replay : str
-    seed : int
-    out, resume : Path or None
-        Folder to make, or of a stopped search to go on with.
-    """
-
-    what: str
-    kernel: str
-    sizes: list[str] | None
-    gpu: str
-    replay: str
-    seed: int
-    out: Path | None
-    resume: Path | None
-
-
-def tune_kernel(given: TuningRun, llm: Mapping[str, Any], search: Mapping[str, Any], json: bool) -> None:
-    """Search launch configurations and print the best.
-
-    Parameters
-    ----------
-    given : TuningRun
+    launch : Launch
+    run : RunOptions
     llm, search : mapping
         Options typed, by the names that proposers use.
     json : bool
@@ -139,18 +117,18 @@ def tune_kernel(given: TuningRun, llm: Mapping[str, Any], search: Mapping[str, A
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import SearchError
 
-    _check(given.what, llm, search)
+    _check(what, llm, search)
     objectives = read_objectives(search.get("objective", "time"))  # tiles of another size have other requests
     if len(objectives) > 1:
         raise SearchError("--tune tiles has one objective", code="objective")
-    device = load_gpu(given.gpu)
-    work = load_kernel(given.kernel, given.sizes, device.arch)
+    device, replay = load_gpu(launch.gpu), run.replay or "timed"
+    work = load_kernel(launch.kernel, launch.sizes, device.arch)
     space = TileSpace(work, device, has_compiler(device))
     budget = search.get("evaluations", EVALUATIONS)
-    sampler = make_sampler(space, search.get("sampler", "tpe"), given.seed)
+    sampler = make_sampler(space, search.get("sampler", "tpe"), run.seed)
     rows: list[dict[str, Any]] = []
     with (
-        PointStore(given.resume or given.out, resume=given.resume is not None) as store,
+        PointStore(run.resume or run.out, resume=run.resume is not None) as store,
         Progress("tuning tiles", "evaluations") as progress,
     ):
         while len(rows) < budget and (suggested := sampler.suggest()) is not None:
@@ -159,12 +137,12 @@ def tune_kernel(given: TuningRun, llm: Mapping[str, Any], search: Mapping[str, A
                 "kernel": work.name,
                 "problem": dict(work.problem),
                 "gpu": device.name,
-                "replay": given.replay,
+                "replay": replay,
             }
-            point |= {"seed": given.seed, "values": values}
+            point |= {"seed": run.seed, "values": values}
             row = store.find(point)
             if row is None:
-                row = as_row(*space.score(values, replay=given.replay, seed=given.seed), space.fit(values).resources)
+                row = as_row(*space.score(values, replay=replay, seed=run.seed), space.fit(values).resources)
                 store.add(point, row)
             rows.append({"values": values, **row})
             sampler.tell(handle, (objectives[0].cost(Score.from_dict(row["score"])),))
@@ -174,11 +152,11 @@ def tune_kernel(given: TuningRun, llm: Mapping[str, Any], search: Mapping[str, A
     how = f"compiled for {device.arch} with Triton" if space.compiles else FORMULA
     if json:
         about: dict[str, Any] = {"kernel": work.name, "gpu": device.name, "problem": dict(work.problem)}
-        about |= {"replay": given.replay, "seed": given.seed}
+        about |= {"replay": replay, "seed": run.seed}
         found = {"objective": objectives[0].name, "evaluations": len(rows), "pruned": dict(space.pruned)}
         print_json({**about, "kind": "simulated", **found, "resources": how, "best": ranked[:TOP]})
         return
-    _print_tiles(f"{work.name} on {device.title}, tiles", ranked, space.pruned, how, given.replay)
+    _print_tiles(f"{work.name} on {device.title}, tiles", ranked, space.pruned, how, replay)
 
 
 def _check(what: str, llm: Mapping[str, Any], search: Mapping[str, Any]) -> None:

@@ -100,27 +100,25 @@ def _left() -> list[Any]:
                     ],
                     className="row",
                 ),
-                html.Div(
-                    [
-                        html.Div(
-                            [
-                                html.Span([LABELS[key], html.Output(id={"shown": key})], className="slider-label"),
-                                dcc.Slider(
-                                    id={"slider": key}, min=0, max=1, step=1, value=0, marks=None, updatemode="drag",
-                                    allow_direct_input=False,
-                                ),
-                            ],
-                            role="group",
-                            **_aria(label=LABELS[key]),
-                        )
-                        for key in SLIDERS
-                    ],
-                    className="sliders",
-                ),
+                html.Div([_slider(key) for key in SLIDERS], className="sliders"),
             ],
             label="gpu",
         ),
-    ]  # fmt: skip
+    ]
+
+
+def _slider(key: str) -> html.Div:
+    return html.Div(
+        [
+            html.Span([LABELS[key], html.Output(id={"shown": key})], className="slider-label"),
+            dcc.Slider(
+                id={"slider": key}, min=0, max=1, step=1, value=0, marks=None, updatemode="drag",
+                allow_direct_input=False,
+            ),
+        ],
+        role="group",
+        **_aria(label=LABELS[key]),
+    )  # fmt: skip
 
 
 def _right() -> list[Any]:

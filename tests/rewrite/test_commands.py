@@ -86,7 +86,7 @@ def test_what_is_no_bijection_exits_1(typed, tmp_path):
 def test_bad_input_is_named_and_nothing_is_written(tmp_path, monkeypatch, kernel, options, message):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SwizzleSimError, match=message):
-        rewrite(kernel, "contiguous", **options)
+        rewrite(kernel=kernel, swizzle="contiguous", **options)
     assert not list(tmp_path.iterdir())
 
 
