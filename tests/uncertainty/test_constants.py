@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from swizzle_sim.explore.state import changed
 from swizzle_sim.kernels import kernel
 from swizzle_sim.uncertainty.constants import NO_RANGE, Constant, constants_of, held_facts
 from swizzle_sim.uncertainty.perturbed_scorer import low_bit_rows, perturbed_gpu, random_rows
