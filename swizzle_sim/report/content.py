@@ -36,7 +36,7 @@ def best_rows(attempts: Sequence[Attempt], baseline: Score | None, ranking: Rank
         Strings by column.
     """
     launched = attempts[0].verdict if attempts else {}
-    rows = [] if baseline is None else [_row("baseline", "launch order", baseline, launched)]
+    rows = [] if baseline is None else [_row("–", "launch order", baseline, launched)]
     candidates = [attempt for attempt in ranking.order(attempts) if attempt.number != 0]
     front = {one.number for one in ranking.front(attempts)} if len(ranking.objectives) > 1 else set()
     shown = max(BEST, len(front & {one.number for one in candidates}))
