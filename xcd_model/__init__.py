@@ -1,6 +1,6 @@
 """The machine: GPUs as data, traces of workgroups, dispatch and caches. Arrays in, counts out."""
 
-from xcd_model import numba_setup as _kernel_cache  # before any kernel  # isort: skip  # noqa: F401
+from xcd_model import numba_setup as _numba_setup  # before any kernel  # isort: skip  # noqa: F401
 from xcd_model.analysis.bounds import Bound, assigned_misses, hit_rate_bound
 from xcd_model.analysis.timing import Energy, Time, compute_fs, energy, limited_by_power, roofline, timed_time
 from xcd_model.cache.lru import replay_lru
