@@ -37,6 +37,10 @@ class CheckResult:
         Where it begins in the file, 0 where it has no file.
     code : str
         Of the counter-example or the error.
+    advice : str
+        Comment to write above a function that is skipped, so that it is checked; empty where none is known.
+    guessed : str
+        What was supposed about names that nothing gives a value, as a comment would say it: ``GRID_MN=num_pids``.
     """
 
     file: str
@@ -46,6 +50,8 @@ class CheckResult:
     seconds: float = 0.0
     line: int = 0
     code: str = ""
+    advice: str = ""
+    guessed: str = ""
 
 
 def check_file(
