@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.price import RemapPrice
 from swizzle_sim.replaying import Replayer, Work
 from swizzle_sim.swizzle import Swizzle, Verdict, verify
 from xcd_model import Bound, Gpu, NotBijective, ReplayError, Traffic, assigned_misses, energy, hit_rate_bound
@@ -91,6 +92,9 @@ class Score:
         Launch that was counted, from 1; later than the first for a kernel launched repeatedly.
     steady : bool
         Its counts equal those of the launch before it.
+    price : RemapPrice, optional
+        What the remapping costs in registers and workgroups a CU, with which it was then replayed; None where it was not
+        compiled, and the kernel's own resources were taken.
     """
 
     l2_hit_rate: float
@@ -111,6 +115,7 @@ class Score:
     l1_hit_rate: float = math.nan
     launch: int = 1
     steady: bool = False
+    price: RemapPrice | None = None
 
     @property
     def hbm_bytes(self) -> int:
@@ -128,6 +133,7 @@ class Score:
         for name in MAY_BE_NAN:
             values[name] = _none_if_nan(values[name])
         values["per_xcd_l2_hit_rate"] = [_none_if_nan(rate) for rate in self.per_xcd_l2_hit_rate]
+        values["price"] = self.price.as_dict() if self.price else None
         return values
 
     @classmethod
@@ -137,6 +143,7 @@ class Score:
         for name in MAY_BE_NAN:
             back[name] = _nan_if_none(values[name])
         back["per_xcd_l2_hit_rate"] = tuple(_nan_if_none(rate) for rate in values["per_xcd_l2_hit_rate"])
+        back["price"] = RemapPrice.from_dict(values["price"]) if values.get("price") else None
         return cls(**back)
 
 

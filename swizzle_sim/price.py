@@ -1,0 +1,115 @@
+"""`RemapPrice`: what a remapping costs a kernel, read off its compiles as launched and as rewritten; no GPU is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledKernel:
+    """Figures of one kernel compiled for one GPU, with workgroups a CU (AMD) or an SM (NVIDIA).
+
+    Parameters
+    ----------
+    arch, triton : str
+        Architecture, such as ``"gfx942"`` or ``"sm_90a"``, and the version of the compiler.
+    registers : int
+        Allocated: VGPRs a lane, accumulation registers among them, or registers a thread.
+    agprs, sgprs : int
+        Accumulation and scalar registers that the code uses; 0 on NVIDIA.
+    spills : int
+        Registers that did not fit (AMD), or spilled words of 4 bytes a thread (NVIDIA).
+    lds_bytes : int [bytes]
+        LDS or shared memory of a workgroup.
+    workgroups_per_cu : int
+        Workgroups that fit a CU or an SM by all of these.
+    loads : tuple of (int, int)
+        Global loads in the code: bytes a lane, and how many, widest first.
+    instructions_before_loop : int
+        Instructions before the first loop; of all the code where there is none.
+    instructions_in_flight : int
+        Tensor instructions in flight, see `xcd_model.Resources`.
+    code_bytes : int [bytes]
+        Length of the code.
+    """
+
+    arch: str
+    triton: str
+    registers: int
+    agprs: int
+    sgprs: int
+    spills: int
+    lds_bytes: int
+    workgroups_per_cu: int
+    loads: tuple[tuple[int, int], ...]
+    instructions_before_loop: int
+    instructions_in_flight: int
+    code_bytes: int
+
+    @property
+    def place(self) -> str:
+        """What workgroups run on, in the vendor's word: CU or SM."""
+        return "SM" if self.arch.startswith("sm_") else "CU"
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> CompiledKernel:
+        """Inverse of ``dataclasses.asdict``, also after JSON."""
+        return cls(**{**values, "loads": tuple((int(width), int(count)) for width, count in values["loads"])})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemapPrice:
+    """A kernel compiled as launched and as rewritten.
+
+    Parameters
+    ----------
+    before, after : CompiledKernel
+    emission : str
+        How the remapping is spelled in the rewritten kernel, see `swizzle_sim.rewrite.spellings`.
+    options : mapping of str to int
+        Compile options that the rewritten kernel needs beside the launch's own, such as ``maxnreg``; empty for none.
+    """
+
+    before: CompiledKernel
+    after: CompiledKernel
+    emission: str = "general"
+    options: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def loses_occupancy(self) -> bool:
+        """Whether fewer workgroups fit a CU."""
+        return self.after.workgroups_per_cu < self.before.workgroups_per_cu
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it takes no more registers, spills nothing more and costs no workgroups a CU."""
+        old, new = self.before, self.after
+        return new.registers <= old.registers and new.spills <= old.spills and not self.loses_occupancy
+
+    def __str__(self) -> str:
+        old, new = self.before, self.after
+        words = [f"{old.registers} -> {new.registers} registers"]
+        if old.spills or new.spills:
+            words.append(f"{old.spills} -> {new.spills} spilled")
+        words.append(f"{old.workgroups_per_cu} -> {new.workgroups_per_cu} workgroups {_a(old.place)}")
+        return ", ".join(words)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {**asdict(self), "options": dict(self.options), "loses_occupancy": self.loses_occupancy}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> RemapPrice:
+        """Inverse of `as_dict`."""
+        return cls(
+            before=CompiledKernel.from_dict(values["before"]),
+            after=CompiledKernel.from_dict(values["after"]),
+            emission=values["emission"],
+            options=dict(values["options"]),
+        )
+
+
+def _a(place: str) -> str:
+    return "an SM" if place == "SM" else f"a {place}"
