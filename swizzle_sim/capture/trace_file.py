@@ -8,11 +8,12 @@ import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from swizzle_sim.atomic_write import write_whole
+from swizzle_sim.capture.manifest import check_manifest
 from swizzle_sim.release import version
 from xcd_model import Tensor, Trace
 from xcd_model.errors import CaptureError, RunError, TraceError
@@ -21,6 +22,7 @@ FORMAT = "swizzle-sim-trace"
 FORMAT_VERSION = 2
 ARRAYS = ("start", "base", "template", "rel_start", "rel", "sectors", "is_write", "tensor", "wave_requests")
 SUFFIX = ".trace.npz"
+MAX_UNPACKED_BYTES = 16 << 30  # a file of a few kB may unpack to any size
 
 
 def write_trace(path: Path, trace: Trace, manifest: Mapping[str, Any]) -> None:
@@ -67,35 +69,54 @@ def read_trace(path: Path) -> tuple[Trace, dict[str, Any]]:
         If there is no such file, it is no trace file, of another format version, or damaged.
     """
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-            if "manifest" not in stored:
-                raise CaptureError(f"{path}: an npz, but no trace file: it has no manifest", code="trace-file")
-            text = stored["manifest"].tobytes()
-            manifest = json.loads(text)
-            _check_version(path, manifest)
-            arrays = {name: stored[name] for name in ARRAYS}
-            if stored["digest"].tobytes() != digest_of(text, arrays):
-                raise CaptureError(f"{path}: damaged: its digest does not match; capture again", code="trace-file")
-        tensors = tuple(Tensor(*values) for values in manifest["tensors"])
-        return Trace(line_bytes=manifest["line_bytes"], tensors=tensors, **arrays), manifest
+        with open(path, "rb") as file:
+            text, arrays = _stored(path, file)
+        manifest = json.loads(text)
+        trace = Trace(line_bytes=manifest["line_bytes"], tensors=_tensors(manifest["tensors"]), **arrays)
+        check_manifest(manifest, trace.n_workgroups)
+        return trace, manifest
+    except CaptureError:
+        raise
     except OSError as error:
         raise CaptureError(f"{path}: cannot be read ({error.strerror or error})", code="trace-file") from None
-    except (ValueError, EOFError):  # without numpy's words, which advise to load pickles
+    except (ValueError, EOFError, RecursionError):  # without numpy's words, which advise to load pickles
         raise CaptureError(f"{path}: no trace file, or damaged; capture again", code="trace-file") from None
-    except (KeyError, TypeError, zipfile.BadZipFile, TraceError) as error:
-        raise CaptureError(f"{path}: no trace file, or damaged ({error}); capture again", code="trace-file") from None
     except Exception as error:  # zlib.error has no public base
-        if isinstance(error, CaptureError):
-            raise
-        raise CaptureError(f"{path}: damaged ({error}); capture again", code="trace-file") from None
+        raise CaptureError(f"{path}: no trace file, or damaged ({error}); capture again", code="trace-file") from None
+
+
+def _stored(path: Path, file: BinaryIO) -> tuple[bytes, dict[str, np.ndarray]]:
+    """Manifest's text and arrays of a file, whose size unpacked, version and digest are right."""
+    with zipfile.ZipFile(file) as packed:
+        unpacked_bytes = sum(member.file_size for member in packed.infolist())
+    if unpacked_bytes > MAX_UNPACKED_BYTES:
+        raise TraceError(f"{unpacked_bytes} B unpacked: at most {MAX_UNPACKED_BYTES}")
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as stored:
+        if "manifest" not in stored:
+            raise CaptureError(f"{path}: an npz, but no trace file: it has no manifest", code="trace-file")
+        text = stored["manifest"].tobytes()
+        _check_version(path, json.loads(text))
+        arrays = {name: stored[name] for name in ARRAYS}
+        if stored["digest"].tobytes() != digest_of(text, arrays):
+            raise CaptureError(f"{path}: damaged: its digest does not match; capture again", code="trace-file")
+    return text, arrays
+
+
+def _tensors(listed: Any) -> tuple[Tensor, ...]:
+    """Tensors of a manifest; `Trace` checks what they hold."""
+    if not isinstance(listed, list) or not all(isinstance(one, list) and len(one) == 4 for one in listed) or not listed:
+        raise TraceError("tensors: a list of name, first line, lines and bytes each")
+    return tuple(Tensor(*one) for one in listed)
 
 
 def _check_version(path: Path, manifest: Mapping[str, Any]) -> None:
-    if manifest.get("format") != FORMAT:
+    if not isinstance(manifest, Mapping) or manifest.get("format") != FORMAT:
         raise CaptureError(f"{path}: an npz of another kind, no trace file", code="trace-file")
-    if manifest["format_version"] != FORMAT_VERSION:
+    if manifest.get("format_version") != FORMAT_VERSION:
         raise CaptureError(
-            f"{path}: format version {manifest['format_version']}, written by swizzle-sim {manifest['version']}; this "
+            f"{path}: format version {str(manifest.get('format_version'))[:20]}, written by swizzle-sim "
+            f"{str(manifest.get('version'))[:20]}; this "
             f"is {version()} and reads version {FORMAT_VERSION}: capture again",
             code="trace-file",
         )

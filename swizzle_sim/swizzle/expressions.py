@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+import threading
+import warnings
 from collections.abc import Callable
 from functools import reduce
 from typing import NoReturn
 
-from swizzle_sim.swizzle.ir import Binary, Compare, Cond, Connect, Expr, Int, Name, Not, Select, Unary
+from swizzle_sim.swizzle.ir import Binary, Compare, Cond, Connect, Expr, Int, Name, Not, Select, Unary, parts
 from swizzle_sim.swizzle.rules import (
     BINARY_OPS,
     CALL_HINT,
@@ -28,10 +30,10 @@ from swizzle_sim.swizzle.rules import (
 )
 from xcd_model.errors import LanguageError
 
-# A binary operator at the end of a line with no comment or string. Python requires a bracket or a backslash there;
-# papers and chat replies wrap long formulas without one, and no valid program has such a line.
-_OPEN_END = re.compile(r"""^([^#'"\\]*[-+*/%&|^<>])[ \t]*$""", re.MULTILINE)
+_BINARY = tuple("-+*/%&|^<>")
+_QUOTED = set("#'\"\\")
 _LONGEST_SHOWN = 200
+_parsing = threading.Lock()  # the filters of warnings are the whole process's
 
 
 class SourceText:
@@ -80,7 +82,7 @@ class SourceText:
             tree = self._ast(self.text)
         except SyntaxError as error:
             try:
-                tree = self._ast(_OPEN_END.sub(r"\1 \\", self.text))
+                tree = self._ast(_continued(self.text))
             except SyntaxError:
                 self._refuse_syntax(error)
         self._check_size(tree)
@@ -89,7 +91,9 @@ class SourceText:
     def _ast(self, text: str) -> ast.Module:
         """``ast.parse``; every way in which it exhausts memory or the stack is the same error."""
         try:
-            return ast.parse(text)
+            with _parsing, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of a string that is refused anyway, on the user's terminal
+                return ast.parse(text)
         except (RecursionError, MemoryError):
             self.refuse(f"the text nests deeper than {MAX_DEPTH} levels: use variables for parts of it", "limit")
         except ValueError as error:  # characters that no encoding has
@@ -123,6 +127,20 @@ class SourceText:
             todo.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
 
 
+def _continued(text: str) -> str:
+    """Text with a backslash after each line that ends with a binary operator and has no comment or string.
+
+    Python requires a bracket or a backslash there; papers and chat replies wrap long formulas without one, and no valid
+    program has such a line.
+    """
+    lines = []
+    for line in text.split("\n"):
+        bare = line.rstrip(" \t\r")
+        is_open = bare.endswith(_BINARY) and _QUOTED.isdisjoint(bare)
+        lines.append(f"{bare} \\" if is_open else line)
+    return "\n".join(lines)
+
+
 _CONDITIONS = (Compare, Connect, Not)
 
 
@@ -136,6 +154,7 @@ class ExpressionReader:
     def __init__(self, source: SourceText):
         self.source = source
         self._read = 0
+        self._open = 0  # readings under way, one inside another
 
     def integer(self, node: ast.expr) -> Expr:
         """Read an expression as a number; a condition becomes 1 or 0."""
@@ -161,7 +180,21 @@ class ExpressionReader:
         reader = _READERS.get(type(node))
         if reader is None:
             self.refuse(node, refusal(node))
-        return reader(self, node)
+        self._open += 1
+        value = reader(self, node)
+        self._open -= 1
+        if not self._open:
+            self._check_depth(node, value)
+        return value
+
+    def _check_depth(self, node: ast.expr, value: Expr | Cond) -> None:
+        """Refuse a form that is too deep: a chain such as ``a < b < c`` or ``a or b or c`` is one level of the text."""
+        todo: list[tuple[Expr | Cond, int]] = [(value, 1)]
+        while todo:
+            part, depth = todo.pop()
+            if depth > MAX_DEPTH:
+                self.refuse(node, f"a chain or a nest of more than {MAX_DEPTH} operations: use variables", "limit")
+            todo.extend((below, depth + 1) for below in parts(part))
 
     def refuse(self, node: ast.AST, message: str, code: str = "node") -> NoReturn:
         """Raise a `LanguageError` at a node."""
@@ -217,19 +250,19 @@ class ExpressionReader:
         return Binary(op, self._number(node.left, left), self._number(node.right, right))
 
     def _compare(self, node: ast.Compare) -> Cond:
-        parts: list[Cond] = []
+        pairs: list[Cond] = []
         left = node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
             if type(op) not in COMPARE_OPS:
                 self.refuse(node, refusal(op))
-            parts.append(Compare(COMPARE_OPS[type(op)], self.integer(left), self.integer(right)))
+            pairs.append(Compare(COMPARE_OPS[type(op)], self.integer(left), self.integer(right)))
             left = right
-        return reduce(lambda a, b: Connect("and", a, b), parts[1:], parts[0])
+        return reduce(lambda a, b: Connect("and", a, b), pairs[1:], pairs[0])
 
     def _connect(self, node: ast.BoolOp) -> Cond:
         op = "and" if isinstance(node.op, ast.And) else "or"
-        parts = [self.condition(value) for value in node.values]
-        return reduce(lambda a, b: Connect(op, a, b), parts[1:], parts[0])
+        values = [self.condition(value) for value in node.values]
+        return reduce(lambda a, b: Connect(op, a, b), values[1:], values[0])
 
     def _check_connective(self, node: ast.BoolOp) -> None:
         """Refuse ``a or b`` of numbers used as a number: the result is an operand in Python, 0 or 1 on a GPU."""

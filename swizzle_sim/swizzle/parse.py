@@ -26,6 +26,7 @@ from swizzle_sim.swizzle.ir import (
     names_read,
 )
 from swizzle_sim.swizzle.rules import (
+    ANNOTATIONS,
     ASSIGN_RESULT,
     BINARY_OPS,
     MAX_LOOPS,
@@ -58,7 +59,7 @@ def parse_form(text: str, filename: str = "<candidate>") -> Form:
     """
     source = SourceText(text, filename)
     tree = source.parse()
-    reader = _StatementReader(source)
+    reader = _StatementReader(source, {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
     body = reader.block(tree.body)
     results = reader.results()
     flow = _Assignments(source)
@@ -85,11 +86,12 @@ def parse_condition(condition: str) -> Cond:
 class _StatementReader:
     """Reads the statements of one text and records the order in which results are assigned."""
 
-    def __init__(self, source: SourceText):
+    def __init__(self, source: SourceText, names: set[str]):
         self.source = source
         self.expressions = ExpressionReader(source)
         self._assigned: dict[str, int] = {}  # result name -> rank of its last assignment, in text order
-        self._taken: set[str] = set()
+        self._taken = names  # of the text, and those made here
+        self._made: dict[str, str] = {}
         self._loops: list[str] = []
 
     def block(self, nodes: list[ast.stmt]) -> tuple[Stmt, ...]:
@@ -104,6 +106,8 @@ class _StatementReader:
         if isinstance(node, ast.AnnAssign):
             if node.value is None or not isinstance(node.target, ast.Name):
                 self._refuse(node, "an annotation needs a plain name and a value, such as x: tl.constexpr = 8")
+            if spelled(node.annotation) not in ANNOTATIONS:
+                self._refuse(node.annotation, f"the annotations are {', '.join(ANNOTATIONS)}")
             value = self.expressions.integer(node.value)
             return [Assign(self._target(node.target), value, node.target.lineno)]
         if isinstance(node, ast.If):
@@ -154,19 +158,26 @@ class _StatementReader:
 
     def _together(self, names: list[str], values: list[Expr], line: int) -> list[Stmt]:
         """Assign all at once: through fresh names where a later value reads an earlier target."""
-        clash = any(names[i] in names_read(value) for k, value in enumerate(values) for i in range(k))
+        earlier: set[str] = set()
+        clash = False
+        for name, value in zip(names, values, strict=True):
+            clash = clash or not earlier.isdisjoint(names_read(value))
+            earlier.add(name)
         if not clash:
             return [Assign(name, value, line) for name, value in zip(names, values, strict=True)]
-        fresh = [self._fresh(f"{name}_new") for name in names]
+        fresh = [self._fresh(name) for name in names]
         first = [Assign(name, value, line) for name, value in zip(fresh, values, strict=True)]
         return [*first, *(Assign(name, Name(new), line) for name, new in zip(names, fresh, strict=True))]
 
     def _fresh(self, name: str) -> str:
-        """Return a name that the text does not use."""
-        while name in self._taken or name in self.source.text:
-            name += "_"
-        self._taken.add(name)
-        return name
+        """Return the name, which the text does not use, under which a new value of ``name`` waits."""
+        if name not in self._made:
+            fresh = f"{name}_new"
+            while fresh in self._taken:
+                fresh += "_"
+            self._taken.add(fresh)
+            self._made[name] = fresh
+        return self._made[name]
 
     def _augmented(self, node: ast.AugAssign) -> list[Stmt]:
         name = self._target(node.target)

@@ -55,6 +55,7 @@ FUNCTIONS = {
 }
 RANGES = ("range", "tl.range", "tl.static_range")
 PAIR_FUNCTION = "divmod"
+ANNOTATIONS = ("int", "constexpr", "tl.constexpr", "tl.int32", "tl.int64")
 RESERVED = frozenset({"tl", "triton", "cdiv", "min", "max", "abs", "int", "divmod", "range"})
 CALL_HINT = f"the calls are {', '.join(FUNCTIONS)}, {PAIR_FUNCTION} and, in a for, {', '.join(RANGES)}"
 

@@ -19,6 +19,19 @@ from xcd_model.errors import TraceError
 
 SECTOR_BYTES = 32  # resolution of a trace within a line; every GPU's request size is a multiple of it
 MAX_LINE_BYTES = 8 * SECTOR_BYTES  # the sectors of a line are the bits of one byte
+MAX_LINES = 2**54  # of the address space: a byte address, and twice a line number, are far from the ends of an int64
+# The compiled replays read these arrays with no check of their own.
+DTYPES = {
+    "start": np.int64,
+    "base": np.int64,
+    "template": np.int32,
+    "rel_start": np.int64,
+    "rel": np.int32,
+    "sectors": np.uint8,
+    "is_write": np.bool_,
+    "tensor": np.int32,
+    "wave_requests": np.uint16,
+}
 
 
 @dataclass(frozen=True)
@@ -88,20 +101,51 @@ class Trace:
     def __post_init__(self):
         if self.wave_requests.size == 0:
             object.__setattr__(self, "wave_requests", np.ones(self.rel.size, np.uint16))
+        self._check_types()
         if self.start.size < 2 or self.start[0] != 0 or self.start[-1] != self.base.size:
             raise TraceError(f"start = {self.start[:3]}...: begins at 0 and ends at the {self.base.size} instructions")
-        if np.any(np.diff(self.start) < 0):
-            back = int(np.argmax(np.diff(self.start) < 0))
+        if np.any(self.start[1:] < self.start[:-1]):
+            back = int(np.argmax(self.start[1:] < self.start[:-1]))
             raise TraceError(f"workgroup {back} ends before it begins: start = {self.start[back : back + 2]}")
         if self.base.size == 0:
             raise TraceError("no workgroup touches anything")
-        if np.any(np.diff(self.rel_start) < 1) or self.template.size != self.base.size:
+        if self.rel_start.size < 2 or self.template.size != self.base.size:
             raise TraceError("every template has a line, and every instruction one base and one template")
+        self._check_tensors()
         self._check_templates()
         self._check_bounds()
 
+    def _check_types(self):
+        for name, dtype in DTYPES.items():
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype != dtype:
+                found = (
+                    f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+                )
+                raise TraceError(f"{name} is {found}: one axis of {np.dtype(dtype)}")
+        sizes = [SECTOR_BYTES * 2**k for k in range(4)]
+        if type(self.line_bytes) is not int or self.line_bytes not in sizes:
+            raise TraceError(f"line_bytes = {self.line_bytes!r}: one of {', '.join(map(str, sizes))}")
+
+    def _check_tensors(self):
+        for tensor in self.tensors:
+            places = (tensor.base_line, tensor.n_lines, tensor.size_bytes)
+            if not isinstance(tensor.name, str) or any(type(n) is not int for n in places):
+                raise TraceError(f"tensor {tensor.name!r}: a name and three integers, not {places}")
+            if not (0 <= tensor.base_line <= MAX_LINES and 0 <= tensor.n_lines <= MAX_LINES and tensor.size_bytes >= 0):
+                raise TraceError(
+                    f"tensor {tensor.name} of {tensor.n_lines} lines begins at line {tensor.base_line}: at least 0, "
+                    f"and at most {MAX_LINES}"
+                )
+        by_place = sorted(self.tensors, key=lambda t: t.base_line)
+        for before, after in itertools.pairwise(by_place):
+            if before.base_line + before.n_lines > after.base_line:  # the bounds add up tensors as if disjoint
+                raise TraceError(f"tensors {before.name} and {after.name} overlap: make them one tensor")
+
     def _check_templates(self):
         n = self.rel_start.size - 1
+        if np.any(self.rel_start[1:] <= self.rel_start[:-1]):  # a difference may wrap, a comparison cannot
+            raise TraceError("every template has a line: rel_start rises")
         if self.rel_start[0] != 0 or not self.rel.size == self.sectors.size == self.rel_start[-1]:
             raise TraceError(
                 f"rel_start ends at {self.rel_start[-1]}; {self.rel.size} rel, {self.sectors.size} sectors"
@@ -118,27 +162,21 @@ class Trace:
             )
         if self.sectors.min() < 1 or int(self.sectors.max()) >> (self.line_bytes // SECTOR_BYTES):
             raise TraceError(f"sectors: each line has a bit set, and none beyond its {self.line_bytes} B")
-        by_place = sorted(self.tensors, key=lambda t: t.base_line)
-        for before, after in itertools.pairwise(by_place):
-            if before.base_line + before.n_lines > after.base_line:  # the bounds add up tensors as if disjoint
-                raise TraceError(f"tensors {before.name} and {after.name} overlap: make them one tensor")
-        if by_place[0].base_line < 0:
-            raise TraceError(f"tensor {by_place[0].name} begins at line {by_place[0].base_line}: at least 0")
 
     def _check_bounds(self):
-        lowest = np.minimum.reduceat(self.rel, self.rel_start[:-1]).astype(np.int64)[self.template] + self.base
-        highest = np.maximum.reduceat(self.rel, self.rel_start[:-1]).astype(np.int64)[self.template] + self.base
-        owner = self.tensor[self.template]
-        first = np.array([t.base_line for t in self.tensors], np.int64)[owner]
-        last = first + np.array([t.n_lines for t in self.tensors], np.int64)[owner]
-        bad = (lowest < first) | (highest >= last)
+        """Hold each base against the bases that its template allows: ``base + rel`` itself could wrap."""
+        low = np.minimum.reduceat(self.rel, self.rel_start[:-1]).astype(np.int64)
+        high = np.maximum.reduceat(self.rel, self.rel_start[:-1]).astype(np.int64)
+        first = np.array([t.base_line for t in self.tensors], np.int64)[self.tensor]
+        end = first + np.array([t.n_lines for t in self.tensors], np.int64)[self.tensor]
+        bad = (self.base < (first - low)[self.template]) | (self.base >= (end - high)[self.template])
         if np.any(bad):
             i = int(np.argmax(bad))
-            w = int(np.searchsorted(self.start, i, side="right")) - 1
-            name = self.tensors[int(owner[i])].name
+            w, t, base = int(np.searchsorted(self.start, i, side="right")) - 1, int(self.template[i]), int(self.base[i])
             raise TraceError(
-                f"workgroup {w}, instruction {i - int(self.start[w])} touches lines {lowest[i]}..{highest[i]} "
-                f"outside tensor {name} (lines {first[i]}..{last[i] - 1})"
+                f"workgroup {w}, instruction {i - int(self.start[w])} touches lines {base + int(low[t])}.."
+                f"{base + int(high[t])} outside tensor {self.tensors[int(self.tensor[t])].name} "
+                f"(lines {first[t]}..{end[t] - 1})"
             )
 
     @property
@@ -196,7 +234,7 @@ class Trace:
             tensors=tuple(replace(t, base_line=2 * t.base_line, n_lines=2 * t.n_lines) for t in self.tensors),
             base=2 * self.base,
             rel_start=np.concatenate([[0], np.cumsum(count)]),
-            rel=(2 * self.rel[:, None] + np.arange(2, dtype=self.rel.dtype)).reshape(-1)[touched],
+            rel=_int32(2 * self.rel[:, None].astype(np.int64) + np.arange(2)).reshape(-1)[touched],
             sectors=sectors[touched],
             wave_requests=np.repeat(self.wave_requests, 2)[touched],
         )
@@ -224,6 +262,13 @@ class Trace:
         mask : (n_entries,) uint8
         """
         return _touched_pieces(self.sectors, self.line_bytes, fetch_bytes)
+
+
+def _int32(lines: np.ndarray) -> np.ndarray:
+    """Lines relative to a base, refused where they do not fit."""
+    if max(-lines.min(), lines.max()) >= 2**31:
+        raise TraceError(f"one instruction spans lines {lines.min()}..{lines.max()} around its base: at most 2**31")
+    return lines.astype(np.int32)
 
 
 def _touched_pieces(sectors: np.ndarray, line_bytes: int, piece_bytes: int) -> np.ndarray:

@@ -1,0 +1,129 @@
+"""The manifest of a trace file, which somebody else may have written: every value that a command reads is checked.
+
+A checksum says that a file is whole, not who wrote it; so a wrong type or a figure that cannot be is found here and
+not by the compiled replays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from swizzle_sim.kernels import MAX_SIZE
+from swizzle_sim.swizzle.grid import Grid
+from xcd_model import Resources
+from xcd_model.errors import SizeError, TraceError
+
+TEXTS = ("source", "how", "triton")
+FACTS = ("name", "summary", "sharing", "dtype")
+# Least and most of the figures of a compiled kernel: far beyond any GPU's, and far from the ends of an int64.
+RESOURCES = {
+    "threads": (1, 1 << 20),
+    "vgprs": (0, 1 << 20),
+    "lds_bytes": (0, 1 << 30),
+    "instructions_in_flight": (1, 1 << 20),
+    "code_bytes": (0, 1 << 40),
+}
+
+
+def check_manifest(manifest: Mapping[str, Any], n_workgroups: int) -> None:
+    """Hold a manifest against what a kernel is made of.
+
+    Parameters
+    ----------
+    manifest : mapping
+        As JSON has it.
+    n_workgroups : int
+        Of its trace.
+
+    Raises
+    ------
+    TraceError
+        Names the key, its value and the rule.
+    """
+    for key in TEXTS:
+        _text(manifest, key)
+    facts = _mapping(manifest, "facts")
+    for key in FACTS:
+        _text(facts, key)
+    _sizes(facts.get("problem"), "facts.problem")
+    flops = facts.get("flops")
+    if isinstance(flops, bool) or not isinstance(flops, int | float) or not 0 <= flops < math.inf:
+        _refuse("facts.flops", flops, "a number of at least 0")
+    programs = _there(facts, "programs")
+    if programs is not None:
+        _integer(programs, "facts.programs", 1, MAX_SIZE)
+    _mapping(manifest, "launch")
+    grid = _grid(manifest.get("grid"), _there(facts, "tiles"), "grid")
+    if grid.num_pids != n_workgroups:
+        _refuse("grid", str(grid), f"the trace has {n_workgroups} workgroups")
+    grids = manifest.get("grids")
+    if not isinstance(grids, list) or not all(isinstance(at, Mapping) for at in grids):
+        _refuse("grids", grids, "a list of grids, each with its sizes")
+    for at in grids:
+        _grid(at.get("grid"), _there(at, "tiles"), "grids")
+        _sizes(at.get("sizes"), "grids")
+    _resources(_mapping(manifest, "resources"))
+
+
+def _resources(resources: Mapping[str, Any]) -> None:
+    """Figures of each architecture, or why it has none."""
+    if "gfx942" not in resources:
+        _refuse("resources", sorted(resources), "gfx942 is among them")
+    for arch, found in resources.items():
+        if not isinstance(found, Mapping):
+            _refuse(f"resources.{arch}", found, "a mapping")
+        if "error" in found:
+            _text(found, "error")
+            continue
+        for key, (least, most) in RESOURCES.items():
+            if key != "code_bytes" or key in found:
+                _integer(found.get(key), f"resources.{arch}.{key}", least, most)
+        _text(found, "source")
+        if extra := sorted(set(found) - set(Resources.__dataclass_fields__)):
+            _refuse(f"resources.{arch}", extra, "unknown")
+
+
+def _grid(sides: Any, tiles: Any, key: str) -> Grid:
+    if not isinstance(sides, list) or not (tiles is None or (isinstance(tiles, list) and len(tiles) == 2)):
+        _refuse(key, (sides, tiles), "a list of sides, and two counts of tiles or none")
+    try:
+        return Grid(tuple(sides), tuple(tiles) if tiles else None)
+    except SizeError as error:
+        raise TraceError(f"{key}: {error}") from None
+
+
+def _sizes(sizes: Any, key: str) -> None:
+    if not isinstance(sizes, Mapping):
+        _refuse(key, sizes, "sizes by name")
+    for name, value in sizes.items():
+        _integer(value, f"{key}.{name}", -MAX_SIZE - 1, MAX_SIZE)
+
+
+def _integer(value: Any, key: str, least: int, most: int) -> None:
+    if type(value) is not int or not least <= value <= most:
+        _refuse(key, value, f"an integer of {least} to {most}")
+
+
+def _there(holder: Mapping[str, Any], key: str) -> Any:
+    """A value that may be null, and is not left out."""
+    if key not in holder:
+        _refuse(key, "missing", "a value or null")
+    return holder[key]
+
+
+def _mapping(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = holder.get(key)
+    if not isinstance(value, Mapping):
+        _refuse(key, value, "a mapping")
+    return value
+
+
+def _text(holder: Mapping[str, Any], key: str) -> None:
+    if not isinstance(holder.get(key), str):
+        _refuse(key, holder.get(key), "a text")
+
+
+def _refuse(key: str, value: Any, rule: str) -> NoReturn:
+    raise TraceError(f"{key} = {repr(value)[:60]}: {rule}")
