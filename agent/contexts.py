@@ -32,7 +32,7 @@ UNAWARE = "A GPU. Nothing else is known of it."
 OVERLOAD_TOKENS = 10_000
 CHARS_PER_TOKEN = 4  # of English and figures; enough to size a document
 MAX_DOCS_BYTES = 4 << 20
-SIDES = (
+PARTITIONS = (
     "That L2 has two partitions of this size, each for half of the CUs, by groups of neighbours. Each partition is the "
     "point of coherence for half of the lines; where CUs of the other half read such a line, theirs holds a copy."
 )
@@ -78,7 +78,7 @@ def describe(scorer: Scorer) -> str:
         f"{g.title} ({g.arch}), {g.partition}: {g.xcds} accelerator complex dies (XCDs), {g.cus_per_xcd} CUs each.",
         f"L2: one for each XCD, private to it, {g.l2.size_bytes / 2**20:g} MiB, {g.l2.ways} ways, "
         f"{g.l2.line_bytes}-byte lines. A line that two XCDs read is fetched twice and stored twice.",
-        *([SIDES] if g.l2_sides else []),
+        *([PARTITIONS] if g.l2_partitions else []),
         mall,
         f"HBM: {g.hbm.peak_bandwidth_gbps / 1e3:g} TB/s peak.",
         f"Schedule: the hardware hands out workgroups one at a time, round robin: workgroup id w runs on XCD "

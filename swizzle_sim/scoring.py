@@ -237,7 +237,7 @@ class Scorer(Replayer[Kernel]):
             **self._energy(traffic, time.total_us),
         )
 
-    def _energy(self, traffic: Traffic, time_us: float) -> dict[str, float]:
+    def _energy(self, traffic: Traffic, time_us: float) -> dict[str, Any]:
         rates = self.gpu.energy
         if rates is None or self.kernel.dtype not in rates.flop_pj:
             return dict.fromkeys(("energy_j", "energy_low_j", "energy_high_j"), math.nan)

@@ -108,14 +108,17 @@ def gpus(draw, requests=None):
     caches["halves"] = mall is None and line > 32 and max(read, write) <= line // 2 and draw(st.booleans())
     caches["reads"] = draw(st.one_of(st.none(), st.integers(1, 40)))
     machine = small_gpu(xcds=xcds, cus=cus, offset=offset, line=line, read=read, write=write, **caches)
-    return machine if mall else dataclasses.replace(machine, l2_sides=draw(st.one_of(st.none(), sides(line, cus))))
+    return machine if mall else dataclasses.replace(machine, l2_partitions=draw(st.one_of(st.none(), sides(line, cus))))
 
 
 def sides(line, cus):
     """Two sides of an L2, whose homes are dealt by some of the low bits of a line's number."""
-    home_bits = st.integers(1, 255).map(lambda bits: bits * line)
+    coherence_bits = st.integers(1, 255).map(lambda bits: bits * line)
     return st.builds(
-        L2Partitions, home_bits=home_bits, cu_groups=st.integers(1, cus), far_ns=st.sampled_from([0.001, 90.0])
+        L2Partitions,
+        coherence_bits=coherence_bits,
+        cu_groups=st.integers(1, cus),
+        remote_ns=st.sampled_from([0.001, 90.0]),
     )
 
 

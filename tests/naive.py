@@ -151,14 +151,17 @@ class L2:
 
     def __init__(self, gpu):
         self.gpu = gpu
-        self.parts = [LruCache(gpu.l2) for _ in range(2 if gpu.l2_sides else 1)]
+        self.parts = [LruCache(gpu.l2) for _ in range(2 if gpu.l2_partitions else 1)]
 
-    def side_of(self, cu):
-        groups = self.gpu.l2_sides.cu_groups if self.gpu.l2_sides else 1
+    def partition_of(self, cu):
+        groups = self.gpu.l2_partitions.cu_groups if self.gpu.l2_partitions else 1
         return sum(round(Fraction(n * self.gpu.cus_per_xcd, groups)) <= cu for n in range(1, groups + 1)) % 2
 
     def home_of(self, line):
-        address, named = line * self.gpu.l2.line_bytes, self.gpu.l2_sides.home_bits if self.gpu.l2_sides else 0
+        address, named = (
+            line * self.gpu.l2.line_bytes,
+            self.gpu.l2_partitions.coherence_bits if self.gpu.l2_partitions else 0,
+        )
         return sum(address >> bit & named >> bit & 1 for bit in range(64)) % 2
 
     def touch(self, line, cu, dirty=(), wanted=(0,), *, writes=False):
@@ -167,7 +170,7 @@ class L2:
         Returns the pieces that nobody held, what was driven out, in order, who had all of it (a side, or None), and the
         sides that had not.
         """
-        near, home = self.side_of(cu), self.home_of(line)
+        near, home = self.partition_of(cu), self.home_of(line)
         driven_out, brought = [], []
         if near != home:
             lacked, gone = self.parts[near].touch(line, (), wanted)

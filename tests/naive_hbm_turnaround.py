@@ -2,17 +2,17 @@
 
 from collections import defaultdict
 
-from tests.naive_rows import splitmix
+from tests.naive_hbm_rows import splitmix
 
 MICROSECOND = 10**9  # in femtoseconds
 PICO = 1000
 
 
-class MixedReads:
+class Turnaround:
     """What memory was busy with; a GPU for which no wait is known has none."""
 
     def __init__(self, gpu):
-        self.most = round((gpu.hbm.mixed_wait_ns or 0) * 10**6)
+        self.most = round((gpu.hbm.turnaround_ns or 0) * 10**6)
         self.busy, self.writing = defaultdict(int), defaultdict(int)
 
     def note(self, at, busy, writing):

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 
 from tests import naive
-from tests.naive_mixed import MixedReads
-from tests.naive_rows import OpenRows, splitmix
+from tests.naive_hbm_rows import OpenRows, splitmix
+from tests.naive_hbm_turnaround import Turnaround
 
 FS_PER_NS = 10**6
 
@@ -70,7 +70,7 @@ def rates_of(gpu):
         "hbm": at_gbps(fill, gpu.hbm.bandwidth_gbps),
         "hbm_wb": at_gbps(piece, gpu.hbm.bandwidth_gbps),
         "l2_latency": round(gpu.l2.latency_ns * FS_PER_NS),
-        "l2_far": round(gpu.l2_sides.far_ns * FS_PER_NS) if gpu.l2_sides else 0,
+        "l2_far": round(gpu.l2_partitions.remote_ns * FS_PER_NS) if gpu.l2_partitions else 0,
         "mall_latency": round(gpu.mall.latency_ns * FS_PER_NS) if gpu.mall else 0,
         "hbm_latency": round(gpu.hbm.latency_ns * FS_PER_NS),
     }
@@ -103,7 +103,7 @@ class Memory:
         self.mall_free = 0
         self.hbm_free = 0
         self.rows, self.opening = OpenRows(gpu), 0
-        self.mixed = MixedReads(gpu)
+        self.mixed = Turnaround(gpu)
         self.tensor_of = naive.Counts(trace, gpu).tensor_of
         self.written = []  # (time, XCD, tensor, counts)
 
@@ -147,7 +147,7 @@ class Memory:
             if not lacking:
                 ready = self.ready[xcd].get((held_at, line), 0)
                 self.caches.late_hits += ready > in_time and (held_at, line) not in self.stored[xcd]
-                if held_at == l2.side_of(cu):
+                if held_at == l2.partition_of(cu):
                     wait = max(wait, ready)
                 else:
                     at_the_other.append(ready)

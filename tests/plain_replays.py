@@ -32,9 +32,9 @@ def nvidia_gpu():
     small = small_gpu(xcds=1, cus=4, l1=(2, 3), l2=(8, 2), mall=None, halves=True, read=32, write=32)
     return dataclasses.replace(
         small,
-        l2_sides=L2Partitions(home_bits=128 * 5, cu_groups=2, far_ns=90.0),
+        l2_partitions=L2Partitions(coherence_bits=128 * 5, cu_groups=2, remote_ns=90.0),
         hbm_rows=HbmBanks(block_bytes=256, blocks=2, stretch_blocks=4, open_rows=8, read_ps=20e3, write_ps=30e3),
-        hbm=dataclasses.replace(small.hbm, mixed_wait_ns=230.0),
+        hbm=dataclasses.replace(small.hbm, turnaround_ns=230.0),
         limits=dataclasses.replace(small.limits, workgroup_gap_ns=183.0),
     )
 
@@ -71,7 +71,7 @@ def replays(gpu_name, trace_name, programs=None):
         "timed": counts_of(replay_timed(plan, order, workgroups_per_cu=2, issue=issue)),
         "timed, one a CU": counts_of(replay_timed(plan, order, workgroups_per_cu=1, issue=issue)),
     }
-    if device.l2_sides is None:
+    if device.l2_partitions is None:
         curve = capacity_curve(plan, order, workgroups_per_cu=2, sets=(device.l2.sets,))
         found["curve"] = curve.l2_hit_rate.tolist()
     return json.loads(json.dumps(found, default=int))

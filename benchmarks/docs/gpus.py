@@ -83,7 +83,7 @@ def _cell(each: Gpu, key: str) -> str:
 def _value(key: str, fact: Fact) -> str:
     if isinstance(fact.value, list):
         return ", ".join(hex(one) if key.endswith("index_rows") else _number(one) for one in fact.value)
-    if key.endswith("home_bits"):
+    if key.endswith("coherence_bits"):
         return hex(fact.value)
     return _number(fact.value) + (f" [{_number(fact.low)} to {_number(fact.high)}]" if fact.low is not None else "")
 

@@ -1,9 +1,9 @@
 """The two L2 partitions of an NVIDIA GPU: address bits of the point of coherence, and what each partition keeps.
 
-``partitions`` runs `sides.cu` for latencies and a map of 4 KiB blocks, then once for each counter, since the caches
-must not be touched between passes. It writes ``side_clocks.csv`` (clocks of an atomic and of reads, by partition),
-``side_homes.csv`` (the address bits, and how many blocks they explain) and ``sides.csv`` (what the last pass of each
-kind read from memory, missed in its own partition, and hit in the other).
+``partitions`` runs `l2_partitions.cu` for latencies and a map of 4 KiB blocks, then once for each counter, since the
+caches must not be touched between passes. It writes ``side_clocks.csv`` (clocks of an atomic and of reads, by
+partition), ``side_homes.csv`` (the address bits, and how many blocks they explain) and ``sides.csv`` (what the last
+pass of each kind read from memory, missed in its own partition, and hit in the other).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ PARTITION_COUNTERS = {  # column, and bytes of one
 
 def partitions(folder: Path) -> None:
     """Find the point of coherence of each 4 KiB block, and count what each L2 partition keeps."""
-    with compiled(cuda_source("sides.cu")) as program:
+    with compiled(cuda_source("l2_partitions.cu")) as program:
         with tempfile.TemporaryDirectory() as place:
             blocks = Path(place) / "homes"
             clocks = run([program, "homes", str(blocks)])
-            found = home_bits_of(np.fromfile(blocks, np.uint8))
+            found = coherence_bits_of(np.fromfile(blocks, np.uint8))
         (folder / "side_clocks.csv").write_text(clocks, encoding="utf-8")
         row = f"{found.bits:#x},{found.first_page},{found.blocks},{found.explained}"
         (folder / "side_homes.csv").write_text(f"bits,first_page,blocks,explained\n{row}\n", encoding="utf-8")
@@ -43,7 +43,7 @@ PAGE_BITS = 21
 
 
 @dataclass(frozen=True)
-class HomeBits:
+class CoherenceBits:
     """The bits that explain a map best.
 
     Parameters
@@ -62,7 +62,7 @@ class HomeBits:
     explained: int
 
 
-def home_bits_of(home: np.ndarray) -> HomeBits:
+def coherence_bits_of(home: np.ndarray) -> CoherenceBits:
     """Find the bits.
 
     Parameters
@@ -72,7 +72,7 @@ def home_bits_of(home: np.ndarray) -> HomeBits:
 
     Returns
     -------
-    HomeBits
+    CoherenceBits
         Which of the two sides is called 0 is left open: the better of both counts.
 
     Raises
@@ -88,7 +88,7 @@ def home_bits_of(home: np.ndarray) -> HomeBits:
     first, high = _best_parity(odd)
     said = _parity((np.arange(len(pages)) + first) & high)[:, None] ^ within
     right = int((said == pages).sum())
-    return HomeBits(high << PAGE_BITS | low << BLOCK_BITS, first, home.size, max(right, home.size - right))
+    return CoherenceBits(high << PAGE_BITS | low << BLOCK_BITS, first, home.size, max(right, home.size - right))
 
 
 def _usual_page(pages: np.ndarray) -> tuple[np.ndarray, int]:

@@ -96,7 +96,7 @@ def result(
         "reproduced": rates == (replays.baseline.l2_hit_rate, best.score.l2_hit_rate),
         "drawn": replays.drawn,
         "most_touches": f"{MOST_TOUCHES:,}",
-        "two_sides": scorer.gpu.l2_sides is not None,
+        "is_partitioned": scorer.gpu.l2_partitions is not None,
         "time_bars": content.time_bars(before.time, after.time),
         "heat_most": f"{most_misses(replays.pair):,.0f}",
         "misses": [_misses(name, one, scorer.gpu) for name, one in zip(NAMES, replays.pair, strict=True)],

@@ -74,7 +74,7 @@ def _replayed(scorer: Scorer, order: np.ndarray) -> Replayed:
 def _curve(scorer: Scorer, order: np.ndarray) -> CapacityCurve | None:
     """Hit rates with the GPU's own sets, and with four times as many; None where that is not known."""
     sets, ways = scorer.gpu.l2.sets, scorer.gpu.l2.ways
-    if scorer.plan.trace.n_touches > MOST_TOUCHES or ways > MAX_DEPTH or scorer.gpu.l2_sides:
+    if scorer.plan.trace.n_touches > MOST_TOUCHES or ways > MAX_DEPTH or scorer.gpu.l2_partitions:
         return None
     for wanted in ([sets, 4 * sets], [sets]):
         try:

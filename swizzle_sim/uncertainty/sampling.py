@@ -12,8 +12,8 @@ from swizzle_sim.uncertainty.constants import Constant, Setting, constants_of
 # Keys, and ends of keys, of rates and latencies: in the lockstep replay they change times and no count.
 RATES = (
     *("clock_mhz", "sustained_clock_mhz", "compute_spread", "peak_tflops", "fabric_bytes_per_cycle"),
-    *("instructions_in_flight", "limits.reads_in_flight_per_cu", "limits.workgroup_gap_ns", "hbm.mixed_wait_ns"),
-    *("l2_sides.far_ns", "limits.matrix_beside_vector", "energy.power_w"),
+    *("instructions_in_flight", "limits.reads_in_flight_per_cu", "limits.workgroup_gap_ns", "hbm.turnaround_ns"),
+    *("l2_partitions.remote_ns", "limits.matrix_beside_vector", "energy.power_w"),
 )
 RATE_ENDS = ("latency_ns", "bytes_per_cycle", "bandwidth_gbps")
 

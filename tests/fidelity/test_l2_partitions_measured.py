@@ -7,7 +7,7 @@ import pytest
 
 from swizzle_benchmarks.fidelity.rows import DATA
 from swizzle_benchmarks.lab import __main__ as lab
-from swizzle_benchmarks.lab.partitions import BLOCK_BITS, PAGE_BITS, home_bits_of
+from swizzle_benchmarks.lab.partitions import BLOCK_BITS, PAGE_BITS, coherence_bits_of
 from xcd_model import gpu
 
 H200 = gpu("h200")
@@ -71,14 +71,14 @@ def test_what_goes_by_takes_a_place_on_the_side_of_its_sm_and_one_at_home(kind, 
 
 def test_homes_and_the_way_to_the_other_side_are_those_of_the_description():
     (found,) = table("side_homes")
-    assert int(found["bits"], 16) == H200.l2_sides.home_bits
+    assert int(found["bits"], 16) == H200.l2_partitions.coherence_bits
     assert int(found["explained"]) > 0.999 * int(found["blocks"])
     value = {(one["what"], one["side"]): float(one["value"]) for one in table("side_clocks")}
     reads = [value["clocks of a first read", side] for side in ("the other side", "this side")]
-    assert H200.l2_sides.far_ns == pytest.approx((reads[0] - reads[1]) / H200.clock_mhz * 1e3, rel=0.02)
+    assert H200.l2_partitions.remote_ns == pytest.approx((reads[0] - reads[1]) / H200.clock_mhz * 1e3, rel=0.02)
     assert value["clocks of a second read", "the other side"] < reads[1] + 10  # a copy
     assert {value["SMs", side] for side in ("this side", "the other side")} == {H200.cus / 2}
-    assert np.bincount(H200.l2_sides.side_of(H200.cus)).tolist() == [66, 66]
+    assert np.bincount(H200.l2_partitions.partition_of(H200.cus)).tolist() == [66, 66]
 
 
 def drawn_map(bits, first_page, pages):
@@ -91,7 +91,7 @@ def test_the_bits_of_a_map_are_found_again_where_some_of_it_is_wrong(bits):
     home = drawn_map(bits, first_page=24, pages=1024)
     wrong = np.random.default_rng(0).choice(home.size, 200, replace=False)
     home[wrong] ^= 1
-    found = home_bits_of(home)
+    found = coherence_bits_of(home)
     assert found.explained == home.size - 200
     said = drawn_map(found.bits, found.first_page, 1024)
     assert (said ^ home).mean() in (200 / home.size, 1 - 200 / home.size)
@@ -102,7 +102,7 @@ def test_the_bits_of_a_map_are_found_again_where_some_of_it_is_wrong(bits):
 @pytest.mark.parametrize("blocks", [0, 1, 511, 513])
 def test_a_map_that_is_no_whole_number_of_pages_is_refused(blocks):
     with pytest.raises(ValueError, match=f"{blocks} blocks"):
-        home_bits_of(np.zeros(blocks, np.uint8))
+        coherence_bits_of(np.zeros(blocks, np.uint8))
 
 
 NCU = """#!/bin/sh

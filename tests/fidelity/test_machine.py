@@ -12,7 +12,7 @@ from swizzle_benchmarks.fidelity.rows import DATA
 from swizzle_benchmarks.fidelity.workloads import h200
 from swizzle_benchmarks.lab import hbm_rows, passes, power
 from swizzle_benchmarks.lab.caches import CARVE_OUT_COUNTERS, carve_outs, most_held, words_of
-from swizzle_benchmarks.lab.memory import middles, mixed_waits
+from swizzle_benchmarks.lab.memory import middles, turnarounds
 from swizzle_benchmarks.suite.flash_attention import softmax_ops
 from swizzle_sim.hardware.node.counted_launch import CountedLaunch
 from xcd_model import gpu
@@ -188,8 +188,8 @@ def test_openings_of_the_description_are_those_of_small_pieces_in_a_drawn_order(
 
 def test_reads_between_writes_wait_as_the_description_says_and_reads_alone_hardly():
     with (DATA / "machine" / "h200_waits.csv").open(encoding="utf-8", newline="") as file:
-        found = mixed_waits(csv.DictReader(file))
-    stated = gpu("h200").hbm.mixed_wait_ns
+        found = turnarounds(csv.DictReader(file))
+    stated = gpu("h200").hbm.turnaround_ns
     alone = [wait for (_, stores, _), wait in found.items() if stores == 0]
     mixed = [wait for (loads, stores, _), wait in found.items() if loads <= 2 * stores]
     assert len(alone) == 2 and max(map(abs, alone)) < 0.2 * stated

@@ -36,8 +36,8 @@ def test_few_xcds_are_all_sampled(small, tight):
 
 
 def test_an_l2_of_two_sides_is_sampled_whole(small, tight):
-    sides = L2Partitions(home_bits=tight.l2.line_bytes * 5, cu_groups=2, far_ns=90.0)
-    scorer = Scorer(small, replace(tight, mall=None, l1i=None, l2_sides=sides))
+    sides = L2Partitions(coherence_bits=tight.l2.line_bytes * 5, cu_groups=2, remote_ns=90.0)
+    scorer = Scorer(small, replace(tight, mall=None, l1i=None, l2_partitions=sides))
     order = np.random.default_rng(0).permutation(256)
     traffic = scorer.traffic(order)
     assert traffic.remote_hits > 0

@@ -84,7 +84,7 @@ def test_the_capacity_curve_is_what_each_cache_gives(case, ways, sets):
     plain = {"index": "modulo", "index_channels": None, "index_interleave_bytes": None, "index_rows": None}
     size = sets * ways * machine.l2.line_bytes
     machine = dataclasses.replace(
-        machine, l2=dataclasses.replace(machine.l2, channels=1, size_bytes=size, ways=ways, **plain), l2_sides=None
+        machine, l2=dataclasses.replace(machine.l2, channels=1, size_bytes=size, ways=ways, **plain), l2_partitions=None
     )
     plan = prepare(trace, machine)
     curve = capacity_curve(plan, order, workgroups_per_cu=occupancy, sets=[sets], depth=5)

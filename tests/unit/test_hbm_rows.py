@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.machines import small_gpu
-from tests.naive_rows import OpenRows
+from tests.naive_hbm_rows import OpenRows
 from xcd_model import IssueModel, TraceBuilder, gpu, prepare, replay_timed
 from xcd_model.errors import ReplayError, SpecError
 from xcd_model.spec.nvidia import HbmBanks

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.machines import small_gpu
-from tests.naive_mixed import MixedReads
+from tests.naive_hbm_turnaround import Turnaround
 from tests.unit.test_hbm_rows import replayed
 from xcd_model import IssueModel, TraceBuilder, gpu, prepare, replay_timed
 from xcd_model.errors import SpecError
@@ -57,7 +57,7 @@ def test_what_was_long_ago_is_forgotten():
 
 def machine(wait_ns=None, gap_ns=None):
     small = small_gpu(xcds=1, cus=1, l2=(1, 1), mall=None)
-    hbm = dataclasses.replace(small.hbm, bandwidth_gbps=16.0, peak_bandwidth_gbps=16.0, mixed_wait_ns=wait_ns)
+    hbm = dataclasses.replace(small.hbm, bandwidth_gbps=16.0, peak_bandwidth_gbps=16.0, turnaround_ns=wait_ns)
     limits = dataclasses.replace(small.limits, workgroup_gap_ns=gap_ns)
     return dataclasses.replace(small, hbm=hbm, limits=limits)
 
@@ -67,7 +67,7 @@ def test_a_read_that_drives_out_a_write_waits_and_one_that_does_not_waits_not():
     for what, longer in ((reads, False), (both, True)):
         plain, slow = (replayed(machine(wait), **what).time_fs for wait in (None, 5000.0))
         assert (slow > plain) == longer
-    model = MixedReads(machine(5000.0))  # by hand: a line read and one written take 16 ns of a microsecond
+    model = Turnaround(machine(5000.0))  # by hand: a line read and one written take 16 ns of a microsecond
     model.note(16 * NS, 16 * NS, 8 * NS)
     assert (model.lately(model.busy, 16 * NS), model.lately(model.writing, 16 * NS)) == (16_000, 8_000)  # in ps
     assert 0 < slow - plain <= 2 * 5000 * NS * 0.016
@@ -97,7 +97,7 @@ def test_a_workgroup_begins_a_gap_after_the_one_before_it_and_a_program_goes_on_
 
 @pytest.mark.parametrize(
     ("part", "name", "wrong"),
-    [("hbm", "mixed_wait_ns", -1.0), ("hbm", "mixed_wait_ns", 2e6), ("limits", "workgroup_gap_ns", -1.0)],
+    [("hbm", "turnaround_ns", -1.0), ("hbm", "turnaround_ns", 2e6), ("limits", "workgroup_gap_ns", -1.0)],
 )
 def test_times_that_make_no_sense_are_refused(part, name, wrong):
     with pytest.raises(SpecError, match=name):

@@ -18,11 +18,11 @@ from xcd_model.spec.nvidia import L2Partitions
 symmetry_module = importlib.import_module("xcd_model.fast.symmetry")
 NS = 10**6  # femtoseconds
 # Two CUs, one on each side; lines of 128 B, even ones at home on side 0, odd ones on side 1. Each side is one set.
-ODD = L2Partitions(home_bits=128, cu_groups=2, far_ns=50.0)
+ODD = L2Partitions(coherence_bits=128, cu_groups=2, remote_ns=50.0)
 
 
 def two_sided(ways=4, sides=ODD):
-    return dataclasses.replace(small_gpu(xcds=1, cus=2, l2=(1, ways), mall=None), l2_sides=sides)
+    return dataclasses.replace(small_gpu(xcds=1, cus=2, l2=(1, ways), mall=None), l2_partitions=sides)
 
 
 def turns(*lines_of, writes=()):
@@ -84,7 +84,7 @@ def test_sets_that_stand_for_others_count_what_those_would(case, data):
     """Lines read in part take fewer requests than whole ones, which nothing but far hits tells apart."""
     trace, order, machine, occupancy = case
     dealt = data.draw(sides(machine.l2.line_bytes, machine.cus_per_xcd))
-    machine = dataclasses.replace(machine, mall=None, l2_sides=dealt)
+    machine = dataclasses.replace(machine, mall=None, l2_partitions=dealt)
     caches = naive.Caches(machine)
     naive.replay(trace, order, machine, occupancy, caches=caches)
     with pytest.MonkeyPatch.context() as patch:
@@ -105,8 +105,17 @@ def test_the_way_to_the_other_side_takes_its_time():
 
 
 def test_sides_of_compute_units():
-    assert L2Partitions(home_bits=128, cu_groups=4, far_ns=1.0).side_of(8).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
-    assert L2Partitions(home_bits=128, cu_groups=4, far_ns=1.0).side_of(6).tolist() == [
+    assert L2Partitions(coherence_bits=128, cu_groups=4, remote_ns=1.0).partition_of(8).tolist() == [
+        0,
+        0,
+        1,
+        1,
+        0,
+        0,
+        1,
+        1,
+    ]
+    assert L2Partitions(coherence_bits=128, cu_groups=4, remote_ns=1.0).partition_of(6).tolist() == [
         0,
         0,
         1,
@@ -114,17 +123,17 @@ def test_sides_of_compute_units():
         1,
         1,
     ]  # 2, 1, 1 and 2
-    assert L2Partitions(home_bits=128, cu_groups=1, far_ns=1.0).side_of(3).tolist() == [0, 0, 0]
-    assert Gpu.from_dict(gpu("h200").as_dict()).l2_sides == gpu("h200").l2_sides
+    assert L2Partitions(coherence_bits=128, cu_groups=1, remote_ns=1.0).partition_of(3).tolist() == [0, 0, 0]
+    assert Gpu.from_dict(gpu("h200").as_dict()).l2_partitions == gpu("h200").l2_partitions
 
 
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"home_bits": 0}, "home_bits = 0 must be more than 0"),
-        ({"home_bits": 1 << 63}, "home_bits = 9223372036854775808 must be at most"),
+        ({"coherence_bits": 0}, "coherence_bits = 0 must be more than 0"),
+        ({"coherence_bits": 1 << 63}, "coherence_bits = 9223372036854775808 must be at most"),
         ({"cu_groups": 0}, "cu_groups = 0 must be more than 0"),
-        ({"far_ns": -1.0}, r"far_ns = -1\.0 must be more than 0"),
+        ({"remote_ns": -1.0}, r"remote_ns = -1\.0 must be more than 0"),
     ],
 )
 def test_sides_that_make_no_sense(values, said):
@@ -133,13 +142,13 @@ def test_sides_that_make_no_sense(values, said):
 
 
 def test_homes_are_those_of_lines():
-    with pytest.raises(SpecError, match=r"l2\.line_bytes = 128 must divide l2_sides\.home_bits = 192"):
-        two_sided(sides=dataclasses.replace(ODD, home_bits=192))
+    with pytest.raises(SpecError, match=r"l2\.line_bytes = 128 must divide l2_partitions\.coherence_bits = 192"):
+        two_sided(sides=dataclasses.replace(ODD, coherence_bits=192))
 
 
 def test_what_is_not_modelled_is_refused():
-    with_mall = dataclasses.replace(small_gpu(xcds=1, cus=2), l2_sides=ODD)
-    with pytest.raises(ReplayError, match="l2_sides is modelled for an L2 with no Infinity Cache"):
+    with_mall = dataclasses.replace(small_gpu(xcds=1, cus=2), l2_partitions=ODD)
+    with pytest.raises(ReplayError, match="l2_partitions is modelled for an L2 with no Infinity Cache"):
         prepare(turns((0, 0)), with_mall)
     with pytest.raises(ReplayError, match="no curve by size of a partitioned L2"):
         capacity_curve(prepare(turns((0, 0)), two_sided()), np.arange(2), workgroups_per_cu=1)

@@ -114,7 +114,7 @@ def test_the_start_offset_relabels_xcds(case, data):
 @given(case=cases(), more=st.integers(1, 4))
 def test_more_ways_never_lose_a_hit(case, more):
     trace, order, machine, occupancy = case
-    machine = dataclasses.replace(machine, l2_sides=None)  # a side that hits more lets the line's home grow old
+    machine = dataclasses.replace(machine, l2_partitions=None)  # a side that hits more lets the line's home grow old
     l2 = machine.l2
     wider = dataclasses.replace(l2, ways=l2.ways + more, size_bytes=l2.sets * (l2.ways + more) * l2.line_bytes)
     few, many = (

@@ -66,7 +66,7 @@ def rated_cases(draw, traces=None):
         bandwidth_gbps=gbps[1],
         peak_bandwidth_gbps=gbps[1],
         latency_ns=latency[2],
-        mixed_wait_ns=draw(st.sampled_from([None, 0.001, 230.0, 1e5])),
+        turnaround_ns=draw(st.sampled_from([None, 0.001, 230.0, 1e5])),
     )
     limits = dataclasses.replace(machine.limits, workgroup_gap_ns=draw(st.sampled_from([None, 0.001, 165.0, 9e4])))
     rows = None if mall else draw(st.one_of(st.none(), hbm_rows(machine.l2.line_bytes)))
@@ -202,7 +202,7 @@ def test_time_is_at_most_everything_one_after_the_other(case, pace):
     trip = max(rate["l1_latency"], rate["l2_latency"], rate["mall_latency"], rate["hbm_latency"])
     limits, hbm = case[2].limits, case[2].hbm
     compute = 2 * pace["compute_fs"]  # of the slowest workgroup
-    wait = round(2 * NS * (hbm.mixed_wait_ns or 0))  # twice the mean
+    wait = round(2 * NS * (hbm.turnaround_ns or 0))  # twice the mean
     most = instructions * (compute + pace["jitter_fs"] + trip + wait)
     most += case[0].n_workgroups * round(NS * (limits.workgroup_gap_ns or 0))
     most += asked * rate["l1"] + reads * rate["l2_read"] + writes * rate["l2_write"]
@@ -227,7 +227,7 @@ def test_one_slot_an_xcd_runs_in_program_order(case, pace):
 def test_one_slot_alone_is_never_faster_on_a_worse_machine(case, pace, data):
     """True for one slot on one XCD only: with more, a delay may reorder requests and save time."""
     trace, order, machine, _ = case
-    hbm = dataclasses.replace(machine.hbm, mixed_wait_ns=None)  # waits are drawn by the time, so later may be luckier
+    hbm = dataclasses.replace(machine.hbm, turnaround_ns=None)  # waits are drawn by the time, so later may be luckier
     machine = dataclasses.replace(machine, xcds=1, cus_per_xcd=1, dispatch_offset=0, hbm=hbm)
     slow = data.draw(st.sampled_from([1, 2, 5]))
     worse = dataclasses.replace(

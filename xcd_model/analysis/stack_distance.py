@@ -151,10 +151,10 @@ def check_has_curve(gpu: Gpu) -> None:
     ------
     ReplayError
     """
-    if gpu.l2_sides:
+    if gpu.l2_partitions:
         raise ReplayError(
-            f"{gpu.name}: no curve by size of a partitioned L2, whose partitions cache copies (l2_sides); replay each "
-            "size: l2.ways = 5, 10 and so on"
+            f"{gpu.name}: no curve by size of a partitioned L2, whose partitions cache copies (l2_partitions); replay "
+            "each size: l2.ways = 5, 10 and so on"
         )
 
 

@@ -95,8 +95,8 @@ def machine_of(gpu: Gpu, highest_line: int, *, programs: int) -> Machine:
         l1_ways=gpu.l1.ways if gpu.l1 else 0,
         l2=index_of(gpu.l2, highest_line),
         l2_ways=gpu.l2.ways,
-        coherence_mask=gpu.l2_sides.home_bits // gpu.l2.line_bytes if gpu.l2_sides else 0,
-        partition_of=gpu.l2_sides.side_of(gpu.cus_per_xcd) if gpu.l2_sides else np.zeros(0, np.int64),
+        coherence_mask=gpu.l2_partitions.coherence_bits // gpu.l2.line_bytes if gpu.l2_partitions else 0,
+        partition_of=gpu.l2_partitions.partition_of(gpu.cus_per_xcd) if gpu.l2_partitions else np.zeros(0, np.int64),
         mall=index_of(gpu.mall, highest_line),
         mall_ways=gpu.mall.ways if gpu.mall else 0,
     )

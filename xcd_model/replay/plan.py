@@ -66,10 +66,10 @@ def _check_policy(gpu: Gpu) -> None:
             f"{gpu.name}: fetches_halves is modelled for an L2 with no Infinity Cache behind it, and for no other "
             "cache; set it to false, or leave out [mall]"
         )
-    if gpu.l2_sides and gpu.mall:
+    if gpu.l2_partitions and gpu.mall:
         raise ReplayError(
-            f"{gpu.name}: l2_sides is modelled for an L2 with no Infinity Cache behind it; leave out "
-            "[l2_sides] or [mall]"
+            f"{gpu.name}: l2_partitions is modelled for an L2 with no Infinity Cache behind it; leave out "
+            "[l2_partitions] or [mall]"
         )
     if gpu.hbm_rows and gpu.mall:
         raise ReplayError(

@@ -128,9 +128,9 @@ def service_times_of(gpu: Gpu) -> ServiceTimes:
         hbm_row_write=round(gpu.hbm_rows.write_ps * 1e3) if gpu.hbm_rows else 0,
         l1_latency=round(gpu.l1.latency_ns * 1e6) if gpu.l1 else 0,
         l2_latency=round(gpu.l2.latency_ns * 1e6),
-        l2_remote=round(gpu.l2_sides.far_ns * 1e6) if gpu.l2_sides else 0,
+        l2_remote=round(gpu.l2_partitions.remote_ns * 1e6) if gpu.l2_partitions else 0,
         mall_latency=round(gpu.mall.latency_ns * 1e6) if gpu.mall else 0,
         hbm_latency=round(gpu.hbm.latency_ns * 1e6),
-        turnaround=round((gpu.hbm.mixed_wait_ns or 0.0) * 1e6),
+        turnaround=round((gpu.hbm.turnaround_ns or 0.0) * 1e6),
         workgroup_gap=round((gpu.limits.workgroup_gap_ns or 0.0) * 1e6),
     )

@@ -32,7 +32,7 @@ class Memory:
         Load-to-use time of a miss in every cache, from the CU [ns].
     burst_bytes : int
         Smallest access [bytes].
-    mixed_wait_ns : float, optional
+    turnaround_ns : float, optional
         NVIDIA only: mean extra read latency at full load with a quarter or more of the time spent on writes (read-write
         turnaround), see `xcd_model.nvidia.hbm_turnaround`; none where not given [ns].
     """
@@ -42,12 +42,12 @@ class Memory:
     peak_bandwidth_gbps: float
     latency_ns: float
     burst_bytes: int
-    mixed_wait_ns: float | None = None
+    turnaround_ns: float | None = None
 
     def __post_init__(self):
         check_types(self)
         at_most("bandwidth_gbps", self.bandwidth_gbps, "peak_bandwidth_gbps", self.peak_bandwidth_gbps)
-        at_most("mixed_wait_ns", self.mixed_wait_ns or 0.0, "a millisecond", 1e6)
+        at_most("turnaround_ns", self.turnaround_ns or 0.0, "a millisecond", 1e6)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +175,7 @@ class Gpu:
     l1i : InstructionCache or None
         None counts no instruction fetches.
     l2 : Cache
-    l2_sides : L2Partitions or None
+    l2_partitions : L2Partitions or None
         NVIDIA only: two partitions, each as ``l2`` says; None for one L2 that all CUs of an XCD share alike.
     mall : Cache or None
         The Infinity Cache; needs ``bandwidth_gbps``.
@@ -211,7 +211,7 @@ class Gpu:
     l1: Cache | None = None
     l1i: InstructionCache | None = None
     l2: Cache
-    l2_sides: L2Partitions | None = None
+    l2_partitions: L2Partitions | None = None
     mall: Cache | None = None
     hbm: Memory
     hbm_rows: HbmBanks | None = None
@@ -229,8 +229,10 @@ class Gpu:
         at_most("dispatch_offset", self.dispatch_offset, "xcds - 1", self.xcds - 1)
         if self.mall is not None and self.mall.bandwidth_gbps is None:
             raise SpecError("mall.bandwidth_gbps is missing; the Infinity Cache needs the bandwidth that it reaches")
-        if self.l2_sides is not None:
-            divides("l2.line_bytes", self.l2.line_bytes, "l2_sides.home_bits", self.l2_sides.home_bits)
+        if self.l2_partitions is not None:
+            divides(
+                "l2.line_bytes", self.l2.line_bytes, "l2_partitions.coherence_bits", self.l2_partitions.coherence_bits
+            )
         if self.hbm_rows is not None:
             divides("l2.line_bytes", self.l2.line_bytes, "hbm_rows.block_bytes", self.hbm_rows.block_bytes)
         for dtype, tflops in self.peak_tflops.items():
@@ -282,7 +284,7 @@ SECTIONS: dict[str, type] = {
     "l1": Cache,
     "l1i": InstructionCache,
     "l2": Cache,
-    "l2_sides": L2Partitions,
+    "l2_partitions": L2Partitions,
     "mall": Cache,
     "hbm": Memory,
     "hbm_rows": HbmBanks,

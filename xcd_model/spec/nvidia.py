@@ -18,23 +18,23 @@ class L2Partitions:
 
     Parameters
     ----------
-    home_bits : int
+    coherence_bits : int
         The parity of the address bits [bytes] set here is the partition that is a line's point of coherence.
     cu_groups : int
         CUs in dispatch order are cut into this many groups, as even as possible, on the two partitions alternately.
-    far_ns : float [ns]
+    remote_ns : float [ns]
         Additional read latency for a line that the remote partition holds.
     """
 
-    home_bits: int
+    coherence_bits: int
     cu_groups: int
-    far_ns: float
+    remote_ns: float
 
     def __post_init__(self):
         check_types(self)
-        at_most("home_bits", self.home_bits, "2**63 - 1", 2**63 - 1)
+        at_most("coherence_bits", self.coherence_bits, "2**63 - 1", 2**63 - 1)
 
-    def side_of(self, cus: int) -> np.ndarray:
+    def partition_of(self, cus: int) -> np.ndarray:
         """(cus,) int64: partition of each CU."""
         ends = np.rint(np.arange(1, self.cu_groups + 1) * cus / self.cu_groups)
         return np.searchsorted(ends, np.arange(cus), side="right") % 2
