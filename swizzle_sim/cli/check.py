@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,7 +53,15 @@ Answer = Annotated[str, typer.Option("--answer", metavar="NAMES", help="Names th
 Marked = Annotated[bool, typer.Option("--marked", help="Of Python files, only what a # swizzle-check comment marks.")]
 Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML there.")]
 
-_WORDS = {"passed": "ok", "failed": "FAILED", "error": "error", "skipped": "skipped"}
+Sarif = Annotated[Path | None, typer.Option("--sarif", metavar="FILE", help="Write SARIF 2.1.0 there.")]
+AllowSkips = Annotated[
+    bool, typer.Option("--allow-skips", help="Exit 0 though functions are skipped, or nothing is found.")
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", metavar="PATTERN", help="Of folders, leave this out, in the words of .gitignore."),
+]
+Jobs = Annotated[int, typer.Option("--jobs", min=0, max=256, help="Processes; 0: one a core if files are many.")]
 
 
 @dataclass(frozen=True)
@@ -107,28 +113,48 @@ class Given:
         )
 
 
-@grouped
-def check(given: Given, junit: Junit = None, json: Json = False) -> None:
-    """Check that swizzles are bijections; exit 1 if one is not.
+@dataclass(frozen=True)
+class Folders:
+    """What of folders to check, how many files at once, and whether all has to be checked."""
 
-    With --grid or --kernel: there, and on a lattice of other grids. Files without: on every small grid, or as their
-    # swizzle-check comments say. Of a Triton function the program-id prologue is read and the file not run; a
+    exclude: Exclude = None
+    jobs: Jobs = 0
+    allow_skips: AllowSkips = False
+
+
+@grouped
+def check(
+    given: Given, folders: Folders = Folders(), junit: Junit = None, sarif: Sarif = None, json: Json = False
+) -> None:
+    """Check that swizzles are bijections; exit 1 if one is not, 2 if one is not checked or there is none.
+
+    With --grid or --kernel: there, and on a lattice of other grids. Files and folders without: on every small grid, or
+    as their # swizzle-check comments say. Of a Triton function the program-id prologue is read and the file not run; a
     marked Python function is imported and called.
     """
-    from swizzle_sim.testing.run import write_junit
-    from xcd_model.errors import RunError, SizeError
+    from swizzle_sim.cli.check_results import print_advice, print_annotations
+    from swizzle_sim.testing.run import exit_status
+    from xcd_model.errors import SizeError
 
     if not any(given.targets):
         raise SizeError(f"nothing to check in {' '.join(given.words)}: name a file or a family first")
-    results = _at_one_grid(given, json) if given.at_one_grid else _on_all_grids(given, json)
-    if junit:
-        try:
-            write_junit(junit, results)
-        except OSError as error:
-            raise RunError(f"--junit {junit}: cannot be written ({error.strerror})") from None
-    found = {result.status for result in results}
-    if found & {"failed", "error"}:
-        raise typer.Exit(1 if "failed" in found else 2)
+    results = _at_one_grid(given, json) if given.at_one_grid else _on_all_grids(given, folders, json)
+    _write(results, junit, sarif)
+    print_annotations(results, json=json)
+    status = exit_status(results, allow_skips=folders.allow_skips)
+    if status == 2:
+        print_advice(results)
+    if status:
+        raise typer.Exit(status)
+
+
+def _write(results: list[CheckResult], junit: Path | None, sarif: Path | None) -> None:
+    if junit or sarif:
+        from swizzle_sim.testing import formats
+
+        for option, path, form in (("--junit", junit, formats.junit), ("--sarif", sarif, formats.sarif)):
+            if path:
+                formats.write(option, path, form, results)
 
 
 def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
@@ -166,46 +192,33 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
     return results
 
 
-def _on_all_grids(given: Given, json: bool) -> list[CheckResult]:
+def _on_all_grids(given: Given, folders: Folders, json: bool) -> list[CheckResult]:
+    from swizzle_sim.cli.check_results import document, print_results
     from swizzle_sim.cli.output import print_json
+    from swizzle_sim.progress import Progress
     from swizzle_sim.testing.directive import options_of_words
-    from swizzle_sim.testing.files import files_under
-    from swizzle_sim.testing.run import check_file
+    from swizzle_sim.testing.folders import files_under
+    from swizzle_sim.testing.run import check_files
     from xcd_model import gpu as load_gpu
 
     xcds = given.xcds or (load_gpu(given.gpu).xcds if given.gpu else None)
     over = options_of_words(
         given.sizes, grids=given.grid, xcds=xcds, where=given.where, launch=given.launch, answer=given.answer
     )
-    results: list[CheckResult] = []
+    files = []
     for target in given.targets:
         path, _, function = target.partition("::")
         marked = given.marked and not function
-        for file in files_under([Path(path)], marked=marked):
-            for result in check_file(file, over, function, marked=marked):
-                results.append(result)
-                if not json:
-                    _print(result)
+        found = files_under([Path(path)], marked=marked, exclude=folders.exclude or ())
+        files += [(file, function) for file in found]
+    results: list[CheckResult] = []
+    with Progress("checking", "files") as progress:
+        for k, of_file in enumerate(check_files(files, over, marked=given.marked, jobs=folders.jobs), 1):
+            results += of_file
+            if len(files) > 1:
+                progress(k, len(files))
     if json:
-        print_json({"results": [asdict(result) for result in results]})
-    elif len(results) != 1:
-        print(_summary(results))
+        print_json(document(results))
+    else:
+        print_results(results)
     return results
-
-
-def _print(result: CheckResult) -> None:
-    from swizzle_sim.cli.output import console
-    from swizzle_sim.text import visible
-
-    if result.status == "error":
-        print(f"swizzle-sim: {result.message}", file=sys.stderr)
-        return
-    lines = result.message.splitlines()[: 1 if result.status == "skipped" else None]
-    console(wide=True).print(f"{_WORDS[result.status]}: " + "\n".join(visible(line) for line in lines), markup=False)
-
-
-def _summary(results: Sequence[CheckResult]) -> str:
-    if not results:
-        return "nothing to check"
-    counts = {word: sum(result.status == status for result in results) for status, word in _WORDS.items()}
-    return f"{len(results)} checked: " + ", ".join(f"{count} {word}" for word, count in counts.items() if count)

@@ -39,6 +39,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("swizzle-sim check 'contiguous+group_m(size=8)' --grid 64x64", "a family"),
         ("swizzle-sim check mine.txt --grid 1000 --xcds 7", "a file, on another GPU"),
         ("swizzle-sim check mine.txt --kernel gemm M=4096", "with the sizes of a kernel"),
+        ("swizzle-sim check src/ --sarif out.sarif", "every remap of a repository"),
     ),
     "confirm": (("swizzle-sim confirm runs/gemm-mi300x-001 --top 3", "where the GPU is"),),
     "doctor": (("swizzle-sim doctor --report", "a block to paste into an issue"),),

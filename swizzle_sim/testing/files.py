@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,7 @@ from swizzle_sim.triton_source.source_file import SourceFile, read_source
 from xcd_model.errors import LanguageError
 
 TEXTS = (".txt", ".swizzle")
-# A swizzle differs from any other .txt in a folder by an assignment to a name that may be the answer, or a mark.
-_A_SWIZZLE = re.compile(
-    rb"^[ \t]*(#[ \t]*swizzle-check|(pid|pid_[mnxyz]|[xyz])[ \t]*(=|,|[-+*/%&|^<>]+=)[^=])", re.MULTILINE
-)
-_MARK = b"swizzle-check"
+SUFFIXES = (*TEXTS, ".py")  # of what is read in a folder
 
 
 @dataclass(frozen=True)
@@ -96,32 +91,6 @@ def is_there(path: str | Path) -> bool:
         return Path(path).exists()
     except (OSError, ValueError):
         return False
-
-
-def files_under(paths: Iterable[Path], *, marked: bool = False) -> list[Path]:
-    """Return files, and what is to be checked in folders, however deep; hidden folders are left out.
-
-    Parameters
-    ----------
-    paths : iterable of Path
-        In a folder, ``.swizzle`` files count, Python files, and those ``.txt`` that assign a coordinate.
-    marked : bool
-        Leave out Python files without a ``# swizzle-check`` comment, also those named themselves.
-    """
-    found: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            inside = (one for one in path.rglob("*") if one.suffix in (*TEXTS, ".py") and one.is_file())
-            shown = (one for one in inside if not any(p.startswith(".") for p in one.relative_to(path).parts))
-            found += sorted(one for one in shown if one.suffix != ".txt" or _A_SWIZZLE.search(one.read_bytes()))
-        else:
-            found.append(path)
-    chosen = (one for one in dict.fromkeys(found) if not marked or one.suffix != ".py" or _has_mark(one))
-    return list(chosen)
-
-
-def _has_mark(path: Path) -> bool:
-    return not path.is_file() or _MARK in path.read_bytes()
 
 
 def _of_python(path: Path) -> list[Target]:

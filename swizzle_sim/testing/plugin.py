@@ -29,6 +29,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "'# swizzle-check' comment (repeatable; -m swizzle runs them alone)",
     )
     parser.addini("swizzle_check", "files and folders whose swizzles every run checks", type="paths", default=[])
+    parser.addini(
+        "swizzle_exclude", "what of these folders to leave out, as in .gitignore", type="linelist", default=[]
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,9 +47,9 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     typed = [config.invocation_params.dir / path for path in config.getoption("--swizzle-check")]
     paths = [*typed, *config.getini("swizzle_check")]
     if paths:
-        from swizzle_sim.testing.files import files_under  # noqa: PLC0415
+        from swizzle_sim.testing.folders import files_under  # noqa: PLC0415
 
-        for path in files_under(paths):
+        for path in files_under(paths, exclude=config.getini("swizzle_exclude")):
             items += SwizzleFile.from_parent(session, path=path).collect()
 
 

@@ -1,22 +1,22 @@
-"""Checks targets one after the other, and writes the results as JUnit XML, which every CI service reads."""
+"""Checks targets one after the other, files side by side; and what the results of all mean to a caller."""
 
 from __future__ import annotations
 
-import re
+import contextlib
+import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 from swizzle_sim.testing.candidate import load
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.files import Target, targets_of
 from swizzle_sim.testing.trials import points_of, try_points
-from xcd_model.errors import LanguageError, OptionError, SwizzleSimError
+from xcd_model.errors import LanguageError, OptionError, RunError, SwizzleSimError
 
-# What XML 1.0 cannot hold, even escaped.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_WORTH_PROCESSES = 24  # files; for fewer, starting processes takes longer than it saves
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def check_file(
         yield CheckResult(str(path), path.name, "error", str(error), code=error.code)
         return
     for target in targets:
-        if marked and not target.marked:
+        if marked and not function and not target.marked:
             continue
         yield check_target(replace(target, marked=True) if function else target, over)
 
@@ -91,62 +91,79 @@ def check_target(target: Target, over: Options | None = None) -> CheckResult:
         return CheckResult(str(target.path), target.name, status, message, seconds, target.line, code)
 
     try:
-        candidate, options = load(replace(target, options=over.over(target.options)) if over else target)
-        outcome = try_points(candidate, points_of(candidate, options))
+        with contextlib.redirect_stdout(sys.stderr):  # a file that is imported prints, and the results may be JSON
+            candidate, options = load(replace(target, options=over.over(target.options)) if over else target)
+            outcome = try_points(candidate, points_of(candidate, options))
     except (LanguageError, OptionError) as error:
-        # an unmarked Triton function may be any kernel; that it remaps nothing is no fault
+        # whether an unmarked function is a remap nobody knows: it is no fault, and no pass
         return result("error" if target.marked else "skipped", str(error), error.code)
     except SwizzleSimError as error:
         return result("error", str(error), error.code)
-    except Exception as error:  # importing a file of the caller may raise anything
+    except (Exception, SystemExit) as error:  # importing a file of the caller may raise anything
         return result("error", f"{target.path}: {type(error).__name__}: {error}", "import")
     if outcome.counterexample:
         return result("failed", outcome.message, outcome.counterexample.code)
     return result("passed", outcome.message)
 
 
-def junit(results: Sequence[CheckResult]) -> bytes:
-    """Return a JUnit XML document, UTF-8, one ``testcase`` a result.
+def check_files(
+    files: Sequence[tuple[Path, str]], over: Options | None = None, *, marked: bool = False, jobs: int = 0
+) -> Iterator[list[CheckResult]]:
+    """Yield the results of each file, in the order given.
 
-    Source: the schema of the Jenkins xUnit plugin, whose elements and attributes alone are used.
+    Parameters
+    ----------
+    files : sequence of (Path, str)
+        A file, and the function in it or empty for all.
+    over, marked
+        As of `check_file`.
+    jobs : int
+        Processes; 0 for one a core where there are many files.
+
+    Raises
+    ------
+    RunError
+        If a process dies, as a file that is imported may have it do.
     """
-    counts = {
-        "tests": len(results),
-        "failures": sum(one.status == "failed" for one in results),
-        "errors": sum(one.status == "error" for one in results),
-        "skipped": sum(one.status == "skipped" for one in results),
-    }
-    attributes = {key: str(value) for key, value in counts.items()}
-    attributes |= {"name": "swizzle-sim check", "time": f"{sum(one.seconds for one in results):.3f}"}
-    suites = ElementTree.Element("testsuites", attributes)
-    suite = ElementTree.SubElement(suites, "testsuite", attributes)
-    for one in results:
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            {
-                "classname": _legal(one.file),
-                "name": _legal(one.name),
-                "time": f"{one.seconds:.3f}",
-                "file": _legal(one.file),
-            }
-            | ({"line": str(one.line)} if one.line else {}),
-        )
-        if one.status != "passed":
-            tag = {"failed": "failure", "error": "error", "skipped": "skipped"}[one.status]
-            first = _legal(one.message.partition("\n")[0])
-            kind = {} if tag == "skipped" else {"type": one.code or tag}
-            detail = ElementTree.SubElement(case, tag, {"message": first, **kind})
-            detail.text = _legal(one.message)
-    ElementTree.indent(suites)
-    return ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True) + b"\n"
+    processes = jobs or (_cores() if len(files) >= _WORTH_PROCESSES else 1)
+    if processes == 1:
+        yield from (_all_of(file, over, function, marked) for file, function in files)
+        return
+    import joblib  # not for a file or two
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    parallel = joblib.Parallel(n_jobs=processes, return_as="generator")
+    try:
+        yield from parallel(joblib.delayed(_all_of)(file, over, function, marked) for file, function in files)
+    except TerminatedWorkerError:
+        raise RunError("a process that checked files ended, as a file that is imported may have it do") from None
 
 
-def write_junit(path: Path, results: Sequence[CheckResult]) -> None:
-    """Write `junit` to a file, its folder made where it is missing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(junit(results))
+def _all_of(file: Path, over: Options | None, function: str, marked: bool) -> list[CheckResult]:
+    return list(check_file(file, over, function, marked=marked))
 
 
-def _legal(text: str) -> str:
-    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def exit_status(results: Sequence[CheckResult], *, allow_skips: bool = False) -> int:
+    """Exit status of a check: what was not checked is no pass.
+
+    Parameters
+    ----------
+    results : sequence of CheckResult
+    allow_skips : bool
+        Pass though functions are skipped, or there is nothing to check.
+
+    Returns
+    -------
+    int
+        1 if something is refuted; else 2 if something could not be read, was skipped, or nothing was checked; else 0.
+    """
+    found = {one.status for one in results}
+    if "failed" in found:
+        return 1
+    if "error" in found:
+        return 2
+    return 0 if allow_skips or found == {"passed"} else 2

@@ -1,6 +1,7 @@
-"""Does ``swizzle-sim check`` take many files, say what each is, and write JUnit XML that is well formed?"""
+"""Does ``swizzle-sim check`` take many files, say what each is, and pass only what it checked?"""
 
 import json
+import os
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -8,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from swizzle_sim.cli.app import app
-from swizzle_sim.testing.run import CheckResult, junit
 from xcd_model.errors import SwizzleSimError
 
 FILE = Path(__file__).parent / "files" / "remap_triton.py"
@@ -66,10 +66,13 @@ def test_several_files_and_what_is_said(folder):
     done = check("even.swizzle", "naive.txt", FILE)
     assert done.exit_code == 1
     lines = done.stdout.splitlines()
-    assert "ok: even.swizzle: a bijection on all" in lines[0]
-    assert lines[1].startswith("FAILED: naive.txt is not a bijection: pid 1 and pid 0 both compute tile 0")
+    assert lines[0].startswith("even.swizzle:1: ok: even.swizzle: a bijection on all")
+    assert lines[1].startswith("naive.txt:1: FAILED: naive.txt is not a bijection: pid 1 and pid 0 both compute tile 0")
     assert "grid 2, 3 XCDs" in lines[1]
-    assert lines[-1] == "14 checked: 5 ok, 3 FAILED, 6 skipped"
+    skipped = [line for line in lines if ": skipped: " in line]
+    assert skipped[0].startswith(f"{FILE}:88: skipped: remap_triton.py::softmax: softmax assigns neither")
+    assert "remap_triton.py::leaves_early: line 113: the kernel may return here" in skipped[3]
+    assert lines[-1] == "14 found: 5 ok, 3 FAILED, 6 skipped"
     assert done.stderr == ""
 
 
@@ -95,11 +98,11 @@ def test_at_one_grid_as_before(folder):
 
 def test_only_what_is_marked(folder):
     (folder / "broken.py").write_text("def (")
-    assert "3 checked: 2 ok, 1 FAILED" in check("--marked", "mine.py", "broken.py").stdout
-    assert "nothing to check" in check("--marked", "broken.py").stdout
+    assert "3 found: 2 ok, 1 FAILED" in check("--marked", "mine.py", "broken.py").stdout
+    assert "nothing to check" in check("--marked", "broken.py").stderr
     done = check("--marked", FILE)
     assert "skipped" not in done.stdout
-    assert "4 checked" in done.stdout
+    assert "4 found" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -133,40 +136,100 @@ def test_misuse(folder, words):
     assert isinstance(done.exception, SwizzleSimError | SystemExit)
 
 
-def test_junit_is_well_formed(folder):
-    check("even.swizzle", "naive.txt", FILE, "missing.txt", "--junit", "reports/out.xml")
-    suites = ElementTree.parse("reports/out.xml").getroot()
-    assert suites.tag == "testsuites"
-    (suite,) = suites
-    assert suite.tag == "testsuite"
-    cases = list(suite)
-    assert {case.tag for case in cases} == {"testcase"}
-    for key, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        told = suite.findall(f"testcase/{tag}")
-        assert int(suite.get(key)) == int(suites.get(key)) == len(told) > 0
-        assert all(one.get("message") and one.text.startswith(one.get("message")) for one in told)
-    assert int(suite.get("tests")) == len(cases) == 15
-    for case in cases:
-        assert case.get("name")
-        assert case.get("classname") == case.get("file")
-        assert float(case.get("time")) >= 0
-        assert len(case) <= 1
-    assert float(suite.get("time")) == pytest.approx(sum(float(case.get("time")) for case in cases), abs=0.01)
-    assert suite.find("testcase/failure").get("type") == "collision"
+RIGHT = "# swizzle-check\ndef back(pid, num_pids):\n    return num_pids - 1 - pid\n"
+SKIPPED = "import triton\n\n@triton.jit\ndef softmax(x):\n    pass\n"
+WRONG = "# swizzle-check\ndef lost(pid):\n    return pid // 2\n"
 
 
-def test_junit_holds_any_text():
-    hostile = "a<b>&\"'\x00\x1b[31m\ud800 ]]> \N{SNOWMAN}"
-    document = junit([CheckResult(hostile, hostile, "failed", hostile), CheckResult("f", "n", "passed", "")])
-    case = ElementTree.fromstring(document).find("testsuite/testcase")
-    assert "a<b>&\"'\N{REPLACEMENT CHARACTER}" in case.get("name")
-    assert case.find("failure").text.endswith("]]> \N{SNOWMAN}")
-    at_a_loss = junit([CheckResult("", "x", "passed", "first\nsecond")])
-    assert ElementTree.fromstring(at_a_loss).get("tests") == "1"
+@pytest.mark.parametrize(
+    ("files", "status", "allowed"),
+    [
+        ({"a.py": RIGHT}, 0, 0),
+        ({"a.py": RIGHT, "b.py": SKIPPED}, 2, 0),
+        ({"a.py": RIGHT, "b.py": SKIPPED, "c.py": WRONG}, 1, 1),
+        ({"a.py": SKIPPED}, 2, 0),
+        ({"a.py": "x = 1\n"}, 2, 0),
+        ({"a.py": "# swizzle-check\nx = 1\n"}, 2, 0),
+        ({}, 2, 0),
+        ({"a.py": RIGHT, "b.py": "def ("}, 2, 2),
+        ({"a.py": RIGHT, "b.py": b"\xff\xfe\x00\x01"}, 2, 2),
+        ({"a.py": RIGHT, "b.swizzle": b"\x7fELF\x80\x00"}, 2, 2),
+        ({"a.py": WRONG, "b.py": "def ("}, 1, 1),
+        ({"a.py": "import sys\nsys.exit(0)\n" + RIGHT}, 2, 2),
+    ],
+    ids=lambda value: "+".join(value) if isinstance(value, dict) else str(value),
+)
+def test_what_was_not_checked_is_no_pass(tmp_path, monkeypatch, files, status, allowed):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "src"
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    done = check("src")
+    assert done.exit_code == status
+    assert check("src", "--allow-skips").exit_code == allowed
+    if status == 2 and allowed == 0:
+        assert "--allow-skips" in done.stderr  # what to do
+        assert "# swizzle-check" in done.stderr
+    if files.get("b.py") == SKIPPED:
+        assert "src/b.py:4: skipped: b.py::softmax" in done.stdout
 
 
-def test_a_junit_file_that_cannot_be_written_is_said(folder):
-    (folder / "file").write_text("")
-    done = check("even.swizzle", "--junit", "file/out.xml")
+def test_a_folder_that_is_missing_or_cannot_be_listed(folder, monkeypatch):
+    assert check("nowhere/", "--allow-skips").exit_code == 2
+    assert check("nowhere.py", "--allow-skips").exit_code == 2
+    scandir = os.scandir
+
+    def listed(path):
+        if str(path).endswith("locked"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    (folder / "locked").mkdir()
+    monkeypatch.setattr(os, "scandir", listed)
+    done = check("locked", "even.swizzle", "--allow-skips")
+    assert done.exit_code == 2
+    assert "locked" in done.stderr
+
+
+def test_a_file_that_may_not_be_read_is_an_error(folder, monkeypatch):
+    read = Path.read_bytes
+
+    def refused(path):
+        if path.name == "mine.py":
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    done = check("mine.py", "even.swizzle", "--allow-skips")
+    assert done.exit_code == 2
+    assert "mine.py: cannot be read (Permission denied)" in done.stderr
+
+
+def test_a_file_that_prints_does_not_spoil_the_document(folder):
+    (folder / "loud.py").write_text("print('hello')\n# swizzle-check\ndef f(pid):\n    print(pid)\n    return pid\n")
+    done = check("loud.py", "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["counts"] == {"passed": 1, "failed": 0, "error": 0, "skipped": 0}
+    assert "hello" in done.stderr
+
+
+def test_many_files_side_by_side_are_in_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for k in range(30):
+        (tmp_path / f"{k:02}.py").write_text(RIGHT if k % 7 else WRONG)
+    done = check(tmp_path, "--jobs", "2")  # by full path: processes of an earlier test may be in another folder
+    assert done.exit_code == 1
+    assert done.stdout == check(tmp_path, "--jobs", "1").stdout
+    assert [
+        line[len(f"{tmp_path}/") :][:5] for line in done.stdout.splitlines() if " ok: " in line or " FAILED: " in line
+    ] == [f"{k:02}.py" for k in range(30)]
+
+
+def test_a_process_that_dies_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for k in range(4):
+        (tmp_path / f"{k}.py").write_text("import os\nos._exit(0)\n" + RIGHT)
+    done = check(tmp_path, "--jobs", "2")
     assert isinstance(done.exception, SwizzleSimError)
-    assert "--junit" in str(done.exception)
+    assert done.exit_code != 0

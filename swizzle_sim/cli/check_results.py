@@ -1,0 +1,100 @@
+"""Results of a check as they are printed: one line each, counts, and what to do about the skipped."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.cli.output import console
+from swizzle_sim.testing.run import CheckResult
+from swizzle_sim.text import visible
+
+_WORDS = {"passed": "ok", "failed": "FAILED", "error": "error", "skipped": "skipped"}
+NOTHING = (
+    "nothing to check: write '# swizzle-check' above a function that takes the program id and returns the tile, name "
+    "another folder, or pass --allow-skips"
+)
+_SKIPPED = (
+    "{n} not checked, which is no pass: write the comment that is shown above the function, '# swizzle-check: off' "
+    "above what is no remap, or pass --allow-skips"
+)
+
+
+def print_results(results: Sequence[CheckResult]) -> None:
+    """Print a line for each result, errors on stderr, and how many of each kind there are."""
+    for one in results:
+        if one.status == "error":
+            print(f"swizzle-sim: {_shown(one)}", file=sys.stderr)
+        else:
+            console(wide=True).print(f"{_place(one)}: {_WORDS[one.status]}: {_shown(one)}", markup=False)
+    if len(results) > 1:
+        counts = counted(results)
+        print(
+            f"{len(results)} found: "
+            + ", ".join(f"{counts[key]} {word}" for key, word in _WORDS.items() if counts[key])
+        )
+
+
+def print_advice(results: Sequence[CheckResult]) -> None:
+    """Say on stderr why a check without a counter-example is no pass."""
+    skipped = counted(results)["skipped"]
+    if skipped or not results:
+        print(f"swizzle-sim: {_SKIPPED.format(n=skipped) if skipped else NOTHING}", file=sys.stderr)
+
+
+def print_annotations(results: Sequence[CheckResult], *, json: bool) -> None:
+    """Print GitHub's annotations where GitHub runs this: on stderr, which it reads too, if stdout is a document."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        from swizzle_sim.testing.formats import github_annotations
+
+        for line in github_annotations(results):
+            print(line, file=sys.stderr if json else sys.stdout)
+
+
+def counted(results: Sequence[CheckResult]) -> dict[str, int]:
+    """How many results there are of each status."""
+    found = Counter(one.status for one in results)
+    return {status: found[status] for status in _WORDS}
+
+
+def document(results: Sequence[CheckResult]) -> dict[str, Any]:
+    """JSON of results."""
+    return {"results": [asdict(one) for one in results], "counts": counted(results)}
+
+
+def _place(one: CheckResult) -> str:
+    return _one_line(one.file) + (f":{one.line}" if one.line else "")
+
+
+def _shown(one: CheckResult) -> str:
+    """Message without the place that stands before it; of a skipped function one line, with the comment to add."""
+    said = re.sub(rf"\A{re.escape(one.file)}:(\d+):\d+: ", lambda at: _elsewhere(at[1], one), one.message)
+    for raw in sorted({one.file, one.name, Path(one.file).name}, key=len, reverse=True):
+        said = said.replace(raw, _one_line(raw)) if raw else said
+    if one.status == "skipped":
+        name = "" if one.name in said else f"{_one_line(one.name)}: "
+        advice = f"; add: {one.advice}" if one.advice else ""
+        said = f"{name}{said.partition(chr(10))[0]}{advice}"
+    return "\n".join(_no_command(visible(line)) for line in said.splitlines())
+
+
+def _elsewhere(line: str, one: CheckResult) -> str:
+    if one.status == "error":
+        return f"{one.file}:{line}: "
+    return "" if int(line) == one.line else f"line {line}: "
+
+
+def _one_line(name: str) -> str:
+    """Name of a file, which may hold any character, as one line."""
+    return visible(name).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _no_command(line: str) -> str:
+    """Line that GitHub does not take for a workflow command, though it quotes a file that holds one."""
+    return re.sub(r"\A(\s*)(::|##\[)", r"\1\\\2", line)

@@ -1,0 +1,102 @@
+"""The files of a folder that are to be checked: not the hidden ones, nor what ``.gitignore`` or the caller excludes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from swizzle_sim.testing.files import SUFFIXES
+from xcd_model.errors import OptionError
+
+# A swizzle differs from any other .txt in a folder by an assignment to a name that may be the answer, or a mark.
+_A_SWIZZLE = re.compile(
+    rb"^[ \t]*(#[ \t]*swizzle-check|(pid|pid_[mnxyz]|[xyz])[ \t]*(=|,|[-+*/%&|^<>]+=)[^=])", re.MULTILINE
+)
+_MARK = b"swizzle-check"
+
+Rules = tuple[tuple[Path, GitIgnoreSpec], ...]  # the last that says something about a path decides, as in git
+
+
+def files_under(paths: Iterable[Path], *, marked: bool = False, exclude: Iterable[str] = ()) -> list[Path]:
+    """Return files, and what is to be checked in folders, however deep.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        A file that is named itself is never left out. In a folder, files of `SUFFIXES` count, of ``.txt`` those that
+        assign a coordinate. A folder that cannot be listed is returned as if it were a file: reading it says why.
+    marked : bool
+        Leave out code without a ``# swizzle-check`` comment, also files named themselves.
+    exclude : iterable of str
+        Patterns of ``.gitignore``, relative to each folder in ``paths``.
+
+    Raises
+    ------
+    OptionError
+        If ``exclude`` holds what is no pattern.
+    """
+    try:
+        excluded = GitIgnoreSpec.from_lines(exclude)
+    except ValueError as error:
+        raise OptionError(f"--exclude: {error}") from None
+    found: list[Path] = []
+    for path in paths:
+        found += sorted(_inside(path, excluded)) if path.is_dir() else [path]
+    return [one for one in dict.fromkeys(found) if not marked or one.suffix != ".py" or _holds(one, _MARK)]
+
+
+def _inside(folder: Path, excluded: GitIgnoreSpec) -> Iterator[Path]:
+    unlisted: list[Path] = []
+    rules = {folder: (*_rules_above(folder), *_rules_in(folder))}
+    for where, folders, files in os.walk(folder, onerror=lambda error: unlisted.append(Path(error.filename))):
+        here = Path(where)
+        last: Rules = ((folder, excluded),)  # the caller's pattern wins over a file's
+        folders[:] = [one for one in folders if not _left_out(here / one, (*rules[here], *last), "/")]
+        for one in folders:
+            rules[here / one] = (*rules[here], *_rules_in(here / one))
+        for name in files:
+            path = here / name
+            if path.suffix not in SUFFIXES or not path.is_file() or _left_out(path, (*rules[here], *last)):
+                continue
+            if path.suffix != ".txt" or _holds(path, _A_SWIZZLE):
+                yield path
+    yield from unlisted
+
+
+def _rules_in(folder: Path) -> Rules:
+    """Rules of a folder's own ``.gitignore``; none where it has none that can be read."""
+    try:
+        lines = (folder / ".gitignore").read_text(encoding="utf-8", errors="replace").splitlines()
+        return ((folder, GitIgnoreSpec.from_lines(lines)),)
+    except (OSError, ValueError):
+        return ()
+
+
+def _rules_above(folder: Path) -> Rules:
+    """Rules of the folders above, up to the root of the checkout; none outside of one."""
+    here = Path(os.path.abspath(folder))  # as typed: a link that is resolved may lie in another checkout
+    root = next((k for k, one in enumerate([here, *here.parents]) if (one / ".git").exists()), 0)
+    return tuple(rule for one in reversed(list(here.parents)[:root]) for rule in _rules_in(one))
+
+
+def _left_out(path: Path, rules: Rules, end: str = "") -> bool:
+    if path.name.startswith("."):
+        return True
+    answer = False
+    for base, spec in rules:
+        inside = path if path.is_relative_to(base) else Path(os.path.abspath(path))
+        said = spec.check_file(inside.relative_to(base).as_posix() + end).include
+        answer = answer if said is None else said
+    return answer
+
+
+def _holds(path: Path, what: bytes | re.Pattern[bytes]) -> bool:
+    """Whether a file holds bytes, or cannot be read: then reading it says why."""
+    try:
+        return re.search(what if isinstance(what, re.Pattern) else re.escape(what), path.read_bytes()) is not None
+    except OSError:
+        return True

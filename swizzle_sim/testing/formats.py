@@ -1,0 +1,155 @@
+"""Results of a check as CI services read them: JUnit XML, SARIF, GitHub's annotations."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path, PurePath
+from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+from swizzle_sim.release import version
+from swizzle_sim.testing.run import CheckResult
+from swizzle_sim.text import visible
+from xcd_model.errors import RunError
+
+# What XML 1.0 cannot hold, even escaped.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_RULES = {
+    "failed": ("not-a-bijection", "error", "The remap leaves tiles out, or computes some twice."),
+    "error": ("not-readable", "error", "What was to be checked could not be read."),
+    "skipped": ("not-checked", "note", "A function that may remap workgroups was not checked."),
+}
+
+
+def junit(results: Sequence[CheckResult]) -> bytes:
+    """Return a JUnit XML document, UTF-8, one ``testcase`` a result.
+
+    Source: the schema of the Jenkins xUnit plugin, whose elements and attributes alone are used.
+    """
+    counts = {
+        "tests": len(results),
+        "failures": sum(one.status == "failed" for one in results),
+        "errors": sum(one.status == "error" for one in results),
+        "skipped": sum(one.status == "skipped" for one in results),
+    }
+    attributes = {key: str(value) for key, value in counts.items()}
+    attributes |= {"name": "swizzle-sim check", "time": f"{sum(one.seconds for one in results):.3f}"}
+    suites = ElementTree.Element("testsuites", attributes)
+    suite = ElementTree.SubElement(suites, "testsuite", attributes)
+    for one in results:
+        file, seconds = _legal(one.file), f"{one.seconds:.3f}"
+        named = {"classname": file, "name": _legal(one.name), "time": seconds, "file": file}
+        case = ElementTree.SubElement(suite, "testcase", named | ({"line": str(one.line)} if one.line else {}))
+        if one.status != "passed":
+            tag = {"failed": "failure", "error": "error", "skipped": "skipped"}[one.status]
+            first = _legal(one.message.partition("\n")[0])
+            kind = {} if tag == "skipped" else {"type": one.code or tag}
+            detail = ElementTree.SubElement(case, tag, {"message": first, **kind})
+            detail.text = _legal(one.message)
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True) + b"\n"
+
+
+def _legal(text: str) -> str:
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def sarif(results: Sequence[CheckResult]) -> bytes:
+    """Return a SARIF document, UTF-8: one alert for each result that did not pass.
+
+    Files inside the working folder are given relative to it, as ``%SRCROOT%``. A fingerprint of file, name and code
+    tells a service that an alert is that of the run before, though its line moved.
+
+    Source: SARIF 2.1.0, OASIS, with errata 01; what GitHub's code scanning reads of it.
+    """
+    rules = [
+        {
+            "id": rule,
+            "shortDescription": {"text": text},
+            "defaultConfiguration": {"level": level},
+        }
+        for rule, level, text in _RULES.values()
+    ]
+    run = {
+        "tool": {"driver": {"name": "swizzle-sim", "version": version(), "rules": rules}},
+        "columnKind": "unicodeCodePoints",
+        "results": [_alert(one) for one in results if one.status != "passed"],
+    }
+    document = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
+    return json.dumps(document, indent=2).encode() + b"\n"
+
+
+def _alert(one: CheckResult) -> dict[str, Any]:
+    rule, level, _ = _RULES[one.status]
+    print_of = sha256("\0".join((_from_here(one.file), one.name, one.code)).encode(errors="surrogatepass"))
+    return {
+        "ruleId": rule,
+        "ruleIndex": [known for known, *_ in _RULES.values()].index(rule),
+        "level": level,
+        "message": {"text": _legal(one.message)},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": _location(one.file),
+                    "region": {"startLine": max(one.line, 1)},
+                },
+                "logicalLocations": [{"name": _legal(one.name)}],
+            }
+        ],
+        "partialFingerprints": {"swizzleCheck/v1": print_of.hexdigest()},
+        "properties": {"code": one.code},
+    }
+
+
+def _from_here(file: str) -> str:
+    """Path relative to the working folder, with slashes, where it lies inside."""
+    path = PurePath(os.path.abspath(file))
+    return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else path.as_posix()
+
+
+def _location(file: str) -> dict[str, str]:
+    place = _from_here(file)
+    uri = quote(place.encode(errors="surrogateescape"))
+    return {"uri": f"file://{uri}"} if place.startswith("/") else {"uri": uri, "uriBaseId": "%SRCROOT%"}
+
+
+def github_annotations(results: Iterable[CheckResult]) -> list[str]:
+    """Return GitHub's workflow commands, which show each result that did not pass at its line.
+
+    Source: GitHub Actions, workflow commands; values are escaped as its toolkit does.
+    """
+    return [_annotation(one) for one in results if one.status != "passed"]
+
+
+def _annotation(one: CheckResult) -> str:
+    level = "notice" if _RULES[one.status][1] == "note" else "error"
+    place = f"file={_property(_from_here(one.file))},line={max(one.line, 1)},title={_property(one.name)}"
+    return f"::{level} {place}::{_data(one.message)}"
+
+
+def _data(text: str) -> str:
+    return visible(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def write(option: str, path: Path, form: Callable[[Sequence[CheckResult]], bytes], of: Sequence[CheckResult]) -> None:
+    """Write results to a file, its folder made where it is missing.
+
+    Raises
+    ------
+    RunError
+        If it cannot be written; names the option.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(form(of))
+    except OSError as error:
+        raise RunError(f"{option} {path}: cannot be written ({error.strerror})") from None
