@@ -25,6 +25,7 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.search import permutation_digest
 from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.swizzle.verdict import unconditional
 from swizzle_sim.templates import read_template
 from swizzle_sim.tuning.evaluator import evaluator_like, lockstep_like
 from swizzle_sim.tuning.search import landscape, search_on
@@ -130,9 +131,9 @@ class Cascade:
         if (earlier := self._seen.setdefault(permutation_digest(order), number)) != number:
             return _refused("duplicate", "duplicate", f"the same permutation as attempt {earlier}", plain=plain)
         partial = ""
-        if verdict.domain != "everywhere":
+        if not unconditional(verdict.domain):
             where = verdict.lattice_counterexample
-            partial = f"a bijection on this grid, but elsewhere only where: {verdict.domain}." + (
+            partial = f"proved a bijection on this grid; of the others {verdict.claim}." + (
                 f" For example {where.message}" if where else ""
             )
         return self._replay(order, plain, partial)

@@ -13,6 +13,7 @@ from pathlib import Path
 from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle, Verdict
+from swizzle_sim.swizzle.verdict import unconditional
 from swizzle_sim.swizzle.vm import run
 from xcd_model import Gpu, gpu
 
@@ -175,7 +176,7 @@ def _section(one: Finding) -> str:
     lines += [claim, "", f"Repaired: {f.repaired_by}", "", "```python", f.repair.strip(), "```", ""]
     gain = 100 * (one.repair.l2_hit_rate - one.baseline.l2_hit_rate)
     domain = one.repair_verdict.domain
-    where = domain if domain == "everywhere" else f"where `{domain}`"
+    where = "on " + domain if unconditional(domain) else f"where `{domain}`"
     lines += [
         f"Valid {where}; simulated {100 * one.repair.l2_hit_rate:.1f} % "
         f"({gain:+.1f} points over the launch order; bound {100 * one.repair.bound_l2_hit_rate:.1f} %).",

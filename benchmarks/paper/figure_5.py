@@ -10,6 +10,7 @@ import numpy as np
 from swizzle_sim.display.colours import OTHER, XCDS, on_colour
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import Grid, Swizzle, family
+from swizzle_sim.swizzle.verdict import unconditional
 from xcd_model import gpu, xcd_of
 
 from . import style
@@ -189,7 +190,7 @@ def words(data: Mapping[str, Any]) -> str:
 
 
 def _where(domain: str) -> str:
-    return domain if domain == "everywhere" else f"where `{domain}`"
+    return "on " + domain if unconditional(domain) else f"where `{domain}`"
 
 
 def _verdict(row: Mapping[str, Any]) -> str:

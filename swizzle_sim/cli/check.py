@@ -184,9 +184,9 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
         if not json:
             print_verdict(candidate, str(where), num_xcds, verdict)
         wrong = verdict.counterexample
-        status, said, code = ("failed", wrong.message, wrong.code) if wrong else ("passed", verdict.domain, "")
+        status, said, code = ("failed", wrong.message, wrong.code) if wrong else ("passed", verdict.claim, "")
         name, seconds = candidate.name or target, time.perf_counter() - begin
-        results.append(CheckResult(target, name, status, said, seconds, 0, code))
+        results.append(CheckResult(target, name, status, said, seconds, 0, code, verdict.status))
     if json:
         print_json(documents[0] if len(documents) == 1 else {"results": documents})
     return results

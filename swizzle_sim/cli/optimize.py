@@ -241,12 +241,13 @@ def _print_json(run: Run, scorer: Scorer, written: Written | None, stability: di
 
 def _print_run(run: Run, scorer: Scorer, written: Written | None, stability: dict[str, Any] | None) -> None:
     from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, score_cells, sizes_text, table
+    from swizzle_sim.swizzle.verdict import unconditional
 
     shown = [("", "launch order", run.baseline), *((str(i + 1), a.name, a) for i, a in enumerate(_top(run)))]
     rows = [[place, name, *score_cells(a.score)] for place, name, a in shown if a.score]
     domains = [str(a.verdict["domain"]) for _, _, a in shown if a.score]
     columns = ["", "swizzle", *SCORE_COLUMNS]
-    if set(domains) != {"everywhere"}:
+    if not all(unconditional(domain) for domain in domains):
         columns.insert(2, "valid where")
         rows = [[*row[:2], domain, *row[2:]] for row, domain in zip(rows, domains, strict=True)]
     title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"

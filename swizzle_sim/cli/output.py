@@ -128,7 +128,7 @@ def print_verdict(candidate: Swizzle, grid: str, num_xcds: int, verdict: Verdict
     if verdict.counterexample:
         out.print(f"  {verdict.counterexample.message}", markup=False)
     out.print(
-        f"  valid: {verdict.domain} ({verdict.passed} of {verdict.tested} grids and XCD counts pass)",
+        f"  {verdict.claim}; {verdict.passed} of {verdict.tested} grids and XCD counts pass",
         markup=False,
     )
     if not verdict.complete:

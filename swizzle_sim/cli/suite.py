@@ -164,11 +164,12 @@ def _write(found: Suite, tables: Tables) -> None:
 def _print(found: Suite, written: list[Path]) -> None:
     from swizzle_sim.cli.output import console, table
     from swizzle_sim.suite.result import COLUMNS, cells, notes
+    from swizzle_sim.swizzle.verdict import unconditional
 
     order = (0, 1, 7, 8, 9, 2, 3, 4, 5, 6)  # words first: a table's text columns stand on the left
     heads = [COLUMNS[i].replace(" [", "\n[") for i in order]
     rows = [[cells(result)[i] for i in order] for result in found.results]
-    if all(result.best_domain == "everywhere" for result in found.results):
+    if all(unconditional(result.best_domain) for result in found.results):
         heads, rows = [*heads[:2], *heads[3:]], [[*row[:2], *row[3:]] for row in rows]
     table(f"Suite on {found.gpu}", heads, rows, left=len(heads) - 5)
     out = console(wide=True)

@@ -14,7 +14,6 @@ from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, xcd_colour
 from swizzle_sim.display.tiles import MAX_SIDE, map_png
 from swizzle_sim.explore.evaluate import Result
 from swizzle_sim.explore.gallery import Card
-from swizzle_sim.swizzle.verdict import EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED
 from swizzle_sim.text import gigabytes, visible
 
 if TYPE_CHECKING:
@@ -236,7 +235,7 @@ def verdict_words(result: Result) -> tuple[str, str, list[str]]:
     if verdict is None:
         return "none", "Nothing to check", []
     where = f"at {result.grid}, {result.num_xcds} XCD{'s' * (result.num_xcds != 1)}"
-    lines = [f"{_domain(verdict.domain)}: {verdict.passed} of {verdict.tested} grids and XCD counts pass"]
+    lines = [f"{verdict.claim}; {verdict.passed} of {verdict.tested} grids and XCD counts pass"]
     if not verdict.complete:
         lines.append("other grids took too long: untested")
     if not verdict.bijective:
@@ -245,12 +244,6 @@ def verdict_words(result: Result) -> tuple[str, str, list[str]]:
     if verdict.lattice_counterexample:
         lines.append(f"elsewhere: {shown_text(verdict.lattice_counterexample.message)}")
     return "good", f"A bijection {where}", lines
-
-
-def _domain(domain: str) -> str:
-    words = {EVERYWHERE: "valid on every grid that was tried", THIS_GRID_ONLY: "valid on this grid only"}
-    words |= {NOWHERE: "valid on no grid that was tried", UNNAMED: "valid under no simple condition"}
-    return words.get(domain, f"valid where {domain}")
 
 
 def shown_text(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from swizzle_sim.history import Attempt
 from swizzle_sim.release import version
 from swizzle_sim.scoring import Score
-from swizzle_sim.swizzle.verdict import EVERYWHERE
+from swizzle_sim.swizzle.verdict import TESTED, claim
 from swizzle_sim.text import cut, gigabytes, joules, microseconds, percent, points
 from swizzle_sim.tuning.ranking import Ranking
 from xcd_model import Gpu, Time
@@ -102,8 +102,8 @@ def verdict_lines(verdict: Mapping[str, Any], num_xcds: int) -> list[str]:
     here = "a bijection" if verdict.get("bijective") else "no bijection"
     tried = verdict.get("n_workgroups")
     lines = [f"At this grid with {num_xcds} XCDs: {here}" + (f"; all {tried} workgroups were tried." if tried else ".")]
-    domain = str(verdict.get("domain", "not recorded"))
-    lines.append(f"Domain of validity: {domain}{' that was tested' if domain == EVERYWHERE else ''}.")
+    domain, status = str(verdict.get("domain", "not recorded")), str(verdict.get("status", TESTED))
+    lines.append(f"Of all grids: {claim(status, domain, verdict.get('tested', 0), verdict.get('largest', 0))}.")
     if "tested" in verdict:
         lines.append(f"Grids and XCD counts tested: {verdict['tested']}; bijective on {verdict['passed']}.")
     if other := verdict.get("lattice_counterexample"):

@@ -81,7 +81,7 @@ def _row(one: Attempt, spending: Spending) -> Row:
 
 def _verdict(one: Attempt, refused: bool) -> str:
     code, domain = one.verdict.get("code", ""), one.verdict.get("domain", "not recorded")
-    said = "refused" if refused else f"bijection {domain}" if domain == "everywhere" else f"bijection: {domain}"
+    said = "refused" if refused else f"bijection: {domain}"
     if one.verdict.get("bijective", False) is None:
         said = "undecided"
     return f"{said} ({code})" if code and code != "scored" else said

@@ -14,7 +14,7 @@ from swizzle_sim.swizzle.ir import COUNTS, Form
 from swizzle_sim.swizzle.lower import compile_form
 from swizzle_sim.swizzle.parse import parse_condition
 from swizzle_sim.swizzle.swizzle import Swizzle, verify
-from swizzle_sim.swizzle.verdict import EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED, Verdict
+from swizzle_sim.swizzle.verdict import NOWHERE, THIS_GRID_ONLY, UNNAMED, Verdict, unconditional
 from xcd_model.errors import NotBijective
 
 _POWERS = (
@@ -100,7 +100,7 @@ def guarded(
 def _conditions(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int], domain: str) -> list[str]:
     """Guards to try, weakest first."""
     found = []
-    if domain == EVERYWHERE:
+    if unconditional(domain):
         found.append("")
     elif domain not in (THIS_GRID_ONLY, NOWHERE, UNNAMED):
         for pattern, text in _POWERS:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.scoring import Score
+from swizzle_sim.swizzle.verdict import unconditional
 
 COLUMNS = (
     *("kernel", "best family", "launch order [%]", "best [%]", "bound [%]", "gain [pt]", "speedup", "valid where"),
@@ -136,7 +137,7 @@ def suite_markdown(suite: Suite) -> str:
     rows = [cells(found) for found in suite.results]
     for row in rows:
         row[1] = row[1] if row[1].startswith("none") else f"`{row[1]}`"
-        row[7] = row[7] if row[7] == "everywhere" else f"`{row[7]}`"
+        row[7] = row[7] if unconditional(row[7]) else f"`{row[7]}`"
     lines = [_markdown_row(COLUMNS), _markdown_row(["---", "---", *["---:"] * 5, "---", "---", "---:"])]
     lines += [_markdown_row(row) for row in rows]
     return "\n".join([*lines, "", *(f"- {note}" for note in notes(suite))]) + "\n"

@@ -12,7 +12,7 @@ import numpy as np
 
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.ir import Assign, Cond, Expr, For, Form, If, Int, Stmt, parts
-from swizzle_sim.swizzle.verdict import EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED
+from swizzle_sim.swizzle.verdict import EVERY_GRID_TRIED, NOWHERE, THIS_GRID_ONLY, UNNAMED
 
 XCD_COUNTS = (1, 2, 3, 4, 6, 8)
 
@@ -76,7 +76,7 @@ def name_domain(trials: list[Trial], form: Form, complete: bool = True) -> str:
     if not complete:
         return THIS_GRID_ONLY if passed[0] else UNNAMED if passed.any() else NOWHERE
     if passed.all():  # one grid, whatever the XCD counts, is no evidence for others
-        return EVERYWHERE if len({trial.grid for trial in trials}) > 1 else THIS_GRID_ONLY
+        return EVERY_GRID_TRIED if len({trial.grid for trial in trials}) > 1 else THIS_GRID_ONLY
     if not passed.any():
         return NOWHERE
     texts, mby_xcds = _conditions(trials, form)

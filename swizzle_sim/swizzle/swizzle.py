@@ -12,7 +12,7 @@ from swizzle_sim.swizzle.ir import Form
 from swizzle_sim.swizzle.lattice import XCD_COUNTS, Trial, lattice_like, name_domain
 from swizzle_sim.swizzle.lower import Bytecode, compile_form
 from swizzle_sim.swizzle.parse import parse_form
-from swizzle_sim.swizzle.verdict import Counterexample, Verdict
+from swizzle_sim.swizzle.verdict import PROVED, REFUTED, TESTED, THIS_GRID_ONLY, Counterexample, Verdict
 from swizzle_sim.swizzle.vm import Execution, permutation_of
 from xcd_model.errors import LanguageError, NotBijective
 
@@ -142,10 +142,11 @@ def verify(
     if complete:  # a candidate that exceeds the budget here would anywhere
         others, first_failing, complete = _try_lattice(swizzle, grid, num_xcds, _points(swizzle, grid, sizes, lattice))
         trials += others
+    domain = name_domain(trials, swizzle.form, complete)
     distinct = grid.num_pids if counterexample is None else counterexample.distinct_tiles
     return Verdict(
         bijective=counterexample is None,
-        domain=name_domain(trials, swizzle.form, complete),
+        domain=domain,
         counterexample=counterexample,
         distinct_tiles=distinct,
         n_workgroups=grid.num_pids,
@@ -153,6 +154,8 @@ def verify(
         passed=sum(trial.passed for trial in trials),
         lattice_counterexample=first_failing,
         complete=complete,
+        status=REFUTED if counterexample else PROVED if domain == THIS_GRID_ONLY else TESTED,
+        largest=max(trial.grid.num_pids for trial in trials),
     )
 
 

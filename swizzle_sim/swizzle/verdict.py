@@ -1,13 +1,34 @@
-"""Result of a verification: a `Verdict` and its `Counterexample`."""
+"""Result of a verification: a `Verdict` and its `Counterexample`, and the three words for what is known.
+
+*proved*: on every launch of the domain that is named; *refuted*: a counter-example is shown; *tested*: on so many
+launches, the largest of so many workgroups, and nothing is known of others.
+"""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-EVERYWHERE = "everywhere"
+PROVED, TESTED, REFUTED = "proved", "tested", "refuted"
+EVERY_GRID = "every grid"  # proved; what is only tested holds on
+EVERY_GRID_TRIED = "every grid tried"
+_UNCONDITIONAL = frozenset({EVERY_GRID, EVERY_GRID_TRIED, "everywhere"})  # the last: in histories of before 0.3
 THIS_GRID_ONLY = "this grid only"
 NOWHERE = "nowhere"
 UNNAMED = "no simple condition"
+
+
+def unconditional(domain: str) -> bool:
+    """Whether a domain names no condition: no grid is known on which the candidate fails."""
+    return domain in _UNCONDITIONAL
+
+
+def claim(status: str, domain: str, tested: int, largest: int) -> str:
+    """What is known of a candidate, for people: the word, the domain, and on what it rests."""
+    where = domain if domain in (*_UNCONDITIONAL, THIS_GRID_ONLY, NOWHERE, UNNAMED) else f"where {domain}"
+    if status != TESTED:
+        return f"{status}: {where}"
+    launches = f"{tested} launch{'es' * (tested != 1)}"
+    return f"tested: {where} ({launches}, the largest of {largest} workgroup{'s' * (largest != 1)}); not proved"
 
 
 @dataclass(frozen=True)
@@ -51,11 +72,11 @@ class Verdict:
     bijective : bool
         At the target grid. Decided by trying every workgroup.
     domain : str
-        ``everywhere`` (on every grid tested), a condition such as ``num_pids % num_xcds == 0`` that was sufficient on
-        every grid tested, ``this grid only``, ``nowhere``, or ``no simple condition`` where other grids passed and
-        no condition known to `lattice` separates them. If ``complete`` is false it is never ``everywhere`` nor a
-        condition: ``this grid only`` if bijective here, otherwise ``nowhere`` (none tried passed) or
-        ``no simple condition``.
+        ``every grid`` (proved), ``every grid tried``, a condition such as ``num_pids % num_xcds == 0`` that is
+        sufficient (if ``status`` is proved; on every grid tried if it is tested), ``this grid only``, ``nowhere``, or
+        ``no simple condition`` where other grids passed and no condition known to `lattice` separates them. If
+        ``complete`` is false it is never ``every grid tried`` nor a condition that was tested: ``this grid only`` if
+        bijective here, otherwise ``nowhere`` (none tried passed) or ``no simple condition``.
     counterexample : Counterexample or None
         Of the target grid.
     distinct_tiles : int
@@ -69,6 +90,11 @@ class Verdict:
     complete : bool
         Whether every other grid was tried. False if the step budget of the lattice was exhausted; the grid on which
         that happened is not in ``tested``.
+    status : {"proved", "tested", "refuted"}
+        ``refuted`` if it is no bijection of the target grid. Otherwise what ``domain`` rests on: a proof for every
+        launch of it, or the launches tried. The target grid itself is proved in both cases: all of it was tried.
+    largest : int
+        Workgroups of the largest launch tried.
     """
 
     bijective: bool
@@ -80,6 +106,13 @@ class Verdict:
     passed: int
     lattice_counterexample: Counterexample | None = None
     complete: bool = True
+    status: str = TESTED
+    largest: int = 0
+
+    @property
+    def claim(self) -> str:
+        """What is known of all launches, in one of the three words."""
+        return claim(self.status, self.domain, self.tested, self.largest)
 
     def as_dict(self) -> dict:
         """Return plain data for JSON; the keys are stable."""

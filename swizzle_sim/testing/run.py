@@ -41,6 +41,8 @@ class CheckResult:
         Comment to write above a function that is skipped, so that it is checked; empty where none is known.
     guessed : str
         What was supposed about names that nothing gives a value, as a comment would say it: ``GRID_MN=num_pids``.
+    verdict : {"proved", "tested", "refuted", ""}
+        Empty where nothing was tried.
     """
 
     file: str
@@ -52,6 +54,7 @@ class CheckResult:
     code: str = ""
     advice: str = ""
     guessed: str = ""
+    verdict: str = ""
 
 
 def check_file(
@@ -86,9 +89,9 @@ def check_target(target: Target, over: Options | None = None) -> CheckResult:
     """Try one target where its own options, or those over them, say that it has to hold; nothing raises."""
     begin = time.perf_counter()
 
-    def result(status: str, message: str, code: str = "") -> CheckResult:
+    def result(status: str, message: str, code: str = "", verdict: str = "") -> CheckResult:
         seconds = time.perf_counter() - begin
-        return CheckResult(str(target.path), target.name, status, message, seconds, target.line, code)
+        return CheckResult(str(target.path), target.name, status, message, seconds, target.line, code, verdict)
 
     try:
         with contextlib.redirect_stdout(sys.stderr):  # a file that is imported prints, and the results may be JSON
@@ -102,8 +105,8 @@ def check_target(target: Target, over: Options | None = None) -> CheckResult:
     except (Exception, SystemExit) as error:  # importing a file of the caller may raise anything
         return result("error", f"{target.path}: {type(error).__name__}: {error}", "import")
     if outcome.counterexample:
-        return result("failed", outcome.message, outcome.counterexample.code)
-    return result("passed", outcome.message)
+        return result("failed", outcome.message, outcome.counterexample.code, outcome.status)
+    return result("passed", outcome.message, verdict=outcome.status)
 
 
 def check_files(

@@ -26,7 +26,7 @@ from swizzle_sim.swizzle.families import FAMILIES, family
 from swizzle_sim.swizzle.families.family import Family
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.swizzle import Swizzle
-from swizzle_sim.swizzle.verdict import EVERYWHERE, UNNAMED
+from swizzle_sim.swizzle.verdict import EVERY_GRID_TRIED, REFUTED, UNNAMED
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.grids_to_try import (
@@ -209,7 +209,7 @@ def try_drawn(candidate: Candidate, options: Options, grids: Any, xcds: Any, whe
     kind, holds = kind_of(candidate.form), condition(where or options.where)
     of_grids, of_xcds = _of_kind(grids, kind), _xcds(candidate, xcds)
     failed: list[tuple[Point, Any]] = []
-    tried = 0
+    tried, largest = 0, 0
 
     @settings(
         derandomize=True,
@@ -220,10 +220,10 @@ def try_drawn(candidate: Candidate, options: Options, grids: Any, xcds: Any, whe
     )
     @given(of_grids, of_xcds, st.sampled_from(each_size(options)))
     def draw(drawn: Any, num_xcds: int, sizes: dict[str, int]) -> None:
-        nonlocal tried
+        nonlocal tried, largest
         point = Point(as_grid(drawn, kind), num_xcds, sizes)
         assume(holds(point.grid, num_xcds))
-        tried += 1
+        tried, largest = tried + 1, max(largest, point.grid.num_pids)
         found = candidate.counterexample(point.grid, num_xcds, point.sizes)
         if found:
             failed[:] = [min([*failed, (point, found)], key=lambda one: one[0].rank)]
@@ -232,8 +232,8 @@ def try_drawn(candidate: Candidate, options: Options, grids: Any, xcds: Any, whe
     try:
         draw()
     except _Failed:
-        return Outcome(candidate.name, tried, *failed[0], UNNAMED)
-    return Outcome(candidate.name, tried, None, None, EVERYWHERE)
+        return Outcome(candidate.name, tried, *failed[0], UNNAMED, largest, REFUTED)
+    return Outcome(candidate.name, tried, None, None, EVERY_GRID_TRIED, largest)
 
 
 def _of_kind(grids: Any, kind: str) -> st.SearchStrategy:

@@ -8,7 +8,17 @@ from typing import Any
 
 from swizzle_sim.swizzle.ir import GRID_NAMES
 from swizzle_sim.swizzle.lattice import Trial, name_domain
-from swizzle_sim.swizzle.verdict import EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED, Counterexample
+from swizzle_sim.swizzle.verdict import (
+    EVERY_GRID_TRIED,
+    NOWHERE,
+    REFUTED,
+    TESTED,
+    THIS_GRID_ONLY,
+    UNNAMED,
+    Counterexample,
+    claim,
+    unconditional,
+)
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.grids_to_try import (
@@ -43,6 +53,10 @@ class Outcome:
         Of that launch.
     domain : str
         Where it does hold, of the launches tried, in the words of a `Verdict`.
+    largest : int
+        Workgroups of the largest launch tried.
+    status : {"proved", "tested", "refuted"}
+        What ``domain`` rests on; ``refuted`` where a launch fails.
     """
 
     name: str
@@ -50,6 +64,8 @@ class Outcome:
     point: Point | None
     counterexample: Counterexample | None
     domain: str
+    largest: int = 0
+    status: str = TESTED
 
     @property
     def holds(self) -> bool:
@@ -60,15 +76,20 @@ class Outcome:
     def message(self) -> str:
         """One or two lines: what was tried, and the counter-example if there is one."""
         if self.counterexample is None or self.point is None:
-            return f"{self.name}: a bijection on all {self.tried} launches tried"
+            return f"{self.name}: a bijection, {claim(self.status, self.domain, self.tried, self.largest)}"
         sizes = ", ".join(f"{name}={value}" for name, value in self.point.sizes.items())
         where = f"\n  at {sizes}" if sizes else ""
         # what sizes decide, the grid's shape does not tell
-        named = self.domain not in (EVERYWHERE, NOWHERE, THIS_GRID_ONLY, UNNAMED) and not sizes
-        hint = f"\n  it holds where {self.domain}: if that is enough, say where={self.domain!r}" if named else ""
+        named = not unconditional(self.domain) and self.domain not in (NOWHERE, THIS_GRID_ONLY, UNNAMED) and not sizes
+        hint = (
+            f"\n  of those tried it holds where {self.domain}: if that is enough, say where={self.domain!r}"
+            if named
+            else ""
+        )
         return (
             f"{self.name} is not a bijection: {self.counterexample.message}{where}\n"
-            f"  the smallest of {self.tried} launches tried that fails{hint}"
+            f"  refuted by the smallest that fails of {self.tried}, the largest tried of {self.largest} workgroups"
+            + hint
         )
 
 
@@ -94,11 +115,13 @@ def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
     ordered = sorted(points, key=lambda point: point.rank)
     if not ordered:
         raise OptionError(f"{candidate.name}: no launch to try: the condition, or the list of grids, leaves none")
+    largest = ordered[-1].grid.num_pids
     for k, point in enumerate(ordered):
         found = candidate.counterexample(point.grid, point.num_xcds, point.sizes)
         if found:
-            return Outcome(candidate.name, len(ordered), point, found, _domain(candidate, ordered, k))
-    return Outcome(candidate.name, len(ordered), None, None, EVERYWHERE)
+            domain = _domain(candidate, ordered, k)
+            return Outcome(candidate.name, len(ordered), point, found, domain, largest, REFUTED)
+    return Outcome(candidate.name, len(ordered), None, None, EVERY_GRID_TRIED, largest)
 
 
 def points_of(

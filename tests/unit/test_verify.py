@@ -42,19 +42,19 @@ def check(text, grid, num_xcds=8, sizes=None, lattice=None):
 @pytest.mark.parametrize(
     ("text", "grid", "domain"),
     [
-        ("pid = pid", LINE, "everywhere"),
-        ("pid = num_pids - 1 - pid", LINE, "everywhere"),
-        (BALANCED, LINE, "everywhere"),
-        (BALANCED, Grid((5,)), "everywhere"),
+        ("pid = pid", LINE, "every grid tried"),
+        ("pid = num_pids - 1 - pid", LINE, "every grid tried"),
+        (BALANCED, LINE, "every grid tried"),
+        (BALANCED, Grid((5,)), "every grid tried"),
         (CHUNKED, LINE, "num_pids % num_xcds == 0"),
         (CHUNKED.replace("num_xcds", "8"), LINE, "num_pids % 8 == 0"),
         ("pid = pid ^ 1", LINE, "num_pids % 2 == 0"),
-        ("pid = min(pid, 2147483647 // num_pids)", LINE, "everywhere"),
+        ("pid = min(pid, 2147483647 // num_pids)", LINE, "every grid tried"),
         ("pid_m, pid_n = pid_n, pid_m", Grid((16, 16)), "num_pid_m == num_pid_n"),
         ("pid_x, pid_y = pid_y, pid_x", Grid((16, 16)), "num_pid_x == num_pid_y"),
         ("pid_m = pid_m ^ (pid_n & (num_pid_m - 1))", Grid((16, 16)), "num_pid_m a power of two"),
-        ("x = num_pid_x - 1 - x", Grid((4, 3, 2)), "everywhere"),
-        (GROUPED.replace("GROUP", "4"), Grid((35,), (7, 5)), "everywhere"),
+        ("x = num_pid_x - 1 - x", Grid((4, 3, 2)), "every grid tried"),
+        (GROUPED.replace("GROUP", "4"), Grid((35,), (7, 5)), "every grid tried"),
     ],
 )
 def test_domains_of_bijections(text, grid, domain):
@@ -63,7 +63,9 @@ def test_domains_of_bijections(text, grid, domain):
     assert verdict.counterexample is None
     assert verdict.domain == domain
     assert verdict.distinct_tiles == verdict.n_workgroups == grid.num_pids
-    assert (verdict.passed == verdict.tested) == (domain == "everywhere") == (verdict.lattice_counterexample is None)
+    assert (
+        (verdict.passed == verdict.tested) == (domain == "every grid tried") == (verdict.lattice_counterexample is None)
+    )
 
 
 def test_a_condition_that_the_grid_in_hand_breaks_is_still_named():
@@ -74,7 +76,7 @@ def test_a_condition_that_the_grid_in_hand_breaks_is_still_named():
 
 @pytest.mark.parametrize("num_xcds", [1, 2, 3, 8, 304])
 def test_the_count_in_hand_is_tried_too(num_xcds):
-    assert check(BALANCED, Grid((912,)), num_xcds).domain == "everywhere"
+    assert check(BALANCED, Grid((912,)), num_xcds).domain == "every grid tried"
 
 
 def test_nothing_passes_nowhere():
@@ -124,7 +126,7 @@ def test_kernel_sizes_bring_their_own_lattice():
     launches = [(Grid((m * n,), (m, n)), {"GROUP": g}) for m, n in ((4, 4), (5, 7), (1, 9)) for g in (1, 4, 6)]
     grid = Grid((35,), (7, 5))
     verdict = check(GROUPED, grid, sizes={"GROUP": 4}, lattice=launches)
-    assert (verdict.domain, verdict.tested) == ("everywhere", 1 + 6 * len(launches))
+    assert (verdict.domain, verdict.tested) == ("every grid tried", 1 + 6 * len(launches))
     alone = check(GROUPED, grid, sizes={"GROUP": 4})
     assert (alone.domain, alone.tested) == ("this grid only", 6)  # other XCD counts are no other grids
     with pytest.raises(LanguageError, match="GROUP"):
