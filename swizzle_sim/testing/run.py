@@ -91,7 +91,7 @@ def check_target(target: Target, over: Options | None = None) -> CheckResult:
 
     def result(status: str, message: str, code: str = "", verdict: str = "") -> CheckResult:
         seconds = time.perf_counter() - begin
-        return CheckResult(str(target.path), target.name, status, message, seconds, target.line, code, verdict)
+        return CheckResult(str(target.path), target.name, status, message, seconds, target.line, code, verdict=verdict)
 
     try:
         with contextlib.redirect_stdout(sys.stderr):  # a file that is imported prints, and the results may be JSON
