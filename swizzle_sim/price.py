@@ -1,4 +1,4 @@
-"""`RemapPrice`: what a remapping costs a kernel, read off its compiles before and after rewriting; no GPU is needed."""
+"""`RemapPrice`: what a remapping costs a kernel, by its compiles as launched and as rewritten; no GPU is needed."""
 
 from __future__ import annotations
 

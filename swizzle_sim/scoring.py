@@ -93,8 +93,8 @@ class Score:
     steady : bool
         Its counts equal those of the launch before it.
     price : RemapPrice, optional
-        What the remapping costs in registers and workgroups a CU, with which it was then replayed; None where it was
-        not compiled, and the kernel's own resources were taken.
+        What the remapping costs in registers and workgroups a CU, with which it was replayed; None where it was not
+        compiled, and the kernel's own resources were taken.
     """
 
     l2_hit_rate: float

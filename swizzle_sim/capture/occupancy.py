@@ -1,7 +1,7 @@
-"""Registers and LDS of a Triton kernel's workgroup, from compiling it for an AMD GPU that need not be there.
+"""Registers and LDS of a Triton kernel's workgroup, from compiling it for a GPU that need not be there.
 
-Triton's own AMD backend does the compiling, in a process of its own. Registers are what the kernel descriptor makes
-the hardware allocate, LDS is what the launcher requests. Both depend on the compiler, so its version and options are
+Triton's own backends do the compiling, in a process of their own: LLVM for AMD, the ptxas that Triton brings for
+NVIDIA. Registers are what the hardware allocates, LDS (shared memory) is what the launcher requests. Both depend on the compiler, so its version and options are
 stored with them. Results are cached on disk by source, arguments, options and Triton's version.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,16 @@ from typing import Any
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.process import run_worker, triton_version
 from swizzle_sim.disk_cache import DiskCache
+from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
+from swizzle_sim.price import CompiledKernel
 from xcd_model import Gpu, Resources, workgroups_per_cu
 from xcd_model.errors import CompileError
 
-ARCHITECTURES = ("gfx942", "gfx950")
+ARCHITECTURES = ("gfx942", "gfx950", "sm_90a")
 COMPILE_TIMEOUT_S = 600.0
-_FORMAT = 2  # of the entries on disk
+NOT_HERE = "; not compiled here: "  # in the source of resources, before the reason
+_FORMAT = 3  # of the entries on disk
 _WORKER = "swizzle_sim.capture.occupancy_worker"
 
 
@@ -41,17 +44,22 @@ class Compiled:
     threads : int
         Threads a workgroup.
     vgprs : int
-        Vector registers a lane that the descriptor allocates, accumulation registers among them.
+        Vector registers a lane that the descriptor allocates, accumulation registers among them; on NVIDIA registers a
+        thread.
     vgprs_used, agprs_used, sgprs : int
         Registers that the code uses, as LLVM counts them.
     lds_bytes, scratch_bytes : int [bytes]
-        A workgroup, a lane.
+        A workgroup, with what the system reserves of it; a lane.
     vgpr_spills, sgpr_spills : int
-        Registers that did not fit.
+        Registers that did not fit; on NVIDIA words of 4 bytes of a thread's stack.
+    loads : sequence of (int, int)
+        Global loads in the code: bytes a lane (0 for a tile by NVIDIA's TMA), and how many, widest first.
+    instructions_before_loop : int
+        Instructions before the first loop; of all the code where there is none.
     code_bytes : int [bytes]
         Length of the code, of the functions that it calls too.
     llvm_waves_per_simd : int
-        Occupancy as LLVM sees it, from registers alone.
+        Occupancy as LLVM sees it, from registers alone; 0 on NVIDIA.
     loads_per_step : int
         Loads in the body of the kernel's main loop.
     pipelined : bool
@@ -76,6 +84,8 @@ class Compiled:
     scratch_bytes: int
     vgpr_spills: int
     sgpr_spills: int
+    loads: Sequence[tuple[int, int]]
+    instructions_before_loop: int
     code_bytes: int
     llvm_waves_per_simd: int
     loads_per_step: int
@@ -93,6 +103,30 @@ class Compiled:
             lds_bytes=self.lds_bytes,
             instructions_in_flight=self.instructions_in_flight,
             source=f"compiled for {self.arch} with Triton {self.triton}",
+            code_bytes=self.code_bytes,
+        )
+
+
+    def on(self, gpu: Gpu) -> CompiledKernel:
+        """The figures by which a remapping is priced, with workgroups a CU.
+
+        Raises
+        ------
+        ReplayError
+            If not even one workgroup fits.
+        """
+        return CompiledKernel(
+            arch=self.arch,
+            triton=self.triton,
+            registers=self.vgprs,
+            agprs=self.agprs_used,
+            sgprs=self.sgprs,
+            spills=self.vgpr_spills + self.sgpr_spills,
+            lds_bytes=self.lds_bytes,
+            workgroups_per_cu=workgroups_per_cu(self.resources, gpu),
+            loads=tuple((width, count) for width, count in self.loads),
+            instructions_before_loop=self.instructions_before_loop,
+            instructions_in_flight=self.instructions_in_flight,
             code_bytes=self.code_bytes,
         )
 
@@ -134,19 +168,44 @@ def limits_of(resources: Resources, gpu: Gpu) -> OccupancyLimits:
     return OccupancyLimits(fitting, {name: workgroups_per_cu(one, gpu) for name, one in only.items()})
 
 
+def compiled_for(kernel: Kernel, gpu: Gpu) -> Kernel:
+    """Kernel with the resources that the compiler gives it on a GPU.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Of the suite or of a user's file.
+    gpu : Gpu
+
+    Returns
+    -------
+    kernel : Kernel
+        The same one where its resources are compiled for this architecture already, or it has no source here; with the
+        reason in the resources' source, where there is no compiler or no code for this architecture.
+    """
+    known = kernel.resources
+    if known.source.startswith(f"compiled for {gpu.arch} ") or kernel.launch is None:
+        return kernel
+    try:
+        found = compile_launch(kernel.launch, gpu.arch).resources
+    except CompileError as error:
+        found = replace(known, source=f"{known.source.partition(NOT_HERE)[0]}{NOT_HERE}{error}")
+    return replace(kernel, resources=found)
+
+
 def resources_of(launch: Launch, arch: str) -> Resources:
     """Resources of a launch's kernel, compiled for ``arch``; see `compile_launch`."""
     return compile_launch(launch, arch).resources
 
 
 def compile_launch(launch: Launch, arch: str, *, use_cache: bool = True) -> Compiled:
-    """Compile a launch's kernel as the HIP launcher would: aligned pointers, unit strides as constants.
+    """Compile a launch's kernel as the launcher would: aligned pointers, unit strides as constants.
 
     Parameters
     ----------
     launch : Launch
     arch : str
-        ``"gfx942"`` or ``"gfx950"``.
+        One of `ARCHITECTURES`.
     use_cache : bool
         Whether to read and write the disk cache; pointless for a temporary file.
 
@@ -160,12 +219,12 @@ def compile_launch(launch: Launch, arch: str, *, use_cache: bool = True) -> Comp
         If Triton is missing or refuses the kernel, the file cannot be read, or ``arch`` is none of these.
     """
     if arch not in ARCHITECTURES:
-        raise CompileError(f"arch = {arch!r}: kernels are compiled for {' and '.join(ARCHITECTURES)}")
+        raise CompileError(f"arch = {arch!r}: kernels are compiled for {', '.join(ARCHITECTURES)}")
     path = Path(launch.path).resolve()
     if not path.is_file():
         raise CompileError(f"{path}: no such file")
     version = triton_version()
-    request = _request(launch, path, arch)
+    request = request_of(launch, arch)
     cache, key = DiskCache("compiled"), _key(request, path, version)
     found = _cached(cache.get(key), request["arguments"]) if use_cache else None
     if found is None:
@@ -179,7 +238,8 @@ def compile_launch(launch: Launch, arch: str, *, use_cache: bool = True) -> Comp
     return found
 
 
-def _request(launch: Launch, path: Path, arch: str) -> dict[str, Any]:
+def request_of(launch: Launch, arch: str) -> dict[str, Any]:
+    """Request to the compiling process, plain data for JSON."""
     arguments = {
         name: {"dtype": value.dtype, "size_bytes": value.n_items * value.item_bytes}
         if isinstance(value, Array)
@@ -187,7 +247,7 @@ def _request(launch: Launch, path: Path, arch: str) -> dict[str, Any]:
         for name, value in launch.arguments.items()
     }
     return {
-        "path": str(path),
+        "path": str(Path(launch.path).resolve()),
         "function": launch.function,
         "arch": arch,
         "arguments": arguments,

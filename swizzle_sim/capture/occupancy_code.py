@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections import Counter
 
 VGPR_GRANULE = 8  # registers that GRANULATED_WORKITEM_VGPR_COUNT counts in, gfx90a and later CDNA
 _DESCRIPTOR_BYTES = 64
@@ -23,6 +24,11 @@ _LOADS = re.compile(
     r"\b(?:tt\.load|tt\.descriptor_load|tt\.descriptor_gather|amdg\.buffer_load(?:_to_local)?"
     r"|ttg\.async_copy_global_to_local|amdg\.async_tdm_copy_global_to_local)\b"
 )
+_GLOBAL = re.compile(r"\b(?:global|buffer|flat)_load_(?:lds_)?(?:[usi](?:byte|short|8|16)|short|byte|dwordx?\d?|b\d+)\w*")
+_WIDTHS = {"byte": 1, "8": 1, "short": 2, "16": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
+_WIDTHS |= {f"b{bits}": bits // 8 for bits in (32, 64, 96, 128)}
+_INSTRUCTION = re.compile(r"^\s+([a-z]\w+)\b(.*)")
+_LABEL = re.compile(r"^(\.?[\w.]+):")
 _LOOP = re.compile(r"\bscf\.(?:for|while)\b|^\s*\} do \{")
 _LOCATION = re.compile(r"\bloc\(.*$")
 _QUOTED = re.compile(r'"[^"]*"')
@@ -95,6 +101,29 @@ def assembly_notes(assembly: str) -> dict[str, int]:
     }
     found = {key: re.search(pattern, assembly) for key, pattern in keys.items()}
     return {key: int(match[1]) if match else 0 for key, match in found.items()}
+
+
+def global_loads(assembly: str) -> list[tuple[int, int]]:
+    """Global loads in an AMD assembly: bytes a lane, and how many, widest first."""
+    found: Counter[int] = Counter()
+    for name in _GLOBAL.findall(assembly):
+        kind = re.sub(r"^.*_load_(?:lds_)?[usi]?", "", name).split("_")[0]
+        found[_WIDTHS.get(kind, 4)] += 1
+    return sorted(found.items(), reverse=True)
+
+
+def before_loop(assembly: str) -> int:
+    """Instructions of an AMD assembly before the first label that a later branch goes back to; all, where none does."""
+    places: dict[str, int] = {}
+    count, first = 0, None
+    for line in assembly.partition(".section\t.AMDGPU")[0].splitlines():
+        if label := _LABEL.match(line):
+            places[label[1]] = count
+        elif instruction := _INSTRUCTION.match(line):
+            count += 1
+            target = places.get(instruction[2].split(";")[0].strip()) if "branch" in instruction[1] else None
+            first = min((at for at in (target, first) if at is not None), default=None)
+    return count if first is None else first
 
 
 def loads_per_step(ttir: str) -> int:

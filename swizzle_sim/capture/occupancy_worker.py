@@ -1,4 +1,4 @@
-"""Compiles one kernel with Triton's AMD backend; a process of its own, which no other module imports.
+"""Compiles kernels with Triton's AMD or NVIDIA backend; a process of its own: whatever imports this runs in one too.
 
 ``python -m swizzle_sim.capture.occupancy_worker REQUEST.json REPLY.json``
 """
@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -20,10 +22,20 @@ from triton.runtime.autotuner import Heuristics
 from triton.runtime.jit import JITFunction, create_function_from_signature
 
 from swizzle_sim.capture.kernel_file import constant, load_function, own_files
-from swizzle_sim.capture.occupancy_code import assembly_notes, descriptor, in_flight, is_pipelined, loads_per_step
+from swizzle_sim.capture import occupancy_sass as sass
+from swizzle_sim.capture.occupancy_code import (
+    assembly_notes,
+    before_loop,
+    descriptor,
+    global_loads,
+    in_flight,
+    is_pipelined,
+    loads_per_step,
+)
 from xcd_model.errors import CaptureError
 
-WAVE_SIZE = 64
+WAVE_SIZE, WARP_SIZE = 64, 32
+RESERVED_BYTES = 1024  # of shared memory, the system's in each workgroup (NVIDIA Hopper Tuning Guide)
 _DTYPES = {"fp8e4": "fp8e4nv"}  # every other name of `ITEM_BYTES` is one of Triton's
 
 
@@ -45,15 +57,19 @@ class Pointer:
 def main(question: str, answer: str) -> None:
     """Compile the request's kernel and write its figures, or the error."""
     request = json.loads(Path(question).read_text(encoding="utf-8"))
+    Path(answer).write_text(json.dumps(answered(request)), encoding="utf-8")
+
+
+def answered(request: dict[str, Any]) -> dict[str, Any]:
+    """Figures of one compiled kernel, or what is wrong with it under ``error``."""
     try:
-        reply = compile_one(request)
+        return compile_one(request)
     except (Refused, CaptureError) as error:
-        reply = {"error": str(error)}
+        return {"error": str(error)}
     except CompilationError as error:
-        reply = {"error": _located(request, error)}
+        return {"error": _located(request, error)}
     except Exception as error:  # Triton raises what it likes: the caller gets its name and words
-        reply = {"error": f"{request['path']}: {request['function']}: {type(error).__name__}: {error}"}
-    Path(answer).write_text(json.dumps(reply), encoding="utf-8")
+        return {"error": f"{request['path']}: {request['function']}: {type(error).__name__}: {error}"}
 
 
 class Refused(Exception):
@@ -70,9 +86,9 @@ def compile_one(request: dict[str, Any]) -> dict[str, Any]:
     constants = {name: constant(value) for name, value in request["constexprs"].items()}
     decorated = load_function(request["path"], request["function"])
     function, given, by_value = _undecorated(decorated, {**arguments, **constants}, request)
-    target = GPUTarget("hip", request["arch"], WAVE_SIZE)
+    target = target_of(request["arch"])
     backend = make_backend(target)
-    given |= {"num_warps": request["num_warps"], "num_stages": request["num_stages"]}
+    given |= {"num_warps": request["num_warps"], "num_stages": request["num_stages"], **request.get("options", {})}
     binder = create_function_from_signature(function.signature, function.params, backend)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on defaults that a later Triton changes: the options are stored anyway
@@ -86,10 +102,8 @@ def compile_one(request: dict[str, Any]) -> dict[str, Any]:
         )
     ttir, ttgir = compiled.asm["ttir"], compiled.asm["ttgir"]
     return {
-        "threads": compiled.metadata.num_warps * compiled.metadata.warp_size,
-        "lds_bytes": compiled.metadata.shared,
-        **assembly_notes(compiled.asm["amdgcn"]),
-        **descriptor(compiled.asm["hsaco"], compiled.metadata.name),
+        "threads": compiled.metadata.num_warps * target.warp_size,
+        **(_of_amd(compiled) if target.backend == "hip" else _of_nvidia(compiled)),
         "loads_per_step": loads_per_step(ttir),
         "pipelined": is_pipelined(ttir, ttgir),
         "instructions_in_flight": in_flight(ttir, ttgir, compiled.metadata.num_stages),
@@ -98,6 +112,48 @@ def compile_one(request: dict[str, Any]) -> dict[str, Any]:
         "files": own_files(),
         "by_value": by_value,
     }
+
+
+def target_of(arch: str) -> GPUTarget:
+    """Triton's target for an architecture such as ``gfx942`` or ``sm_90a``."""
+    if arch.startswith("sm_"):
+        return GPUTarget("cuda", int(arch[3:].rstrip("a")), WARP_SIZE)
+    return GPUTarget("hip", arch, WAVE_SIZE)
+
+
+def _of_amd(compiled: Any) -> dict[str, Any]:
+    assembly = compiled.asm["amdgcn"]
+    return {
+        "lds_bytes": compiled.metadata.shared,
+        **assembly_notes(assembly),
+        **descriptor(compiled.asm["hsaco"], compiled.metadata.name),
+        "loads": global_loads(assembly),
+        "instructions_before_loop": before_loop(assembly),
+    }
+
+
+def _of_nvidia(compiled: Any) -> dict[str, Any]:
+    tools = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(compiled.asm["cubin"])
+        file.flush()
+        words = _said(str(tools / "cuobjdump"), "--dump-resource-usage", file.name)
+        code = _said(str(tools / "nvdisasm"), "-c", file.name)
+    return {
+        "lds_bytes": compiled.metadata.shared + RESERVED_BYTES,
+        **dict.fromkeys(("agprs_used", "sgprs", "sgpr_spills", "llvm_waves_per_simd"), 0),
+        **sass.usage(words),
+        "loads": sass.global_loads(code),
+        "instructions_before_loop": sass.before_loop(code),
+        "code_bytes": sass.code_bytes(code),
+    }
+
+
+def _said(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Refused(f"{Path(command[0]).name} ended with status {done.returncode}: {done.stderr.strip()[-300:]}")
+    return done.stdout
 
 
 def _undecorated(

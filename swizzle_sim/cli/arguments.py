@@ -210,7 +210,7 @@ def counted(progress: Progress) -> Callable[[str, int, int], None]:
 
 
 def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu) -> Kernel:
-    """Kernel as `load_kernel` gives it, one of whose workgroups at least fits a CU of the GPU.
+    """Kernel as `load_kernel` gives it, compiled for the GPU, one of whose workgroups at least fits a CU.
 
     Raises
     ------
@@ -221,6 +221,10 @@ def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu) -> Kernel:
     from xcd_model.errors import ReplayError
 
     found = load_kernel(name, words, gpu.arch)
+    if not found.resources.source.startswith(f"compiled for {gpu.arch} "):
+        from swizzle_sim.capture.occupancy import compiled_for
+
+        found = compiled_for(found, gpu)
     try:
         workgroups_per_cu(found.resources, gpu)
     except ReplayError as error:

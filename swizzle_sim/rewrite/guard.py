@@ -8,14 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from swizzle_sim.rewrite.normal import XCDS, normal_form
+from swizzle_sim.rewrite.emission import GENERAL, Emission
+from swizzle_sim.rewrite.normal import HANDED, XCDS, at_launch, normal_form
+from swizzle_sim.swizzle.fold import folded
 from swizzle_sim.swizzle.grid import Grid, bind, result_digits
 from swizzle_sim.swizzle.ir import COUNTS, Form
 from swizzle_sim.swizzle.lower import compile_form
 from swizzle_sim.swizzle.parse import parse_condition
 from swizzle_sim.swizzle.swizzle import Swizzle, verify
 from swizzle_sim.swizzle.verdict import NOWHERE, THIS_GRID_ONLY, UNNAMED, Verdict, unconditional
-from xcd_model.errors import NotBijective
+from xcd_model.errors import NotBijective, RewriteError
 
 _POWERS = (
     (re.compile(r"(\w+) and (\w+) powers of two"), r"\1 a power of two and \2 a power of two"),
@@ -33,12 +35,15 @@ class Guarded:
     swizzle : Swizzle
         Normal form, guard included, as a swizzle of its own.
     condition : str
-        The guard in the closed language; empty where the swizzle is a bijection on every grid tested.
+        The guard in the closed language; empty where the swizzle is a bijection on every grid tested. Of a folded
+        form, the launch that it is folded to.
     verdict : Verdict
         Of the swizzle as it was given.
     grid : Grid
         The target grid, on which the swizzle is a bijection.
     num_xcds : int
+    emission : Emission
+        How it is spelled.
     """
 
     swizzle: Swizzle
@@ -46,6 +51,7 @@ class Guarded:
     verdict: Verdict
     grid: Grid
     num_xcds: int
+    emission: Emission = GENERAL
 
     @property
     def form(self) -> Form:
@@ -59,6 +65,7 @@ def guarded(
     num_xcds: int,
     sizes: Mapping[str, int],
     lattice: Iterable[tuple[Grid, Mapping[str, int] | None]] | None = None,
+    emission: Emission = GENERAL,
 ) -> Guarded:
     """Put a swizzle into normal form behind the weakest guard that passes every grid tested.
 
@@ -72,6 +79,8 @@ def guarded(
         The kernel's sizes.
     lattice : iterable of (Grid, sizes), optional
         Other launches of the same kernel.
+    emission : Emission
+        How to spell it; a folded form is tested as the general one is.
 
     Raises
     ------
@@ -79,22 +88,39 @@ def guarded(
         If it is no permutation of the target grid.
     LanguageError
         If it reads a name that neither the grid nor the kernel has.
+    RewriteError
+        If coordinates shall be handed over that neither the grid nor the swizzle has.
     """
     others = None if lattice is None else list(lattice)
     verdict = verify(swizzle, grid, num_xcds, sizes, others)
     if not verdict.bijective:
         assert verdict.counterexample is not None
         raise NotBijective(f"not rewritten: {verdict.counterexample.message}")
-    for condition in _conditions(swizzle.form, grid, num_xcds, sizes, verdict.domain):
-        form = normal_form(swizzle.form, grid, parse_condition(condition) if condition else None)
+    if emission.handed and not (grid.tiles and set(swizzle.form.results) <= set(HANDED)):
+        raise RewriteError("pid_m and pid_n can be handed over where the swizzle computes them on one axis of tiles")
+    order = swizzle.permutation(grid, num_xcds, sizes)
+
+    def holds(form: Form) -> Swizzle | None:
         safe = Swizzle(swizzle.source, form, compile_form(form), swizzle.name, swizzle.filename)
-        rechecked = verify(safe, grid, num_xcds, sizes, others)
-        same = rechecked.bijective and np.array_equal(
-            safe.permutation(grid, num_xcds, sizes), swizzle.permutation(grid, num_xcds, sizes)
-        )
-        if same and rechecked.passed == rechecked.tested:
-            return Guarded(safe, condition, verdict, grid, num_xcds)
-    raise NotBijective(f"not rewritten: no guard keeps {swizzle.name or 'the swizzle'} to the grids where it holds")
+        again = verify(safe, grid, num_xcds, sizes, others)
+        same = again.bijective and again.passed == again.tested
+        return safe if same and np.array_equal(safe.permutation(grid, num_xcds, sizes), order) else None
+
+    for condition in _conditions(swizzle.form, grid, num_xcds, sizes, verdict.domain):
+        guard = parse_condition(condition) if condition else None
+        general = normal_form(swizzle.form, grid, guard, handed=emission.handed)
+        if found := holds(general):
+            break
+    else:
+        raise NotBijective(f"not rewritten: no guard keeps {swizzle.name or 'the swizzle'} to the grids where it holds")
+    if emission.folded:
+        condition = _exactly(swizzle.form, grid, num_xcds, sizes, fewest=True)
+        short = folded(normal_form(swizzle.form, grid, handed=emission.handed), grid, num_xcds, sizes)
+        elsewhere = general if emission.elsewhere == "general" else None
+        found = holds(at_launch(short, elsewhere, grid, parse_condition(condition)))
+        if found is None:  # would be a defect of the folding, never of a swizzle
+            raise RewriteError(f"{swizzle.name or 'the swizzle'} folded to {grid} is another order: please report this")
+    return Guarded(found, condition, verdict, grid, num_xcds, emission)
 
 
 def _conditions(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int], domain: str) -> list[str]:
@@ -109,8 +135,11 @@ def _conditions(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int],
     return [*found, _exactly(form, grid, num_xcds, sizes)]
 
 
-def _exactly(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> str:
-    """Return the condition that all that decides the permutation is as at the target grid."""
+def _exactly(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int], *, fewest: bool = False) -> str:
+    """Return the condition that all that decides the permutation is as at the target grid.
+
+    With ``fewest`` it leaves out what follows from the rest: rows of tiles, from tiles and columns.
+    """
     reads = {name for name in form.inputs if name in COUNTS or name in sizes} - set(XCDS)
     results = result_digits(form.results, grid)
     names = {*results[0], *results[1]}
@@ -120,4 +149,6 @@ def _exactly(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) ->
     values = bind(sorted(reads), grid, num_xcds, sizes).constants
     if len(grid.launch) > 1:  # there, m and n are names of x and y
         values = {name: value for name, value in values.items() if name not in ("num_pid_m", "num_pid_n")}
+    if fewest and {"num_pids", "num_pid_n"} <= values.keys():
+        values.pop("num_pid_m", None)
     return " and ".join(f"{name} == {value}" for name, value in values.items())

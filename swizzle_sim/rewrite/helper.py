@@ -42,7 +42,9 @@ class Helper:
     ----------
     name : str
     form : Form
-        In normal form; its results are the coordinates that are remapped.
+        In normal form.
+    axes : tuple of str
+        The coordinates that it takes, one an axis.
     language : str
         Such as ``tl``.
     terms : mapping of str to str
@@ -51,12 +53,13 @@ class Helper:
 
     name: str
     form: Form
+    axes: tuple[str, ...]
     language: str
     terms: Mapping[str, str]
 
     def words(self, ids: Mapping[int, str]) -> list[str]:
         """Arguments of a call, in the helper's order; ``ids`` is the text of each coordinate."""
-        axis = {name: k for k, name in enumerate(self.form.results)}
+        axis = {name: k for k, name in enumerate(self.axes)}
         return [ids[axis[name]] if name in axis else self.terms[name] for name in arguments(self.form)]
 
     def call(self, ids: Mapping[int, str]) -> str:
@@ -109,6 +112,9 @@ def helper_statements(guarded: Guarded, name: str, spelling: Spelling, indent: s
 def _domain(guarded: Guarded) -> str:
     verdict = guarded.verdict
     where = f"A bijection on a grid of {guarded.grid} with {guarded.num_xcds} XCDs"
+    if guarded.emission.folded:
+        other = "the general form" if guarded.emission.elsewhere == "general" else "launch order"
+        return f"{where}, to which the first branch is folded; {other} elsewhere. Tested on {verdict.tested} of them."
     if not guarded.condition:
         return f"{where}, and on all of the {verdict.tested} grids and XCD counts tested."
     return (

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 import libcst as cst
 
 from swizzle_sim.launch import Launch
 from swizzle_sim.rewrite.edits import Edits
+from swizzle_sim.rewrite.emission import GENERAL, Emission
 from swizzle_sim.rewrite.guard import Guarded, guarded
 from swizzle_sim.rewrite.helper import Helper, Spelling, helper_statements, spelling_of
-from swizzle_sim.rewrite.normal import XCDS, reads_of
+from swizzle_sim.rewrite.normal import XCDS, axes_of, reads_of
 from swizzle_sim.rewrite.persistent import TileLoop, tile_loops
-from swizzle_sim.rewrite.place import place_in_loops, place_in_program
+from swizzle_sim.rewrite.place import place_coordinates, place_in_loops, place_in_program
 from swizzle_sim.rewrite.rewritten import Rewritten
 from swizzle_sim.rewrite.source import AxisCall, EditableSource
-from swizzle_sim.rewrite.tile_counts import grid_of_tiles, tile_counts
+from swizzle_sim.rewrite.tile_counts import Point, grid_of_tiles, is_count_of_columns, tile_counts
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.swizzle import Swizzle
 from swizzle_sim.swizzle.variables import arguments
@@ -25,7 +27,6 @@ from swizzle_sim.workload import Workload
 from xcd_model.errors import RewriteError
 
 AT = ("auto", "program", "tile")
-Point = tuple[Grid, Mapping[str, int] | None]
 
 
 def rewrite_kernel(
@@ -37,6 +38,7 @@ def rewrite_kernel(
     sizes: Mapping[str, int],
     lattice: Iterable[Point] | None = None,
     at: str = "auto",
+    emission: Emission = GENERAL,
 ) -> Rewritten:
     """Put a swizzle into a kernel.
 
@@ -54,6 +56,8 @@ def rewrite_kernel(
         Other launches of the same kernel.
     at : {"auto", "program", "tile"}
         Whose ids to remap. By default the tile's where a persistent kernel's loop is understood, else the program's.
+    emission : Emission
+        How to spell the swizzle.
 
     Returns
     -------
@@ -85,7 +89,7 @@ def rewrite_kernel(
     others = list(lattice) if lattice is not None else None
     if loops:
         grid, others = _target_tiles(source, loops, launch, grid, others)
-    safe = guarded(swizzle, grid, num_xcds, sizes, others)
+    safe = guarded(swizzle, grid, num_xcds, sizes, others, emission)
     text, constexpr = _edited(source, launch, safe, calls, loops, others or [])
     return Rewritten(
         path=path,
@@ -102,7 +106,9 @@ def rewrite_kernel(
     )
 
 
-def rewrite_workload(work: Workload, swizzle: Swizzle, *, num_xcds: int, at: str = "auto") -> Rewritten:
+def rewrite_workload(
+    work: Workload, swizzle: Swizzle, *, num_xcds: int, at: str = "auto", emission: Emission = GENERAL
+) -> Rewritten:
     """Put a swizzle into a workload's kernel; the ids that are remapped are those that its scores count.
 
     Parameters
@@ -113,6 +119,8 @@ def rewrite_workload(work: Workload, swizzle: Swizzle, *, num_xcds: int, at: str
     at : {"auto", "program", "tile"}
         Whose ids to remap; by default the tile's of a kernel that is declared persistent, else the program's, since
         those are what its grid and its scores count.
+    emission : Emission
+        How to spell the swizzle, see `swizzle_sim.rewrite.price.cheapest`.
 
     Raises
     ------
@@ -137,6 +145,7 @@ def rewrite_workload(work: Workload, swizzle: Swizzle, *, num_xcds: int, at: str
         sizes=work.problem,
         lattice=work.others,
         at=at,
+        emission=emission,
     )
 
 
@@ -167,8 +176,15 @@ def _edited(
     constexpr = _constexpr(source, safe, launch, spelled, edits)
     total = loops[0].count if loops else f"{spelled.language}.num_programs(0)"
     terms = _terms(source, safe, launch, lattice, spelled.language, total)
-    helper = Helper(name, safe.form, spelled.language, {**terms, **dict.fromkeys(XCDS, constexpr)})
-    if loops:
+    terms |= dict.fromkeys(XCDS, constexpr)
+    helper = Helper(name, safe.form, axes_of(safe.grid), spelled.language, terms)
+    if safe.emission.handed:
+        if loops or len(launch.grid) > 1:
+            raise RewriteError("coordinates are handed over where the program's one id is remapped", path=launch.path)
+        points: list[Point] = [(safe.grid, None), *lattice]
+        columns = partial(is_count_of_columns, definitions=_definitions(source), launch=launch, points=points)
+        place_coordinates(source, edits, calls, helper, columns)
+    elif loops:
         place_in_loops(source, edits, loops, helper)
     else:
         place_in_program(source, edits, calls, helper, len(launch.grid))

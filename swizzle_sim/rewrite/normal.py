@@ -28,6 +28,7 @@ from swizzle_sim.swizzle.ir import (
 from swizzle_sim.swizzle.variables import assigned, live_before, used
 
 XCDS = ("num_xcds", "NUM_XCDS")
+HANDED = ("pid_m", "pid_n")
 
 
 def axes_of(grid: Grid) -> tuple[str, ...]:
@@ -35,7 +36,7 @@ def axes_of(grid: Grid) -> tuple[str, ...]:
     return ("pid",) if len(grid.launch) == 1 else tuple(f"pid_{axis}" for axis in AXES[: len(grid.launch)])
 
 
-def normal_form(form: Form, grid: Grid, guard: Cond | None = None) -> Form:
+def normal_form(form: Form, grid: Grid, guard: Cond | None = None, *, handed: bool = False) -> Form:
     """Rewrite a form to take and answer `axes_of` its grid.
 
     Parameters
@@ -45,6 +46,8 @@ def normal_form(form: Form, grid: Grid, guard: Cond | None = None) -> Form:
         Only its kind counts: how many axes, and whether one axis is decoded into tiles.
     guard : condition, optional
         Over counts and sizes; where it does not hold, the answer is what the hardware gave.
+    handed : bool
+        Whether to answer ``pid_m, pid_n`` on one axis that is decoded into tiles.
 
     Returns
     -------
@@ -52,20 +55,47 @@ def normal_form(form: Form, grid: Grid, guard: Cond | None = None) -> Form:
         Reads its coordinates, ``num_pids``, ``num_pid_m`` and ``num_pid_n`` (one axis) or ``num_pid_x`` and its like,
         sizes, and the number of XCDs.
     """
-    terms = _Terms(form, grid, set(names_read(guard)) if guard else set())
+    terms = _Terms(form, grid, set(names_read(guard)) if guard else set(), handed)
     body = (*terms.coordinates(), *form.body, *terms.answer())
     if guard is not None:
-        body = (If(guard, body, ()),)
-    whole = (*terms.counts(), *body)
+        body = (If(guard, body, _decoded() if handed else ()),)
+    return _whole((*terms.counts(), *body), grid, handed)
+
+
+def at_launch(folded: Form, elsewhere: Form | None, grid: Grid, guard: Cond) -> Form:
+    """Form that is one where a condition holds, and elsewhere another: by default what the hardware gave.
+
+    Parameters
+    ----------
+    folded, elsewhere : Form
+        As `normal_form` gives them, with the same results.
+    grid : Grid
+    guard : condition
+        Over counts and sizes.
+    """
+    handed = folded.results == HANDED
+    terms = _Terms(Form((), axes_of(grid), ()), grid, set(names_read(guard)), False)
+    other = elsewhere.body if elsewhere is not None else _decoded() if handed else ()
+    return _whole((*terms.counts(), If(guard, folded.body, other)), grid, handed)
+
+
+def _whole(body: tuple[Stmt, ...], grid: Grid, handed: bool) -> Form:
     axes = axes_of(grid)
-    return Form(whole, axes, tuple(sorted(live_before(whole, axes) | set(axes))))
+    results = HANDED if handed else axes
+    return Form(body, results, tuple(sorted(live_before(body, results) | set(axes))))
+
+
+def _decoded() -> tuple[Stmt, ...]:
+    """Tile that the hardware's id counts, row by row."""
+    pid, columns = Name("pid"), Name("num_pid_n")
+    return Assign("pid_m", Binary("//", pid, columns)), Assign("pid_n", Binary("%", pid, columns))
 
 
 class _Terms:
     """The statements around a candidate's own."""
 
-    def __init__(self, form: Form, grid: Grid, guarded: set[str]):
-        self.form, self.grid = form, grid
+    def __init__(self, form: Form, grid: Grid, guarded: set[str], handed: bool):
+        self.form, self.grid, self.handed = form, grid, handed
         self.flat, self.tiled = len(grid.launch) == 1, grid.tiles is not None
         self.busy = used(form) | COORDINATES | COUNTS | guarded
         self.changed = assigned(form.body)
@@ -92,9 +122,11 @@ class _Terms:
         """The launch's own coordinates from those the candidate computed."""
         results = self.form.results
         axes = axes_of(self.grid)
+        if self.handed:
+            return [Assign(name, Name(self.own[name])) for name in HANDED if name not in results]
         if results[0] == "pid":
             return [] if self.flat else self._split()
-        if self.flat and self.tiled and results[0] in ("pid_m", "pid_n"):
+        if self.flat and self.tiled and results[0] in HANDED:
             row, col = self._result("pid_m"), self._result("pid_n")
             return [Assign("pid", _sum(_product(row, self._stable("num_pid_n")), col))]
         if self.flat:
@@ -113,8 +145,8 @@ class _Terms:
 
     def _left_alone(self) -> list[str]:
         """Coordinates of the answer's group that the candidate does not compute, where the answer needs them."""
-        if self.flat and self.tiled and self.form.results[0] in ("pid_m", "pid_n"):
-            return [name for name in ("pid_m", "pid_n") if name not in self.form.results]
+        if self.flat and self.tiled and self.form.results[0] in HANDED:
+            return [name for name in HANDED if name not in self.form.results]
         return []
 
     def _result(self, name: str) -> Name:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import libcst as cst
 
@@ -57,6 +57,57 @@ def place_in_program(source: EditableSource, edits: Edits, calls: list[AxisCall]
     for call in calls:
         edits.replace[id(call.node)] = cst.Name(names[call.axis], lpar=call.node.lpar, rpar=call.node.rpar)
     _hand_down(source, edits, calls, names)
+
+
+def place_coordinates(
+    source: EditableSource,
+    edits: Edits,
+    calls: list[AxisCall],
+    helper: Helper,
+    is_columns: Callable[[str], bool],
+) -> None:
+    """Give the kernel its tile's row and column where it would take them out of a remapped program id.
+
+    Parameters
+    ----------
+    source : EditableSource
+    edits : Edits
+        Output.
+    calls : list of AxisCall
+        Of the launch's one axis.
+    helper : Helper
+        Answers ``pid_m, pid_n``.
+    is_columns : callable
+        Whether a text of the kernel is the number of tile columns.
+
+    Raises
+    ------
+    RewriteError
+        If the kernel does anything else with its program id.
+    """
+    lines = None if _stored(source, helper) else _given_names(source, calls, 1)
+    if lines is None:
+        raise source.refuse("the program id is not given to one name once, so no coordinates replace it", calls[0].node)
+    line, names = lines[0], (source.fresh("swizzled_m"), source.fresh("swizzled_n"))
+    for read in nodes(source.function.body):
+        if not (isinstance(read, cst.Name) and read.value == _target(line)) or _is_target(source, read, line):
+            continue
+        parent = source.parent(read)
+        kind = type(parent.operator) if isinstance(parent, cst.BinaryOperation) and parent.left is read else None
+        if kind not in (cst.FloorDivide, cst.Modulo) or not is_columns(source.code(parent.right)):  # type: ignore[attr-defined]
+            raise source.refuse(f"{read.value} is read here otherwise than as a row or a column of tiles", read)
+        name = names[0] if kind is cst.FloorDivide else names[1]
+        edits.replace[id(parent)] = cst.Name(name, lpar=parent.lpar, rpar=parent.rpar)  # type: ignore[attr-defined]
+    statement = assignment(list(names), helper, {0: source.code(calls[0].node)}, 1, source)
+    edits.replace[id(line)] = statement.with_changes(
+        leading_lines=line.leading_lines, trailing_whitespace=line.trailing_whitespace
+    )
+
+
+def _is_target(source: EditableSource, name: cst.Name, line: cst.SimpleStatementLine) -> bool:
+    """Whether a name is what a line assigns."""
+    target = source.parent(name)
+    return isinstance(target, cst.AssignTarget) and source.parent(source.parent(target)) is line
 
 
 def place_in_loops(source: EditableSource, edits: Edits, loops: list[TileLoop], helper: Helper) -> None:

@@ -11,6 +11,7 @@ from swizzle_sim.triton_source.definitions import Definitions, evaluate
 from xcd_model.errors import RewriteError
 
 _OF_TILES = ("num_pid_m", "num_pid_n")
+Point = tuple[Grid, Mapping[str, int] | None]
 
 
 def values_of(launch: Launch) -> dict[str, object]:
@@ -24,7 +25,7 @@ def tile_counts(
     definitions: Definitions,
     launch: Launch,
     grid: Grid,
-    lattice: Iterable[tuple[Grid, Mapping[str, int] | None]],
+    lattice: Iterable[Point],
     total: str,
 ) -> dict[str, str]:
     """Text of ``num_pid_m`` and ``num_pid_n`` in the kernel's parameters.
@@ -67,6 +68,25 @@ def tile_counts(
                 path=launch.path,
             )
     return texts
+
+
+def is_count_of_columns(text: str, definitions: Definitions, launch: Launch, points: Iterable[Point]) -> bool:
+    """Whether an expression of the kernel is ``num_pid_n`` at the target grid and at every other launch known.
+
+    Parameters
+    ----------
+    text : str
+    definitions : Definitions
+    launch : Launch
+    points : iterable of (Grid, sizes)
+        The target grid first, whose sizes are the launch's.
+    """
+    whole = definitions.in_parameters(text)
+    (first, _), *others = points
+    if whole is None or first.tiles is None or evaluate(whole, values_of(launch)) != first.tiles[1]:
+        return False
+    known = [(evaluate(whole, dict(sizes)), grid.tiles) for grid, sizes in others if sizes and grid.tiles]
+    return all(value is None or value == tiles[1] for value, tiles in known)
 
 
 def grid_of_tiles(definitions: Definitions, count: str, launch: Launch, grid: Grid) -> Grid | None:

@@ -1,0 +1,74 @@
+"""Resources in a compiled NVIDIA kernel, read with the tools that Triton brings: ``cuobjdump`` and ``nvdisasm``.
+
+Source: NVIDIA, "CUDA Binary Utilities": resource usage of a cubin, and the instructions of Hopper.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+_USAGE = re.compile(r"\bREG:(\d+) STACK:(\d+)")
+_INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);")
+_LABEL = re.compile(r"^\.?([\w.$]+):")
+_LOADS = ("LDG", "LDGSTS")
+_TILES = ("UTMALDG", "UBLKCP")  # the tensor memory accelerator: one instruction brings a tile
+_WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
+_WORD_BYTES = 4
+
+
+def usage(words: str) -> dict[str, int]:
+    """Registers a thread and spilled words, of what ``cuobjdump --dump-resource-usage`` prints.
+
+    Raises
+    ------
+    ValueError
+        If it prints no usage.
+    """
+    found = _USAGE.search(words)
+    if found is None:
+        raise ValueError(f"cuobjdump prints no resource usage: {words[-200:]!r}")
+    registers, stack_bytes = int(found[1]), int(found[2])
+    return {
+        "vgprs": registers,
+        "vgprs_used": registers,
+        "scratch_bytes": stack_bytes,
+        "vgpr_spills": -(-stack_bytes // _WORD_BYTES),
+    }
+
+
+def global_loads(sass: str) -> list[tuple[int, int]]:
+    """Global loads in a disassembly: bytes a lane, 0 for a tile by TMA, and how many, widest first."""
+    found: Counter[int] = Counter()
+    for _, name, _ in _instructions(sass):
+        kind, *parts = name.split(".")
+        if kind in _LOADS:
+            found[next((_WIDTHS[part] for part in parts if part in _WIDTHS), _WORD_BYTES)] += 1
+        elif kind in _TILES:
+            found[0] += 1
+    return sorted(found.items(), reverse=True)
+
+
+def before_loop(sass: str) -> int:
+    """Instructions before the first label that a later branch goes back to; all, where none does."""
+    places: dict[str, int] = {}
+    count, first = 0, None
+    for line in sass.splitlines():
+        if label := _LABEL.match(line):
+            places[label[1].lstrip(".")] = count
+        elif instruction := _INSTRUCTION.match(line):
+            target = re.search(r"`\(\.?([\w.$]+)\)", instruction[3]) if instruction[2].startswith("BRA") else None
+            back = places.get(target[1]) if target else None
+            if back is not None and back != count:  # the branch to itself behind the end is padding
+                first = back if first is None else min(first, back)
+            count += 1
+    return count if first is None else first
+
+
+def code_bytes(sass: str) -> int:
+    """Length of the code: 16 bytes an instruction."""
+    return 16 * len(_instructions(sass))
+
+
+def _instructions(sass: str) -> list[tuple[str, str, str]]:
+    return [found.groups() for line in sass.splitlines() if (found := _INSTRUCTION.match(line))]  # type: ignore[misc]
