@@ -67,15 +67,18 @@ class RemapPrice:
     ----------
     before, after : CompiledKernel
     emission : str
-        How the remapping is spelled in the rewritten kernel, see `swizzle_sim.rewrite.spellings`.
-    options : mapping of str to int
-        Compile options that the rewritten kernel needs beside the launch's own, such as ``maxnreg``; empty for none.
+        How the remapping is spelled in the rewritten kernel, see `swizzle_sim.rewrite.emission`.
+    offer : mapping of str to int
+        Compile options that give lost workgroups back, ``maxnreg`` or ``waves_per_eu``; empty for none.
+    offered : CompiledKernel, optional
+        The rewritten kernel compiled with them.
     """
 
     before: CompiledKernel
     after: CompiledKernel
     emission: str = "general"
-    options: Mapping[str, int] = field(default_factory=dict)
+    offer: Mapping[str, int] = field(default_factory=dict)
+    offered: CompiledKernel | None = None
 
     @property
     def loses_occupancy(self) -> bool:
@@ -89,16 +92,19 @@ class RemapPrice:
         return new.registers <= old.registers and new.spills <= old.spills and not self.loses_occupancy
 
     def __str__(self) -> str:
-        old, new = self.before, self.after
-        words = [f"{old.registers} -> {new.registers} registers"]
-        if old.spills or new.spills:
-            words.append(f"{old.spills} -> {new.spills} spilled")
-        words.append(f"{old.workgroups_per_cu} -> {new.workgroups_per_cu} workgroups {_a(old.place)}")
-        return ", ".join(words)
+        return _change(self.before, self.after)
+
+    @property
+    def advice(self) -> str:
+        """What gives lost workgroups back; empty where nothing is lost or nothing does."""
+        if self.offered is None:
+            return ""
+        options = ", ".join(f"{name}={value}" for name, value in self.offer.items())
+        return f"launched with {options}: {_change(self.before, self.offered)}"
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {**asdict(self), "options": dict(self.options), "loses_occupancy": self.loses_occupancy}
+        return {**asdict(self), "offer": dict(self.offer), "loses_occupancy": self.loses_occupancy}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RemapPrice:
@@ -107,8 +113,18 @@ class RemapPrice:
             before=CompiledKernel.from_dict(values["before"]),
             after=CompiledKernel.from_dict(values["after"]),
             emission=values["emission"],
-            options=dict(values["options"]),
+            offer=dict(values["offer"]),
+            offered=CompiledKernel.from_dict(values["offered"]) if values["offered"] else None,
         )
+
+
+def _change(old: CompiledKernel, new: CompiledKernel) -> str:
+    """Such as ``118 -> 140 registers, 2 -> 1 workgroups an SM``."""
+    words = [f"{old.registers} -> {new.registers} registers"]
+    if old.spills or new.spills:
+        words.append(f"{old.spills} -> {new.spills} spilled")
+    words.append(f"{old.workgroups_per_cu} -> {new.workgroups_per_cu} workgroups {_a(old.place)}")
+    return ", ".join(words)
 
 
 def _a(place: str) -> str:

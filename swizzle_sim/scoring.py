@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.price import RemapPrice
 from swizzle_sim.replaying import Replayer, Work
 from swizzle_sim.swizzle import Swizzle, Verdict, verify
-from xcd_model import Bound, Gpu, NotBijective, ReplayError, Traffic, assigned_misses, energy, hit_rate_bound
+from xcd_model import Bound, Gpu, NotBijective, ReplayError, Resources, Traffic, assigned_misses, energy, hit_rate_bound
 from xcd_model.analysis.bounds import bound_with_fetches
 from xcd_model.replay.traffic import READ_MISSES
 
@@ -180,6 +180,11 @@ class Scorer(Replayer[Kernel]):
     def baseline(self) -> Score:
         """Score of the launch order."""
         return self.score_order(np.arange(self.kernel.grid.num_pids), baseline_us=None)
+
+    def with_resources(self, resources: Resources) -> Scorer:
+        """Scorer of the same kernel compiled otherwise."""
+        kernel = replace(self.kernel, resources=resources)
+        return Scorer(kernel, self.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
 
     def verify(self, swizzle: Swizzle, *, lattice: bool = True) -> Verdict:
         """Check a candidate at the kernel's grid and, with ``lattice``, at the kernel's other grids and XCD counts."""

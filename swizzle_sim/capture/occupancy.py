@@ -1,8 +1,9 @@
 """Registers and LDS of a Triton kernel's workgroup, from compiling it for a GPU that need not be there.
 
 Triton's own backends do the compiling, in a process of their own: LLVM for AMD, the ptxas that Triton brings for
-NVIDIA. Registers are what the hardware allocates, LDS (shared memory) is what the launcher requests. Both depend on the compiler, so its version and options are
-stored with them. Results are cached on disk by source, arguments, options and Triton's version.
+NVIDIA. Registers are what the hardware allocates, LDS (shared memory) is what the launcher requests. Both depend on
+the compiler, so its version and options are stored with them. Results are cached on disk by source, arguments, options
+and Triton's version.
 """
 
 from __future__ import annotations
@@ -105,7 +106,6 @@ class Compiled:
             source=f"compiled for {self.arch} with Triton {self.triton}",
             code_bytes=self.code_bytes,
         )
-
 
     def on(self, gpu: Gpu) -> CompiledKernel:
         """The figures by which a remapping is priced, with workgroups a CU.

@@ -24,7 +24,9 @@ _LOADS = re.compile(
     r"\b(?:tt\.load|tt\.descriptor_load|tt\.descriptor_gather|amdg\.buffer_load(?:_to_local)?"
     r"|ttg\.async_copy_global_to_local|amdg\.async_tdm_copy_global_to_local)\b"
 )
-_GLOBAL = re.compile(r"\b(?:global|buffer|flat)_load_(?:lds_)?(?:[usi](?:byte|short|8|16)|short|byte|dwordx?\d?|b\d+)\w*")
+_GLOBAL = re.compile(
+    r"\b(?:global|buffer|flat)_load_(?:lds_)?(?:[usi](?:byte|short|8|16)|short|byte|dwordx?\d?|b\d+)\w*"
+)
 _WIDTHS = {"byte": 1, "8": 1, "short": 2, "16": 2, "dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
 _WIDTHS |= {f"b{bits}": bits // 8 for bits in (32, 64, 96, 128)}
 _INSTRUCTION = re.compile(r"^\s+([a-z]\w+)\b(.*)")

@@ -21,8 +21,8 @@ from triton.compiler.errors import CompilationError
 from triton.runtime.autotuner import Heuristics
 from triton.runtime.jit import JITFunction, create_function_from_signature
 
-from swizzle_sim.capture.kernel_file import constant, load_function, own_files
 from swizzle_sim.capture import occupancy_sass as sass
+from swizzle_sim.capture.kernel_file import constant, load_function, own_files
 from swizzle_sim.capture.occupancy_code import (
     assembly_notes,
     before_loop,

@@ -28,17 +28,22 @@ from xcd_model.errors import CaptureError, CompileError
 OnProgress = Callable[[str, int, int], None]
 TESTED = ("3.9",)  # minor versions of Triton whose interpreter the capture was tested with
 TAIL = 1500  # characters shown of a dead worker's stderr
+COMPILER = "SWIZZLE_SIM_TRITON"  # variable with a folder whose Triton compiles, such as the GPU node's version
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def triton_version() -> str:
-    """Version of the installed Triton.
+    """Version of the Triton that compiles: the installed one, or the one in the folder that `COMPILER` names.
 
     Raises
     ------
     CompileError
         If there is none; names what to install, or the platform that has no wheel.
     """
+    if folder := os.environ.get(COMPILER):
+        for one in metadata.distributions(name="triton", path=[folder]):
+            return one.version
+        raise CompileError(f"{COMPILER}={folder}: no Triton is installed there: pip install --target {folder} triton")
     try:
         if importlib.util.find_spec("triton") is not None:
             return metadata.version("triton")
@@ -78,7 +83,8 @@ def check_installed() -> str:
 def environment(*, interpret: bool) -> dict[str, str]:
     """Environment of a worker: this package importable, no bytecode written to users' folders, Triton's mode."""
     found = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    found["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [found.get("PYTHONPATH")])])
+    other = None if interpret else found.get(COMPILER)  # captures are tested with the installed one
+    found["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [other, found.get("PYTHONPATH")])])
     found["PYTHONDONTWRITEBYTECODE"] = "1"
     return found | ({"TRITON_INTERPRET": "1"} if interpret else {})
 

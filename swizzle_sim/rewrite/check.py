@@ -94,11 +94,11 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
     """
     with shared_worker():
         cases = run_side_by_side(rewritten, _launches(rewritten, work), seed)
-    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, _on_path(rewritten.path):
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(rewritten.path):
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
         before = compile_launch(work.launch, arch)
-        after = compile_launch(_relaunched(rewritten, work.launch, new), arch, use_cache=False)
+        after = compile_launch(relaunched(rewritten, work.launch, new), arch, use_cache=False)
     return Checked(cases, before, after)
 
 
@@ -145,7 +145,7 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
             path=rewritten.path,
             line=waiting,
         )
-    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, _on_path(rewritten.path):
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(rewritten.path):
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
         cases = [_case(rewritten, one, sample, Path(folder), seed) for one, sample in works]
@@ -168,7 +168,7 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
     )
 
 
-class _on_path:
+class on_path:
     """While inside, workers can import the modules of a file's folder."""
 
     def __init__(self, path: Path):
@@ -184,7 +184,8 @@ class _on_path:
             os.environ["PYTHONPATH"] = self.before
 
 
-def _relaunched(rewritten: Rewritten, launch: Launch, path: Path) -> Launch:
+def relaunched(rewritten: Rewritten, launch: Launch, path: Path) -> Launch:
+    """Launch of the rewritten kernel in a file."""
     extra = {rewritten.constexpr: rewritten.num_xcds} if rewritten.constexpr else {}
     return replace(launch, path=path, constexprs={**launch.constexprs, **extra})
 
@@ -205,7 +206,7 @@ def _case(rewritten: Rewritten, work: Workload, sample: list[int] | None, folder
         "grid": list(launch.grid),
         "tensors": {name: _about(array) for name, array in launch.arrays.items()},
         "scalars": {name: value for name, value in launch.arguments.items() if not isinstance(value, Array)},
-        "constexprs": [dict(launch.constexprs), dict(_relaunched(rewritten, launch, launch.path).constexprs)],
+        "constexprs": [dict(launch.constexprs), dict(relaunched(rewritten, launch, launch.path).constexprs)],
         "inputs": inputs,
         "order": order,
         "sample": sample,

@@ -1,4 +1,4 @@
-"""`Emission`: how a swizzle is spelled in a kernel, from the form that holds at every size to one folded to a launch."""
+"""`Emission`: how a swizzle is spelled in a kernel, in a form for every size or folded to a launch."""
 
 from __future__ import annotations
 

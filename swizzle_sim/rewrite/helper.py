@@ -114,7 +114,10 @@ def _domain(guarded: Guarded) -> str:
     where = f"A bijection on a grid of {guarded.grid} with {guarded.num_xcds} XCDs"
     if guarded.emission.folded:
         other = "the general form" if guarded.emission.elsewhere == "general" else "launch order"
-        return f"{where}, to which the first branch is folded; {other} elsewhere. Tested on {verdict.tested} of them."
+        return (
+            f"{where}, to which the first branch is folded; {other} elsewhere, as tested on {verdict.tested} grids and "
+            "XCD counts."
+        )
     if not guarded.condition:
         return f"{where}, and on all of the {verdict.tested} grids and XCD counts tested."
     return (

@@ -14,6 +14,7 @@ from swizzle_sim.swizzle.ir import (
     AXES,
     COORDINATES,
     COUNTS,
+    GRID_NAMES,
     Assign,
     Binary,
     Cond,
@@ -59,7 +60,7 @@ def normal_form(form: Form, grid: Grid, guard: Cond | None = None, *, handed: bo
     body = (*terms.coordinates(), *form.body, *terms.answer())
     if guard is not None:
         body = (If(guard, body, _decoded() if handed else ()),)
-    return _whole((*terms.counts(), *body), grid, handed)
+    return _whole((*terms.counts(), *body), grid, handed, form.inputs)
 
 
 def at_launch(folded: Form, elsewhere: Form | None, grid: Grid, guard: Cond) -> Form:
@@ -76,13 +77,16 @@ def at_launch(folded: Form, elsewhere: Form | None, grid: Grid, guard: Cond) -> 
     handed = folded.results == HANDED
     terms = _Terms(Form((), axes_of(grid), ()), grid, set(names_read(guard)), False)
     other = elsewhere.body if elsewhere is not None else _decoded() if handed else ()
-    return _whole((*terms.counts(), If(guard, folded.body, other)), grid, handed)
+    body = (*terms.counts(), If(guard, folded.body, other))
+    return _whole(body, grid, handed, (*names_read(guard), *(elsewhere.inputs if elsewhere else ())))
 
 
-def _whole(body: tuple[Stmt, ...], grid: Grid, handed: bool) -> Form:
+def _whole(body: tuple[Stmt, ...], grid: Grid, handed: bool, inputs: Iterable[str]) -> Form:
+    """Form of a body; ``inputs`` are names that a kernel supplies beside the grid's: a loop may make all others."""
     axes = axes_of(grid)
     results = HANDED if handed else axes
-    return Form(body, results, tuple(sorted(live_before(body, results) | set(axes))))
+    live = live_before(body, results) & {*inputs, *GRID_NAMES}
+    return Form(body, results, tuple(sorted(live | set(axes))))
 
 
 def _decoded() -> tuple[Stmt, ...]:

@@ -71,7 +71,7 @@ def folded(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> F
     known: dict[str, Values] = {name: np.full_like(pid, value) for name, value in bound.constants.items()}
     known |= {name: pid // digit.stride % digit.extent for name, digit in bound.digits.items()}
     body = _needed(_Folder(known, np.ones(pid.size, bool)).block(form.body), set(form.results))
-    return Form(body, form.results, tuple(sorted(live_before(body, form.results))))
+    return Form(body, form.results, tuple(sorted(live_before(body, form.results) & set(form.inputs))))
 
 
 class _Folder:
@@ -100,9 +100,7 @@ class _Folder:
         sides = [_Folder(dict(self.known), self.here & mask) for mask in (taken, other)]
         then, orelse = sides[0].block(stmt.body), sides[1].block(stmt.orelse)
         for name in assigned(stmt.body) | assigned(stmt.orelse):
-            first, second = (side.known.get(name) for side in sides)
-            both = first is not None and second is not None and holds is not None
-            self.known[name] = np.where(taken, first, second) if both else None  # type: ignore[arg-type]
+            self.known[name] = _either(holds, *(side.known.get(name) for side in sides))
         return (If(condition, then, orelse, stmt.line),)
 
     def _for(self, stmt: For) -> tuple[Stmt, ...]:
@@ -116,7 +114,7 @@ class _Folder:
         made, values = self._integer(node)
         if values is not None and not isinstance(made, Int):
             seen = values[self.here]
-            if seen.size and INT32_MIN <= seen[0] <= INT32_MAX and (seen == seen[0]).all():
+            if seen.size and (seen == seen[0]).all():
                 return Int(int(seen[0])), values
             if not isinstance(made, Name):  # what comes to the same as an id of the hardware is that id
                 ids = sorted(COORDINATES & self.known.keys())
@@ -132,7 +130,7 @@ class _Folder:
                 return node, self.known.get(name)
             case Unary(op, operand):
                 inner, values = self.integer(operand)
-                return Unary(op, inner), None if values is None else (-values if op == "-" else ~values)
+                return Unary(op, inner), self._fitting(None if values is None else -values if op == "-" else ~values)
             case Select(condition, then, other):
                 return self._select(condition, then, other)
             case Binary(op, left, right):
@@ -146,38 +144,45 @@ class _Folder:
             return first
         if holds is not None and self._all(~holds):
             return second
-        known = holds is not None and first[1] is not None and second[1] is not None
-        return Select(made, first[0], second[0]), np.where(holds, first[1], second[1]) if known else None  # type: ignore[arg-type]
+        return Select(made, first[0], second[0]), _either(holds, first[1], second[1])
 
     def _binary(self, op: str, first: tuple[Expr, Values], second: tuple[Expr, Values]) -> tuple[Expr, Values]:
         (left, a), (right, b) = first, second
         if a is None or b is None:
             return Binary(op, left, right), None
-        smaller, larger = self._all(a <= b), self._all(a >= b)
-        if op in ("min", "max") and (smaller or larger):
-            return first if smaller == (op == "min") else second
-        if op in ("//", "%", "cdiv"):
-            if not self._all(b != 0):
-                return Binary(op, left, right), None
-            b = np.where(b == 0, 1, b)  # for workgroups that do not come by
-            if op == "cdiv":
-                return Binary(op, left, right), -(-a // b)
-        if op in ("<<", ">>") and not self._all((b >= 0) & (b < 32)):
-            return Binary(op, left, right), None
-        values = _INTEGERS[op](a, np.clip(b, 0, 31) if op in ("<<", ">>") else b)
-        if op not in ("min", "max") and self._all(values == a):  # + 0, * 1, // 1, a remainder of what is smaller
-            return left, values
-        if op in ("+", "*", "|", "^") and self._all(values == b):
-            return right, values
+        if op in ("min", "max") and (self._all(a <= b) or self._all(a >= b)):
+            return first if self._all(a <= b) == (op == "min") else second
+        values = self._fitting(self._value(op, a, b))
+        if values is not None and op not in ("min", "max"):
+            if self._all(values == a):  # + 0, * 1, // 1, a remainder of what is smaller
+                return left, values
+            if op in ("+", "*", "|", "^") and self._all(values == b):
+                return right, values
         return Binary(op, left, right), values
+
+    def _value(self, op: str, a: np.ndarray, b: np.ndarray) -> Values:
+        """Values of an operation; None where a workgroup that comes by has none."""
+        if op in ("<<", ">>"):
+            return _INTEGERS[op](a, np.clip(b, 0, 31)) if self._all((b >= 0) & (b < 32)) else None
+        if op not in ("//", "%", "cdiv"):
+            return _INTEGERS[op](a, b)
+        if not self._all(b != 0):
+            return None
+        b = np.where(b == 0, 1, b)  # of workgroups that do not come by
+        return -(-a // b) if op == "cdiv" else _INTEGERS[op](a, b)
+
+    def _fitting(self, values: Values) -> Values:
+        """Values of 32 bits; None where one that is needed has more, which the language refuses."""
+        if values is None or not self._all((values >= INT32_MIN) & (values <= INT32_MAX)):
+            return None
+        return np.clip(values, INT32_MIN, INT32_MAX)
 
     def condition(self, node: Cond) -> tuple[Cond, Values]:
         """Folded condition, and where it holds."""
         match node:
             case Compare(op, left, right):
                 (first, a), (second, b) = self.integer(left), self.integer(right)
-                known = a is not None and b is not None
-                return Compare(op, first, second), _COMPARISONS[op](a, b) if known else None
+                return Compare(op, first, second), None if a is None or b is None else _COMPARISONS[op](a, b)
             case Connect(op, left, right):
                 (one, a), (other, b) = self.condition(left), self.condition(right)
                 if a is None or b is None:
@@ -190,6 +195,10 @@ class _Folder:
 
     def _all(self, holds: np.ndarray) -> bool:
         return bool(holds[self.here].all())
+
+
+def _either(holds: Values, then: Values, other: Values) -> Values:
+    return None if holds is None or then is None or other is None else np.where(holds, then, other)
 
 
 def _needed(body: tuple[Stmt, ...], live: set[str]) -> tuple[Stmt, ...]:

@@ -7,9 +7,18 @@ import struct
 import pytest
 
 from swizzle_sim.capture import occupancy
+from swizzle_sim.capture import occupancy_sass as sass
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.occupancy import compile_launch, limits_of, resources_of
-from swizzle_sim.capture.occupancy_code import assembly_notes, descriptor, in_flight, is_pipelined, loads_per_step
+from swizzle_sim.capture.occupancy_code import (
+    assembly_notes,
+    before_loop,
+    descriptor,
+    global_loads,
+    in_flight,
+    is_pipelined,
+    loads_per_step,
+)
 from swizzle_sim.disk_cache import DiskCache
 from swizzle_sim.kernels import kernel
 from swizzle_sim.launch import Array, Launch
@@ -172,6 +181,49 @@ def test_the_descriptor_is_found_in_an_elf_file():
 def test_notes_are_read_from_the_assembly():
     notes = assembly_notes("    .sgpr_count:     42\n    .vgpr_count:     248\n; Occupancy: 2\n")
     assert (notes["sgprs"], notes["vgprs_used"], notes["llvm_waves_per_simd"], notes["vgpr_spills"]) == (42, 248, 2, 0)
+
+
+SASS = """
+k:
+.text.k:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/              @P0 LDG.E.64 R2, desc[UR4][R2.64] ;
+.L_x_0:
+        /*0020*/                   LDGSTS.E.BYPASS.128 [R12], desc[UR26][R94.64], P6 ;
+        /*0030*/                   LDG.E.U16.CONSTANT R4, desc[UR4][R2.64] ;
+.L_x_1:
+        /*0040*/                   LDG.E R4, desc[UR4][R2.64] ;
+        /*0050*/                   UTMALDG.2D [UR8], [UR4] ;
+        /*0060*/              @!P6 BRA `(.L_x_1) ;
+        /*0070*/               @P6 BRA `(.L_x_0) ;
+        /*0080*/                   EXIT ;
+.L_x_2:
+        /*0090*/                   BRA `(.L_x_2);
+"""
+AMD = """
+k:
+\ts_load_dwordx4 s[0:3], s[4:5], 0x0
+.LBB0_1:                                ; =>This Inner Loop Header
+\tbuffer_load_dwordx4 v[2:5], v1, s[8:11], 0 offen lds
+\tglobal_load_ushort v6, v[2:3], off
+\tbuffer_load_ubyte v6, v1, s[8:11], 0 offen
+\tglobal_load_dword v6, v[2:3], off
+\tglobal_load_lds_dwordx4 v[2:3], off
+\ts_cbranch_scc1 .LBB0_1
+\ts_endpgm
+"""
+
+
+def test_loads_and_what_stands_before_the_loop_are_read_from_both_assemblies():
+    assert sass.global_loads(SASS) == [(16, 1), (8, 1), (4, 1), (2, 1), (0, 1)]
+    assert sass.before_loop(SASS) == 2 and sass.code_bytes(SASS) == 160
+    assert sass.before_loop(SASS.replace("@!P6 BRA", "EXIT").replace("@P6 BRA", "EXIT")) == 10
+    assert global_loads(AMD) == [(16, 2), (4, 1), (2, 1), (1, 1)]
+    assert before_loop(AMD) == 1 and before_loop(AMD.replace("s_cbranch_scc1", "s_nop")) == 8
+    words = " Function k:\n  REG:118 STACK:12 SHARED:1024 LOCAL:0\n"
+    assert sass.usage(words) == {"vgprs": 118, "vgprs_used": 118, "scratch_bytes": 12, "vgpr_spills": 3}
+    with pytest.raises(ValueError, match="no resource usage"):
+        sass.usage("cuobjdump fatal")
 
 
 TTIR = """

@@ -1,0 +1,196 @@
+"""What a swizzle costs a kernel, by compiling it as launched and as rewritten, and scores that count it.
+
+Each spelling of `swizzle_sim.rewrite.emission` is tried until one takes no more registers than the kernel as launched;
+where none does, the one with the most workgroups a CU, then the fewest spills and registers, then the shortest code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swizzle_sim.capture.kernel_file import digest
+from swizzle_sim.capture.occupancy import COMPILE_TIMEOUT_S, compile_launch
+from swizzle_sim.capture.process import run_worker, triton_version
+from swizzle_sim.disk_cache import DiskCache
+from swizzle_sim.kernels import Kernel
+from swizzle_sim.price import CompiledKernel, RemapPrice
+from swizzle_sim.rewrite.emission import ALL, Emission, emissions, named
+from swizzle_sim.rewrite.kernel import rewrite_workload
+from swizzle_sim.rewrite.rewritten import Rewritten
+from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.swizzle import Swizzle
+from swizzle_sim.workload import Workload
+from xcd_model import Gpu, Resources
+from xcd_model.errors import CompileError, RewriteError
+
+_WORKER = "swizzle_sim.rewrite.price_worker"
+_FORMAT = 1  # of the entries on disk
+_CODE = ("capture", "rewrite", "swizzle", "triton_source")  # packages that decide what is emitted and how it is read
+
+
+def price(kernel: Kernel | Workload, swizzle: Swizzle, gpu: Gpu, *, spellings: Sequence[Emission] = ALL) -> RemapPrice:
+    """Price of a swizzle in its cheapest emission, from the disk cache where it was asked for before.
+
+    Parameters
+    ----------
+    kernel : Kernel or Workload
+        With a Triton launch.
+    swizzle : Swizzle
+        A bijection on the kernel's grid.
+    gpu : Gpu
+        One that Triton compiles for; it need not be there.
+    spellings : sequence of Emission
+        Those to try, preferred ones first.
+
+    Returns
+    -------
+    RemapPrice
+
+    Raises
+    ------
+    CompileError
+        If Triton is missing, does not compile for this GPU or not this kernel, or the kernel has no source here.
+    RewriteError, NotBijective, LanguageError
+        If the swizzle cannot be put into the kernel.
+    ReplayError
+        If not one workgroup of the kernel fits a CU.
+    """
+    if kernel.launch is None:
+        raise CompileError(f"{kernel.name} has no Triton source here")
+    before = compile_launch(kernel.launch, gpu.arch).on(gpu)
+    request = _request(kernel, swizzle, gpu, spellings, before)
+    cache, key = DiskCache("prices"), _key(request, kernel.launch.path)
+    known = cache.get(key)
+    if isinstance(known, dict) and all(digest(path) == was for path, was in known["files"].items()):
+        return RemapPrice.from_dict(known["price"])
+    reply = run_worker(_WORKER, request, interpret=False, timeout_s=COMPILE_TIMEOUT_S)
+    if "error" in reply:
+        raise (CompileError if reply["kind"] == "compile" else RewriteError)(reply["error"])
+    cache.put(key, reply)
+    return RemapPrice.from_dict(reply["price"])
+
+
+def cheapest(work: Workload, swizzle: Swizzle, gpu: Gpu, *, elsewhere: str = "any") -> tuple[Rewritten, RemapPrice]:
+    """Kernel with a swizzle in its cheapest emission, and the price; ``elsewhere`` is that of `emissions`.
+
+    Raises
+    ------
+    SwizzleSimError
+        As `price`.
+    """
+    found = price(work, swizzle, gpu, spellings=emissions(elsewhere))
+    return rewrite_workload(work, swizzle, num_xcds=gpu.xcds, emission=named(found.emission)), found
+
+
+def as_compiled(scorer: Scorer, swizzle: Swizzle) -> tuple[Scorer, RemapPrice | None]:
+    """Scorer with the occupancy and the loads in flight of a candidate's own compile, and the price.
+
+    Parameters
+    ----------
+    scorer : Scorer
+    swizzle : Swizzle
+
+    Returns
+    -------
+    own : Scorer
+        The same one where the compile changes nothing that a replay reads.
+    price : RemapPrice or None
+        None for the launch order, which needs no rewriting.
+
+    Raises
+    ------
+    SwizzleSimError
+        As `price`.
+    """
+    order = scorer.permutation(swizzle)
+    if np.array_equal(order, np.arange(order.size)):
+        return scorer, None
+    found = price(scorer.kernel, swizzle, scorer.gpu)
+    own = resources_after(scorer.kernel.resources, found)
+    return scorer if own == scorer.kernel.resources else scorer.with_resources(own), found
+
+
+def score_as_compiled(scorer: Scorer, swizzle: Swizzle, known: Score | None = None) -> Score:
+    """Score of a candidate under `as_compiled`, relative to the scorer's launch order.
+
+    Parameters
+    ----------
+    scorer : Scorer
+    swizzle : Swizzle
+    known : Score, optional
+        What the scorer itself gave for it.
+
+    Raises
+    ------
+    SwizzleSimError
+        As `price`.
+    """
+    own, found = as_compiled(scorer, swizzle)
+    if own is scorer:
+        return replace(known or scorer.score(swizzle), price=found)
+    order = scorer.permutation(swizzle)
+    return replace(own.score_order(order, baseline_us=scorer.baseline.time_us), price=found)
+
+
+def resources_after(resources: Resources, price: RemapPrice) -> Resources:
+    """Resources of the rewritten kernel: those of the kernel as launched, but for what the compiler makes otherwise.
+
+    Registers alone, with the same workgroups a CU, change nothing.
+    """
+    old, new = price.before, price.after
+
+    def decides(one: CompiledKernel) -> tuple[int, int, int]:
+        return one.workgroups_per_cu, one.lds_bytes, one.instructions_in_flight
+
+    if decides(old) == decides(new):
+        return resources
+    return replace(
+        resources,
+        vgprs=resources.vgprs if old.registers == new.registers else new.registers,
+        lds_bytes=resources.lds_bytes if old.lds_bytes == new.lds_bytes else new.lds_bytes,
+        instructions_in_flight=max(
+            1, resources.instructions_in_flight + new.instructions_in_flight - old.instructions_in_flight
+        ),
+    )
+
+
+def _request(
+    kernel: Kernel | Workload, swizzle: Swizzle, gpu: Gpu, spellings: Sequence[Emission], before: CompiledKernel
+) -> dict[str, Any]:
+    assert kernel.launch is not None
+    others = kernel.others if isinstance(kernel, Workload) else kernel.lattice
+    return {
+        "launch": {**kernel.launch.as_dict(), "path": str(Path(kernel.launch.path).resolve())},
+        "name": kernel.name,
+        "programs": kernel.programs,
+        "grid": _of_grid(kernel.grid),
+        "sizes": dict(kernel.problem),
+        "lattice": [[_of_grid(grid), dict(sizes) if sizes else None] for grid, sizes in others],
+        "swizzle": swizzle.source,
+        "spellings": [one.name for one in spellings],
+        "gpu": gpu.as_dict(),
+        "before": asdict(before),
+    }
+
+
+def _of_grid(grid: Grid) -> list[Any]:
+    return [list(grid.launch), list(grid.tiles) if grid.tiles else None]
+
+
+def _key(request: Mapping[str, Any], path: Path) -> str:
+    """Digest of all that a price depends on, as far as it is known beforehand."""
+    launch = {name: value for name, value in request["launch"].items() if name != "path"}
+    asked = {**request, "launch": launch, "gpu": [request["gpu"][part] for part in ("name", "arch", "xcds", "limits")]}
+    found = hashlib.sha256(json.dumps([_FORMAT, triton_version(), digest(path), asked], sort_keys=True).encode())
+    home = Path(__file__).parents[1]
+    for source in sorted(one for package in _CODE for one in (home / package).rglob("*.py")):
+        found.update(source.read_bytes())
+    return found.hexdigest()[:32]

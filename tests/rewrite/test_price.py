@@ -1,0 +1,112 @@
+"""Is a swizzle priced by what the compiler makes of it, kept, and scored with its own occupancy?"""
+
+import importlib.util
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from swizzle_sim.capture import process
+from swizzle_sim.capture.occupancy import NOT_HERE, compile_launch, compiled_for
+from swizzle_sim.kernels import kernel
+from swizzle_sim.rewrite import price as pricing
+from swizzle_sim.rewrite.emission import GENERAL
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.workload import of_kernel
+from tests.unit.test_price import LAUNCHED, REWRITTEN
+from xcd_model import Resources, gpu
+from xcd_model.errors import CompileError, RewriteError
+
+needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+SMALL = {"M": 512, "N": 512, "K": 64, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
+GROUPED = Swizzle.parse(family("group_m(size=4)"), "group_m(size=4)")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@needs_triton
+@pytest.mark.parametrize(("name", "widest"), [("h200", 16), ("mi300x", 8)])  # of 64 x 32 items by 256 and 512 lanes
+def test_a_swizzle_is_compiled_once_and_kept(name, widest, monkeypatch):
+    work, device = of_kernel(kernel("gemm", **SMALL)), gpu(name)
+    found, price = pricing.cheapest(work, GROUPED, device)
+    assert price.before == compile_launch(work.launch, device.arch).on(device)
+    assert price.is_free and price.emission.startswith("this launch")
+    assert price.after.loads[0][0] == widest and price.after.instructions_before_loop > 0
+    assert found.guarded.emission.name == price.emission
+    asked = []
+
+    def only_where_new(*args, **options):
+        asked.append(args)
+        return {"error": "the compiler gives up", "kind": "compile"}
+
+    monkeypatch.setattr(pricing, "run_worker", only_where_new)
+    assert pricing.price(work, GROUPED, device) == price and not asked
+    with pytest.raises(CompileError, match="gives up"):
+        pricing.price(work, GROUPED, device, spellings=(GENERAL,))
+    assert len(asked) == 1
+
+
+def test_a_kernel_without_source_and_a_worker_that_refuses(monkeypatch):
+    with pytest.raises(CompileError, match="no Triton source here"):
+        pricing.price(replace(kernel("gemm", **SMALL), make_launch=None), GROUPED, gpu("h200"))
+    refused = {"error": "k.py:3: no", "kind": "rewrite"}
+    monkeypatch.setattr(pricing, "compile_launch", lambda launch, arch: _Always())
+    monkeypatch.setattr(pricing, "triton_version", lambda: "3.9.0")
+    monkeypatch.setattr(pricing, "run_worker", lambda *args, **options: refused)
+    with pytest.raises(RewriteError, match=r"k\.py:3: no"):
+        pricing.price(kernel("gemm", **SMALL), GROUPED, gpu("h200"))
+
+
+class _Always:
+    def on(self, device):
+        return LAUNCHED
+
+
+def test_only_what_decides_the_occupancy_changes_the_resources():
+    own = Resources(threads=256, vgprs=100, lds_bytes=1000, instructions_in_flight=3, source="declared")
+    price = pricing.RemapPrice(before=LAUNCHED, after=REWRITTEN)
+    assert pricing.resources_after(own, price) == replace(own, vgprs=140)
+    more = pricing.RemapPrice(before=LAUNCHED, after=replace(LAUNCHED, registers=128))
+    assert pricing.resources_after(own, more) is own
+    fewer = pricing.RemapPrice(before=LAUNCHED, after=replace(LAUNCHED, instructions_in_flight=2))
+    assert pricing.resources_after(own, fewer) == replace(own, instructions_in_flight=1)
+
+
+def test_a_candidate_is_replayed_with_its_own_occupancy(monkeypatch):
+    scorer = Scorer(
+        replace(kernel("gemm", **SMALL), resources=replace(kernel("gemm").resources, vgprs=118, lds_bytes=0)),
+        gpu("mi300x"),
+    )
+    price = pricing.RemapPrice(before=LAUNCHED, after=REWRITTEN)
+    monkeypatch.setattr(pricing, "price", lambda *args: price)
+    own, found = pricing.as_compiled(scorer, GROUPED)
+    assert found == price and (scorer.occupancy, own.occupancy) == (2, 1)
+    score = pricing.score_as_compiled(scorer, GROUPED)
+    assert score.price == price
+    order = scorer.permutation(GROUPED)
+    assert score.l2_hits == own.traffic(order).l2_hits
+    assert np.isclose(score.speedup, scorer.baseline.time_us / score.time_us)
+    same, none = pricing.as_compiled(scorer, Swizzle.parse(family("row")))
+    assert same is scorer and none is None  # the launch order is not rewritten
+
+
+@needs_triton
+def test_suite_kernels_are_compiled_for_the_gpu_asked_for():
+    declared = kernel("gemm", M=1024, N=1024, K=512, BLOCK_M=128, BLOCK_N=128)
+    assert compiled_for(declared, gpu("mi300x")) is declared  # its figures are that compile's
+    found = compiled_for(declared, gpu("h200")).resources
+    assert found.threads == 256 and found.lds_bytes == 64 * 1024 + 1024
+    assert found.source.startswith("compiled for sm_90a with Triton")
+
+
+def test_without_a_compiler_the_declared_resources_stay_and_say_so(monkeypatch):
+    monkeypatch.setenv(process.COMPILER, "/nowhere")
+    declared = kernel("gemm", M=1024, N=1024, K=512, BLOCK_M=128, BLOCK_N=128)
+    found = compiled_for(declared, gpu("h200")).resources
+    assert replace(found, source="") == replace(declared.resources, source="")
+    assert NOT_HERE in found.source and "no Triton is installed there" in found.source
+    assert compiled_for(replace(declared, resources=found), gpu("h200")).resources == found
