@@ -17,8 +17,10 @@ from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import names_of
 from swizzle_sim.testing.files import TEXTS, Target, is_there, targets_of
 from swizzle_sim.testing.function import FunctionCandidate
+from swizzle_sim.testing.guesses import as_comment, guess, is_chunk
+from swizzle_sim.testing.padded import padded_counterexample
 from swizzle_sim.triton_source.mapped_text import MappedText
-from swizzle_sim.triton_source.prologue import names_in, read_prologue
+from swizzle_sim.triton_source.prologue import Prologue, names_in, read_prologue
 from xcd_model.errors import LanguageError, OptionError, UnknownName
 
 
@@ -53,6 +55,9 @@ class TextCandidate:
         Values of names that the text reads; a str is an expression of the language.
     also : iterable of str
         Names that may have a value though the text does not read them, as the launch or the kernel does.
+    prologue : Prologue, optional
+        That the text is of: where it returns at once in some workgroups and says how many tiles there are, the others
+        have to compute each tile once.
 
     Raises
     ------
@@ -62,7 +67,13 @@ class TextCandidate:
         If ``sizes`` gives a name that the text does not read.
     """
 
-    def __init__(self, text: MappedText, sizes: Mapping[str, int | str], also: Iterable[str] = ()):
+    def __init__(
+        self,
+        text: MappedText,
+        sizes: Mapping[str, int | str],
+        also: Iterable[str] = (),
+        prologue: Prologue | None = None,
+    ):
         self.name = text.name
         self.plain = self._parse(text)
         self._refuse_unread(sizes, (*self.plain.form.inputs, *also))
@@ -71,6 +82,10 @@ class TextCandidate:
         self.sizes = {name: int(value) for name, value in sizes.items() if not isinstance(value, str)}
         self.form = self.swizzle.form
         self.reads = self.form.inputs
+        self._tiles: tuple[str, ...] = ()
+        if prologue and prologue.surplus and prologue.extents:
+            self._surplus = self._parse(prologue.surplus.with_values(sizes))
+            self._tiles = prologue.extents
 
     def _parse(self, text: MappedText) -> Swizzle:
         try:
@@ -92,8 +107,11 @@ class TextCandidate:
             With code ``name`` if the grid lacks a name that it reads and no value is given, ``limit`` if the grid is
             too large to decide.
         """
+        values = {**self.sizes, **sizes}
         try:
-            found = permutation_of(self.swizzle.program, grid, num_xcds, {**self.sizes, **sizes})[1]
+            if self._tiles:
+                return padded_counterexample(self.swizzle, self._surplus, self._tiles, grid, num_xcds, values)
+            found = permutation_of(self.swizzle.program, grid, num_xcds, values)[1]
         except LanguageError as error:
             raise self.text.placed(error) from None
         if found is None or not self.text.lines or not found.line:
@@ -150,7 +168,7 @@ def as_candidate(
     target = _target(source)
     if target is None:
         return TextCandidate(_text(str(source)), given.single, names_of(launch)), given
-    return load(replace(target, options=given.over(target.options)))
+    return load(replace(target, options=given.over(target.options), marked=True))
 
 
 def load(target: Target) -> tuple[Candidate, Options]:
@@ -167,8 +185,30 @@ def load(target: Target) -> tuple[Candidate, Options]:
         return TextCandidate(text, options.single, names_of(options.launch)), options
     if target.kind == "function":
         return FunctionCandidate(target.imported(), options.single, target.name), options
-    prologue = read_prologue(target.path, target.function, options.answer, options.sizes)
-    return TextCandidate(prologue.text, options.single, prologue.parameters), options.with_launch(prologue.launch)
+    return _load_read(target)
+
+
+def _load_read(target: Target) -> tuple[Candidate, Options]:
+    """Candidate of a function that is read, with guesses where its options leave a name without a value."""
+    options = target.options
+
+    def read(given: Iterable[str]) -> Prologue:
+        lines = (target.line, target.until)
+        return read_prologue(target.path, target.function, options.answer, tuple(given), options.tiles, lines)
+
+    prologue = read(options.sizes)
+    guesses = target.likely or target.marked  # of any other function nothing is supposed
+    chunks = [name for name in prologue.defaults if is_chunk(name) and name not in options.sizes]
+    if chunks and guesses:
+        prologue = read((*options.sizes, *chunks))
+    options = options.with_launch(prologue.launch)
+    also = (*prologue.parameters, *prologue.free)
+    inputs = TextCandidate(prologue.text, options.single, also).form.inputs
+    known = {*options.sizes, *names_of(options.launch)}
+    unknown = [one for one in inputs if one not in known] if guesses else []
+    guessed = guess(unknown, prologue.parameters, takes_id=prologue.takes_id)
+    options = replace(options, sizes={**guessed, **options.sizes}, guessed=as_comment(guessed))
+    return TextCandidate(prologue.text, options.single, also, prologue), options
 
 
 def _text(source: str) -> MappedText:
@@ -184,12 +224,12 @@ def _target(source: Any) -> Target | None:
         if "\n" not in path and path.endswith((".py", *TEXTS)):
             raise LanguageError("no such file", filename=path, code="file")
         return None
-    found = targets_of(Path(path))
+    found = targets_of(Path(path), function)
     if function:
         for one in found:
             if one.function == function:
                 return one
-        there = ", ".join(one.function for one in found if one.function) or "none"
+        there = ", ".join(one.function for one in targets_of(Path(path)) if one.function) or "none"
         raise LanguageError(f"no function {function} to check; there is {there}", filename=path, code="file")
     chosen = [one for one in found if one.marked] or found
     if len(chosen) != 1:

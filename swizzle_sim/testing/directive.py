@@ -1,6 +1,9 @@
-"""``# swizzle-check:`` comments: the launches on which a file's swizzle has to hold.
+"""``# swizzle:`` comments: the launches on which a file's swizzle has to hold, and what its names mean.
 
-``# swizzle-check: GROUP_SIZE_M=8 grids=64x64,100x7 xcds=1,8 where="num_pids % num_xcds == 0"``
+``# swizzle: GROUP_SIZE_M=8 grids=64x64,100x7 xcds=1,8 where="num_pids % num_xcds == 0"``
+
+``# swizzle-check:`` is the same, ``//`` begins it in C. ``# swizzle: begin`` and ``# swizzle: end`` enclose statements
+that are a swizzle by themselves.
 """
 
 from __future__ import annotations
@@ -9,13 +12,18 @@ import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from swizzle_sim.triton_source.prologue import names_in
 from xcd_model.errors import OptionError
 
-_COMMENT = re.compile(r"^\s*#\s*swizzle-check\s*(?::(.*))?$")
-KEYS = ("grids", "xcds", "where", "launch", "answer")
-OFF = "off"
+# The short word begins ordinary remarks too: those with a key, or one of its own words, are read.
+_COMMENT = re.compile(
+    r"^\s*(?:#|//)\s*(?:swizzle-check\s*(?::(.*))?|swizzle:\s*((?:off|begin|end)\b.*|[A-Za-z_]\w*=(?!=).*))$"
+)
+MARK = re.compile(rb"swizzle-check|(#|//)[ \t]*swizzle:")
+KEYS = ("grids", "xcds", "where", "launch", "tiles", "answer")
+OFF, BEGIN, END = "off", "begin", "end"
 
 
 @dataclass(frozen=True)
@@ -32,21 +40,27 @@ class Options:
         Condition of the language over the grid's counts; empty for always.
     launch : str
         Launch grid as an expression of sizes.
+    tiles : tuple of str
+        What each coordinate of the tile counts up to, where the launch does not tell.
     answer : tuple of str
         Names that hold the tile.
     sizes : dict of str to (int, str or tuple of int)
         Values of other names.
     off : bool
         Not to be checked.
+    guessed : str
+        Those of the sizes that were guessed, as a comment.
     """
 
     grids: tuple[str, ...] = ()
     xcds: tuple[int, ...] = ()
     where: str = ""
     launch: str = ""
+    tiles: tuple[str, ...] = ()
     answer: tuple[str, ...] = ()
     sizes: dict[str, int | str | tuple[int, ...]] = field(default_factory=dict)
     off: bool = False
+    guessed: str = ""
 
     @property
     def single(self) -> dict[str, int | str]:
@@ -69,6 +83,7 @@ class Options:
             xcds=self.xcds or others.xcds,
             where=self.where or others.where,
             launch=self.launch or others.launch,
+            tiles=self.tiles or others.tiles,
             answer=self.answer or others.answer,
             sizes={**others.sizes, **self.sizes},
             off=self.off or others.off,
@@ -78,6 +93,13 @@ class Options:
 def is_directive(line: str) -> bool:
     """Whether a line is such a comment."""
     return _COMMENT.match(line) is not None
+
+
+def bracket(line: str) -> str:
+    """``begin`` or ``end`` where a line is a comment with that word, else nothing."""
+    match = _COMMENT.match(line)
+    word = ((match.group(1) or match.group(2) or "").split() or [""])[0] if match else ""
+    return word if word in (BEGIN, END) else ""
 
 
 def read_directives(lines: Iterable[tuple[int, str]], filename: str) -> Options:
@@ -103,7 +125,7 @@ def read_directives(lines: Iterable[tuple[int, str]], filename: str) -> Options:
     for number, line in lines:
         match = _COMMENT.match(line)
         if match:
-            options = _read(match.group(1) or "", options, f"{filename}:{number}")
+            options = _read(match.group(1) or match.group(2) or "", options, f"{filename}:{number}")
     return options
 
 
@@ -132,15 +154,15 @@ def _read(text: str, options: Options, place: str) -> Options:
     try:
         words = shlex.split(text, comments=True)
     except ValueError as error:
-        raise OptionError(f"{place}: swizzle-check: {error}") from None
+        raise OptionError(f"{place}: swizzle: {error}") from None
     for word in words:
         key, equals, value = word.partition("=")
         if word == OFF:
             options = replace(options, off=True)
+        elif word in (BEGIN, END):
+            continue
         elif not equals or not value or not key.isidentifier():
-            raise OptionError(
-                f"{place}: swizzle-check: {word!r} is not KEY=VALUE; keys are {', '.join(KEYS)}, or a size"
-            )
+            raise OptionError(f"{place}: swizzle: {word!r} is not KEY=VALUE; keys are {', '.join(KEYS)}, or a size")
         else:
             options = _with(options, key, value.strip(), place)
     return options
@@ -148,17 +170,13 @@ def _read(text: str, options: Options, place: str) -> Options:
 
 def _with(options: Options, key: str, value: str, place: str) -> Options:
     parts = tuple(part.strip() for part in value.split(","))
-    if key == "where":
-        return replace(options, where=value)
-    if key == "launch":
-        return replace(options, launch=value)
-    if key == "grids":
-        return replace(options, grids=parts)
-    if key == "answer":
-        return replace(options, answer=names_in(value))
+    plain: dict[str, Any] = {"where": value, "launch": value, "grids": parts}
+    plain |= {"answer": names_in(value), "tiles": names_in(value)}
+    if key in plain:
+        return replace(options, **{key: plain[key]})
     if key == "xcds":
         if not all(_is_int(part) for part in parts):
-            raise OptionError(f"{place}: swizzle-check: xcds={value}: XCD counts are integers, such as xcds=1,8")
+            raise OptionError(f"{place}: swizzle: xcds={value}: XCD counts are integers, such as xcds=1,8")
         return replace(options, xcds=tuple(map(int, parts)))
     return replace(options, sizes={**options.sizes, key: size_value(value)})
 

@@ -1,4 +1,4 @@
-"""What there is to check in a file: its text, its marked functions, its Triton functions."""
+"""What there is to check in a file: its text, its marked functions and statements, its remaps."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.testing.directive import Options, is_directive, read_directives
-from swizzle_sim.triton_source.source_file import SourceFile, read_source
+from swizzle_sim.testing.directive import BEGIN, END, Options, bracket, is_directive, read_directives
+from swizzle_sim.triton_source.likeness import looks_like_remap
+from swizzle_sim.triton_source.source_file import SOURCES, SourceFile, read_source
 from xcd_model.errors import LanguageError
 
 TEXTS = (".txt", ".swizzle")
-SUFFIXES = (*TEXTS, ".py")  # of what is read in a folder
+SUFFIXES = (*TEXTS, *SOURCES)  # of what is read in a folder
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Target:
     Parameters
     ----------
     path : Path
-    kind : {"text", "triton", "function"}
+    kind : {"text", "read", "function"}
+        A function is read in the text of its file, or, plain Python with a mark, called.
     name : str
         ``file`` or ``file::function``.
     function : str
@@ -35,8 +37,12 @@ class Target:
     text : str
         Of a text.
     marked : bool
-        Whether it has to hold: a text, or a function with a ``# swizzle-check`` comment. A Triton function without
-        one is checked if it can be, and skipped if not.
+        Whether it has to hold: a text, or a function with a ``# swizzle:`` comment. A function without one is
+        checked if it can be, and skipped if not.
+    likely : bool
+        Whether it looks like a remap. One that does not is no loss where it cannot be read.
+    until : int
+        Last line of statements between ``# swizzle: begin`` and ``# swizzle: end``; 0 for a function.
     options : Options
     """
 
@@ -47,6 +53,8 @@ class Target:
     line: int = 1
     text: str = ""
     marked: bool = True
+    likely: bool = True
+    until: int = 0
     options: Options = field(default_factory=Options)
 
     def imported(self) -> Callable[..., Any]:
@@ -63,18 +71,18 @@ class Target:
         return getattr(module, self.function)
 
 
-def targets_of(path: Path) -> list[Target]:
-    """Return what there is to check in one file, in text order.
+def targets_of(path: Path, function: str = "") -> list[Target]:
+    """Return what there is to check in one file, in text order, or one function of it, whatever it looks like.
 
     Raises
     ------
     LanguageError
-        If the file cannot be read, or is neither text nor Python.
+        If the file cannot be read, or is no text, Python or C.
     OptionError
-        If a ``# swizzle-check:`` comment cannot be read.
+        If a ``# swizzle:`` comment cannot be read.
     """
-    if path.suffix == ".py":
-        return _of_python(path)
+    if path.suffix in SOURCES:
+        return _of_source(path, function)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -93,18 +101,48 @@ def is_there(path: str | Path) -> bool:
         return False
 
 
-def _of_python(path: Path) -> list[Target]:
+def _of_source(path: Path, wanted: str) -> list[Target]:
     source = read_source(path)
-    found = []
-    for node in sorted(source.functions.values(), key=lambda one: one.lineno):
-        lines = _above(node, source)
-        marked = any(is_directive(line) for _, line in lines)
-        options = read_directives(lines, str(path))
-        kind = "triton" if node.name in source.kernels else "function"
-        if options.off or (kind == "function" and not marked):
+    found = _enclosed(path, source)
+    for name, node in source.every_function.items():
+        if wanted and name != wanted:
             continue
-        name = f"{path.name}::{node.name}"
-        found.append(Target(path, kind, name, node.name, node.lineno, "", marked, options))
+        lines = _above(node, source)
+        marked = bool(lines)
+        options = read_directives(lines, str(path))
+        is_read = source.is_read(name)
+        likely = (is_read or not marked) and looks_like_remap(source, name)
+        if options.off or not (marked or is_read or likely or wanted):
+            continue
+        called = marked and not (is_read or source.in_c) and name in source.functions
+        kind = "function" if called else "read"
+        found.append(Target(path, kind, f"{path.name}::{name}", name, node.lineno, "", marked, likely, 0, options))
+    return sorted(found, key=lambda one: one.line)
+
+
+def _enclosed(path: Path, source: SourceFile) -> list[Target]:
+    """Statements between ``# swizzle: begin`` and ``# swizzle: end``."""
+    found: list[Target] = []
+    begun = 0
+    for number, line in enumerate(source.lines, 1):
+        word = bracket(line)
+        if (word == BEGIN and begun) or (word == END and not begun):
+            raise LanguageError(
+                f"swizzle: {word} without {END if begun else BEGIN}",
+                filename=str(path),
+                line=number,
+                column=1,
+                code="syntax",
+            )
+        if word == BEGIN:
+            begun = number
+        elif word == END:
+            options = read_directives([(begun, source.lines[begun - 1])], str(path))
+            name = f"line_{begun}"
+            found.append(Target(path, "read", f"{path.name}::{name}", name, begun, until=number, options=options))
+            begun = 0
+    if begun:
+        raise LanguageError("swizzle: begin without end", filename=str(path), line=begun, column=1, code="syntax")
     return found
 
 
@@ -112,6 +150,7 @@ def _above(node: ast.FunctionDef, source: SourceFile) -> list[tuple[int, str]]:
     """Comment lines right above a function and among its decorators."""
     first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
     start = first - 1
-    while start and source.lines[start - 1].lstrip().startswith("#"):
+    while start and source.lines[start - 1].lstrip().startswith(("#", "//", "template")):
         start -= 1
-    return [(k + 1, source.lines[k]) for k in range(start, node.lineno - 1) if is_directive(source.lines[k])]
+    lines = [(k + 1, source.lines[k]) for k in range(start, node.lineno - 1)]
+    return [(k, line) for k, line in lines if is_directive(line) and not bracket(line)]

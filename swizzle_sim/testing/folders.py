@@ -9,14 +9,14 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from swizzle_sim.testing.files import SUFFIXES
+from swizzle_sim.testing.directive import MARK
+from swizzle_sim.testing.files import SUFFIXES, TEXTS
 from xcd_model.errors import OptionError
 
 # A swizzle differs from any other .txt in a folder by an assignment to a name that may be the answer, or a mark.
 _A_SWIZZLE = re.compile(
-    rb"^[ \t]*(#[ \t]*swizzle-check|(pid|pid_[mnxyz]|[xyz])[ \t]*(=|,|[-+*/%&|^<>]+=)[^=])", re.MULTILINE
+    rb"^[ \t]*(#[ \t]*swizzle(-check|:)|(pid|pid_[mnxyz]|[xyz])[ \t]*(=|,|[-+*/%&|^<>]+=)[^=])", re.MULTILINE
 )
-_MARK = b"swizzle-check"
 
 Rules = tuple[tuple[Path, GitIgnoreSpec], ...]  # the last that says something about a path decides, as in git
 
@@ -30,7 +30,7 @@ def files_under(paths: Iterable[Path], *, marked: bool = False, exclude: Iterabl
         A file that is named itself is never left out. In a folder, files of `SUFFIXES` count, of ``.txt`` those that
         assign a coordinate. A folder that cannot be listed is returned as if it were a file: reading it says why.
     marked : bool
-        Leave out code without a ``# swizzle-check`` comment, also files named themselves.
+        Leave out code without a ``# swizzle:`` comment, also files named themselves.
     exclude : iterable of str
         Patterns of ``.gitignore``, relative to each folder in ``paths``.
 
@@ -46,7 +46,7 @@ def files_under(paths: Iterable[Path], *, marked: bool = False, exclude: Iterabl
     found: list[Path] = []
     for path in paths:
         found += sorted(_inside(path, excluded)) if path.is_dir() else [path]
-    return [one for one in dict.fromkeys(found) if not marked or one.suffix != ".py" or _holds(one, _MARK)]
+    return [one for one in dict.fromkeys(found) if not marked or one.suffix in TEXTS or _holds(one, MARK)]
 
 
 def _inside(folder: Path, excluded: GitIgnoreSpec) -> Iterator[Path]:

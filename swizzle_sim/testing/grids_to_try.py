@@ -132,7 +132,9 @@ def condition(where: Where) -> Callable[[Grid, int], bool]:
     return holds
 
 
-def sized_launches(form: Form, launch: str, sizes: Mapping[str, Any]) -> Iterator[tuple[Grid, dict[str, int]]]:
+def sized_launches(
+    form: Form, launch: str, sizes: Mapping[str, Any], num_xcds: int = 1
+) -> Iterator[tuple[Grid, dict[str, int]]]:
     """Yield launches of a kernel over its sizes: whole tiles and ragged ones.
 
     Parameters
@@ -143,6 +145,8 @@ def sized_launches(form: Form, launch: str, sizes: Mapping[str, Any]) -> Iterato
         Sides joined by commas, each an expression of sizes; one side that is a product of two is tiles.
     sizes : mapping of str to int or tuple of int
         Values; several are tried each. A size without one varies.
+    num_xcds : int
+        Of a launch that is padded to a multiple of it.
 
     Raises
     ------
@@ -161,15 +165,16 @@ def sized_launches(form: Form, launch: str, sizes: Mapping[str, Any]) -> Iterato
     fixed |= {
         block.name: _ANY_BLOCK
         for block in blocks
-        if isinstance(block, Name) and block.name in {*loose, *form.inputs} - {*sizes}
+        if isinstance(block, Name) and block.name in {*loose, *form.inputs} - {*sizes, *GRID_NAMES}
     }
+    of_gpu = {"num_xcds": num_xcds, "NUM_XCDS": num_xcds}
     varying = sum(name not in fixed for name in loose)
     for name, block in zip(loose, blocks, strict=True):
         if name not in fixed:
             ranges[name] = tuple(_lengths(_size_of(block, fixed), _SIDES if varying < 3 else _FEW))
     for values in product(*ranges.values()):
         chosen = dict(zip(ranges, values, strict=True))
-        counts = [calculate(part, {**fixed, **chosen}, launch) for part in parts]
+        counts = [calculate(part, {**of_gpu, **fixed, **chosen}, launch) for part in parts]
         if min(counts) < 1 or (loose and _product(counts) > _MOST_TILES):
             continue
         grid = Grid((_product(counts),), (counts[0], counts[1])) if tiles else Grid(tuple(counts))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from swizzle_sim.testing.advice import advice_of
 from swizzle_sim.testing.candidate import load
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.files import Target, targets_of
@@ -73,7 +74,7 @@ def check_file(
         Only what a ``# swizzle-check`` comment marks, and texts.
     """
     try:
-        targets = [one for one in targets_of(path) if not function or one.function == function]
+        targets = [one for one in targets_of(path, function) if not function or one.function == function]
         if function and not targets:
             raise LanguageError(f"no function {function} to check", filename=str(path), code="file")
     except SwizzleSimError as error:
@@ -82,31 +83,36 @@ def check_file(
     for target in targets:
         if marked and not function and not target.marked:
             continue
-        yield check_target(replace(target, marked=True) if function else target, over)
+        result = check_target(replace(target, marked=True) if function else target, over)
+        if result.status != "skipped" or target.likely:  # of a function that is plainly no remap nothing is lost
+            yield result
 
 
 def check_target(target: Target, over: Options | None = None) -> CheckResult:
     """Try one target where its own options, or those over them, say that it has to hold; nothing raises."""
     begin = time.perf_counter()
 
-    def result(status: str, message: str, code: str = "", verdict: str = "") -> CheckResult:
+    def result(status: str, message: str, code: str = "", **more: str) -> CheckResult:
         seconds = time.perf_counter() - begin
-        return CheckResult(str(target.path), target.name, status, message, seconds, target.line, code, verdict=verdict)
+        return CheckResult(str(target.path), target.name, status, message, seconds, target.line, code, **more)
 
     try:
         with contextlib.redirect_stdout(sys.stderr):  # a file that is imported prints, and the results may be JSON
             candidate, options = load(replace(target, options=over.over(target.options)) if over else target)
             outcome = try_points(candidate, points_of(candidate, options))
     except (LanguageError, OptionError) as error:
-        # whether an unmarked function is a remap nobody knows: it is no fault, and no pass
-        return result("error" if target.marked else "skipped", str(error), error.code)
+        if target.marked:
+            return result("error", str(error), error.code)
+        return result("skipped", str(error), error.code, advice=advice_of(target, error))
     except SwizzleSimError as error:
         return result("error", str(error), error.code)
     except (Exception, SystemExit) as error:  # importing a file of the caller may raise anything
         return result("error", f"{target.path}: {type(error).__name__}: {error}", "import")
+    guessed = options.guessed
+    said = f"{outcome.message}\n  guessed: {guessed}" if guessed else outcome.message
     if outcome.counterexample:
-        return result("failed", outcome.message, outcome.counterexample.code, outcome.status)
-    return result("passed", outcome.message, verdict=outcome.status)
+        return result("failed", said, outcome.counterexample.code, guessed=guessed, verdict=outcome.status)
+    return result("passed", said, guessed=guessed, verdict=outcome.status)
 
 
 def check_files(

@@ -156,14 +156,14 @@ def points_of(
                 f"{candidate.name} reads {', '.join(loose)}: give values of these, such as {loose[0]}=1000,4096, in "
                 "place of grids"
             )
-    if options.launch and _reads_sizes(candidate) and not given:
-        launches = list(sized_launches(form, options.launch, options.sizes))
-    else:
-        kind = kind_of(form)
-        plain = [as_grid(one, kind) for one in given] if given else small_grids(kind)
-        launches = [(one, sizes) for one in plain for sizes in each_size(options)]
-    for grid, sizes in launches:
-        for count in counts:
+    by_size = options.launch and _reads_sizes(candidate) and not given
+    kind = kind_of(form)
+    plain = [] if by_size else [as_grid(one, kind) for one in given] if given else small_grids(kind)
+    launches = [(one, sizes) for one in plain for sizes in each_size(options)]
+    for count in counts:
+        if by_size and (count == counts[0] or "num_xcds" in options.launch.lower()):
+            launches = list(sized_launches(form, options.launch, options.sizes, count))
+        for grid, sizes in launches:
             if holds(grid, count):
                 yield Point(grid, count, sizes)
 

@@ -1,4 +1,4 @@
-"""Triton functions in the spelling of the closed language: ``tl.name``, without integer casts and hints."""
+"""Functions in the spelling of the closed language: ``tl.name``, without integer casts and hints, builders resolved."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import ast
 import copy
 
 from swizzle_sim.triton_source.aliases import Aliases
-from swizzle_sim.triton_source.source_file import SourceFile
+from swizzle_sim.triton_source.builders import as_expression
+from swizzle_sim.triton_source.imports import Imports
+from swizzle_sim.triton_source.source_file import SourceFile, is_integer
 
 _HINTS = ("multiple_of", "max_contiguous", "max_constancy")
-_INTEGERS = ("int32", "int64", "uint32")
+_INTEGERS = ("int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_OF_ANOTHER = ("type", "dtype")  # ``x.type``: an integer's, as everything that a tile is computed from is an integer
 # tl.swizzle2d as Triton's documentation defines it: groups of size_g rows, a group column by column.
 _BUILTIN = """
 def swizzle2d(i, j, size_i, size_j, size_g):
@@ -22,16 +25,57 @@ def swizzle2d(i, j, size_i, size_j, size_g):
 """
 
 
-def canonical_functions(source: SourceFile) -> dict[str, ast.FunctionDef]:
-    """Copies of the Triton functions of a file in canonical spelling, with the language's own ``swizzle2d``."""
+def canonical_functions(source: SourceFile, root: str) -> dict[str, ast.FunctionDef]:
+    """Copies in canonical spelling of the functions that one function may call, however deep, and of itself.
+
+    Functions of the file go by their own name; those of files that it imports, by the name that the call has. The lines
+    of these are 0, as they are no lines of this file.
+    """
     builtin = ast.parse(_BUILTIN).body[0]
     assert isinstance(builtin, ast.FunctionDef)
     found = {"swizzle2d": builtin}
-    spelling = Canonical(source.aliases)
-    for name, function in source.kernels.items():
-        found[name] = copy.copy(function)
-        found[name].body = [spelling.visit(copy.deepcopy(stmt)) for stmt in function.body]
+    _add(root, source.function(root), source, found, foreign=False)
     return found
+
+
+def _add(
+    key: str, function: ast.FunctionDef, source: SourceFile, found: dict[str, ast.FunctionDef], *, foreign: bool
+) -> None:
+    """Add one function and what it calls."""
+    spelling = Canonical(source.aliases, own=key.rpartition(".")[0])
+    copied = found[key] = copy.copy(function)
+    copied.body = [spelling.visit(copy.deepcopy(stmt)) for stmt in function.body]
+    if foreign:
+        _fill_constants(copied, source)
+    for call in [node for stmt in copied.body for node in ast.walk(stmt) if isinstance(node, ast.Call)]:
+        name = _called(call)
+        home = Imports.of(source).resolve(name) if name and name not in ("swizzle2d", key) else None
+        if home is None:
+            continue
+        other, its_name = home
+        own = other is source
+        known = name if own and not foreign else f"{other.stem}.{its_name}" if foreign else name
+        if not isinstance(call.func, ast.Name) or known != name:
+            call.func = ast.copy_location(ast.Name(known, ast.Load()), call)
+        if known not in found:
+            _add(known, other.function(its_name), other, found, foreign=foreign or not own)
+
+
+def _fill_constants(function: ast.FunctionDef, source: SourceFile) -> None:
+    """Put the integers of a file's constants into a function that leaves the file, and take its lines away."""
+    constants = {name: value for name, value in source.constants.items() if is_integer(value)}
+    for stmt in function.body:
+        for node in ast.walk(stmt):
+            for field, value in ast.iter_fields(node):
+                if isinstance(value, ast.Name) and isinstance(value.ctx, ast.Load) and value.id in constants:
+                    setattr(node, field, constants[value.id])
+            if hasattr(node, "lineno"):
+                node.lineno = 0
+
+
+def _called(call: ast.Call) -> str:
+    """Dotted name of a called function as it is written."""
+    return ast.unparse(call.func) if isinstance(call.func, ast.Name | ast.Attribute) else ""
 
 
 class Canonical(ast.NodeTransformer):
@@ -41,28 +85,40 @@ class Canonical(ast.NodeTransformer):
     ----------
     aliases : Aliases
         Of the file.
+    own : str
+        Class whose method it is: ``self.size`` is the name ``size``.
     """
 
-    def __init__(self, aliases: Aliases):
-        self.aliases = aliases
+    def __init__(self, aliases: Aliases, own: str = ""):
+        self.aliases, self.own = aliases, own
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Leave out casts between integers and hints; spell the rest as the language does."""
         called = self.aliases.language_name(node.func)
-        if called in _HINTS or (called == "cast" and self._is_integer(node.args[1:2])):
+        if called in _HINTS or (called == "cast" and self._is_integer(node.args[1:2], node.keywords)):
             return self.visit(node.args[0]) if node.args else node
         if called == "constexpr" and len(node.args) == 1:
             return self.visit(node.args[0])
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "to" and self._is_integer(node.args):
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "to" and self._is_integer(node.args[:1], []):
             return self.visit(node.func.value)
+        if isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == "self":
+            node.func = ast.copy_location(ast.Name(f"{self.own}.{node.func.attr}", ast.Load()), node)
+            node.args = [self.visit(one) for one in node.args]
+            return node
+        built = as_expression(node, self.aliases)
+        if built is not None:
+            return self.visit(built)
         self.generic_visit(node)
         if called == "swizzle2d":  # put in place as the file's own functions are
             node.func = ast.copy_location(ast.Name(called, ast.Load()), node)
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """Spell whatever is of the language's module as ``tl.name``."""
-        return self._respelled(node, node.ctx) or self.generic_visit(node)
+        """Spell whatever is of the language's module as ``tl.name``; a field of a record by its own name."""
+        if isinstance(node.value, ast.Name) and node.value.id == "self":
+            return ast.copy_location(ast.Name(node.attr, node.ctx), node)
+        built = as_expression(node, self.aliases)
+        return built or self._respelled(node, node.ctx) or self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         """Spell a name imported from the language's module itself as ``tl.name``."""
@@ -76,5 +132,12 @@ class Canonical(ast.NodeTransformer):
             return ast.copy_location(ast.Name("cdiv", context), node)
         return None
 
-    def _is_integer(self, args: list[ast.expr]) -> bool:
-        return len(args) == 1 and self.aliases.language_name(args[0]) in _INTEGERS
+    def _is_integer(self, args: list[ast.expr], keywords: list[ast.keyword]) -> bool:
+        """Whether a type is an integer's: by its name, or as that of another value of the same prologue."""
+        given = [*args, *(one.value for one in keywords if one.arg == "dtype")]
+        if len(given) != 1:
+            return False
+        kind = given[0]
+        return self.aliases.language_name(kind) in _INTEGERS or (
+            isinstance(kind, ast.Attribute) and kind.attr in _OF_ANOTHER
+        )

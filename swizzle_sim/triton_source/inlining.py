@@ -73,23 +73,27 @@ class Inliner:
         self._calls += 1
         if self._calls > _MOST_CALLS:
             self.refuse(node, f"more than {_MOST_CALLS} calls of this file's functions in one prologue", "limit")
-        tag = f"{function.name}_{self._calls}_"
+        tag = f"{function.name.rpartition('.')[2]}_{self._calls}_"
         body, results = self.returned(function)
         values = self._bound(node, function)
         before += [assign(tag + name, value, node) for name, value in values.items()]
         rename = _Rename(values.keys() | {name for stmt in body for name in stored(stmt)}, tag)
-        before += self.block([rename.visit(copy.deepcopy(stmt)) for stmt in body])
+        before += self.block([_at(rename.visit(copy.deepcopy(stmt)), node) for stmt in body])
         loads: list[ast.expr] = [ast.copy_location(ast.Name(tag + name, ast.Load()), node) for name in results]
         return loads[0] if len(loads) == 1 else ast.copy_location(ast.Tuple(loads, ast.Load()), node)
 
     def _tail(self, body: list[ast.stmt], function: ast.FunctionDef) -> tuple[list[ast.stmt], int]:
         """Turn each ``return`` into an assignment; what follows an ``if`` that returns becomes its other side."""
         done: list[ast.stmt] = []
+        body = [stmt for stmt in body if not isinstance(stmt, ast.FunctionDef | ast.ClassDef)]
         for k, stmt in enumerate(body):
             if isinstance(stmt, ast.Return):
                 if stmt.value is None:
                     self.refuse(stmt, f"{function.name} returns no value here", "result")
                 values = stmt.value.elts if isinstance(stmt.value, ast.Tuple) else [stmt.value]
+                width = self._width(stmt.value) if len(values) == 1 else len(values)
+                if width > len(values):  # what it calls returns several
+                    return [*done, _unpacked(stmt, width)], width
                 return [*done, *(assign(f"returned_{i}", value, stmt) for i, value in enumerate(values))], len(values)
             if not any(isinstance(one, ast.Return) for one in ast.walk(stmt)):
                 done.append(stmt)
@@ -106,9 +110,19 @@ class Inliner:
             return [*done, ast.copy_location(ast.If(stmt.test, then, other), stmt)], n_then
         self.refuse(function, f"{function.name} has a path without a return", "result")
 
+    def _width(self, value: ast.expr) -> int:
+        """How many values an expression has: several, where it calls a function that returns them."""
+        if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Name)):
+            return 1
+        if value.func.id == "divmod":
+            return 2
+        self._calls += 1
+        known = self.functions.get(value.func.id) if self._calls <= _MOST_CALLS else None
+        return self._tail(known.body, known)[1] if known is not None else 1
+
     def _bound(self, node: ast.Call, function: ast.FunctionDef) -> dict[str, ast.expr]:
         """Value of each parameter in a call."""
-        names = [one.arg for one in parameters_of(function)]
+        names = [one.arg for one in parameters_of(function) if one.arg != "self"]
         values = {**defaults_of(function), **dict(zip(names, node.args, strict=False))}
         values |= {one.arg or "**": one.value for one in node.keywords}
         if set(values) != set(names) or len(node.args) > len(names):
@@ -116,10 +130,26 @@ class Inliner:
         return {name: values[name] for name in names}
 
 
+def _unpacked(stmt: ast.Return, width: int) -> ast.stmt:
+    """``returned_0, returned_1 = call`` for a return of a call."""
+    names: list[ast.expr] = [ast.copy_location(ast.Name(f"returned_{k}", ast.Store()), stmt) for k in range(width)]
+    assert stmt.value is not None
+    target = ast.copy_location(ast.Tuple(names, ast.Store()), stmt)
+    return ast.copy_location(ast.Assign([target], stmt.value), stmt)
+
+
 def assign(name: str, value: ast.expr, place: ast.AST) -> ast.stmt:
     """``name = value`` at the place of a node."""
     target = ast.copy_location(ast.Name(name, ast.Store()), place)
     return ast.copy_location(ast.Assign([target], value), place)
+
+
+def _at(stmt: ast.stmt, call: ast.AST) -> ast.stmt:
+    """Statement of another file at the line of the call, as a reader of this file looks for it there."""
+    for node in ast.walk(stmt):
+        if getattr(node, "lineno", 1) == 0:
+            ast.copy_location(node, call)
+    return stmt
 
 
 class _Calls(ast.NodeTransformer):

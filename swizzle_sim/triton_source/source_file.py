@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import re
+import textwrap
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from swizzle_sim.triton_source.aliases import Aliases, top_level
 from xcd_model.errors import LanguageError
 
 _MEMORY = ("load", "store", "make_block_ptr", "make_tensor_descriptor", "gather", "scatter", "advance")
+SOURCES = (".py", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".cu", ".cuh", ".hip", ".inl")
 _LINE_END = re.compile("\r\n|\r|\n")
 _LONGEST_SHOWN = 200
 
@@ -51,11 +53,17 @@ class SourceFile:
     filename : str
     text : str
     tree : ast.Module
+        Of Python, or what C says in Python.
     """
 
     filename: str
     text: str
     tree: ast.Module
+
+    @property
+    def in_c(self) -> bool:
+        """Whether it is a file of C or C++."""
+        return Path(self.filename).suffix != ".py"
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -77,6 +85,39 @@ class SourceFile:
         return found
 
     @cached_property
+    def every_function(self) -> dict[str, ast.FunctionDef]:
+        """Functions of the file: those of `functions`, and ``Class.method`` and ``outer.inner`` below them."""
+        found = dict(self.functions)
+        outside: list[ast.ClassDef | ast.FunctionDef] = list(self.functions.values())
+        outside += [node for node in top_level(self.tree.body) if isinstance(node, ast.ClassDef)]
+        for outer in outside:
+            for inner in _nested(outer):
+                found.setdefault(f"{outer.name}.{inner.name}", inner)
+        return found
+
+    @property
+    def stem(self) -> str:
+        """Name of the file without its folder and suffix."""
+        return Path(self.filename).stem
+
+    def is_read(self, name: str) -> bool:
+        """Whether a function is read in any case: Triton's (or Gluon's). Others are where they look like a remap."""
+        return self._is_jit(self.every_function[name]) and not self.in_c
+
+    def between(self, begin: int, end: int, name: str) -> SourceFile:
+        """File whose only function holds the statements between two lines, at their own lines."""
+        lines = [""] * (begin - 1) + ["void {}() {{" if self.in_c else "def {}():"] + list(self.lines[begin : end - 1])
+        lines[begin - 1] = lines[begin - 1].format(name)
+        if self.in_c:
+            lines.append("}")
+        else:
+            inner = textwrap.dedent("\n".join(lines[begin:])).splitlines()
+            lines[begin:] = ["    " + line for line in inner]
+            lines.append("    pass")
+        found = parse_source("\n".join(lines).encode(), self.filename)
+        return SourceFile(self.filename, self.text, _with_imports(found.tree, self.tree))
+
+    @cached_property
     def kernels(self) -> dict[str, ast.FunctionDef]:
         """The ``@triton.jit`` functions at the top level, kernels and their helpers."""
         return {name: node for name, node in self.functions.items() if self._is_jit(node)}
@@ -92,6 +133,19 @@ class SourceFile:
                     twice |= {name} & found.keys()
                     found[name] = value
         return {name: value for name, value in found.items() if name not in twice}
+
+    def function(self, name: str) -> ast.FunctionDef:
+        """Return any function by name, ``Class.method`` and ``outer.inner`` too.
+
+        Raises
+        ------
+        LanguageError
+            If there is none; lists those of the file.
+        """
+        if name not in self.every_function:
+            there = ", ".join(self.every_function) or "none"
+            raise LanguageError(f"no function {name}; there is {there}", filename=self.filename, code="file")
+        return self.every_function[name]
 
     def kernel(self, name: str) -> ast.FunctionDef:
         """Return a Triton function by name.
@@ -206,6 +260,11 @@ def parse_source(data: bytes, filename: str) -> SourceFile:
         With code ``file`` if it is no text, ``syntax`` if it is no Python.
     """
     try:
+        if Path(filename).suffix in SOURCES[1:]:
+            from swizzle_sim.triton_source.c_source import tree_of_c  # noqa: PLC0415 - few need its parser
+
+            text = data.decode("utf-8-sig")
+            return SourceFile(filename, text, tree_of_c(text, filename))
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = data.decode(encoding)
         tree = ast.parse(text)
@@ -215,6 +274,13 @@ def parse_source(data: bytes, filename: str) -> SourceFile:
         line = getattr(error, "lineno", 0) or 0
         raise LanguageError(f"no Python: {error}", filename=filename, line=line, column=1, code="syntax") from None
     return SourceFile(filename, text, tree)
+
+
+def _with_imports(tree: ast.Module, whole: ast.Module) -> ast.Module:
+    """Tree with the imports and constants of a whole file in front."""
+    kept = [stmt for stmt in top_level(whole.body) if isinstance(stmt, ast.Import | ast.ImportFrom | ast.Assign)]
+    functions = [stmt for stmt in whole.body if isinstance(stmt, ast.FunctionDef)]
+    return ast.Module([*kept, *functions, *tree.body], [])
 
 
 def literal_axis(call: ast.Call) -> int | None:
@@ -273,6 +339,17 @@ def _entries(node: ast.expr) -> dict[str, ast.expr]:
         pairs = zip(node.keys, node.values, strict=True)
         return {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}
     return {one.arg: one.value for one in node.keywords if one.arg} if isinstance(node, ast.Call) else {}
+
+
+def _nested(outer: ast.ClassDef | ast.FunctionDef) -> Iterator[ast.FunctionDef]:
+    """Functions directly in a class, or anywhere in a function but not in one of its functions' own."""
+    todo: list[ast.AST] = list(outer.body)
+    while todo:
+        node = todo.pop(0)
+        if isinstance(node, ast.FunctionDef):
+            yield node
+        elif not isinstance(node, ast.ClassDef):
+            todo += ast.iter_child_nodes(node)
 
 
 def _inside(root: ast.AST) -> Iterator[ast.AST]:

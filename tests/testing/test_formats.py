@@ -19,8 +19,8 @@ KERNELS = """
 import triton
 
 @triton.jit
-def softmax(x):
-    pass
+def softmax(pid, strange):
+    return pid % 8 * strange + pid // 8
 
 # swizzle-check
 def lost(pid):

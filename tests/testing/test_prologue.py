@@ -72,9 +72,7 @@ def line_of(words, after=0):
     ("function", "at", "reason"),
     [
         ("softmax", "def softmax", "answer=tile_m,tile_n"),
-        ("persistent", "for tile in", "loops over tiles"),
         ("by_table", "pid = tl.load(", "after the first memory access"),
-        ("leaves_early", "        return\n", "may return here"),
         ("by_float", "pid * 1.5", "float"),
         ("as_it_came", "", "as it came"),
     ],

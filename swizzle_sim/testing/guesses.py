@@ -1,0 +1,85 @@
+"""Values for names that nothing gives one, guessed from how people spell them, and said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from swizzle_sim.swizzle.ir import GRID_NAMES
+
+CHUNKS = (1, 2, 4, 8, 16, 32, 64)  # tried for a constant that is a chunk, window or group
+# What a whole spelling means, in lower case and without underscores.
+_MEANINGS: dict[str, tuple[str, ...]] = {
+    "num_pids": (
+        "gridmn", "numworkgroups", "numwgs", "numwg", "totalwgs", "totalwg", "domainsize", "numpids", "numblocks",
+        "numprograms", "totalprograms", "totalpids", "numsms", "numtiles", "totaltiles", "gridsize", "gridtotal",
+        "numctas", "totalblocks", "ntiles", "nblocks",
+    ),
+    "num_pid_m": (
+        "numtilesm", "tilesm", "gridm", "mtiles", "numblocksm", "mblocks", "nummblocks", "numrowtiles", "numpidm", "gm",
+    ),
+    "num_pid_n": (
+        "numtilesn", "tilesn", "gridn", "ntilesn", "numblocksn", "nblocksn", "numnblocks", "numcoltiles", "gn",
+    ),
+    "num_xcds": ("numxcds", "numxcd", "nxcd", "nxcds", "xcds", "xcdswizzle", "numxcc", "numchiplets"),
+    "pid": (
+        "wid", "wgid", "workgroupid", "tileid", "tileidx", "bid", "blockid", "blockidx", "linearid", "programid",
+        "tile", "pidin", "oldpid", "origpid", "tileinmm", "idx", "index", "wg", "taskid", "xy", "blockindex",
+    ),
+}  # fmt: skip
+_BY_SPELLING = {spelling: meaning for meaning, spellings in _MEANINGS.items() for spelling in spellings}
+_CHUNK = re.compile(
+    r"chunk|group(_?size)?(_?[mn])?$|^(C|W|WGM|wgm|swizzle_w|swizzle_c|panel_?width|window)$|_?(WGM)$|^(group|panel)"
+)
+_RATIO = re.compile(r"_per_", re.IGNORECASE)
+
+
+def guess(
+    names: Iterable[str], parameters: Sequence[str] = (), *, takes_id: bool = False
+) -> dict[str, int | str | tuple[int, ...]]:
+    """Value of each name whose spelling tells one.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names that a candidate reads and nothing gives a value.
+    parameters : sequence of str
+        Of its function, in order.
+    takes_id : bool
+        Whether the function reads no program id: then its first parameter is the id, however it is spelled.
+
+    Returns
+    -------
+    guessed : dict of str to (int, str or tuple of int)
+        An expression of the grid's names, or several values to try.
+    """
+    found: dict[str, int | str | tuple[int, ...]] = {}
+    for name in names:
+        if name in GRID_NAMES:
+            continue
+        meaning = _meaning(name)
+        if takes_id and name == next(iter(parameters), "") and (meaning in ("", "pid")):
+            found[name] = "pid"
+        elif meaning and (meaning != "pid" or takes_id):
+            found[name] = meaning
+        elif is_chunk(name):
+            found[name] = CHUNKS
+        elif _RATIO.search(name):
+            found[name] = 1
+    return found
+
+
+def is_chunk(name: str) -> bool:
+    """Whether a name is that of a chunk, window or group, of which powers of two are tried."""
+    return _CHUNK.search(name.lower()) is not None or _CHUNK.search(name) is not None
+
+
+def as_comment(guessed: dict[str, int | str | tuple[int, ...]]) -> str:
+    """Guessed values as a comment states them."""
+    return " ".join(
+        f"{name}={','.join(map(str, value)) if isinstance(value, tuple) else value}" for name, value in guessed.items()
+    )
+
+
+def _meaning(name: str) -> str:
+    return _BY_SPELLING.get(re.sub("_", "", name).lower(), "")

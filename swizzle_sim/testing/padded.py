@@ -1,0 +1,65 @@
+"""A launch with more workgroups than tiles: those without a tile return at once, the others compute each tile once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.swizzle import Swizzle
+from swizzle_sim.swizzle.verdict import Counterexample
+from swizzle_sim.swizzle.vm import run, where_text
+from swizzle_sim.testing.expression import value_of
+
+
+def padded_counterexample(
+    tile: Swizzle, surplus: Swizzle, tiles: Sequence[str], grid: Grid, num_xcds: int, sizes: Mapping[str, int]
+) -> Counterexample | None:
+    """Counterexample where the workgroups that do not return miss a tile or share one; None if they do not.
+
+    Parameters
+    ----------
+    tile : Swizzle
+        Its ``pid`` is the tile, -1 outside the tiles.
+    surplus : Swizzle
+        Its ``pid`` is 1 in a workgroup that returns.
+    tiles : sequence of str
+        Extents of the tile's coordinates, expressions of sizes and counts.
+    grid : Grid
+        Of the launch.
+    num_xcds : int
+    sizes : mapping of str to int
+    """
+    n_tiles = int(np.prod([value_of(side, grid, num_xcds, sizes) for side in tiles]))
+    where = where_text(grid, num_xcds)
+    returns, found = run(surplus.program, grid, num_xcds, sizes), run(tile.program, grid, num_xcds, sizes)
+    for execution in (returns, found):
+        if execution.fault:
+            fault = execution.fault
+            return Counterexample(
+                fault.code, f"line {fault.line}: {fault.code} at pid {fault.pid} {where}", (fault.pid,), line=fault.line
+            )
+    pids = np.flatnonzero(returns.ids == 0)
+    computed = found.ids[pids]
+    outside = np.flatnonzero((computed < 0) | (computed >= n_tiles))
+    if outside.size:
+        pid = int(pids[outside[0]])
+        return Counterexample(
+            "out-of-range", f"pid {pid} computes no tile of the {n_tiles}, and does not return {where}", (pid,)
+        )
+    times = np.bincount(computed, minlength=n_tiles)
+    if (times == 1).all():
+        return None
+    distinct, missing = int((times > 0).sum()), np.flatnonzero(times == 0)
+    said = f"{distinct} of {n_tiles} tiles are computed {where}"
+    if missing.size:
+        said = f"tile {missing[0]} is computed by nobody; {said}"
+    twice = np.flatnonzero(times > 1)
+    if twice.size:
+        first, second = (int(pid) for pid in pids[computed == twice[0]][:2])
+        said = f"pid {second} and pid {first} both compute tile {twice[0]}; {said}"
+        return Counterexample(
+            "collision", said, (first, second), int(twice[0]), int(missing[0]) if missing.size else None, distinct
+        )
+    return Counterexample("missing", said, (), None, int(missing[0]), distinct)

@@ -1,0 +1,108 @@
+"""Which names of a kernel hold its tile, by their spelling, and what the tile's coordinates count up to."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Collection, Iterable, Sequence
+
+from swizzle_sim.swizzle.ir import GRID_NAMES
+from swizzle_sim.triton_source.inlining import assign, stored
+from swizzle_sim.triton_source.source_file import SourceFile, literal_axis
+
+# Names of the language that an answer is handed on under.
+CANONICAL = (("pid_m", "pid_n"), ("pid_x", "pid_y", "pid_z"), ("x", "y", "z"), ("pid",))
+# Other spellings of a tile in kernels, tried after those.
+_OTHERS = (
+    ("tile_m", "tile_n"),
+    ("tile_m_id", "tile_n_id"),
+    ("tile_n_id", "m_grp"),
+    ("m_block", "n_block"),
+    ("block_m", "block_n"),
+    ("tile_i", "tile_j"),
+    ("new_bx", "new_by"),
+    ("row_idx", "col_idx"),
+    ("wgid",),
+    ("tile_id",),
+    ("tile",),
+    ("head_idx",),
+)
+_MORE = ("pid_k", "pid_z", "pid_b", "pid_batch")  # beside pid_m and pid_n, where all come from one id
+
+
+def names_of_tile(before: list[ast.stmt], after: list[ast.stmt], source: SourceFile) -> list[str]:
+    """Names of the tile among those that a kernel assigns; none where it assigns no usual one."""
+    given = {name for stmt in (*before, *after) for name in stored(stmt)}
+    for group in (*CANONICAL, *_OTHERS):
+        found = [name for name in group if name in given]
+        if found and (len(found) > 1 or len(group) == 1):
+            return _in_launch_order(found, before, source)
+    return [name for group in CANONICAL for name in group if name in given][:1]
+
+
+def _in_launch_order(names: list[str], before: list[ast.stmt], source: SourceFile) -> list[str]:
+    """Coordinates in the order of the axes they were first read from, where each was read from one."""
+    axis: dict[str, int] = {}
+    for stmt in before:
+        match stmt:
+            case ast.Assign([ast.Name(name)], ast.Call() as call) if name in names and source.is_id(call):
+                axis.setdefault(name, literal_axis(call) or 0)
+    if set(axis) == set(names) and sorted(axis.values()) == list(range(len(names))):
+        return sorted(names, key=lambda name: axis[name])
+    return names
+
+
+def extents_of(spelled: Sequence[str], parameters: Iterable[str], assigned: Iterable[str]) -> tuple[str, ...]:
+    """What three coordinates or more count up to, where nobody says so; empty where nothing tells.
+
+    ``pid_k`` counts up to ``num_pid_k`` where there is such a name; otherwise the counts are the parameters after the
+    id, in the order of the coordinates, as people write them.
+    """
+    parameters, names = list(parameters), {*parameters, *assigned}
+    by_name = tuple(f"num_{name}" for name in spelled)
+    if all(name in names for name in by_name):
+        return by_name
+    return tuple(parameters[1 : 1 + len(spelled)]) if len(parameters) > len(spelled) else ()
+
+
+def handed_on(answers: Sequence[str], axes: int, extents: Sequence[str]) -> list[ast.stmt]:
+    """Last statements of a prologue: the coordinates under the language's names.
+
+    With extents, they become one number, the outermost first, and one that is outside its extent leaves the grid.
+    """
+    place = ast.Constant(0, lineno=0, col_offset=0)
+    taken = [assign(f"tile_{k}", ast.Name(name, ast.Load()), place) for k, name in enumerate(answers)]
+    if extents:
+        inside = " and ".join(f"tile_{k} >= 0 and tile_{k} < ({side})" for k, side in enumerate(extents))
+        number = "tile_0"
+        for k, side in enumerate(extents[1:], 1):
+            number = f"({number}) * ({side}) + tile_{k}"
+        text = f"if {inside}:\n    pid = {number}\nelse:\n    pid = 0 - 1\n"
+        return [*taken, *_parsed(text)]
+    group = ("pid",) if len(answers) == 1 else CANONICAL[0] if axes == 1 else CANONICAL[1]
+    given = [assign(name, ast.Name(f"tile_{k}", ast.Load()), place) for k, name in enumerate(group[: len(answers)])]
+    return [*taken, *given]
+
+
+class _OwnCounts(ast.NodeTransformer):
+    def __init__(self, names: Collection[str]):
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        own = node.id in self.names and node.id in GRID_NAMES
+        return ast.copy_location(ast.Name(f"of_{node.id}", node.ctx), node) if own else node
+
+
+def own_counts(stmt: ast.stmt, extents: Collection[str]) -> ast.stmt:
+    """Statement in which counts of three coordinates are sizes of the kernel: a grid of tiles has only two."""
+    return _OwnCounts(extents).visit(copy.deepcopy(stmt))
+
+
+def _parsed(text: str) -> list[ast.stmt]:
+    """Statements that stand on no line of the file."""
+    body = ast.parse(text).body
+    for stmt in body:
+        for node in ast.walk(stmt):
+            if hasattr(node, "lineno"):
+                node.lineno = 0
+    return body

@@ -1,0 +1,100 @@
+"""Functions that a file takes from others of its own tree: looked up in their text, never imported."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+from weakref import WeakKeyDictionary
+
+from swizzle_sim.triton_source.source_file import SourceFile, read_source
+from xcd_model.errors import LanguageError
+
+_ELSEWHERE = ("triton", "torch", "numpy", "math", "typing", "jax", "tl")  # no files of the user's tree
+_DEEPEST = 5  # files that hand a name on
+
+
+class Imports:
+    """What the imported names of one file stand for.
+
+    Parameters
+    ----------
+    source : SourceFile
+    """
+
+    _known: ClassVar[WeakKeyDictionary[SourceFile, Imports]] = WeakKeyDictionary()
+
+    def __init__(self, source: SourceFile):
+        self.source = source
+        self._files: dict[Path, SourceFile | None] = {}
+
+    @classmethod
+    def of(cls, source: SourceFile) -> Imports:
+        """Imports of a file, made once."""
+        if source not in cls._known:
+            cls._known[source] = cls(source)
+        return cls._known[source]
+
+    def resolve(self, name: str, left: int = _DEEPEST) -> tuple[SourceFile, str] | None:
+        """File and name of the function that a name, or ``module.name``, stands for; None if it cannot be found."""
+        if name in self.source.every_function:
+            return self.source, name
+        first, _, rest = name.partition(".")
+        known = self._names.get(first)
+        if known is None or not left:
+            return self._starred(name, left) if left else None
+        level, module, original = known
+        steps = [*(module.split(".") if module else []), *([original] if original else []), *rest.split(".")]
+        steps = [step for step in steps if step]
+        for cut in range(len(steps) - 1, -1, -1):
+            found = self._read(level, steps[:cut])
+            if found is not None:
+                return Imports.of(found).resolve(".".join(steps[cut:]), left - 1)
+        return None
+
+    @cached_property
+    def _names(self) -> dict[str, tuple[int, str, str]]:
+        """Level, module and original name of each imported name; the original is empty for a module."""
+        found: dict[str, tuple[int, str, str]] = {}
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] not in _ELSEWHERE:
+                for one in node.names:
+                    found[one.asname or one.name] = (node.level, node.module or "", one.name)
+            elif isinstance(node, ast.Import):
+                for one in node.names:
+                    if one.name.partition(".")[0] not in _ELSEWHERE:
+                        known = one.name if one.asname else one.name.partition(".")[0]
+                        found[one.asname or known] = (0, known, "")
+        return found
+
+    def _starred(self, name: str, left: int) -> tuple[SourceFile, str] | None:
+        """Function that ``from module import *`` brings."""
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                if (node.module or "").partition(".")[0] in _ELSEWHERE:
+                    continue
+                found = self._read(node.level, node.module.split(".") if node.module else [])
+                home = Imports.of(found).resolve(name, left - 1) if found is not None else None
+                if home is not None:
+                    return home
+        return None
+
+    def _read(self, level: int, steps: list[str]) -> SourceFile | None:
+        """Module in the folder of the file, or in one above it; None where there is none that can be read."""
+        here = Path(self.source.filename).resolve().parent
+        folders = [here, *here.parents] if level == 0 else [here, *here.parents][level - 1 : level]
+        for folder in folders:
+            base = folder.joinpath(*steps)
+            for path in ([base.with_suffix(".py")] if steps else []) + [base / "__init__.py"]:
+                if path.is_file() and path != Path(self.source.filename).resolve():
+                    return self._parsed(path)
+        return None
+
+    def _parsed(self, path: Path) -> SourceFile | None:
+        if path not in self._files:
+            try:
+                self._files[path] = read_source(path)
+            except LanguageError:
+                self._files[path] = None
+        return self._files[path]

@@ -1,0 +1,130 @@
+"""Is a function a remap? It puts a workgroup's id together anew from quotients and remainders of it.
+
+``pid // n`` and ``pid % n`` alone take an id apart, as every kernel with two axes in one does; a remap multiplies, adds
+or compares what it took apart. A name with ``xcd`` or ``chiplet`` in it tells too.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from swizzle_sim.triton_source.answers import names_of_tile
+from swizzle_sim.triton_source.imports import Imports
+from swizzle_sim.triton_source.inlining import slice_of, stored
+from swizzle_sim.triton_source.source_file import SourceFile, parameters_of
+
+_NAMED = re.compile(
+    r"(^|_)n?xcds?(_|$)|chiplet|remap_?(pid|wg|workgroup|block)|pid_remap|swizzle_?(pid|tile|block)|swizzle2d"
+)
+_ID = re.compile(
+    r"^(pid|wid|wgid|bid|wg_?id|(orig|old|linear|start|flat)?_?(pid|tile_?(id|idx)|block_?(id|idx)|workgroup_?id|program_?id|"
+    r"linear_?id)|tile_in_\w+|bx|by|xy|fid)$",
+    re.IGNORECASE,
+)
+_APART = (ast.FloorDiv, ast.Mod, ast.RShift)
+_TOGETHER = (ast.Add, ast.Sub, ast.Mult, ast.BitXor, ast.BitOr, ast.LShift)
+_APART_CALLS = ("remui", "remsi", "divui", "divsi", "divmod", "floordiv", "floormod", "_umod", "_udiv")
+_TOGETHER_CALLS = ("addi", "muli", "subi", "xori", "min", "minimum", "minui", "minsi")
+_WHOLE, _PART, _TOGETHER_AGAIN = 1, 2, 3
+_ID_CALLS = ("program_id", "block_idx", "block_id", "block_id_x", "blockIdx")
+
+
+def looks_like_remap(source: SourceFile, name: str, depth: int = 3) -> bool:
+    """Whether a function of a file, by its form and names, is a remap or computes one in its prologue.
+
+    Parameters
+    ----------
+    source : SourceFile
+    name : str
+        Of the function.
+    depth : int
+        Calls that are followed, into other files too.
+    """
+    function = source.function(name)
+    body = [stmt for stmt in function.body if not isinstance(stmt, ast.FunctionDef | ast.ClassDef)]
+    returned = [one.value for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Return) and one.value]
+    ids = {one.arg for one in parameters_of(function) if _ID.match(one.arg)}
+    if not _reads_id(body) and not (ids and returned):
+        return False
+    if returned:
+        return _rebuilds(body, returned, ids) or _calls_a_remap(source, body, depth)
+    answers = names_of_tile(body, [], source)
+    needed, _ = slice_of(_flat(body), set(answers))
+    ids |= {name for stmt in needed for name in stored(stmt) if _ID.match(name)}
+    return _rebuilds(needed, [], ids) or _calls_a_remap(source, needed, depth)
+
+
+def _calls_a_remap(source: SourceFile, body: list[ast.stmt], depth: int) -> bool:
+    for name in {ast.unparse(node.func) for stmt in body for node in ast.walk(stmt) if isinstance(node, ast.Call)}:
+        if _is_named(name.rpartition(".")[2]):
+            return True
+        home = Imports.of(source).resolve(name) if depth else None
+        if home is not None and looks_like_remap(*home, depth - 1):
+            return True
+    return False
+
+
+def _is_named(name: str) -> bool:
+    return _NAMED.search(name.lower()) is not None
+
+
+def _reads_id(body: list[ast.stmt]) -> bool:
+    return any(_is_id(node) for stmt in body for node in ast.walk(stmt))
+
+
+def _is_id(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(ast.Name("unread"), [ast.Constant(str(text))]):  # of C, as `c_expressions` leaves it
+            return "blockIdx" in text or "block_id" in text
+        case ast.Call(func):
+            return _last(func) in _ID_CALLS
+        case ast.Attribute(_, name):
+            return name in _ID_CALLS
+    return False
+
+
+def _flat(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements, those inside loops in their place: a loop over tiles has the remap in it."""
+    found: list[ast.stmt] = []
+    for stmt in body:
+        if isinstance(stmt, ast.For) and isinstance(stmt.iter, ast.Call) and stmt.iter.args:
+            found.append(ast.copy_location(ast.Assign([stmt.target], stmt.iter.args[0]), stmt))  # its first index
+        found += _flat(stmt.body) if isinstance(stmt, ast.For | ast.While | ast.With) else [stmt]
+    return found
+
+
+def _rebuilds(body: list[ast.stmt], returned: list[ast.expr], ids: set[str]) -> bool:
+    """Whether quotients or remainders of an id are put together again."""
+    whole, parts = set(ids), set[str]()
+    for stmt in [one for outer in _flat(body) for one in ast.walk(outer)]:
+        if not isinstance(stmt, ast.Assign | ast.AnnAssign | ast.AugAssign) or stmt.value is None:
+            continue
+        kind = _kind(stmt.value, whole, parts)
+        if isinstance(stmt, ast.AugAssign):  # ``a += b`` is ``a = a + b``
+            kind = _kind(ast.BinOp(ast.Name(ast.unparse(stmt.target)), stmt.op, stmt.value), whole, parts)
+        if kind == _TOGETHER_AGAIN:
+            return True
+        if kind:
+            (parts if kind == _PART else whole).update(stored(stmt))
+    return any(_kind(value, whole, parts) == 3 for value in returned)
+
+
+def _kind(node: ast.AST, whole: set[str], parts: set[str]) -> int:
+    """What a value holds of the id: nothing, all of it, a part of it, or parts put together."""
+    if isinstance(node, ast.Name):
+        return _PART if node.id in parts else _WHOLE * (node.id in whole)
+    if _is_id(node):
+        return _WHOLE
+    below = max([0, *(_kind(one, whole, parts) for one in ast.iter_child_nodes(node))])
+    called = _last(node.func) if isinstance(node, ast.Call) else ""
+    op = node.op if isinstance(node, ast.BinOp) else None
+    if below in (_WHOLE, _PART) and (isinstance(op, _APART) or called in _APART_CALLS):
+        return _PART
+    if below == _PART and (isinstance(op, _TOGETHER) or called in _TOGETHER_CALLS):
+        return _TOGETHER_AGAIN
+    return below
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

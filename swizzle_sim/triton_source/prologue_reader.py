@@ -1,0 +1,372 @@
+"""The program-id prologue of a kernel or helper, read out of its file as a text of the language.
+
+The file is parsed, never imported. The prologue is the backward slice, from the tile's coordinates to
+``tl.program_id``, of the statements before the first memory access; functions that it calls, of this file or of one
+that it imports, are put in place. A function that returns the tile (``remap_xcd(pid, ...)``) is its own prologue. A
+kernel that loops over tiles is read with the tile's index in the id's place. What a workgroup without a tile does, an
+early ``return``, is read beside it. Whatever else is needed is refused with its line.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from swizzle_sim.swizzle.ir import GRID_NAMES
+from swizzle_sim.triton_source.answers import extents_of, handed_on, names_of_tile, own_counts
+from swizzle_sim.triton_source.canonical import Canonical, canonical_functions
+from swizzle_sim.triton_source.definitions import Definitions, assigned_once
+from swizzle_sim.triton_source.inlining import Inliner, assign, loaded, slice_of, stored
+from swizzle_sim.triton_source.loops import unrolled
+from swizzle_sim.triton_source.mapped_text import MappedText
+from swizzle_sim.triton_source.source_file import (
+    SourceFile,
+    defaults_of,
+    is_integer,
+    literal_axis,
+    parameters_of,
+    tuned_values,
+)
+
+_LATE = (
+    "after the first memory access (line {line}); move what computes a tile into a function and check that, or enclose "
+    "it between '# swizzle: begin' and '# swizzle: end'"
+)
+_UNREAD = "unread"  # a call that stands for what has no counterpart, see `c_expressions`
+_SURPLUS = "no_tile"  # 1 in a workgroup that returns before it has a tile
+
+
+@dataclass(frozen=True)
+class Prologue:
+    """What a function computes its tile with.
+
+    Parameters
+    ----------
+    text : MappedText
+        In the language; its last lines assign the coordinates.
+    function : str
+    line : int
+        Of the function.
+    axes : int
+        Axes of the launch whose program id it reads.
+    launch : str
+        Launch grid as an expression of the kernel's sizes, where the source has it (``num_pid_m = tl.cdiv(M, B)``);
+        empty otherwise.
+    parameters : tuple of str
+        Of the function.
+    surplus : MappedText or None
+        Text whose ``pid`` is 1 in a workgroup that returns at once, 0 in one with a tile; None where none returns.
+    extents : tuple of str
+        What each coordinate counts up to, where the coordinates are handed on as one number.
+    free : tuple of str
+        Other names that it takes a value from: fields of a record, names before statements that stand alone.
+    defaults : tuple of str
+        Parameters of a function that returns its tile for which it has a value, and a caller may have another.
+    takes_id : bool
+        Whether it reads no program id: its first parameter is one.
+    """
+
+    text: MappedText
+    function: str
+    line: int
+    axes: int
+    launch: str
+    parameters: tuple[str, ...]
+    surplus: MappedText | None = None
+    extents: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
+    defaults: tuple[str, ...] = ()
+    takes_id: bool = False
+
+
+class PrologueReader:
+    """Reads the prologue of one function of a file.
+
+    Parameters
+    ----------
+    source : SourceFile
+    name : str
+        Of the function.
+    given : frozenset of str
+        Names that the caller gives a value.
+    """
+
+    def __init__(self, source: SourceFile, name: str, given: frozenset[str] = frozenset()):
+        self.source, self.given, self.name = source, given, name
+        functions = canonical_functions(source, name)
+        self.function = functions[name]
+        self.returns = any(isinstance(one, ast.Return) and one.value for one in _own_statements(self.function))
+        self.reads_id = any(source.id_calls(one) for one in functions.values())
+        self.parameters = tuple(one.arg for one in parameters_of(self.function) if one.arg != "self")
+        self.inliner = Inliner(functions, source.filename)
+        self._stop = ""  # of a loop over tiles: how many there are
+
+    def prologue(self, wanted: tuple[str, ...], tiles: tuple[str, ...] = ()) -> Prologue:
+        """Prologue with the names of the tile that are wanted, or the usual ones, and its coordinates' extents."""
+        if self.returns:
+            before, answers = self.inliner.returned(self.function)
+            spelled = self._returned_names() or answers
+        else:
+            before, answers = self._of_kernel(wanted)
+            spelled = answers
+        whole = self.inliner.block([*self._around(), *before])
+        body, _ = slice_of(whole, set(answers))
+        self._refuse_unread(body)
+        axes = self._axes(body)
+        extents = tiles or self._extents(answers, spelled, axes, body)
+        if tiles and len(tiles) != len(answers):
+            self.refuse(
+                self.function, f"tiles={','.join(tiles)}: {len(answers)} coordinates need {len(answers)} extents"
+            )
+        last = handed_on(answers, axes, extents)
+        if len(extents) > 2:  # the grid has other counts under these names
+            body, last = ([own_counts(stmt, extents) for stmt in part] for part in (body, last))
+            extents = tuple(f"of_{side}" if side in GRID_NAMES else side for side in extents)
+        launch = " * ".join(f"({side})" for side in extents) if extents else self._launch(spelled, axes)
+        text = self._text([*self._constants(body), *body, *last], tuple(spelled))
+        return Prologue(
+            text,
+            self.function.name,
+            self.function.lineno,
+            axes,
+            launch,
+            self.parameters,
+            self._surplus(whole),
+            extents,
+            free=tuple(sorted(self._fields())),
+            defaults=tuple(defaults_of(self.function)) if self.returns else (),
+            takes_id=not self.reads_id,
+        )
+
+    def _refuse_unread(self, body: list[ast.stmt]) -> None:
+        """Refuse a tile that depends on what has no counterpart in the language."""
+        for node in (one for stmt in body for one in ast.walk(stmt)):
+            match node:
+                case ast.Call(ast.Name(name), [ast.Constant(str(text))]) if name == _UNREAD:
+                    self.refuse(node, f"the tile depends on {text!r}, which is not read")
+
+    def _surplus(self, whole: list[ast.stmt]) -> MappedText | None:
+        """Whether a workgroup returns before it has a tile, as a text."""
+        if not any(_SURPLUS in stored(stmt) for stmt in whole):
+            return None
+        body, _ = slice_of(whole, {_SURPLUS})
+        return self._text([*self._constants(body), *body, *handed_on([_SURPLUS], 1, ())], (_SURPLUS,))
+
+    def _extents(
+        self, answers: Sequence[str], spelled: Sequence[str], axes: int, body: list[ast.stmt]
+    ) -> tuple[str, ...]:
+        """Extents of more coordinates than the launch has axes for."""
+        if len(answers) in (1, axes, 2 if axes == 1 else axes):
+            return ()
+        found = extents_of(spelled, self.parameters, {name for stmt in body for name in stored(stmt)})
+        if not found:
+            self.refuse(
+                self.function,
+                f"{', '.join(spelled)}: {len(answers)} coordinates, and the launch's axes are {axes}: say what each "
+                "counts up to, as tiles=",
+            )
+        return found
+
+    def _returned_names(self) -> list[str]:
+        """Names in the function's last ``return``, where it returns plain names."""
+        values = [one.value for one in _own_statements(self.function) if isinstance(one, ast.Return) and one.value]
+        parts = values[-1].elts if isinstance(values[-1], ast.Tuple) else [values[-1]]
+        return (
+            [one.id for one in parts if isinstance(one, ast.Name)]
+            if all(isinstance(one, ast.Name) for one in parts)
+            else []
+        )
+
+    def _around(self) -> list[ast.stmt]:
+        """Definitions of the function that encloses this one."""
+        outer = self.source.functions.get(self.name.rpartition(".")[0])
+        if outer is None:
+            return []
+        spelling = Canonical(self.source.aliases)
+        own = {*self.parameters, *(name for stmt in self.function.body for name in stored(stmt))}
+        return [
+            assign(name, spelling.visit(copy.deepcopy(value)), value)
+            for name, value in assigned_once(outer).items()
+            if name not in own and name not in self.given and _plain(value)
+        ]
+
+    def _axes(self, body: list[ast.stmt]) -> int:
+        """Axes that the slice reads, or that the parameters of a function without program ids are named after."""
+        if not self.reads_id:
+            return 3 if {"pid_z", "z"} & set(self.parameters) else 2 if {"pid_y", "y"} & set(self.parameters) else 1
+        return 1 + max([0, *(_axis(call) for stmt in body for call in self.source.id_calls(stmt))])
+
+    def _launch(self, answers: Sequence[str], axes: int) -> str:
+        """Launch grid in the kernel's sizes, where ``num_pid_m`` and ``num_pid_n`` (x, y, z) are assigned once."""
+        known = self._known()
+        names = {*self.parameters, *known, *self._fields()}
+        sides = {
+            name: ast.unparse(_Filled(known).visit(copy.deepcopy(value)))
+            for name, value in assigned_once(self.function).items()
+            if _over(value, names)
+        }
+        wanted = [f"num_{name}" for name in answers]
+        if not all(name in sides for name in wanted) or len(wanted) < 2:
+            return self._stop if axes == 1 else ""
+        return (" * " if axes == 1 else ", ").join(f"({sides[name]})" for name in wanted)
+
+    def _fields(self) -> set[str]:
+        """Names that a method reads of its object, or a kernel in C of a record of arguments."""
+        assigned = {name for stmt in self.function.body for name in stored(stmt)}
+        read = {name for stmt in self.function.body for name in loaded(stmt)}
+        return read - assigned - set(GRID_NAMES) - {"tl"}
+
+    def _of_kernel(self, wanted: tuple[str, ...]) -> tuple[list[ast.stmt], list[str]]:
+        """Statements before a kernel's tile is known, and the names of it."""
+        body = [stmt for stmt in self.function.body if not self.source.aliases.is_note(stmt)]
+        before, after = self._at_memory(body)
+        answers = list(wanted) or names_of_tile(before, after, self.source)
+        if any(name not in {one for stmt in before for one in _plainly_stored(stmt)} for name in answers):
+            body, stop = unrolled(body, answers)
+            before, after = self._at_memory(body)
+            meaning = Definitions(self.function).in_parameters(ast.unparse(stop)) if stop is not None else None
+            self._stop = ast.unparse(meaning) if meaning is not None else ""
+            answers = list(wanted) or names_of_tile(before, after, self.source)
+        if not answers:
+            self.refuse(
+                self.function,
+                f"{self.function.name} assigns neither pid, nor pid_m and pid_n, nor pid_x and pid_y: say which names "
+                "hold the tile, such as answer=tile_m,tile_n",
+            )
+        for name in answers:
+            late = next((stmt for stmt in after if name in stored(stmt)), None)
+            if late:
+                self.refuse(late, f"{name!r} is assigned {_LATE.format(line=after[0].lineno)}")
+            if not any(name in stored(stmt) for stmt in before):
+                self.refuse(self.function, f"{name!r} is not assigned before the first memory access")
+        before = self._without_returns(before)
+        found = slice_of(before, set(answers))[0]
+        if not wanted and len(found) == 1 and isinstance(found[0], ast.Assign) and self.source.is_id(found[0].value):
+            self.refuse(
+                found[0], f"{answers[0]} is the program id as it came: say which names hold the tile, if others do"
+            )
+        return before, answers
+
+    def _at_memory(self, body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """Statements before the first memory access, and from there."""
+        end = next((k for k, stmt in enumerate(body) if self.source.touches_memory(stmt)), len(body))
+        return [stmt for stmt in body[:end] if not self.source.aliases.is_note(stmt)], body[end:]
+
+    def _without_returns(self, before: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements in which a workgroup that would return is noted as one without a tile."""
+        found: list[ast.stmt] = []
+        for stmt in before:
+            returns = [one for one in ast.walk(stmt) if isinstance(one, ast.Return)]
+            if not returns:
+                found.append(stmt)
+            elif isinstance(stmt, ast.If) and isinstance(stmt.body[-1], ast.Return) and len(returns) == 1:
+                found.append(
+                    ast.copy_location(ast.If(stmt.test, [assign(_SURPLUS, ast.Constant(1), stmt)], stmt.orelse), stmt)
+                )
+            elif stored(stmt):
+                self.refuse(returns[0], "the kernel may return inside this statement: return before or after it")
+        if any(_SURPLUS in stored(stmt) for stmt in found):
+            found.insert(0, assign(_SURPLUS, ast.Constant(0), ast.Constant(0, lineno=0, col_offset=0)))
+        return found
+
+    def _constants(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Assignments for the module's constants and the function's defaults that the slice reads."""
+        read, known = {name for stmt in body for name in loaded(stmt)}, self._known()
+        return [assign(name, known[name], known[name]) for name in sorted(read & known.keys())]
+
+    def _known(self) -> dict[str, ast.expr]:
+        """Integers that the file gives names to, where the caller does not."""
+        spelling = Canonical(self.source.aliases)
+        values = {name: spelling.visit(copy.deepcopy(value)) for name, value in self.source.constants.items()}
+        constants = {name: value for name, value in values.items() if name not in self.parameters}
+        # A default number of XCDs is one of those to try; a constant of the file is what the kernel runs with.
+        defaults = {
+            name: value
+            for name, value in {**defaults_of(self.function), **tuned_values(self.function)}.items()
+            if name not in GRID_NAMES
+        }
+        return {
+            name: value
+            for name, value in {**constants, **defaults}.items()
+            if name not in self.given and is_integer(value)
+        }
+
+    def _text(self, body: list[ast.stmt], answers: tuple[str, ...]) -> MappedText:
+        written: list[tuple[str, int]] = []
+        for stmt in body:
+            _write(stmt, 0, written)
+        name = f"{Path(self.source.filename).name}::{self.function.name}"
+        text = "".join(f"{line}\n" for line, _ in written)
+        lines = tuple(line for _, line in written)
+        return MappedText(text, name, self.source.filename, lines, self.source.lines, answers)
+
+    def refuse(self, node: ast.AST, message: str) -> NoReturn:
+        """Raise a `LanguageError` that shows the line of a node."""
+        raise self.source.error(node, message)
+
+
+def _write(stmt: ast.stmt, depth: int, out: list[tuple[str, int]]) -> None:
+    """Print a statement one line each, and remember where each line stood."""
+    indent, line = "    " * depth, getattr(stmt, "lineno", 0)
+    if isinstance(stmt, ast.If):
+        out.append((f"{indent}if {ast.unparse(stmt.test)}:", line))
+        blocks = [stmt.body, stmt.orelse]
+    elif isinstance(stmt, ast.For):
+        out.append((f"{indent}for {ast.unparse(stmt.target)} in {ast.unparse(stmt.iter)}:", line))
+        blocks = [stmt.body]
+    else:
+        out += [(indent + part, line) for part in ast.unparse(stmt).splitlines()]
+        return
+    for k, block in enumerate(blocks):
+        if k and block:
+            out.append((f"{indent}else:", line))
+        for one in block or ([] if k else [ast.Pass()]):
+            _write(one, depth + 1, out)
+
+
+def _own_statements(function: ast.FunctionDef) -> Iterator[ast.stmt]:
+    """Statements of a function, however deep, without those of functions inside it."""
+    todo: list[ast.stmt] = list(function.body)
+    for stmt in todo:
+        yield stmt
+        if not isinstance(stmt, ast.FunctionDef | ast.ClassDef):
+            todo += [one for one in ast.walk(stmt) if isinstance(one, ast.stmt) and one is not stmt]
+
+
+def _plainly_stored(stmt: ast.stmt) -> set[str]:
+    """Names that a statement assigns outside any loop."""
+    return set() if isinstance(stmt, ast.For | ast.While) else stored(stmt)
+
+
+def _plain(value: ast.expr) -> bool:
+    """Whether an expression is arithmetic, as far as its form tells."""
+    refused = (ast.Lambda, ast.Dict, ast.List, ast.Set, ast.JoinedStr, ast.Subscript, ast.Tuple)
+    return not any(isinstance(one, refused) for one in ast.walk(value))
+
+
+def _axis(call: ast.Call) -> int:
+    """Axis of a call of ``tl.program_id``, 0 where it is no literal: the language refuses that by itself."""
+    return literal_axis(call) or 0
+
+
+def _over(node: ast.expr, names: set[str]) -> bool:
+    """Whether an expression reads only these names, and calls only ``cdiv``."""
+    return all(
+        one.id in names or one.id in ("tl", "cdiv", "min", "max") for one in ast.walk(node) if isinstance(one, ast.Name)
+    ) and not any(
+        isinstance(one, ast.Call) and ast.unparse(one.func) not in ("tl.cdiv", "cdiv") for one in ast.walk(node)
+    )
+
+
+class _Filled(ast.NodeTransformer):
+    """Puts known values in place of names."""
+
+    def __init__(self, known: dict[str, ast.expr]):
+        self.known = known
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return self.known.get(node.id, node)
