@@ -18,6 +18,8 @@ def advice_of(target: Target, error: SwizzleSimError) -> str:
     if missing:
         names = [name.strip() for name in missing.group(1).split(",")]
         return f"{begin} swizzle: " + " ".join(f"{name}=..." for name in names)
+    if "grids=" in message:
+        return f"{begin} swizzle: grids=..., the launch that the constants of the file are for"
     if "tiles=" in message:
         return f"{begin} swizzle: tiles=..., one count for each coordinate"
     if "say which names" in message:

@@ -202,6 +202,11 @@ def _load_read(target: Target) -> tuple[Candidate, Options]:
     if chunks and guesses:
         prologue = read((*options.sizes, *chunks))
     options = options.with_launch(prologue.launch)
+    if prologue.fixed and not (options.grids or target.options.launch):
+        raise OptionError(
+            f"{target.name}: {prologue.fixed} is a constant of the file, whatever the launch: say for which it is, as "
+            "grids=32x32"
+        )
     also = (*prologue.parameters, *prologue.free)
     inputs = TextCandidate(prologue.text, options.single, also).form.inputs
     known = {*options.sizes, *names_of(options.launch)}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.testing.directive import BEGIN, END, Options, bracket, is_directive, read_directives
-from swizzle_sim.triton_source.likeness import looks_like_remap
+from swizzle_sim.triton_source.likeness import likeness
 from swizzle_sim.triton_source.source_file import SOURCES, SourceFile, read_source
 from xcd_model.errors import LanguageError
 
@@ -40,7 +40,7 @@ class Target:
         Whether it has to hold: a text, or a function with a ``# swizzle:`` comment. A function without one is
         checked if it can be, and skipped if not.
     likely : bool
-        Whether it looks like a remap. One that does not is no loss where it cannot be read.
+        Whether it looks like a remap. What only takes an id apart is no loss where it cannot be read.
     until : int
         Last line of statements between ``# swizzle: begin`` and ``# swizzle: end``; 0 for a function.
     options : Options
@@ -111,12 +111,12 @@ def _of_source(path: Path, wanted: str) -> list[Target]:
         marked = bool(lines)
         options = read_directives(lines, str(path))
         is_read = source.is_read(name)
-        likely = (is_read or not marked) and looks_like_remap(source, name)
-        if options.off or not (marked or is_read or likely or wanted):
+        kind = "" if marked and not is_read else likeness(source, name)
+        if options.off or not (marked or kind or wanted):
             continue
         called = marked and not (is_read or source.in_c) and name in source.functions
-        kind = "function" if called else "read"
-        found.append(Target(path, kind, f"{path.name}::{name}", name, node.lineno, "", marked, likely, 0, options))
+        how, likely = "function" if called else "read", kind == "remap"
+        found.append(Target(path, how, f"{path.name}::{name}", name, node.lineno, "", marked, likely, 0, options))
     return sorted(found, key=lambda one: one.line)
 
 
@@ -150,7 +150,12 @@ def _above(node: ast.FunctionDef, source: SourceFile) -> list[tuple[int, str]]:
     """Comment lines right above a function and among its decorators."""
     first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
     start = first - 1
-    while start and source.lines[start - 1].lstrip().startswith(("#", "//", "template")):
+    while start and _belongs(source.lines[start - 1].strip(), in_c=source.in_c):
         start -= 1
     lines = [(k + 1, source.lines[k]) for k in range(start, node.lineno - 1)]
     return [(k, line) for k, line in lines if is_directive(line) and not bracket(line)]
+
+
+def _belongs(line: str, *, in_c: bool) -> bool:
+    """Whether a line above a function is a comment on it, or in C the beginning of its declaration."""
+    return line.startswith("//" if in_c else "#") or (in_c and bool(line) and line[-1] not in ";{}/" and line[0] != "#")

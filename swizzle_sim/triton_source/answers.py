@@ -106,3 +106,32 @@ def _parsed(text: str) -> list[ast.stmt]:
             if hasattr(node, "lineno"):
                 node.lineno = 0
     return body
+
+
+class _OneNumber(ast.NodeTransformer):
+    """Puts ``pid`` for ``y * gridDim.x + x``, and ``num_pids`` for ``gridDim.x * gridDim.y``."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        whole = ast.unparse(node)
+        for name, spellings in _NUMBERS.items():
+            if whole in spellings:
+                return ast.copy_location(ast.Name(name, ast.Load()), node)
+        return self.generic_visit(node)
+
+
+def _both_ways(first: str, second: str, op: str) -> tuple[str, str]:
+    return f"{first} {op} {second}", f"{second} {op} {first}"
+
+
+_X, _Y, _WIDE, _HIGH = "tl.program_id(0)", "tl.program_id(1)", "tl.num_programs(0)", "tl.num_programs(1)"
+_NUMBERS = {
+    "pid": tuple(whole for row in _both_ways(_Y, _WIDE, "*") for whole in _both_ways(row, _X, "+")),
+    "num_pids": _both_ways(_WIDE, _HIGH, "*"),
+}
+
+
+def as_one_number(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements in which a launch with two axes goes by its workgroups' number, where all of it does."""
+    found = [_OneNumber().visit(copy.deepcopy(stmt)) for stmt in body]
+    left = {ast.unparse(node) for stmt in found for node in ast.walk(stmt) if isinstance(node, ast.Call)}
+    return body if left & {_X, _Y, _WIDE, _HIGH} else found

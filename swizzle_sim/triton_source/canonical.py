@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
+from swizzle_sim.swizzle.rules import RESERVED
 from swizzle_sim.triton_source.aliases import Aliases
 from swizzle_sim.triton_source.builders import as_expression
 from swizzle_sim.triton_source.imports import Imports
@@ -49,7 +50,9 @@ def _add(
         _fill_constants(copied, source)
     for call in [node for stmt in copied.body for node in ast.walk(stmt) if isinstance(node, ast.Call)]:
         name = _called(call)
-        home = Imports.of(source).resolve(name) if name and name not in ("swizzle2d", key) else None
+        if not name or name in (*RESERVED, "swizzle2d", key) or name.startswith(("tl.", "triton.")):
+            continue
+        home = Imports.of(source).resolve(name)
         if home is None:
             continue
         other, its_name = home
@@ -115,10 +118,17 @@ class Canonical(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """Spell whatever is of the language's module as ``tl.name``; a field of a record by its own name."""
-        if isinstance(node.value, ast.Name) and node.value.id == "self":
-            return ast.copy_location(ast.Name(node.attr, node.ctx), node)
         built = as_expression(node, self.aliases)
-        return built or self._respelled(node, node.ctx) or self.generic_visit(node)
+        known = built or self._respelled(node, node.ctx)
+        if known is None and isinstance(node.ctx, ast.Load) and self._is_record(node.value):
+            return ast.copy_location(ast.Name(node.attr, node.ctx), node)
+        return known or self.generic_visit(node)
+
+    def _is_record(self, node: ast.expr) -> bool:
+        """Whether a value is a record of arguments, such as ``self`` or ``self.config``: no module of the file."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id not in (*self.aliases.names, "tl")
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         """Spell a name imported from the language's module itself as ``tl.name``."""

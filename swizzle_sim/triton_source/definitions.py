@@ -84,6 +84,17 @@ class Definitions:
         return None
 
 
+def folded(node: ast.expr, constants: Mapping[str, ast.expr]) -> ast.expr:
+    """Integer that an expression of constants is; the expression itself where it is none."""
+    known: dict[str, object] = {}
+    for name, value in constants.items():  # in the order of the file: each is made of those before it
+        if value is node:
+            break
+        known[name] = evaluate(value, known)
+    value_of_it = evaluate(node, known)
+    return node if value_of_it is None else ast.copy_location(ast.Constant(value_of_it), node)
+
+
 def evaluate(node: ast.expr, values: Mapping[str, object]) -> int | None:
     """Value of an expression; None where a name has no integer."""
     match node:
@@ -93,9 +104,11 @@ def evaluate(node: ast.expr, values: Mapping[str, object]) -> int | None:
             found = values.get(name)
             return found if isinstance(found, int) and not isinstance(found, bool) else None
         case ast.BinOp(one, op, other):
+            if type(op) not in _OPS:
+                return None
             a, b = evaluate(one, values), evaluate(other, values)
             rule = _OPS[type(op)]
-        case ast.Call(_, [one, other], []):
+        case ast.Call(_, [one, other], []) if _called(node) in _CALLS:
             a, b = evaluate(one, values), evaluate(other, values)
             rule = _CALLS[_called(node)]
         case _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -13,6 +14,9 @@ from xcd_model.errors import LanguageError
 
 _ELSEWHERE = ("triton", "torch", "numpy", "math", "typing", "jax", "tl")  # no files of the user's tree
 _DEEPEST = 5  # files that hand a name on
+_HIGHEST = 8  # folders above a file in which its headers are looked for
+_MOST_HEADERS = 200
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
 
 
 class Imports:
@@ -41,6 +45,8 @@ class Imports:
         if name in self.source.every_function:
             return self.source, name
         first, _, rest = name.partition(".")
+        if self.source.in_c:
+            return self._included(name) if left == _DEEPEST else None
         known = self._names.get(first)
         if known is None or not left:
             return self._starred(name, left) if left else None
@@ -79,6 +85,28 @@ class Imports:
                 if home is not None:
                     return home
         return None
+
+    def _included(self, name: str) -> tuple[SourceFile, str] | None:
+        """Function of a header of the user's tree, or of one that it includes."""
+        todo, seen = [self.source], {Path(self.source.filename).resolve()}
+        for source in todo:
+            if source is not self.source and name in source.every_function:
+                return source, name
+            for path in self._headers(source):
+                if path not in seen and len(seen) < _MOST_HEADERS:
+                    seen.add(path)
+                    found = self._parsed(path)
+                    todo += [found] if found is not None else []
+        return None
+
+    def _headers(self, source: SourceFile) -> list[Path]:
+        """Files that a file includes, in its own folder, in those above it, and in their folders ``include``."""
+        here = Path(source.filename).resolve().parent
+        folders = [here, *(one / inside for one in list(here.parents)[:_HIGHEST] for inside in ("", "include"))]
+        found = []
+        for name in _INCLUDE.findall(source.text):
+            found += [path for folder in folders if (path := folder / name).is_file()][:1]
+        return found
 
     def _read(self, level: int, steps: list[str]) -> SourceFile | None:
         """Module in the folder of the file, or in one above it; None where there is none that can be read."""

@@ -1,7 +1,7 @@
 """Is a function a remap? It puts a workgroup's id together anew from quotients and remainders of it.
 
-``pid // n`` and ``pid % n`` alone take an id apart, as every kernel with two axes in one does; a remap multiplies, adds
-or compares what it took apart. A name with ``xcd`` or ``chiplet`` in it tells too.
+``pid // n`` and ``pid % n`` alone take an id apart, as every kernel with two axes in one does: that is a decode. A
+remap multiplies, adds or compares what it took apart. A called name with ``xcd`` or ``chiplet`` in it tells too.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
+from swizzle_sim.swizzle.rules import RESERVED
 from swizzle_sim.triton_source.answers import names_of_tile
 from swizzle_sim.triton_source.imports import Imports
 from swizzle_sim.triton_source.inlining import slice_of, stored
@@ -30,8 +31,8 @@ _WHOLE, _PART, _TOGETHER_AGAIN = 1, 2, 3
 _ID_CALLS = ("program_id", "block_idx", "block_id", "block_id_x", "blockIdx")
 
 
-def looks_like_remap(source: SourceFile, name: str, depth: int = 3) -> bool:
-    """Whether a function of a file, by its form and names, is a remap or computes one in its prologue.
+def likeness(source: SourceFile, name: str, depth: int = 3) -> str:
+    """What a function of a file is, by its form and names.
 
     Parameters
     ----------
@@ -40,27 +41,38 @@ def looks_like_remap(source: SourceFile, name: str, depth: int = 3) -> bool:
         Of the function.
     depth : int
         Calls that are followed, into other files too.
+
+    Returns
+    -------
+    str
+        ``remap``; ``decode``, where it takes an id apart into coordinates; empty for anything else.
     """
     function = source.function(name)
     body = [stmt for stmt in function.body if not isinstance(stmt, ast.FunctionDef | ast.ClassDef)]
     returned = [one.value for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Return) and one.value]
     ids = {one.arg for one in parameters_of(function) if _ID.match(one.arg)}
     if not _reads_id(body) and not (ids and returned):
-        return False
+        return ""
     if returned:
-        return _rebuilds(body, returned, ids) or _calls_a_remap(source, body, depth)
-    answers = names_of_tile(body, [], source)
-    needed, _ = slice_of(_flat(body), set(answers))
-    ids |= {name for stmt in needed for name in stored(stmt) if _ID.match(name)}
-    return _rebuilds(needed, [], ids) or _calls_a_remap(source, needed, depth)
+        needed, coordinates = body, max(len(getattr(value, "elts", ())) for value in returned)
+    else:
+        answers = names_of_tile(body, [], source)
+        needed, coordinates = slice_of(_flat(body), set(answers))[0], len(answers)
+        ids |= {name for stmt in needed for name in stored(stmt) if _ID.match(name)}
+    kind = _most(needed, returned, ids)
+    if kind == _TOGETHER_AGAIN or _calls_a_remap(source, needed, depth):
+        return "remap"
+    return "decode" if kind == _PART and coordinates > 1 else ""
 
 
 def _calls_a_remap(source: SourceFile, body: list[ast.stmt], depth: int) -> bool:
     for name in {ast.unparse(node.func) for stmt in body for node in ast.walk(stmt) if isinstance(node, ast.Call)}:
         if _is_named(name.rpartition(".")[2]):
             return True
+        if name in RESERVED or name.startswith(("tl.", "triton.")):
+            continue
         home = Imports.of(source).resolve(name) if depth else None
-        if home is not None and looks_like_remap(*home, depth - 1):
+        if home is not None and likeness(*home, depth - 1) == "remap":
             return True
     return False
 
@@ -94,20 +106,19 @@ def _flat(body: list[ast.stmt]) -> list[ast.stmt]:
     return found
 
 
-def _rebuilds(body: list[ast.stmt], returned: list[ast.expr], ids: set[str]) -> bool:
-    """Whether quotients or remainders of an id are put together again."""
-    whole, parts = set(ids), set[str]()
+def _most(body: list[ast.stmt], returned: list[ast.expr], ids: set[str]) -> int:
+    """The furthest that statements and returned values go with an id."""
+    whole, parts, most = set(ids), set[str](), 0
     for stmt in [one for outer in _flat(body) for one in ast.walk(outer)]:
         if not isinstance(stmt, ast.Assign | ast.AnnAssign | ast.AugAssign) or stmt.value is None:
             continue
         kind = _kind(stmt.value, whole, parts)
         if isinstance(stmt, ast.AugAssign):  # ``a += b`` is ``a = a + b``
             kind = _kind(ast.BinOp(ast.Name(ast.unparse(stmt.target)), stmt.op, stmt.value), whole, parts)
-        if kind == _TOGETHER_AGAIN:
-            return True
-        if kind:
+        if kind in (_WHOLE, _PART):
             (parts if kind == _PART else whole).update(stored(stmt))
-    return any(_kind(value, whole, parts) == 3 for value in returned)
+        most = max(most, kind)
+    return max([most, *(_kind(value, whole, parts) for value in returned)])
 
 
 def _kind(node: ast.AST, whole: set[str], parts: set[str]) -> int:

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from swizzle_sim.swizzle.ir import GRID_NAMES
-from swizzle_sim.triton_source.answers import extents_of, handed_on, names_of_tile, own_counts
+from swizzle_sim.triton_source.answers import as_one_number, extents_of, handed_on, names_of_tile, own_counts
 from swizzle_sim.triton_source.canonical import Canonical, canonical_functions
-from swizzle_sim.triton_source.definitions import Definitions, assigned_once
+from swizzle_sim.triton_source.definitions import Definitions, assigned_once, evaluate, folded
 from swizzle_sim.triton_source.inlining import Inliner, assign, loaded, slice_of, stored
 from swizzle_sim.triton_source.loops import unrolled
 from swizzle_sim.triton_source.mapped_text import MappedText
@@ -37,6 +38,7 @@ _LATE = (
     "it between '# swizzle: begin' and '# swizzle: end'"
 )
 _UNREAD = "unread"  # a call that stands for what has no counterpart, see `c_expressions`
+_COUNT = re.compile(r"(num|n|total|grid)_?(pid|tile|block|wg|workgroup|cta|col|row)?s?(_?[mnxy])?$|grid", re.IGNORECASE)
 _SURPLUS = "no_tile"  # 1 in a workgroup that returns before it has a tile
 
 
@@ -68,6 +70,8 @@ class Prologue:
         Parameters of a function that returns its tile for which it has a value, and a caller may have another.
     takes_id : bool
         Whether it reads no program id: its first parameter is one.
+    fixed : str
+        A count of tiles that is the same whatever the launch, as its sizes are constants of the file.
     """
 
     text: MappedText
@@ -81,6 +85,7 @@ class Prologue:
     free: tuple[str, ...] = ()
     defaults: tuple[str, ...] = ()
     takes_id: bool = False
+    fixed: str = ""
 
 
 class PrologueReader:
@@ -115,6 +120,7 @@ class PrologueReader:
             spelled = answers
         whole = self.inliner.block([*self._around(), *before])
         body, _ = slice_of(whole, set(answers))
+        body = as_one_number(body) if len(answers) == 2 else body
         self._refuse_unread(body)
         axes = self._axes(body)
         extents = tiles or self._extents(answers, spelled, axes, body)
@@ -140,7 +146,22 @@ class PrologueReader:
             free=tuple(sorted(self._fields())),
             defaults=tuple(defaults_of(self.function)) if self.returns else (),
             takes_id=not self.reads_id,
+            fixed=self._fixed([*self._constants(body), *body]),
         )
+
+    def _fixed(self, body: list[ast.stmt]) -> str:
+        """Count of tiles that constants decide: a quotient of two of them, one no small number."""
+        known: dict[str, object] = {}
+        quotients: set[str] = set()
+        for stmt in body:
+            match stmt:
+                case ast.Assign([ast.Name(name)], value):
+                    known[name] = None if name in known else evaluate(value, known)
+                    divided = isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv)
+                    divided = divided or (isinstance(value, ast.Call) and ast.unparse(value.func).endswith("cdiv"))
+                    if known[name] is not None and (divided or loaded(value) & quotients):
+                        quotients.add(name)
+        return next((name for name in sorted(quotients) if _COUNT.match(name)), "")
 
     def _refuse_unread(self, body: list[ast.stmt]) -> None:
         """Refuse a tile that depends on what has no counterpart in the language."""
@@ -282,7 +303,7 @@ class PrologueReader:
         """Integers that the file gives names to, where the caller does not."""
         spelling = Canonical(self.source.aliases)
         values = {name: spelling.visit(copy.deepcopy(value)) for name, value in self.source.constants.items()}
-        constants = {name: value for name, value in values.items() if name not in self.parameters}
+        constants = {name: folded(value, values) for name, value in values.items() if name not in self.parameters}
         # A default number of XCDs is one of those to try; a constant of the file is what the kernel runs with.
         defaults = {
             name: value

@@ -220,3 +220,41 @@ def test_statements_between_two_comments(written):
     )
     (found,) = results(path).values()
     assert found.status == "passed", found.message
+
+
+TWO_AXES = """
+#include "maps.h"
+#include <hip/hip_runtime.h>
+{sizes}
+// swizzle: {line}
+__global__ __launch_bounds__(256)
+void gemm(const args g) {{
+    int wgid = (blockIdx.y * gridDim.x) + blockIdx.x;
+    const int NUM_WGS = gridDim.x * gridDim.y;
+    wgid = chunked(wgid, NUM_WGS, NUM_XCDS, 16);
+    const int num_pid_m = CEIL_DIV(M, 64), num_pid_n = CEIL_DIV(N, 64);
+    int pid_m = wgid / num_pid_n;
+    int pid_n = wgid % num_pid_n;
+    work(g, pid_m, pid_n);
+}}
+"""
+
+
+def test_headers_and_a_launch_with_two_axes_that_goes_by_one_number(written, tmp_path):
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "maps.h").write_text(LIBRARY)
+    (tmp_path / "src").mkdir()
+    sizes = "#define NUM_XCDS 8\n#define CEIL_DIV(a, b) (((a) + (b) - 1) / (b))"
+    path = written(TWO_AXES.format(sizes=sizes, line="off").replace("// swizzle: off", ""), "src/k.cpp")
+    found = results(path)["gemm"]
+    assert found.status == "passed", found.message
+    # where the sizes are constants of the file, the launch is one, and nothing says which
+    fixed = sizes + "\n#define M 8192\nconstexpr int N = M / 2;"
+    path = written(TWO_AXES.format(sizes=fixed, line="off").replace("// swizzle: off", ""), "src/k.cpp")
+    found = results(path)["gemm"]
+    assert found.status == "skipped"
+    assert found.advice.startswith("// swizzle: grids=")
+    path = written(TWO_AXES.format(sizes=fixed, line="grids=128x64"), "src/k.cpp")
+    assert results(path)["gemm"].status == "passed"
+    path = written(TWO_AXES.format(sizes=fixed, line="grids=128x65"), "src/k.cpp")
+    assert results(path)["gemm"].status == "failed"

@@ -168,7 +168,7 @@ def test_the_three_readers_agree(file, text, kernels, parameters, axes):
     ast.parse(text)
 
     # check
-    assert [one.function for one in targets_of(file) if one.kind == "read"] == kernels
+    assert [one.function for name in kernels for one in targets_of(file, name) if one.kind == "read"] == kernels
     prologue = read_prologue(file, "kernel")
     assert list(prologue.parameters) == parameters and prologue.axes == len(axes)
 
