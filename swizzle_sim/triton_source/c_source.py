@@ -66,10 +66,9 @@ class _File:
 
     def module(self) -> ast.Module:
         body: list[ast.stmt] = []
-        for node in self.declared:
-            body += Statements(self.calls).statement(node)
-        for node in self.macros:
-            body += self._macro(node)
+        for node in sorted([*self.declared, *self.macros], key=lambda one: one.start_byte):
+            is_macro = node.type.startswith("preproc")
+            body += self._macro(node) if is_macro else Statements(self.calls).statement(node)
         seen: dict[str, int] = {}
         for node in self.definitions:
             name = _name_of(node)

@@ -102,7 +102,7 @@ class Imports:
     def _headers(self, source: SourceFile) -> list[Path]:
         """Files that a file includes, in its own folder, in those above it, and in their folders ``include``."""
         here = Path(source.filename).resolve().parent
-        folders = [here, *(one / inside for one in list(here.parents)[:_HIGHEST] for inside in ("", "include"))]
+        folders = [one / inside for one in [here, *list(here.parents)[:_HIGHEST]] for inside in ("", "include")]
         found = []
         for name in _INCLUDE.findall(source.text):
             found += [path for folder in folders if (path := folder / name).is_file()][:1]
