@@ -1,7 +1,8 @@
 """`CachedLM`: the engine that DSPy talks to, and `Client`: a question, retried until its answer can be parsed.
 
 A reply is looked up in the transcript, or requested and stored there before it is used; so resuming a run and
-repeating one without a model are the same code.
+repeating one without a model are the same code. A question is stored before it is sent: one whose answer a killed run
+could not store is not sent again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from swizzle_sim.release import version
 from xcd_model.errors import RunError
 
-from .endpoint import MAX_REPLY_CHARS, RETRIED, Answer, Endpoint, Failure
+from .endpoint import MAX_REPLY_CHARS, RETRIED, UNANSWERED, Answer, Endpoint, Failure
 from .providers import load_dspy, strike_keys
 from .settings import Prices, Settings
 from .transcript import Exchange, Position, Transcript, digest_of, request_text
@@ -126,8 +127,7 @@ class CachedLM:
         found = self._find(text)
         self.looked_up = found is not None
         if found is None:
-            found = self._request(request, text)
-            self.transcript.add(found)
+            found = self._ask_once(request, text)
         if found.code:
             raise Failure(found.code, found.error or "")
         return _response(found)
@@ -153,7 +153,21 @@ class CachedLM:
             )
         return found
 
-    def _request(self, request: Request, text: str) -> Exchange:
+    def _ask_once(self, request: Request, text: str) -> Exchange:
+        """Send a question that is already on disk, so that a run which is killed meanwhile does not send it again."""
+        asked = self._exchange(
+            request, text, code=UNANSWERED, error="the command died while the question was under way"
+        )
+        self.transcript.add(asked)
+        try:
+            found = self._request(request, asked)
+        except BaseException:  # such as Ctrl-C: nobody waits any more, and the run may ask when it goes on
+            self.transcript.withdraw(asked.position)
+            raise
+        self.transcript.complete(found)
+        return found
+
+    def _request(self, request: Request, asked: Exchange) -> Exchange:
         if self._endpoint_of is None:
             raise RunError("a repeated run uses no model")
         began = time.perf_counter()
@@ -165,13 +179,8 @@ class CachedLM:
             code, error = failure.code, failure.message
             self._retry_after_s = failure.retry_after_s
         tokens = (answer.input_tokens, answer.output_tokens) if answer else (None, None)
-        return Exchange(
-            *self.position,
-            model=request.model,
-            seed=self._seed,
-            version=_versions(),
-            request=text,
-            digest=digest_of(text),
+        return dataclasses.replace(
+            asked,
             reply=strike_keys(answer.text[:STORED_CHARS]) if answer else None,  # before anything reads it
             finish=answer.finish if answer else None,
             code=code,
@@ -180,8 +189,32 @@ class CachedLM:
             output_tokens=tokens[1],
             dollars=self._prices.dollars(request.model, *tokens) if answer else 0.0,
             latency_ms=(time.perf_counter() - began) * 1e3,
-            at=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+            at=_now(),
         )
+
+    def _exchange(self, request: Request, text: str, *, code: str, error: str) -> Exchange:
+        """A question with no answer yet."""
+        return Exchange(
+            *self.position,
+            model=request.model,
+            seed=self._seed,
+            version=_versions(),
+            request=text,
+            digest=digest_of(text),
+            reply=None,
+            finish=None,
+            code=code,
+            error=error,
+            input_tokens=None,
+            output_tokens=None,
+            dollars=0.0,
+            latency_ms=0.0,
+            at=_now(),
+        )
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
 class Client:

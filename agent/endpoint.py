@@ -17,6 +17,7 @@ DSPy chooses the wire protocol; retries are made by `CachedLM`'s caller. Codes o
 | no-model | the server has no such model | no, and the model is dropped for this run |
 | context | the prompt is longer than the model takes | no |
 | bad-request | another 4xx | no |
+| unanswered | the run was killed between the question and its answer | no: it is asked at most once |
 | unexpected | anything else | no |
 """
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 MAX_REPLY_CHARS = 256 * 1024  # a candidate has at most 64 KiB; the rest is prose
 RETRIED = frozenset({"rate-limit", "timeout", "server", "connection", "empty", "malformed", "refusal", "too-long"})
+UNANSWERED = "unanswered"
 FATAL = frozenset({"auth", "billing", "no-model"})
 
 # lm15 error class -> code, the first that fits. Names, so that this table needs no import of DSPy.

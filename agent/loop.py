@@ -96,8 +96,8 @@ def propose(kernel: Kernel, gpu: Gpu, folder: str | Path, settings: Settings, **
         Transcript(history.folder) as transcript,
         contextlib.nullcontext() if how.repeat is None else Transcript(how.repeat) as recorded,
     ):
-        transcript.note(INPUTS, 0, (how.inputs or Inputs(prices=load_prices())).as_dict())
         with history.running():
+            transcript.note(INPUTS, 0, (how.inputs or Inputs(prices=load_prices())).as_dict())
             _Loop(Cascade(scorer), settings, how, history, transcript, recorded).run()
         return Run(history.folder, tuple(history))
 
@@ -182,7 +182,7 @@ class _Loop:
         self._launch_order()
         self.transcript.forget(END)
         if self.recorded is None:
-            self.transcript.take_back(_first_refused(self.transcript.notes(STEP)), STEP)
+            self.transcript.take_back(_first_refused(self.transcript.notes(STEP)), STEP, FATAL)
         reason = self._iterations()
         ended = self.recorded.noted(END) if self.recorded else None
         self.transcript.note(END, 0, ended or {"reason": reason})

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,8 +86,18 @@ class Exchange:
     latency_ms: float
     at: str
 
+    @property
+    def position(self) -> Position:
+        """Where in the run it belongs."""
+        return Position(self.iteration, self.purpose, self.candidate, self.ask)
+
+
+def _row_of(exchange: Exchange) -> list[Any]:
+    return [strike_keys(storable(cell)) if isinstance(cell, str) else cell for cell in astuple(exchange)]
+
 
 _COLUMNS = [field.name for field in fields(Exchange)]
+_AT = "iteration = ? AND purpose = ? AND candidate = ? AND ask = ?"
 _TABLES = f"""
 CREATE TABLE format (format INTEGER NOT NULL);
 INSERT INTO format VALUES ({FORMAT});
@@ -146,15 +156,24 @@ class Transcript:
     def add(self, exchange: Exchange) -> None:
         """Store an exchange; on disk when this returns."""
         marks = ", ".join("?" * len(_COLUMNS))
-        row = [strike_keys(storable(cell)) if isinstance(cell, str) else cell for cell in astuple(exchange)]
         with self._guarded(), self._db:
-            self._db.execute(f"INSERT INTO exchange VALUES ({marks})", row)
+            self._db.execute(f"INSERT INTO exchange VALUES ({marks})", _row_of(exchange))
+
+    def complete(self, exchange: Exchange) -> None:
+        """Store the answer to a question that `add` stored; on disk when this returns."""
+        marks = ", ".join(f"{name} = ?" for name in _COLUMNS)
+        with self._guarded(), self._db:
+            self._db.execute(f"UPDATE exchange SET {marks} WHERE {_AT}", [*_row_of(exchange), *exchange.position])
+
+    def withdraw(self, position: Position) -> None:
+        """Drop a question for which nobody waits any more."""
+        with self._guarded(), self._db:
+            self._db.execute(f"DELETE FROM exchange WHERE {_AT}", position)
 
     def find(self, position: Position) -> Exchange | None:
         """Exchange at a position, or None."""
         with self._guarded():
-            where = "iteration = ? AND purpose = ? AND candidate = ? AND ask = ?"
-            row = self._db.execute(f"SELECT * FROM exchange WHERE {where}", position).fetchone()
+            row = self._db.execute(f"SELECT * FROM exchange WHERE {_AT}", position).fetchone()
         return Exchange(*row) if row else None
 
     def __iter__(self) -> Iterator[Exchange]:
@@ -181,10 +200,12 @@ class Transcript:
             rows = self._db.execute("SELECT text FROM note WHERE kind = ? ORDER BY number", (kind,)).fetchall()
         return [json.loads(row[0]) for row in rows]
 
-    def take_back(self, iteration: int, kind: str) -> None:
-        """Drop failed requests, and notes of a kind, from an iteration on, so that they are retried."""
+    def take_back(self, iteration: int, kind: str, codes: Collection[str]) -> None:
+        """Drop requests that failed with one of ``codes``, and notes of a kind, from an iteration on: a second try."""
+        marks = ", ".join("?" * len(codes))
         with self._guarded(), self._db:
-            self._db.execute("DELETE FROM exchange WHERE iteration >= ? AND code IS NOT NULL", (iteration,))
+            where = f"iteration >= ? AND code IN ({marks})"
+            self._db.execute(f"DELETE FROM exchange WHERE {where}", (iteration, *sorted(codes)))
             self._db.execute("DELETE FROM note WHERE kind = ? AND number >= ?", (kind, iteration))
 
     def forget(self, kind: str) -> None:

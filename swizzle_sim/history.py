@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
+import shutil
 import sqlite3
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +24,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FILE = "history.sqlite"
+LOCK = ".writer.lock"  # held by the command that writes the run
 FORMAT = 1  # raise when the tables change
 STATES = ("running", "interrupted", "finished")
 
-_TABLES = """
-CREATE TABLE run (format INTEGER NOT NULL, state TEXT NOT NULL, about TEXT NOT NULL);
+_RUN = "CREATE TABLE run (format INTEGER NOT NULL, state TEXT NOT NULL, about TEXT NOT NULL)"
+_SETTINGS = "CREATE TABLE settings (about TEXT NOT NULL)"  # never written again: what a repair falls back on
+_ATTEMPT = """
 CREATE TABLE attempt (
     number INTEGER PRIMARY KEY,
     name TEXT NOT NULL,
@@ -35,7 +40,7 @@ CREATE TABLE attempt (
     score TEXT,
     critique TEXT NOT NULL,
     cost_ms REAL NOT NULL
-);
+)
 """
 
 
@@ -95,8 +100,8 @@ class History:
             self._db = sqlite3.connect(path, timeout=10)
             self._db.execute("PRAGMA synchronous=FULL")
             row = self._db.execute("SELECT format FROM run").fetchone()
-        except sqlite3.DatabaseError as error:
-            raise RunError(f"{path}: not a readable history ({error})") from error
+        except (sqlite3.Error, ValueError) as error:
+            raise RunError(f"{path}: not a readable history ({error}){_how_to_save(path)}") from error
         if row is None or row[0] != FORMAT:
             raise RunError(f"{path}: format {row and row[0]}, this version reads format {FORMAT}")
 
@@ -110,19 +115,25 @@ class History:
             If the folder exists: a run is never overwritten.
         """
         folder = Path(folder)
+        in_the_way = f"{folder} exists, and a run is never overwritten: name another folder, or --resume it"
+        if folder.exists() or folder.is_symlink():
+            raise RunError(in_the_way)
+        unfinished: Path | None = None
         try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            raise RunError(
-                f"{folder} exists, and a run is never overwritten: name another folder, or --resume it"
-            ) from None
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}")
+            unfinished.mkdir()
+            _write_new(unfinished / FILE, about)
+            unfinished.rename(folder)  # a kill before this leaves no run, one after it a whole one
         except OSError as error:
-            raise RunError(f"{folder}: cannot make the run folder ({error.strerror})") from error
-        db = sqlite3.connect(folder / FILE)
-        with db:
-            db.executescript(_TABLES)
-            db.execute("INSERT INTO run VALUES (?, 'running', ?)", (FORMAT, json.dumps(dict(about))))
-        db.close()
+            if folder.is_dir():  # another command was faster
+                raise RunError(in_the_way) from None
+            raise RunError(f"{folder}: cannot make the run folder ({error.strerror})") from None
+        except sqlite3.Error as error:
+            raise RunError(f"{folder}: cannot make the run folder ({error})") from None
+        finally:
+            if unfinished is not None:
+                shutil.rmtree(unfinished, ignore_errors=True)
         return cls(folder)
 
     def __enter__(self) -> History:
@@ -158,14 +169,38 @@ class History:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """State of the run: ``running`` inside, then ``finished``, or ``interrupted`` by an error."""
+        """State of the run: ``running`` inside, then ``finished``, or ``interrupted`` by an error.
+
+        Raises
+        ------
+        RunError
+            If another command is inside, in this process or another; its state stays.
+        """
+        with self.alone():
+            try:
+                self.set_state("running")
+                yield
+            except BaseException:
+                with contextlib.suppress(RunError):  # a full disk is said once
+                    self.set_state("interrupted")
+                raise
+            self.set_state("finished")
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the lock of an empty SQLite file, which the system lets go of when a process dies."""
+        lock = sqlite3.connect(self.folder / LOCK, timeout=0, isolation_level=None, check_same_thread=False)
         try:
-            self.set_state("running")
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            lock.close()
+            if "locked" in str(error):
+                raise RunError(f"{self.folder}: another command is writing this run: wait until it ends") from None
+            raise RunError(f"{self.folder}: cannot be written ({error})") from None
+        try:
             yield
-        except BaseException:
-            self.set_state("interrupted")
-            raise
-        self.set_state("finished")
+        finally:
+            lock.close()
 
     def append(self, attempt: Attempt) -> None:
         """Store an attempt; on disk when this returns."""
@@ -206,6 +241,22 @@ class History:
             return self._db.execute("SELECT COUNT(*) FROM attempt").fetchone()[0]
 
 
+def _write_new(path: Path, about: Mapping[str, Any]) -> None:
+    """Write the store of a new run."""
+    db = sqlite3.connect(path)
+    try:
+        db.execute("PRAGMA synchronous=FULL")
+        with db:
+            db.execute("BEGIN")
+            for table in (_RUN, _SETTINGS, _ATTEMPT):
+                db.execute(table)
+            text = json.dumps(dict(about))
+            db.execute("INSERT INTO settings VALUES (?)", (text,))
+            db.execute("INSERT INTO run VALUES (?, 'running', ?)", (FORMAT, text))
+    finally:
+        db.close()
+
+
 @contextlib.contextmanager
 def guarded(path: Path) -> Iterator[None]:
     """Name the file of a run in errors of SQLite or of its content.
@@ -220,7 +271,11 @@ def guarded(path: Path) -> Iterator[None]:
     except sqlite3.IntegrityError as error:
         raise RunError(f"{path.parent}: another command writes this run at the same time ({error})") from error
     except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{path}: damaged, or not to be written ({error})") from error
+        raise RunError(f"{path}: damaged, or not to be written ({error}){_how_to_save(path)}") from error
+
+
+def _how_to_save(path: Path) -> str:
+    return f"; `swizzle-sim runs --repair {shlex.quote(str(path.parent))}` saves what can be read of a damaged run"
 
 
 def storable(text: str) -> str:
@@ -237,6 +292,8 @@ def _row_of(attempt: Attempt) -> tuple:
 
 def _attempt_of(row: tuple) -> Attempt:
     number, name, source, proposer, verdict, score, critique, cost_ms = row
+    if not all(isinstance(text, str) for text in (name, source, proposer, critique)):
+        raise ValueError(f"a text of attempt {number} is none")
     return Attempt(
         number=number,
         name=name,
@@ -247,6 +304,20 @@ def _attempt_of(row: tuple) -> Attempt:
         critique=critique,
         cost_ms=cost_ms,
     )
+
+
+def is_whole(table: str, row: tuple) -> bool:
+    """Whether a row of a store that was damaged still holds what a run wrote there."""
+    try:
+        if table == "attempt":
+            return isinstance(_attempt_of(row).verdict, Mapping)
+        if table == "run":
+            return row[0] == FORMAT and row[1] in STATES and isinstance(json.loads(row[2]), Mapping)
+        if table == "settings":
+            return isinstance(json.loads(row[0]), Mapping)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
+    return True
 
 
 def rank(attempts: Iterable[Attempt]) -> list[Attempt]:

@@ -86,10 +86,14 @@ for _name in [*_BY_TASK, *sorted(set(_COMMANDS) - set(_BY_TASK))]:
 
 
 def main() -> None:
-    """Run the command line; the console script calls this."""
+    """Run the command line."""
     os.environ.pop("FORCE_COLOR", None)  # it would have a log full of bars, and columns cut to 80
     try:
         app()
+    except SystemExit as stop:
+        if stop.code == 130 and isinstance(getattr(stop.__context__, "__cause__", None), KeyboardInterrupt):
+            raise KeyboardInterrupt from None  # typer says nothing; a command that knows how to go on has said so
+        raise
     except BrokenPipeError:  # the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -126,10 +126,10 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, json: bool) -> N
                 command=_command(),
                 on_attempt=on_attempt,
             )
+        scorer = Scorer(work, device, **settings)
+        written, stability = _conclude(run, scorer, given.uncertainty)
     except KeyboardInterrupt:
         _interrupted(folder, given)
-    scorer = Scorer(work, device, **settings)
-    written, stability = _conclude(run, scorer, given.uncertainty)
     if json:
         _print_json(run, scorer, written, stability)
     else:
@@ -167,9 +167,9 @@ def _propose(
     )
     try:
         found = run(task)
+        _print_proposed(found, given.uncertainty, json)
     except KeyboardInterrupt:
         _interrupted(folder, given)
-    _print_proposed(found, given.uncertainty, json)
 
 
 def _command() -> str:
@@ -177,7 +177,11 @@ def _command() -> str:
 
 
 def _interrupted(folder: Path, given: RunOptions) -> None:
-    """Print the command that goes on with a run, and exit."""
+    """Print the command that goes on with a run, and exit; nothing was stored yet where there is no run."""
+    from swizzle_sim.history import FILE
+
+    if not (folder / FILE).is_file():
+        raise KeyboardInterrupt
     words = list(sys.argv[1:])
     if given.out is not None:
         at = next(i for i, word in enumerate(words) if word in ("--out", "-o") or word.startswith(("--out=", "-o")))

@@ -12,9 +12,16 @@ from swizzle_sim.cli.arguments import Json, offer, run_folders
 
 def runs(
     folder: Annotated[Path, typer.Argument(help="Folder that holds run folders.")] = Path("runs"),
+    repair: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Save what can be read of a damaged run.", autocompletion=offer(run_folders)),
+    ] = None,
     json: Json = False,
 ) -> None:
     """List runs: finished, interrupted and running ones."""
+    if repair is not None:
+        _repair(repair, json)
+        return
     from swizzle_sim.cli.output import console, pct, print_json, table
     from swizzle_sim.search import runs_in
 
@@ -38,6 +45,37 @@ def runs(
     ]
     columns = ("run", "state", "best", "what", "attempts", "L2 hit\nrate [%]")
     table(f"Runs in {folder}", columns, rows, left=4)
+
+
+def _repair(folder: Path, json: bool) -> None:
+    """Repair a run, and say what was lost."""
+    from dataclasses import asdict
+
+    from swizzle_sim.cli.output import console, print_json
+    from swizzle_sim.repair import repair
+
+    done = repair(folder)
+    if json:
+        print_json({"run": str(folder), "repaired": [asdict(one) for one in done]})
+        return
+    out = console(wide=True)
+    for one in done:
+        read = ", ".join(f"{count} of table {name}" for name, count in one.rows.items())
+        lost = "; ".join(f"lost of {name}: {_numbers(numbers)}" for name, numbers in one.lost.items()) or "nothing lost"
+        out.print(f"{one.file}: rows read: {read}; {lost}; the damaged file is {one.file}.damaged", markup=False)
+    end = f"go on with --resume {folder}, which makes lost attempts anew" if done else f"{folder}: nothing is damaged"
+    out.print(end, markup=False)
+
+
+def _numbers(numbers: tuple[int, ...]) -> str:
+    """Numbers as ranges."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ", ".join(f"{first}" if first == last else f"{first}..{last}" for first, last in parts)
 
 
 def _name(found: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from swizzle_agent.endpoint import Endpoint
 from swizzle_agent.transcript import Transcript
 from swizzle_sim.history import History
 from swizzle_sim.swizzle import family
@@ -48,9 +49,11 @@ def test_kill_9_in_the_middle_of_an_answer(run_script, tmp_path, small, mi300x):
         child.stderr.close()
     with History(folder) as history:
         assert history.state == "running" and len(history) == 3
-    run, server, _ = run_script(SCRIPT[2:], resume=True, iterations=4)
-    assert len(server.requests) == 2  # neither the analysis nor what was answered
-    assert codes(run) == ["scored"] * 4
+    run, server, _ = run_script(SCRIPT[3:], resume=True, iterations=4)
+    assert len(server.requests) == 1  # neither the analysis, nor what was answered, nor what was under way
+    assert codes(run) == ["scored"] * 3
+    with Transcript(folder) as transcript:
+        assert [e.code for e in transcript] == [None, None, None, "unanswered", None]
 
 
 @pytest.mark.parametrize("instant", ["append", "add", "note"])
@@ -59,6 +62,15 @@ def test_dying_before_or_after_any_write(run_script, monkeypatch, instant, count
     """An exception at the n-th write of a kind, as a kill would fall there."""
     whole, _, _ = run_script(SCRIPT, folder="whole", iterations=4)
     owner = History if instant == "append" else Transcript
+    answered = die_at(run_script, monkeypatch, owner, instant, count)
+    rest = SCRIPT[max(0, answered - 1) :] or SCRIPT[-1:]
+    run, server, _ = run_script(rest, resume=True, iterations=4)
+    assert facts(run) == facts(whole)
+    assert len(server.requests) == 5 - answered
+
+
+def die_at(run_script, monkeypatch, owner, instant, count):
+    """Interrupt a run at the n-th call of a method; gives the requests that were sent."""
     true, seen = getattr(owner, instant), []
 
     def dying(self, *args):
@@ -72,12 +84,32 @@ def test_dying_before_or_after_any_write(run_script, monkeypatch, instant, count
         patch.setattr(owner, instant, dying)
         with pytest.raises(KeyboardInterrupt):
             run_script(SCRIPT, iterations=4, server=server)
-    answered = len(server.requests)
-    lost = instant == "add"  # the answer that came and could not be kept has to be asked for again
-    rest = SCRIPT[max(0, answered - 1 - lost) :] or SCRIPT[-1:]
-    run, server, _ = run_script(rest, resume=True, iterations=4)
-    assert facts(run) == facts(whole)
-    assert len(server.requests) == 5 - answered + lost
+    return len(server.requests)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_an_answer_that_could_not_be_kept_is_not_asked_for_again(run_script, monkeypatch, count):
+    answered = die_at(run_script, monkeypatch, Transcript, "complete", count)
+    assert answered == count
+    run, server, _ = run_script(SCRIPT[answered - 1 :], resume=True, iterations=4)
+    assert len(server.requests) == 5 - answered
+    assert codes(run) == ["scored"] * (4 if count == 1 else 3)  # without the analysis, or one candidate less
+
+
+def test_ctrl_c_withdraws_the_question_that_is_under_way(run_script, monkeypatch):
+    whole, _, _ = run_script(SCRIPT, folder="whole", iterations=4)
+    answered = die_at(run_script, monkeypatch, Endpoint, "ask", 3)
+    assert answered == 2
+    run, server, _ = run_script(SCRIPT[1:], resume=True, iterations=4)
+    assert facts(run) == facts(whole) and len(server.requests) == 3
+
+
+def test_a_second_command_on_a_run_is_refused_and_changes_nothing(run_script, tmp_path):
+    run, _, _ = run_script(SCRIPT[:1])
+    with History(run.folder) as first, first.running(), pytest.raises(RunError, match="another command is writing"):
+        run_script(SCRIPT[:1], resume=True)
+    with History(run.folder) as history:
+        assert history.state == "finished"
 
 
 def test_more_iterations_go_on_from_the_end(run_script):

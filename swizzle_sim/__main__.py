@@ -1,0 +1,40 @@
+"""The command ``swizzle-sim`` from its first instant: Ctrl-C ends it with a line that says how to go on."""
+
+from __future__ import annotations
+
+import _thread
+import shlex
+import sys
+import threading
+from typing import Any
+
+
+def main() -> None:
+    """Run the command line; the console script calls this."""
+    sys.unraisablehook = _again
+    try:
+        from swizzle_sim.cli import main as run  # noqa: PLC0415 - seconds, in which Ctrl-C may fall
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(interrupted())
+
+
+def interrupted() -> int:
+    """Say how to start again, where nothing was stored to go on with; the exit status."""
+    print(f"\ninterrupted; start again with: {shlex.join(['swizzle-sim', *sys.argv[1:]])}", file=sys.stderr)
+    return 130
+
+
+def _again(lost: Any) -> None:
+    """Raise a Ctrl-C anew that fell into a callback of compiled code, which cannot pass it on."""
+    if lost.exc_type is not None and issubclass(lost.exc_type, KeyboardInterrupt):
+        timer = threading.Timer(0.1, _thread.interrupt_main)
+        timer.daemon = True
+        timer.start()
+    else:
+        sys.__unraisablehook__(lost)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""A scripted model in a process of its own: the same prompt has the same answer, and each request is written down.
+
+python -m tests.attack.scripted_process LOG      prints its base URL; LOG gets a digest a line, before the answer
+"""
+
+import hashlib
+import json
+import sys
+import time
+
+from swizzle_sim.swizzle import family
+from tests.agent.scripted_server import ScriptedServer, proposal
+
+SPECS = ("group_m(size=2)", "group_m(size=4)", "column", "group_n(size=4)", "contiguous", "row", "group_m(size=8)")
+
+
+class LoggedServer(ScriptedServer):
+    """Answers by the digest of the messages."""
+
+    def __init__(self, log):
+        super().__init__(())
+        self.log = log
+
+    def next_reply(self, body, headers):
+        digest = hashlib.sha256(json.dumps(body["messages"], sort_keys=True).encode()).hexdigest()
+        with self._lock, open(self.log, "a") as file:
+            file.write(f"{digest}\n")
+        time.sleep(0.02)
+        if "locality_analysis" in json.dumps(body["messages"][0]):
+            return self.analysis
+        return proposal(family(SPECS[int(digest, 16) % len(SPECS)]))
+
+
+if __name__ == "__main__":
+    with LoggedServer(sys.argv[1]) as server:
+        print(server.base, flush=True)
+        sys.stdin.read()  # until whoever started it goes away

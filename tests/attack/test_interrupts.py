@@ -1,0 +1,41 @@
+"""Ctrl-C at any instant: the hint, no traceback, and never exit status 0."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.attack.conftest import TIMES
+
+WORDS = ["optimize", "gemm", "M=512", "N=512", "K=128", "BLOCK_M=64", "BLOCK_N=64"]
+READY = "import sys; from swizzle_sim.__main__ import main; print('ready', flush=True); sys.exit(main())"
+
+
+def interrupt(folder, wait_s):
+    """Start ``optimize`` and interrupt it after a while; status and what it said."""
+    words = [sys.executable, "-c", READY, *WORDS, "--out", str(folder)]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child.stdout.readline()  # from here on every instant is ours; before it Python itself starts
+    time.sleep(wait_s)
+    child.send_signal(signal.SIGINT)
+    said = child.communicate(timeout=300)
+    return child.returncode, said[1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    interrupted = 0
+    for number in range(6 * TIMES):
+        folder = tmp_path / f"run-{number}"
+        status, said = interrupt(folder, 5 * number / (6 * TIMES))
+        if status == 0:  # it was faster
+            assert "interrupted" not in said
+            continue
+        interrupted += 1
+        assert status == 130 and "Traceback" not in said, said
+        hint = "go on with" if folder.exists() else "start again with"
+        assert f"interrupted; {hint}: swizzle-sim optimize gemm" in said
+        assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert interrupted
