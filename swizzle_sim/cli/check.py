@@ -154,7 +154,7 @@ def _write(results: list[CheckResult], junit: Path | None, sarif: Path | None) -
 
         for option, path, form in (("--junit", junit, formats.junit), ("--sarif", sarif, formats.sarif)):
             if path:
-                formats.write(option, path, form, results)
+                formats.write(option, path, form(results))
 
 
 def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:

@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 TASKS = {
     "Look around": ("gpus", "kernels", "show", "runs", "doctor"),
-    "Check and score a swizzle": ("check", "score", "ceiling"),
+    "Check and score a swizzle": ("check", "score", "ceiling", "hit-rates"),
     "Find a better one": ("optimize", "suite", "sweep", "what-if", "report", "explore"),
     "Your own Triton kernel": ("init-kernel", "capture", "occupancy", "rewrite"),
     "Compare with hardware": ("bundle", "confirm", "import", "agreement", "fidelity"),
@@ -49,6 +49,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("swizzle-sim fidelity --gpu h200 --variant lockstep --rows transpose", "some rows, one replay"),
     ),
     "gpus": (("swizzle-sim gpus --json", "with the source of every number"),),
+    "hit-rates": (
+        ("swizzle-sim hit-rates kernels/ --against main", "did a kernel lose its remap?"),
+        ("swizzle-sim hit-rates my_kernel.py --out rates.json", "to compare with later"),
+    ),
     "import": (("swizzle-sim import gemm-bundle/result.json", "the result of confirm.py"),),
     "init-kernel": (("swizzle-sim init-kernel my_code.py:matmul", "writes matmul_kernel.py"),),
     "kernels": (("swizzle-sim kernels --gpu mi355x", "the bound depends on the GPU"),),

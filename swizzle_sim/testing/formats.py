@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import Any
@@ -23,7 +23,7 @@ _RULES = {
     "failed": ("not-a-bijection", "error", "The remap leaves tiles out, or computes some twice."),
     "error": ("not-readable", "error", "What was to be checked could not be read."),
     "skipped": ("not-checked", "note", "A function that may remap workgroups was not checked."),
-}
+}  # id, level and description by status
 
 
 def junit(results: Sequence[CheckResult]) -> bytes:
@@ -140,8 +140,8 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def write(option: str, path: Path, form: Callable[[Sequence[CheckResult]], bytes], of: Sequence[CheckResult]) -> None:
-    """Write results to a file, its folder made where it is missing.
+def write(option: str, path: Path, data: bytes) -> None:
+    """Write a file, its folder made where it is missing.
 
     Raises
     ------
@@ -150,6 +150,6 @@ def write(option: str, path: Path, form: Callable[[Sequence[CheckResult]], bytes
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(form(of))
+        path.write_bytes(data)
     except OSError as error:
         raise RunError(f"{option} {path}: cannot be written ({error.strerror})") from None

@@ -31,6 +31,7 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"swizzle-sim confirm|confirm\.py": "needs the GPU: tests/hardware runs the flow on a stand-in",
     r"swizzle-sim (capture|rewrite|bundle|occupancy)": "needs Triton and seconds: tests/capture, rewrite, hardware",
     r"my_kernel\.py|my\.trace\.npz": "needs Triton and seconds: tests/capture",
+    r"swizzle-sim hit-rates": "needs Triton and seconds: tests/testing",
     r"--tune tiles": "compiles many kernels: tests/search",
     r"swizzle-sim suite": "minutes: tests/unit/test_suite.py runs the parts",
     r"swizzle-sim fidelity": "minutes where nothing is kept: tests/fidelity",
