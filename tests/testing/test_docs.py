@@ -2,10 +2,8 @@
 
 import runpy
 import sys
-from configparser import ConfigParser
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, settings
 
 from swizzle_sim.testing import BijectionError, assert_bijective
@@ -52,15 +50,3 @@ def test_every_other_python_block_runs(scene, patient):
         for name, value in names.items():
             if name.startswith("test_"):
                 value()
-
-
-def test_the_hook_and_the_workflow_are_those_of_the_repository():
-    assert NAMED["workflow"] == (ROOT / "docs" / "ci-workflow.yml").read_text(encoding="utf-8")
-    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
-    (repo,) = yaml.safe_load(NAMED[".pre-commit-config.yaml"])["repos"]
-    assert [one["id"] for one in repo["hooks"]] == [hook["id"]]
-    steps = yaml.safe_load(NAMED["workflow"])["jobs"]["bijective"]["steps"]
-    assert sum("swizzle-sim check" in step.get("run", "") for step in steps) == 1
-    ini = ConfigParser()
-    ini.read_string(next("\n".join(block.lines) for block in PAGE if block.language == "ini"))
-    assert "swizzle_check" in ini["pytest"]
