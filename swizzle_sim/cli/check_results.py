@@ -21,7 +21,7 @@ NOTHING = (
     "another folder, or pass --allow-skips"
 )
 _SKIPPED = (
-    "{n} not checked, which is no pass: write the comment that is shown above the function, '# swizzle-check: off' "
+    "{n} not checked, which is no pass: write the comment that is shown above the function, '# swizzle: off' "
     "above what is no remap, or pass --allow-skips"
 )
 

@@ -12,13 +12,14 @@ from typer.testing import CliRunner
 
 from swizzle_sim.cli.app import app
 from swizzle_sim.testing import HitRateError, assert_hit_rate
+from swizzle_sim.triton_source.source_file import SOURCES
 from tests.docs.typed import ROOT, blocks
 
 PAGE = list(blocks((ROOT / "docs" / "howto" / "ci.md").read_text(encoding="utf-8")))
 NAMED = {block.title: "".join(f"{line}\n" for line in block.lines) for block in PAGE if block.title}
 OTHER = list(blocks((ROOT / "docs" / "ci.md").read_text(encoding="utf-8")))
 REMAP = next("\n".join(block.lines) for block in OTHER if block.title == "remap.py")
-SOFTMAX = "import triton\n\n\n\n@triton.jit\ndef softmax(x):\n    pass\n"
+SPREAD = "import triton\n\n\n@triton.jit\ndef spread(pid, SPREAD):\n    return pid % 8 * SPREAD + pid // 8\n"
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def repository(tmp_path, monkeypatch):
     (tmp_path / "src").mkdir()
     naive, exact = REMAP.split("\n\n\n")
     (tmp_path / "src" / "remap.py").write_text(f"# swizzle-check\n{exact}\n\n# swizzle-check\n{naive}\n")
-    (tmp_path / "src" / "softmax.py").write_text(SOFTMAX)
+    (tmp_path / "src" / "spread.py").write_text(SPREAD)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     return tmp_path
@@ -65,6 +66,9 @@ def test_the_hook_is_that_of_the_repository():
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     (repo,) = yaml.safe_load(NAMED[".pre-commit-config.yaml"])["repos"]
     assert [one["id"] for one in repo["hooks"]] == [hook["id"]]
+    taken = [f"kernels/a{suffix}" for suffix in (*SOURCES, ".swizzle")] + ["swizzles/a.txt"]
+    assert all(re.search(hook["files"], name) for name in taken)
+    assert not any(re.search(hook["files"], name) for name in ("a.txt", "a.pyc", "a.md", "acc"))
 
 
 def holds(schema, path):
