@@ -1,14 +1,22 @@
-"""`Replayer`: traffic and time of a workload under a mapping of its workgroups."""
+"""`Replayer`: traffic, time and `Balance` of a workload under a mapping of its workgroups.
+
+Balance is counted in what the model computes with: every tensor instruction of a kernel takes a CU as long as every
+other, so the work of a workgroup is its tensor instructions.
+
+    makespan / ideal = end of the last CU / mean end of a CU = 1 / (part of the CUs' time in which they have work)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from swizzle_sim.swizzle.grid import Digit
 from xcd_model import (
     Gpu,
     IssueModel,
@@ -31,9 +39,169 @@ from xcd_model import (
 from xcd_model.nvidia.shared_memory import l1_after_shared_memory
 from xcd_model.replay.launches import MAX_LAUNCHES, Caches, replay_launches
 from xcd_model.replay.service_times import speed_variation_of
-from xcd_model.replay.traffic import add_fetches, instruction_fetches
+from xcd_model.replay.traffic import INSTRUCTIONS, add_fetches, instruction_fetches
+from xcd_model.trace.trace import SECTOR_BYTES
 
 REPLAYS = ("lockstep", "timed")
+EVEN = 0.05  # standard deviation over mean, up to which workgroups count as equally heavy: ragged edges stay below it
+EXPLAINS = 0.5  # least share of the variance of work that one axis of the grid explains, to be named as its cause
+
+TRENDS = 0.8  # rank correlation from which work is said to grow or fall along an axis
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkPerWorkgroup:
+    """How much work the workgroups of a kernel have, whatever their order.
+
+    Parameters
+    ----------
+    instructions, touched_bytes : (int, int, int)
+        Least, median and most of a workgroup: tensor instructions, and the bytes that these touch.
+    variation : float
+        Standard deviation of the instructions over their mean.
+    axis : str
+        Coordinate of the grid along which the instructions vary, such as ``"pid_m"``; empty where they are even or no
+        coordinate explains half of their variance.
+    explained : float
+        Share of the variance that the axis explains, 0 to 1; nan without an axis.
+    trend : float
+        Rank correlation of the mean work along the axis with the coordinate: 1 where it rises, -1 where it falls, in
+        between where it does both; nan without an axis.
+    """
+
+    instructions: tuple[int, int, int]
+    touched_bytes: tuple[int, int, int]
+    variation: float
+    axis: str
+    explained: float
+    trend: float
+
+    @property
+    def uneven(self) -> bool:
+        """Whether an order of the workgroups can balance anything."""
+        return self.variation > EVEN
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready; what no axis explains is None."""
+        values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return values if self.axis else {**values, "explained": None, "trend": None}
+
+    def __str__(self) -> str:
+        least, median, most = self.instructions
+        if not self.uneven:
+            return f"{f'{least:,} to ' * (least < most)}{most:,} tensor instructions a workgroup: even"
+        along = {-1: "fewer as {} grows", 0: "up and down along {}", 1: "more as {} grows"}
+        where = along[int(self.trend / TRENDS)].format(self.axis) if self.axis else "along no single axis of the grid"
+        return f"{least:,} to {most:,} tensor instructions a workgroup (median {median:,}), {where}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Balance:
+    """How evenly one order spreads the work over XCDs and CUs, and when they end.
+
+    Parameters
+    ----------
+    per_xcd_instructions : tuple of int
+        Tensor instructions that each XCD executes.
+    per_xcd_finish : tuple of float [us; turns of the lockstep replay]
+        When the last CU of each XCD ends; 0 for an XCD without work.
+    makespan, ideal, tail : float [us; turns of the lockstep replay]
+        When the last CU ends; when all would, were the same CU time shared evenly; and for how long before the end some
+        CU has nothing left to do.
+    """
+
+    per_xcd_instructions: tuple[int, ...]
+    per_xcd_finish: tuple[float, ...]
+    makespan: float
+    ideal: float
+    tail: float
+
+    @property
+    def over_ideal(self) -> float:
+        """Makespan over ideal, at least 1."""
+        return self.makespan / self.ideal
+
+    @property
+    def last_over_first(self) -> float:
+        """End of the last XCD over that of the first; inf where an XCD has no work."""
+        first = min(self.per_xcd_finish)
+        return max(self.per_xcd_finish) / first if first else math.inf
+
+    @property
+    def heaviest_over_mean(self) -> float:
+        """Work of the XCD that has most of it, over the mean."""
+        return max(self.per_xcd_instructions) * len(self.per_xcd_instructions) / sum(self.per_xcd_instructions)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return {**values, "makespan_over_ideal": self.over_ideal}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Balance:
+        """Inverse of `as_dict`."""
+        given = {name: values[name] for name in cls.__dataclass_fields__}
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+
+
+def work_along(trace: Trace, digit: Digit) -> np.ndarray:
+    """Mean tensor instructions of the workgroups at each value of a coordinate, (extent,) float."""
+    value = np.arange(trace.n_workgroups) // digit.stride % digit.extent
+    total = np.bincount(value, weights=np.diff(trace.start), minlength=digit.extent)
+    return total / np.bincount(value, minlength=digit.extent)
+
+
+def work_per_workgroup(trace: Trace, coordinates: Mapping[str, Digit]) -> WorkPerWorkgroup:
+    """Spread of a trace's work over its workgroups.
+
+    Parameters
+    ----------
+    trace : Trace
+    coordinates : mapping of str to Digit
+        Of the trace's grid, those of tiles before those of the launch; of two that explain as much the first is named.
+    """
+    work = np.diff(trace.start)
+    per_template = np.add.reduceat(np.bitwise_count(trace.sectors).astype(np.int64), trace.rel_start[:-1])
+    before = np.concatenate([[0], np.cumsum(per_template[trace.template])]) * SECTOR_BYTES
+    variation, axis, explained, trend = float(work.std() / work.mean()), "", math.nan, math.nan
+    if variation > EVEN:
+        means = {name: work_along(trace, digit) for name, digit in coordinates.items()}
+        share = {name: float(mean.var() / work.var()) for name, mean in means.items()}
+        best = max(share, key=lambda name: round(share[name], 6), default="")
+        if best and share[best] >= EXPLAINS:
+            axis, explained, trend = best, share[best], _trend(means[best])
+    return WorkPerWorkgroup(
+        instructions=_least_median_most(work),
+        touched_bytes=_least_median_most(np.diff(before[trace.start])),
+        variation=variation,
+        axis=axis,
+        explained=explained,
+        trend=trend,
+    )
+
+
+def _least_median_most(values: np.ndarray) -> tuple[int, int, int]:
+    return int(values.min()), int(np.median(values)), int(values.max())
+
+
+def _trend(means: np.ndarray) -> float:
+    _, place, count = np.unique(means, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - (count - 1) / 2)[place]  # ties share their mean rank, as Spearman has it
+    return float(np.corrcoef(np.arange(means.size), rank)[0, 1])
+
+
+def balance_of(traffic: Traffic, time: Time) -> Balance:
+    """Balance of a replayed order; ``time`` is the replay's, by which the ends of a timed one are stretched."""
+    unit = time.total_us / traffic.time_fs if traffic.time_fs else 1.0  # power may bound the time, never the turns
+    finish = traffic.cu_finish * unit
+    end = time.total_us if traffic.time_fs else float(traffic.turns)
+    return Balance(
+        per_xcd_instructions=tuple(int(n) for n in traffic.per_xcd[:, INSTRUCTIONS]),
+        per_xcd_finish=tuple(float(last) for last in finish.max(axis=1)),
+        makespan=end,
+        ideal=float(finish.mean()),
+        tail=end - float(finish.min()),
+    )
 
 
 class Work(Protocol):

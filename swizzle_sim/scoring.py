@@ -12,7 +12,7 @@ import numpy as np
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.price import RemapPrice
-from swizzle_sim.replaying import Replayer, Work
+from swizzle_sim.replaying import Balance, Replayer, Work, WorkPerWorkgroup, balance_of, work_per_workgroup
 from swizzle_sim.swizzle import Swizzle, Verdict, verify
 from xcd_model import Bound, Gpu, NotBijective, ReplayError, Resources, Traffic, assigned_misses, energy, hit_rate_bound
 from xcd_model.analysis.bounds import bound_with_fetches
@@ -95,6 +95,8 @@ class Score:
     price : RemapPrice, optional
         What the remapping costs in registers and workgroups a CU, with which it was replayed; None where it was not
         compiled, and the kernel's own resources were taken.
+    balance : Balance or None
+        Work and end of each XCD, makespan and tail; None in runs of earlier versions.
     """
 
     l2_hit_rate: float
@@ -116,6 +118,7 @@ class Score:
     launch: int = 1
     steady: bool = False
     price: RemapPrice | None = None
+    balance: Balance | None = None
 
     @property
     def hbm_bytes(self) -> int:
@@ -134,6 +137,7 @@ class Score:
             values[name] = _none_if_nan(values[name])
         values["per_xcd_l2_hit_rate"] = [_none_if_nan(rate) for rate in self.per_xcd_l2_hit_rate]
         values["price"] = self.price.as_dict() if self.price else None
+        values["balance"] = self.balance and self.balance.as_dict()
         return values
 
     @classmethod
@@ -144,6 +148,7 @@ class Score:
             back[name] = _nan_if_none(values[name])
         back["per_xcd_l2_hit_rate"] = tuple(_nan_if_none(rate) for rate in values["per_xcd_l2_hit_rate"])
         back["price"] = RemapPrice.from_dict(values["price"]) if values.get("price") else None
+        back["balance"] = Balance.from_dict(values["balance"]) if values.get("balance") else None
         return cls(**back)
 
 
@@ -175,6 +180,11 @@ class Scorer(Replayer[Kernel]):
     def bound(self) -> Bound:
         """Upper bound on the hit rate of every balanced bijection."""
         return bound_with_fetches(hit_rate_bound(self.plan), self.fetches)
+
+    @cached_property
+    def work(self) -> WorkPerWorkgroup:
+        """Spread of the kernel's work over its workgroups."""
+        return work_per_workgroup(self.trace, self.kernel.grid.axes)
 
     @cached_property
     def baseline(self) -> Score:
@@ -239,6 +249,7 @@ class Scorer(Replayer[Kernel]):
             l1_hit_rate=traffic.l1_hit_rate,
             launch=traffic.launch,
             steady=traffic.steady,
+            balance=balance_of(traffic, time),
             **self._energy(traffic, time.total_us),
         )
 

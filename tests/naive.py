@@ -146,6 +146,15 @@ def turns(trace, order, gpu, workgroups_per_cu, programs=None):
         yield turn
 
 
+def finish(trace, order, gpu, workgroups_per_cu, programs=None):
+    """Nested lists (XCD, CU): the turn after a CU's last instruction, 0 for one that has none."""
+    ends = [[0] * gpu.cus_per_xcd for _ in range(gpu.xcds)]
+    for turn, issues in enumerate(turns(trace, order, gpu, workgroups_per_cu, programs)):
+        for xcd, cu, _ in issues:
+            ends[xcd][cu] = turn + 1
+    return ends
+
+
 class L2:
     """The L2 of an XCD: a cache, or one for each of two sides. The sides keep copies of each other's lines, clean."""
 

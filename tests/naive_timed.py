@@ -23,6 +23,11 @@ class Run:
     time_fs: int
     rates: dict
     opening_fs: int
+    cu_free: dict
+
+    def finish(self):
+        """Nested lists (XCD, CU): when each CU has computed its last."""
+        return [[self.cu_free[xcd, cu] for cu in range(self.gpu.cus_per_xcd)] for xcd in range(self.gpu.xcds)]
 
     def counts(self, bin_fs):
         counts = naive.Counts(self.trace, self.gpu)
@@ -392,4 +397,4 @@ def replay(
     queues = [*one.memory.l2_free, *one.memory.fabric_free, one.memory.mall_free, one.memory.hbm_free]
     time_fs, opening_fs = max(one.ends + queues), one.memory.opening
     one.memory.flush(one.issued[-1][0])
-    return Run(trace, gpu, one.issued, one.memory.written, time_fs, one.memory.rate, opening_fs)
+    return Run(trace, gpu, one.issued, one.memory.written, time_fs, one.memory.rate, opening_fs, one.cu_free)

@@ -190,6 +190,7 @@ def show(
                 "launches": k.launches,
                 "flops": k.flops,
                 **_figures(k, facts),
+                "work": scorer.work.as_dict(),
                 "sharing": k.sharing,
                 "workgroup": chosen,
                 "shared": [
@@ -201,7 +202,8 @@ def show(
             }
         )
         return
-    _print_facts(k, scorer.gpu, facts, [f"{t.name} {_size(t.size_bytes)} MiB" for t in scorer.plan.trace.tensors])
+    tensors = [f"{t.name} {_size(t.size_bytes)} MiB" for t in scorer.plan.trace.tensors]
+    _print_facts(k, scorer.gpu, facts, {"tensors": ", ".join(tensors), "work": str(scorer.work)})
     _print_sharing(k, words, shared, chosen)
     if picture:
         from swizzle_sim.cli.output import console
@@ -225,7 +227,7 @@ def _write(path: Path, data: bytes) -> None:
         raise RunError(f"{path}: cannot be written ({error.strerror})") from None
 
 
-def _print_facts(k: Kernel, gpu: Gpu, facts: Facts, tensors: list[str]) -> None:
+def _print_facts(k: Kernel, gpu: Gpu, facts: Facts, more: dict[str, str]) -> None:
     from swizzle_sim.cli.output import pct, sizes_text, table
 
     times = f"{k.launches} times in a row; caches are warm" if k.launches > 1 else "once"
@@ -234,7 +236,7 @@ def _print_facts(k: Kernel, gpu: Gpu, facts: Facts, tensors: list[str]) -> None:
         ("grid", str(k.grid)),
         *([("launched", times)] if k.launches > 1 else []),
         ("workgroups per CU", f"{facts.workgroups_per_cu} ({k.resources.source})"),
-        ("tensors", ", ".join(tensors)),
+        *more.items(),
         ("line touches", f"{facts.line_touches:,} in {facts.instructions:,} tensor instructions"),
         ("ideal reuse", f"{facts.ideal_reuse:.3g} touches of each of {facts.distinct_lines:,} lines"),
         ("flops per byte", f"{k.flops / facts.footprint_bytes:.3g}"),

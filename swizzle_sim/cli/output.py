@@ -17,6 +17,7 @@ from rich.table import Table
 from swizzle_sim.text import visible
 
 if TYPE_CHECKING:
+    from swizzle_sim.replaying import WorkPerWorkgroup
     from swizzle_sim.scoring import Score, Scorer
     from swizzle_sim.swizzle import Swizzle, Verdict
     from xcd_model import Traffic
@@ -174,6 +175,26 @@ def _cells(part: dict[str, dict[str, int]]) -> list[str]:
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.2f}" if whole else "-"
+
+
+BALANCE_COLUMNS = ("work of the\nfullest XCD\n/ mean", "last XCD\nends\n/ first", "makespan\n/ ideal", "tail\n[%]")
+
+
+def print_balance(work: WorkPerWorkgroup, scores: Mapping[str, Score]) -> None:
+    """Print how much work the workgroups have, and how evenly each order spreads it."""
+    rows = [
+        (
+            name,
+            f"{found.heaviest_over_mean:.2f}",
+            f"{found.last_over_first:.2f}",
+            f"{found.over_ideal:.2f}",
+            f"{100 * found.tail / found.makespan:.1f}",
+        )
+        for name, score in scores.items()
+        if (found := score.balance)
+    ]
+    note = "ideal: all CUs end at once, with the same CU time; tail: the part of the time in which some CU has no work"
+    table(f"Balance: {work}", ("swizzle", *BALANCE_COLUMNS), rows, note=note)
 
 
 def cores() -> int:

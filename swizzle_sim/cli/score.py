@@ -121,6 +121,7 @@ def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str,
         "source": candidate.source,
         "verdict": verdict.as_dict(),
         "fitted_constants": len(_fitted(scorer)),
+        "work": scorer.work.as_dict(),
         "baseline": None,
         "score": None,
         "spread": None,
@@ -164,12 +165,21 @@ def _ranges(scorer: Scorer, order: np.ndarray, draws: int | None) -> Uncertainty
 
 
 def _print_scores(scorer: Scorer, candidate: Swizzle, traffic: Traffic, found: Score) -> None:
-    from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, print_levels, score_cells, sizes_text, table
+    from swizzle_sim.cli.output import (
+        SCORE_COLUMNS,
+        SIMULATED,
+        print_balance,
+        print_levels,
+        score_cells,
+        sizes_text,
+        table,
+    )
 
     name = candidate.name or "candidate"
     rows = [("launch order", *score_cells(scorer.baseline)), (name, *score_cells(found))]
     title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
     table(title, ("swizzle", *SCORE_COLUMNS), rows, note=SIMULATED[scorer.replay])
+    print_balance(scorer.work, {"launch order": scorer.baseline, name: found})
     note = f"launch {traffic.launch}, {'steady' if traffic.steady else 'not steady'}" if traffic.launch > 1 else ""
     print_levels(traffic, f"{name}, by tensor", note)
 

@@ -112,6 +112,12 @@ class Grid:
             digits.update((name, digits[axis]) for name, axis in axes if axis in digits)
         return digits
 
+    @property
+    def axes(self) -> dict[str, Digit]:
+        """The coordinates of which no other is made up: of a tile, else those of the launch, else ``pid``."""
+        names = ("pid_m", "pid_n") if self.shape else [f"pid_{axis}" for axis in AXES[: len(self.launch)]]
+        return {name: self.coordinates[name] for name in (names if self.shape or len(self.launch) > 1 else ["pid"])}
+
     @cached_property
     def counts(self) -> dict[str, int]:
         """Every count that the grid supplies, such as ``num_pids`` and ``num_pid_m``."""

@@ -40,6 +40,7 @@ def test_replay_is_the_naive_replay(case, data):
         assert (got.remote_hits, got.flushed) == (caches.far_hits, caches.flushed)
         np.testing.assert_array_equal(got.timeline, expected)
         np.testing.assert_array_equal(got.by_tensor, by_tensor)
+        np.testing.assert_array_equal(got.cu_finish, naive.finish(trace, order, machine, occupancy, programs))
 
 
 @settings(max_examples=100, deadline=None)

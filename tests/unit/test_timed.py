@@ -115,6 +115,7 @@ def test_timed_replay_is_the_naive_one(case, pace, bin_fs, data):
         np.testing.assert_array_equal(got.per_xcd, expected.totals())
         np.testing.assert_array_equal(got.timeline, expected.table(got.bin_fs))
         np.testing.assert_array_equal(got.by_tensor, expected.by_tensor())
+        np.testing.assert_array_equal(got.cu_finish, expected.finish())
 
 
 @settings(max_examples=150, deadline=None)

@@ -53,6 +53,8 @@ class LockstepState(NamedTuple):
     queue : Queue
     timeline : (n_bins, n_xcds, n_columns) int64
     totals : (n_tensors, n_xcds, n_columns) int64
+    finish : (n_xcds, cus_per_xcd) int64 [turns]
+        After the last instruction of each CU.
     """
 
     slots: Slots
@@ -61,6 +63,7 @@ class LockstepState(NamedTuple):
     queue: Queue
     timeline: np.ndarray
     totals: np.ndarray
+    finish: np.ndarray
 
 
 @njit(inline="always")
@@ -115,6 +118,7 @@ def _advance(inputs, state, scratch, xcd, window):
             idle = False
             before, unit = queued, xcd * machine.cus + slot % machine.cus
             queued = _issue(inputs, state, scratch, xcd, unit, at, queued, tally)
+            state.finish[xcd, slot % machine.cus] = turn + 1
             if queued > before:
                 queue.end[xcd, segments] = queued
                 queue.place[xcd, segments] = (turn - window.first_turn) * machine.slots + slot
@@ -177,6 +181,7 @@ def _state_of(plan: Plan, inputs: Inputs, l2: np.ndarray, window: int, n_bins: i
         queue=queue_of(machine, window, most_lines),
         timeline=np.zeros((n_bins, machine.xcds, len(COLUMNS)), np.int64),
         totals=np.zeros((len(plan.trace.tensors), machine.xcds, len(COLUMNS)), np.int64),
+        finish=np.zeros((machine.xcds, machine.cus), np.int64),
     )
 
 
@@ -212,6 +217,7 @@ def _replay(plan: Plan, inputs: Inputs, caches: Caches, run: Callable[..., Itera
         turns=turns,
         flushed=flushed,
         remote_hits=sum(int(one.remote_hits[0]) for one in scratches),
+        cu_finish=state.finish,
     )
 
 

@@ -267,4 +267,5 @@ def replay_timed(
         remote_hits=int(state.scratch.remote_hits[0]),
         hits_under_miss=int(state.scratch.hits_under_miss[0]),
         bin_fs=int(bin_fs),
+        cu_finish=state.cu.reshape(machine.xcds, machine.cus),
     )

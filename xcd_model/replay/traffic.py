@@ -83,6 +83,8 @@ class Traffic:
         Which launch in a row this is, from 1.
     steady : bool
         The launch before counted the same.
+    cu_finish : (n_xcds, cus_per_xcd) int64 [turns, or fs if timed]
+        When each CU is done with its last workgroup; 0 for a CU that had none.
     """
 
     timeline: np.ndarray = field(repr=False)
@@ -101,6 +103,7 @@ class Traffic:
     tensors: tuple[str, ...] = ()
     launch: int = 1
     steady: bool = False
+    cu_finish: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 0), np.int64))
 
     @property
     def bin_width(self) -> float:

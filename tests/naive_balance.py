@@ -1,0 +1,53 @@
+"""Oracle of balance: one workgroup, one CU, one XCD after the other, in plain Python and whole numbers."""
+
+from collections import defaultdict
+from statistics import median_low, pvariance
+
+
+def work(trace):
+    """Tensor instructions of each workgroup, and the bytes of the sectors that they touch."""
+    instructions, touched = [], []
+    for workgroup in range(len(trace.start) - 1):
+        mine = range(int(trace.start[workgroup]), int(trace.start[workgroup + 1]))
+        sectors = 0
+        for instruction in mine:
+            template = int(trace.template[instruction])
+            for entry in range(int(trace.rel_start[template]), int(trace.rel_start[template + 1])):
+                sectors += bin(int(trace.sectors[entry])).count("1")
+        instructions.append(len(mine))
+        touched.append(32 * sectors)
+    return instructions, touched
+
+
+def least_middle_most(values):
+    """The middle of an even number of values lies between two: both are allowed."""
+    ordered = sorted(values)
+    return (
+        ordered[0],
+        {median_low(ordered), (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) // 2},
+        ordered[-1],
+    )
+
+
+def explained(instructions, coordinate_of):
+    """Share of the variance of the work that a coordinate explains: 1 - (variance within its values) / (variance)."""
+    at = defaultdict(list)
+    for workgroup, n in enumerate(instructions):
+        at[coordinate_of(workgroup)].append(n)
+    within = sum(len(values) * pvariance(values) for values in at.values())
+    return 1 - within / (len(instructions) * pvariance(instructions))
+
+
+def balance(trace, order, gpu, finish, end):
+    """Work and end of each XCD, ideal and tail, where workgroups are dealt to XCDs in turn."""
+    instructions, _ = work(trace)
+    of_xcd = [0] * gpu.xcds
+    for hardware_id, workgroup in enumerate(order):
+        of_xcd[(hardware_id + gpu.dispatch_offset) % gpu.xcds] += instructions[workgroup]
+    cus = [last for xcd in finish for last in xcd]
+    return {
+        "per_xcd_instructions": of_xcd,
+        "per_xcd_finish": [max(xcd) for xcd in finish],
+        "ideal": sum(cus) / len(cus),
+        "tail": end - min(cus),
+    }

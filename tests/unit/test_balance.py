@@ -1,0 +1,149 @@
+"""Is the balance of an order what counting workgroup by workgroup gives?"""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swizzle_benchmarks.suite.flash_attention import attention
+from swizzle_benchmarks.suite.gemm import gemm
+from swizzle_sim.replaying import Balance, balance_of, work_along, work_per_workgroup
+from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.swizzle import Grid, Swizzle, family
+from tests import naive, naive_balance, naive_timed
+from tests.machines import cases
+from xcd_model import IssueModel, Time, gpu, prepare, replay_lockstep, replay_timed
+
+CAUSAL = {"B": 1, "H": 16, "S": 1024, "D": 64, "CAUSAL": True}
+
+
+@pytest.fixture(scope="module", params=["lockstep", "timed"])
+def scorer(request):
+    return Scorer(attention(**CAUSAL), gpu("mi300x"), replay=request.param)
+
+
+@settings(max_examples=80, deadline=None)
+@given(case=cases())
+def test_balance_in_lockstep_is_the_naive_one(case):
+    trace, order, machine, occupancy = case
+    got = replay_lockstep(prepare(trace, machine), order, workgroups_per_cu=occupancy)
+    found = balance_of(got, Time(3.0, {"hbm": 3.0}))
+    finish = naive.finish(trace, order, machine, occupancy)
+    expected = naive_balance.balance(trace, order, machine, finish, got.turns)
+    assert found.makespan == got.turns == max(found.per_xcd_finish)
+    _agree(found, expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=cases(), compute_fs=st.sampled_from([1, 7 * 10**6, 900 * 10**6]))
+def test_balance_in_time_is_the_naive_one(case, compute_fs):
+    trace, order, machine, occupancy = case
+    issue = IssueModel(2, compute_fs, 0, 0, 0)
+    got = replay_timed(prepare(trace, machine), order, workgroups_per_cu=occupancy, issue=issue)
+    expected = naive_timed.replay(trace, order, machine, occupancy, in_flight=2, compute_fs=compute_fs)
+    finish_us = [[last / 1e9 for last in xcd] for xcd in expected.finish()]
+    found = balance_of(got, Time(got.time_fs / 1e9, {"hbm": 1.0}))
+    _agree(found, naive_balance.balance(trace, order, machine, finish_us, expected.time_fs / 1e9))
+    slower = balance_of(got, Time(2 * got.time_fs / 1e9, {"power": 1.0}))  # power bounds the time
+    assert slower.over_ideal == pytest.approx(found.over_ideal)
+    assert slower.tail == pytest.approx(2 * found.tail)
+
+
+def _agree(found, expected):
+    assert list(found.per_xcd_instructions) == expected["per_xcd_instructions"]
+    assert found.per_xcd_finish == pytest.approx(expected["per_xcd_finish"])
+    assert found.ideal == pytest.approx(expected["ideal"])
+    assert found.tail == pytest.approx(expected["tail"], abs=1e-9)
+    assert found.over_ideal >= 1 - 1e-9
+
+
+@settings(max_examples=80, deadline=None)
+@given(case=cases(), data=st.data())
+def test_work_of_a_workgroup_is_the_naive_one(case, data):
+    trace = case[0]
+    rows = data.draw(st.sampled_from([n for n in range(1, trace.n_workgroups + 1) if trace.n_workgroups % n == 0]))
+    grid = Grid((rows, trace.n_workgroups // rows))
+    found = work_per_workgroup(trace, grid.axes)
+    instructions, touched = naive_balance.work(trace)
+    for got, values in ((found.instructions, instructions), (found.touched_bytes, touched)):
+        least, middles, most = naive_balance.least_middle_most(values)
+        assert (got[0], got[2]) == (least, most) and got[1] in middles
+    mean = sum(instructions) / len(instructions)
+    assert found.variation * mean == pytest.approx(
+        math.sqrt(sum((n - mean) ** 2 for n in instructions) / len(instructions))
+    )
+    if found.uneven:
+        shares = {
+            "pid_m": naive_balance.explained(instructions, lambda w: w % rows),
+            "pid_n": naive_balance.explained(instructions, lambda w: w // rows),
+        }
+        best = max(shares.values())
+        if best < 0.5 - 1e-9:
+            assert found.axis == ""
+        if found.axis:
+            assert found.explained == pytest.approx(best) == pytest.approx(shares[found.axis])
+
+
+def test_causal_attention_grows_with_the_query_block(scorer):
+    work = scorer.work
+    assert (work.axis, work.explained, work.trend, work.uneven) == ("pid_m", 1.0, 1.0, True)
+    blocks = 1024 // 128
+    expected = [2 + 2 * 2 * (block + 1) for block in range(blocks)]  # Q, O; K and V of the keys up to the diagonal
+    assert list(work_along(scorer.trace, scorer.kernel.grid.axes["pid_m"])) == expected
+    assert (work.instructions[0], work.instructions[2]) == (expected[0], expected[-1])
+
+
+def test_even_work_has_no_axis():
+    work = Scorer(gemm(M=512, N=512, K=64), gpu("mi300x")).work
+    assert not work.uneven and work.axis == "" and math.isnan(work.trend)
+    assert work.as_dict()["trend"] is None
+
+
+def test_the_launch_order_gives_the_last_xcd_the_heaviest_blocks(scorer):
+    """8 blocks a head on 8 XCDs: XCD x gets block x of every head."""
+    balance = scorer.baseline.balance
+    assert list(balance.per_xcd_instructions) == [16 * (2 + 4 * (block + 1)) for block in range(8)]
+    assert list(balance.per_xcd_finish) == sorted(balance.per_xcd_finish)
+    assert balance.heaviest_over_mean == pytest.approx(34 / 20)
+    assert balance.last_over_first > 3 and balance.over_ideal > 1.3
+    even = scorer.score(Swizzle.parse(family("row"))).balance
+    assert even.heaviest_over_mean == 1 and even.last_over_first < 1.1
+
+
+def test_the_makespan_of_a_timed_score_is_its_time():
+    for replay, end in (("timed", lambda s: s.time_us), ("lockstep", lambda s: s.balance.makespan)):
+        for device in ("mi300x", "h200"):
+            found = Scorer(gemm(M=512, N=512, K=64, BLOCK_M=128, BLOCK_N=128), gpu(device), replay=replay).baseline
+            assert found.balance.makespan == end(found)
+            assert max(found.balance.per_xcd_finish) <= end(found) * (1 + 1e-12)
+
+
+def test_fewer_workgroups_than_cus_leave_cus_idle_from_the_start():
+    balance = Scorer(gemm(M=512, N=512, K=64), gpu("mi300x")).baseline.balance  # 4 workgroups, 304 CUs
+    assert balance.tail == balance.makespan
+    assert balance.over_ideal == pytest.approx(304 / 4)
+    assert balance.last_over_first == math.inf
+
+
+def test_a_balance_survives_json_and_old_scores_have_none(scorer):
+    found = scorer.baseline
+    stored = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    assert Score.from_dict(stored).balance == found.balance
+    assert stored["balance"]["makespan_over_ideal"] == found.balance.over_ideal
+    del stored["balance"]
+    assert Score.from_dict(stored).balance is None
+
+
+def test_the_same_workgroups_on_fewer_xcds_are_balanced_alike():
+    """Relabelling identical XCDs moves their numbers and keeps makespan, ideal and tail."""
+    scorer = Scorer(attention(**CAUSAL), dataclasses.replace(gpu("mi300x"), mall=None))
+    pids = np.arange(scorer.kernel.grid.num_pids)
+    turned = scorer.score_order(pids // 8 * 8 + (pids + 3) % 8, baseline_us=None).balance
+    plain = scorer.baseline.balance
+    assert isinstance(plain, Balance)
+    assert turned.per_xcd_instructions == (*plain.per_xcd_instructions[3:], *plain.per_xcd_instructions[:3])
+    assert (turned.makespan, turned.ideal, turned.tail) == (plain.makespan, plain.ideal, plain.tail)
