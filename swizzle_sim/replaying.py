@@ -140,8 +140,9 @@ class Balance:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Balance:
         """Inverse of `as_dict`."""
-        given = {name: values[name] for name in cls.__dataclass_fields__}
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
+        given: dict[str, Any] = {name: values[name] for name in cls.__dataclass_fields__}
+        lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+        return cls(**given | lists)
 
 
 def work_along(trace: Trace, digit: Digit) -> np.ndarray:
