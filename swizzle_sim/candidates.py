@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.replaying import TRENDS, WorkPerWorkgroup, work_per_workgroup
 from swizzle_sim.swizzle import Grid, family, holds
 from xcd_model import Gpu
 
@@ -74,8 +75,34 @@ def box_orders(grid: Grid) -> list[str]:
     return ["morton_3d", *(f"boxes(x={x}, y={y}, z={z})" for x, y, z in product(*sides))]
 
 
+def work_of(kernel: Kernel, gpu: Gpu) -> WorkPerWorkgroup:
+    """Spread of a kernel's work over its workgroups."""
+    return work_per_workgroup(kernel.build_trace(gpu.l2.line_bytes), kernel.grid.axes)
+
+
+def balancing_orders(grid: Grid, work: WorkPerWorkgroup) -> list[str]:
+    """Specifications of orders that begin with the longest workgroups, or put a light one after each heavy one.
+
+    None where the work is even, nor of those that begin with the longest where the launch order does: there the work
+    falls along its axis.
+    """
+    if not work.uneven:
+        return []
+    falls = work.axis != "" and work.trend <= -TRENDS
+    if grid.shape is None or work.axis != "pid_m":
+        backwards = ["reverse", "contiguous+reverse"]
+        if grid.shape:  # rows and columns change places: bands of rows, column by column, from the last column
+            backwards += [f"{placing}reverse+group_m(size={w})" for placing in ("", "contiguous+") for w in PANELS]
+        return [] if falls else backwards
+    widths = sorted({w for w in PANELS if w < grid.shape[1]} | {min(grid.shape[1], LONGEST)})
+    kinds = ("paired",) if falls else ("longest_first", "paired")
+    return [f"{placing}{kind}(size={w})" for kind in kinds for placing in ("", "contiguous+") for w in widths]
+
+
 def family_specs(kernel: Kernel, gpu: Gpu) -> Iterator[str]:
     """Every combination of placement and order, single families first, then by placement; then XCD orders.
+
+    Where the work of the workgroups is uneven, orders that balance it follow.
 
     Only specifications that are bijections of the kernel's grid, and have parameters within their families' ranges.
     """
@@ -92,6 +119,7 @@ def family_specs(kernel: Kernel, gpu: Gpu) -> Iterator[str]:
         more = xcd_orders(grid.shape, gpu.xcds)
     else:
         more = [f"row_bands(rows={w})" for w in PANELS if grid.num_pids % (w * gpu.xcds)]
+    more += balancing_orders(grid, work_of(kernel, gpu))
     yield from (spec for spec in more if holds(spec, grid, gpu.xcds))
 
 

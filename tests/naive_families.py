@@ -8,6 +8,10 @@ def identity(num_pids, num_xcds):
     return list(range(num_pids))
 
 
+def reverse(num_pids, num_xcds):
+    return list(range(num_pids))[::-1]
+
+
 def contiguous(num_pids, num_xcds):
     """Deal the ids out XCD by XCD: each takes as many as the hardware will ask it for."""
     answer, following = [None] * num_pids, 0
@@ -71,6 +75,27 @@ def group_m(rows, cols, size):
     walk = []
     for first in range(0, rows, size):
         walk += [(m, n) for n in range(cols) for m in range(first, min(first + size, rows))]
+    return walk
+
+
+def longest_first(rows, cols, size):
+    """Bands of columns; in each the rows, turned upside down."""
+    walk = []
+    for first in range(0, cols, size):
+        walk += [(m, n) for m in reversed(range(rows)) for n in range(first, min(first + size, cols))]
+    return walk
+
+
+def paired(rows, cols, size):
+    """Bands of columns; in each take a row from the end, then one from the beginning, until none is left."""
+    walk = []
+    for first in range(0, cols, size):
+        left = list(range(rows))
+        while left:
+            for end in (-1, 0):
+                if left:
+                    m = left.pop(end)
+                    walk += [(m, n) for n in range(first, min(first + size, cols))]
     return walk
 
 
@@ -177,7 +202,8 @@ def _with_xcds(name, rows, cols, num_xcds, params):
         panel = min(params["height"], rows) * cols
         walk, ids = group_m(rows, cols, params["height"]), row_bands(num_pids, num_xcds, panel)
     elif name == "head_groups":
-        walk, ids = group_n(rows, cols, params["size"]), contiguous(num_pids, num_xcds)
+        walked = {1: group_n, 2: longest_first, 3: paired}[params["walk"]]
+        walk, ids = walked(rows, cols, params["size"]), contiguous(num_pids, num_xcds)
     elif name == "head_first_swizzled":
         walk, ids = column(rows, cols), contiguous(num_pids, num_xcds)
     else:
@@ -186,7 +212,7 @@ def _with_xcds(name, rows, cols, num_xcds, params):
     return [walk[rank] for rank in ids]
 
 
-PLACEMENTS = ("identity", "contiguous", "contiguous_naive", "chunked", "row_bands")
+PLACEMENTS = ("identity", "reverse", "contiguous", "contiguous_naive", "chunked", "row_bands")
 WITH_XCDS = ("windowed", "column_panels", "row_panels", "head_groups", "head_first_swizzled", "block_first_swizzled")
 
 

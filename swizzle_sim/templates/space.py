@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
+from swizzle_sim.candidates import work_of
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle.families import FAMILIES, Family
 from swizzle_sim.swizzle.ir import Cond, evaluate
@@ -28,6 +29,7 @@ ORDERING = (
 )
 DEALING = ("head_first_swizzled", "block_first_swizzled", "head_groups", "column_panels", "row_panels")
 BOXING = ("boxes", "morton_3d")
+BALANCING = ("longest_first", "paired")  # where the work of the workgroups is uneven
 # Axis of the tile grid that bounds a parameter.
 _ROWS = {
     ("group_m", "size"),
@@ -190,6 +192,8 @@ def family_template(names: str, kernel: Kernel, gpu: Gpu) -> Template:
 def _longest(one: Family, key: str, kernel: Kernel, gpu: Gpu) -> int:
     """Largest value of a parameter that still changes the order on the grid."""
     grid = kernel.grid
+    if key == "walk":
+        return 3 if work_of(kernel, gpu).uneven else 1
     if one.axes == 0:
         return grid.num_pids // gpu.xcds
     if one.axes == 3:
@@ -204,7 +208,7 @@ def family_templates(kernel: Kernel, gpu: Gpu) -> list[Template]:
     if len(grid.launch) == 3:
         orders, more = list(BOXING), ["contiguous", "chunked", "row_bands"]
     elif grid.shape:
-        orders, more = list(ORDERING), list(DEALING)
+        orders, more = [*ORDERING, *(BALANCING if work_of(kernel, gpu).uneven else ())], list(DEALING)
     else:
         return [family_template(name, kernel, gpu) for name in PLACING if name]
     names = ["+".join(part for part in (placement, order) if part) for placement in PLACING for order in orders]

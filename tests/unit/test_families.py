@@ -62,7 +62,10 @@ def specs(draw, orders=tuple(ORDERS)):
     parts = []
     for name in names:
         rules = FAMILIES[name].parameters
-        parts.append((name, {key: draw(st.integers(rule.low, 40) | st.just(rule.high)) for key, rule in rules.items()}))
+        drawn = {
+            key: draw(st.integers(rule.low, min(40, rule.high)) | st.just(rule.high)) for key, rule in rules.items()
+        }
+        parts.append((name, drawn))
     return parts
 
 
@@ -179,6 +182,9 @@ def test_identities_between_families(grid):
     same("block_first", "row")
     same("head_first", "column")
     same("head_groups(size=1)", "contiguous+column")
+    same("head_groups(size=4, walk=2)", "contiguous+longest_first(size=4)")
+    same("head_groups(size=4, walk=3)", "contiguous+paired(size=4)")
+    same("reverse+reverse+row", "row")
     same("panel_snake(width=65536)", "row")
     same("blocks(rows=65536, cols=65536, size=3)", "group_m(size=3)")
     same("blocks(rows=3, cols=1, size=3)", "group_m(size=3)")

@@ -38,8 +38,8 @@ pid_n = (pid % num_xcds) * (num_pid_n // num_xcds) + local // num_pid_m
 """
 
 
-def _head_groups(size: int) -> str:
-    return contiguous_text() + group_n_text(size)
+def _head_groups(size: int, walk: int | str) -> str:
+    return contiguous_text() + group_n_text(size, walk)
 
 
 PAPER = "arXiv 2511.02132"
@@ -80,7 +80,12 @@ ATTENTION = (
         summary="Consecutive heads on one XCD, `size` of them at a time, block by block: the heads that share K and V.",
         text=_head_groups,
         source="AITER pull request 3936 (grouped-query path), made exact for any number of heads",
-        parameters={"size": Parameter(8, 1, 65536, "query heads that share one K and V")},
+        parameters={
+            "size": Parameter(8, 1, 65536, "query heads that share one K and V"),
+            "walk": Parameter(
+                1, 1, 3, "1 first block first, 2 last first: longest first if causal, 3 last and first in turn"
+            ),
+        },
         axes=2,
     ),
 )

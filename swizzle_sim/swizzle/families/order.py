@@ -28,7 +28,7 @@ pid_n = step if pid_m % 2 == 0 else num_pid_n - 1 - step
 """
 
 
-def _grouped(size: int, along: str, across: str) -> str:
+def _grouped(size: int, along: str, across: str, walk: int | str = 1) -> str:
     # min(size, ...) keeps group_pids within the grid, hence within 32 bits; a larger group is the same order.
     return f"""\
 group = min({size}, num_{along})
@@ -37,8 +37,20 @@ first = (pid // group_pids) * group
 length = min(num_{along} - first, group)
 step = pid % group_pids
 {along} = first + step % length
-{across} = step // length
-"""
+{_across(across, walk)}"""
+
+
+def _across(across: str, walk: int | str) -> str:
+    """Last lines of a band: 1 the first row first, 2 the last row first, 3 the last and the first in turn.
+
+    In a template ``walk`` is a name, and one text serves every value.
+    """
+    if walk == 1:
+        return f"{across} = step // length\n"
+    turned = f"num_{across} - 1 - row"
+    in_turn = f"num_{across} - 1 - row // 2 if row % 2 == 0 else row // 2"
+    any_walk = f"row if {walk} == 1 else {turned} if {walk} == 2 else {in_turn}"
+    return f"row = step // length\n{across} = { {2: turned, 3: in_turn}.get(walk, any_walk) }\n"
 
 
 def group_m_text(size: int) -> str:
@@ -46,9 +58,17 @@ def group_m_text(size: int) -> str:
     return _grouped(size, "pid_m", "pid_n")
 
 
-def group_n_text(size: int) -> str:
-    """Text of ``group_n``."""
-    return _grouped(size, "pid_n", "pid_m")
+def group_n_text(size: int, walk: int | str = 1) -> str:
+    """Text of ``group_n``, its rows in the order of `_across`."""
+    return _grouped(size, "pid_n", "pid_m", walk)
+
+
+def _longest_first(size: int) -> str:
+    return group_n_text(size, walk=2)
+
+
+def _paired(size: int) -> str:
+    return group_n_text(size, walk=3)
 
 
 def _windowed(chunk: int, window: int) -> str:
@@ -75,6 +95,8 @@ pid_m = row if index % 2 == 0 else num_pid_m - 1 - row
 pid_n = index * panel + step % length
 """
 
+
+BAND = Parameter(65536, 1, 65536, "columns walked side by side; all of them by default")
 
 ORDERS = (
     Family(
@@ -112,6 +134,22 @@ ORDERS = (
         text=group_n_text,
         source="Triton tutorial 03-matrix-multiplication, mirrored; hipBLASLt WGM groups along this axis",
         parameters={"size": Parameter(8, 1, 65536, "columns of tiles in a band")},
+        axes=2,
+    ),
+    Family(
+        name="longest_first",
+        summary="Bands of `size` columns, each walked row by row from the last row: the longest first if work grows.",
+        text=_longest_first,
+        source="longest processing time first (Graham, SIAM J. Appl. Math. 17, 1969), along the rows of the grid",
+        parameters={"size": BAND},
+        axes=2,
+    ),
+    Family(
+        name="paired",
+        summary="As longest_first, but the last and the first row in turn: a light workgroup after each heavy one.",
+        text=_paired,
+        source="heavy and light query blocks of causal attention paired (ROCm/rocm-libraries PR 9480)",
+        parameters={"size": BAND},
         axes=2,
     ),
     Family(

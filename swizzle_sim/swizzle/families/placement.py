@@ -13,6 +13,10 @@ def _identity() -> str:
     return "pid = pid\n"
 
 
+def _reverse() -> str:
+    return "pid = num_pids - 1 - pid\n"
+
+
 def contiguous_text() -> str:
     """Text of ``contiguous``; `head_groups` begins with it too."""
     # The first num_pids % num_xcds XCDs get one workgroup more, so their runs are one id longer.
@@ -71,6 +75,12 @@ PLACEMENTS = (
         summary="Launch order: neighbouring ids on different XCDs.",
         text=_identity,
         source="hardware round robin",
+    ),
+    Family(
+        name="reverse",
+        summary="The last id first: what follows is walked backwards. After contiguous, each XCD walks its run so.",
+        text=_reverse,
+        source="longest processing time first (Graham, SIAM J. Appl. Math. 17, 1969), where work grows with the id",
     ),
     Family(
         name="contiguous",
