@@ -49,8 +49,9 @@ def _across(across: str, walk: int | str) -> str:
         return f"{across} = step // length\n"
     turned = f"num_{across} - 1 - row"
     in_turn = f"num_{across} - 1 - row // 2 if row % 2 == 0 else row // 2"
-    any_walk = f"row if {walk} == 1 else {turned} if {walk} == 2 else {in_turn}"
-    return f"row = step // length\n{across} = { {2: turned, 3: in_turn}.get(walk, any_walk) }\n"
+    if isinstance(walk, int):
+        return f"row = step // length\n{across} = {turned if walk == 2 else in_turn}\n"
+    return f"row = step // length\n{across} = row if {walk} == 1 else {turned} if {walk} == 2 else {in_turn}\n"
 
 
 def group_m_text(size: int) -> str:
