@@ -64,7 +64,7 @@ def xcd_map(
     for axes, xcd, name in zip(pair, (before, after), (LAUNCHED, BEST), strict=True):
         draw_xcds(axes, xcd[:MAX_SIDE, :MAX_SIDE], name, num_xcds, numbered_side=16 if wide else 8)
     legend_of_xcds(figure, num_xcds, *(() if wide else ("outside lower center", 4)))
-    return _finish(figure, title + note)
+    return finished(figure, title + note)
 
 
 def heat_map(
@@ -99,7 +99,7 @@ def heat_map(
     bar = figure.colorbar(colours, ax=pair, location="bottom", shrink=0.6, aspect=40 if wide else 20)
     bar.set_label("L2 misses [lines]", fontsize=9, color=INK)
     bar.outline.set_visible(False)
-    return _finish(figure, title + note)
+    return finished(figure, title + note)
 
 
 def _two_maps(tiles: np.ndarray, ribbon: bool, wide: bool) -> tuple[Figure, list[Axes], str]:
@@ -107,7 +107,9 @@ def _two_maps(tiles: np.ndarray, ribbon: bool, wide: bool) -> tuple[Figure, list
     rows, columns = tiles.shape
     shape = min(rows, MAX_SIDE) / min(columns, MAX_SIDE)
     side = 3.9 if wide else 1.65  # inches
-    figure = _figure(WIDE_INCHES if wide else NARROW_INCHES, (1.7 if wide else 1.9) + side * min(max(shape, 0.35), 1.4))
+    figure = figure_of(
+        WIDE_INCHES if wide else NARROW_INCHES, (1.7 if wide else 1.9) + side * min(max(shape, 0.35), 1.4)
+    )
     left, right = figure.subplots(1, 2, sharey=True)
     for axes in (left, right):
         axes.set_xlabel(f"tile, {columns} a line" if ribbon else "tile column (pid_n)", fontsize=9)
@@ -146,7 +148,7 @@ def best_so_far(
     levels = [(LAUNCHED, scale * ranking.main.of(baseline), BEFORE), ("best", float(best[-1]), AFTER)]
     if ranking.main.name == "l2_hit_rate":
         levels.append(("bound", scale * baseline.bound_l2_hit_rate, BOUND))
-    figure = _figure(WIDE_INCHES if wide else NARROW_INCHES, 4.4 if wide else 3.8)
+    figure = figure_of(WIDE_INCHES if wide else NARROW_INCHES, 4.4 if wide else 3.8)
     axes = figure.subplots()
     _dots(axes, [a for a, _ in scored], number, value)
     axes.step([*number, last], [*best, best[-1]], where="post", color=AFTER, lw=1.8, zorder=3, label="best so far")
@@ -158,8 +160,8 @@ def best_so_far(
     _room(axes, [*value, *(level for _, level, _ in levels)])
     axes.set_ylabel(f"{SPOKEN[ranking.main.name]} [{unit}]")
     _label_levels(axes, levels, "%.1f %%" if ranking.main.name == "l2_hit_rate" else f"%.4g {unit}", wide)
-    _legend(figure, 5 if wide else 2)
-    return _finish(figure, "Best so far")
+    legend(figure, 5 if wide else 2)
+    return finished(figure, "Best so far")
 
 
 def over_time(before: Traffic, after: Traffic, *, name: str = BEST, wide: bool = True) -> Figure:
@@ -178,7 +180,7 @@ def over_time(before: Traffic, after: Traffic, *, name: str = BEST, wide: bool =
     -------
     figure : Figure
     """
-    figure = _figure(WIDE_INCHES if wide else NARROW_INCHES, 3.8 if wide else 3.2)
+    figure = figure_of(WIDE_INCHES if wide else NARROW_INCHES, 3.8 if wide else 3.2)
     axes = figure.subplots()
     for traffic, label, colour in ((before, LAUNCHED, BEFORE), (after, name, AFTER)):
         edges, rate, running = hit_rate_over_time(traffic)
@@ -189,8 +191,8 @@ def over_time(before: Traffic, after: Traffic, *, name: str = BEST, wide: bool =
     axes.set_ylim(0, 100)
     axes.set_xlabel("turn (one instruction of every resident workgroup)" if before.turns else "time [µs]", fontsize=9)
     axes.set_ylabel("L2 hit rate [%]")
-    _legend(figure, 2 if wide else 1)
-    return _finish(figure, "L2 hit rate over dispatch time")
+    legend(figure, 2 if wide else 1)
+    return finished(figure, "L2 hit rate over dispatch time")
 
 
 def per_xcd(before: Score, after: Score, *, name: str = BEST, wide: bool = True) -> Figure:
@@ -207,7 +209,7 @@ def per_xcd(before: Score, after: Score, *, name: str = BEST, wide: bool = True)
     -------
     figure : Figure
     """
-    figure = _figure(WIDE_INCHES if wide else NARROW_INCHES, 3.6 if wide else 3.2)
+    figure = figure_of(WIDE_INCHES if wide else NARROW_INCHES, 3.6 if wide else 3.2)
     axes = figure.subplots()
     n = len(before.per_xcd_l2_hit_rate)
     for score, label, colour, shift in ((before, LAUNCHED, BEFORE, -0.2), (after, name, AFTER, 0.2)):
@@ -222,8 +224,8 @@ def per_xcd(before: Score, after: Score, *, name: str = BEST, wide: bool = True)
     axes.set_ylim(0, 108)
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("L2 hit rate [%]")
-    _legend(figure, 2)
-    return _finish(figure, "L2 hit rate of each XCD")
+    legend(figure, 2)
+    return finished(figure, "L2 hit rate of each XCD")
 
 
 def capacity(curves: tuple[CapacityCurve, CapacityCurve], size_bytes: int, ways: int, *, wide: bool = True) -> Figure:
@@ -243,7 +245,7 @@ def capacity(curves: tuple[CapacityCurve, CapacityCurve], size_bytes: int, ways:
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    figure = _figure(WIDE_INCHES if wide else NARROW_INCHES, 3.8 if wide else 3.2)
+    figure = figure_of(WIDE_INCHES if wide else NARROW_INCHES, 3.8 if wide else 3.2)
     axes = figure.subplots()
     for curve, label, colour in zip(curves, (LAUNCHED, BEST), (BEFORE, AFTER), strict=True):
         mib, rate = capacity_points(curve, ways)
@@ -259,8 +261,8 @@ def capacity(curves: tuple[CapacityCurve, CapacityCurve], size_bytes: int, ways:
     axes.set_ylim(0, 100)
     axes.set_xlabel("L2 of each XCD")
     axes.set_ylabel("L2 hit rate [%]")
-    _legend(figure, 3)
-    return _finish(figure, "L2 hit rate by capacity")
+    legend(figure, 3)
+    return finished(figure, "L2 hit rate by capacity")
 
 
 def capacity_points(curve: CapacityCurve, ways: int) -> tuple[np.ndarray, np.ndarray]:
@@ -301,20 +303,21 @@ def _rate(hits: np.ndarray, requests: np.ndarray) -> np.ndarray:
     return np.divide(hits, requests, out=np.full(requests.size, np.nan), where=requests > 0)
 
 
-def _figure(width_inches: float, height_inches: float) -> Figure:
+def figure_of(width_inches: float, height_inches: float) -> Figure:
+    """Empty figure."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width_inches, height_inches), layout="constrained")
 
 
-def _legend(figure: Figure, ncols: int) -> None:
+def legend(figure: Figure, ncols: int) -> None:
     """Legend below the axes; a label is a model's name at worst, never markup."""
     found = figure.legend(loc="outside lower center", ncols=ncols, frameon=False, fontsize=8, labelcolor=INK)
     for text in found.get_texts():
         text.set_parse_math(False)
 
 
-def _finish(figure: Figure, title: str) -> Figure:
+def finished(figure: Figure, title: str) -> Figure:
     """Title, plain frames, and ink in place of matplotlib's black: a page turns it light on dark paper."""
     figure.suptitle(title, fontsize=11, color=INK, parse_math=False)
     for axes in figure.axes:

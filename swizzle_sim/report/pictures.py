@@ -16,7 +16,9 @@ from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, INK, OTHER
 from swizzle_sim.display.picture import png
 from swizzle_sim.display.tiles import MAX_SIDE, NO_TILE, is_ribbon, plane, tile_map
 from swizzle_sim.history import Attempt
+from swizzle_sim.replaying import Balance
 from swizzle_sim.report import figures
+from swizzle_sim.report.balance import balance_figure
 from swizzle_sim.report.replays import Replayed
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle.grid import Grid
@@ -102,6 +104,8 @@ def drawings(
             lambda wide: figures.best_so_far(attempts, scores[0], ranking, wide=wide),
         ),
     ]
+    if scores[0].balance and scores[1].balance:  # an old run has none
+        found.append(_balance(scorer, scores[0].balance, scores[1].balance))
     curves, l2 = [one.curve for one in replayed if one.curve], scorer.gpu.l2
     if len(curves) == 2:
         spans = [_span(name, *figures.capacity_points(one, l2.ways)) for name, one in zip(NAMES, curves, strict=True)]
@@ -109,6 +113,15 @@ def drawings(
         both, own = (curves[0], curves[1]), (l2.size_bytes, l2.ways)
         found.append(Drawing("capacity", alt, lambda wide: figures.capacity(both, *own, wide=wide)))
     return {one.name: one for one in found}
+
+
+def _balance(scorer: Scorer, before: Balance, after: Balance) -> Drawing:
+    ends = "; ".join(
+        f"{name}: makespan {one.over_ideal:.2f} of the ideal, the last XCD ends {one.last_over_first:.2f} times as late"
+        for name, one in zip(NAMES, (before, after), strict=True)
+    )
+    alt = f"{scorer.work}. {ends} as the first."
+    return Drawing("balance", alt, lambda wide: balance_figure(scorer, before, after, wide=wide))
 
 
 def _maps(scorer: Scorer, replayed: tuple[Replayed, Replayed]) -> list[Drawing]:
