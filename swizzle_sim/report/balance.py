@@ -57,7 +57,7 @@ def _draw_ends(axes: Axes, before: Balance, after: Balance, unit: str) -> None:
     for one, label, colour, shift in ((before, LAUNCHED, BEFORE, -0.2), (after, BEST, AFTER, 0.2)):
         axes.bar(np.arange(n) + shift, one.per_xcd_finish, 0.38, color=colour, label=label)
     axes.axhline(after.ideal, color=INK, linewidth=1, linestyle=":")
-    axes.text(n - 0.5, after.ideal, "ideal", ha="right", va="bottom", fontsize=8, color=INK)
+    axes.text(1.01, after.ideal, "ideal", transform=axes.get_yaxis_transform(), va="center", fontsize=8, color=INK)
     axes.set_xticks(range(n))
     axes.set_xlabel("XCD")
     axes.set_ylabel(f"its last workgroup ends [{unit}]")

@@ -52,7 +52,8 @@ def commands():
         for gpu, kernel in OTHER_GPUS:
             found[f"score-{kernel}-{gpu}-{replay}"] = _score(kernel, gpu, replay)
     found["score-gemm-row-seeds"] = _score("gemm", "mi300x", "timed", "row", "--seeds", "3", "--jitter", "20")
-    for kernel, sizes in (("gemm", SIZES["gemm"].split()), ("stencil_2d", ["M=512", "N=500"])):
+    for kernel in ("gemm", "stencil_2d"):
+        sizes = SIZES[kernel].split()
         found[f"optimize-{kernel}"] = ("optimize", kernel, *sizes, "--out", "run")
         found[f"optimize-{kernel}-timed"] = ("optimize", kernel, *sizes, "--replay", "timed", "--out", "run")
     found["optimize-gemm-search"] = (

@@ -13,11 +13,15 @@ DATA = Path(__file__).parent / "data"
 VARIES = ("run", "seconds", "report")  # keys whose values are paths or times
 
 
-def settled(value):
-    """A document without what differs from run to run."""
+def settled(document):
+    """A document without what differs from run to run; of a run's hundreds of orders, without their balance."""
+    return _without(document, (*VARIES, "balance") if "run" in document else VARIES)
+
+
+def _without(value, keys):
     if isinstance(value, dict):
-        return {key: settled(one) for key, one in value.items() if key not in VARIES}
-    return [settled(one) for one in value] if isinstance(value, list) else value
+        return {key: _without(one, keys) for key, one in value.items() if key not in keys}
+    return [_without(one, keys) for one in value] if isinstance(value, list) else value
 
 
 def text_of(document):

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 
 from swizzle_benchmarks.suite.flash_attention import attention
 from swizzle_benchmarks.suite.gemm import gemm
+from swizzle_sim.candidates import balancing_orders, family_specs
 from swizzle_sim.replaying import Balance, balance_of, work_along, work_per_workgroup
 from swizzle_sim.scoring import Score, Scorer
-from swizzle_sim.swizzle import Grid, Swizzle, family
+from swizzle_sim.swizzle import Grid, Swizzle, family, holds
 from tests import naive, naive_balance, naive_timed
 from tests.machines import cases
 from xcd_model import IssueModel, Time, gpu, prepare, replay_lockstep, replay_timed
@@ -147,3 +149,47 @@ def test_the_same_workgroups_on_fewer_xcds_are_balanced_alike():
     assert isinstance(plain, Balance)
     assert turned.per_xcd_instructions == (*plain.per_xcd_instructions[3:], *plain.per_xcd_instructions[:3])
     assert (turned.makespan, turned.ideal, turned.tail) == (plain.makespan, plain.ideal, plain.tail)
+
+
+def test_orders_that_balance_are_tried_where_work_is_uneven_and_nowhere_else():
+    device = gpu("mi300x")
+    even = set(family_specs(attention(**{**CAUSAL, "CAUSAL": False}), device))
+    causal = set(family_specs(attention(**CAUSAL), device))
+    more = causal - even
+    assert even < causal and {"longest_first(size=16)", "contiguous+longest_first(size=2)"} <= more
+    assert {re.sub(r"\(.*?\)|contiguous\+", "", spec) for spec in more} == {"longest_first", "paired"}
+
+
+@pytest.mark.parametrize(
+    ("axis", "trend", "expected"),
+    [
+        ("pid_m", 1.0, {"longest_first", "paired"}),
+        ("pid_m", 0.1, {"longest_first", "paired"}),
+        ("pid_m", -1.0, {"paired"}),  # the launch order begins with the longest already
+        ("pid_n", 1.0, {"reverse", "contiguous+reverse", "reverse+group_m", "contiguous+reverse+group_m"}),
+        ("pid_n", -1.0, set()),
+        ("", math.nan, {"reverse", "contiguous+reverse", "reverse+group_m", "contiguous+reverse+group_m"}),
+    ],
+)
+def test_orders_that_balance_follow_the_axis_of_the_work(axis, trend, expected):
+    rising = Scorer(attention(**CAUSAL), gpu("mi300x")).work
+    work = dataclasses.replace(rising, axis=axis, trend=trend, explained=1.0)
+    found = balancing_orders(Grid((8, 16)), work)
+    kinds = {re.sub(r"\([^()]*\)", "", spec) for spec in found}
+    assert {
+        kind.replace("contiguous+longest", "longest").replace("contiguous+paired", "paired") for kind in kinds
+    } == expected
+    assert all(holds(spec, Grid((8, 16)), 8) for spec in found)
+    lines = balancing_orders(Grid((100,)), dataclasses.replace(work, axis="pid", trend=1.0))
+    assert lines == ["reverse", "contiguous+reverse"]
+
+
+def test_longest_first_ends_near_the_ideal_where_the_first_block_first_does_not():
+    scorer = Scorer(attention(B=1, H=64, S=2048, D=64, CAUSAL=True), gpu("mi300x"))
+    specs = ("identity", "row", "head_groups(size=4)", "longest_first", "head_groups(size=4, walk=2)")
+    found = {spec: scorer.score(Swizzle.parse(family(spec))).balance for spec in specs}
+    over = {spec: balance.over_ideal for spec, balance in found.items()}
+    assert max(over["longest_first"], over["head_groups(size=4, walk=2)"]) < 1.1
+    assert min(over["row"], over["head_groups(size=4)"]) > 1.2
+    assert over["identity"] > 1.5
+    assert all(balance.heaviest_over_mean == 1 for spec, balance in found.items() if spec != "identity")
