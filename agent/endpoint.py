@@ -27,7 +27,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .providers import key_of, load_dspy
+from .providers import key_of, load_dspy, strike_keys
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request
@@ -68,6 +68,7 @@ class Failure(Exception):
     """
 
     def __init__(self, code: str, message: str, retry_after_s: float | None = None):
+        message = strike_keys(message)  # a server may echo the key it was given
         super().__init__(message)
         self.code, self.message, self.retry_after_s = code, message, retry_after_s
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from swizzle_sim.release import install_hint
 from xcd_model.errors import ModelError
@@ -45,6 +46,7 @@ TIMEOUT_S = 15.0
 NO_KEY = "no-key"  # clients require a string; a server without keys ignores it
 STRUCK = "[key]"
 _SHAPE = re.compile(r"\b(?:sk|gsk|xai|pplx|AIza|Bearer\s)[-_A-Za-z0-9.*]{8,}")
+_SECRET = re.compile("key|token|secret|passw|auth|sig", re.IGNORECASE)  # names in the query of an address
 _taken: dict[str, str] = {}
 
 
@@ -95,6 +97,27 @@ def strike_keys(text: str) -> str:
     return _SHAPE.sub(STRUCK, text)
 
 
+def check_base(api_base: str | None) -> None:
+    """Refuse an address with a secret in it: it would be stored with the run, and printed.
+
+    Raises
+    ------
+    ModelError
+        With code ``setting``; the message does not repeat the address.
+    """
+    try:
+        parts = urlsplit(api_base or "")
+        secret = "@" in parts.netloc or any(_SECRET.search(name) for name, _ in parse_qsl(parts.query + parts.fragment))
+    except ValueError:
+        raise ModelError("--api-base is no address such as http://localhost:8000/v1", code="setting") from None
+    if secret:
+        raise ModelError(
+            "--api-base holds a user name, a password or a key, which would be stored with the run: set "
+            "OPENAI_API_KEY instead",
+            code="setting",
+        )
+
+
 def load_dspy() -> ModuleType:
     """DSPy with its logging and its caches off: the run stores every reply itself.
 
@@ -143,6 +166,9 @@ class Check:
     model: str
     code: str
     message: str
+
+    def __post_init__(self):
+        object.__setattr__(self, "message", strike_keys(self.message))
 
     @property
     def passed(self) -> bool:

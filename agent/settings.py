@@ -14,7 +14,7 @@ from typing import Any
 from xcd_model.errors import ModelError
 
 from .contexts import CONTEXTS
-from .providers import LOCAL, provider_of
+from .providers import LOCAL, check_base, provider_of
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 # Settings that a resumed run may change: they bound its length and shape no prompt.
@@ -77,6 +77,7 @@ class Settings:
 
     def __post_init__(self):
         object.__setattr__(self, "models", tuple(self.models))
+        check_base(self.api_base)
         if not self.models or not all(model.strip() for model in self.models):
             raise ModelError("name a model, such as --model openai/gpt-4o", code="no-model")
         if len(set(self.models)) < len(self.models):

@@ -9,6 +9,8 @@ import time
 from rich import progress
 from rich.console import Console
 
+from swizzle_sim.text import visible
+
 LOG_EVERY_S = 10.0
 
 
@@ -48,7 +50,7 @@ class Progress:
         what : str
             A new title, where one display serves several parts of the work.
         """
-        self.what = what or self.what
+        self.what, note = visible(what or self.what), visible(note)
         if self._live:
             bar = self._shown()
             bar.update(bar.task_ids[0], description=self.what, completed=done, total=total, note=note)
@@ -60,6 +62,7 @@ class Progress:
 
     def say(self, line: str) -> None:
         """Print a line that stays: above the bar, or in the log."""
+        line = visible(line)
         if self._bar is not None:
             self._bar.console.print(line, markup=False)
         else:

@@ -99,6 +99,8 @@ def main() -> None:
     except BrokenPipeError:  # the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except (OverflowError, RecursionError) as error:  # a figure of 31 digits, or brackets by the thousand, in a file
+        sys.exit(_complain("range", f"a value is too large, or nested too deep: {error}", status=2))
     except MemoryError:
         sys.exit(_complain("memory", "out of memory: use a smaller problem or larger tiles", status=2))
     except Exception as error:
@@ -116,5 +118,7 @@ def _complain(code: str, message: str, *, status: int) -> int:
 
         print_json({"error": {"code": code, "message": message}})
     else:
-        print(f"swizzle-sim: {message}", file=sys.stderr)
+        from swizzle_sim.text import visible
+
+        print(f"swizzle-sim: {visible(message)}", file=sys.stderr)
     return status

@@ -309,6 +309,6 @@ def _print_end(
     ):
         out.print(line, markup=False)
     if more_files == "transcript":
-        print(f"repeat it with no model: swizzle-sim optimize --replay {shlex.quote(str(folder))}")
+        out.print(f"repeat it with no model: swizzle-sim optimize --replay {shlex.quote(str(folder))}", markup=False)
     else:
-        print(f"next: swizzle-sim report {shlex.quote(str(folder))} --open")
+        out.print(f"next: swizzle-sim report {shlex.quote(str(folder))} --open", markup=False)

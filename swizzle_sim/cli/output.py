@@ -44,9 +44,16 @@ def print_json(document: Mapping[str, Any]) -> None:
     print(json.dumps(document, indent=2, allow_nan=False))
 
 
+class _Clean(Console):
+    """Console that spells out what a terminal would obey: texts and file names are anybody's."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **options)
+
+
 def console(*, wide: bool = False) -> Console:
     """Console on stdout; plain into a pipe, no colour with NO_COLOR. ``wide`` leaves long lines to the terminal."""
-    return Console(highlight=False, soft_wrap=wide)
+    return _Clean(highlight=False, soft_wrap=wide)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, note: str = "") -> None:
@@ -56,7 +63,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
     """
     out = console()
     cells = [[escape(visible(cell)) for cell in row] for row in rows]
-    heads = [escape(column) for column in columns]
+    heads = [escape(visible(column)) for column in columns]
     if out.is_terminal and out.width < NARROW:
         _lists(out, title, heads, cells, note)
         return
@@ -118,7 +125,7 @@ def sizes_text(problem: Mapping[str, int]) -> str:
 
 def say(line: str) -> None:
     """Print a remark on stderr, in one piece though threads print too."""
-    print(line, file=sys.stderr, flush=True)
+    print(visible(line), file=sys.stderr, flush=True)
 
 
 def print_verdict(candidate: Swizzle, grid: str, num_xcds: int, verdict: Verdict) -> None:

@@ -27,7 +27,7 @@ def read_json_profile(path: Path) -> Found:
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HardwareError(f"{path}: JSON that is cut short or damaged ({error})", code="format") from None
     try:
         if isinstance(document, dict) and "rocprofiler-sdk-tool" in document:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import math
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from swizzle_sim.hardware.json_profiles import read_json_profile
@@ -110,6 +111,9 @@ class Profile:
     notes: tuple[str, ...]
 
 
+_WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, csv.Error)
+
+
 def read_profile(path: Path) -> Profile:
     """Read a file of rocprofv3 (counters, kernel trace, agents; CSV, JSON or rocpd), metrix or Nsight Compute.
 
@@ -127,10 +131,37 @@ def read_profile(path: Path) -> Profile:
         With code ``format`` if it is none of these, or holds nothing that can be used.
     """
     try:
-        with open(path, "rb") as file:
-            head = file.read(65536)
+        return _checked(_read_by_content(path))
     except OSError as error:
         raise HardwareError(f"{path}: cannot be read ({error.strerror})", code="format") from None
+    except _WRONG as error:  # whatever a damaged or a hostile file holds in place of a number or a name
+        raise HardwareError(f"{path}: damaged ({type(error).__name__}: {str(error)[:200]})", code="format") from None
+
+
+def _checked(profile: Profile) -> Profile:
+    """Hold names and numbers against their types; a count that is not a finite number is left out, and said."""
+    notes = []
+    for one in profile.dispatches:
+        if not isinstance(one.kernel, str) or type(one.number) is not int:
+            what = f"dispatch {one.number!r} of {one.kernel!r}"
+            raise HardwareError(f"{profile.path}: {what[:200]}: it has no number and name", code="format")
+        if not all(isinstance(name, str) for name in one.counters):
+            raise HardwareError(f"{profile.path}: dispatch {one.number}: a counter without a name", code="format")
+        for name in [name for name, value in one.counters.items() if not _is_finite(value)]:
+            notes.append(f"dispatch {one.number}: {name} = {one.counters.pop(name)!r} left out: no finite number")
+        if one.duration_ns is not None and not _is_finite(one.duration_ns):
+            notes.append(f"dispatch {one.number}: duration {one.duration_ns!r} left out: no finite number")
+            one.duration_ns = None
+    return replace(profile, notes=(*profile.notes, *notes))
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _read_by_content(path: Path) -> Profile:
+    with open(path, "rb") as file:
+        head = file.read(65536)
     if head.startswith(SQLITE):
         return _profile(path, "rocprofv3 rocpd", read_rocpd)
     text = head.decode("utf-8", "replace").lstrip("\ufeff \r\n\t")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +29,37 @@ def read_json(path: Path) -> dict[str, Any]:
         With code ``format``.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_finite, parse_float=_finite)
     except OSError as error:
         raise HardwareError(f"{path}: cannot be read ({error.strerror})", code="format") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HardwareError(f"{path}: no JSON ({error})", code="format") from None
     if not isinstance(found, dict):
         raise HardwareError(f"{path}: no JSON object", code="format")
     return found
+
+
+def _finite(text: str) -> float:
+    """Number of a JSON text, which may spell NaN and infinity though JSON has neither."""
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{text[:40]} is no finite number")
+    return value
+
+
+@contextlib.contextmanager
+def _of_kinds(what: str) -> Iterator[None]:
+    """Say in one line that a document holds a value of the wrong kind, or lacks one.
+
+    Raises
+    ------
+    HardwareError
+        With code ``format``.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        why = f"{type(error).__name__}: {str(error)[:200]}"
+        raise HardwareError(f"{what}: a value is missing or of the wrong kind ({why})", code="format") from None
 
 
 def is_result(path: Path) -> bool:
@@ -43,7 +68,7 @@ def is_result(path: Path) -> bool:
         return False
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return True  # `read_result` names the error
     return isinstance(found, dict) and bool({"bundle", "format", "candidates"} & set(found))
 
@@ -70,6 +95,7 @@ def read_result(path: Path) -> dict[str, Any]:
     return found
 
 
+@_of_kinds("the result, or its bundle's manifest")
 def check_result(result: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
     """Refuse a result that is not of this bundle, or not of the machine it is for.
 
@@ -107,6 +133,7 @@ def _same(result: Mapping[str, Any], manifest: Mapping[str, Any], code: str, *ke
             raise HardwareError(f"the result's {key} is {result[key]}, the bundle's {manifest[key]}", code=code)
 
 
+@_of_kinds("the result")
 def measurements_of(result: Mapping[str, Any]) -> list[Measurement]:
     """Measurement of each candidate, the launch order first."""
     vendor = result["gpu"]["vendor"]
@@ -123,6 +150,7 @@ def keep_result(run: Path, result: Mapping[str, Any]) -> Path:
     return _keep(run / MEASUREMENTS, result)
 
 
+@_of_kinds("the document to keep")
 def _keep(folder: Path, document: Mapping[str, Any]) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -133,6 +161,7 @@ def _keep(folder: Path, document: Mapping[str, Any]) -> Path:
     return path
 
 
+@_of_kinds("the result, or a manifest beside it")
 def manifest_for(result: Mapping[str, Any], where: Path) -> dict[str, Any]:
     """Manifest that a result belongs to, from a run folder or a bundle folder.
 

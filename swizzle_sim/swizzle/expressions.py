@@ -28,6 +28,7 @@ from swizzle_sim.swizzle.rules import (
     RESERVED,
     refusal,
 )
+from swizzle_sim.text import visible
 from xcd_model.errors import LanguageError
 
 _BINARY = tuple("-+*/%&|^<>")
@@ -47,7 +48,7 @@ class SourceText:
     """
 
     def __init__(self, text: str, filename: str):
-        self.filename = filename
+        self.filename = visible(filename)
         self.lines = re.split(r"\r\n|\r|\n", text)
         self._check_text(text)
         self.text = textwrap.dedent(text)

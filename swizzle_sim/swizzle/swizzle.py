@@ -14,6 +14,7 @@ from swizzle_sim.swizzle.lower import Bytecode, compile_form
 from swizzle_sim.swizzle.parse import parse_form
 from swizzle_sim.swizzle.verdict import PROVED, REFUTED, TESTED, THIS_GRID_ONLY, Counterexample, Verdict
 from swizzle_sim.swizzle.vm import Execution, permutation_of
+from swizzle_sim.text import visible
 from xcd_model.errors import LanguageError, NotBijective
 
 LATTICE_STEPS = 100_000_000  # of all other grids together: well under a second
@@ -90,7 +91,7 @@ class Swizzle:
         try:
             return permutation_of(self.program, grid, num_xcds, sizes)
         except LanguageError as error:
-            raise error.placed(self.filename, self.source) from None
+            raise error.placed(visible(self.filename), visible(self.source)) from None
 
     def verify(
         self,

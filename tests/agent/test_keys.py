@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from swizzle_agent import providers
+from swizzle_agent.endpoint import Failure
 from swizzle_agent.settings import Settings, load_prices
 from tests.agent.conftest import dump
 from tests.agent.scripted_server import Reply, proposal
@@ -34,6 +35,19 @@ def test_a_key_reaches_the_server_and_no_file(run_script, secret, capsys):
         assert SECRET.encode() not in path.read_bytes()
     assert SECRET not in "".join(capsys.readouterr())
     assert any("[key]" in line for line in dump(run.folder))
+
+
+def test_a_key_that_a_server_echoes_is_struck_out_everywhere(run_script, monkeypatch, capsys):
+    monkeypatch.setattr(providers, "_taken", {"OPENAI_API_KEY": SECRET})
+    echo = Reply(status=401, body={"error": {"message": f"Incorrect API key provided: {SECRET}"}})
+    with pytest.raises(ModelError) as caught:
+        run_script((echo,), iterations=1)
+    assert SECRET not in str(caught.value) and providers.STRUCK in str(caught.value)
+    assert SECRET not in str(Failure("auth", f"bad {SECRET}"))
+    assert SECRET not in providers.Check("m", "auth", f"bad {SECRET}").message
+    run, _, _ = run_script((Reply(text=f"the key is {SECRET}"), proposal("pid = pid")), folder="other", iterations=2)
+    assert not any(SECRET in line for line in dump(run.folder))
+    assert SECRET not in "".join(capsys.readouterr())
 
 
 def test_a_child_process_has_no_key(secret):
