@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
-from dash.exceptions import PreventUpdate
+from dash.exceptions import DashException, PreventUpdate
 from flask import request
 
 from swizzle_sim.explore import layout, show
@@ -21,6 +21,8 @@ from xcd_model.errors import SwizzleSimError
 
 MAX_REQUEST_BYTES = 4 * 2**20
 COMPILING = "compiling ..."
+# What a body that the page never sends runs into, in Dash or here.
+MALFORMED = (ArithmeticError, AttributeError, DashException, LookupError, RecursionError, TypeError, ValueError)
 
 
 def make_app(queue: LatestOnlyQueue, *, host: str, port: int) -> Dash:
@@ -135,10 +137,21 @@ def _protect(app: Dash, host: str, port: int) -> None:
         why = refusal(dict(request.headers), method=request.method, host=host, port=port)
         return (why, 403, {"Content-Type": "text/plain; charset=utf-8"}) if why else None
 
+    for kind in MALFORMED:
+        server.register_error_handler(kind, _malformed)
+
     @server.after_request
     def add(response: Any) -> Any:
         response.headers.update(headers)
         return response
+
+
+def _malformed(error: Exception) -> Any:
+    """Answer to a body that the page does not send; an error of a GET is raised again, as no body made it."""
+    if request.method != "POST":
+        raise error
+    why = f"malformed request ({type(error).__name__})"
+    return why, 400, {"Content-Type": "text/plain; charset=utf-8"}
 
 
 def _wait(queue: LatestOnlyQueue) -> tuple[Any, ...]:

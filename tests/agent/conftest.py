@@ -37,7 +37,7 @@ def run_script(tmp_path, small, mi300x):
 
     def run(script, *, folder="run", models=("openai/scripted",), resume=False, server=None, **settings):
         waits = []
-        given = {"iterations": len(script), "timeout_s": 5.0, **settings}
+        given = {"iterations": len(script), "timeout_s": 60.0, **settings}
         with server or ScriptedServer(script) as answers:
             done = propose(
                 small,

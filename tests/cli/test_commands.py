@@ -137,7 +137,7 @@ def test_ctrl_c_leaves_a_run_that_opens_and_goes_on(typed, tmp_path):
     process = subprocess.Popen(heed, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     wait_for_attempts(tmp_path / "cut", 3)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "--resume cut" in said
     assert typed("runs", ".", "--json").json["runs"][0]["state"] == "interrupted"

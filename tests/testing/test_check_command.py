@@ -73,7 +73,7 @@ def test_several_files_and_what_is_said(folder):
     assert skipped[0].startswith(f"{FILE}:110: skipped: remap_triton.py::leaves_early: n has no value")
     assert skipped[0].endswith("; add: # swizzle: n=...")
     assert lines[-1] == "10 found: 6 ok, 3 FAILED, 1 skipped"
-    assert done.stderr == ""
+    assert "swizzle-sim:" not in done.stderr
 
 
 def test_one_function_with_values(folder):
