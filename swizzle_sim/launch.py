@@ -26,6 +26,8 @@ ITEM_BYTES = {
     "uint64": 8,
     "fp8e4": 1,
     "fp8e5": 1,
+    "fp8e4b8": 1,  # float8_e4m3fnuz and float8_e5m2fnuz, those of MI300X
+    "fp8e5b16": 1,
     "fp16": 2,
     "bf16": 2,
     "fp32": 4,
@@ -50,6 +52,11 @@ class Array:
         Whether the kernel reads it, writes it, or both.
     is_index : bool
         Its values decide addresses (as CSR row pointers do), so capture needs them real.
+    block : tuple of int, optional
+        Where the launch hands over a host tensor descriptor of it: the descriptor's block shape.
+    points_to : tuple of str
+        Where its items are addresses, as ``group_a_ptrs`` of a grouped matmul holds: for each item the argument whose
+        tensor begins there. Such an argument need not be a parameter of the kernel.
 
     Raises
     ------
@@ -62,6 +69,8 @@ class Array:
     strides: tuple[int, ...] | None = None
     role: str = "in"
     is_index: bool = False
+    block: tuple[int, ...] | None = None
+    points_to: tuple[str, ...] = ()
 
     def __post_init__(self):
         if (
@@ -76,6 +85,12 @@ class Array:
             raise SizeError(f"role = {self.role!r}: one of {', '.join(ROLES)}")
         if self.strides is not None and (len(self.strides) != len(self.shape) or min(self.strides) < 0):
             raise SizeError(f"strides = {self.strides!r}: one for each axis of {self.shape}, none negative")
+        if self.block is not None and len(self.block) != len(self.shape):
+            raise SizeError(f"block = {self.block!r}: one side for each axis of {self.shape}")
+        if self.points_to and (self.shape != (len(self.points_to),) or self.dtype not in ("int64", "uint64")):
+            raise SizeError(
+                f"points_to = {self.points_to!r}: one name for each item of an int64 array, not {self.shape}"
+            )
 
     @property
     def item_bytes(self) -> int:
@@ -102,6 +117,8 @@ class Array:
             "strides": list(self.strides) if self.strides is not None else None,
             "role": self.role,
             "is_index": self.is_index,
+            **({"block": list(self.block)} if self.block else {}),
+            **({"points_to": list(self.points_to)} if self.points_to else {}),
         }
 
     @classmethod
@@ -114,6 +131,8 @@ class Array:
             strides=tuple(strides) if strides is not None else None,
             role=values["role"],
             is_index=values["is_index"],
+            block=tuple(values["block"]) if "block" in values else None,
+            points_to=tuple(values.get("points_to", ())),
         )
 
 
@@ -136,6 +155,15 @@ class Launch:
         Programs along x, y, z.
     num_warps, num_stages : int
         Compile options.
+    options : mapping
+        Further ones, such as ``waves_per_eu``.
+    config : str
+        Which of an autotuner's configurations this is, such as ``"0 of 12"``; empty without one.
+    sliced_for : str
+        GPU that the file sees, such as ``"gfx942"``, where only what the function needs of it is run; empty where all
+        of it is.
+    text_from : Path, optional
+        Other file whose text is read in place of that of ``path``.
     make_inputs : callable
         ``make_inputs(seed) -> dict`` of numpy arrays, by the name of each "in" and "inout" array.
     """
@@ -147,12 +175,21 @@ class Launch:
     grid: tuple[int, ...]
     num_warps: int = 4
     num_stages: int = 2
+    options: Mapping[str, int | float | bool | str] = field(default_factory=dict)
+    config: str = ""
+    sliced_for: str = ""
+    text_from: Path | None = None
     make_inputs: Callable[[int], Mapping[str, Any]] = field(repr=False, default=lambda seed: {})
 
     @property
     def arrays(self) -> dict[str, Array]:
         """The tensor arguments."""
         return {name: value for name, value in self.arguments.items() if isinstance(value, Array)}
+
+    @property
+    def pointed_to(self) -> set[str]:
+        """Tensors that the kernel gets through an array of pointers."""
+        return {name for array in self.arrays.values() for name in array.points_to}
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready, without ``make_inputs``."""
@@ -167,7 +204,11 @@ class Launch:
             "grid": list(self.grid),
             "num_warps": self.num_warps,
             "num_stages": self.num_stages,
+            **{name: value for name, value in self._rarer().items() if value},
         }
+
+    def _rarer(self) -> dict[str, Any]:
+        return {"options": dict(self.options), "config": self.config, "sliced_for": self.sliced_for}
 
     @classmethod
     def from_dict(
@@ -185,5 +226,8 @@ class Launch:
             grid=tuple(values["grid"]),
             num_warps=values["num_warps"],
             num_stages=values["num_stages"],
+            options=values.get("options", {}),
+            config=values.get("config", ""),
+            sliced_for=values.get("sliced_for", ""),
             make_inputs=make_inputs or (lambda seed: {}),
         )

@@ -29,6 +29,7 @@ from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import Gpu
 from xcd_model.errors import LanguageError, RunError
 
+NOTHING_TO_GAIN = 1e-3  # of the requests: the launch order is at the bound but for that
 OnAttempt = Callable[[Attempt, int, int], None]
 
 
@@ -51,6 +52,8 @@ class RunConfig:
         Noted as the command that made the run.
     on_attempt : callable or None
         Called as ``on_attempt(attempt, done, total)`` after each attempt is stored.
+    max_minutes : float or None
+        No candidate is begun after that long; the run can be resumed.
     """
 
     replay: str = "timed"
@@ -60,6 +63,7 @@ class RunConfig:
     resume: bool = False
     command: str = ""
     on_attempt: OnAttempt | None = None
+    max_minutes: float | None = None
 
     @property
     def n_threads(self) -> int:
@@ -154,11 +158,18 @@ def optimize(
     how = RunConfig(**{"replay": "lockstep", **options})
     scorer = Scorer(kernel, gpu, **how.of_scorer)
     first = Candidate("identity", family("identity"), "baseline")
-    planned = [first, *(family_candidates(kernel, gpu) if candidates is None else candidates)]
+    planned = [first]
+    if candidates is not None or not is_settled(scorer):
+        planned += family_candidates(kernel, gpu) if candidates is None else candidates
     with open_run(Path(folder), about_run(scorer, how.command), how.resume) as history:
         with history.running():
             _try_all(scorer, planned, history, how)
         return Run(history.folder, tuple(history))
+
+
+def is_settled(scorer: Scorer) -> bool:
+    """Whether workgroups share so little that no order can move the lockstep hit rate."""
+    return scorer.replay == "lockstep" and scorer.baseline.distance_to_bound < NOTHING_TO_GAIN
 
 
 def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Sequence[str] = ()) -> History:
@@ -197,10 +208,13 @@ def _try_all(scorer: Scorer, planned: Sequence[Candidate], history: History, how
         permutation_digest(scorer.permutation(Swizzle.parse(a.source))): a.number for a in done if a.score is not None
     }
     _ = scorer.baseline  # trace, bound and baseline before the threads need them
+    end_s = time.monotonic() + 60 * (how.max_minutes if how.max_minutes is not None else float("inf"))
     with ThreadPoolExecutor(how.n_threads) as pool:
         waiting: deque[Callable[[], Attempt]] = deque()
         try:
             for number in range(len(done), len(planned)):
+                if number and time.monotonic() > end_s:
+                    break
                 waiting.append(_begin(scorer, pool, number, planned[number], seen))
                 if len(waiting) > 2 * how.n_threads:
                     _store(waiting.popleft()(), history, len(planned), how.on_attempt)

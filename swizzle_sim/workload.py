@@ -84,13 +84,11 @@ def of_kernel(found: Kernel) -> Workload:
     )
 
 
-def _declared(name: str, sizes: Mapping[str, int]) -> Workload:
-    from swizzle_sim.capture.process import worker_reply  # noqa: PLC0415
-    from swizzle_sim.capture.user_kernel import grid_of, inputs_of, request_of  # noqa: PLC0415
+def _declared(name: str, sizes: Mapping[str, int], config: Mapping[str, int] | None = None) -> Workload:
+    from swizzle_sim.capture.user_kernel import describe, grid_of, inputs_of, request_of  # noqa: PLC0415
 
-    request = request_of(name, sizes)
-    with worker_reply({"verb": "describe", **request}) as (described, _):
-        pass
+    described, request = describe({**request_of(name, sizes), **(config or {})})
+    pinned = {key: request[key] for key in ("config",) if key in request}
     facts = described["facts"]
     return Workload(
         name=facts["name"],
@@ -98,6 +96,6 @@ def _declared(name: str, sizes: Mapping[str, int]) -> Workload:
         grid=grid_of(described["grid"], facts["tiles"]),
         launch=Launch.from_dict(described["launch"], inputs_of(request)),
         others=tuple((grid_of(at["grid"], at["tiles"]), at["sizes"]) for at in described["grids"]),
-        at=lambda other: _declared(name, other),
+        at=lambda other: _declared(name, other, pinned),
         programs=facts["programs"],
     )

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-import inspect
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.capture.target import OPTIONS, Target, chosen
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import MAX_WORKGROUPS, Grid
 from xcd_model.errors import CaptureError, SizeError, UnknownName
 
-PEAK = {"fp8e4": "fp8", "fp8e5": "fp8", "fp16": "fp16", "bf16": "bf16", "fp32": "fp32", "fp64": "fp64", "int8": "int8"}
+PEAK = {
+    "fp8e4": "fp8",
+    "fp8e5": "fp8",
+    "fp8e4b8": "fp8",
+    "fp8e5b16": "fp8",
+    "fp16": "fp16",
+    "bf16": "bf16",
+    "fp32": "fp32",
+    "fp64": "fp64",
+    "int8": "int8",
+}
 
 
 def _line(given: Any, error: BaseException) -> str:
@@ -38,18 +48,25 @@ class KernelDeclaration:
 
     Parameters
     ----------
-    function : triton.JITFunction
-        The ``@triton.jit`` function, unchanged; autotuners and heuristics around it are taken off.
+    function : triton.JITFunction or str
+        The ``@triton.jit`` function, unchanged, or where it stands: ``"FILE.py:FUNCTION"``, from the folder of the
+        declaration, or ``"package.module:FUNCTION"``. Of a file that is named so only what the function needs is run,
+        and what is not installed, torch among it, is stood in for. Heuristics around it are evaluated as at a launch.
     sizes : mapping of str to int
         Problem sizes with their defaults; what follows gets them as ``s``.
     arguments : callable or mapping
         ``arguments(s) -> {parameter: Array, int or float}``, every run-time parameter.
     grid : callable or tuple
-        ``grid(s) -> tuple`` of programs along x, y, z.
+        ``grid(s) -> tuple`` of programs along x, y, z. It and ``tiles`` read the constants too, as ``s.BLOCK_M``.
     constexprs : callable or mapping
         ``constexprs(s) -> {parameter: value}``, every ``tl.constexpr`` without default, and pointers that are None.
-    num_warps, num_stages : int
-        Compile options.
+    num_warps, num_stages : int, optional
+        Compile options; by default those of the autotuner's configuration, else 4 and 2.
+    options : mapping, optional
+        Further ones: ``waves_per_eu``, ``matrix_instr_nonkdim``, ``kpack``, ``maxnreg``.
+    config : int, optional
+        Which of an autotuner's configurations, counted from 0; by default the first that it keeps at these sizes and
+        that compiles. What ``constexprs`` and the options here say goes before it.
     make_inputs : callable, optional
         ``make_inputs(s, seed) -> {parameter: numpy array}``. Tensors left out are drawn at random where they are
         needed; those with ``is_index=True`` have to be given.
@@ -75,8 +92,10 @@ class KernelDeclaration:
     arguments: Any
     grid: Any
     constexprs: Any = None
-    num_warps: int = 4
-    num_stages: int = 2
+    num_warps: int | None = None
+    num_stages: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    config: int | None = None
     make_inputs: Callable[[Sizes, int], Mapping[str, Any]] | None = None
     reference: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     flops: Callable[[Sizes], float] | None = None
@@ -88,18 +107,10 @@ class KernelDeclaration:
     sharing: str = ""
 
     def __post_init__(self) -> None:
-        function = self.function
-        while not hasattr(function, "rewrite") and hasattr(function, "fn"):
-            function = function.fn
-        self._python = getattr(function, "fn", function)
-        if not inspect.isfunction(self._python):
-            raise CaptureError(
-                f"Kernel({self.function!r}, ...): the first argument is a @triton.jit function", code="declaration"
-            )
+        self.target, self.arch = Target.of(self.function), "gfx942"
         self.sizes, self.constexprs = dict(self.sizes), self.constexprs or {}
-        self.name = self.name or self._python.__name__
-        about = inspect.getdoc(self._python) or f"Triton kernel {self.name}"
-        self.summary = self.summary or about.split("\n", maxsplit=1)[0]
+        self.name = self.name or self.target.name
+        self.summary = self.summary or self.target.summary or f"Triton kernel {self.name}"
         self.sharing = self.sharing or f"Captured from {self.path.name}; what workgroups share is not described."
         if self.programs is not None and self.programs not in self.sizes:
             raise CaptureError(
@@ -110,7 +121,7 @@ class KernelDeclaration:
     @property
     def path(self) -> Path:
         """File of the Triton function."""
-        return Path(inspect.getsourcefile(self._python) or "").resolve()
+        return self.target.path
 
     def sizes_at(self, sizes: Mapping[str, int]) -> Sizes:
         """Defaults with some sizes replaced.
@@ -142,29 +153,73 @@ class KernelDeclaration:
             If the grid overflows.
         """
         s = self.sizes_at(sizes)
-        arguments = {
-            name: self._plain(name, value) for name, value in self._value("arguments", self.arguments, s).items()
-        }
+        given = {name: self._plain(name, value) for name, value in self._value("arguments", self.arguments, s).items()}
         constexprs = {
             name: self._constant(name, v) for name, v in self._value("constexprs", self.constexprs, s).items()
         }
+        constexprs |= {name: None for name, value in given.items() if value is None}
+        arguments = {name: value for name, value in given.items() if value is not None}
         both = sorted(arguments.keys() & constexprs.keys())
         if both:
             raise CaptureError(f"{self.name}: {', '.join(both)} is both argument and constexpr", code="arguments")
+        unknown = {one for a in arguments.values() if isinstance(a, Array) for one in a.points_to} - arguments.keys()
+        if unknown:
+            raise CaptureError(f"{self.name}: points_to names no argument: {', '.join(unknown)}", code="arguments")
         if not any(isinstance(value, Array) for value in arguments.values()):
             raise CaptureError(f"{self.name}: arguments hold no Array, so the kernel has no memory", code="arguments")
-        order = list(inspect.signature(self._python).parameters)
+        order = self.target.parameters
         place = {name: order.index(name) if name in order else len(order) for name in arguments}
+        arguments = {name: arguments[name] for name in sorted(arguments, key=lambda n: place[n])}
+        constexprs, options, config = self._decided(arguments, constexprs)
         return Launch(
             path=self.path,
-            function=self._python.__name__,
-            arguments={name: arguments[name] for name in sorted(arguments, key=lambda n: place[n])},
+            function=self.target.name,
+            arguments=arguments,
             constexprs=constexprs,
-            grid=Grid(self._sides(s)).launch,
-            num_warps=self.num_warps,
-            num_stages=self.num_stages,
+            grid=Grid(self._sides(Sizes({**constexprs, **s}))).launch,
+            num_warps=options.pop("num_warps", 4),
+            num_stages=options.pop("num_stages", 2),
+            options=options,
+            config=config,
+            sliced_for="" if self.target.decorated is not None else self.arch,
             make_inputs=lambda seed: dict(self.make_inputs(s, seed)) if self.make_inputs else {},
         )
+
+    def configs_at(self, s: Sizes) -> list[int]:
+        """Places of the autotuner's configurations that it keeps at given sizes."""
+        given = {**self._value("arguments", self.arguments, s), **self._value("constexprs", self.constexprs, s)}
+        return self.target.tuning(self.arch).kept(given)
+
+    def _decided(
+        self, arguments: Mapping[str, Any], constexprs: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any], str]:
+        """Constants and compile options, the autotuner's and the heuristics' among them, and the configuration."""
+        tuning, parameters = self.target.tuning(self.arch), self.target.parameters
+        own = {name: v for name, v in constexprs.items() if name not in OPTIONS or name in parameters}
+        options = {name: v for name, v in constexprs.items() if name not in own} | dict(self.options)
+        options |= {n: v for n in ("num_warps", "num_stages") if (v := getattr(self, n)) is not None}
+        given, words = {**arguments, **own}, ""
+        if tuning.configs:
+            number = tuning.kept(given)[0] if self.config is None else self.config
+            if not 0 <= number < len(tuning.configs):
+                raise CaptureError(
+                    f"{self.name}: config = {number}: the autotuner has 0 to {len(tuning.configs) - 1}",
+                    code="declaration",
+                )
+            constants, of_config = chosen(tuning.configs[number], parameters)
+            own = {**{name: self._constant(name, v) for name, v in constants.items()}, **own}
+            options = {**of_config, **options}
+            words = f"{number} of {len(tuning.configs)}"
+        try:
+            decided = tuning.decided({**arguments, **own})
+        except CaptureError as error:
+            raise CaptureError(f"{self.path.name}: {self.name}: {error}", code=error.code) from None
+        own |= {name: self._constant(name, value) for name, value in decided.items()}
+        if tuning.problem and set(parameters) - own.keys() - arguments.keys() - self.target.defaults():
+            raise CaptureError(
+                f"{self.path.name}: {tuning.problem}: give what it decides in constexprs=...", code="declaration"
+            )
+        return own, options, words
 
     def _sides(self, s: Sizes) -> tuple[int, ...]:
         found = self._value("grid", self.grid, s)
@@ -187,6 +242,7 @@ class KernelDeclaration:
         SizeError
             If they are not as many as the grid has programs.
         """
+        s = Sizes({**launch.constexprs, **s})
         given = self._value("tiles", self.tiles, s) if self.tiles else None
         if isinstance(given, int) and self.programs:
             return Grid((given,))
@@ -221,13 +277,13 @@ class KernelDeclaration:
                 f"{_line(given, error)}: {self.name}: {part} raises {type(error).__name__}: {error}", code="declaration"
             ) from error
 
-    def _plain(self, name: str, value: Any) -> Array | int | float:
-        if isinstance(value, Array | float | int):
+    def _plain(self, name: str, value: Any) -> Array | int | float | None:
+        if value is None or isinstance(value, Array | float | int):
             if isinstance(value, int) and not -(2**63) <= value < 2**64:
                 raise CaptureError(f"{self.name}: {name} = {value} does not fit 64 bits", code="arguments")
             return value
         raise CaptureError(
-            f"{self.name}: {name} = {value!r}: an argument is an Array, an int or a float (None goes in constexprs)",
+            f"{self.name}: {name} = {value!r}: an argument is an Array, an int, a float or None",
             code="arguments",
         )
 

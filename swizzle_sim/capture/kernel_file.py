@@ -11,6 +11,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.capture.sliced_module import forget_sliced, sliced_files, sliced_module
 from xcd_model.errors import CaptureError
 
 LOADED = "swizzle_sim_loaded_"  # prefix of the module names of users' files
@@ -18,7 +19,8 @@ INSTALLED = ("site-packages", "dist-packages")
 
 
 def forget_files() -> None:
-    """Forget the files that `load_file` ran: it runs them anew."""
+    """Forget the files that `load_function` ran: it runs them anew."""
+    forget_sliced()
     for name in [name for name in sys.modules if name.startswith(LOADED)]:
         del sys.modules[name]
 
@@ -44,8 +46,18 @@ def load_file(path: Path) -> Any:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise CaptureError(f"{line_of(error, path)}: {words_of(error)}", code="declaration") from error
+        remedy = ""
+        if isinstance(error, ModuleNotFoundError):
+            where = Path(error_file(error) or path).name
+            remedy = f'; declare the kernel without importing its file: Kernel("{where}:FUNCTION", ...)'
+        raise CaptureError(f"{line_of(error, path)}: {words_of(error)}{remedy}", code="declaration") from error
     return module
+
+
+def error_file(error: BaseException) -> str:
+    """File of the innermost frame of an error that is no library's."""
+    frames = [one.filename for one in traceback.extract_tb(error.__traceback__) if one.filename.endswith(".py")]
+    return frames[-1] if frames else ""
 
 
 def line_of(error: BaseException, path: Path) -> str:
@@ -65,17 +77,28 @@ def words_of(error: BaseException) -> str:
     return text if isinstance(error, CaptureError) else f"{type(error).__name__}: {text}"
 
 
-def load_function(path: str, function: str) -> Any:
+def load_function(path: str | Path, function: str, sliced_for: str = "", text_from: str | Path = "") -> Any:
     """Return a module-level object of a file, as the file leaves it.
+
+    Parameters
+    ----------
+    path : str or Path
+    function : str
+    sliced_for, text_from : str
+        As `swizzle_sim.launch.Launch` has them.
 
     Raises
     ------
     CaptureError
         If the file does not run, or has no such name.
     """
-    module = load_file(Path(path).resolve())
+    where = Path(path).resolve()
+    if sliced_for:
+        module = sliced_module(where, sliced_for, Path(text_from) if text_from else None).module
+    else:
+        module = load_file(where)
     if not hasattr(module, function):
-        raise CaptureError(f"{path} has no {function!r}", code="declaration")
+        raise CaptureError(f"{where.name} holds no function {function}", code="declaration")
     return getattr(module, function)
 
 
@@ -92,7 +115,7 @@ def own_files() -> dict[str, str]:
     roots = {paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")}
     roots |= {*site.getsitepackages(), site.getusersitepackages()}
     installed = [Path(root).resolve() for root in roots]
-    found = {}
+    found = {str(path): digest(path) for path in sliced_files()}
     for module in list(sys.modules.values()):
         where = getattr(module, "__file__", None)
         if not where or not where.endswith(".py") or not Path(where).is_file():

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swizzle_sim.capture.process import check_installed
+from swizzle_sim.capture.scalars import give_aggregates_methods, give_scalars_methods
 from swizzle_sim.capture.values import Unknown, Value, agree, known, refuse, source_line
 from xcd_model.errors import CaptureError
 
@@ -50,6 +51,8 @@ class Language:
 
     def __init__(self, parts: Parts):
         self.parts, self.tl, self.interpreter = parts, parts.tl, parts.interpreter
+        give_scalars_methods(self.interpreter)
+        give_aggregates_methods(self.interpreter)
         self._done: set[int] = set()
         self._patch = self.interpreter._patch_lang
         self.interpreter._patch_lang = self.patch

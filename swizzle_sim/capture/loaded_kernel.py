@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.capture.kernel_file import constant, line_of, load_file, words_of
+from swizzle_sim.capture.kernel_file import constant, line_of, load_function, words_of
 from swizzle_sim.capture.language import Language
 from swizzle_sim.capture.memory import AddressSpace
 from swizzle_sim.launch import Array, Launch
 from xcd_model.errors import CaptureError
 
 LANGUAGE_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "bool": "int1",
-                  "fp8e4": "float8e4nv", "fp8e5": "float8e5"}  # fmt: skip
+                  "fp8e4": "float8e4nv", "fp8e5": "float8e5", "fp8e4b8": "float8e4b8",
+                  "fp8e5b16": "float8e5b16"}  # fmt: skip
 
 
 def unwrap(function: Any) -> Any:
@@ -39,18 +40,16 @@ class LoadedKernel:
 
     def __init__(self, language: Language, launch: Launch, space: AddressSpace):
         self.language, self.launch, self.space = language, launch, space
-        module = load_file(launch.path)
-        if not hasattr(module, launch.function):
-            raise CaptureError(f"{launch.path.name} holds no function {launch.function}", code="declaration")
-        jit = unwrap(getattr(module, launch.function))
+        jit = unwrap(load_function(launch.path, launch.function, launch.sliced_for))
         self.function = jit.rewrite()
         language.patch(jit.fn)
+        self.parameters = inspect.signature(jit.fn).parameters
         self._check_names(inspect.signature(jit.fn))
         self.grid = (*launch.grid, *(1,) * (3 - len(launch.grid)))
 
     def _check_names(self, signature: inspect.Signature) -> None:
         given = {**self.launch.arguments, **self.launch.constexprs}
-        extra = [name for name in given if name not in signature.parameters]
+        extra = [name for name in given if name not in {*signature.parameters, *self.launch.pointed_to}]
         missing = [p.name for p in signature.parameters.values() if p.name not in given and p.default is p.empty]
         for words, names in (("has no parameter", extra), ("is not given", missing)):
             if names:
@@ -80,17 +79,37 @@ class LoadedKernel:
         tl, interpreter = self.language.tl, self.language.interpreter
         found: dict[str, Any] = {}
         for name, value in self.launch.arguments.items():
+            if name in self.launch.pointed_to and name not in self.parameters:
+                continue
             if isinstance(value, Array):
                 base = int(self.space.base[self.space.names.index(name)])
                 kind = tl.pointer_type(getattr(tl, LANGUAGE_NAMES.get(value.dtype, value.dtype)))
                 handle = interpreter.TensorHandle(np.array([base], np.uint64), kind)
-                found[name] = tl.tensor(hold(handle), kind)
+                pointer = tl.tensor(hold(handle), kind)
+                found[name] = self._descriptor(pointer, value, hold) if value.block else pointer
                 continue
             made = interpreter._implicit_cvt(value)
             found[name] = tl.tensor(hold(made.handle), made.type) if isinstance(made, tl.tensor) else made
         for name, setting in self.launch.constexprs.items():
             found[name] = constant(setting)
         return found
+
+    def _descriptor(self, pointer: Any, array: Array, hold: Any) -> Any:
+        """Host tensor descriptor, as the launcher makes it of a tensor."""
+        tl, interpreter = self.language.tl, self.language.interpreter
+
+        def scalar(value: int) -> Any:
+            made = interpreter._implicit_cvt(value)
+            return tl.tensor(hold(made.handle), made.type)
+
+        strides = [scalar(one) for one in array.item_strides[:-1]]
+        return interpreter.interpreter_semantic.make_tensor_descriptor(
+            pointer,
+            [scalar(one) for one in array.shape],
+            [*strides, tl.constexpr(1)],
+            [tl.constexpr(one) for one in array.block or ()],
+            "zero",
+        )
 
     def _explain(self, error: BaseException) -> CaptureError:
         chain = [error]

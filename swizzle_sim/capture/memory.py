@@ -18,7 +18,7 @@ from xcd_model.errors import CaptureError
 from xcd_model.trace.builder import TENSOR_ALIGN_BYTES
 
 KINDS = {"fp16": np.float16, "fp32": np.float32, "fp64": np.float64, "bf16": np.uint16, "fp8e4": np.uint8,
-         "fp8e5": np.uint8}  # fmt: skip
+         "fp8e5": np.uint8, "fp8e4b8": np.uint8, "fp8e5b16": np.uint8}  # fmt: skip
 MEMORY_SHARE = 0.25  # of the machine's memory that inputs may take: they are drawn, handed over and laid out
 
 
@@ -81,14 +81,17 @@ def real_items(space: AddressSpace, given: Path | None, *, everything: bool, see
     CaptureError
         If an index tensor is not given, an array does not match its declaration, or all are too large for memory.
     """
-    wanted = [i for i, array in enumerate(space.arrays) if everything or array.is_index]
+    wanted = [i for i, array in enumerate(space.arrays) if everything or array.is_index or array.points_to]
     check_memory([(space.names[i], int(space.size[i])) for i in wanted])
     arrays = dict(np.load(given)) if given else {}
     draw = np.random.default_rng(seed)
     found = {}
     for i in wanted:
         name, array = space.names[i], space.arrays[i]
-        if name in arrays:
+        if array.points_to:
+            places = [int(space.base[space.names.index(one)]) for one in array.points_to]
+            found[i] = flat_items(name, array, np.array(places, array.dtype))
+        elif name in arrays:
             found[i] = flat_items(name, array, arrays[name])
         elif array.is_index:
             raise CaptureError(

@@ -241,10 +241,11 @@ def compile_launch(launch: Launch, arch: str, *, use_cache: bool = True) -> Comp
 def request_of(launch: Launch, arch: str) -> dict[str, Any]:
     """Request to the compiling process, plain data for JSON."""
     arguments = {
-        name: {"dtype": value.dtype, "size_bytes": value.n_items * value.item_bytes}
+        name: {"dtype": value.dtype, "size_bytes": value.n_items * value.item_bytes, **_descriptor_of(value)}
         if isinstance(value, Array)
         else value
         for name, value in launch.arguments.items()
+        if name not in launch.pointed_to
     }
     return {
         "path": str(Path(launch.path).resolve()),
@@ -254,7 +255,17 @@ def request_of(launch: Launch, arch: str) -> dict[str, Any]:
         "constexprs": dict(launch.constexprs),
         "num_warps": launch.num_warps,
         "num_stages": launch.num_stages,
+        "options": dict(launch.options),
+        "sliced_for": launch.sliced_for,
+        "text_from": str(launch.text_from or ""),
     }
+
+
+def _descriptor_of(array: Array) -> dict[str, Any]:
+    """What more the launcher looks at where it is handed a tensor descriptor."""
+    if array.block is None:
+        return {}
+    return {"shape": list(array.shape), "strides": list(array.item_strides), "block": list(array.block)}
 
 
 def _key(request: dict[str, Any], path: Path, version: str) -> str:
@@ -270,7 +281,7 @@ def _key(request: dict[str, Any], path: Path, version: str) -> str:
 def _class_of(value: Any) -> Any:
     """What of an argument the compiler sees: sizes of one class give the same code."""
     if isinstance(value, dict):
-        return [value["dtype"], value["size_bytes"] <= 2**31 - 1]
+        return [value["dtype"], value["size_bytes"] <= 2**31 - 1, value.get("block")]
     if isinstance(value, bool) or not isinstance(value, int):
         return type(value).__name__
     return [value if value == 1 else "int", value % 16 == 0, value.bit_length() // 32]

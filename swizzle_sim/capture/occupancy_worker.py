@@ -20,6 +20,7 @@ from triton.compiler import ASTSource, make_backend
 from triton.compiler.errors import CompilationError
 from triton.runtime.autotuner import Heuristics
 from triton.runtime.jit import JITFunction, create_function_from_signature
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from swizzle_sim.capture import occupancy_sass as sass
 from swizzle_sim.capture.kernel_file import constant, load_function, own_files
@@ -39,11 +40,26 @@ RESERVED_BYTES = 1024  # of shared memory, the system's in each workgroup (NVIDI
 _DTYPES = {"fp8e4": "fp8e4nv"}  # every other name of `ITEM_BYTES` is one of Triton's
 
 
+class Dtype(str):
+    """Name of a type, which a descriptor asks for its size too."""
+
+    itemsize = 16  # aligned whatever the stride
+
+
+def _tensor(about: dict[str, Any]) -> Any:
+    """A tensor argument: a pointer, or a host descriptor of one."""
+    pointer = Pointer(about["dtype"], about["size_bytes"])
+    if "block" not in about:
+        return pointer
+    aligned = [stride * 16 for stride in about["strides"][:-1]] + [1]  # values do not reach the code
+    return TensorDescriptor(pointer, about["shape"], aligned, about["block"])
+
+
 class Pointer:
     """A tensor as the launcher looks at it: aligned, and so many bytes long."""
 
     def __init__(self, dtype: str, size_bytes: int):
-        self.dtype, self.size_bytes = _DTYPES.get(dtype, dtype), size_bytes
+        self.dtype, self.size_bytes = Dtype(_DTYPES.get(dtype, dtype)), size_bytes
 
     def data_ptr(self) -> int:
         """Allocators of GPU memory align to at least 256 bytes."""
@@ -80,15 +96,16 @@ def compile_one(request: dict[str, Any]) -> dict[str, Any]:
     """Figures of one compiled kernel."""
     started = time.perf_counter()
     arguments = {
-        name: Pointer(value["dtype"], value["size_bytes"]) if isinstance(value, dict) else value
-        for name, value in request["arguments"].items()
+        name: _tensor(value) if isinstance(value, dict) else value for name, value in request["arguments"].items()
     }
     constants = {name: constant(value) for name, value in request["constexprs"].items()}
-    decorated = load_function(request["path"], request["function"])
+    decorated = load_function(request["path"], request["function"], request["sliced_for"], request["text_from"])
     function, given, by_value = _undecorated(decorated, {**arguments, **constants}, request)
     target = target_of(request["arch"])
     backend = make_backend(target)
-    given |= {"num_warps": request["num_warps"], "num_stages": request["num_stages"], **request.get("options", {})}
+    given |= {"num_warps": request["num_warps"], "num_stages": request["num_stages"], **request["options"]}
+    if target.backend == "hip":
+        given.pop("maxnreg", None)  # NVIDIA's
     binder = create_function_from_signature(function.signature, function.params, backend)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on defaults that a later Triton changes: the options are stored anyway

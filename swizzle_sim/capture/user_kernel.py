@@ -85,12 +85,18 @@ def _cached(request: Mapping[str, Any], on_progress: OnProgress | None) -> tuple
                 os.utime(path)
                 return trace, manifest
     trace, manifest = capture_file(request, on_progress=on_progress)
+    keep(request, trace, manifest)
+    return trace, manifest
+
+
+def keep(request: Mapping[str, Any], trace: Trace, manifest: Mapping[str, Any]) -> None:
+    """Store a capture with default options, so that the next command on the same file need not capture."""
+    path = cache_folder() / f"{_key(request, check_installed())}{SUFFIX}"
     with contextlib.suppress(OSError, CaptureError):  # a cache that cannot be written is no reason to fail
         path.parent.mkdir(parents=True, exist_ok=True)
         write_trace(path, trace, manifest)
         for old in sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda p: p.stat().st_mtime)[:-MAX_CACHED_TRACES]:
             old.unlink(missing_ok=True)
-    return trace, manifest
 
 
 @shared_worker()
@@ -99,9 +105,9 @@ def capture_file(
     on_progress: OnProgress | None = None,
 ) -> tuple[Trace, dict[str, Any]]:  # fmt: skip
     """Capture and compile what a file declares: trace, and manifest for `write_trace`."""
-    with worker_reply({"verb": "describe", **request}) as (described, _):
-        pass
+    described, request = describe(request)
     launch = Launch.from_dict(described["launch"], inputs_of(request))
+    _resources(launch)  # before the capture, which may take minutes: what does not compile ends here
     options: dict[str, Any] = {"full": full, "line_bytes": line_bytes, "seed": seed, "on_progress": on_progress}
     by_tile, sizes = described.pop("launch_by_tile"), described.pop("sizes_by_tile")
     if by_tile is None:
@@ -111,6 +117,34 @@ def capture_file(
     found, tiles = capture_all([launch, spread], **options)
     check_tiles(described["facts"]["name"], tiles.trace, found.trace)
     return tiles.trace, {**described, **manifest_of(found, described["source"])}
+
+
+def describe(request: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """What a file declares, and the request with the autotuner's configuration, the first that compiles.
+
+    Raises
+    ------
+    CaptureError, CompileError
+        As the declaration, or the last configuration, may.
+    """
+    with worker_reply({"verb": "describe", **request}) as (described, _):
+        pass
+    config = described["launch"].get("config", "")
+    if not config or "config" in request or described["is_config_given"]:
+        return described, request
+    places = described["configs"]
+    for place in places:
+        request = {**request, "config": place}
+        with worker_reply({"verb": "describe", **request}) as (described, _):
+            pass
+        try:
+            _resources(Launch.from_dict(described["launch"]))
+        except CompileError:
+            if place == places[-1]:
+                raise
+            continue
+        break
+    return described, request
 
 
 def capture_kernel(kernel: Kernel, **options: Any) -> tuple[Trace, dict[str, Any]]:

@@ -140,6 +140,8 @@ def declared(path: Path, name: str | None) -> KernelDeclaration:
 def describe(request: Mapping[str, Any]) -> dict[str, Any]:
     """Launch and facts of the kernel at the requested sizes, and the grids it would have at others."""
     kernel = declared(Path(request["path"]), request["name"])
+    is_tried = kernel.config is None and "config" in request
+    kernel.config = request["config"] if is_tried else kernel.config
     sizes = kernel.sizes_at(request["sizes"])
     launch = kernel.at(**sizes)
     facts, grid = kernel.facts(sizes, launch), kernel.grid_at(sizes, launch)
@@ -148,6 +150,8 @@ def describe(request: Mapping[str, Any]) -> dict[str, Any]:
         "launch": launch.as_dict(),
         "launch_by_tile": kernel.at(**spread).as_dict() if spread else None,
         "sizes_by_tile": spread,
+        "is_config_given": kernel.config is not None and not is_tried,
+        "configs": kernel.configs_at(sizes) if launch.config else [],
         "facts": facts,
         "grid": list(grid.launch),
         "grids": _other_grids(kernel, sizes, set(launch.constexprs)),

@@ -81,6 +81,8 @@ def capture(
         markup=False,
     )
     out.print(_how(document), markup=False)
+    if manifest["launch"].get("config"):
+        out.print(f"autotuner's configuration {_config(manifest['launch'])}", markup=False)
     out.print(f"written: {output} ({document['bytes'] / 1e6:.1f} MB, {document['seconds']:.1f} s)", markup=False)
     print(f"next: swizzle-sim optimize {output}")
 
@@ -108,12 +110,24 @@ def _how(document: dict[str, Any]) -> str:
     )
 
 
+def _config(launch: dict[str, Any]) -> str:
+    """Configuration in words: its place, its constants, its options."""
+    shown = {**launch["constexprs"], **launch.get("options", {})}
+    shown |= {name: launch[name] for name in ("num_warps", "num_stages")}
+    return f"{launch['config']}: {', '.join(f'{name}={value}' for name, value in shown.items() if value is not None)}"
+
+
 def _captured(name: str, sizes: dict[str, int], **options: Any):
-    from swizzle_sim.capture.user_kernel import capture_file, capture_kernel, request_of
+    from swizzle_sim.capture.capture import LINE_BYTES
+    from swizzle_sim.capture.user_kernel import capture_file, capture_kernel, keep, request_of
     from swizzle_sim.kernels import is_user_kernel, kernel
 
     if is_user_kernel(name):
-        return capture_file(request_of(name, sizes), **options)
+        request = request_of(name, sizes)
+        trace, manifest = capture_file(request, **options)
+        if (options["full"], options["line_bytes"], options["seed"]) == (False, LINE_BYTES, 0):
+            keep(request, trace, manifest)
+        return trace, manifest
     return capture_kernel(kernel(name, **sizes), **options)
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 RUNS = "runs"
 TOP = 5
+WORTH_SAYING_S = 20.0  # of an estimate
 RANKED_BY = ["l2_hit_rate"]  # the objective whose ranking uncertain constants are tested against
 
 KernelName = Annotated[
@@ -67,7 +69,7 @@ def optimize(
     check_options(proposer, llm.given(), search.given())
     work, device = launch.load()
     if proposer == "families":
-        _try_families(work, device, run, json)
+        _try_families(work, device, run, llm.max_minutes, json)
     else:
         _propose(proposer, work, device, run, None, {**llm.given(), **search.given()}, json)
 
@@ -99,7 +101,7 @@ def next_folder(where: Path, stem: str) -> Path:
     return where / f"{stem}-{number:03d}"
 
 
-def _try_families(work: Kernel, device: Gpu, given: RunOptions, json: bool) -> None:
+def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: float | None, json: bool) -> None:
     """Try the known families."""
     from swizzle_sim.progress import Progress
     from swizzle_sim.scoring import Scorer
@@ -107,10 +109,12 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, json: bool) -> N
 
     folder = given.resume or given.out or next_folder(Path(RUNS), f"{work.name}-{device.name}")
     settings: dict[str, Any] = {"replay": given.replay or "lockstep", "seed": given.seed, "jitter_ns": given.jitter}
-    best = 0.0
+    best, began = 0.0, time.monotonic()
 
     def on_attempt(attempt: Attempt, done: int, total: int) -> None:
         nonlocal best
+        if done == 1 and (estimate := _estimate(attempt, total, given.threads)):
+            print(estimate, file=sys.stderr, flush=True)
         best = max(best, attempt.score.l2_hit_rate if attempt.score else 0.0)
         progress(done, total, note=f"best L2 hit rate {100 * best:.2f} %")
 
@@ -125,15 +129,42 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, json: bool) -> N
                 resume=given.resume is not None,
                 command=_command(),
                 on_attempt=on_attempt,
+                max_minutes=max_minutes,
             )
         scorer = Scorer(work, device, **settings)
+        if max_minutes is not None and time.monotonic() - began > 60 * max_minutes:
+            print(f"stopped after {max_minutes:g} minutes: --resume {folder} goes on", file=sys.stderr)
         written, stability = _conclude(run, scorer, given.uncertainty)
     except KeyboardInterrupt:
+        _print_so_far(folder, Scorer(work, device, **settings), json)
         _interrupted(folder, given)
     if json:
         _print_json(run, scorer, written, stability)
     else:
         _print_run(run, scorer, written, stability)
+
+
+def _estimate(first: Attempt, total: int, threads: int | None) -> str:
+    """How long the rest may take, by the launch order's replay; empty where that is soon."""
+    seconds = first.cost_ms / 1e3 * (total - 1) / (threads or os.cpu_count() or 1)
+    if seconds < WORTH_SAYING_S:
+        return ""
+    return f"{total} candidates at about {first.cost_ms / 1e3:.1f} s: about {max(1, round(seconds / 60))} min at most"
+
+
+def _print_so_far(folder: Path, scorer: Scorer, json: bool) -> None:
+    """Print the table of a run that was interrupted, if any of it was scored."""
+    from swizzle_sim.history import History
+    from swizzle_sim.search import Run
+
+    with History(folder) as history:
+        attempts = tuple(history)
+    if not any(attempt.score for attempt in attempts):
+        return
+    if json:
+        _print_json(Run(folder, attempts), scorer, None, None)
+    else:
+        _print_run(Run(folder, attempts), scorer, None, None)
 
 
 def _propose(
@@ -245,6 +276,7 @@ def _print_json(run: Run, scorer: Scorer, written: Written | None, stability: di
 
 def _print_run(run: Run, scorer: Scorer, written: Written | None, stability: dict[str, Any] | None) -> None:
     from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, score_cells, sizes_text, table
+    from swizzle_sim.search import is_settled
     from swizzle_sim.swizzle.verdict import unconditional
 
     shown = [("", "launch order", run.baseline), *((str(i + 1), a.name, a) for i, a in enumerate(_top(run)))]
@@ -263,6 +295,10 @@ def _print_run(run: Run, scorer: Scorer, written: Written | None, stability: dic
     ]
     if run.best.number == run.baseline.number:
         lines.append("no candidate beats the launch order: best.* hold the identity")
+    if len(run.attempts) == 1 and is_settled(scorer):
+        lines.append(
+            "workgroups share next to nothing: the launch order is within 0.1 % of the bound, and no other was tried"
+        )
     _print_end(run.folder, lines, stability, written, "pictures, history")
 
 

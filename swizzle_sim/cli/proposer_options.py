@@ -46,7 +46,9 @@ Context = Annotated[
     ),
 ]
 MaxTokens = Annotated[int | None, _llm("--max-tokens", metavar="N", min=1, help="Stop after spending that many.")]
-MaxMinutes = Annotated[float | None, _llm("--max-minutes", metavar="MIN", min=0, help="Stop after that time.")]
+MaxMinutes = Annotated[
+    float | None, _llm("--max-minutes", metavar="MIN", min=0, help="Stop after that time; families too.")
+]
 ReplyTokens = Annotated[int | None, _llm("--reply-tokens", metavar="N", min=1, help="Most tokens of one reply.")]
 Timeout = Annotated[
     float | None,
@@ -233,8 +235,9 @@ def check_options(proposer: str, llm: Mapping[str, Any], search: Mapping[str, An
     """
     from xcd_model.errors import RunError
 
-    if proposer in ("families", "search") and llm:
-        raise RunError(_belong(list(llm), ("llm", "two-stage"), proposer))
+    strange = [key for key in llm if (proposer, key) != ("families", "max_minutes")]
+    if proposer in ("families", "search") and strange:
+        raise RunError(_belong(strange, ("llm", "two-stage"), proposer))
     allowed = {"search": (*BOTH, *ONLY), "two-stage": BOTH}.get(proposer, ())
     if wrong := [key for key in search if key not in allowed]:
         raise RunError(_belong(wrong, ("search", "two-stage") if set(wrong) <= set(BOTH) else ("search",), proposer))

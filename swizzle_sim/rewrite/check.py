@@ -23,7 +23,7 @@ from xcd_model.errors import RewriteError
 
 CHECK_TIMEOUT_S = 600.0
 SAMPLES = 4  # programs compared on the target grid
-Sampled = tuple[Workload, list[int] | None]
+Sampled = tuple[Workload, list[int] | None, str]  # sizes, programs or all, kind: of each the first that runs counts
 _WORKER = "swizzle_sim.rewrite.check_worker"
 
 
@@ -103,17 +103,18 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
 
 
 def _launches(rewritten: Rewritten, work: Workload) -> list[Sampled]:
-    """Small sizes to run whole, and the target size to sample."""
+    """Small sizes to run whole, alternatives of one kind each, and the target size to sample."""
     small = small_workloads(work, rewritten.num_xcds)
     if not small:
         raise RewriteError(
             f"{work.name} has no known size that is small enough to interpret: give smaller sizes, or --no-check",
             path=rewritten.path,
         )
-    found: list[Sampled] = [(one, None) for one in small]
-    if work.problem != small[0].problem and rewritten.at == "program":
+    found: list[Sampled] = [(one, None, kind) for kind, one in small]
+    if rewritten.at == "program" and all(work.problem != one.problem for _, one in small):
         cheap = with_cheap_programs(work, blocks=False)
-        found.append((cheap, sorted({*np.linspace(0, cheap.grid.num_pids - 1, SAMPLES).astype(int).tolist()})))
+        samples = sorted({*np.linspace(0, cheap.grid.num_pids - 1, SAMPLES).astype(int).tolist()})
+        found += [(one, samples, "sampled") for one in (cheap, work)[: 2 if cheap.problem != work.problem else 1]]
     return found
 
 
@@ -123,8 +124,9 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
     Parameters
     ----------
     rewritten : Rewritten
-    launches : iterable of (Workload, list of int or None)
-        Sizes to run at, each with the programs to sample, or None for all.
+    launches : iterable of (Workload, list of int or None, str)
+        Sizes to run at, each with the programs to sample, or None for all, and its kind: of each kind the first runs
+        at which the original stays inside its tensors.
     seed : int
         Of the inputs.
 
@@ -148,13 +150,23 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
     with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(rewritten.path):
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
-        cases = [_case(rewritten, one, sample, Path(folder), seed) for one, sample in works]
-        request = {"function": rewritten.function, "paths": [str(rewritten.path.resolve()), str(new)], "cases": cases}
+        cases = [{**_case(rewritten, one, sample, Path(folder), seed), "kind": kind} for one, sample, kind in works]
+        launch = works[0][0].launch
+        kernels = [
+            (str(one.path), one.function, one.sliced_for, str(one.text_from or ""))
+            for one in (launch, relaunched(rewritten, launch, new))
+        ]
+        request = {"kernels": kernels, "cases": cases}
         reply = run_worker(_WORKER, request, interpret=True, timeout_s=CHECK_TIMEOUT_S)
     if "different" in reply:
         raise RewriteError(f"the rewritten kernel computes otherwise: {reply['different']}", path=rewritten.path)
     if "error" in reply:
         raise RewriteError(f"the kernel does not run in the interpreter: {reply['error']}", path=rewritten.path)
+    if not any(
+        "programs" in found and case["sample"] is None for case, found in zip(cases, reply["cases"], strict=True)
+    ):
+        why = next(found["not_run"] for found in reply["cases"] if "not_run" in found)
+        raise RewriteError(f"the original does not run at any small size ({why}): --no-check", path=rewritten.path)
     return tuple(
         Case(
             grid=case["text"],
@@ -164,7 +176,8 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
             moved=sum(tile != program for program, tile in enumerate(case["order"])),
             unwritten=found["unwritten"],
         )
-        for (one, sample), case, found in zip(works, cases, reply["cases"], strict=True)
+        for (one, sample, _), case, found in zip(works, cases, reply["cases"], strict=True)
+        if "programs" in found
     )
 
 
@@ -187,7 +200,10 @@ class on_path:
 def relaunched(rewritten: Rewritten, launch: Launch, path: Path) -> Launch:
     """Launch of the rewritten kernel in a file."""
     extra = {rewritten.constexpr: rewritten.num_xcds} if rewritten.constexpr else {}
-    return replace(launch, path=path, constexprs={**launch.constexprs, **extra})
+    constexprs = {**launch.constexprs, **extra}
+    if launch.sliced_for:  # it imports from around the original
+        return replace(launch, text_from=path, constexprs=constexprs)
+    return replace(launch, path=path, constexprs=constexprs)
 
 
 def _case(rewritten: Rewritten, work: Workload, sample: list[int] | None, folder: Path, seed: int) -> dict[str, Any]:
@@ -221,7 +237,7 @@ def _inputs(launch: Launch, seed: int) -> dict[str, np.ndarray]:
     made = {name: np.asarray(value) for name, value in launch.make_inputs(seed).items()}
     draw = np.random.default_rng(seed)
     for name, array in read.items():
-        if name in made:
+        if name in made or array.points_to:
             continue
         if array.dtype.startswith("fp8"):
             made[name] = draw.integers(0, 0x70, array.shape, np.uint8)  # bits of finite numbers
@@ -239,4 +255,6 @@ def _about(array: Array) -> dict[str, Any]:
         "strides": list(array.item_strides),
         "n_items": array.n_items,
         "role": array.role,
+        "block": list(array.block) if array.block else None,
+        "points_to": list(array.points_to),
     }

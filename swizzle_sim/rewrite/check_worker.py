@@ -15,14 +15,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction, interpreter_builder
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from swizzle_sim.capture.kernel_file import constant, load_function
+from swizzle_sim.capture.scalars import give_aggregates_methods, give_scalars_methods
+from swizzle_sim.capture.values import source_line
 
 GUARD_ITEMS = 64  # before and after a tensor, where no program may store
 STORED_AS = {"bf16": "uint16", "fp8e4": "uint8", "fp8e5": "uint8", "fp16": "float16", "fp32": "float32"}
-STORED_AS |= {"fp64": "float64"}
+STORED_AS |= {"fp64": "float64", "fp8e4b8": "uint8", "fp8e5b16": "uint8"}
 TORCH_NAMES = {"bf16": "bfloat16", "fp8e4": "float8_e4m3fn", "fp8e5": "float8_e5m2"}
+TORCH_NAMES |= {"fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz"}
 POISONS = (0xFF, 0xA5)  # the first is a NaN in every floating-point type
 _TOUCHING = ("create_masked_load", "create_masked_store", "create_atomic_rmw", "create_atomic_cas")
 
@@ -31,12 +36,18 @@ class Different(Exception):
     """The rewritten kernel does not do what the original does."""
 
 
+class NotRun(Exception):
+    """The original cannot run at these sizes."""
+
+
 def main(question: str, answer: str) -> None:
     """Run every case of the request and write what was found."""
     request = json.loads(Path(question).read_text(encoding="utf-8"))
+    give_scalars_methods(interpreter)
+    give_aggregates_methods(interpreter)
     try:
-        kernels = [_undecorated(load_function(path, request["function"])) for path in request["paths"]]
-        reply: dict[str, Any] = {"cases": [_compare(kernels, case) for case in request["cases"]]}
+        kernels = [_undecorated(load_function(*one)) for one in request["kernels"]]
+        reply: dict[str, Any] = {"cases": _compare_all(kernels, request["cases"])}
     except Different as error:
         reply = {"different": str(error)}
     except Exception as error:  # a kernel raises what it likes: the caller gets its name and words
@@ -44,10 +55,29 @@ def main(question: str, answer: str) -> None:
     Path(answer).write_text(json.dumps(reply), encoding="utf-8")
 
 
+def _compare_all(kernels: list[Any], cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of each kind of case the first that the original runs at; why not, of those before it."""
+    found: list[dict[str, Any]] = []
+    done: set[str] = set()
+    for case in cases:
+        try:
+            found.append({"not_run": "not needed"} if case["kind"] in done else _compare(kernels, case))
+            done.add(case["kind"])
+        except NotRun as error:
+            found.append({"not_run": str(error)})
+    return found
+
+
 def _undecorated(kernel: Any) -> Any:
     while not isinstance(kernel, InterpretedFunction):
         kernel = kernel.fn
     return kernel
+
+
+class Dtype(str):
+    """Name of a type of torch's, which a descriptor asks for its size too."""
+
+    itemsize = 16  # aligned whatever the stride
 
 
 class Tensor:
@@ -66,7 +96,7 @@ class Tensor:
     def __init__(self, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], n_items: int):
         stored = np.dtype(STORED_AS.get(dtype, dtype))
         self.memory = np.zeros(n_items + 2 * GUARD_ITEMS, stored)  # untouched pages cost nothing
-        self.dtype = f"torch.{TORCH_NAMES.get(dtype, stored.name)}"
+        self.dtype = Dtype(f"torch.{TORCH_NAMES.get(dtype, stored.name)}")
         self.shape, self.strides = shape, strides
         item = stored.itemsize
         self.values = np.lib.stride_tricks.as_strided(self.memory[GUARD_ITEMS:], shape, [s * item for s in strides])
@@ -132,7 +162,7 @@ def _compare(kernels: list[Any], case: dict[str, Any]) -> dict[str, Any]:
     runs = range(int(np.prod(case["grid"]))) if sample is None else sample
     if sample is not None:  # too large to run whole: what each program touches is compared, and what it stores
         _fill_sampled(tensors, case, inputs)
-        before = _run(kernels[0], case, 0, tensors, [order[p] for p in runs])
+        before = _run_original(kernels[0], case, tensors, [order[p] for p in runs])
         _fill_sampled(tensors, case, inputs)
         after = _run(kernels[1], case, 1, tensors, list(runs))
         _same_programs(case, order, before, after, list(runs))
@@ -140,7 +170,7 @@ def _compare(kernels: list[Any], case: dict[str, Any]) -> dict[str, Any]:
     written: list[dict[str, np.ndarray]] = []
     for byte in POISONS:
         _fill(tensors, case, inputs, byte)
-        before = _run(kernels[0], case, 0, tensors, list(runs))
+        before = _run_original(kernels[0], case, tensors, list(runs))
         wanted = {name: tensor.memory.copy() for name, tensor in tensors.items()}
         _fill(tensors, case, inputs, byte)
         ranked = sorted(runs, key=lambda p: order[p]) if case["by_program"] else list(runs)
@@ -163,7 +193,9 @@ def _outputs(tensors: dict[str, Tensor], case: dict[str, Any]) -> list[tuple[str
 def _fill(tensors: dict[str, Tensor], case: dict[str, Any], inputs: dict[str, np.ndarray], byte: int) -> None:
     for name, tensor in tensors.items():
         tensor.poison(byte)
-        if case["tensors"][name]["role"] != "out":
+        if case["tensors"][name]["points_to"]:
+            tensor.put(_addresses(tensors, case["tensors"][name]))
+        elif case["tensors"][name]["role"] != "out":
             tensor.put(inputs[name])
 
 
@@ -172,8 +204,15 @@ def _fill_sampled(tensors: dict[str, Tensor], case: dict[str, Any], inputs: dict
     for name, tensor in tensors.items():
         if case["tensors"][name]["role"] != "in":
             tensor.memory[:] = 0
-        if name in inputs:
+        if case["tensors"][name]["points_to"]:
+            tensor.put(_addresses(tensors, case["tensors"][name]))
+        elif name in inputs:
             tensor.put(inputs[name])
+
+
+def _addresses(tensors: dict[str, Tensor], about: dict[str, Any]) -> np.ndarray:
+    """Items of an array of pointers."""
+    return np.array([tensors[name].data_ptr() for name in about["points_to"]], about["dtype"])
 
 
 def _changed(tensor: Tensor, byte: int) -> np.ndarray:
@@ -212,6 +251,41 @@ def _same_programs(
             raise Different(f"{case['what']}: program {program} does not compute tile {tile}, as the swizzle says")
 
 
+def _run_original(
+    kernel: Any, case: dict[str, Any], tensors: dict[str, Tensor], programs: list[int]
+) -> dict[int, list[str]]:
+    try:
+        return _run(kernel, case, 0, tensors, programs)
+    except Exception as error:
+        cause: BaseException = error
+        while (inner := cause.__cause__ or cause.__context__) is not None:
+            cause = inner
+        text = str(cause) if isinstance(cause, OutOfBounds) else f"{type(cause).__name__}: {cause}"
+        raise NotRun(f"{case['what']}: {text}") from None
+
+
+class OutOfBounds(Exception):
+    """A program reads or writes outside its tensors."""
+
+
+def _check_bounds(name: str, handles: tuple[Any, ...], tensors: dict[str, Tensor]) -> None:
+    """Refuse addresses outside all tensors, before memory is touched."""
+    place = 1 if name == "create_atomic_rmw" else 0
+    mask = {"create_masked_load": 1, "create_masked_store": 2, "create_atomic_rmw": 3}.get(name)
+    address = handles[place].data.reshape(-1).astype(np.int64)
+    if mask is not None and handles[mask] is not None:
+        address = address[np.broadcast_to(handles[mask].data, handles[place].data.shape).reshape(-1)]
+    item = max(1, handles[place].get_element_ty().primitive_bitwidth // 8)
+    left = np.ones(address.shape, bool)
+    for tensor in tensors.values():
+        first = tensor.data_ptr()
+        end = first + (tensor.memory.size - 2 * GUARD_ITEMS) * tensor.memory.itemsize
+        left &= (address < first) | (address + item > end)
+    if left.any():
+        nearest = min(tensors, key=lambda one: abs(tensors[one].data_ptr() - int(address[left][0])))
+        raise OutOfBounds(f"the kernel leaves its tensors at {source_line()}, near {nearest}")
+
+
 def _run(
     kernel: Any, case: dict[str, Any], which: int, tensors: dict[str, Tensor], programs: list[int]
 ) -> dict[int, list[str]]:
@@ -231,6 +305,7 @@ def _run(
 
     def noting(name: str) -> Any:
         def touch(*handles: Any, **named: Any) -> Any:
+            _check_bounds(name, handles, tensors)
             touched[state["program"]].append(_digest(name, (*handles, *named.values())))
             return names[name](*handles, **named)
 
@@ -239,17 +314,26 @@ def _run(
     replaced = {
         "set_grid_dim": set_grid_dim,
         "set_grid_idx": set_grid_idx,
+        "create_assume": lambda condition: None,  # the compiler takes it at its word
         **{name: noting(name) for name in _TOUCHING},
     }
     for name, method in replaced.items():
         setattr(interpreter_builder, name, method)
     try:
         constants = {name: constant(value) for name, value in case["constexprs"][which].items()}
-        kernel[(len(programs),)](**tensors, **case["scalars"], **constants)
+        given = {name: _argument(tensor, case["tensors"][name]) for name, tensor in tensors.items()}
+        kernel[(len(programs),)](**given, **case["scalars"], **constants)
     finally:
         for name in replaced:
             delattr(interpreter_builder, name)
     return touched
+
+
+def _argument(tensor: Tensor, about: dict[str, Any]) -> Any:
+    """A tensor as the launch hands it over: itself, or a host descriptor of it."""
+    if about["block"] is None:
+        return tensor
+    return TensorDescriptor(tensor, list(tensor.shape), list(tensor.strides), about["block"])
 
 
 def _digest(name: str, handles: tuple[Any, ...]) -> str:

@@ -56,7 +56,7 @@ class _Compiler:
         path.write_bytes(rewritten.text)
         forget_files()
         launch = relaunched(rewritten, self.work.launch, path)
-        reply = answered({**request_of(launch, self.gpu.arch), "options": dict(options)})
+        reply = answered({**request_of(launch, self.gpu.arch), "options": {**launch.options, **options}})
         if "error" in reply:
             raise CompileError(reply["error"])
         reply.pop("by_value")

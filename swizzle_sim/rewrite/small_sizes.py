@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from swizzle_sim.swizzle.grid import Grid
@@ -39,8 +40,11 @@ def with_cheap_programs(work: Workload, blocks: bool = True) -> Workload:
     return found
 
 
-def small_workloads(work: Workload, num_xcds: int) -> list[Workload]:
-    """Return the kernel at up to three small sizes: off a multiple of the XCDs, on one, and fewer programs than XCDs.
+def small_workloads(work: Workload, num_xcds: int) -> list[tuple[str, Workload]]:
+    """Return the kernel at small sizes of three kinds: off a multiple of the XCDs, on one, fewer programs than XCDs.
+
+    Of each kind up to two: the first may be ragged; the second keeps the sizes' divisibility by the kernel's
+    constants, for a kernel that reads without masks.
 
     Parameters
     ----------
@@ -49,31 +53,54 @@ def small_workloads(work: Workload, num_xcds: int) -> list[Workload]:
 
     Returns
     -------
-    workloads : list of Workload
-        Empty where the kernel cannot be made small.
+    workloads : list of (str, Workload)
+        Kind and kernel; empty where it cannot be made small.
     """
     cheap = with_cheap_programs(work)
     known = [(grid, sizes) for grid, sizes in (*cheap.others, (cheap.grid, cheap.problem)) if sizes]
     known = sorted((point for point in known if point[0].num_pids <= MAX_PROGRAMS), key=_most_programs_then_ragged)
-    counts = [grid.num_pids for grid, _ in known]
-    kinds = (
-        [point for point, n in zip(known, counts, strict=True) if n > num_xcds and n % num_xcds],
-        [point for point, n in zip(known, counts, strict=True) if n > num_xcds and n % num_xcds == 0],
-        [point for point, n in zip(known, counts, strict=True) if n <= num_xcds],
-    )
-    if not kinds[0]:
-        kinds[0].extend(_off_multiple(cheap, num_xcds))
-    built = (next(filter(None, (_at(cheap, sizes) for _, sizes in points)), None) for points in kinds)
-    return [one for one in built if one is not None]
+    kinds = {
+        "off a multiple": [point for point in known if (n := point[0].num_pids) > num_xcds and n % num_xcds],
+        "on a multiple": [point for point in known if (n := point[0].num_pids) > num_xcds and n % num_xcds == 0],
+        "few": [point for point in known if point[0].num_pids <= num_xcds],
+    }
+    if len(kinds["off a multiple"]) < 2:
+        kinds["off a multiple"].extend(_off_multiple(cheap, num_xcds))
+    found = []
+    for kind, points in kinds.items():
+        built = next(filter(None, (_at(cheap, sizes) for _, sizes in points)), None)
+        if built is None:
+            continue
+        found.append((kind, built))
+        largest = sorted(points, key=lambda point: -math.prod(point[1].values()))  # none of their sizes cut down to 1
+        even = next((one for _, sizes in largest if (one := _at(cheap, sizes)) and _is_as_even(cheap, one)), None)
+        found += [(kind, even)] if even and even.problem != built.problem else []
+    return found
+
+
+def _is_as_even(work: Workload, other: Workload) -> bool:
+    """Whether each constant of the kernel that divides a size here divides it there too."""
+    for name, value in work.problem.items():
+        for constant, block in work.launch.constexprs.items():
+            if type(block) is not int or block < 2 or value % block:
+                continue
+            there = other.launch.constexprs.get(constant)
+            if type(there) is not int or there < 1 or other.problem[name] % there:
+                return False
+    return True
 
 
 def _off_multiple(work: Workload, num_xcds: int) -> list[tuple[Grid, Mapping[str, int]]]:
     """Look for a grid off a multiple of the XCDs by stretching one size at a time, one item short of even."""
     for name in sorted(set(work.problem) - set(work.launch.constexprs)):
         for quarters in (5, 3, 7, 9):
-            other = _at(work, {**work.problem, name: max(1, work.problem[name] * quarters // 4 - 1)})
-            if other is not None and num_xcds < other.grid.num_pids <= MAX_PROGRAMS and other.grid.num_pids % num_xcds:
-                return [(other.grid, other.problem)]
+            found = []
+            for short in (1, 0):
+                other = _at(work, {**work.problem, name: max(1, work.problem[name] * quarters // 4 - short)})
+                if other and num_xcds < other.grid.num_pids <= MAX_PROGRAMS and other.grid.num_pids % num_xcds:
+                    found.append((other.grid, other.problem))
+            if found:
+                return found
     return []
 
 
@@ -94,7 +121,7 @@ def _shrunk(work: Workload, name: str, least: int, same_grid: bool = False) -> W
     """Make one size as short as may be, down to about ``least``: in one jump, or halving as long as that works."""
 
     def fits(shorter: Workload | None) -> bool:
-        return shorter is not None and (not same_grid or shorter.grid == work.grid)
+        return shorter is not None and (not same_grid or shorter.grid == work.grid) and _is_as_even(work, shorter)
 
     value = work.problem[name]
     steps = max(0, -(-value // least) - 1).bit_length()

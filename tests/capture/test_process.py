@@ -71,7 +71,7 @@ def test_small_sizes_are_found_in_one_process(started, tmp_path):
     work = workload(str(tmp_path / "mine.py"), sizes)
     assert len(started) == 1
     with shared_worker(), shared_worker():
-        found = small_workloads(work, 8)
+        found = [one for _, one in small_workloads(work, 8)]
         assert found[0].launch.make_inputs(0) == {}
         assert len(started) == 2
         assert started[1].returncode is None

@@ -113,6 +113,6 @@ def test_the_ids_that_are_remapped_are_the_ones_that_scores_count(tmp_path, monk
         assert (found.at, found.grid.num_pids, counted.grid.num_pids) == (at, grid, grid)
         assert work.programs == counted.programs == programs
         assert ("programs=" in found.note) is (name == "undeclared")
-        assert all(case.whole for case in run_side_by_side(found, [(work, None)]))
+        assert all(case.whole for case in run_side_by_side(found, [(work, None, "whole")]))
     with pytest.raises(SwizzleSimError, match="a swizzle orders its 15 tiles"):
         rewrite_workload(work, Swizzle.parse("pid = pid"), num_xcds=8, at="program")

@@ -51,7 +51,7 @@ def test_outputs_are_equal_bit_for_bit(name, spec, at):
     work = getattr(workloads, name)()
     found = rewritten(work, spec)
     assert found.at == at
-    (case,) = run_side_by_side(found, [(work, None)])
+    (case,) = run_side_by_side(found, [(work, None, "whole")])
     assert case.moved > 0 and case.whole and not case.unwritten
 
 
@@ -64,7 +64,7 @@ def test_a_kernel_that_computes_otherwise_is_noticed():
     assert lost != text != asleep
     for broken, words in ((lost, "y_ptr differs in 120 of 600 items"), (asleep, "does not compute tile")):
         with pytest.raises(RewriteError, match=words):
-            run_side_by_side(replace(found, text=broken.encode()), [(work, None)])
+            run_side_by_side(replace(found, text=broken.encode()), [(work, None, "whole")])
 
 
 def test_a_kernel_that_raises_is_named():
@@ -72,4 +72,4 @@ def test_a_kernel_that_raises_is_named():
     found = rewritten(work, "contiguous")
     broken = found.text.replace(b"items % 3", b"items % undefined")
     with pytest.raises(RewriteError, match=r"kernels_triton.py: the kernel does not run.*undefined"):
-        run_side_by_side(replace(found, text=broken), [(work, None)])
+        run_side_by_side(replace(found, text=broken), [(work, None, "whole")])

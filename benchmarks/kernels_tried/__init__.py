@@ -1,0 +1,1 @@
+"""Published kernels, declared and tried: ``docs/kernels-tried.md`` is what came of it."""

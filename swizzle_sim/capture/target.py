@@ -1,0 +1,233 @@
+"""The Triton function that a declaration is about: an object, or text that says where it stands.
+
+What autotuners and heuristics around it decide at a launch is decided here, for capture, compile and rewrite alike.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.capture.sliced_module import SlicedModule, file_of_module, sliced_module
+from swizzle_sim.capture.stand_ins import StandIn, TensorStandIn
+from swizzle_sim.launch import Array
+from swizzle_sim.triton_source.source_file import defaults_of, parameters_of, read_source
+from xcd_model.errors import CaptureError, LanguageError
+
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack")
+HERE = str(Path(__file__).parent)
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A Triton function.
+
+    Parameters
+    ----------
+    path : Path
+        File that it stands in.
+    name : str
+    parameters : tuple of str
+    summary : str
+        First line of its docstring, empty without one.
+    decorated : object or None
+        As its file leaves it; None where only its part of the file is run.
+    """
+
+    path: Path
+    name: str
+    parameters: tuple[str, ...]
+    summary: str
+    decorated: Any
+
+    @classmethod
+    def of(cls, function: Any) -> Target:
+        """Target of a ``@triton.jit`` function, or of ``"FILE.py:FUNCTION"`` or ``"package.module:FUNCTION"``.
+
+        Raises
+        ------
+        CaptureError
+            If it is neither, or there is no such file or function.
+        """
+        if isinstance(function, str):
+            return cls._named(function)
+        inner = function
+        while not hasattr(inner, "rewrite") and hasattr(inner, "fn"):
+            inner = inner.fn
+        python = getattr(inner, "fn", inner)
+        if not inspect.isfunction(python):
+            raise CaptureError(
+                f"Kernel({function!r}, ...): the first argument is a @triton.jit function, or where one stands: "
+                '"FILE.py:FUNCTION"',
+                code="declaration",
+            )
+        path = Path(inspect.getsourcefile(python) or "").resolve()
+        about = inspect.getdoc(python) or ""
+        return cls(path, python.__name__, tuple(inspect.signature(python).parameters), _first(about), function)
+
+    @classmethod
+    def _named(cls, text: str) -> Target:
+        where, colon, name = text.rpartition(":")
+        if not colon or not name.isidentifier():
+            raise CaptureError(f"Kernel({text!r}, ...): write FILE.py:FUNCTION", code="declaration")
+        path = _beside(where) if where.endswith(".py") else file_of_module(where)
+        try:
+            function = read_source(path).kernel(name)
+        except LanguageError as error:
+            raise CaptureError(str(error), code="declaration") from None
+        parameters = tuple(one.arg for one in parameters_of(function))
+        return cls(path.resolve(), name, parameters, _first(ast.get_docstring(function) or ""), None)
+
+    def defaults(self) -> set[str]:
+        """Parameters that have a default."""
+        return set(defaults_of(read_source(self.path).kernel(self.name)))
+
+    def tuning(self, arch: str) -> Tuning:
+        """What autotuners and heuristics around the function hold."""
+        if self.decorated is not None:
+            return Tuning.around(self.decorated)
+        return Tuning.above(sliced_module(self.path, arch), self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """Configurations and heuristics of a function.
+
+    Parameters
+    ----------
+    configs : list of triton.Config
+    prune : callable or None
+        ``prune(configs, arguments)``: those that the autotuner would try.
+    heuristics : list of dict
+        Rules by parameter, in the order in which a launch applies them.
+    problem : str
+        Why there are no configurations, where the file does not give them.
+    """
+
+    configs: Sequence[Any] = ()
+    prune: Any = None
+    heuristics: Sequence[Mapping[str, Any]] = ()
+    problem: str = ""
+
+    @classmethod
+    def around(cls, function: Any) -> Tuning:
+        """Read off the objects around a function."""
+        configs: Sequence[Any] = ()
+        rules, prune = [], None
+        while hasattr(function, "fn") and not hasattr(function, "rewrite"):
+            if getattr(function, "configs", None):
+                configs, prune = list(function.configs), getattr(function, "early_config_prune", None)
+            elif isinstance(getattr(function, "values", None), Mapping):
+                rules.append(function.values)
+            function = function.fn
+        return cls(configs, prune, rules)
+
+    @classmethod
+    def above(cls, module: SlicedModule, name: str) -> Tuning:
+        """Read off the decorators of a function whose file is not run: whatever they are called, by their arguments."""
+        getattr(module.module, name)
+        configs: Sequence[Any] = ()
+        rules: list[Mapping[str, Any]] = []
+        prune, problem = None, ""
+        for decorator in module.other_decorators(name):
+            if not isinstance(decorator, ast.Call):
+                continue
+            given = {one.arg: one.value for one in decorator.keywords if one.arg}
+            kind = ast.unparse(decorator.func).rpartition(".")[2]
+            first = decorator.args[0] if decorator.args else ast.Constant(None)
+            try:
+                if "configs" in given or (kind == "autotune" and decorator.args):
+                    configs = list(module.value_of(given.get("configs", first)))
+                    by = module.value_of(given["prune_configs_by"]) if "prune_configs_by" in given else None
+                    prune = by.get("early_config_prune") if isinstance(by, Mapping) else None
+                elif kind == "heuristics":
+                    rules.append(dict(module.value_of(given.get("values", first))))
+            except (CaptureError, TypeError) as error:
+                problem = f"{ast.unparse(decorator.func)} of {name} cannot be evaluated ({error})"
+        return cls(configs, prune, rules, problem)
+
+    def kept(self, given: Mapping[str, Any]) -> list[int]:
+        """Configurations that a launch would try, by their place."""
+        every = list(range(len(self.configs)))
+        if self.prune is None or not every:
+            return every
+        try:
+            left = list(self.prune(list(self.configs), dict(given), **given))
+        except Exception:  # it asks the GPU, or for what is decided later: all stay
+            return every
+        return [i for i in every if any(self.configs[i] is one for one in left)] or every
+
+    def decided(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Values that the heuristics give.
+
+        Parameters
+        ----------
+        given : mapping
+            Arguments by parameter, those of the configuration too.
+
+        Raises
+        ------
+        CaptureError
+            If a rule raises; names the parameter.
+        """
+        found: dict[str, Any] = {}
+        seen = {name: TensorStandIn(value) if isinstance(value, Array) else value for name, value in given.items()}
+        for rules in self.heuristics:
+            for name, rule in rules.items():
+                if name in given:
+                    continue
+                try:
+                    found[name] = _plain(rule({**seen, **found}))
+                except Exception as error:
+                    what = f"needs {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+                    raise CaptureError(
+                        f"the heuristic of {name} {what}: give that, or {name} itself, in constexprs=...",
+                        code="arguments",
+                    ) from None
+        return found
+
+
+def chosen(config: Any, parameters: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Constants and compile options of a configuration.
+
+    Parameters
+    ----------
+    config : triton.Config
+    parameters : sequence of str
+        Of the function; what is no parameter is an option.
+    """
+    constants = {name: _plain(value) for name, value in config.kwargs.items() if name in parameters}
+    options = {name: _plain(value) for name, value in config.kwargs.items() if name not in parameters}
+    given = {name: getattr(config, name, None) for name in ("num_warps", "num_stages", "num_ctas", "maxnreg")}
+    options = {name: value for name, value in {**given, **options}.items() if value is not None}
+    if options.get("num_ctas") == 1:
+        del options["num_ctas"]
+    return constants, options
+
+
+def _plain(value: Any) -> Any:
+    """Value of a constexpr, a type of the language as the text that names it."""
+    value = getattr(value, "value", value) if type(value).__name__ == "constexpr" else value
+    if type(value).__module__.startswith("numpy") and hasattr(value, "item"):
+        return value.item()
+    if isinstance(value, StandIn):
+        bool(value)
+    return value
+
+
+def _beside(name: str) -> Path:
+    """Path of a file that a declaration names: from the folder of the declaration, else from here."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((HERE, "<")):
+        frame = frame.f_back
+    beside = Path(frame.f_code.co_filename).parent / name
+    return beside if beside.is_file() else Path(name)
+
+
+def _first(text: str) -> str:
+    return text.strip().split("\n", maxsplit=1)[0]
