@@ -50,7 +50,7 @@ def junit(results: Sequence[CheckResult]) -> bytes:
             first = _legal(one.message.partition("\n")[0])
             kind = {} if tag == "skipped" else {"type": one.code or tag}
             detail = ElementTree.SubElement(case, tag, {"message": first, **kind})
-            detail.text = _legal(one.message)
+            detail.text = _legal(one.report)
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True) + b"\n"
 
@@ -91,7 +91,7 @@ def _alert(one: CheckResult) -> dict[str, Any]:
         "ruleId": rule,
         "ruleIndex": [known for known, *_ in _RULES.values()].index(rule),
         "level": level,
-        "message": {"text": _legal(one.message)},
+        "message": {"text": _legal(one.report)},
         "locations": [
             {
                 "physicalLocation": {
@@ -129,7 +129,7 @@ def github_annotations(results: Iterable[CheckResult]) -> list[str]:
 def _annotation(one: CheckResult) -> str:
     level = "notice" if _RULES[one.status][1] == "note" else "error"
     place = f"file={_property(_from_here(one.file))},line={max(one.line, 1)},title={_property(one.name)}"
-    return f"::{level} {place}::{_data(one.message)}"
+    return f"::{level} {place}::{_data(one.report)}"
 
 
 def _data(text: str) -> str:

@@ -57,6 +57,11 @@ class CheckResult:
     guessed: str = ""
     verdict: str = ""
 
+    @property
+    def report(self) -> str:
+        """Message for a document, with the comment to add."""
+        return f"{self.message}\n  add: {self.advice}" if self.advice else self.message
+
 
 def check_file(
     path: Path, over: Options | None = None, function: str = "", *, marked: bool = False

@@ -127,6 +127,7 @@ def test_annotations_stand_at_the_line_where_github_runs_it(folder, monkeypatch)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     lines = [line for line in check("src").stdout.splitlines() if line.startswith("::")]
     assert lines[0].startswith("::notice file=src/kernels.py,line=5,title=kernels.py%3A%3Asoftmax::")
+    assert lines[0].endswith("%0A  add: # swizzle: strange=...")
     assert lines[1].startswith("::error file=src/kernels.py,line=9,title=kernels.py%3A%3Alost::kernels.py::lost is not")
     assert "%0A  refuted by the smallest" in lines[1]
     done = check("src", "--json")

@@ -125,7 +125,7 @@ def test_a_remap_that_is_lost_in_a_helper_is_noticed(checkout, monkeypatch):
     assert rate["kernel"] == "kernels/rows.py:kernel"
     assert rate["before"] - rate["l2_hit_rate"] > 0.05
     assert "points lost, of which 1 are allowed (N=512 BLOCK=1024)" in result["message"]
-    assert "::error file=kernels/rows.py,line=14," in done.stderr
+    assert "::error file=kernels/rows.py,line=13," in done.stderr
     assert 'failures="1"' in Path("../out.xml").read_text()
     assert hit_rates("kernels", "--against", "main", "--tolerance", "100").exit_code == 0
     listed = subprocess.run(["git", "worktree", "list"], capture_output=True, text=True, check=True).stdout
