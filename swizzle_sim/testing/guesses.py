@@ -31,7 +31,7 @@ _BY_SPELLING = {spelling: meaning for meaning, spellings in _MEANINGS.items() fo
 _CHUNK = re.compile(
     r"chunk|group(_?size)?(_?[mn])?$|^(C|W|WGM|wgm|swizzle_w|swizzle_c|panel_?width|window)$|_?(WGM)$|^(group|panel)"
 )
-_RATIO = re.compile(r"_per_", re.IGNORECASE)
+_RATIO = re.compile(r"(quer(y|ies)|heads?|q)_per_(kv|group)", re.IGNORECASE)
 
 
 def guess(

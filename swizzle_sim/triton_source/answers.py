@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Collection, Iterable, Sequence
 
 from swizzle_sim.swizzle.ir import GRID_NAMES
@@ -63,6 +64,15 @@ def extents_of(spelled: Sequence[str], parameters: Iterable[str], assigned: Iter
     if all(name in names for name in by_name):
         return by_name
     return tuple(parameters[1 : 1 + len(spelled)]) if len(parameters) > len(spelled) else ()
+
+
+def count_of(name: str, known: Collection[str]) -> str:
+    """Which of the known names counts what a coordinate runs over: ``num_pid_m``, or ``num_tiles_m`` for ``tile_m``."""
+    if f"num_{name}" in known:
+        return f"num_{name}"
+    axis = next((part for part in reversed(name.split("_")) if part in ("m", "n", "x", "y", "z")), "")
+    counts = re.compile(rf"^(num|n|grid)_?(pid|tile|block|wg)?s?_?{axis}$")
+    return next((one for one in known if axis and counts.match(one)), "")
 
 
 def handed_on(answers: Sequence[str], axes: int, extents: Sequence[str]) -> list[ast.stmt]:
@@ -132,6 +142,23 @@ _NUMBERS = {
 
 def as_one_number(body: list[ast.stmt]) -> list[ast.stmt]:
     """Statements in which a launch with two axes goes by its workgroups' number, where all of it does."""
-    found = [_OneNumber().visit(copy.deepcopy(stmt)) for stmt in body]
+    stores = [name for stmt in body for name in stored(stmt)]
+    names: dict[str, ast.Call] = {}
+    for stmt in body:
+        match stmt:
+            case ast.Assign([ast.Name(name)], ast.Call() as value) if stores.count(name) == 1:
+                names |= {name: value} if ast.unparse(value) in (_X, _Y, _WIDE, _HIGH) else {}
+    kept = [_Calls(names).visit(copy.deepcopy(stmt)) for stmt in body if not stored(stmt) & names.keys()]
+    found = [_OneNumber().visit(stmt) for stmt in kept]
     left = {ast.unparse(node) for stmt in found for node in ast.walk(stmt) if isinstance(node, ast.Call)}
     return body if left & {_X, _Y, _WIDE, _HIGH} else found
+
+
+class _Calls(ast.NodeTransformer):
+    """Puts the call back for a name that holds an id or a count."""
+
+    def __init__(self, names: dict[str, ast.Call]):
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return copy.deepcopy(self.names.get(node.id, node))

@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from swizzle_sim.triton_source.c_expressions import Calls, expression, named, placed, text_of, unread
 
-_COUNTED = {"+=": ast.Add, "-=": ast.Sub}
+_ON_DEVICE = ("__HIP_DEVICE_COMPILE__", "__CUDA_ARCH__", "__HIPCC__", "__CUDACC__", "__HIP__")
 
 
 class Statements:
@@ -50,6 +50,28 @@ class Statements:
     _type_definition = _alias_declaration = _using_declaration = _static_assert_declaration = _comment
     _preproc_call = _labeled_statement = _struct_specifier = _comment
 
+    def _preproc_ifdef(self, node: Node) -> list[ast.stmt] | None:
+        """Statements that a condition of the preprocessor keeps, where only one of its sides has any."""
+        sides, name = self._sides(node), node.child_by_field_name("name")
+        if name is not None and text_of(name) in _ON_DEVICE:
+            return sides[0]
+        return sides[0] or sides[1] if not (sides[0] and sides[1]) else None
+
+    _preproc_if = _preproc_ifdef
+
+    def _sides(self, node: Node) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        fixed = [
+            one for one in (node.child_by_field_name(part) for part in ("name", "condition", "alternative")) if one
+        ]
+        mine = [stmt for one in node.named_children if one not in fixed for stmt in self.statement(one)]
+        other = node.child_by_field_name("alternative")
+        if other is None:
+            return mine, []
+        if other.type in ("preproc_elif", "preproc_elifdef"):
+            first, last = self._sides(other)
+            return mine, first or last
+        return mine, [stmt for one in other.named_children for stmt in self.statement(one)]
+
     def _compound_statement(self, node: Node) -> list[ast.stmt]:
         return self.block(node)
 
@@ -89,9 +111,8 @@ class Statements:
         names = [one.child_by_field_name("declarator") for one in (listed.named_children if listed else ())]
         args = [placed(ast.arg(text_of(one)), node) for one in names if one is not None]
         inner = Statements(self.calls)
-        found = ast.FunctionDef(
-            text_of(target), ast.arguments([], [], None, args, [], None, []), inner.block(body) or [ast.Pass()], []
-        )
+        given = ast.arguments([], [], None, args, [None] * len(args), None, [])
+        found = ast.FunctionDef(text_of(target), given, inner.block(body) or [ast.Pass()], [])
         self.functions.append(placed(found, node))
         return []
 

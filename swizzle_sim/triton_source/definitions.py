@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 
+from swizzle_sim.swizzle.rules import FUNCTIONS
 from swizzle_sim.triton_source.source_file import parameters_of
 
 _OPS: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -23,6 +25,7 @@ _CALLS: dict[str, Callable[[int, int], int]] = {
     "max": max,
 }
 _MAX_EXPANSIONS = 200
+_COUNT = re.compile(r"(num|n|total|grid)_?(pid|tile|block|wg|workgroup|cta|col|row)?s?(_?[mnxy])?$|grid", re.IGNORECASE)
 
 
 def assigned_once(function: ast.FunctionDef) -> dict[str, ast.expr]:
@@ -122,3 +125,53 @@ def evaluate(node: ast.expr, values: Mapping[str, object]) -> int | None:
 def _called(node: ast.Call) -> str:
     """Last word of a called name."""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def reads_only(node: ast.expr, names: set[str]) -> bool:
+    """Whether an expression reads only these names, and calls only ``cdiv``."""
+    return all(
+        one.id in names or one.id in ("tl", "cdiv", "min", "max") for one in ast.walk(node) if isinstance(one, ast.Name)
+    ) and not any(
+        isinstance(one, ast.Call) and ast.unparse(one.func) not in ("tl.cdiv", "cdiv") for one in ast.walk(node)
+    )
+
+
+class Filled(ast.NodeTransformer):
+    """Puts known values in place of names."""
+
+    def __init__(self, known: dict[str, ast.expr]):
+        self.known = known
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """Value of a name that has one."""
+        return self.known.get(node.id, node)
+
+
+def is_arithmetic(value: ast.expr) -> bool:
+    """Whether an expression is arithmetic, as far as its form tells."""
+    refused = (ast.Lambda, ast.Dict, ast.List, ast.Set, ast.JoinedStr, ast.Subscript, ast.Tuple, ast.Attribute)
+    for one in ast.walk(value):
+        if isinstance(one, ast.Call) and ast.unparse(one.func) not in FUNCTIONS:
+            return False
+        if isinstance(one, refused) and ast.unparse(one) not in FUNCTIONS:
+            return False
+    return True
+
+
+def constant_count(body: list[ast.stmt]) -> str:
+    """Count of tiles that constants of a file decide, whatever the launch; empty where there is none.
+
+    It is a quotient of integers that statements assign, or made of one, and named as a count.
+    """
+    known: dict[str, object] = {}
+    quotients: set[str] = set()
+    for stmt in body:
+        match stmt:
+            case ast.Assign([ast.Name(name)], value):
+                known[name] = None if name in known else evaluate(value, known)
+                read = {one.id for one in ast.walk(value) if isinstance(one, ast.Name)}
+                divided = isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv)
+                divided = divided or (isinstance(value, ast.Call) and _called(value) == "cdiv")
+                if known[name] is not None and (divided or read & quotients):
+                    quotients.add(name)
+    return next((name for name in sorted(quotients) if _COUNT.match(name)), "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import ClassVar
 from weakref import WeakKeyDictionary
@@ -27,11 +27,11 @@ class Imports:
     source : SourceFile
     """
 
+    _files: ClassVar[dict[Path, SourceFile | None]] = {}  # read in this process
     _known: ClassVar[WeakKeyDictionary[SourceFile, Imports]] = WeakKeyDictionary()
 
     def __init__(self, source: SourceFile):
         self.source = source
-        self._files: dict[Path, SourceFile | None] = {}
 
     @classmethod
     def of(cls, source: SourceFile) -> Imports:
@@ -88,25 +88,17 @@ class Imports:
 
     def _included(self, name: str) -> tuple[SourceFile, str] | None:
         """Function of a header of the user's tree, or of one that it includes."""
-        todo, seen = [self.source], {Path(self.source.filename).resolve()}
-        for source in todo:
-            if source is not self.source and name in source.every_function:
-                return source, name
-            for path in self._headers(source):
-                if path not in seen and len(seen) < _MOST_HEADERS:
-                    seen.add(path)
-                    found = self._parsed(path)
-                    todo += [found] if found is not None else []
+        here = Path(self.source.filename).resolve()
+        todo = _headers(self.source.text, here)
+        for path in todo:  # grows
+            text = _text(path)
+            todo += [one for one in _headers(text, path) if one not in todo and one != here][
+                : _MOST_HEADERS - len(todo)
+            ]
+            found = self._parsed(path) if re.search(rf"\b{name}\s*\(", text) else None
+            if found is not None and name in found.every_function:
+                return found, name
         return None
-
-    def _headers(self, source: SourceFile) -> list[Path]:
-        """Files that a file includes, in its own folder, in those above it, and in their folders ``include``."""
-        here = Path(source.filename).resolve().parent
-        folders = [one / inside for one in [here, *list(here.parents)[:_HIGHEST]] for inside in ("", "include")]
-        found = []
-        for name in _INCLUDE.findall(source.text):
-            found += [path for folder in folders if (path := folder / name).is_file()][:1]
-        return found
 
     def _read(self, level: int, steps: list[str]) -> SourceFile | None:
         """Module in the folder of the file, or in one above it; None where there is none that can be read."""
@@ -126,3 +118,21 @@ class Imports:
             except LanguageError:
                 self._files[path] = None
         return self._files[path]
+
+
+@lru_cache(maxsize=1000)
+def _text(path: Path) -> str:
+    """Text of a header; empty where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _headers(text: str, path: Path) -> list[Path]:
+    """Files that a file includes, in its own folder, in those above it, and in their folders ``include``."""
+    folders = [one / inside for one in list(path.parents)[:_HIGHEST] for inside in ("", "include")]
+    found = []
+    for name in _INCLUDE.findall(text):
+        found += [one.resolve() for folder in folders if (one := folder / name).is_file()][:1]
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NoReturn
 
 from swizzle_sim.triton_source.source_file import defaults_of, parameters_of
@@ -233,3 +233,19 @@ def _sliced(stmt: ast.stmt, needed: set[str]) -> tuple[ast.stmt, set[str]]:
             return ast.copy_location(whole_for, stmt), (wanted - stored(target)) | loaded(over)
         case _:  # `a += b` reads a too; anything else the language refuses by name
             return stmt, needed | loaded(stmt)
+
+
+def own_statements(function: ast.FunctionDef) -> Iterator[ast.stmt]:
+    """Statements of a function, however deep, without those of functions inside it."""
+    todo: list[ast.AST] = list(function.body)
+    while todo:
+        node = todo.pop(0)
+        if isinstance(node, ast.stmt):
+            yield node
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.expr):
+            todo += ast.iter_child_nodes(node)
+
+
+def stored_outside_loops(stmt: ast.stmt) -> set[str]:
+    """Names that a statement assigns outside any loop."""
+    return set() if isinstance(stmt, ast.For | ast.While) else stored(stmt)

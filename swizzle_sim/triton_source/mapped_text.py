@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -64,3 +65,22 @@ class MappedText:
         return LanguageError(
             error.message, filename=self.filename, line=line, column=column, source_line=shown, code=error.code
         )
+
+
+def written_line(stmt: ast.stmt, depth: int, out: list[tuple[str, int]]) -> None:
+    """Print a statement one line each, and remember where each line stood."""
+    indent, line = "    " * depth, getattr(stmt, "lineno", 0)
+    if isinstance(stmt, ast.If):
+        out.append((f"{indent}if {ast.unparse(stmt.test)}:", line))
+        blocks = [stmt.body, stmt.orelse]
+    elif isinstance(stmt, ast.For):
+        out.append((f"{indent}for {ast.unparse(stmt.target)} in {ast.unparse(stmt.iter)}:", line))
+        blocks = [stmt.body]
+    else:
+        out += [(indent + part, line) for part in ast.unparse(stmt).splitlines()]
+        return
+    for k, block in enumerate(blocks):
+        if k and block:
+            out.append((f"{indent}else:", line))
+        for one in block or ([] if k else [ast.Pass()]):
+            written_line(one, depth + 1, out)

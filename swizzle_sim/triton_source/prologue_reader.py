@@ -11,19 +11,34 @@ from __future__ import annotations
 
 import ast
 import copy
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 from swizzle_sim.swizzle.ir import GRID_NAMES
-from swizzle_sim.triton_source.answers import as_one_number, extents_of, handed_on, names_of_tile, own_counts
+from swizzle_sim.triton_source.answers import as_one_number, count_of, extents_of, handed_on, names_of_tile, own_counts
 from swizzle_sim.triton_source.canonical import Canonical, canonical_functions
-from swizzle_sim.triton_source.definitions import Definitions, assigned_once, evaluate, folded
-from swizzle_sim.triton_source.inlining import Inliner, assign, loaded, slice_of, stored
+from swizzle_sim.triton_source.definitions import (
+    Definitions,
+    Filled,
+    assigned_once,
+    constant_count,
+    folded,
+    is_arithmetic,
+    reads_only,
+)
+from swizzle_sim.triton_source.inlining import (
+    Inliner,
+    assign,
+    loaded,
+    own_statements,
+    slice_of,
+    stored,
+    stored_outside_loops,
+)
 from swizzle_sim.triton_source.loops import unrolled
-from swizzle_sim.triton_source.mapped_text import MappedText
+from swizzle_sim.triton_source.mapped_text import MappedText, written_line
 from swizzle_sim.triton_source.source_file import (
     SourceFile,
     defaults_of,
@@ -38,7 +53,6 @@ _LATE = (
     "it between '# swizzle: begin' and '# swizzle: end'"
 )
 _UNREAD = "unread"  # a call that stands for what has no counterpart, see `c_expressions`
-_COUNT = re.compile(r"(num|n|total|grid)_?(pid|tile|block|wg|workgroup|cta|col|row)?s?(_?[mnxy])?$|grid", re.IGNORECASE)
 _SURPLUS = "no_tile"  # 1 in a workgroup that returns before it has a tile
 
 
@@ -104,7 +118,7 @@ class PrologueReader:
         self.source, self.given, self.name = source, given, name
         functions = canonical_functions(source, name)
         self.function = functions[name]
-        self.returns = any(isinstance(one, ast.Return) and one.value for one in _own_statements(self.function))
+        self.returns = any(isinstance(one, ast.Return) and one.value for one in own_statements(self.function))
         self.reads_id = any(source.id_calls(one) for one in functions.values())
         self.parameters = tuple(one.arg for one in parameters_of(self.function) if one.arg != "self")
         self.inliner = Inliner(functions, source.filename)
@@ -118,9 +132,10 @@ class PrologueReader:
         else:
             before, answers = self._of_kernel(wanted)
             spelled = answers
-        whole = self.inliner.block([*self._around(), *before])
+        needed, _ = slice_of([*self._around(), *before], {*answers, _SURPLUS})
+        whole = self.inliner.block(needed)
         body, _ = slice_of(whole, set(answers))
-        body = as_one_number(body) if len(answers) == 2 else body
+        body = slice_of(as_one_number(body), set(answers))[0] if len(answers) == 2 else body
         self._refuse_unread(body)
         axes = self._axes(body)
         extents = tiles or self._extents(answers, spelled, axes, body)
@@ -146,22 +161,8 @@ class PrologueReader:
             free=tuple(sorted(self._fields())),
             defaults=tuple(defaults_of(self.function)) if self.returns else (),
             takes_id=not self.reads_id,
-            fixed=self._fixed([*self._constants(body), *body]),
+            fixed=constant_count([*self._constants(body), *body]),
         )
-
-    def _fixed(self, body: list[ast.stmt]) -> str:
-        """Count of tiles that constants decide: a quotient of two of them, one no small number."""
-        known: dict[str, object] = {}
-        quotients: set[str] = set()
-        for stmt in body:
-            match stmt:
-                case ast.Assign([ast.Name(name)], value):
-                    known[name] = None if name in known else evaluate(value, known)
-                    divided = isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv)
-                    divided = divided or (isinstance(value, ast.Call) and ast.unparse(value.func).endswith("cdiv"))
-                    if known[name] is not None and (divided or loaded(value) & quotients):
-                        quotients.add(name)
-        return next((name for name in sorted(quotients) if _COUNT.match(name)), "")
 
     def _refuse_unread(self, body: list[ast.stmt]) -> None:
         """Refuse a tile that depends on what has no counterpart in the language."""
@@ -194,7 +195,7 @@ class PrologueReader:
 
     def _returned_names(self) -> list[str]:
         """Names in the function's last ``return``, where it returns plain names."""
-        values = [one.value for one in _own_statements(self.function) if isinstance(one, ast.Return) and one.value]
+        values = [one.value for one in own_statements(self.function) if isinstance(one, ast.Return) and one.value]
         parts = values[-1].elts if isinstance(values[-1], ast.Tuple) else [values[-1]]
         return (
             [one.id for one in parts if isinstance(one, ast.Name)]
@@ -204,16 +205,18 @@ class PrologueReader:
 
     def _around(self) -> list[ast.stmt]:
         """Definitions of the function that encloses this one."""
-        outer = self.source.functions.get(self.name.rpartition(".")[0])
-        if outer is None:
-            return []
         spelling = Canonical(self.source.aliases)
-        own = {*self.parameters, *(name for stmt in self.function.body for name in stored(stmt))}
-        return [
-            assign(name, spelling.visit(copy.deepcopy(value)), value)
-            for name, value in assigned_once(outer).items()
-            if name not in own and name not in self.given and _plain(value)
-        ]
+        own = {*self.parameters, *(name for stmt in self.function.body for name in stored(stmt)), *self.given}
+        found: list[ast.stmt] = []
+        outer = self.name.rpartition(".")[0]
+        while outer in self.source.every_function:
+            values = assigned_once(self.source.function(outer)).items()
+            spelled = {name: spelling.visit(copy.deepcopy(value)) for name, value in values if name not in own}
+            known = {name: value for name, value in spelled.items() if is_arithmetic(value)}
+            found[:0] = [assign(name, value, value) for name, value in known.items()]
+            own |= known.keys()
+            outer = outer.rpartition(".")[0]
+        return found
 
     def _axes(self, body: list[ast.stmt]) -> int:
         """Axes that the slice reads, or that the parameters of a function without program ids are named after."""
@@ -226,12 +229,12 @@ class PrologueReader:
         known = self._known()
         names = {*self.parameters, *known, *self._fields()}
         sides = {
-            name: ast.unparse(_Filled(known).visit(copy.deepcopy(value)))
+            name: ast.unparse(Filled(known).visit(copy.deepcopy(value)))
             for name, value in assigned_once(self.function).items()
-            if _over(value, names)
+            if reads_only(value, names)
         }
-        wanted = [f"num_{name}" for name in answers]
-        if not all(name in sides for name in wanted) or len(wanted) < 2:
+        wanted = [count_of(name, sides) for name in answers]
+        if not all(wanted) or len(wanted) < 2:
             return self._stop if axes == 1 else ""
         return (" * " if axes == 1 else ", ").join(f"({sides[name]})" for name in wanted)
 
@@ -243,10 +246,13 @@ class PrologueReader:
 
     def _of_kernel(self, wanted: tuple[str, ...]) -> tuple[list[ast.stmt], list[str]]:
         """Statements before a kernel's tile is known, and the names of it."""
-        body = [stmt for stmt in self.function.body if not self.source.aliases.is_note(stmt)]
+        inner = ast.FunctionDef, ast.ClassDef
+        body = [
+            stmt for stmt in self.function.body if not (isinstance(stmt, inner) or self.source.aliases.is_note(stmt))
+        ]
         before, after = self._at_memory(body)
         answers = list(wanted) or names_of_tile(before, after, self.source)
-        if any(name not in {one for stmt in before for one in _plainly_stored(stmt)} for name in answers):
+        if any(name not in {one for stmt in before for one in stored_outside_loops(stmt)} for name in answers):
             body, stop = unrolled(body, answers)
             before, after = self._at_memory(body)
             meaning = Definitions(self.function).in_parameters(ast.unparse(stop)) if stop is not None else None
@@ -319,7 +325,7 @@ class PrologueReader:
     def _text(self, body: list[ast.stmt], answers: tuple[str, ...]) -> MappedText:
         written: list[tuple[str, int]] = []
         for stmt in body:
-            _write(stmt, 0, written)
+            written_line(stmt, 0, written)
         name = f"{Path(self.source.filename).name}::{self.function.name}"
         text = "".join(f"{line}\n" for line, _ in written)
         lines = tuple(line for _, line in written)
@@ -330,64 +336,6 @@ class PrologueReader:
         raise self.source.error(node, message)
 
 
-def _write(stmt: ast.stmt, depth: int, out: list[tuple[str, int]]) -> None:
-    """Print a statement one line each, and remember where each line stood."""
-    indent, line = "    " * depth, getattr(stmt, "lineno", 0)
-    if isinstance(stmt, ast.If):
-        out.append((f"{indent}if {ast.unparse(stmt.test)}:", line))
-        blocks = [stmt.body, stmt.orelse]
-    elif isinstance(stmt, ast.For):
-        out.append((f"{indent}for {ast.unparse(stmt.target)} in {ast.unparse(stmt.iter)}:", line))
-        blocks = [stmt.body]
-    else:
-        out += [(indent + part, line) for part in ast.unparse(stmt).splitlines()]
-        return
-    for k, block in enumerate(blocks):
-        if k and block:
-            out.append((f"{indent}else:", line))
-        for one in block or ([] if k else [ast.Pass()]):
-            _write(one, depth + 1, out)
-
-
-def _own_statements(function: ast.FunctionDef) -> Iterator[ast.stmt]:
-    """Statements of a function, however deep, without those of functions inside it."""
-    todo: list[ast.stmt] = list(function.body)
-    for stmt in todo:
-        yield stmt
-        if not isinstance(stmt, ast.FunctionDef | ast.ClassDef):
-            todo += [one for one in ast.walk(stmt) if isinstance(one, ast.stmt) and one is not stmt]
-
-
-def _plainly_stored(stmt: ast.stmt) -> set[str]:
-    """Names that a statement assigns outside any loop."""
-    return set() if isinstance(stmt, ast.For | ast.While) else stored(stmt)
-
-
-def _plain(value: ast.expr) -> bool:
-    """Whether an expression is arithmetic, as far as its form tells."""
-    refused = (ast.Lambda, ast.Dict, ast.List, ast.Set, ast.JoinedStr, ast.Subscript, ast.Tuple)
-    return not any(isinstance(one, refused) for one in ast.walk(value))
-
-
 def _axis(call: ast.Call) -> int:
     """Axis of a call of ``tl.program_id``, 0 where it is no literal: the language refuses that by itself."""
     return literal_axis(call) or 0
-
-
-def _over(node: ast.expr, names: set[str]) -> bool:
-    """Whether an expression reads only these names, and calls only ``cdiv``."""
-    return all(
-        one.id in names or one.id in ("tl", "cdiv", "min", "max") for one in ast.walk(node) if isinstance(one, ast.Name)
-    ) and not any(
-        isinstance(one, ast.Call) and ast.unparse(one.func) not in ("tl.cdiv", "cdiv") for one in ast.walk(node)
-    )
-
-
-class _Filled(ast.NodeTransformer):
-    """Puts known values in place of names."""
-
-    def __init__(self, known: dict[str, ast.expr]):
-        self.known = known
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return self.known.get(node.id, node)

@@ -86,13 +86,15 @@ class SourceFile:
 
     @cached_property
     def every_function(self) -> dict[str, ast.FunctionDef]:
-        """Functions of the file: those of `functions`, and ``Class.method`` and ``outer.inner`` below them."""
+        """Functions of the file: those of `functions`, and ``Class.method``, ``outer.inner`` ... below them."""
         found = dict(self.functions)
         outside: list[ast.ClassDef | ast.FunctionDef] = list(self.functions.values())
         outside += [node for node in top_level(self.tree.body) if isinstance(node, ast.ClassDef)]
-        for outer in outside:
+        todo: list[tuple[str, ast.ClassDef | ast.FunctionDef]] = [(one.name, one) for one in outside]
+        for name, outer in todo:
             for inner in _nested(outer):
-                found.setdefault(f"{outer.name}.{inner.name}", inner)
+                found.setdefault(f"{name}.{inner.name}", inner)
+                todo.append((f"{name}.{inner.name}", inner))
         return found
 
     @property

@@ -258,3 +258,44 @@ def test_headers_and_a_launch_with_two_axes_that_goes_by_one_number(written, tmp
     assert results(path)["gemm"].status == "passed"
     path = written(TWO_AXES.format(sizes=fixed, line="grids=128x65"), "src/k.cpp")
     assert results(path)["gemm"].status == "failed"
+
+
+CONDITIONAL = """
+template <typename Traits>
+__global__ __launch_bounds__(Traits::BLOCK) void gemm(args kargs) {
+#ifdef __HIP_DEVICE_COMPILE__
+#if defined(__gfx950__)
+    using T = remove<Traits>;
+    const int grid_dim_x = opus::grid_size_x() / opus::block_size_x();
+    int wgid = opus::block_id_y() * grid_dim_x + opus::block_id_x();
+    const int num_tiles_m = ceil_div(kargs.m, T::B_M);
+    const int num_tiles_n = ceil_div_constexpr(kargs.n, T::B_N);
+    int tile_m_id, tile_n_id;
+    if constexpr (T::NUM_XCD > 1) {
+        constexpr int X = T::NUM_XCD;
+        int total = num_tiles_m * num_tiles_n, x = wgid % X;
+        int to = x * (total / X) + {clip} + wgid / X;
+        tile_m_id = to / num_tiles_n;
+        tile_n_id = to % num_tiles_n;
+    } else {
+        tile_m_id = wgid / num_tiles_n;
+        tile_n_id = wgid % num_tiles_n;
+    }
+    int wave = __builtin_amdgcn_readfirstlane(opus::thread_id_x() / get_warp_size());
+    load(kargs, tile_m_id, tile_n_id, wave);
+#else
+    // another GPU's wheel has nothing here
+#endif
+#endif
+}
+"""
+
+
+def test_conditions_of_the_preprocessor_and_fields_of_traits(written):
+    found = results(written(CONDITIONAL.replace("{clip}", "min(x, total % X)")))["gemm"]
+    assert (found.status, found.guessed) == ("passed", "NUM_XCD=num_xcds"), found.message
+    assert results(written(CONDITIONAL.replace("{clip}", "0")))["gemm"].status == "failed"
+    two = CONDITIONAL.replace("{clip}", "0").replace("    // another", "    tile_m_id = 1;\n    // another").replace(
+        "#ifdef __HIP_DEVICE_COMPILE__", "#ifdef SOMETHING"
+    )  # fmt: skip
+    assert results(written(two)).get("gemm") is None or results(written(two))["gemm"].status == "skipped"
