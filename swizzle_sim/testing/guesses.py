@@ -16,10 +16,12 @@ _MEANINGS: dict[str, tuple[str, ...]] = {
         "numctas", "totalblocks", "ntiles", "nblocks",
     ),
     "num_pid_m": (
-        "numtilesm", "tilesm", "gridm", "mtiles", "numblocksm", "mblocks", "nummblocks", "numrowtiles", "numpidm", "gm",
+        "numtilesm", "tilesm", "gridm", "mtiles", "numblocksm", "mblocks", "nummblocks", "nummtiles", "numrowtiles",
+        "numpidm", "gm",
     ),
     "num_pid_n": (
-        "numtilesn", "tilesn", "gridn", "ntilesn", "numblocksn", "nblocksn", "numnblocks", "numcoltiles", "gn",
+        "numtilesn", "tilesn", "gridn", "ntilesn", "numblocksn", "nblocksn", "numnblocks", "numntiles", "numcoltiles",
+        "gn",
     ),
     "num_xcds": ("numxcds", "numxcd", "nxcd", "nxcds", "xcds", "xcdswizzle", "numxcc", "numchiplets"),
     "pid": (

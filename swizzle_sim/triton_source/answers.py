@@ -13,14 +13,16 @@ from swizzle_sim.triton_source.source_file import SourceFile, literal_axis
 
 # Names of the language that an answer is handed on under.
 CANONICAL = (("pid_m", "pid_n"), ("pid_x", "pid_y", "pid_z"), ("x", "y", "z"), ("pid",))
-# Other spellings of a tile in kernels, tried after those.
-_OTHERS = (
+# Other spellings of a tile in kernels: pairs before a single id, as that is often what they are computed from.
+_PAIRS = (
     ("tile_m", "tile_n"),
     ("tile_m_id", "tile_n_id"),
     ("tile_n_id", "m_grp"),
     ("m_block", "n_block"),
-    ("block_m", "block_n"),
     ("tile_i", "tile_j"),
+)
+_OTHERS = (
+    ("block_m", "block_n"),
     ("new_bx", "new_by"),
     ("row_idx", "col_idx"),
     ("wgid",),
@@ -28,13 +30,12 @@ _OTHERS = (
     ("tile",),
     ("head_idx",),
 )
-_MORE = ("pid_k", "pid_z", "pid_b", "pid_batch")  # beside pid_m and pid_n, where all come from one id
 
 
 def names_of_tile(before: list[ast.stmt], after: list[ast.stmt], source: SourceFile) -> list[str]:
     """Names of the tile among those that a kernel assigns; none where it assigns no usual one."""
     given = {name for stmt in (*before, *after) for name in stored(stmt)}
-    for group in (*CANONICAL, *_OTHERS):
+    for group in (*CANONICAL[:-1], *_PAIRS, CANONICAL[-1], *_OTHERS):
         found = [name for name in group if name in given]
         if found and (len(found) > 1 or len(group) == 1):
             return _in_launch_order(found, before, source)
@@ -71,7 +72,7 @@ def count_of(name: str, known: Collection[str]) -> str:
     if f"num_{name}" in known:
         return f"num_{name}"
     axis = next((part for part in reversed(name.split("_")) if part in ("m", "n", "x", "y", "z")), "")
-    counts = re.compile(rf"^(num|n|grid)_?(pid|tile|block|wg)?s?_?{axis}$")
+    counts = re.compile(rf"^(num|n|grid)_?((pid|tile|block|wg)?s?_?{axis}|{axis}_(pid|tile|block|wg)s?)$")
     return next((one for one in known if axis and counts.match(one)), "")
 
 

@@ -55,6 +55,9 @@ def as_expression(node: ast.Call | ast.Attribute, aliases: Aliases) -> ast.expr 
             case ast.Attribute(ast.Attribute(_, "block_idx" | "grid_dim" as which), "x" | "y" | "z" as axis):
                 return _id(which, axis, node)
         return None
+    match node:
+        case ast.Call(ast.Attribute(condition, "select"), [yes, no], []):  # of a condition itself
+            return ast.copy_location(ast.IfExp(condition, yes, no), node)
     built = _built(node, aliases)
     return None if built is None else ast.copy_location(built, node)
 

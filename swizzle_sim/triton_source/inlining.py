@@ -56,6 +56,9 @@ class Inliner:
                 whole = ast.If(self._expression(test, before), self.block(body), self.block(orelse))
             case ast.For(target, over, body, []):
                 whole = ast.For(target, self._expression(over, before), self.block(body), [])
+            case ast.Assign([ast.Tuple()], ast.IfExp(test, yes, no)):  # one tuple or another
+                sides = [ast.copy_location(ast.Assign(stmt.targets, value), stmt) for value in (yes, no)]
+                return self._statement(ast.copy_location(ast.If(test, [sides[0]], [sides[1]]), stmt))
             case ast.Assign() | ast.AugAssign() | ast.AnnAssign() if stmt.value is not None:
                 whole = copy.copy(stmt)
                 whole.value = self._expression(stmt.value, before)
@@ -90,6 +93,11 @@ class Inliner:
             if isinstance(stmt, ast.Return):
                 if stmt.value is None:
                     self.refuse(stmt, f"{function.name} returns no value here", "result")
+                if isinstance(stmt.value, ast.IfExp) and isinstance(stmt.value.body, ast.Tuple):
+                    sides = [ast.copy_location(ast.Return(one), stmt) for one in (stmt.value.body, stmt.value.orelse)]
+                    whole = ast.copy_location(ast.If(stmt.value.test, [sides[0]], [sides[1]]), stmt)
+                    rest, count = self._tail([whole], function)
+                    return [*done, *rest], count
                 values = stmt.value.elts if isinstance(stmt.value, ast.Tuple) else [stmt.value]
                 width = self._width(stmt.value) if len(values) == 1 else len(values)
                 if width > len(values):  # what it calls returns several
@@ -235,9 +243,9 @@ def _sliced(stmt: ast.stmt, needed: set[str]) -> tuple[ast.stmt, set[str]]:
             return stmt, needed | loaded(stmt)
 
 
-def own_statements(function: ast.FunctionDef) -> Iterator[ast.stmt]:
-    """Statements of a function, however deep, without those of functions inside it."""
-    todo: list[ast.AST] = list(function.body)
+def own_statements(outer: ast.stmt) -> Iterator[ast.stmt]:
+    """Statements in a function or statement, however deep, without those of functions inside it."""
+    todo: list[ast.AST] = list(ast.iter_child_nodes(outer))
     while todo:
         node = todo.pop(0)
         if isinstance(node, ast.stmt):

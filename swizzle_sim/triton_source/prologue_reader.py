@@ -287,7 +287,7 @@ class PrologueReader:
         """Statements in which a workgroup that would return is noted as one without a tile."""
         found: list[ast.stmt] = []
         for stmt in before:
-            returns = [one for one in ast.walk(stmt) if isinstance(one, ast.Return)]
+            returns = [one for one in own_statements(stmt) if isinstance(one, ast.Return)]
             if not returns:
                 found.append(stmt)
             elif isinstance(stmt, ast.If) and isinstance(stmt.body[-1], ast.Return) and len(returns) == 1:

@@ -377,3 +377,33 @@ def test_a_name_of_the_directive_that_nothing_reads_is_an_error(written):
     assert "nonsense" in found.message
     with pytest.raises(BijectionError):
         assert_bijective("pid = pid // 2")
+
+
+def test_one_tuple_or_another_and_counts_under_other_names(written):
+    path = written(
+        """
+        @triton.jit
+        def either(pid, num_m_tiles, num_n_tiles, GROUP_SIZE_M: tl.constexpr = 8):
+            even = num_n_tiles % 2 == 0
+            return (pid // num_n_tiles, pid % num_n_tiles) if even else back(pid, num_m_tiles, num_n_tiles)
+
+        @triton.jit
+        def back(pid, num_pid_m, num_pid_n):
+            low = pid % num_pid_n
+            return num_pid_m - 1 - pid // num_pid_n, num_pid_n - 1 - low
+
+        @triton.jit
+        def kernel(c, S, hidden, B: tl.constexpr):
+            pid = tl.program_id(0)
+            num_m_tiles = tl.cdiv(S, B)
+            num_n_tiles = tl.cdiv(hidden, B)
+            m_block, n_block = either(pid, num_m_tiles, num_n_tiles) if B > 3 else back(pid, num_m_tiles, num_n_tiles)
+            def unused(x):
+                return x
+            tl.store(c + m_block + n_block, 1)
+        """
+    )
+    found = results(path)
+    assert {name: one.status for name, one in found.items()} == dict.fromkeys(("either", "back", "kernel"), "passed"), (
+        found
+    )
