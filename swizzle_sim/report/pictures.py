@@ -116,11 +116,11 @@ def drawings(
 
 
 def _balance(scorer: Scorer, before: Balance, after: Balance) -> Drawing:
-    ends = "; ".join(
-        f"{name}: makespan {one.over_ideal:.2f} of the ideal, the last XCD ends {one.last_over_first:.2f} times as late"
-        for name, one in zip(NAMES, (before, after), strict=True)
+    alt = (
+        f"{scorer.work}. Makespan over ideal: {before.over_ideal:.2f} in launch order, {after.over_ideal:.2f} under "
+        f"the best swizzle. End of the last XCD over that of the first: {before.last_over_first:.2f} and "
+        f"{after.last_over_first:.2f}."
     )
-    alt = f"{scorer.work}. {ends} as the first."
     return Drawing("balance", alt, lambda wide: balance_figure(scorer, before, after, wide=wide))
 
 

@@ -78,7 +78,7 @@ PLACEMENTS = (
     ),
     Family(
         name="reverse",
-        summary="The last id first: what follows is walked backwards. After contiguous, each XCD walks its run so.",
+        summary="The last id first: what follows is walked backwards, behind contiguous the run of each XCD.",
         text=_reverse,
         source="longest processing time first (Graham, SIAM J. Appl. Math. 17, 1969), where work grows with the id",
     ),
