@@ -22,6 +22,10 @@ import time
 import traceback
 from pathlib import Path
 
+from swizzle_agent.loop import propose
+from swizzle_agent.providers import load_dspy
+from swizzle_agent.settings import Settings
+from swizzle_agent.transcript import Transcript
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.history import FILE, History
 from swizzle_sim.search import optimize
@@ -32,6 +36,7 @@ from xcd_model import gpu
 KERNEL = gemm(M=512, N=512, K=128, BLOCK_M=64, BLOCK_N=64)
 LARGER = gemm(M=768, N=640, K=128, BLOCK_M=64, BLOCK_N=64)
 GPU = gpu("mi300x")
+MOST_FAILED = 3
 ITERATIONS = 12  # of the llm runs
 
 
@@ -48,9 +53,6 @@ def searched(folder, resume, base):
 
 def llm(folder, resume, base):
     """Ask the scripted model."""
-    from swizzle_agent.loop import propose
-    from swizzle_agent.settings import Settings
-
     settings = Settings(models=("openai/scripted",), api_base=base, iterations=ITERATIONS, timeout_s=60.0)
     propose(KERNEL, GPU, folder, settings, replay="lockstep", resume=resume)
 
@@ -97,8 +99,6 @@ def facts(folder):
 
 def unanswered(folder):
     """Questions of which nobody knows whether they were answered."""
-    from swizzle_agent.transcript import Transcript
-
     with Transcript(folder) as transcript:
         return sum(e.code == "unanswered" for e in transcript)
 
@@ -125,7 +125,7 @@ class Attack:
     def run(self, kills, draw):
         """Kill runs until ``kills`` have landed."""
         number = 0
-        while self.counts["landed"] < kills:
+        while self.counts["landed"] < kills and self.counts["resume failed"] < MOST_FAILED:
             self._one_run(self.where / f"{self.mode}-{number}", draw)
             number += 1
 
@@ -163,9 +163,12 @@ class Attack:
         have, state = facts(folder)
         asked = collections.Counter(self._asked()[len(asked_before) :])
         self.counts["requests"] += sum(asked.values())
-        self.counts["asked twice"] += sum(times - 1 for times in asked.values())
+        again = sum(times - 1 for times in asked.values())
         given_up = unanswered(folder) if self.mode == "llm" else 0
         self.counts["unanswered"] += given_up
+        # after an unanswered question the next iteration knows as much, and may ask in the same words
+        self.counts["next iteration in the same words"] += min(again, given_up)
+        self.counts["asked twice"] += max(0, again - given_up)
         if state != "finished":
             self.problems.append(f"state {state} after the end")
         if not given_up and have != self.reference:
@@ -193,14 +196,13 @@ def main(arguments):
     try:
         base = server.stdout.readline().strip()
         if "llm" in given.modes:
-            from swizzle_agent.providers import load_dspy
-
             load_dspy()
         for mode in given.modes:
             attack = Attack(mode, where, base, log)
             attack.run(given.kills, draw)
             found[mode] = {"attempts of a run": len(attack.reference), **attack.counts}
             problems += attack.problems
+            print(json.dumps({mode: found[mode], "problems": attack.problems}), file=sys.stderr, flush=True)
     finally:
         server.stdin.close()
         server.wait()

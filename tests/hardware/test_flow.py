@@ -114,7 +114,15 @@ def test_a_changed_bundle_is_refused(bundle, confirm):
     kernel = bundle / "candidate_1.py"
     kernel.write_text(kernel.read_text() + "\n# one more line\n")
     done = confirm(bundle, *COUNT)
-    assert done.code == 1 and "candidate_1.py was changed" in done.err and done.result is None
+    assert done.code == 2 and "candidate_1.py was changed" in done.err and done.result is None
+
+
+@pytest.mark.parametrize("name", ["node", "node/flow.py", "candidate_1.py"])
+def test_a_link_in_place_of_a_file_or_a_folder_is_refused(bundle, confirm, tmp_path, name):
+    (bundle / name).rename(tmp_path / "aside")
+    (bundle / name).symlink_to(tmp_path / "aside")
+    done = confirm(bundle, *COUNT)
+    assert done.code == 2 and "is a link, or lies in one" in done.err and done.result is None
 
 
 def test_a_changed_manifest_is_refused(bundle, confirm):

@@ -17,15 +17,24 @@ def first_check():
     """Refuse before anything else of the bundle is loaded."""
     files = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))["files"]
     for name, wanted in files.items():
-        if hashlib.sha256((HERE / name).read_bytes()).hexdigest() != wanted:
-            sys.exit(f"confirm: {name} was changed after the bundle was made")
+        path = HERE / name
+        if path.resolve() != path:  # a link, or in a linked folder: what it names may change after this check
+            refuse(f"{name} is a link, or lies in one: remake the bundle")
+        if hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
+            refuse(f"{name} was changed after the bundle was made")
+
+
+def refuse(why):
+    """End with the exit status of misuse."""
+    print(f"confirm: {why}", file=sys.stderr)
+    sys.exit(2)
 
 
 if __name__ == "__main__":
     try:
         first_check()
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        sys.exit(f"confirm: the bundle is damaged ({error})")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        refuse(f"the bundle is damaged ({error})")
     from node.flow import main  # type: ignore[import-not-found]  # lies beside this file in a bundle
 
     sys.exit(main(sys.argv[1:], HERE))
