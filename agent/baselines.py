@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from swizzle_sim.candidates import Candidate, family_candidates
 from swizzle_sim.history import Attempt, History
+from swizzle_sim.ranking import Objective, Ranking
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.search import permutation_digest
 from swizzle_sim.swizzle import Swizzle
@@ -21,13 +22,23 @@ LEAST_SCREENED = 24
 FINALISTS = 3  # families that the full replay decides between, of all in lockstep
 
 
-def add_baselines(scorer: Scorer, history: History, *, evaluations: int, seed: int, cost_of: dict[int, float]) -> None:
+def add_baselines(
+    scorer: Scorer,
+    history: History,
+    ranking: Ranking,
+    *,
+    evaluations: int,
+    seed: int,
+    cost_of: dict[int, float],
+) -> None:
     """Append the baselines that the history lacks.
 
     Parameters
     ----------
     scorer : Scorer
     history : History
+    ranking : Ranking
+        Of the run.
     evaluations : int
         Candidates of the models that were judged: the search replays as many.
     seed : int
@@ -39,18 +50,24 @@ def add_baselines(scorer: Scorer, history: History, *, evaluations: int, seed: i
     space = family_candidates(scorer.kernel, scorer.gpu)
     finalists = sum(a.proposer == FAMILIES for a in there)
     if finalists < FINALISTS:
-        for candidate in _best_families(scorer, space)[finalists:]:
+        for candidate in _best_families(scorer, space, ranking.main)[finalists:]:
             _append(scorer, history, Candidate(candidate.name, candidate.source, FAMILIES), cost_of)
     searched = sum(a.proposer == SEARCH for a in there)
     if searched < evaluations:
-        _add_search(scorer, history, evaluations, seed, searched, cost_of)
+        _add_search(scorer, history, ranking, evaluations, seed, searched, cost_of)
 
 
 def _add_search(
-    scorer: Scorer, history: History, evaluations: int, seed: int, searched: int, cost_of: dict[int, float]
+    scorer: Scorer,
+    history: History,
+    ranking: Ranking,
+    evaluations: int,
+    seed: int,
+    searched: int,
+    cost_of: dict[int, float],
 ) -> None:
     """Append the replays of a search of the families' templates, after the first ``searched``."""
-    found = search_on(evaluator_like(scorer), evaluations=evaluations, seed=seed)
+    found = search_on(evaluator_like(scorer), evaluations=evaluations, seed=seed, objectives=ranking.objectives)
     replayed = [a for a in found.run.attempts if a.verdict["stage"] == "replay"]
     for attempt in replayed[searched:]:
         number = len(history)
@@ -60,7 +77,7 @@ def _add_search(
         history.append(replace(attempt, number=number, verdict=verdict, cost_ms=cost_ms))
 
 
-def _best_families(scorer: Scorer, space: Sequence[Candidate]) -> list[Candidate]:
+def _best_families(scorer: Scorer, space: Sequence[Candidate], objective: Objective) -> list[Candidate]:
     """Best families in the lockstep replay, best first, each permutation once; of a large kernel one in n."""
     quick = lockstep_like(scorer)
     cost = max(1.0, scorer.plan.trace.n_touches * scorer.plan.simulated_fraction)
@@ -70,7 +87,8 @@ def _best_families(scorer: Scorer, space: Sequence[Candidate]) -> list[Candidate
         order = scorer.permutation(Swizzle.parse(candidate.source))
         digest = permutation_digest(order)
         if digest not in found:
-            found[digest] = (-quick.traffic(order).l2_hit_rate, number, candidate)
+            score = quick.score_order(order, baseline_us=quick.baseline.time_us)
+            found[digest] = (objective.cost(score), number, candidate)
     return [candidate for _, _, candidate in sorted(found.values(), key=lambda row: row[:2])[:FINALISTS]]
 
 

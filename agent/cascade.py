@@ -7,14 +7,14 @@
 | | shift, step-limit; ``grid-undecided`` if the check ran out of steps |
 | lattice | ``lattice-partial``: a bijection here but not on every other grid; scored all the same, with the condition |
 | duplicate | ``duplicate`` |
-| small replay | ``small-replay-worse``: the lockstep replay is far below the launch order |
+| small replay | ``small-replay-worse``: in lockstep far fewer hits than the launch order, if hits are the objective |
 | full replay | ``scored``, or ``scored-partial`` where the bijection holds on some grids only |
 | bound | ``above-bound``: a defect of the simulator, never a win |
 """
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.ranking import Objective, default_objectives
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.search import permutation_digest
 from swizzle_sim.swizzle import Swizzle
@@ -88,10 +89,13 @@ class Cascade:
     ----------
     scorer : Scorer
         Of the full replay.
+    objectives : sequence of Objective
+        Of the run; empty for the default of the GPU and the replay.
     """
 
-    def __init__(self, scorer: Scorer):
+    def __init__(self, scorer: Scorer, objectives: Sequence[Objective] = ()):
         self.scorer = scorer
+        self.objectives = tuple(objectives) or default_objectives(scorer.gpu.name, scorer.replay)
         self._quick = lockstep_like(scorer)
         self._seen: MutableMapping[bytes, int] = {}
 
@@ -140,7 +144,7 @@ class Cascade:
 
     def _replay(self, order: np.ndarray, plain: dict[str, Any], partial: str) -> Judgement:
         try:
-            if self._quick is not self.scorer:
+            if self._quick is not self.scorer and self.objectives[0].name == "l2_hit_rate":
                 quick, launched = self._quick.score_order(order, baseline_us=None), self._quick.baseline
                 if quick.l2_hit_rate < launched.l2_hit_rate - FAR_WORSE:
                     feedback = (
@@ -209,7 +213,13 @@ class TemplateCascade:
         """Judge one template, by the best of its candidates."""
         try:
             template = read_template(text)
-            found = search_on(self._evaluator, [template], evaluations=self._evaluations, seed=self._seed)
+            found = search_on(
+                self._evaluator,
+                [template],
+                evaluations=self._evaluations,
+                seed=self._seed,
+                objectives=self._cascade.objectives,
+            )
         except LanguageError as error:
             return self._refused(text, f"template-{error.code}", str(error))
         except SearchError as error:

@@ -140,7 +140,7 @@ class TuneOptions:
     api_base: ApiBase = None
     calls: Calls = 40
     gpu: GpuName = "mi300x"
-    replay: Replay = "lockstep"
+    replay: Replay = "timed"
     temperature: Temperature = None
     prices: Prices = None
     seed: Seed = 0

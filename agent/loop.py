@@ -16,9 +16,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.history import Attempt, History, rank
+from swizzle_sim.history import Attempt, History
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.ranking import Ranking, ranking_of
 from swizzle_sim.recorded import recorded_kernel
+from swizzle_sim.scoring import Score
 from swizzle_sim.search import Run, RunConfig, about_run, open_run
 from swizzle_sim.swizzle import family
 from xcd_model import Gpu
@@ -90,7 +92,12 @@ def propose(kernel: Kernel, gpu: Gpu, folder: str | Path, settings: Settings, **
     take_keys()
     how = LoopConfig(**options)
     scorer = MemoScorer(kernel, gpu, replay=how.replay, seed=settings.seed, jitter_ns=how.jitter_ns)
-    about = {**about_run(scorer, how.command), "proposer": settings.prompts(), "settings": settings.as_dict()}
+    objectives = how.objectives_on(gpu)
+    about = {
+        **about_run(scorer, how.command, objectives),
+        "proposer": settings.prompts(),
+        "settings": settings.as_dict(),
+    }
     with (
         open_run(Path(folder), about, how.resume, ("proposer",)) as history,
         Transcript(history.folder) as transcript,
@@ -98,8 +105,8 @@ def propose(kernel: Kernel, gpu: Gpu, folder: str | Path, settings: Settings, **
     ):
         with history.running():
             transcript.note(INPUTS, 0, (how.inputs or Inputs(prices=load_prices())).as_dict())
-            _Loop(Cascade(scorer), settings, how, history, transcript, recorded).run()
-        return Run(history.folder, tuple(history))
+            _Loop(Cascade(scorer, objectives), settings, how, history, transcript, recorded).run()
+        return Run(history.folder, tuple(history), ranking_of(about))
 
 
 def repeat_run(run: str | Path, folder: str | Path, *, on_step: OnStep | None = None) -> Run:
@@ -137,6 +144,7 @@ def repeat_run(run: str | Path, folder: str | Path, *, on_step: OnStep | None = 
         Settings.from_dict(about["settings"]),
         inputs=inputs,
         replay=about["replay"],
+        objective=",".join(about["objectives"]) if "objectives" in about else None,
         jitter_ns=about["jitter_ns"],
         repeat=Path(run),
         command=about["command"],
@@ -160,6 +168,7 @@ class _Loop:
         recorded: Transcript | None,
     ):
         self.cascade, self.settings, self.how = cascade, settings, how
+        self.ranking = Ranking(cascade.objectives, gpu=cascade.scorer.gpu.name)
         self.history, self.transcript, self.recorded = history, transcript, recorded
         inputs = Inputs.from_dict(transcript.noted(INPUTS))
         endpoint_of = how.endpoint_of
@@ -169,7 +178,7 @@ class _Loop:
         self.budget.began_before(transcript)
         lm = CachedLM(transcript, endpoint_of, inputs.prices, settings.seed, recorded)
         self.client = Client(lm, settings, Retry(settings.tries, how.sleep, self.budget.left_s))
-        self.briefing = Briefing(cascade.scorer, settings, transcript, inputs.docs)
+        self.briefing = Briefing(cascade.scorer, settings, transcript, inputs.docs, self.ranking)
         self.bandit = Bandit(settings.models)
         state = None if inputs.program is None else dict(inputs.program)
         self.program = propose_program(image=settings.image, template=settings.stage_two > 0, state=state)
@@ -191,7 +200,14 @@ class _Loop:
             raise ModelError(f"no model answered: {self.bandit.why}", code=self.bandit.code)
         spent = sum(a.verdict.get("stage_two", {}).get("replays", 0) for a in self.attempts) or judged
         seed = self.settings.seed
-        add_baselines(self.cascade.scorer, self.history, evaluations=max(1, spent), seed=seed, cost_of=self.cost_of)
+        add_baselines(
+            self.cascade.scorer,
+            self.history,
+            self.ranking,
+            evaluations=max(1, spent),
+            seed=seed,
+            cost_of=self.cost_of,
+        )
 
     def _iterations(self) -> str:
         """All iterations; the reason for which they ended."""
@@ -233,7 +249,7 @@ class _Loop:
     def _iteration(self, iteration: int) -> dict[str, Any]:
         """Candidates of one model, judged."""
         model = self.bandit.choose()
-        before = _best_rate(self.attempts)
+        before = self._gained()
         outcomes: list[dict[str, Any]] = []
         try:
             analysis = self._analysis(model)
@@ -253,7 +269,7 @@ class _Loop:
         tokens = sum((e.input_tokens or 0) + (e.output_tokens or 0) for e in exchanges)
         prices = [e.dollars for e in exchanges]
         dollars = None if None in prices else sum(p for p in prices if p is not None)
-        self.bandit.pay(model, _best_rate(self.attempts) - before, dollars, tokens)
+        self.bandit.pay(model, self._gained() - before, dollars, tokens)
         return {
             "iteration": iteration,
             "model": model,
@@ -261,8 +277,16 @@ class _Loop:
             "outcomes": outcomes,
             "tokens": tokens,
             "dollars": dollars,
-            "best_l2_hit_rate": _best_rate(self.attempts),
+            "best_l2_hit_rate": self._best().l2_hit_rate,
+            "best_time_us": self._best().time_us,
         }
+
+    def _best(self) -> Score:
+        return self.ranking.order(self.attempts)[0].score or self.cascade.scorer.baseline
+
+    def _gained(self) -> float:
+        """Gain of the best attempt over the launch order, in the run's objective."""
+        return self.ranking.main.gain(self._best(), self.cascade.scorer.baseline)
 
     def _no_more(self, iteration: int, candidate: int) -> bool:
         """Whether the budget ends an iteration between two candidates, now or when it was recorded."""
@@ -327,11 +351,6 @@ def _endpoints(settings: Settings) -> Callable[[str], Endpoint]:
         for model in settings.models
     }
     return made.__getitem__
-
-
-def _best_rate(attempts: list[Attempt]) -> float:
-    best = rank(attempts)[0]
-    return best.score.l2_hit_rate if best.score else 0.0
 
 
 def _first_refused(steps: list[dict[str, Any]]) -> int:

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from swizzle_sim.display.tiles import plane, tile_map
-from swizzle_sim.history import Attempt, rank
+from swizzle_sim.history import Attempt
+from swizzle_sim.ranking import Ranking
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
 from xcd_model import xcd_of
@@ -53,9 +54,14 @@ class Briefing:
         Stores the bottleneck report of each attempt, so that it is computed once.
     docs : str or None
         For the overload context.
+    ranking : Ranking, optional
+        Of the run; by hits where not given.
     """
 
-    def __init__(self, scorer: Scorer, settings: Settings, notes: Notes, docs: str | None):
+    def __init__(
+        self, scorer: Scorer, settings: Settings, notes: Notes, docs: str | None, ranking: Ranking | None = None
+    ):
+        self.ranking = ranking or Ranking()
         self.scorer, self.settings, self.notes = scorer, settings, notes
         self.with_hardware = settings.context != "unaware"
         self._hardware = hardware_text(settings.context, scorer, docs)
@@ -97,9 +103,11 @@ class Briefing:
         analysis : str
             Memory analysis.
         """
-        best = rank(attempts)[0]
+        best = self.ranking.order(attempts)[0]
         report = self.report(attempts[0])
         report = {**report, "best_pct": round(100 * (best.score.l2_hit_rate if best.score else 0.0), 2)}
+        if self.ranking.main.name != "l2_hit_rate":  # which the question itself asks for
+            report["objective"] = " and ".join(one.spoken for one in self.ranking.objectives)
         inputs = {
             "original_kernel": self.scorer.kernel.triton_source,
             "bottleneck_report": report,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from swizzle_sim.history import Attempt, History, rank
+from swizzle_sim.history import Attempt, History
 from swizzle_sim.proposers import Proposed, Task
 from swizzle_sim.search import Run
 from xcd_model.errors import ModelError
@@ -52,6 +52,7 @@ def llm(task: Task) -> Proposed:
         settings,
         inputs=inputs,
         replay=task.replay,
+        objective=task.objective,
         jitter_ns=task.jitter_ns,
         resume=task.resume,
         command=task.command,
@@ -94,7 +95,7 @@ def step_text(step: Mapping[str, Any]) -> str:
     failed = "failed: " if step["failed"] else ""
     return (
         f"iteration {step['iteration'] + 1}, {step['model']}: {failed}{outcomes}; best "
-        f"{100 * step['best_l2_hit_rate']:.2f} %; {step['tokens']} tokens, {cost}"
+        f"{100 * step['best_l2_hit_rate']:.2f} % in {step['best_time_us']:.1f} µs; {step['tokens']} tokens, {cost}"
     )
 
 
@@ -104,7 +105,7 @@ def summary(run: Run) -> Proposed:
         exchanges, steps = list(transcript), transcript.notes(STEP)
         ended = (transcript.noted(END) or {"reason": "interrupted"})["reason"]
     of = {name: [a for a in run.attempts if a.proposer.startswith(name)] for name in (LLM, FAMILIES, SEARCH)}
-    best = {name: next(iter(rank(attempts)), None) for name, attempts in of.items()}
+    best = {name: next(iter(run.ranking.order(attempts)), None) for name, attempts in of.items()}
     beside = (
         ("launch order", run.baseline),
         ("best family", best[FAMILIES]),
@@ -128,6 +129,8 @@ def summary(run: Run) -> Proposed:
         "beside": {JSON_LABELS.get(label, label): _row(attempt) for label, attempt in beside},
         "added_over_family_points": _points(best[LLM], best[FAMILIES]),
         "added_over_search_points": _points(best[LLM], best[SEARCH]),
+        "time_over_family": _times(best[LLM], best[FAMILIES]),
+        "time_over_search": _times(best[LLM], best[SEARCH]),
     }
     return Proposed(run=run, beside=beside, lines=_lines(document, of[LLM]), document=document)
 
@@ -146,6 +149,13 @@ def _points(one: Attempt | None, other: Attempt | None) -> float | None:
     return 100 * (one.score.l2_hit_rate - other.score.l2_hit_rate)
 
 
+def _times(one: Attempt | None, other: Attempt | None) -> float | None:
+    """Predicted time of one over that of the other."""
+    if one is None or other is None or one.score is None or other.score is None:
+        return None
+    return one.score.time_us / other.score.time_us
+
+
 def _lines(document: Mapping[str, Any], proposed: Sequence[Attempt]) -> tuple[str, ...]:
     cost = document["cost"]
     price = "at an unknown price (the model is not in the price table)"
@@ -160,7 +170,9 @@ def _lines(document: Mapping[str, Any], proposed: Sequence[Attempt]) -> tuple[st
     if added is not None:
         gain = (
             f"the models added {added:+.2f} points of L2 hit rate over the best family, "
-            f"{document['added_over_search_points']:+.2f} over the search"
+            f"{document['added_over_search_points']:+.2f} over the search; their predicted time is "
+            f"{document['time_over_family']:.3f} of the best family's, "
+            f"{document['time_over_search']:.3f} of the search's"
         )
     return (
         gain,

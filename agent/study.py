@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swizzle_sim.display.colours import XCDS
-from swizzle_sim.history import FILE, Attempt, History, rank
+from swizzle_sim.history import FILE, Attempt, History
 from swizzle_sim.kernels import Kernel, kernel
+from swizzle_sim.ranking import Ranking
 from swizzle_sim.recorded import at_sizes
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
@@ -192,14 +193,20 @@ def _attempts(study: Study, run: StudyRun) -> list[Attempt]:
         inputs = study.inputs
         if inputs is not None and run.settings.context != "overload":
             inputs = replace(inputs, docs=None)
-        propose(run.kernel, study.gpu, run.folder, run.settings, inputs=inputs, replay=study.replay, resume=resume)
+        options = {
+            "inputs": inputs,
+            "replay": study.replay,
+            "resume": resume,
+            "objective": "l2_hit_rate",
+        }  # its figures
+        propose(run.kernel, study.gpu, run.folder, run.settings, **options)
     with History(run.folder) as history:
         return [a for a in history if a.number == 0 or a.proposer.startswith(LLM)]
 
 
 def _row(run: StudyRun, attempts: Sequence[Attempt]) -> dict[str, Any]:
     rates = [None if a.score is None else a.score.l2_hit_rate for a in attempts]
-    best = rank(attempts)[0]
+    best = Ranking().order(attempts)[0]
     return {
         "kernel": run.kernel.name,
         "problem": dict(run.kernel.problem),
@@ -216,7 +223,7 @@ def _row(run: StudyRun, attempts: Sequence[Attempt]) -> dict[str, Any]:
 
 def _size_rows(study: Study, run: StudyRun, attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
     """The best swizzle of a run, and the launch order, on other problems."""
-    best = rank(attempts)[0]
+    best = Ranking().order(attempts)[0]
     swizzle = Swizzle.parse(best.source, name=best.name)
     rows = []
     for sizes in study.sizes:

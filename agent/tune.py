@@ -86,7 +86,7 @@ class Tuning:
     calls : int
         Candidates that tuning may have judged.
     prices : Prices
-    replay : {"lockstep", "timed"}
+    replay : {"timed", "lockstep"}
     """
 
     train: Sequence[Kernel]
@@ -96,7 +96,7 @@ class Tuning:
     settings: Settings
     calls: int
     prices: Prices
-    replay: str = "lockstep"
+    replay: str = "timed"
 
     def __post_init__(self):
         if not self.train or not self.held_out:

@@ -318,18 +318,3 @@ def is_whole(table: str, row: tuple) -> bool:
     except (KeyError, TypeError, ValueError, AttributeError):
         return False
     return True
-
-
-def rank(attempts: Iterable[Attempt]) -> list[Attempt]:
-    """Attempts that have a score, best first: by objective, then time, HBM bytes, and length of the text.
-
-    A search stores the costs of its objectives as ``costs`` in the verdict; without them the L2 hit rate decides.
-    """
-    scored = [(a.score, a) for a in attempts if a.score is not None]
-    scored.sort(
-        key=lambda pair: (
-            *pair[1].verdict.get("costs", [-pair[0].l2_hit_rate]),
-            *(pair[0].time_us, pair[0].hbm_bytes, len(pair[1].source), pair[1].number),
-        )
-    )
-    return [attempt for _, attempt in scored]

@@ -31,6 +31,8 @@ class Task:
         None where a run is to be repeated: the run says.
     folder : Path
     replay : str
+    objective : str or None
+        As typed; None for the default of the GPU and the replay.
     seed : int
     jitter_ns : float [ns]
     resume : bool
@@ -47,11 +49,12 @@ class Task:
     gpu: Gpu | None
     folder: Path
     replay: str
-    seed: int
-    jitter_ns: float
-    resume: bool
-    repeat: Path | None
-    command: str
+    objective: str | None = None
+    seed: int = 0
+    jitter_ns: float = 0.0
+    resume: bool = False
+    repeat: Path | None = None
+    command: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     say: Callable[[str], None] = print
 

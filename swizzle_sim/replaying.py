@@ -42,7 +42,7 @@ from xcd_model.replay.service_times import speed_variation_of
 from xcd_model.replay.traffic import INSTRUCTIONS, add_fetches, instruction_fetches
 from xcd_model.trace.trace import SECTOR_BYTES
 
-REPLAYS = ("lockstep", "timed")
+REPLAYS = ("timed", "lockstep")  # the first is the default
 EVEN = 0.05  # standard deviation over mean, up to which workgroups count as equally heavy: ragged edges stay below it
 EXPLAINS = 0.5  # least share of the variance of work that one axis of the grid explains, to be named as its cause
 
@@ -254,7 +254,7 @@ class Replayer(Generic[W]):
     ----------
     kernel : Work
     gpu : Gpu
-    replay : {"lockstep", "timed"}
+    replay : {"timed", "lockstep"}
         Which replay the counts come from.
     seed : int
         Of the speeds of workgroups in the timed replay, and of the jitter.
@@ -269,7 +269,7 @@ class Replayer(Generic[W]):
 
     bin_fs = 1_000_000_000  # of the timed replay's timeline; a report uses shorter ones
 
-    def __init__(self, kernel: W, gpu: Gpu, *, replay: str = "lockstep", seed: int = 0, jitter_ns: float = 0.0):
+    def __init__(self, kernel: W, gpu: Gpu, *, replay: str = "timed", seed: int = 0, jitter_ns: float = 0.0):
         if replay not in REPLAYS:
             raise ReplayError(f"no replay is called {replay!r}; there is: {', '.join(REPLAYS)}")
         if replay == "lockstep" and jitter_ns:

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.candidates import Candidate, family_candidates
-from swizzle_sim.history import Attempt, History, rank
+from swizzle_sim.history import Attempt, History
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.ranking import Objective, Ranking, chosen_objectives, default_objectives, ranking_of
+from swizzle_sim.ranking.objectives import HIT_RATE
 from swizzle_sim.release import version
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle, family
@@ -40,6 +42,9 @@ class RunConfig:
     Parameters
     ----------
     replay : {"timed", "lockstep"}
+    objective : str or None
+        What attempts are ranked by: time, l2_hit_rate, hbm_bytes or energy, or two with a comma; None for time where
+        the times of the replay rank orders of the GPU, else the hit rate.
     seed : int
         Of the timed replay and of samplers.
     jitter_ns : float [ns]
@@ -57,6 +62,7 @@ class RunConfig:
     """
 
     replay: str = "timed"
+    objective: str | None = None
     seed: int = 0
     jitter_ns: float = 0.0
     threads: int | None = None
@@ -69,6 +75,10 @@ class RunConfig:
     def n_threads(self) -> int:
         """Replays at a time."""
         return self.threads or os.cpu_count() or 1
+
+    def objectives_on(self, gpu: Gpu) -> tuple[Objective, ...]:
+        """Objectives on a GPU; raises as `swizzle_sim.ranking.read_objectives`."""
+        return chosen_objectives(self.objective, gpu.name, self.replay)
 
     @property
     def of_scorer(self) -> dict[str, Any]:
@@ -85,10 +95,12 @@ class Run:
     folder : Path
     attempts : tuple of Attempt
         All of them; the first is the baseline.
+    ranking : Ranking
     """
 
     folder: Path
     attempts: tuple[Attempt, ...]
+    ranking: Ranking = field(default_factory=Ranking)
 
     @property
     def baseline(self) -> Attempt:
@@ -98,7 +110,7 @@ class Run:
     @property
     def ranked(self) -> list[Attempt]:
         """Attempts with a score, best first."""
-        return rank(self.attempts)
+        return self.ranking.order(self.attempts)
 
     @property
     def best(self) -> Attempt:
@@ -106,8 +118,9 @@ class Run:
         return self.ranked[0]
 
 
-def about_run(scorer: Scorer, command: str = "") -> dict[str, Any]:
-    """Record of a run folder: enough to score its candidates another time."""
+def about_run(scorer: Scorer, command: str = "", objectives: Sequence[Objective] = ()) -> dict[str, Any]:
+    """Record of a run folder: enough to score its candidates another time, and to rank them."""
+    objectives = objectives or default_objectives(scorer.gpu.name, scorer.replay)
     return {
         "kernel": scorer.kernel.name,
         "kernel_file": scorer.kernel.file,
@@ -116,6 +129,7 @@ def about_run(scorer: Scorer, command: str = "") -> dict[str, Any]:
         "gpu": scorer.gpu.name,
         "gpu_description": scorer.gpu.as_dict(),
         "replay": scorer.replay,
+        "objectives": [one.name for one in objectives],
         "seed": scorer.seed,
         "jitter_ns": scorer.jitter_ns,
         "version": version(),
@@ -131,7 +145,7 @@ def optimize(
     candidates: Sequence[Candidate] | None = None,
     **options: Any,
 ) -> Run:
-    """Try candidates on a kernel and rank them by L2 hit rate.
+    """Try candidates on a kernel and rank them by time, or by L2 hit rate where times do not rank orders of the GPU.
 
     Parameters
     ----------
@@ -142,7 +156,7 @@ def optimize(
     candidates : sequence of Candidate, optional
         By default the published families over their parameters.
     **options
-        Fields of `RunConfig`; ``replay`` is lockstep by default.
+        Fields of `RunConfig`.
 
     Returns
     -------
@@ -155,16 +169,18 @@ def optimize(
 
     Source: the loop and its objective are those of SwizzlePerf (arXiv 2508.20258), with a simulator for the GPU.
     """
-    how = RunConfig(**{"replay": "lockstep", **options})
+    how = RunConfig(**options)
     scorer = Scorer(kernel, gpu, **how.of_scorer)
     first = Candidate("identity", family("identity"), "baseline")
+    objectives = how.objectives_on(gpu)
     planned = [first]
-    if candidates is not None or not is_settled(scorer):
+    if candidates is not None or objectives != (HIT_RATE,) or not is_settled(scorer):
         planned += family_candidates(kernel, gpu) if candidates is None else candidates
-    with open_run(Path(folder), about_run(scorer, how.command), how.resume) as history:
+    about = about_run(scorer, how.command, objectives)
+    with open_run(Path(folder), about, how.resume) as history:
         with history.running():
             _try_all(scorer, planned, history, how)
-        return Run(history.folder, tuple(history))
+        return Run(history.folder, tuple(history), ranking_of(history.about))
 
 
 def is_settled(scorer: Scorer) -> bool:
@@ -185,7 +201,7 @@ def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Seque
     history = History(folder)
     was = history.about
     same = ("kernel", "kernel_file", "kernel_digest", "problem", "gpu", "gpu_description", "replay", "seed")
-    for key in (*same, "jitter_ns", "version", *more_keys):
+    for key in (*same, "objectives", "jitter_ns", "version", *more_keys):
         if was.get(key, "") != json.loads(json.dumps(about[key])):
             history.close()
             now = "none" if about[key] == "" else about[key]

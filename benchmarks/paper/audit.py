@@ -66,7 +66,9 @@ def audit(
     for formula in formulas:
         key = (formula.kernel, *sorted(formula.sizes.items()))
         if key not in scorers:
-            scorers = {key: Scorer(kernel(formula.kernel, **formula.sizes), device)}  # one trace at a time
+            scorers = {
+                key: Scorer(kernel(formula.kernel, **formula.sizes), device, replay="lockstep")
+            }  # one trace at a time
         found.append(_audit(formula, scorers[key], device))
         say(f"figure {formula.label}: {found[-1].simulated:.4f}")
     return found

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_agent.loop import LLM
-from swizzle_sim.history import FILE, Attempt, History, rank
+from swizzle_sim.history import FILE, Attempt, History
+from swizzle_sim.ranking import Ranking
 from xcd_model.errors import RunError
 
 FOLDER = Path("studies")
@@ -40,7 +41,7 @@ class Recorded:
     @property
     def best(self) -> Attempt:
         """Best of what the models proposed; the baseline where nothing is better."""
-        return rank(self.attempts)[0]
+        return Ranking().order(self.attempts)[0]
 
     @property
     def rates(self) -> list[float | None]:

@@ -14,16 +14,17 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.candidates import Candidate
-from swizzle_sim.history import FILE, Attempt, rank
+from swizzle_sim.history import FILE, Attempt
 from swizzle_sim.kernels import Kernel, kernel
+from swizzle_sim.ranking import Ranking
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.search import OnAttempt, optimize
 from swizzle_sim.suite import shortlist
 from swizzle_sim.swizzle import Swizzle, family
 from swizzle_sim.tuning.jobs import FILE as POINTS_FILE
 from swizzle_sim.tuning.jobs import PointStore, run_points
-from swizzle_sim.tuning.objectives import SearchPlan
 from swizzle_sim.tuning.search import search
+from swizzle_sim.tuning.search_plan import SearchPlan
 from swizzle_sim.tuning.sweep import evaluate, point_of
 from xcd_model import gpu
 from xcd_model.errors import NotBijective, RunError
@@ -116,7 +117,7 @@ def _saying(say: Say, what: str) -> OnAttempt:
 
 
 def _arm(attempts: Sequence[Attempt], scorer: Scorer) -> dict[str, Any]:
-    best = rank(attempts)[0]
+    best = Ranking().order(attempts)[0]
     assert best.score is not None  # ranked
     return {
         "name": best.name,

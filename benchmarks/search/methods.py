@@ -14,9 +14,9 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import family
 from swizzle_sim.templates import TemplateSpace, family_templates
 from swizzle_sim.tuning.evaluator import Evaluator
-from swizzle_sim.tuning.objectives import SearchPlan
 from swizzle_sim.tuning.samplers import Random
 from swizzle_sim.tuning.search import search
+from swizzle_sim.tuning.search_plan import SearchPlan
 from xcd_model import Gpu
 from xcd_model.errors import SearchError
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.templates import TemplateSpace, family_templates
 from swizzle_sim.tuning.evaluator import Evaluator
-from swizzle_sim.tuning.objectives import SearchPlan
 from swizzle_sim.tuning.search import search
+from swizzle_sim.tuning.search_plan import SearchPlan
 from swizzle_sim.tuning.what_if import what_if
 from xcd_model import Gpu, gpu
 from xcd_model.errors import SearchError

@@ -62,7 +62,7 @@ def run_folders() -> Iterable[str]:
     return [str(folder) for folder in runs_in("runs")]
 
 
-REPLAY_WORDS = ("lockstep", "timed")
+REPLAY_WORDS = ("timed", "lockstep")
 
 KernelName = Annotated[
     str,
@@ -84,7 +84,7 @@ Replay = Annotated[
     typer.Option(
         "--replay",
         metavar="REPLAY",
-        help="Replay that the counts come from: lockstep (fast) or timed.",
+        help="Replay that the counts come from: timed, or lockstep (fast, screens orders).",
         autocompletion=offer(lambda: REPLAY_WORDS),
     ),
 ]

@@ -167,7 +167,7 @@ def show(
     from swizzle_sim.suite.facts import work_out
 
     _check_picture(picture)
-    scorer = Scorer(*launch.load())
+    scorer = Scorer(*launch.load(), replay="lockstep")
     k = scorer.kernel
     chosen = middle_of(k.grid) if workgroup is None else workgroup
     shared = sharing(scorer.plan.trace, chosen)

@@ -17,6 +17,7 @@ from rich.table import Table
 from swizzle_sim.text import visible
 
 if TYPE_CHECKING:
+    from swizzle_sim.advice import Advice
     from swizzle_sim.replaying import WorkPerWorkgroup
     from swizzle_sim.scoring import Score, Scorer
     from swizzle_sim.swizzle import Swizzle, Verdict
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 NARROW = 72  # columns below which a table of figures cannot be read
 SIMULATED = {
-    "lockstep": "simulated, lockstep replay; time is a roofline lower bound, not a measurement",
+    "lockstep": "simulated, lockstep replay; time is a roofline by windows: not measured, no bound, ranks no orders",
     "timed": "simulated, timed replay, arithmetic at the sustained clock or what power allows; not a measurement",
 }
 LEVEL_COLUMNS = (
@@ -104,6 +105,31 @@ SCORE_COLUMNS = (
     "speedup",
     "below\nbound [pt]",
 )
+
+
+def score_columns(gpu: str, replay: str) -> tuple[str, ...]:
+    """Heads of `score_cells`, which say of a time where it does not rank orders."""
+    from swizzle_sim.ranking.evidence import times_rank
+
+    if replay == "timed" and times_rank(gpu, replay):
+        return SCORE_COLUMNS
+    doubt = {"time\n[µs]": "time [µs],\nranks no\norders", "speedup": "speedup,\nranks no\norders"}
+    return tuple(doubt.get(column, column) for column in SCORE_COLUMNS)
+
+
+def simulated(gpu: str, replay: str) -> str:
+    """Note under a table of scores: what kind of numbers these are, and what a time is worth."""
+    from swizzle_sim.ranking.evidence import times_note
+
+    return SIMULATED[replay] + (f"\n{times_note(gpu, replay)}" if replay == "timed" else "")
+
+
+def print_advice(advice: Advice) -> None:
+    """Print what to do, on the first line, and the commands that do it."""
+    out = console(wide=True)
+    out.print(visible(advice.line), style="bold", markup=False)
+    for command in advice.next:
+        out.print(f"  next: {visible(command)}", markup=False)
 
 
 def score_cells(score: Score) -> list[str]:

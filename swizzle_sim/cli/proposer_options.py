@@ -86,15 +86,6 @@ Evaluations = Annotated[
         help="Full replays to spend, by default 400; two-stage: for each template, 60.",
     ),
 ]
-ObjectiveText = Annotated[
-    str | None,
-    _search(
-        "--objective",
-        metavar="NAME",
-        help="l2_hit_rate, time, hbm_bytes, energy, or two with a comma (Pareto).",
-        autocompletion=offer(lambda: ("l2_hit_rate", "time", "hbm_bytes", "energy")),
-    ),
-]
 AtSizes = Annotated[
     list[str] | None,
     _search("--sizes", metavar="'M=.. N=..'", help="Another size to optimize for; repeatable."),
@@ -113,6 +104,16 @@ Tune = Annotated[
     ),
 ]
 
+ObjectiveText = Annotated[
+    str | None,
+    typer.Option(
+        "--objective",
+        metavar="NAME",
+        help="time, l2_hit_rate, hbm_bytes, energy, or two with a comma (Pareto); by default time where the times of "
+        "the GPU rank orders, else l2_hit_rate.",
+        autocompletion=offer(lambda: ("time", "l2_hit_rate", "hbm_bytes", "energy")),
+    ),
+]
 Proposer = Annotated[
     str,
     typer.Option(
@@ -127,7 +128,7 @@ RunReplay = Annotated[
     typer.Option(
         "--replay",
         metavar="REPLAY|RUN",
-        help="Replay that the counts come from: lockstep (families) or timed (the others); or a run of llm to repeat.",
+        help="Replay that the counts come from: timed (default) or lockstep; or a run of llm to repeat.",
         autocompletion=offer(lambda: [*REPLAY_WORDS, *run_folders()]),
     ),
 ]
@@ -153,7 +154,7 @@ RankStability = Annotated[
 ]
 
 BOTH = ("evaluations",)  # options of the search that two-stage takes as well
-ONLY = ("templates", "sampler", "objective", "sizes", "held_out")
+ONLY = ("templates", "sampler", "sizes", "held_out")
 TYPED = {"models": "--model", "templates": "--template", "timeout_s": "--timeout"}  # where the key has another name
 
 
@@ -162,6 +163,7 @@ class RunOptions:
     """Options of every run: how it counts, where it is stored."""
 
     replay: RunReplay = None
+    objective: ObjectiveText = None
     seed: Seed = 0
     jitter: Jitter = 0.0
     out: Out = None
@@ -177,7 +179,6 @@ class SearchOptions:
     template: Template = None
     sampler: Sampler = None
     evaluations: Evaluations = None
-    objective: ObjectiveText = None
     at_sizes: AtSizes = None
     held_out: HeldOut = None
     tune: Tune = None
@@ -188,7 +189,6 @@ class SearchOptions:
             "templates": self.template or None,
             "sampler": self.sampler,
             "evaluations": self.evaluations,
-            "objective": self.objective,
             "sizes": _several_sizes(self.at_sizes),
             "held_out": _several_sizes(self.held_out),
         }

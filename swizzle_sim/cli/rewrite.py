@@ -139,9 +139,9 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
     from swizzle_sim.capture.process import shared_worker
     from swizzle_sim.capture.user_kernel import ARCHS
     from swizzle_sim.history import History
+    from swizzle_sim.ranking import ranking_of
     from swizzle_sim.rewrite import check_rewritten, rewrite_workload, write_rewritten
     from swizzle_sim.swizzle import Swizzle
-    from swizzle_sim.tuning.ranking import ranking_of
     from swizzle_sim.workload import workload
     from xcd_model.errors import SwizzleSimError
 
@@ -150,7 +150,7 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
     if kernel.file.endswith(".npz"):
         return _none("a trace file holds no kernel; swizzle-sim rewrite my_kernel.py --swizzle best.txt does it")
     with History(run.folder) as history:
-        first = ranking_of(history.about).order(run.attempts)[0]
+        first = ranking_of(history.about, run.folder).order(run.attempts)[0]
     if first.number == run.baseline.number:
         return _none("no candidate beats the launch order")
     best = Swizzle.parse(first.source, name=first.name)

@@ -99,13 +99,14 @@ def _sizes(found: dict[str, Any]) -> str:
 
 
 def _describe(path: Path) -> dict[str, Any]:
-    from swizzle_sim.history import History, rank
+    from swizzle_sim.history import History
+    from swizzle_sim.ranking import ranking_of
     from xcd_model.errors import RunError
 
     try:
         with History(path) as history:
             attempts = list(history)
-            best = next(iter(rank(attempts)), None)
+            best = next(iter(ranking_of(history.about, path).order(attempts)), None)
             about = {key: history.about[key] for key in ("kernel", "gpu", "problem", "replay", "version")}
             return {
                 "run": str(path),

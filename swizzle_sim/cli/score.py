@@ -14,6 +14,7 @@ from swizzle_sim.cli.arguments import Jitter, Json, Launch, Replay, Seed, Swizzl
 if TYPE_CHECKING:
     import numpy as np
 
+    from swizzle_sim.advice import Advice
     from swizzle_sim.scoring import Score, Scorer, Spread
     from swizzle_sim.swizzle import Swizzle, Verdict
     from swizzle_sim.uncertainty import Span, Uncertainty
@@ -49,7 +50,7 @@ OF_DIFFERENCE: dict[str, tuple[str, Callable[[float], str]]] = {
 class ReplayOptions:
     """How a launch is replayed."""
 
-    replay: Replay = "lockstep"
+    replay: Replay = "timed"
     seed: Seed = 0
     jitter: Jitter = 0.0
 
@@ -69,7 +70,7 @@ def score(
     import numpy as np
 
     from swizzle_sim.cli.arguments import load_swizzle
-    from swizzle_sim.cli.output import cores, print_json, print_verdict
+    from swizzle_sim.cli.output import cores, print_advice, print_json, print_verdict
     from swizzle_sim.scoring import Scorer, spread
     from xcd_model.errors import ReplayError
     from xcd_model.replay.traffic import traffic_as_dict
@@ -90,6 +91,7 @@ def score(
     found = scorer.score_traffic(traffic, baseline_us=scorer.baseline.time_us)
     over_seeds = spread(scorer, candidate, seeds) if seeds > 1 else None
     name, files = candidate.name or "candidate", []
+    advice = _advice(scorer, candidate, verdict, found) if how.replay == "timed" else None
     if plots is not None:
         before = scorer.traffic(np.arange(order.size), threads=cores())
         files = _write_plots(plots, name, (before, traffic), (scorer.baseline, found))
@@ -98,8 +100,11 @@ def score(
         document = _document(scorer, candidate, verdict) | {"spread": over_seeds and over_seeds.as_dict()}
         document |= {"assigned_bound_l2_hit_rate": scorer.assigned_bound(order), "traffic": traffic_as_dict(traffic)}
         document |= {"baseline": scorer.baseline.as_dict(), "score": found.as_dict()}
+        document |= {"advice": advice and advice.as_dict()}
         print_json({**document, "uncertainty": ranges and ranges.as_dict()})
         return
+    if advice:
+        print_advice(advice)
     _print_scores(scorer, candidate, traffic, found)
     _print_fitted(_fitted(scorer))
     if over_seeds:
@@ -109,6 +114,20 @@ def score(
     for file in files:
         print(file)
     print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
+
+
+def _advice(scorer: Scorer, candidate: Swizzle, verdict: Verdict, found: Score) -> Advice:
+    """Advice on the candidate, by what ranks orders of the GPU."""
+    from swizzle_sim.advice import advise
+    from swizzle_sim.history import Attempt
+    from swizzle_sim.ranking import Ranking, default_objectives
+
+    name = candidate.name or "the candidate"
+    one = Attempt(
+        number=1, name=name, source=candidate.source, proposer="given", verdict=verdict.as_dict(), score=found
+    )
+    ranking = Ranking(default_objectives(scorer.gpu.name, scorer.replay), gpu=scorer.gpu.name)
+    return advise(scorer, ranking, scorer.baseline, one)
 
 
 def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str, Any]:
@@ -122,6 +141,7 @@ def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str,
         "verdict": verdict.as_dict(),
         "fitted_constants": len(_fitted(scorer)),
         "work": scorer.work.as_dict(),
+        "advice": None,
         "baseline": None,
         "score": None,
         "spread": None,
@@ -166,11 +186,11 @@ def _ranges(scorer: Scorer, order: np.ndarray, draws: int | None) -> Uncertainty
 
 def _print_scores(scorer: Scorer, candidate: Swizzle, traffic: Traffic, found: Score) -> None:
     from swizzle_sim.cli.output import (
-        SCORE_COLUMNS,
-        SIMULATED,
         print_balance,
         print_levels,
         score_cells,
+        score_columns,
+        simulated,
         sizes_text,
         table,
     )
@@ -178,7 +198,8 @@ def _print_scores(scorer: Scorer, candidate: Swizzle, traffic: Traffic, found: S
     name = candidate.name or "candidate"
     rows = [("launch order", *score_cells(scorer.baseline)), (name, *score_cells(found))]
     title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
-    table(title, ("swizzle", *SCORE_COLUMNS), rows, note=SIMULATED[scorer.replay])
+    gpu = scorer.gpu.name
+    table(title, ("swizzle", *score_columns(gpu, scorer.replay)), rows, note=simulated(gpu, scorer.replay))
     print_balance(scorer.work, {"launch order": scorer.baseline, name: found})
     note = f"launch {traffic.launch}, {'steady' if traffic.steady else 'not steady'}" if traffic.launch > 1 else ""
     print_levels(traffic, f"{name}, by tensor", note)

@@ -67,7 +67,7 @@ def suite(
     kernels: Kernels = None,
     paper: Paper = False,
     gpu: GpuName = "mi300x",
-    replay: Replay = "lockstep",
+    replay: Replay = "timed",
     effort: Effort = 1.0,
     run: SuiteRun = SuiteRun(),
     tables: Tables = Tables(),
@@ -166,12 +166,12 @@ def _print(found: Suite, written: list[Path]) -> None:
     from swizzle_sim.suite.result import COLUMNS, cells, notes
     from swizzle_sim.swizzle.verdict import unconditional
 
-    order = (0, 1, 7, 8, 9, 2, 3, 4, 5, 6)  # words first: a table's text columns stand on the left
+    order = (0, 1, 9, 10, 11, 2, 3, 4, 5, 6, 7, 8)  # words first: a table's text columns stand on the left
     heads = [COLUMNS[i].replace(" [", "\n[") for i in order]
     rows = [[cells(result)[i] for i in order] for result in found.results]
     if all(unconditional(result.best_domain) for result in found.results):
         heads, rows = [*heads[:2], *heads[3:]], [[*row[:2], *row[3:]] for row in rows]
-    table(f"Suite on {found.gpu}", heads, rows, left=len(heads) - 5)
+    table(f"Suite on {found.gpu}", heads, rows, left=len(heads) - 7)
     out = console(wide=True)
     for note in notes(found):
         out.print(note, markup=False)

@@ -46,7 +46,7 @@ class Compared:
 
     changes: Changes = None
     swizzle: Swizzles = None
-    replay: Replay = "lockstep"
+    replay: Replay = "timed"
 
     def swizzles(self) -> list[Swizzle]:
         """Swizzles to compare with the launch order."""
@@ -216,7 +216,7 @@ def _capacity(work, device, chosen: Sequence[Swizzle]) -> list[dict[str, Any]]:
     from swizzle_sim.scoring import Scorer
     from xcd_model.analysis.stack_distance import capacity_curve
 
-    scorer = Scorer(work, device)
+    scorer = Scorer(work, device, replay="lockstep")
     orders = [("as launched", np.arange(work.grid.num_pids)), *((str(s.name), scorer.permutation(s)) for s in chosen)]
     found = []
     for name, order in orders:

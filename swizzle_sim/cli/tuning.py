@@ -12,6 +12,7 @@ from swizzle_sim.cli.arguments import Json, Launch, Replay, Seed, grouped, known
 
 if TYPE_CHECKING:
     from swizzle_sim.cli.proposer_options import RunOptions
+    from xcd_model import Gpu
 
 Evaluations = Annotated[int, typer.Option("--evaluations", min=1, help="Permutations to replay.")]
 Formulas = Annotated[int, typer.Option("--formulas", min=1, help="Formulas to replay.")]
@@ -28,7 +29,7 @@ EVALUATIONS, TOP = 40, 5
 @grouped
 def ceiling(
     launch: Launch,
-    replay: Replay = "lockstep",
+    replay: Replay = "timed",
     evaluations: Evaluations = 120,
     formulas: Formulas = 120,
     swizzle: FormulaText = None,
@@ -39,13 +40,13 @@ def ceiling(
     """Search arbitrary permutations, not only formulas, and print how far the best formula is from them."""
     from swizzle_sim.cli.arguments import load_swizzle
     from swizzle_sim.cli.output import (
-        SCORE_COLUMNS,
-        SIMULATED,
         console,
         pct,
         print_json,
         say,
         score_cells,
+        score_columns,
+        simulated,
         sizes_text,
         table,
     )
@@ -74,7 +75,8 @@ def ceiling(
         ("... from a lookup table", "one extra load a workgroup", *score_cells(found.as_table)),
     ]
     title = f"{workload.name} {sizes_text(workload.problem)} on {device.title}"
-    table(title, ("", "swizzle", *SCORE_COLUMNS), rows, left=2, note=SIMULATED[replay])
+    columns = ("", "swizzle", *score_columns(device.name, replay))
+    table(title, columns, rows, left=2, note=simulated(device.name, replay))
     behind = 100 * (found.permutation.l2_hit_rate - found.formula.l2_hit_rate)
     out_console = console(wide=True)
     for line in (
@@ -109,16 +111,16 @@ def tune_kernel(
     from swizzle_sim.cli.arguments import load_kernel
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.progress import Progress
+    from swizzle_sim.ranking import read_objectives
     from swizzle_sim.scoring import Score
     from swizzle_sim.tuning.jobs import PointStore
-    from swizzle_sim.tuning.objectives import read_objectives
     from swizzle_sim.tuning.samplers import make_sampler
     from swizzle_sim.tuning.tiles import FORMULA, TileSpace, as_row, has_compiler
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import SearchError
 
     _check(what, llm, search)
-    objectives = read_objectives(search.get("objective", "time"))  # tiles of another size have other requests
+    objectives = read_objectives(run.objective or "time")  # tiles of another size have other requests
     if len(objectives) > 1:
         raise SearchError("--tune tiles has one objective", code="objective")
     device, replay = load_gpu(launch.gpu), run.replay or "timed"
@@ -156,7 +158,7 @@ def tune_kernel(
         found = {"objective": objectives[0].name, "evaluations": len(rows), "pruned": dict(space.pruned)}
         print_json({**about, "kind": "simulated", **found, "resources": how, "best": ranked[:TOP]})
         return
-    _print_tiles(f"{work.name} on {device.title}, tiles", ranked, space.pruned, how, replay)
+    _print_tiles(work.name, device, ranked, space.pruned, how, replay)
 
 
 def _check(what: str, llm: Mapping[str, Any], search: Mapping[str, Any]) -> None:
@@ -170,8 +172,10 @@ def _check(what: str, llm: Mapping[str, Any], search: Mapping[str, Any]) -> None
         raise SearchError(f"{as_typed(wrong)} {verb} not apply to --tune tiles: leave it out", code="tune")
 
 
-def _print_tiles(title: str, ranked: list[dict[str, Any]], pruned: Mapping[str, int], how: str, replay: str) -> None:
-    from swizzle_sim.cli.output import SCORE_COLUMNS, SIMULATED, score_cells, table
+def _print_tiles(
+    name: str, device: Gpu, ranked: list[dict[str, Any]], pruned: Mapping[str, int], how: str, replay: str
+) -> None:
+    from swizzle_sim.cli.output import score_cells, score_columns, simulated, table
     from swizzle_sim.scoring import Score
 
     names = list(ranked[0]["values"])
@@ -179,7 +183,8 @@ def _print_tiles(title: str, ranked: list[dict[str, Any]], pruned: Mapping[str, 
         [*(str(row["values"][name]) for name in names), *score_cells(Score.from_dict(row["score"]))]
         for row in ranked[:TOP]
     ]
-    table(title, [*names, *SCORE_COLUMNS], rows, left=0, note=SIMULATED[replay])
+    columns = [*names, *score_columns(device.name, replay)]
+    table(f"{name} on {device.title}, tiles", columns, rows, left=0, note=simulated(device.name, replay))
     counted = ", ".join(f"{n} {why}" for why, n in sorted(pruned.items())) or "none"
     print(f"{len(ranked)} configurations replayed; pruned before any replay: {counted}")
     print(f"registers and LDS: {how}; GROUP_M is contiguous+group_m, 0 the launch order")

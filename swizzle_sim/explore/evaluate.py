@@ -146,7 +146,7 @@ class Evaluator:
     def _scorer(self, state: State) -> Scorer:
         def make() -> Scorer:
             gpu = state.load_gpu()
-            return Scorer(self._kernel(state), gpu)
+            return Scorer(self._kernel(state), gpu, replay="lockstep")
 
         return self._keep("scorer", (state.kernel, state.sizes, state.gpu, state.changes), make)
 

@@ -157,7 +157,7 @@ def note(result: Result) -> str:
         return f"Not replayed while you type: {result.too_large}."
     if result.baseline is None:
         return "No figures: see above."
-    return "Simulated in the lockstep replay, not measured; time is a roofline lower bound."
+    return "Simulated in the lockstep replay, not measured; time is a roofline by windows of turns, no bound."
 
 
 def cells(score: Score | None) -> list[str]:

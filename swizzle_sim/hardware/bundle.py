@@ -59,12 +59,12 @@ class Origin:
     ----------
     run : str
         Name of the run folder that the finalists come from; empty for candidates without a run.
-    replay : {"lockstep", "timed"}
+    replay : {"timed", "lockstep"}
         Replay of the predictions.
     """
 
     run: str = ""
-    replay: str = "lockstep"
+    replay: str = "timed"
 
 
 def make_bundle(

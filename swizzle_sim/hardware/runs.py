@@ -13,8 +13,9 @@ from swizzle_sim.hardware.bundle import Finalist, Origin, make_bundle
 from swizzle_sim.hardware.device import device_of
 from swizzle_sim.hardware.node.manifest import digest
 from swizzle_sim.hardware.results import keep_bundle, pairs_in
-from swizzle_sim.history import FILE, History, rank
+from swizzle_sim.history import FILE, History
 from swizzle_sim.kernels import Kernel, kernel, kernel_names
+from swizzle_sim.ranking import ranking_of
 from swizzle_sim.recorded import recorded_kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
@@ -44,7 +45,7 @@ def bundle_run(run: Path, top: int, folder: Path, *, seed: int = 0, check: bool 
     """
     with History(run) as history:
         about, attempts = history.about, list(history)
-    best = [one for one in rank(attempts) if one.number != 0][:top]
+    best = [one for one in ranking_of(about, run).order(attempts) if one.number != 0][:top]
     finalists = [Finalist(name=one.name, source=one.source, number=one.number, score=one.score) for one in best]
     baseline = next((one.score for one in attempts if one.number == 0), None)
     manifest = make_bundle(
@@ -67,7 +68,7 @@ def agreements_in(where: Path, replay: str | None = None) -> list[Agreement]:
     Parameters
     ----------
     where : Path
-    replay : {"lockstep", "timed"}, optional
+    replay : {"timed", "lockstep"}, optional
         Predict with this replay instead of the bundle's.
 
     Raises

@@ -9,11 +9,11 @@ from importlib import metadata
 from typing import Any
 
 from swizzle_sim.history import Attempt
+from swizzle_sim.ranking import Ranking
 from swizzle_sim.release import version
 from swizzle_sim.scoring import Score
 from swizzle_sim.swizzle.verdict import TESTED, claim
 from swizzle_sim.text import cut, gigabytes, joules, microseconds, percent, points
-from swizzle_sim.tuning.ranking import Ranking
 from xcd_model import Gpu, Time
 
 BEST = 5  # rows of the table
@@ -37,12 +37,14 @@ def best_rows(attempts: Sequence[Attempt], baseline: Score | None, ranking: Rank
     """
     launched = attempts[0].verdict if attempts else {}
     rows = [] if baseline is None else [_row("–", "launch order", baseline, launched)]
+    places = ranking.places(attempts)
     candidates = [attempt for attempt in ranking.order(attempts) if attempt.number != 0]
     front = {one.number for one in ranking.front(attempts)} if len(ranking.objectives) > 1 else set()
     shown = max(BEST, len(front & {one.number for one in candidates}))
-    for place, attempt in enumerate(candidates[:shown], start=1):
+    for attempt in candidates[:shown]:
         if attempt.score is not None:
-            label = f"{place}, front" if attempt.number in front else str(place)
+            place = places[attempt.number]
+            label = f"{place}, front" if attempt.number in front else place
             rows.append(_row(label, cut(attempt.name, _LONGEST_NAME), attempt.score, attempt.verdict))
     return rows
 

@@ -15,9 +15,9 @@ import numpy as np
 from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, INK, OTHER, family_colours, family_of
 from swizzle_sim.display.tiles import MAX_SIDE, draw_pixels, draw_xcds, legend_of_xcds
 from swizzle_sim.history import Attempt
+from swizzle_sim.ranking import Ranking
 from swizzle_sim.scoring import Score
 from swizzle_sim.text import cut, visible
-from swizzle_sim.tuning.ranking import SPOKEN, Ranking
 from xcd_model import Traffic
 from xcd_model.analysis.stack_distance import CapacityCurve
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
@@ -158,7 +158,7 @@ def best_so_far(
     _mark_without_score(axes, attempts)
     _scale_of_attempts(axes, last)
     _room(axes, [*value, *(level for _, level, _ in levels)])
-    axes.set_ylabel(f"{SPOKEN[ranking.main.name]} [{unit}]")
+    axes.set_ylabel(f"{ranking.main.spoken} [{unit}]")
     _label_levels(axes, levels, "%.1f %%" if ranking.main.name == "l2_hit_rate" else f"%.4g {unit}", wide)
     legend(figure, 5 if wide else 2)
     return finished(figure, "Best so far")

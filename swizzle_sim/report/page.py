@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.history import Attempt, History
+from swizzle_sim.ranking import Ranking, times_note, times_rank
 from swizzle_sim.report import content, listing
 from swizzle_sim.report.measured import measured_in
 from swizzle_sim.report.pictures import NAMES, Drawing, most_misses, slider_data
@@ -21,7 +22,6 @@ from swizzle_sim.report.rewritten import diff_lines, rewritten
 from swizzle_sim.report.spending import Spending
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.text import cut, visible
-from swizzle_sim.tuning.ranking import Ranking
 from xcd_model import Gpu
 
 
@@ -67,6 +67,9 @@ def frame(
         "measured": results,
         "measured_fault": fault,
         "versions": content.versions(),
+        "times": times_note(gpu.name, scorer.replay),
+        "times_rank": times_rank(gpu.name, scorer.replay),
+        "advice": None,
         "result": None,
     }
 

@@ -16,13 +16,13 @@ from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, INK, OTHER
 from swizzle_sim.display.picture import png
 from swizzle_sim.display.tiles import MAX_SIDE, NO_TILE, is_ribbon, plane, tile_map
 from swizzle_sim.history import Attempt
+from swizzle_sim.ranking import Ranking
 from swizzle_sim.replaying import Balance
 from swizzle_sim.report import figures
 from swizzle_sim.report.balance import balance_figure
 from swizzle_sim.report.replays import Replayed
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.tuning.ranking import SPOKEN, Ranking
 from xcd_model import xcd_of
 from xcd_model.analysis.schedule import Schedule
 
@@ -100,7 +100,7 @@ def drawings(
         Drawing("per_xcd", _alt_per_xcd(*scores), lambda wide: figures.per_xcd(*scores, wide=wide)),
         Drawing(
             "progress",
-            f"{SPOKEN[ranking.main.name]} of {scored} scored attempts, and the best so far.",
+            f"{ranking.main.spoken} of {scored} scored attempts, and the best so far.",
             lambda wide: figures.best_so_far(attempts, scores[0], ranking, wide=wide),
         ),
     ]

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from swizzle_sim.atomic_write import write_whole
+from swizzle_sim.ranking import OBJECTIVES
+from swizzle_sim.ranking.ranking import DRAWS
 
 if TYPE_CHECKING:
     from swizzle_sim.scoring import Scorer
     from swizzle_sim.search import Run
 
-FILE = "uncertainty.json"  # in the run folder
+FILE = DRAWS
 LAUNCHED = "the order as launched"  # the launch order's name in FILE and in JSON documents
 
 
@@ -31,8 +33,10 @@ def check_finalists(run: Run, scorer: Scorer) -> dict[str, Any] | None:
     """
     from swizzle_sim.swizzle import Swizzle  # noqa: PLC0415
     from swizzle_sim.uncertainty import FINALISTS, Finalist, compare_finalists  # noqa: PLC0415
+    from swizzle_sim.uncertainty.rank_stability import FIGURES  # noqa: PLC0415
 
-    if run.baseline.score is None:
+    of, ranking = run.ranking.main.name, run.ranking
+    if run.baseline.score is None or of not in FIGURES or len(ranking.objectives) > 1 or ranking.sizes > 1:
         return None
     chosen = {attempt.number: attempt for attempt in [*run.ranked[:FINALISTS], run.baseline]}
     if len(chosen) < 2:
@@ -41,7 +45,9 @@ def check_finalists(run: Run, scorer: Scorer) -> dict[str, Any] | None:
     for attempt in chosen.values():
         name = LAUNCHED if attempt.number == run.baseline.number else attempt.name
         finalists.append(Finalist(name, scorer.permutation(Swizzle.parse(attempt.source, name=attempt.name))))
-    found = compare_finalists(scorer, finalists).as_dict()
+    found = compare_finalists(scorer, finalists, of=of).as_dict()
+    for pair, number in zip(found["pairs"], list(chosen)[1:], strict=True):
+        pair["number"] = number
     write_whole(run.folder / FILE, (json.dumps(found, indent=1) + "\n").encode())
     return found
 
@@ -62,21 +68,23 @@ def stability_lines(found: Mapping[str, Any]) -> list[str]:
     found : mapping
         What `check_finalists` gives.
     """
-    pairs, best = found["pairs"], _name(found["pairs"][0]["better"])
-    near = [_gap(pair) for pair in pairs if not pair["apart"]]
-    ahead = [_gap(pair) for pair in pairs if pair["apart"]]
+    pairs, best, of = found["pairs"], _name(found["pairs"][0]["better"]), OBJECTIVES[found["of"]]
+    unit = "points" if of.largest else "%"
+    near = [_gap(pair, unit) for pair in pairs if not pair["apart"]]
+    ahead = [_gap(pair, unit) for pair in pairs if pair["apart"]]
+    said = of.spoken[0].upper() + of.spoken[1:]
     lines = [f"{best} is not distinguishable within model uncertainty from: {', '.join(near)}"] if near else []
     lines += [f"{best} is ahead in every draw of: {', '.join(ahead)}"] if ahead else []
-    constants = ", ".join(found["constants"]) or "no constant: the hit rate depends on none that is uncertain"
-    return [*lines, f"  (L2 hit rate; {found['draws']} draws of {constants})"]
+    constants = ", ".join(found["constants"]) or f"no constant: the {of.spoken} depends on none that is uncertain"
+    return [*lines, f"  ({said}; {found['draws']} draws of {constants})"]
 
 
 def _name(name: str) -> str:
     return "launch order" if name == LAUNCHED else name
 
 
-def _gap(pair: Mapping[str, Any]) -> str:
+def _gap(pair: Mapping[str, Any], unit: str) -> str:
     """Name of the worse of two, and how far it is behind."""
     low, high = (f"{100 * pair[key]:+.2f}" for key in ("low", "high"))
-    gap = "equal" if pair["low"] == pair["high"] == 0 else f"{low} points" if low == high else f"{low} to {high} points"
+    gap = "equal" if pair["low"] == pair["high"] == 0 else f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
     return f"{_name(pair['worse'])} ({gap})"

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.advice import advise_run
 from swizzle_sim.atomic_write import write_whole
 from swizzle_sim.history import Attempt, History
+from swizzle_sim.ranking import ranking_of
 from swizzle_sim.recorded import recorded_scorer
 from swizzle_sim.report import pictures
 from swizzle_sim.report.page import Best, Replays, frame, render, result
@@ -18,7 +20,6 @@ from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.swizzle.emit_hip import emit_hip
 from swizzle_sim.swizzle.emit_triton import emit_triton
 from swizzle_sim.text import percent
-from swizzle_sim.tuning.ranking import ranking_of
 from xcd_model.errors import RunError
 
 PAGE = "report.html"
@@ -52,7 +53,7 @@ def write_report(history: History, scorer: Scorer | None = None) -> Path:
     about, attempts, folder = history.about, list(history), history.folder
     scorer = scorer or recorded_scorer(about)
     scorer.bin_fs = BIN_FS
-    ranking, spending = ranking_of(about), spending_of(folder)
+    ranking, spending = ranking_of(about, folder), spending_of(folder)
     files: dict[str, bytes] = {}
     page = frame(scorer, history, attempts, ranking, spending)
     if ordered := ranking.order(attempts):
@@ -63,6 +64,7 @@ def write_report(history: History, scorer: Scorer | None = None) -> Path:
         files = pictures.files(drawn, f"simulated, {scorer.replay} replay")
         files |= {name: text.encode() for name, text in best.sources.items()}
         page |= result(scorer, folder, attempts, ranking, Replays(replayed, drawn, baseline), best)
+        page["advice"] = advise_run(scorer, ranking, attempts, str(folder))
     files[PAGE] = render(page).encode("utf-8", "replace")
     for name, data in files.items():  # the page last: where it is new, all is
         write_whole(folder / name, data)

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ import numpy as np
 
 from swizzle_sim.atomic_write import write_whole
 from swizzle_sim.candidates import Candidate, family_specs
-from swizzle_sim.history import Attempt, rank
+from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.ranking import Ranking, default_objectives
 from swizzle_sim.release import version
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.suite.result import Result, Suite
@@ -43,7 +45,7 @@ def score_suite(
     gpu: Gpu,
     folder: str | Path,
     *,
-    replay: str = "lockstep",
+    replay: str = "timed",
     effort: float = 1.0,
     threads: int | None = None,
     resume: bool = False,
@@ -57,7 +59,7 @@ def score_suite(
     gpu : Gpu
     folder : path
         Run folder to make; with ``resume`` one that an earlier call left: its kernels are not repeated.
-    replay : {"lockstep", "timed"}
+    replay : {"timed", "lockstep"}
     effort : float
         Multiple of `LOOKUPS` cache lookups a kernel; what is tried does not depend on the machine.
     threads : int, optional
@@ -105,7 +107,7 @@ def score_kernel(
     kernel: Kernel,
     gpu: Gpu,
     *,
-    replay: str = "lockstep",
+    replay: str = "timed",
     effort: float = 1.0,
     threads: int | None = None,
     on_kernel: OnKernel | None = None,
@@ -113,14 +115,14 @@ def score_kernel(
     """Score one kernel; see `score_suite`."""
     began = time.perf_counter()
     scorer = Scorer(kernel, gpu, replay=replay)
+    ranking = Ranking(default_objectives(gpu.name, replay), gpu=gpu.name)
     if on_kernel:
         on_kernel(kernel.name, 0, 0, 0.0)
     attempts = [_attempt(0, Candidate("identity", family("identity"), "baseline"), scorer.baseline)]
-    if not _cannot_be_beaten(attempts[0]):
-        _try(scorer, attempts, most_candidates(scorer, effort), threads or os.cpu_count() or 1, on_kernel)
-    best = rank(attempts)[0]
-    if best.score is None or best.score.l2_hit_rate <= scorer.baseline.l2_hit_rate:
-        best = attempts[0]
+    if not _cannot_be_beaten(ranking, attempts[0]):
+        tried = _Tried(scorer, ranking, attempts, most_candidates(scorer, effort), on_kernel)
+        _try(tried, threads or os.cpu_count() or 1)
+    best = ranking.order(attempts)[0]
     verdict = scorer.verify(Swizzle.parse(best.source, name=best.name))
     return Result(
         kernel=kernel.name,
@@ -145,31 +147,45 @@ def most_candidates(scorer: Scorer, effort: float) -> int:
     return max(FEWEST, int(effort * LOOKUPS / lookups))
 
 
-def _try(scorer: Scorer, attempts: list[Attempt], most: int, threads: int, on_kernel: OnKernel | None) -> None:
+@dataclass(frozen=True)
+class _Tried:
+    """What was tried of one kernel, and up to how much."""
+
+    scorer: Scorer
+    ranking: Ranking
+    attempts: list[Attempt]
+    most: int
+    on_kernel: OnKernel | None
+
+
+def _try(tried: _Tried, threads: int) -> None:
     """Replay candidates, ``threads`` at a time, and note them in order; stop at the bound."""
+    scorer = tried.scorer
     queue: deque[tuple[Candidate, Future[Score]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
-            wanted = _distinct(scorer, most)
+            wanted = _distinct(scorer, tried.most)
             for candidate, order in wanted:
                 queue.append((candidate, pool.submit(scorer.score_order, order, baseline_us=scorer.baseline.time_us)))
-                if len(queue) > 2 * threads and _note(scorer, queue, attempts, most, on_kernel):
+                if len(queue) > 2 * threads and _note(tried, queue):
                     return
             while queue:
-                if _note(scorer, queue, attempts, most, on_kernel):
+                if _note(tried, queue):
                     return
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _note(scorer: Scorer, queue: deque, attempts: list[Attempt], most: int, on_kernel: OnKernel | None) -> bool:
+def _note(tried: _Tried, queue: deque) -> bool:
     """Take the next score; True where nothing can be better."""
     candidate, future = queue.popleft()
+    attempts = tried.attempts
     attempts.append(_attempt(len(attempts), candidate, future.result()))
-    if on_kernel:
-        best = rank(attempts)[0].score
-        on_kernel(scorer.kernel.name, len(attempts) - 1, most, best.l2_hit_rate if best else 0.0)
-    return _cannot_be_beaten(attempts[-1])
+    if tried.on_kernel:
+        best = tried.ranking.order(attempts)[0].score
+        name, rate = tried.scorer.kernel.name, best.l2_hit_rate if best else 0.0
+        tried.on_kernel(name, len(attempts) - 1, tried.most, rate)
+    return _cannot_be_beaten(tried.ranking, attempts[-1])
 
 
 def _distinct(scorer: Scorer, most: int) -> Iterator[tuple[Candidate, np.ndarray]]:
@@ -202,9 +218,10 @@ def _attempt(number: int, candidate: Candidate, score: Score) -> Attempt:
     )
 
 
-def _cannot_be_beaten(attempt: Attempt) -> bool:
+def _cannot_be_beaten(ranking: Ranking, attempt: Attempt) -> bool:
+    """Whether the bound on the hit rate is reached, where that decides; a time has no bound."""
     score = attempt.score
-    return score is not None and score.l2_hit_rate >= score.bound_l2_hit_rate
+    return ranking.main.name == "l2_hit_rate" and score is not None and score.l2_hit_rate >= score.bound_l2_hit_rate
 
 
 def _open_folder(folder: Path, about: dict[str, Any], resume: bool) -> None:

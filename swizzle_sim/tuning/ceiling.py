@@ -83,7 +83,7 @@ def ceiling(
     kernel: Kernel,
     gpu: Gpu,
     *,
-    replay: str = "lockstep",
+    replay: str = "timed",
     formulas: int = FORMULAS,
     evaluations: int = EVALUATIONS,
     swizzle: Swizzle | None = None,
@@ -96,7 +96,7 @@ def ceiling(
     ----------
     kernel : Kernel
     gpu : Gpu
-    replay : {"lockstep", "timed"}
+    replay : {"timed", "lockstep"}
     formulas : int
         Replays of the search for the best formula.
     evaluations : int

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.ranking import OBJECTIVES, Objective, default_objectives
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.search import permutation_digest, verdict_without_check
 from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.tuning.objectives import OBJECTIVES, Objective
 from swizzle_sim.tuning.sharing_graph import SharingGraph, sharing_graph
 from xcd_model import Gpu, xcd_of
 from xcd_model.errors import LanguageError, NotBijective
@@ -73,6 +73,11 @@ class Evaluator:
     def main(self) -> Scorer:
         """Scorer of the first kernel."""
         return self.scorers[0]
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """What is optimized by default on this GPU with this replay."""
+        return default_objectives(self.main.gpu.name, self.main.replay)
 
     @cached_property
     def screens(self) -> list[Scorer]:

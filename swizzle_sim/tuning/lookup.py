@@ -70,7 +70,7 @@ def price_table(scorer: Scorer, order: np.ndarray) -> Score:
     -------
     score : Score
         The load is a request like any other. A real workgroup issues nothing before it returns; that wait is left out,
-        so the time is a lower bound.
+        so the time is too short by it.
     """
     trace = with_table(scorer.plan.trace, order)
     kernel = replace(scorer.kernel, build_trace=lambda line_bytes: trace)

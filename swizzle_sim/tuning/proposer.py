@@ -11,18 +11,18 @@ from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.progress import Progress
 from swizzle_sim.proposers import Proposed, Task
+from swizzle_sim.ranking import Objective, chosen_objectives
 from swizzle_sim.recorded import at_sizes
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.templates import Template, family_template, load_templates
 from swizzle_sim.tuning.evaluator import Evaluator
-from swizzle_sim.tuning.objectives import EVALUATIONS, Objective, SearchPlan, read_objectives
-from swizzle_sim.tuning.ranking import Ranking
 from swizzle_sim.tuning.search import search
+from swizzle_sim.tuning.search_plan import EVALUATIONS, SearchPlan
 from swizzle_sim.tuning.successive_halving import SearchResult
 from xcd_model import Gpu
 from xcd_model.errors import NotBijective, SearchError
 
-OPTIONS = ("templates", "sampler", "evaluations", "objective", "sizes", "held_out")
+OPTIONS = ("templates", "sampler", "evaluations", "sizes", "held_out")
 SHOWN = 5
 
 
@@ -39,7 +39,7 @@ def propose(task: Task) -> Proposed:
     given = {key: value for key, value in task.options.items() if value is not None}
     plan = SearchPlan(
         templates=tuple(templates_of(given.get("templates", ()), task.kernel, task.gpu)),
-        objectives=read_objectives(given.get("objective", "l2_hit_rate")),
+        objectives=chosen_objectives(task.objective, task.gpu.name, task.replay),
         sampler=given.get("sampler", "auto"),
         evaluations=given.get("evaluations", EVALUATIONS),
     )
@@ -60,7 +60,7 @@ def propose(task: Task) -> Proposed:
             on_attempt=lambda attempt, done, total: progress(done, total, note=attempt.name),
         )
     took_s = None if task.resume else time.perf_counter() - began  # the time of earlier commands is unknown
-    best = Ranking(plan.objectives, 1 + len(more)).order(found.run.attempts)[0]
+    best = found.run.best
     elsewhere = held_out_rows(best, [task.kernel, *more], held_out, task, task.gpu)
     return _proposed(found, best, plan.objectives, elsewhere, took_s)
 
@@ -100,7 +100,7 @@ def _proposed(
     took_s: float | None,
 ) -> Proposed:
     run, names = found.run, [one.name for one in objectives]
-    scored = sorted((a for a in run.attempts[1:] if a.score), key=lambda a: (sum(a.verdict["costs"]), a.number))
+    scored = [one for one in run.ranked if one.number]
     shown = list(found.front) if len(objectives) > 1 else scored[:SHOWN]
     label = "Pareto front" if len(objectives) > 1 else "search"
     replayed = found.counts.get("replay", 0)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.ranking import Objective
 from swizzle_sim.search import RunConfig, about_run, open_run
 from swizzle_sim.templates import Template, TemplateSpace, family_templates
 from swizzle_sim.tuning.evaluator import Evaluator
-from swizzle_sim.tuning.objectives import SearchPlan
 from swizzle_sim.tuning.samplers import make_sampler
+from swizzle_sim.tuning.search_plan import SearchPlan
 from swizzle_sim.tuning.successive_halving import Arm, SearchLoop, SearchResult, rounds_of
 from xcd_model import Gpu
 from xcd_model.errors import SearchError
@@ -58,9 +60,10 @@ def search(
     """
     how = RunConfig(**options)
     evaluator = Evaluator(kernels, gpu, **how.of_scorer)
+    plan = replace(plan, objectives=plan.objectives or how.objectives_on(gpu))
     arms = make_arms(kernels, gpu, plan, how.seed)
     settings = {**plan.as_dict(), "sizes": [dict(kernel.problem) for kernel in kernels[1:]]}
-    about = {**about_run(evaluator.main, how.command), "search": settings}
+    about = {**about_run(evaluator.main, how.command, plan.objectives), "search": settings}
     with open_run(Path(folder), about, how.resume, ("search",)) as history:
         with history.running(), ThreadPoolExecutor(how.n_threads) as pool:
             found = SearchLoop(evaluator, plan, history, pool.map, how.on_attempt).run(arms)
@@ -97,7 +100,12 @@ class _InMemory(list):
 
 
 def search_on(
-    evaluator: Evaluator, templates: Sequence[Template] = (), *, evaluations: int, seed: int = 0
+    evaluator: Evaluator,
+    templates: Sequence[Template] = (),
+    *,
+    evaluations: int,
+    seed: int = 0,
+    objectives: Sequence[Objective] = (),
 ) -> SearchResult:
     """Search templates in memory.
 
@@ -109,6 +117,8 @@ def search_on(
     evaluations : int
         Full replays, at least 1.
     seed : int
+    objectives : sequence of Objective
+        Empty for the default of the evaluator's GPU and replay.
 
     Raises
     ------
@@ -117,7 +127,8 @@ def search_on(
     LanguageError
         If a constraint reads a name that has no value.
     """
-    plan = SearchPlan(templates=tuple(templates), evaluations=evaluations)
+    objectives = tuple(objectives) or evaluator.objectives
+    plan = SearchPlan(templates=tuple(templates), evaluations=evaluations, objectives=objectives)
     arms = make_arms([scorer.kernel for scorer in evaluator.scorers], evaluator.main.gpu, plan, seed)
     attempts: Any = _InMemory()
     return SearchLoop(evaluator, plan, attempts, map, None).run(arms)

@@ -15,12 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from swizzle_sim.history import Attempt, History
+from swizzle_sim.ranking import Ranking, pareto_front
 from swizzle_sim.search import OnAttempt, Run
 from swizzle_sim.swizzle import family
 from swizzle_sim.templates.space import TemplateSpace, Values
 from swizzle_sim.tuning.evaluator import BY_BOUND, Evaluator, Judged
-from swizzle_sim.tuning.objectives import SearchPlan, pareto_front
 from swizzle_sim.tuning.samplers import Exhaustive, Sampler
+from swizzle_sim.tuning.search_plan import SearchPlan
 from xcd_model.errors import RunError
 
 PROPOSER = "search"
@@ -176,7 +177,8 @@ class SearchLoop:
         counts: dict[str, int] = {}
         for attempt in self.attempts[1:]:
             counts[attempt.verdict["stage"]] = counts.get(attempt.verdict["stage"], 0) + 1
-        return SearchResult(Run(self.history.folder, tuple(self.attempts)), tuple(front), counts)
+        ranking = Ranking(self.plan.objectives, len(self.evaluator.scorers), self.evaluator.main.gpu.name)
+        return SearchResult(Run(self.history.folder, tuple(self.attempts), ranking), tuple(front), counts)
 
     def _round(self, arms: list[Arm], quota: int) -> None:
         left = dict.fromkeys(range(len(arms)), quota)

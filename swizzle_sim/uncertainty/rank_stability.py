@@ -15,6 +15,7 @@ from swizzle_sim.uncertainty.sampling import counting_settings, drawn_constants,
 
 DRAWS = 8
 FINALISTS = 3
+FIGURES = {"l2_hit_rate": "l2_hit_rate", "time": "time_us", "hbm_bytes": "hbm_bytes"}  # figure of a draw by objective
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class Pair:
     better, worse : str
         Names.
     value : float
-        L2 hit rate of the better minus that of the worse, with the constants in use.
+        By how much the better is ahead in the objective, with the constants in use: of a rate the difference, of
+        anything else the logarithm of the ratio.
     low, high : float
         Over all draws, the same constants for both.
     """
@@ -62,20 +64,28 @@ class RankStability:
         Keys of the constants drawn.
     pairs : tuple of Pair
         The best against each other finalist.
+    of : str
+        Name of the objective.
     """
 
     draws: int
     constants: tuple[str, ...]
     pairs: tuple[Pair, ...]
+    of: str = "l2_hit_rate"
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
         pairs = [{**asdict(pair), "apart": pair.is_stable} for pair in self.pairs]
-        return {"draws": self.draws, "constants": list(self.constants), "of": "l2_hit_rate", "pairs": pairs}
+        return {"draws": self.draws, "constants": list(self.constants), "of": self.of, "pairs": pairs}
 
 
 def compare_finalists(
-    scorer: Scorer, finalists: Sequence[Finalist], *, draws: int = DRAWS, seed: int = 0
+    scorer: Scorer,
+    finalists: Sequence[Finalist],
+    *,
+    of: str = "l2_hit_rate",
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> RankStability:
     """Compare the best candidate with the others under other constants.
 
@@ -84,9 +94,11 @@ def compare_finalists(
     scorer : Scorer
         Of the search.
     finalists : sequence of Finalist
-        At least one, best first; their hit rates are compared with the first's.
+        At least one, best first; their figures are compared with the first's.
+    of : str
+        Objective, a key of `FIGURES`.
     draws : int
-        Points of a Latin hypercube over the constants that the hit rate depends on.
+        Points of a Latin hypercube over the constants that the objective depends on.
     seed : int
 
     Returns
@@ -98,22 +110,23 @@ def compare_finalists(
     It costs ``draws`` replays a finalist. Where symmetry lets the replay skip most of the L2, an index that breaks the
     symmetry would cost twenty times as much: such choices are left to `uncertainty`.
     """
-    counted = (_cheap(scorer, constant) for constant in drawn_constants(scorer) if _counts(scorer, constant))
+    counted = (_cheap(scorer, constant) for constant in drawn_constants(scorer) if _counts(scorer, constant, of))
     constants = [one for one in counted if one.ends()]
     settings = [{}, *latin_hypercube_settings(constants, draws, seed)]
     found, _ = replay_draws(scorer, [one.order for one in finalists], settings)
-    rates = np.array([[figures["l2_hit_rate"] for figures in row] for row in found], float)
+    values = np.array([[figures[FIGURES[of]] for figures in row] for row in found], float)
+    costs = -values if of == "l2_hit_rate" else np.log(values)
     pairs = []
     for at, other in enumerate(finalists[1:], start=1):
-        gap = rates[:, 0] - rates[:, at]
+        gap = costs[:, at] - costs[:, 0]
         low, high = float(gap.min()), float(gap.max())
         pairs.append(Pair(finalists[0].name, other.name, float(gap[0]), low, high))
-    return RankStability(draws, tuple(one.key for one in constants), tuple(pairs))
+    return RankStability(draws, tuple(one.key for one in constants), tuple(pairs), of)
 
 
-def _counts(scorer: Scorer, constant: Constant) -> bool:
-    """Whether an L2 hit rate can depend on it: in lockstep neither on rates nor on the levels behind the L2."""
-    if scorer.replay == "timed":
+def _counts(scorer: Scorer, constant: Constant, of: str) -> bool:
+    """Whether the objective can depend on it: a hit rate in lockstep neither on rates nor on what is behind the L2."""
+    if scorer.replay == "timed" or of != "l2_hit_rate":
         return True
     behind_l2 = constant.key.startswith(("mall.", "hbm.", "hbm_rows."))
     return not behind_l2 and bool(counting_settings(scorer, {constant.key: constant.value}))

@@ -25,7 +25,7 @@ CASES = {
 
 @pytest.mark.parametrize("text", CASES)
 def test_stage_and_code(small, mi300x, text):
-    found = Cascade(Scorer(small, mi300x)).judge(text, 1)
+    found = Cascade(Scorer(small, mi300x, replay="lockstep")).judge(text, 1)
     assert (found.stage, found.code) == CASES[text]
     assert (found.score is None) == (not found.code.startswith("scored"))
     assert found.verdict["code"] == found.code
@@ -33,7 +33,7 @@ def test_stage_and_code(small, mi300x, text):
 
 
 def test_the_same_permutation_twice(small, mi300x):
-    cascade = Cascade(Scorer(small, mi300x))
+    cascade = Cascade(Scorer(small, mi300x, replay="lockstep"))
     assert cascade.judge(family("group_m(size=4)"), 1).code == "scored"
     found = cascade.judge("# in other words\n" + family("group_m(size=4)"), 2)
     assert (found.code, found.feedback) == ("duplicate", "the same permutation as attempt 1")
@@ -49,7 +49,7 @@ def test_what_is_far_worse_in_lockstep_is_not_replayed_in_full(mi300x):
 
 
 def test_beating_the_bound_is_a_defect(small, mi300x):
-    scorer = Scorer(small, mi300x)
+    scorer = Scorer(small, mi300x, replay="lockstep")
     scorer.__dict__["bound"] = dataclasses.replace(scorer.bound, l2_misses=10**9)
     found = Cascade(scorer).judge(family("group_m(size=4)"), 1)
     assert (found.code, found.score) == ("above-bound", None) and "report this" in found.feedback

@@ -15,12 +15,12 @@ from xcd_model.errors import ModelError
 
 @pytest.fixture
 def scorer(small, mi300x):
-    return Scorer(small, mi300x)
+    return Scorer(small, mi300x, replay="lockstep")
 
 
 def test_aware_is_built_from_the_gpu(small, mi300x):
     other = dataclasses.replace(mi300x, title="Another GPU", xcds=5, cus_per_xcd=7, dispatch_offset=2)
-    text = hardware_text("aware", Scorer(small, other))
+    text = hardware_text("aware", Scorer(small, other, replay="lockstep"))
     for told in ("Another GPU", "5 accelerator complex dies", "7 CUs each", "(w + 2) % 5", "round robin"):
         assert told in text
     assert len(text) < 2000

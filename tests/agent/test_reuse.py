@@ -23,7 +23,7 @@ def tiny(mi300x, cus, kibibytes):
 def test_against_the_naive_reading(mi300x, spec, cus, kibibytes, programs):
     device = tiny(mi300x, cus, kibibytes)
     one = dataclasses.replace(gemm(M=64, N=80, K=512, BLOCK_M=16, BLOCK_N=16, BLOCK_K=32), programs=programs)
-    scorer = Scorer(one, device)
+    scorer = Scorer(one, device, replay="lockstep")
     order = scorer.permutation(Swizzle.parse(family(spec)))
     found = reuse_of(scorer.plan, order, workgroups_per_cu=1, grid=one.grid)
     touches, misses = np.zeros((3, len(KINDS))), np.zeros((3, len(KINDS)))
@@ -39,7 +39,7 @@ def test_against_the_naive_reading(mi300x, spec, cus, kibibytes, programs):
 
 def test_a_sample_stands_for_the_whole(mi300x, monkeypatch):
     one = gemm(M=2048, N=2048, K=512)
-    scorer = Scorer(one, mi300x)
+    scorer = Scorer(one, mi300x, replay="lockstep")
     order = np.arange(one.grid.num_pids)
     whole = reuse_of(scorer.plan, order, workgroups_per_cu=1, grid=one.grid)
     monkeypatch.setattr("swizzle_agent.bottleneck.MAX_SAMPLES", 1 << 16)
@@ -52,7 +52,7 @@ def test_a_sample_stands_for_the_whole(mi300x, monkeypatch):
 
 
 def test_the_report_names_the_culprit(mi300x):
-    scorer = Scorer(gemm(), mi300x)
+    scorer = Scorer(gemm(), mi300x, replay="lockstep")
     report = bottleneck_of(scorer, np.arange(1024), scorer.baseline, best=0.8).as_dict()
     assert "tensor A" in report["notes"][0] and "another XCD" in report["notes"][0]
     assert report["xcds_that_fetch_a_line"] == {"A": 8.0, "B": 1.0, "C": 1.0}

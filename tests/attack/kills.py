@@ -28,9 +28,10 @@ from swizzle_agent.settings import Settings
 from swizzle_agent.transcript import Transcript
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.history import FILE, History
+from swizzle_sim.ranking import read_objectives
 from swizzle_sim.search import optimize
-from swizzle_sim.tuning.objectives import SearchPlan, read_objectives
 from swizzle_sim.tuning.search import search
+from swizzle_sim.tuning.search_plan import SearchPlan
 from xcd_model import gpu
 
 KERNEL = gemm(M=512, N=512, K=128, BLOCK_M=64, BLOCK_N=64)

@@ -24,7 +24,7 @@ SPREAD = "</code><style>body { display: none }</style><svg onload='window.fooled
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """Page of a run whose candidates are named and written, and refused, to harm."""
-    scorer = Scorer(gemm(**SIZES), gpu("mi300x"))
+    scorer = Scorer(gemm(**SIZES), gpu("mi300x"), replay="lockstep")
     history = History.create(tmp_path_factory.mktemp("runs") / "run", about_run(scorer, f"swizzle-sim {HOSTILE}"))
     given = [("identity", "identity"), (HOSTILE, "contiguous"), (SPREAD, "contiguous+group_m(size=4)")]
     for number, (name, spec) in enumerate(given):

@@ -71,7 +71,7 @@ def made(tmp_path, monkeypatch):
     def make(file, resume=False, **sizes):
         mi300x = gpu("mi300x")
         work = load(str(file), sizes, mi300x.arch)
-        return optimize(work, mi300x, tmp_path / "run", candidates=[], resume=resume).folder
+        return optimize(work, mi300x, tmp_path / "run", candidates=[], resume=resume, replay="lockstep").folder
 
     return make
 

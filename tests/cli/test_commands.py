@@ -20,7 +20,8 @@ HEED_CTRL_C = (
 SCORE_KEYS = {
     *("l2_hit_rate", "mall_hit_rate", "l2_requests", "l2_hits", "l2_misses", "hbm_read_bytes", "hbm_write_bytes"),
     *("time_us", "speedup", "limiter", "bound_l2_hit_rate", "per_xcd_l2_hit_rate"),
-    *("energy_j", "energy_low_j", "energy_high_j", "l1_hit_rate", "launch", "steady"),
+    *("energy_j", "energy_low_j", "energy_high_j", "l1_hit_rate", "launch", "steady", "busy_us"),
+    *("price", "balance"),
 }
 
 
@@ -63,9 +64,11 @@ def test_score_has_the_documented_keys(typed):
     assert document["verdict"]["bijective"] is True
     assert document["problem"]["M"] == 1024
     assert len(document["score"]["per_xcd_l2_hit_rate"]) == 8
-    assert document["fitted_constants"] == 2
+    assert document["fitted_constants"] == 3
     printed = typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)").out
     assert "group_m(size=2)" in printed
+    assert "3 constants fitted to measured rows: " in printed and "l2.index_rows, mall.index_rows" in printed
+    printed = typed("score", "gemm", *SMALL, "--swizzle", "group_m(size=2)", "--replay", "lockstep").out
     assert "2 constants fitted to measured rows: l2.index_rows, mall.index_rows (rows: docs/gpus.md)" in printed
 
 

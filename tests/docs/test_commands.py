@@ -26,7 +26,7 @@ RUN = list({(apart(one.text), one.shown): one for one in OURS if not only_parsed
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished") / "run"
-    optimize(gemm(M=1024, N=1024, K=128), gpu("mi300x"), folder, threads=1)
+    optimize(gemm(M=1024, N=1024, K=128), gpu("mi300x"), folder, threads=1, replay="lockstep")
     return folder
 
 

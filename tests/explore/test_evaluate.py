@@ -29,7 +29,7 @@ def test_score_bound_and_verdict_are_the_librarys(evaluator):
     for changes in ((), (("l2.size_bytes", 1 << 20), ("l2.ways", 8)), (("xcds", 4),)):
         state = replace(SMALL, changes=changes)
         result = evaluator.evaluate(state)
-        scorer = Scorer(state.load_kernel(), state.load_gpu())
+        scorer = Scorer(state.load_kernel(), state.load_gpu(), replay="lockstep")
         swizzle = state.load_swizzle()
         assert result.problem is None and result.too_large == ""
         assert result.baseline.as_dict() == scorer.baseline.as_dict()

@@ -54,14 +54,14 @@ def commands():
     found["score-gemm-row-seeds"] = _score("gemm", "mi300x", "timed", "row", "--seeds", "3", "--jitter", "20")
     for kernel in ("gemm", "stencil_2d"):
         sizes = SIZES[kernel].split()
-        found[f"optimize-{kernel}"] = ("optimize", kernel, *sizes, "--out", "run")
-        found[f"optimize-{kernel}-timed"] = ("optimize", kernel, *sizes, "--replay", "timed", "--out", "run")
+        found[f"optimize-{kernel}"] = ("optimize", kernel, *sizes, "--replay", "lockstep", "--out", "run")
+        found[f"optimize-{kernel}-timed"] = ("optimize", kernel, *sizes, "--out", "run")
     found["optimize-gemm-search"] = (
         *("optimize", "gemm", *SIZES["gemm"].split(), "--proposer", "search"),
         *("--evaluations", "12", "--out", "run"),
     )
     found["optimize-layer_norm-h200"] = (
-        *("optimize", "layer_norm", *SIZES["layer_norm"].split(), "--gpu", "h200", "--replay", "timed"),
+        *("optimize", "layer_norm", *SIZES["layer_norm"].split(), "--gpu", "h200"),
         *("--out", "run"),
     )
     return {name: (*words, "--json") for name, words in found.items()}

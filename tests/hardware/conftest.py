@@ -27,7 +27,7 @@ H200 = {"name": "NVIDIA H200", "hip": None, "cuda": "13.0", "multi_processor_cou
 def small(name="mi300x", specs=("contiguous", "group_m(size=2)"), **sizes):
     """Arguments of a small bundle: kernel, device, finalists, baseline."""
     workload, device = kernel("gemm", **(SIZES | sizes)), gpu(name)
-    scorer = Scorer(workload, device)
+    scorer = Scorer(workload, device, replay="lockstep")
     found = [Finalist(name=s, source=family(s), score=scorer.score(Swizzle.parse(family(s)))) for s in specs]
     return workload, device_of(device), found, scorer.baseline
 

@@ -64,7 +64,7 @@ def made(tmp_path):
 def record(folder, source, score, context="aware", state="finished"):
     """A run as `swizzle-sim study` leaves it: a proposal with a score, and one that could not be read."""
     work = kernel("spmv", **SMALL["spmv"])
-    scorer = Scorer(work, MI300X)
+    scorer = Scorer(work, MI300X, replay="lockstep")
     settings = {"settings": {"context": context, "models": ["openai/gpt-4o"]}}
     with History.create(folder, about_run(scorer) | settings) as history:
         rows = [
@@ -119,7 +119,7 @@ def test_a_recorded_run_is_drawn_and_scored_again(tmp_path, monkeypatch):
 
 def test_runs_of_other_proposers_are_no_runs_of_models(tmp_path):
     work = kernel("spmv", **SMALL["spmv"])
-    with History.create(tmp_path / "other", about_run(Scorer(work, MI300X))) as history:
+    with History.create(tmp_path / "other", about_run(Scorer(work, MI300X, replay="lockstep"))) as history:
         history.set_state("finished")
     assert recorded_runs(tmp_path) == [] and recorded_runs(tmp_path / "nowhere") == []
 

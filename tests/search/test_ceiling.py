@@ -14,7 +14,7 @@ from xcd_model.errors import RunError, SearchError
 
 
 def plan_of(work, mi300x):
-    return Scorer(work, mi300x).plan
+    return Scorer(work, mi300x, replay="lockstep").plan
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,10 @@ def test_a_ceiling_lies_between_the_best_formula_and_the_bound(mi300x, tmp_path)
     assert found.baseline.l2_hit_rate <= found.formula.l2_hit_rate <= found.permutation.l2_hit_rate
     assert found.permutation.l2_hit_rate <= found.assigned_bound + 1e-12 <= found.bound + 2e-12
     assert sorted(found.order) == list(range(work.grid.num_pids))
-    assert Scorer(work, mi300x).score_order(found.order, baseline_us=1.0).l2_hits == found.permutation.l2_hits
+    assert (
+        Scorer(work, mi300x, replay="lockstep").score_order(found.order, baseline_us=1.0).l2_hits
+        == found.permutation.l2_hits
+    )
     files = write_table(tmp_path / "table", found.order, "a note")
     assert np.array_equal(np.load(files[0]), found.order) and "a note" in files[1].read_text()
     with pytest.raises(RunError, match="never overwritten"):

@@ -22,7 +22,7 @@ def rate_of(traffic, xcds):
 @pytest.mark.parametrize("name", ["gemm", "stencil_2d"])
 def test_a_sample_is_a_part_of_the_replay(small, tight, name, programs):
     work = replace(small if name == "gemm" else kernel("stencil_2d", M=512, N=512), programs=programs)
-    scorer = Scorer(work, replace(tight, l1i=None))
+    scorer = Scorer(work, replace(tight, l1i=None), replay="lockstep")
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(work.grid.num_pids)
         assert sampled_hit_rate(scorer, order) == pytest.approx(rate_of(scorer.traffic(order), (0, 4)), abs=1e-12)
@@ -30,14 +30,14 @@ def test_a_sample_is_a_part_of_the_replay(small, tight, name, programs):
 
 def test_few_xcds_are_all_sampled(small, tight):
     assert sampled_xcds(1) == (0,) and sampled_xcds(2) == (0, 1) and sampled_xcds(6) == (0, 3)
-    scorer = Scorer(small, what_if(tight, {"xcds": 2}))
+    scorer = Scorer(small, what_if(tight, {"xcds": 2}), replay="lockstep")
     order = np.random.default_rng(0).permutation(256)
     assert sampled_hit_rate(scorer, order) == pytest.approx(scorer.traffic(order).l2_hit_rate, abs=1e-12)
 
 
 def test_an_l2_of_two_sides_is_sampled_whole(small, tight):
     sides = L2Partitions(coherence_bits=tight.l2.line_bytes * 5, cu_groups=2, remote_ns=90.0)
-    scorer = Scorer(small, replace(tight, mall=None, l1i=None, l2_partitions=sides))
+    scorer = Scorer(small, replace(tight, mall=None, l1i=None, l2_partitions=sides), replay="lockstep")
     order = np.random.default_rng(0).permutation(256)
     traffic = scorer.traffic(order)
     assert traffic.remote_hits > 0
@@ -46,5 +46,5 @@ def test_an_l2_of_two_sides_is_sampled_whole(small, tight):
 
 def test_xcds_without_work_miss_nothing(tight):
     lone = kernel("gemm", M=64, N=64, K=64, BLOCK_M=64, BLOCK_N=64)  # one workgroup, on XCD 0 or on one not sampled
-    scorer = Scorer(lone, replace(tight, dispatch_offset=1))
+    scorer = Scorer(lone, replace(tight, dispatch_offset=1), replay="lockstep")
     assert sampled_hit_rate(scorer, np.arange(1)) == 1.0

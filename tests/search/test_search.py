@@ -3,12 +3,13 @@
 import pytest
 
 from swizzle_sim.history import History
+from swizzle_sim.ranking import OBJECTIVES, pareto_front, read_objectives
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.templates import TemplateSpace, family_template, read_template
-from swizzle_sim.tuning.objectives import OBJECTIVES, SearchPlan, pareto_front, read_objectives
 from swizzle_sim.tuning.samplers import make_sampler
 from swizzle_sim.tuning.search import search
+from swizzle_sim.tuning.search_plan import SearchPlan
 from swizzle_sim.tuning.successive_halving import rounds_of
 from xcd_model.errors import RunError, SearchError, UnknownName
 
@@ -25,7 +26,7 @@ def chunked(small, tight):
 @pytest.fixture(scope="module")
 def optimum(small, tight, chunked):
     """Best hit rate of all 512 combinations, and that of the launch order."""
-    scorer = Scorer(small, tight)
+    scorer = Scorer(small, tight, replay="lockstep")
     points = TemplateSpace(chunked, [small], tight).points()
     best = max(scorer.score(Swizzle.parse(chunked.source(values))).l2_hit_rate for values in points)
     return best, scorer.baseline.l2_hit_rate
@@ -75,7 +76,7 @@ def test_pruning_by_the_bound_loses_nothing(small, tight, chunked, tmp_path):
     plan = SearchPlan(templates=(chunked,), evaluations=10_000, sampler="exhaustive")
     found = search([small], tight, tmp_path / "run", plan, replay="lockstep", threads=2)
     assert found.counts["bound"] and found.counts["duplicate"]
-    scorer, best = Scorer(small, tight), found.front[0].score.l2_hit_rate
+    scorer, best = Scorer(small, tight, replay="lockstep"), found.front[0].score.l2_hit_rate
     for attempt in found.run.attempts:
         if attempt.verdict["stage"] == "bound":
             assert scorer.score(Swizzle.parse(attempt.source)).l2_hit_rate <= best
@@ -100,7 +101,8 @@ def test_a_candidate_has_to_hold_at_every_size(small, tight, tmp_path):
     assert [a.verdict["stage"] for a in found.run.attempts[1:]] == ["refused", "replay"]
     kept = found.run.attempts[2]
     gains = [
-        Scorer(k, tight).score(Swizzle.parse(kept.source)).l2_hit_rate - Scorer(k, tight).baseline.l2_hit_rate
+        Scorer(k, tight, replay="lockstep").score(Swizzle.parse(kept.source)).l2_hit_rate
+        - Scorer(k, tight, replay="lockstep").baseline.l2_hit_rate
         for k in (small, other)
     ]
     assert kept.verdict["costs"] == pytest.approx([-sum(gains) / 2])

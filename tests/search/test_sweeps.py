@@ -28,7 +28,7 @@ def test_points_are_scores(small, mi300x):
     with PointStore(None) as store:
         rows = run_points(points, evaluate, store, backend="processes", jobs=2)
         assert len(store) == 2
-    scorer = Scorer(small, mi300x)
+    scorer = Scorer(small, mi300x, replay="lockstep")
     assert rows[1]["launched"]["l2_hit_rate"] == scorer.baseline.l2_hit_rate
     assert rows[1]["swizzles"]["grouped"]["l2_hit_rate"] == scorer.score(grouped()).l2_hit_rate
     assert rows[0]["launched"]["l2_hit_rate"] != rows[1]["launched"]["l2_hit_rate"]

@@ -48,7 +48,7 @@ def test_templates_are_searched_and_told_of(small, tight, tmp_path):
     run, server = run_script(tmp_path / "run", small, tight, script)
     asked = [a for a in run.attempts if a.proposer.startswith("llm:")]
     assert [a.verdict["code"] for a in asked] == ["template-parameter", "scored", "duplicate"]
-    scorer = Scorer(small, tight)
+    scorer = Scorer(small, tight, replay="lockstep")
     bands = read_template(GROUPS)
     from swizzle_sim.swizzle import Swizzle
 

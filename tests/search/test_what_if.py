@@ -55,12 +55,12 @@ def test_a_gpu_that_cannot_be(mi300x, changes, error, told):
 def test_the_curve_is_what_each_cache_gives(mi300x, name, sizes, l1):
     small = what_if(mi300x, {"l2.size_bytes": 64 * 2**10})
     small = replace(small, l1i=None) if l1 else replace(small, l1=None, l1i=None)
-    scorer = Scorer(kernel(name, **sizes), small)
+    scorer = Scorer(kernel(name, **sizes), small, replay="lockstep")
     order = np.random.default_rng(0).permutation(scorer.kernel.grid.num_pids)
     curve = capacity_curve(scorer.plan, order, workgroups_per_cu=scorer.occupancy, sets=(32, 64, 128), depth=16)
     for sets, ways in ((32, 1), (32, 16), (64, 5), (128, 8)):
         other = what_if(small, {"l2.size_bytes": curve.size_bytes(sets, ways), "l2.ways": ways})
-        one = Scorer(scorer.kernel, other).traffic(order)
+        one = Scorer(scorer.kernel, other, replay="lockstep").traffic(order)
         assert curve.l2_hit_rate[curve.sets.index(sets), ways - 1] == pytest.approx(one.l2_hit_rate, abs=1e-12)
     assert np.all(np.diff(curve.l2_hit_rate, axis=1) >= 0)  # LRU inclusion
 
@@ -70,7 +70,7 @@ def test_the_curve_of_a_copy_by_lists(mi300x):
     plain = {"l2.index": "modulo", "l2.index_rows": None}
     lone = what_if(mi300x, {"xcds": 1, "cus_per_xcd": 1, "l2.size_bytes": 2**15, **plain})
     lone = replace(lone, l1=None, mall=None)
-    scorer = Scorer(kernel("stencil_2d", M=64, N=128), lone)
+    scorer = Scorer(kernel("stencil_2d", M=64, N=128), lone, replay="lockstep")
     trace = scorer.plan.trace
     order = np.arange(trace.n_workgroups)
     stream = [
@@ -86,4 +86,4 @@ def test_the_curve_of_a_copy_by_lists(mi300x):
 
 def test_bad_depth(small, mi300x):
     with pytest.raises(ReplayError, match="depth = 99"):
-        capacity_curve(Scorer(small, mi300x).plan, np.arange(256), workgroups_per_cu=1, depth=99)
+        capacity_curve(Scorer(small, mi300x, replay="lockstep").plan, np.arange(256), workgroups_per_cu=1, depth=99)

@@ -73,8 +73,8 @@ ATTENTION = {"B": 1, "H": 4, "S": 512, "D": 64, "CAUSAL": 0, "BLOCK_M": 64, "BLO
     "scorer",
     [
         scorer_of(),
-        Scorer(kernel("gemm", **SIZES), gpu("h200")),
-        Scorer(kernel("attention", **ATTENTION), gpu("mi300x")),
+        Scorer(kernel("gemm", **SIZES), gpu("h200"), replay="lockstep"),
+        Scorer(kernel("attention", **ATTENTION), gpu("mi300x"), replay="lockstep"),
     ],
     ids=["gemm", "h200", "attention"],
 )
@@ -90,7 +90,9 @@ def test_in_lockstep_rates_change_no_count(scorer):
 
 
 def test_overlap_of_matrix_and_vector_units_is_drawn_only_for_kernels_with_vector_work():
-    drawn = {one.key for one in drawn_constants(Scorer(kernel("attention", **ATTENTION), gpu("mi300x")))}
+    drawn = {
+        one.key for one in drawn_constants(Scorer(kernel("attention", **ATTENTION), gpu("mi300x"), replay="lockstep"))
+    }
     assert "limits.matrix_beside_vector" in drawn - {one.key for one in drawn_constants(scorer_of())}
 
 

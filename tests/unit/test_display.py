@@ -26,7 +26,9 @@ HOSTILE = "<script>alert('x')</script>"
 
 @pytest.fixture(scope="module")
 def scorer():
-    return sim.Scorer(sim.kernel("gemm", M=512, N=512, K=128, BLOCK_M=64, BLOCK_N=64), sim.gpu("mi300x"))
+    return sim.Scorer(
+        sim.kernel("gemm", M=512, N=512, K=128, BLOCK_M=64, BLOCK_N=64), sim.gpu("mi300x"), replay="lockstep"
+    )
 
 
 def swizzle(spec, name=None):
@@ -87,7 +89,7 @@ def test_a_run_shows_its_best_and_the_launch_order(scorer, tmp_path):
     from swizzle_sim.candidates import family_candidates
 
     few = family_candidates(scorer.kernel, scorer.gpu, ["contiguous+group_m(size=2)"])
-    run = sim.optimize(scorer.kernel, scorer.gpu, tmp_path / "run", candidates=few)
+    run = sim.optimize(scorer.kernel, scorer.gpu, tmp_path / "run", candidates=few, replay="lockstep")
     names = [row[0] for row in of_run(run).rows]
     assert sorted(names) == ["contiguous+group_m(size=2)", "launch order"]
 

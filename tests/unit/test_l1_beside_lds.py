@@ -66,7 +66,7 @@ def test_amds_l1_is_an_array_of_its_own():
 def test_a_score_is_of_the_l1_that_the_kernel_leaves():
     resources = Resources(threads=256, vgprs=128, lds_bytes=100 * KB, instructions_in_flight=2, source="made here")
     work = dataclasses.replace(kernel("gemm", M=512, N=512, K=256), resources=resources)
-    scorer = Scorer(work, gpu("h200"))
+    scorer = Scorer(work, gpu("h200"), replay="lockstep")
     assert (scorer.gpu.l1.size_bytes, scorer.plan.gpu.l1.size_bytes) == (256 * KB, (256 - 228) * KB)
 
 

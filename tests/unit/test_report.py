@@ -31,7 +31,7 @@ PICTURES = ("map.png", "progress.png", "over_time.png", "per_xcd.png")
 
 @pytest.fixture(scope="module")
 def scorer():
-    return Scorer(gemm(**SIZES), gpu("mi300x"))
+    return Scorer(gemm(**SIZES), gpu("mi300x"), replay="lockstep")
 
 
 @pytest.fixture
@@ -213,7 +213,10 @@ def test_the_same_run_gives_the_same_bytes(start, scorer, finished):
     again = fill(start(), scorer)
     write_report(again)
     for name in ("report.html", *PICTURES, "best.txt", "best_triton.py", "best.hip"):
-        assert (again.folder / name).read_bytes() == (finished.folder / name).read_bytes(), name
+        one, other = (
+            (run.folder / name).read_bytes().replace(str(run.folder).encode(), b"RUN") for run in (again, finished)
+        )
+        assert one == other, name  # commands to paste name the folder
 
 
 @pytest.mark.usefixtures("no_pictures")
@@ -238,7 +241,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
 @pytest.mark.parametrize(("sizes", "number", "chars"), [({}, 470, 80), (SIZES, 50, 20_000)])
 def test_pages_of_long_runs_are_small(tmp_path, sizes, number, chars):
     """The default GEMM with all families, and fifty attempts of a model that writes and is told much."""
-    scorer = Scorer(gemm(**sizes), gpu("mi300x"))
+    scorer = Scorer(gemm(**sizes), gpu("mi300x"), replay="lockstep")
     history = History.create(tmp_path / "run", told(scorer))
     first = attempt(scorer, 0, "identity", family("identity"))
     best = attempt(scorer, number, "best", family("contiguous+group_m(size=4)"))
@@ -255,7 +258,7 @@ def test_pages_of_long_runs_are_small(tmp_path, sizes, number, chars):
 @pytest.mark.usefixtures("no_pictures")
 def test_a_run_is_ranked_by_its_own_objective(tmp_path, scorer):
     """A search for less time shows the fastest first, though another has the better hit rate."""
-    about = told(scorer) | {"search": {"objectives": ["time"], "sizes": []}}
+    about = told(scorer) | {"objectives": ["time"]}
     history = History.create(tmp_path / "run", about)
     fast, near = family("row"), family("contiguous+group_m(size=4)")
     base = attempt(scorer, 0, "identity", family("identity"))
@@ -266,7 +269,7 @@ def test_a_run_is_ranked_by_its_own_objective(tmp_path, scorer):
         score = Score.from_dict(given | figures)
         history.append(Attempt(**{**vars(attempt(scorer, number, name, source)), "score": score}))
     text = write_report(history).read_text(encoding="utf-8")
-    assert "Ranked by the objective of the run: predicted time" in text
+    assert "Ranked by predicted time. Orders within 1 % of each other are ties" in text
     assert (history.folder / "best.txt").read_text() == fast
     assert text.index("<code>fast</code>") < text.index("<code>near</code>")
     assert "predicted time [µs]" in text
@@ -290,7 +293,7 @@ def test_an_unstable_ranking_is_said(start, scorer):
 
 @pytest.mark.usefixtures("no_pictures")
 def test_two_objectives_show_their_front(tmp_path, scorer):
-    about = told(scorer) | {"search": {"objectives": ["hbm_bytes", "energy"], "sizes": [{"M": 1024}]}}
+    about = told(scorer) | {"objectives": ["hbm_bytes", "energy"], "search": {"sizes": [{"M": 1024}]}}
     history = History.create(tmp_path / "run", about)
     first = attempt(scorer, 0, "identity", family("identity"))
     history.append(Attempt(**{**vars(first), "verdict": {**first.verdict, "costs": [0.0, 0.0]}}))

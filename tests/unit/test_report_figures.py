@@ -36,7 +36,7 @@ def scorer():
     mi300x = gpu("mi300x")
     l2 = dataclasses.replace(mi300x.l2, size_bytes=128 * 1024)
     device = dataclasses.replace(mi300x, xcds=2, cus_per_xcd=3, l2=l2)
-    return Scorer(gemm(M=64, N=80, K=512, BLOCK_M=16, BLOCK_N=16, BLOCK_K=32), device)
+    return Scorer(gemm(M=64, N=80, K=512, BLOCK_M=16, BLOCK_N=16, BLOCK_K=32), device, replay="lockstep")
 
 
 def naive_schedule(trace, order, device, programs):
@@ -82,7 +82,7 @@ def test_the_schedule_is_that_of_the_lockstep_replay(scorer, programs, spec):
 def test_misses_of_tiles_add_up_to_those_of_the_replay(scorer):
     """A large L2 loses nothing, so an associative one misses as a fully associative one does."""
     large = dataclasses.replace(scorer.gpu, l2=gpu("mi300x").l2)
-    one = Scorer(scorer.kernel, large)
+    one = Scorer(scorer.kernel, large, replay="lockstep")
     for found in replay_pair(one, one.permutation(Swizzle.parse(family("column")))):
         traffic = replay(one.plan, found.order, workgroups_per_cu=one.occupancy)
         assert found.misses.sum() == traffic.l2_misses

@@ -9,7 +9,9 @@ import pytest
 import swizzle_sim
 import xcd_model
 from swizzle_benchmarks.suite.gemm import gemm
+from swizzle_sim.hardware.bundle import Origin
 from swizzle_sim.scoring import Score, Scorer, score, spread
+from swizzle_sim.search import RunConfig
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import NotBijective, ReplayError, gpu
 
@@ -18,7 +20,7 @@ SMALL = {"M": 2048, "N": 1536, "K": 256}
 
 @pytest.fixture(scope="module")
 def scorer():
-    return Scorer(gemm(**SMALL), gpu("mi300x"))
+    return Scorer(gemm(**SMALL), gpu("mi300x"), replay="lockstep")
 
 
 def test_the_baseline_is_the_identity(scorer):
@@ -56,27 +58,36 @@ def test_what_is_no_bijection_has_no_score(scorer, text):
 
 def test_a_bound_that_is_reached_exactly_is_no_error():
     workload = gemm(M=1024, N=1024, K=256, BLOCK_M=128, BLOCK_N=128)
-    found = score(workload, Swizzle.parse(family("contiguous+group_m(size=4)")), gpu("mi300x"))
+    found = score(workload, Swizzle.parse(family("contiguous+group_m(size=4)")), gpu("mi300x"), replay="lockstep")
     assert found.distance_to_bound == 0
+
+
+def test_the_timed_replay_is_the_default():
+    workload, device = gemm(**SMALL), gpu("mi300x")
+    assert Scorer(workload, device).replay == RunConfig().replay == Origin().replay == "timed"
+    row = Swizzle.parse(family("row"))
+    assert score(workload, row, device) == Scorer(workload, device, replay="timed").score(row)
 
 
 def test_a_score_survives_json_also_without_infinity_cache(scorer):
     bare = dataclasses.replace(gpu("mi300x"), mall=None)
-    for found in (scorer.baseline, Scorer(gemm(M=256, N=256, K=64), bare).baseline):
+    for found in (scorer.baseline, Scorer(gemm(M=256, N=256, K=64), bare, replay="lockstep").baseline):
         back = Score.from_dict(json.loads(json.dumps(found.as_dict(), allow_nan=False)))
         assert repr(back) == repr(found)  # nan differs from itself, its text does not
 
 
 def test_ragged_tiles_take_the_time_of_whole_ones():
-    whole, ragged = (Scorer(gemm(M=m, N=m, K=4096), gpu("mi300x")).baseline.time_us for m in (512, 257))
+    whole, ragged = (
+        Scorer(gemm(M=m, N=m, K=4096), gpu("mi300x"), replay="lockstep").baseline.time_us for m in (512, 257)
+    )
     assert ragged == pytest.approx(whole, rel=0.02)
 
 
 def test_a_tile_that_fits_no_cu_is_refused():
     with pytest.raises(ReplayError, match="LDS"):
-        Scorer(gemm(BLOCK_K=1024), gpu("mi300x"))
+        Scorer(gemm(BLOCK_K=1024), gpu("mi300x"), replay="lockstep")
     with pytest.raises(ReplayError, match="VGPRs"):
-        Scorer(gemm(BLOCK_M=1024, BLOCK_N=1024), gpu("mi300x"))
+        Scorer(gemm(BLOCK_M=1024, BLOCK_N=1024), gpu("mi300x"), replay="lockstep")
 
 
 def test_an_unknown_replay_is_refused(scorer):
@@ -86,7 +97,9 @@ def test_an_unknown_replay_is_refused(scorer):
 
 @pytest.mark.parametrize("grid", [(256, 256), (256, 512), (1, 1), (300, 70)])
 def test_tiny_grids_score(grid):
-    found = Scorer(gemm(M=grid[0], N=grid[1], K=64), gpu("mi300x")).score(Swizzle.parse(family("contiguous")))
+    found = Scorer(gemm(M=grid[0], N=grid[1], K=64), gpu("mi300x"), replay="lockstep").score(
+        Swizzle.parse(family("contiguous"))
+    )
     assert 0 <= found.l2_hit_rate <= found.bound_l2_hit_rate
     assert np.isfinite(found.per_xcd_l2_hit_rate).sum() == min(8, gemm(M=grid[0], N=grid[1]).grid.num_pids)
 
@@ -150,7 +163,7 @@ def test_a_spread_needs_the_timed_replay_and_something_that_varies(scorer):
 def test_a_spread_with_jitter_depends_on_the_seeds_alone(scorer):
     swizzle = Swizzle.parse(family("group_m(size=2)"))
     with pytest.raises(ReplayError, match="no jitter"):
-        Scorer(scorer.kernel, scorer.gpu, jitter_ns=1.0)
+        Scorer(scorer.kernel, scorer.gpu, jitter_ns=1.0, replay="lockstep")
     shaken = Scorer(scorer.kernel, scorer.gpu, replay="timed", jitter_ns=5000.0)
     with pytest.raises(ReplayError, match="at least 2"):
         spread(shaken, swizzle, 1)

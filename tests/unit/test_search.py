@@ -42,7 +42,7 @@ def facts(run):
 
 
 def test_what_is_refused_or_repeated_is_kept_without_a_score(tmp_path):
-    run = optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=HOSTILE)
+    run = optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=HOSTILE, replay="lockstep")
     assert [a.name for a in run.attempts] == ["identity", "broken", "python", "cheat", "\x1b[31mred", "again", "good"]
     assert [a.score is not None for a in run.attempts] == [True, False, False, False, False, False, True]
     assert [a.verdict["bijective"] for a in run.attempts] == [True, False, False, False, False, True, True]
@@ -53,38 +53,40 @@ def test_what_is_refused_or_repeated_is_kept_without_a_score(tmp_path):
 
 def test_threads_do_not_change_a_run(tmp_path):
     candidates = family_candidates(WORKLOAD, MI300X)[:40]
-    one = optimize(WORKLOAD, MI300X, tmp_path / "one", candidates=candidates, threads=1)
-    four = optimize(WORKLOAD, MI300X, tmp_path / "four", candidates=candidates, threads=4)
+    one = optimize(WORKLOAD, MI300X, tmp_path / "one", candidates=candidates, threads=1, replay="lockstep")
+    four = optimize(WORKLOAD, MI300X, tmp_path / "four", candidates=candidates, threads=4, replay="lockstep")
     assert facts(one) == facts(four)
 
 
 def test_an_interrupted_run_is_kept_and_goes_on(tmp_path):
     candidates = family_candidates(WORKLOAD, MI300X)[:20]
     with pytest.raises(Stop):
-        optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=candidates, on_attempt=stop_after(7))
+        optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=candidates, on_attempt=stop_after(7), replay="lockstep")
     with History(tmp_path / "run") as history:
         assert (history.state, len(history)) == ("interrupted", 7)
         assert len(history.frame()) == 7
-    resumed = optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=candidates, resume=True)
-    assert facts(resumed) == facts(optimize(WORKLOAD, MI300X, tmp_path / "whole", candidates=candidates))
+    resumed = optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=candidates, resume=True, replay="lockstep")
+    assert facts(resumed) == facts(
+        optimize(WORKLOAD, MI300X, tmp_path / "whole", candidates=candidates, replay="lockstep")
+    )
     assert [path.name for path in runs_in(tmp_path)] == ["run", "whole"]
-    again = optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=candidates, resume=True)
+    again = optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=candidates, resume=True, replay="lockstep")
     assert facts(again) == facts(resumed)
 
 
 def test_a_run_is_never_overwritten_nor_resumed_as_another(tmp_path):
     folder = tmp_path / "run"
-    optimize(WORKLOAD, MI300X, folder, candidates=HOSTILE[:1])
+    optimize(WORKLOAD, MI300X, folder, candidates=HOSTILE[:1], replay="lockstep")
     with pytest.raises(RunError, match="never overwritten"):
-        optimize(WORKLOAD, MI300X, folder, candidates=HOSTILE[:1])
+        optimize(WORKLOAD, MI300X, folder, candidates=HOSTILE[:1], replay="lockstep")
     with pytest.raises(RunError, match="its problem"):
-        optimize(gemm(M=1024, N=2048, K=128), MI300X, folder, candidates=HOSTILE[:1], resume=True)
+        optimize(gemm(M=1024, N=2048, K=128), MI300X, folder, candidates=HOSTILE[:1], resume=True, replay="lockstep")
     with pytest.raises(RunError, match="its gpu"):
-        optimize(WORKLOAD, gpu("mi355x"), folder, candidates=HOSTILE[:1], resume=True)
+        optimize(WORKLOAD, gpu("mi355x"), folder, candidates=HOSTILE[:1], resume=True, replay="lockstep")
     with pytest.raises(RunError, match="attempt 1 is not"):
-        optimize(WORKLOAD, MI300X, folder, candidates=HOSTILE[2:], resume=True)
+        optimize(WORKLOAD, MI300X, folder, candidates=HOSTILE[2:], resume=True, replay="lockstep")
     with pytest.raises(RunError, match="no run here"):
-        optimize(WORKLOAD, MI300X, tmp_path / "none", resume=True)
+        optimize(WORKLOAD, MI300X, tmp_path / "none", resume=True, replay="lockstep")
 
 
 def test_a_damaged_history_says_so(tmp_path):
@@ -108,7 +110,7 @@ def test_a_damaged_history_says_so(tmp_path):
 
 
 def test_two_writers_of_one_run_do_not_mix(tmp_path):
-    optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=[])
+    optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=[], replay="lockstep")
     with History(tmp_path / "run") as history, pytest.raises(RunError, match="another command"):
         history.append(next(iter(history)))
 

@@ -36,7 +36,9 @@ def kernels():
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    return score_suite(kernels(), MI300X, tmp_path_factory.mktemp("suite") / "run", effort=0.0, threads=2)
+    return score_suite(
+        kernels(), MI300X, tmp_path_factory.mktemp("suite") / "run", effort=0.0, threads=2, replay="lockstep"
+    )
 
 
 def test_the_papers_ten_are_registered():
@@ -65,7 +67,7 @@ def test_the_shortlist_is_every_family_once_and_varied_at_the_front():
 
 def test_scores_are_the_scorers_and_the_best_is_a_bijection(found):
     for result, work in zip(found.results, kernels(), strict=True):
-        scorer = Scorer(work, MI300X)
+        scorer = Scorer(work, MI300X, replay="lockstep")
         assert result.baseline == scorer.baseline
         best = Swizzle.parse(result.best_source)
         assert result.best == scorer.score(best) or result.best_name == "identity"
@@ -88,7 +90,7 @@ def test_a_kernel_launched_again_and_again_is_replayed_until_steady(found):
 
 def test_what_is_found_does_not_depend_on_threads():
     work = kernel("gemm", M=1024, N=1024, K=128)
-    one, two = (score_kernel(work, MI300X, effort=0.0, threads=n).as_dict() for n in (1, 3))
+    one, two = (score_kernel(work, MI300X, effort=0.0, threads=n, replay="lockstep").as_dict() for n in (1, 3))
     assert {**one, "seconds": 0} == {**two, "seconds": 0}
 
 
@@ -101,12 +103,12 @@ def test_only_distinct_permutations_are_replayed(monkeypatch):
         return score_order(self, order, **options)
 
     monkeypatch.setattr(Scorer, "score_order", watched)
-    result = score_kernel(kernel("gemm", M=512, N=512, K=64), MI300X, threads=1)
+    result = score_kernel(kernel("gemm", M=512, N=512, K=64), MI300X, threads=1, replay="lockstep")
     assert len(seen) == len(set(seen)) == result.tried < result.known
 
 
 def test_more_effort_tries_more():
-    scorer = Scorer(kernel("fdtd_2d", Nx=256, Ny=256), MI300X)
+    scorer = Scorer(kernel("fdtd_2d", Nx=256, Ny=256), MI300X, replay="lockstep")
     assert most_candidates(scorer, 0.0) == 8
     assert most_candidates(scorer, 2.0) == pytest.approx(2 * most_candidates(scorer, 1.0), abs=2)
 
@@ -119,12 +121,20 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        score_suite(kernels(), MI300X, folder, effort=0.0, on_kernel=stop)
+        score_suite(kernels(), MI300X, folder, effort=0.0, on_kernel=stop, replay="lockstep")
     assert sorted(path.name for path in folder.iterdir()) == ["softmax.json", "suite.json"]
-    whole = score_suite(kernels(), MI300X, folder, effort=0.0, resume=True, on_kernel=lambda *w: seen.append(w[0]))
+    whole = score_suite(
+        kernels(), MI300X, folder, effort=0.0, resume=True, on_kernel=lambda *w: seen.append(w[0]), replay="lockstep"
+    )
     assert set(seen) == {"gemm", "fdtd_2d"}
     again = score_suite(
-        kernels(), MI300X, folder, effort=0.0, resume=True, on_kernel=lambda *w: pytest.fail("repeated")
+        kernels(),
+        MI300X,
+        folder,
+        effort=0.0,
+        resume=True,
+        on_kernel=lambda *w: pytest.fail("repeated"),
+        replay="lockstep",
     )
     assert again.results == whole.results
 
@@ -132,20 +142,20 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
 def test_a_run_is_never_overwritten_nor_mixed(tmp_path):
     folder, little = tmp_path / "run", kernels()[:1]
     with pytest.raises(RunError, match="cannot be read"):
-        score_suite(little, MI300X, folder, resume=True)
-    score_suite(little, MI300X, folder, effort=0.0)
+        score_suite(little, MI300X, folder, resume=True, replay="lockstep")
+    score_suite(little, MI300X, folder, effort=0.0, replay="lockstep")
     with pytest.raises(RunError, match="never overwritten"):
-        score_suite(little, MI300X, folder, effort=0.0)
+        score_suite(little, MI300X, folder, effort=0.0, replay="lockstep")
     with pytest.raises(RunError, match=r"its effort is 0\.0"):
-        score_suite(little, MI300X, folder, effort=1.0, resume=True)
+        score_suite(little, MI300X, folder, effort=1.0, resume=True, replay="lockstep")
     with pytest.raises(RunError, match="its sizes are"):
-        score_suite([kernel("softmax", M=8, N=8)], MI300X, folder, effort=0.0, resume=True)
+        score_suite([kernel("softmax", M=8, N=8)], MI300X, folder, effort=0.0, resume=True, replay="lockstep")
     (folder / "softmax.json").write_text("{", encoding="utf-8")
     with pytest.raises(RunError, match="damaged"):
-        score_suite(little, MI300X, folder, effort=0.0, resume=True)
+        score_suite(little, MI300X, folder, effort=0.0, resume=True, replay="lockstep")
     (folder / "softmax.json").write_text("{}", encoding="utf-8")
     with pytest.raises(RunError, match="not the result of a kernel"):
-        score_suite(little, MI300X, folder, effort=0.0, resume=True)
+        score_suite(little, MI300X, folder, effort=0.0, resume=True, replay="lockstep")
 
 
 def test_all_forms_say_the_same(found):

@@ -1,17 +1,14 @@
-"""`Objective`: the figure of a score that a search optimizes; Pareto fronts; `SearchPlan`: the settings of a search."""
+"""`Objective`: the figure of a score that a run optimizes, chosen by name or by what ranks orders on the GPU."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from swizzle_sim.ranking.evidence import ALIKE, evidence_of, times_rank
 from swizzle_sim.scoring import Score
-from swizzle_sim.templates import Template
 from xcd_model.errors import SearchError, UnknownName
-
-EVALUATIONS = 400  # full replays of a search by default
 
 
 @dataclass(frozen=True)
@@ -20,45 +17,50 @@ class Objective:
 
     Parameters
     ----------
-    name, unit : str
+    name, spoken, unit : str
+        ``spoken`` is the name in a sentence.
     of : callable
         ``of(score) -> float``.
     largest : bool
-        Whether more is better.
+        Whether more is better: of a rate, 0 to 1.
     """
 
     name: str
+    spoken: str
     unit: str
     of: Callable[[Score], float]
     largest: bool = False
 
     def cost(self, score: Score) -> float:
-        """Figure with the sign that makes less better; infinite where there is none."""
+        """Minus a rate, or the logarithm of anything else: less is better; infinite where there is no such figure."""
         value = self.of(score)
-        if math.isnan(value):
-            return math.inf
-        return -value if self.largest else value
+        if self.largest:
+            return math.inf if math.isnan(value) else -value
+        return math.log(value) if value > 0 else math.inf
 
     def gain(self, score: Score, baseline: Score) -> float:
         """Gain over the launch order, comparable between sizes.
 
         Of a rate the difference, of anything else the logarithm of the ratio.
         """
-        mine, launch_order = self.of(score), self.of(baseline)
-        if self.largest:
-            return mine - launch_order
-        return math.log(launch_order / mine) if mine > 0 and launch_order > 0 else -math.inf
+        mine, launch_order = self.cost(score), self.cost(baseline)
+        return launch_order - mine if math.isfinite(mine) and math.isfinite(launch_order) else -math.inf
+
+    def tolerance(self, gpu: str) -> float:
+        """Gap of two costs up to which the model does not tell them apart on a GPU."""
+        return max(evidence_of(gpu, self.name).tells_apart, ALIKE / 10 if self.largest else ALIKE)
 
 
 OBJECTIVES = {
     one.name: one
     for one in (
-        Objective("l2_hit_rate", "", lambda score: score.l2_hit_rate, largest=True),
-        Objective("time", "us", lambda score: score.time_us),
-        Objective("hbm_bytes", "B", lambda score: score.hbm_bytes),
-        Objective("energy", "J", lambda score: score.energy_j),
+        Objective("time", "predicted time", "us", lambda score: score.time_us),
+        Objective("l2_hit_rate", "L2 hit rate", "", lambda score: score.l2_hit_rate, largest=True),
+        Objective("hbm_bytes", "HBM bytes", "B", lambda score: score.hbm_bytes),
+        Objective("energy", "energy", "J", lambda score: score.energy_j),
     )
 }
+TIME, HIT_RATE = OBJECTIVES["time"], OBJECTIVES["l2_hit_rate"]
 
 
 def read_objectives(text: str) -> tuple[Objective, ...]:
@@ -78,6 +80,16 @@ def read_objectives(text: str) -> tuple[Objective, ...]:
     if len(names) > 2 or len(set(names)) < len(names):
         raise SearchError(f"objective {text!r}: one, or two different ones for a Pareto front", code="objective")
     return tuple(OBJECTIVES[name] for name in names)
+
+
+def default_objectives(gpu: str, replay: str) -> tuple[Objective, ...]:
+    """Time where the timed replay's times rank orders of this GPU, else the L2 hit rate."""
+    return (TIME,) if times_rank(gpu, replay) else (HIT_RATE,)
+
+
+def chosen_objectives(text: str | None, gpu: str, replay: str) -> tuple[Objective, ...]:
+    """Objectives that were named, or else the default; raises as `read_objectives`."""
+    return read_objectives(text) if text else default_objectives(gpu, replay)
 
 
 def pareto_front(costs: Sequence[Sequence[float]]) -> list[int]:
@@ -101,38 +113,3 @@ def pareto_front(costs: Sequence[Sequence[float]]) -> list[int]:
             front.append(i)
             lowest = tuple(costs[i])
     return front
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchPlan:
-    """Settings of a search.
-
-    Parameters
-    ----------
-    templates : tuple of Template
-        Empty for those of the families.
-    objectives : tuple of Objective
-        One, or two for a Pareto front.
-    sampler : str
-        One of `swizzle_sim.tuning.samplers.SAMPLERS`.
-    evaluations : int
-        Full replays, at least 1; at several sizes a candidate counts once.
-    """
-
-    templates: tuple[Template, ...] = ()
-    objectives: tuple[Objective, ...] = (OBJECTIVES["l2_hit_rate"],)
-    sampler: str = "auto"
-    evaluations: int = EVALUATIONS
-
-    def __post_init__(self):
-        if self.evaluations < 1:
-            raise SearchError(f"evaluations = {self.evaluations}: at least 1", code="space")
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        return {
-            "templates": [one.text for one in self.templates],
-            "objectives": [one.name for one in self.objectives],
-            "sampler": self.sampler,
-            "evaluations": self.evaluations,
-        }

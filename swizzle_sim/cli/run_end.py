@@ -1,0 +1,137 @@
+"""The end of a run as ``optimize`` prints it: advice, table, what is slower or tied, files."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from swizzle_sim.advice import Advice
+    from swizzle_sim.cli.rewrite import Written
+    from swizzle_sim.history import Attempt
+    from swizzle_sim.scoring import Scorer
+    from swizzle_sim.search import Run
+
+TOP = 5
+
+
+@dataclass(frozen=True)
+class End:
+    """A run at its end: ranked, what to do next, the rewritten kernel, and the draws of its finalists."""
+
+    run: Run
+    advice: Advice
+    written: Written | None
+    stability: dict[str, Any] | None
+
+
+def _counts(run: Run) -> dict[str, int]:
+    refused = sum(not a.verdict.get("bijective", False) for a in run.attempts)
+    scored = sum(a.score is not None for a in run.attempts)
+    duplicates = len(run.attempts) - scored - refused
+    return {"tried": len(run.attempts), "scored": scored, "refused": refused, "duplicates": duplicates}
+
+
+def _top(run: Run) -> list[Attempt]:
+    """Best candidates without the launch order, which has a row of its own."""
+    return [attempt for attempt in run.ranked if attempt.number != run.baseline.number][:TOP]
+
+
+def _entry(attempt: Attempt, places: Mapping[int, str]) -> dict[str, Any]:
+    return {
+        "place": places.get(attempt.number),
+        "number": attempt.number,
+        "name": attempt.name,
+        "source": attempt.source,
+        "verdict": dict(attempt.verdict),
+        "score": attempt.score.as_dict() if attempt.score else None,
+    }
+
+
+def print_run_json(end: End, scorer: Scorer) -> None:
+    """Print a run as one JSON document."""
+    from swizzle_sim.cli.output import print_json, scored_on
+
+    run = end.run
+    places = run.ranking.places(run.attempts)
+    print_json(
+        {
+            **scored_on(scorer),
+            "advice": end.advice.as_dict(),
+            "objectives": [one.name for one in run.ranking.objectives],
+            "run": str(run.folder),
+            **_counts(run),
+            "baseline": _entry(run.baseline, places),
+            "best": [_entry(attempt, places) for attempt in _top(run)],
+            "slower": [attempt.name for attempt in run.ranking.slower(run.attempts)],
+            "uncertainty": end.stability,
+            **(end.written.as_dict() if end.written else {}),
+        }
+    )
+
+
+def print_run(end: End, scorer: Scorer) -> None:
+    """Print a run: advice first, then the table, remarks and files."""
+    from swizzle_sim.cli.output import print_advice, score_cells, score_columns, simulated, sizes_text, table
+    from swizzle_sim.search import is_settled
+    from swizzle_sim.swizzle.verdict import unconditional
+
+    run = end.run
+    print_advice(end.advice)
+    places = run.ranking.places(run.attempts)
+    shown = [("", "launch order", run.baseline), *((places[a.number], a.name, a) for a in _top(run))]
+    rows = [[place, name, *score_cells(a.score)] for place, name, a in shown if a.score]
+    domains = [str(a.verdict["domain"]) for _, _, a in shown if a.score]
+    figures = score_columns(scorer.gpu.name, scorer.replay)
+    columns = ["", "swizzle", *figures]
+    if not all(unconditional(domain) for domain in domains):
+        columns.insert(2, "valid where")
+        rows = [[*row[:2], domain, *row[2:]] for row, domain in zip(rows, domains, strict=True)]
+    title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
+    table(title, columns, rows, left=len(columns) - len(figures), note=simulated(scorer.gpu.name, scorer.replay))
+    counts = _counts(run)
+    lines = [
+        run.ranking.sentence(),
+        *slower_lines(run),
+        f"{counts['tried']} candidates tried: {counts['scored']} scored, "
+        f"{counts['duplicates']} repeat another's permutation, {counts['refused']} refused",
+    ]
+    if run.best.number == run.baseline.number:
+        lines.append("no candidate beats the launch order: best.* hold the identity")
+    if len(run.attempts) == 1 and is_settled(scorer):
+        lines.append(
+            "workgroups share next to nothing: the launch order is within 0.1 % of the bound, and no other was tried"
+        )
+    print_end(end, lines, "pictures, history")
+
+
+def slower_lines(run: Run) -> list[str]:
+    """A line on what is ranked above the launch order although it is predicted slower; none where nothing is."""
+    names = [attempt.name for attempt in run.ranking.slower(run.attempts)]
+    if not names:
+        return []
+    more = f" and {len(names) - TOP} more" if len(names) > TOP else ""
+    return [f"predicted slower than the launch order, which they are ranked above: {', '.join(names[:TOP])}{more}"]
+
+
+def print_end(end: End, lines: list[str], more_files: str) -> None:
+    """Print what stands below the table: remarks, files, and where to read on."""
+    from swizzle_sim.cli.output import console
+    from swizzle_sim.report.rank_stability import stability_lines
+
+    folder, stability, written = end.run.folder, end.stability, end.written
+    files = f"written: {folder}/ (report.html, best.txt, best_triton.py, best.hip, {more_files})"
+    out = console(wide=True)
+    for line in (
+        *lines,
+        *(stability_lines(stability) if stability else ()),
+        files,
+        *(written.lines if written else ()),
+    ):
+        out.print(line, markup=False)
+    if more_files == "transcript":
+        out.print(f"repeat it with no model: swizzle-sim optimize --replay {shlex.quote(str(folder))}", markup=False)
+    else:
+        out.print(f"next: swizzle-sim report {shlex.quote(str(folder))} --open", markup=False)

@@ -1,0 +1,27 @@
+"""How candidates are ranked: objectives, what hardware says of each, and ties."""
+
+from swizzle_sim.ranking.evidence import Evidence, evidence_of, times_note, times_rank
+from swizzle_sim.ranking.objectives import (
+    OBJECTIVES,
+    Objective,
+    chosen_objectives,
+    default_objectives,
+    pareto_front,
+    read_objectives,
+)
+from swizzle_sim.ranking.ranking import Ranking, ranking_of
+
+__all__ = [
+    "OBJECTIVES",
+    "Evidence",
+    "Objective",
+    "Ranking",
+    "chosen_objectives",
+    "default_objectives",
+    "evidence_of",
+    "pareto_front",
+    "ranking_of",
+    "read_objectives",
+    "times_note",
+    "times_rank",
+]

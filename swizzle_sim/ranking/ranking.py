@@ -1,0 +1,175 @@
+"""`Ranking`: the order of a run's attempts by its objectives, with ties and how they are broken.
+
+    cost -> ties within the model's tolerance -> launch order, fewer registers, shorter text
+
+Candidates whose costs differ by no more than the model tells apart are ties: a coin would rank them as well. The launch
+order wins a tie that it is in, since it needs no remap.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.history import Attempt
+from swizzle_sim.ranking.objectives import HIT_RATE, OBJECTIVES, Objective, pareto_front
+from swizzle_sim.scoring import Score
+
+DRAWS = "uncertainty.json"  # in the run folder: its finalists under other plausible constants
+SLOWER = 5e-4  # speedup below 1 from which an order is said to be predicted slower
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How a run ranks its attempts.
+
+    Parameters
+    ----------
+    objectives : tuple of Objective
+        One, or two for a Pareto front.
+    sizes : int
+        Problem sizes whose mean gain counts.
+    gpu : str
+        Whose evidence gives the tolerance.
+    inseparable : collection of int
+        Numbers of attempts that other plausible constants do not tell from the best one.
+    """
+
+    objectives: tuple[Objective, ...] = (HIT_RATE,)
+    sizes: int = 1
+    gpu: str = ""
+    inseparable: Collection[int] = frozenset()
+
+    @property
+    def main(self) -> Objective:
+        """The first objective."""
+        return self.objectives[0]
+
+    @property
+    def tolerance(self) -> float:
+        """Gap of costs up to which two attempts are ties."""
+        return self.main.tolerance(self.gpu)
+
+    def cost(self, attempt: Attempt) -> tuple[float, ...]:
+        """What the run minimises, of an attempt with a score."""
+        if attempt.score is None:
+            raise ValueError(f"attempt {attempt.number} has no score")
+        found = attempt.verdict.get("costs")  # at several sizes only the search has them
+        return tuple(found) if found else tuple(one.cost(attempt.score) for one in self.objectives)
+
+    def groups(self, attempts: Iterable[Attempt]) -> list[list[Attempt]]:
+        """Attempts with a score, best first, ties together; of two objectives the Pareto front is the first group."""
+        scored = sorted((a for a in attempts if a.score is not None), key=self._by_cost)
+        if len(self.objectives) > 1:
+            front = pareto_front([self.cost(one) for one in scored])
+            rest = [[one] for i, one in enumerate(scored) if i not in set(front)]
+            return [[scored[i] for i in front], *rest] if front else rest
+        found: list[list[Attempt]] = []
+        while scored:
+            best = scored[0]
+            tied = [one for one in scored if one is best or self._ties(best, one, first=not found)]
+            found.append(sorted(tied, key=self._breaks_tie))
+            scored = [one for one in scored if all(one is not other for other in tied)]
+        return found
+
+    def order(self, attempts: Iterable[Attempt]) -> list[Attempt]:
+        """Attempts with a score, best first; of two objectives the Pareto front comes first."""
+        return [one for group in self.groups(attempts) for one in group]
+
+    def front(self, attempts: Iterable[Attempt]) -> list[Attempt]:
+        """The Pareto front of two objectives, rising by the cost of the first; the best alone of one."""
+        first = next(iter(self.groups(attempts)), [])
+        return first if len(self.objectives) > 1 else first[:1]
+
+    def places(self, attempts: Iterable[Attempt]) -> dict[int, str]:
+        """Place by number of an attempt; ties share one, with an equals sign."""
+        found: dict[int, str] = {}
+        groups = [[one for one in group if one.number] for group in self.groups(attempts)]  # the launch order has none
+        for group in groups:
+            place = str(len(found) + 1)
+            tied = len(group) > 1 and len(self.objectives) == 1
+            for i, one in enumerate(group):
+                found[one.number] = f"={place}" if tied else str(int(place) + i)
+        return found
+
+    def _is_worse(self, one: Attempt) -> bool:
+        """Whether a condition puts an attempt behind the others: lost occupancy, which a predicted time has in it."""
+        return self.main.name != "time" and loses_occupancy(_score(one))
+
+    def _by_cost(self, one: Attempt) -> tuple[Any, ...]:
+        score = _score(one)
+        return (self._is_worse(one), *self.cost(one), score.time_us, score.hbm_bytes, len(one.source), one.number)
+
+    def _ties(self, best: Attempt, other: Attempt, *, first: bool) -> bool:
+        if self._is_worse(best) != self._is_worse(other):
+            return False
+        near = abs(self.cost(other)[0] - self.cost(best)[0]) <= self.tolerance
+        return near or (first and other.number in self.inseparable)
+
+    def _breaks_tie(self, one: Attempt) -> tuple[Any, ...]:
+        return (one.number != 0, registers_of(_score(one)), len(one.source), self.cost(one), one.number)
+
+    def slower(self, attempts: Sequence[Attempt]) -> list[Attempt]:
+        """Attempts ranked above the launch order although they are predicted slower."""
+        ordered = self.order(attempts)
+        at = next((i for i, one in enumerate(ordered) if one.number == 0), 0)
+        return [one for one in ordered[:at] if _score(one).speedup < 1 - SLOWER]
+
+    def sentence(self) -> str:
+        """How attempts are ranked, for the foot of a table."""
+        names = " and ".join(one.spoken for one in self.objectives)
+        at = f", the mean gain over {self.sizes} problem sizes" if self.sizes > 1 else ""
+        if len(self.objectives) > 1:
+            return f"Objectives: {names}{at}. The Pareto front comes first, rising by {self.main.spoken}."
+        gap = f"{100 * self.tolerance:.3g} {'points' if self.main.largest else '%'}"
+        return (
+            f"Ranked by {names}{at}. Orders within {gap} of each other are ties (=), which fewer registers break, "
+            "then the shorter text."
+        )
+
+
+def _score(one: Attempt) -> Score:
+    if one.score is None:
+        raise ValueError(f"attempt {one.number} has no score")
+    return one.score
+
+
+def registers_of(score: Score) -> int:
+    """Registers a thread of the rewritten kernel above those of the kernel as launched; 0 where it was not compiled."""
+    return 0 if score.price is None else score.price.after.registers - score.price.before.registers
+
+
+def loses_occupancy(score: Score) -> bool:
+    """Whether the rewritten kernel fits fewer workgroups on a CU than the kernel as launched."""
+    return score.price is not None and score.price.loses_occupancy
+
+
+def ranking_of(about: Mapping[str, Any], folder: Path | None = None) -> Ranking:
+    """Ranking of a run, by its record; the L2 hit rate where the record of an older version says nothing.
+
+    Parameters
+    ----------
+    about : mapping
+        `swizzle_sim.history.History.about`.
+    folder : Path, optional
+        Run folder, where the finalists may have been replayed under other constants.
+    """
+    settings = about.get("search") or {}
+    names = about.get("objectives") or settings.get("objectives") or ()
+    found = tuple(OBJECTIVES[name] for name in names if name in OBJECTIVES)
+    sizes = 1 + len(settings.get("sizes", ()))
+    return Ranking(
+        found or (HIT_RATE,), sizes, str(about.get("gpu", "")), _inseparable(folder) if folder else frozenset()
+    )
+
+
+def _inseparable(folder: Path) -> frozenset[int]:
+    """Attempts that the draws of a run do not tell from its best; none where none were made or can be read."""
+    try:
+        pairs = json.loads((folder / DRAWS).read_text(encoding="utf-8"))["pairs"]
+        return frozenset(int(pair["number"]) for pair in pairs if not pair["apart"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return frozenset()

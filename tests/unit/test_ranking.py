@@ -1,0 +1,130 @@
+"""Is an order of candidates what the objective, the ties and the conditions say, and never more than is known?"""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from swizzle_sim.history import Attempt
+from swizzle_sim.price import CompiledKernel, RemapPrice
+from swizzle_sim.ranking import (
+    OBJECTIVES,
+    Ranking,
+    chosen_objectives,
+    default_objectives,
+    evidence_of,
+    ranking_of,
+    times_note,
+)
+from swizzle_sim.scoring import Score
+from xcd_model.errors import SearchError, UnknownName
+
+COMPILED = CompiledKernel(
+    arch="gfx942", triton="3.6.0", registers=118, agprs=0, sgprs=20, spills=0, lds_bytes=0, workgroups_per_cu=2,
+    loads=((16, 4),), instructions_before_loop=50, instructions_in_flight=2, code_bytes=4000,
+)  # fmt: skip
+BASE = Score(
+    l2_hit_rate=0.5, mall_hit_rate=0.5, l2_requests=100, l2_hits=50, l2_misses=50, hbm_read_bytes=1000,
+    hbm_write_bytes=0, time_us=100.0, speedup=1.0, limiter="hbm", bound_l2_hit_rate=0.9, per_xcd_l2_hit_rate=(0.5,),
+    energy_j=1.0, energy_low_j=0.5, energy_high_j=2.0,
+)  # fmt: skip
+
+
+def priced(registers, workgroups):
+    return RemapPrice(before=COMPILED, after=replace(COMPILED, registers=registers, workgroups_per_cu=workgroups))
+
+
+def attempt(number, time_us=100.0, rate=0.5, source="", price=None):
+    score = replace(BASE, time_us=time_us, speedup=100.0 / time_us, l2_hit_rate=rate, price=price)
+    return Attempt(number=number, name=f"a{number}", source=source, proposer="", verdict={}, score=score)
+
+
+def numbers(groups):
+    return [[one.number for one in group] for group in groups]
+
+
+BY_TIME = Ranking((OBJECTIVES["time"],), gpu="h200")
+
+
+def test_time_decides_where_measured_pairs_say_that_it_ranks():
+    measured = evidence_of("h200", "time")
+    assert measured.ranks and measured.right >= 0.9 * measured.pairs and measured.source
+    assert [one.name for one in default_objectives("h200", "timed")] == ["time"]
+    for gpu, replay in (("mi300x", "timed"), ("mi355x", "timed"), ("h200", "lockstep"), ("mine", "timed")):
+        assert [one.name for one in default_objectives(gpu, replay)] == ["l2_hit_rate"], gpu
+    assert [one.name for one in chosen_objectives("time", "mi300x", "timed")] == ["time"]
+
+
+def test_a_gpu_without_measured_times_says_so():
+    known = evidence_of("mi300x", "time")
+    assert f"{known.right} of {known.pairs} measured pairs" in times_note("mi300x", "timed")
+    assert "do not rank" in times_note("mi300x", "timed") and "rank no orders" in times_note("h200", "lockstep")
+    nobody = evidence_of("mine", "time")
+    assert not nobody.ranks and nobody.tells_apart > 0 and "no measured pair" in nobody.sentence()
+
+
+@pytest.mark.parametrize(("text", "error"), [("tme", UnknownName), ("time,time", SearchError), ("a,b,c", UnknownName)])
+def test_objectives_that_are_none_are_refused(text, error):
+    with pytest.raises(error):
+        chosen_objectives(text, "h200", "timed")
+
+
+def test_what_the_model_does_not_tell_apart_is_a_tie():
+    assert BY_TIME.tolerance == evidence_of("h200", "time").tells_apart > 0
+    inside, outside = math.exp(0.9 * BY_TIME.tolerance), math.exp(1.1 * BY_TIME.tolerance)
+    best, near, far = (
+        attempt(1, 50.0, source="long text"),
+        attempt(2, 50.0 * inside, source="text"),
+        attempt(3, 50.0 * outside, source="t"),
+    )
+    given = [attempt(0), best, near, far]
+    assert numbers(BY_TIME.groups(given)) == [[2, 1], [3], [0]]  # the shorter text first
+    assert BY_TIME.places(given) == {2: "=1", 1: "=1", 3: "3"}
+
+
+def test_fewer_registers_break_a_tie_before_the_shorter_text():
+    cheap = attempt(1, 50.0, source="a longer text", price=priced(118, 2))
+    costly = attempt(2, 50.0, source="text", price=priced(140, 2))
+    assert numbers(BY_TIME.groups([attempt(0), costly, cheap])) == [[1, 2], [0]]
+
+
+def test_the_launch_order_wins_a_tie_that_it_is_in():
+    assert numbers(BY_TIME.groups([attempt(0), attempt(1, 99.9)])) == [[0, 1]]
+    assert BY_TIME.order([attempt(0), attempt(1, 99.9)])[0].number == 0
+
+
+def test_what_other_constants_do_not_tell_from_the_best_ties_with_it(tmp_path):
+    given = [attempt(0), attempt(1, 50.0, source="long"), attempt(2, 60.0, source="s"), attempt(3, 70.0)]
+    pairs = [{"number": 2, "apart": False}, {"number": 0, "apart": True}]
+    (tmp_path / "uncertainty.json").write_text(json.dumps({"pairs": pairs}))
+    ranking = ranking_of({"gpu": "h200", "objectives": ["time"]}, tmp_path)
+    assert numbers(ranking.groups(given)) == [[2, 1], [3], [0]]
+    (tmp_path / "uncertainty.json").write_text("[")
+    assert numbers(ranking_of({"gpu": "h200", "objectives": ["time"]}, tmp_path).groups(given)) == [[1], [2], [3], [0]]
+
+
+def test_lost_occupancy_is_a_condition_of_hits_and_part_of_a_time():
+    loses, keeps = attempt(1, 50.0, 0.9, price=priced(140, 1)), attempt(2, 60.0, 0.6, price=priced(118, 2))
+    given = [attempt(0), loses, keeps]
+    assert numbers(Ranking(gpu="mi300x").groups(given)) == [[2], [0], [1]]
+    assert numbers(BY_TIME.groups(given)) == [[1], [2], [0]]
+
+
+def test_what_is_predicted_slower_and_ranked_above_the_launch_order_is_named():
+    given = [attempt(0), attempt(1, 101.2, 0.9), attempt(2, 90.0, 0.8), attempt(3, 150.0, 0.4)]
+    assert [one.number for one in Ranking(gpu="mi300x").slower(given)] == [1]
+    assert BY_TIME.slower(given) == []
+
+
+def test_two_objectives_rank_their_front_first():
+    both = Ranking((OBJECTIVES["time"], OBJECTIVES["l2_hit_rate"]), gpu="h200")
+    given = [attempt(0), attempt(1, 50.0, 0.4), attempt(2, 80.0, 0.9), attempt(3, 90.0, 0.3)]
+    assert numbers(both.groups(given)) == [[1, 2], [3], [0]]
+    assert both.places(given) == {1: "1", 2: "2", 3: "3"}
+
+
+def test_a_run_of_an_older_version_is_ranked_by_hits():
+    assert [one.name for one in ranking_of({"gpu": "h200"}).objectives] == ["l2_hit_rate"]
+    old = ranking_of({"gpu": "h200", "search": {"objectives": ["hbm_bytes"], "sizes": [{}]}})
+    assert (old.main.name, old.sizes) == ("hbm_bytes", 2)
