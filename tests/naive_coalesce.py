@@ -54,3 +54,21 @@ def shown(trace, instruction):
     return [
         (line, {b for b in range(8) if bits >> b & 1}, int(n)) for (line, bits), n in zip(lines, requests, strict=True)
     ]
+
+
+def in_lanes(addresses, shape, strides, item_bytes):
+    """Addresses of a row-major list in the order of lanes: the axis with the longest power-of-two run is fastest."""
+    runs = []
+    for side, stride in zip(shape, strides, strict=True):
+        run = 1
+        while stride == item_bytes and side % (2 * run) == 0:
+            run *= 2
+        runs.append(run)
+    axes = sorted(range(len(shape)), key=lambda axis: (runs[axis], axis))
+    found = []
+    for place in itertools.product(*(range(shape[axis]) for axis in axes)):
+        flat = 0
+        for axis, side in enumerate(shape):
+            flat = flat * side + place[axes.index(axis)]
+        found.append(addresses[flat])
+    return found

@@ -18,7 +18,7 @@ from swizzle_sim.capture.record import Templates, outside
 from swizzle_sim.capture.values import item_bytes, source_line
 from xcd_model import Trace
 from xcd_model.errors import CaptureError
-from xcd_model.trace.coalesce import Touched, coalesce
+from xcd_model.trace.coalesce import Touched, coalesce, lane_axes
 
 MEMORY = ("create_masked_load", "create_masked_store", "create_atomic_rmw", "create_atomic_cas")
 MAX_SHAPES = 1 << 14  # coalesced shapes stored for reuse
@@ -64,12 +64,16 @@ class Interpreter:
 
     def _touch(self, pointer: Any, mask: Any, is_write: bool) -> int | None:
         """List one instruction; the tensor it touches, None for none."""
-        address = pointer.data.astype(np.int64).reshape(-1)
-        keep = np.broadcast_to(mask.data, pointer.data.shape).reshape(-1) if mask is not None else None
+        size = item_bytes(pointer.dtype)
+        address = pointer.data.astype(np.int64)
+        axes = lane_axes(address, size)
+        address = np.transpose(address, axes).reshape(-1)
+        keep = None
+        if mask is not None:
+            keep = np.transpose(np.broadcast_to(mask.data, pointer.data.shape), axes).reshape(-1)
         active = address if keep is None else address[keep]
         if active.size == 0:
             return None
-        size = item_bytes(pointer.dtype)
         first, end = int(active.min()), int(active.max()) + size
         if self.space.outside(first, end):
             raise CaptureError(f"{source_line()}: {outside(self.space, first, end, is_write)}")

@@ -7,7 +7,7 @@ import numpy as np
 from swizzle_sim.capture.memory import AddressSpace
 from swizzle_sim.capture.values import Column, Known, Patterns, rows_of, source_line, spread
 from xcd_model.errors import CaptureError
-from xcd_model.trace.coalesce import Touched, coalesce
+from xcd_model.trace.coalesce import Touched, coalesce, lane_axes
 
 NOTHING = (0, 0)  # bytes that a workgroup touches whose lanes are all masked out
 MAX_INSTRUCTIONS = 1 << 28
@@ -103,7 +103,8 @@ class InstructionRecorder:
             address = offset - self._span(row, item_bytes)[0] + phase
             if len(row) > 1:
                 address = np.where(np.broadcast_to(self.table[row[1]], offset.shape), address, -1)
-            return self.templates.number(coalesce(address.reshape(-1), item_bytes, self.line_bytes), tensor, is_write)
+            lanes = np.transpose(address, lane_axes(offset, item_bytes))
+            return self.templates.number(coalesce(lanes, item_bytes, self.line_bytes), tensor, is_write)
 
         return self.table.remember(("template", phase, tensor, item_bytes, is_write, *row), find)
 

@@ -58,6 +58,11 @@ def test_the_stencil_on_mi300x(compiled):
     assert compiled["stencil_2d gfx942"] == {"dwordx2": 3, "ushort": 8}
 
 
+def test_a_transposed_operand_on_mi300x(compiled):
+    """B of shape (N, K) in fp16: eight items a lane along K, whichever axis of the tile that is."""
+    assert compiled["linear as rows gfx942"] == compiled["linear as columns gfx942"] == {"dwordx4": 12}
+
+
 def test_the_stencil_on_h200(compiled):
     """Masks that are no whole groups of items: the four neighbours come item by item, shifted by a column or not."""
     trace = KERNELS["stencil"].trace({"M": 256, "N": 1024, "BM": 32, "BN": 128}, 128)

@@ -11,7 +11,7 @@ from tests.capture.same_trace import assert_equal_traces, needs_triton
 pytestmark = needs_triton
 pytest.importorskip("triton")
 
-from tests.capture.kernels import attention, hard, layer_norm, matmul, refused, softmax  # noqa: E402
+from tests.capture.kernels import attention, hard, layer_norm, matmul, refused, softmax, transposed  # noqa: E402
 
 ONLY_FULL = ("float_address", "tile_counter", "own_index", "data_branch", "unmarked_index")
 
@@ -36,6 +36,16 @@ def test_every_workgroup_of_every_kernel_is_as_interpreted():
     for launch, ours, real in zip(launches, followed, interpreted, strict=True):
         assert (ours.how, real.how) == ("followed", "interpreted")
         assert_equal_traces(ours.trace, real.trace, launch.function)
+
+
+def test_a_transposed_operand_is_the_same_trace_however_its_tile_is_spelled():
+    """Lanes follow the contiguous axis, K, as compiled (`test_compiled_loads`): requests are those of whole lines."""
+    spelled = capture_all([transposed.as_rows.at(), transposed.as_columns.at()])
+    assert_equal_traces(spelled[0].trace, spelled[1].trace, "linear")
+    assert spelled[1].trace.wave_requests.max() == 1
+    (real,) = capture_all([transposed.as_columns.at(M=64, N=100, K=40)], full=True)
+    (ours,) = capture_all([transposed.as_rows.at(M=64, N=100, K=40)])
+    assert_equal_traces(ours.trace, real.trace, "linear, interpreted")
 
 
 def test_workgroups_that_part_take_paths_of_their_own():

@@ -17,14 +17,14 @@ SIZES = {
     "smith_waterman": [
         {"M": 64, "N": 96},
         {"M": 50, "N": 33},
-        {"M": 1, "N": 70, "BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64},
+        {"M": 2, "N": 70, "BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64},
     ],
-    "transpose": [{"M": 64, "N": 96}, {"M": 50, "N": 33}, {"M": 1, "N": 70, "BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64}],
+    "transpose": [{"M": 64, "N": 96}, {"M": 50, "N": 33}, {"M": 2, "N": 70, "BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64}],
     "stencil_2d": [
         {"M": 64, "N": 96},
         {"M": 50, "N": 33},
         {"M": 33, "N": 97},
-        {"M": 1, "N": 70, "BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64},
+        {"M": 2, "N": 70, "BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64},
     ],
     "fdtd_2d": [
         {"Nx": 64, "Ny": 96},

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import naive
-from tests.naive_coalesce import shown, touched
+from tests.naive_coalesce import in_lanes, shown, touched
 from xcd_model import TraceBuilder
 from xcd_model.errors import TraceError
 from xcd_model.trace.box import box_lines
 from xcd_model.trace.builder import TENSOR_ALIGN_BYTES
-from xcd_model.trace.coalesce import coalesce
+from xcd_model.trace.coalesce import coalesce, lane_axes
 
 LINES = [32, 64, 128, 256]
 
@@ -51,7 +51,8 @@ def test_a_box_is_its_items(case, line_bytes, write):
             inside = all(0 <= i < n for i, n in zip(index, shape, strict=True))
             offset = sum(i * s for i, s in zip(index, strides, strict=True)) * item
             addresses.append(TENSOR_ALIGN_BYTES + offset if inside else None)
-        expected = touched(addresses, item, line_bytes)
+        steps = [stride * item for stride in strides]
+        expected = touched(in_lanes(addresses, size, steps, item), item, line_bytes)
         span = range(trace.start[w] + 1, trace.start[w + 1])
         assert [shown(trace, i) for i in span] == ([expected] if expected else [])
         assert all(trace.is_write[trace.template[i]] == write for i in span)
@@ -108,14 +109,51 @@ def test_a_whole_tile_asks_for_each_line_once_and_a_narrow_one_more_often():
     build = TraceBuilder(n_workgroups=1, line_bytes=128)
     x = build.array("x", rows=64, cols=64, item_bytes=2)
     t = build.place("t", shape=(64, 64), item_bytes=2, strides=(1, 64))
+    apart = build.place("apart", shape=(64, 64), item_bytes=2, strides=(2, 128))
     build.step(
         build.read(x, row=0, col=0, rows=32, cols=32),
         build.read_box(t, at=(0, 0), size=(64, 64)),
+        build.read_box(apart, at=(0, 0), size=(64, 64)),
     )
     trace = build.trace()
     ours = trace.wave_requests.tolist()
     assert ours[:32] == [1] * 32
-    assert ours[32:] == [64] * 64  # a column at a time: every wave of one item a lane meets every line of its column
+    assert ours[32:96] == [1] * 64  # lanes along the columns, which are contiguous
+    assert ours[96:] == [32] * 128  # no axis is contiguous: a wave takes a row of 64 lines, and 32 rows share each line
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data(), item=st.sampled_from([1, 2, 4, 8]))
+def test_a_transposed_tile_of_a_transposed_array_is_the_same_instruction(data, item):
+    """What B[k, n] of B and B^T[n, k] of its transpose touch, and in which order, does not depend on the spelling."""
+    axes = data.draw(st.integers(2, 3))
+    size = [data.draw(st.sampled_from([1, 2, 8, 16, 64] if axis < axes - 1 else [2, 8, 64])) for axis in range(axes)]
+    shape = [side + data.draw(st.integers(1, 9)) for side in size]
+    at = [data.draw(st.integers(-3, n)) for n in shape]
+    order = list(range(axes - 1))
+    order.insert(data.draw(st.integers(0, axes - 1)), axes - 1)  # the contiguous axis anywhere
+    traces = []
+    strides = np.cumprod([1, *shape[:0:-1]])[::-1]
+    for spelling in (range(axes), order):
+        build = TraceBuilder(n_workgroups=1, line_bytes=128)
+        x = build.place(
+            "x", shape=[shape[a] for a in spelling], item_bytes=item, strides=[strides[a] for a in spelling]
+        )
+        build.step(build.read_box(x, at=[at[a] for a in spelling], size=[size[a] for a in spelling]))
+        build.step(build.read_box(x, at=[0] * axes, size=[1] * axes))
+        traces.append(build.trace())
+    one, other = ([shown(trace, i) for i in range(trace.start[-1])] for trace in traces)
+    assert one == other
+
+
+def test_pointers_without_an_order_of_strides_have_lanes_along_their_contiguity():
+    """A tile of 8 x 16 pointers whose columns are runs of 4: axis 0 is the faster one."""
+    row, col = np.arange(8)[:, None], np.arange(16)[None, :]
+    assert lane_axes(row % 4 * 2 + row // 4 * 512 + col * 64, 2) == (1, 0)
+    assert lane_axes(row * 64 + col * 2, 2) == (0, 1)
+    assert lane_axes(row * 64 + col * 64, 2) == (0, 1)  # none contiguous: as written
+    assert lane_axes(np.arange(64) * 2, 2) == (0,)
+    assert lane_axes(np.array(128), 2) == ()
 
 
 @pytest.mark.parametrize(

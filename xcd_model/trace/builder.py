@@ -102,7 +102,7 @@ class TraceBuilder:
                 f"array {name}: shape {tuple(shape)}, strides {tuple(strides)}, items of {item_bytes} B: "
                 "one stride for each axis, no side below 1, no stride below 0"
             )
-        return self._place(name, tuple(shape), tuple(s * item_bytes for s in strides), item_bytes)
+        return self._place(name, tuple(map(int, shape)), tuple(int(s) * item_bytes for s in strides), item_bytes)
 
     def _place(self, name, shape, strides_bytes, item_bytes) -> PlacedArray:
         size = sum((n - 1) * s for n, s in zip(shape, strides_bytes, strict=True)) + item_bytes

@@ -1,19 +1,23 @@
 """From the items of tensor instructions to the lines they touch: sectors, and requests after coalescing.
 
+    order of lanes: axes by contiguity, the most contiguous one fastest     A[m, k] of a row-major A: k, then m
+                                                                            B[k, n] of a column-major B: k, then n
     item address // line -> line,   (item address mod line) // 32 -> sector bit
     requests of a line = distinct (wave, instruction of a lane) among its items
 
-A wave takes consecutive items of the flattened (row-major) tensor: `LANE_BYTES` a lane where items lie next to each
-other in memory, one item a lane where they do not. A lane loads its items at once where they begin on a multiple of
-their size and are masked together, else in two, four, ... instructions. The items of one wave's instruction in one
-line are one L1 request.
+A wave takes consecutive items of the tile in that order: `LANE_BYTES` a lane where items lie next to each other in
+memory, one item a lane where they do not. A lane loads its items at once where they begin on a multiple of their size
+and are masked together, else in two, four, ... instructions. The items of one wave's instruction in one line are one L1
+request.
 
 Source: what Triton compiles for gfx942 and sm_90: a blocked layout of 16 bytes a lane, one ``dwordx4`` where alignment
-and mask allow it, and four ``dword`` where a tile is shifted by an item.
+and mask allow it, and four ``dword`` where a tile is shifted by an item. Its pass Coalesce sorts the axes of a load by
+the contiguity of its pointers (AxisInfo), equal ones in the order of the tile.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -41,13 +45,55 @@ class Touched(NamedTuple):
     wave_requests: np.ndarray
 
 
+def lane_axes(address: np.ndarray, item_bytes: int) -> tuple[int, ...]:
+    """Axes of a tile from the slowest to the fastest of its lanes.
+
+    Parameters
+    ----------
+    address : int64 array [bytes]
+        Pointers of the tile, before any mask.
+    item_bytes : int [bytes]
+
+    Returns
+    -------
+    tuple of int
+        Axes by contiguity, which is the longest run of items (a power of two) that lie next to each other in memory all
+        over the tile; equal ones in the order of the tile.
+    """
+    return axes_by(_contiguity(np.moveaxis(address, axis, -1), item_bytes) for axis in range(address.ndim))
+
+
+def axes_by(contiguity: Iterable[int]) -> tuple[int, ...]:
+    """Axes in ascending order of their contiguity [items], equal ones in the order of the tile."""
+    found = list(contiguity)
+    return tuple(sorted(range(len(found)), key=found.__getitem__))
+
+
+def longest_run(side: int) -> int:
+    """Largest power of two that divides the side of a tile: its contiguity where all of it is contiguous."""
+    return side & -side
+
+
+def _contiguity(address: np.ndarray, item_bytes: int) -> int:
+    """Contiguity along the last axis [items]."""
+    run = longest_run(address.shape[-1])
+    steps = np.diff(address, axis=-1) == item_bytes
+    while run > 1:  # steps from the last item of a run to the next run may be any
+        inside = np.arange(steps.shape[-1]) % run != run - 1
+        if steps[..., inside].all():
+            break
+        run //= 2
+    return run
+
+
 def coalesce(address: np.ndarray, item_bytes: int, line_bytes: int, *, at_once: int | None = None) -> Touched:
     """Lines that the items of one tensor instruction touch.
 
     Parameters
     ----------
-    address : (n_items,) int64 [bytes]
-        First byte of each item, flattened row-major; -1 for an item that is masked out.
+    address : int64 array [bytes]
+        First byte of each item, the last axis fastest in the order of lanes (`lane_axes`); -1 for an item that is
+        masked out.
     item_bytes, line_bytes : int [bytes]
     at_once : int, optional
         Most items that one instruction of a lane loads, a power of two; no bound where not given.
@@ -57,6 +103,7 @@ def coalesce(address: np.ndarray, item_bytes: int, line_bytes: int, *, at_once: 
     Touched
         Without lines where every item is masked out.
     """
+    address = address.reshape(-1)
     kept = np.flatnonzero(address >= 0)
     if kept.size == 0:
         return Touched(np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint16))
