@@ -57,9 +57,9 @@ separately:
 - H200: {near:.0f} % of the DRAM reads are within 20 % (of a second measurement {100 * np.mean(again):.0f} %).
   Of {apart} pairs whose measured times differ by over 3 %, {right} are ranked correctly.
 
-{ours} of the {len(targets)} fidelity targets are rows of an H200, which has no XCDs. They exercise eight mechanisms
-that an MI300X never uses (among them a partitioned L2, row activation, read-write turnaround) and skip three that it
-does: the Infinity Cache, instruction fetch, and the bound on outstanding reads per CU. The MI300X and MI355X path is
+{ours} of the {len(targets)} fidelity targets are rows of an H200, which has no XCDs. They exercise mechanisms that the
+model of an MI300X does not use (a partitioned L2, row activation, read-write turnaround) and skip others that it does:
+the Infinity Cache, instruction fetch, and the bound on outstanding reads per CU. The MI300X and MI355X path is
 compared only with counters that others published. [docs/model.md](docs/model.md) lists each assumption with its source.
 Lockstep overestimates hit rates of poor mappings; use `--replay timed` to compare mappings."""
 

@@ -1,6 +1,7 @@
 """Checks that every capture passes.
 
-Sampled workgroups, interpreted for real, touch the same lines. A persistent kernel is its tiles: program p does what
+Sampled workgroups, interpreted for real, touch the same lines, and the same sectors as found from the addresses alone,
+without coalescing. A persistent kernel is its tiles: program p does what
 tiles p, p + programs, ... do, one by one.
 """
 
@@ -16,6 +17,7 @@ from swizzle_sim.capture.interpret import Interpreter, Touch
 from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from xcd_model import Trace
 from xcd_model.errors import CaptureError
+from xcd_model.trace.trace import SECTOR_BYTES
 
 RANDOM = 4  # workgroups drawn in addition to the corners and one of each path
 MAX_PATHS = 8
@@ -91,6 +93,7 @@ def _compare(kernel: LoadedKernel, trace: Trace, workgroup: int, touches: list[T
             and np.array_equal(trace.sectors[span], touch.touched.sectors)
             and np.array_equal(trace.wave_requests[span], touch.touched.wave_requests)
             and (bool(trace.is_write[template]), int(trace.tensor[template])) == (touch.is_write, touch.tensor)
+            and np.array_equal(_sectors(trace, first + i, span), touch.sectors)
         )
         if not same:
             raise CaptureError(
@@ -98,6 +101,13 @@ def _compare(kernel: LoadedKernel, trace: Trace, workgroup: int, touches: list[T
                 "thrown away; use --full",
                 code="mismatch",
             )
+
+
+def _sectors(trace: Trace, instruction: int, span: slice) -> np.ndarray:
+    """Sectors of an instruction in order, from its lines and their bits."""
+    a_line = trace.line_bytes // SECTOR_BYTES
+    line, bit = np.nonzero(trace.sectors[span, None] >> np.arange(a_line, dtype=np.uint8) & 1)
+    return np.sort((trace.base[instruction] + trace.rel[span][line]) * a_line + bit)
 
 
 def check_tiles(name: str, tiles: Trace, programs: Trace) -> None:

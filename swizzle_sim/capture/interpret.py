@@ -19,18 +19,20 @@ from swizzle_sim.capture.values import item_bytes, source_line
 from xcd_model import Trace
 from xcd_model.errors import CaptureError
 from xcd_model.trace.coalesce import Touched, coalesce, lane_axes
+from xcd_model.trace.trace import SECTOR_BYTES
 
 MEMORY = ("create_masked_load", "create_masked_store", "create_atomic_rmw", "create_atomic_cas")
 MAX_SHAPES = 1 << 14  # coalesced shapes stored for reuse
 
 
 class Touch(NamedTuple):
-    """One instruction of one workgroup: lines relative to ``base``."""
+    """One instruction of one workgroup: lines relative to ``base``; and its 32-byte sectors in order."""
 
     base: int
     touched: Touched
     tensor: int
     is_write: bool
+    sectors: np.ndarray
 
 
 class Interpreter:
@@ -87,7 +89,8 @@ class Interpreter:
             if len(self._shapes) > MAX_SHAPES:
                 self._shapes.clear()
             self._shapes[key] = coalesce(moved, size, self.line_bytes)
-        self.touches.append(Touch(base, self._shapes[key], tensor, is_write))
+        sectors = np.unique([active // SECTOR_BYTES, (active + size - 1) // SECTOR_BYTES])
+        self.touches.append(Touch(base, self._shapes[key], tensor, is_write, sectors))
         return tensor
 
     def _load(self, pointer, mask, other, cache_policy, is_volatile):

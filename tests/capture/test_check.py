@@ -30,7 +30,8 @@ def trace(**change):
     return Trace(line_bytes=128, tensors=tensors, **{**parts, **change})
 
 
-REAL = [Touch(1, Touched(np.array([1, 2]), np.array([15, 1], np.uint8), np.array([1, 2], np.uint16)), 0, False)]
+SHAPE = Touched(np.array([1, 2]), np.array([15, 1], np.uint8), np.array([1, 2], np.uint16))
+REAL = [Touch(1, SHAPE, 0, False, np.array([8, 9, 10, 11, 12]))]
 
 
 def test_equal_lines_pass_wherever_their_base_is():
@@ -54,6 +55,12 @@ def test_any_difference_is_refused(change):
     with pytest.raises(CaptureError, match=r"k\.py: k: workgroup 0") as error:
         _compare(PROGRAM, trace(**change), 0, REAL)
     assert error.value.code == "mismatch"
+
+
+def test_lines_that_are_coalesced_wrongly_on_both_sides_are_refused():
+    """The sectors come from the addresses alone."""
+    with pytest.raises(CaptureError, match="other lines"):
+        _compare(PROGRAM, trace(), 0, [REAL[0]._replace(sectors=np.array([8, 9, 10, 11]))])
 
 
 def test_the_sample_holds_corners_and_paths():
