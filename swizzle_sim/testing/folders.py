@@ -80,12 +80,15 @@ def _rules_above(folder: Path) -> Rules:
     """Rules of the folders above, up to the root of the checkout; none outside of one."""
     here = Path(os.path.abspath(folder))  # as typed: a link that is resolved may lie in another checkout
     root = next((k for k, one in enumerate([here, *here.parents]) if (one / ".git").exists()), 0)
-    return tuple(rule for one in reversed(list(here.parents)[:root]) for rule in _rules_in(one))
+    rules = tuple(rule for one in reversed(list(here.parents)[:root]) for rule in _rules_in(one))
+    return () if _ignored(here, rules, "/") else rules  # a folder that is named itself is not left out
 
 
 def _left_out(path: Path, rules: Rules, end: str = "") -> bool:
-    if path.name.startswith("."):
-        return True
+    return path.name.startswith(".") or _ignored(path, rules, end)
+
+
+def _ignored(path: Path, rules: Rules, end: str) -> bool:
     answer = False
     for base, spec in rules:
         inside = path if path.is_relative_to(base) else Path(os.path.abspath(path))

@@ -40,7 +40,8 @@ def test_gitignore_is_honoured_as_git_does(checkout):
     assert found(checkout, inside="kernels") == {name for name in shown if name.startswith("kernels/")}
     (checkout / "kernels" / ".gitignore").unlink()
     assert "kernels/e.swizzle" not in found(checkout, inside="kernels")
-    # and a file that is named itself is checked
+    # and a file or folder that is named itself is checked
+    assert found(checkout, inside="build") == {"build/b.py"}
     assert files_under([checkout / "build" / "b.py"]) == [checkout / "build" / "b.py"]
 
 
