@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from swizzle_sim.swizzle.ir import GRID_NAMES
+from swizzle_sim.swizzle.ir import COORDINATES, GRID_NAMES
 from swizzle_sim.triton_source.answers import as_one_number, count_of, extents_of, handed_on, names_of_tile, own_counts
 from swizzle_sim.triton_source.canonical import Canonical, canonical_functions
 from swizzle_sim.triton_source.definitions import (
@@ -127,8 +127,11 @@ class PrologueReader:
     def prologue(self, wanted: tuple[str, ...], tiles: tuple[str, ...] = ()) -> Prologue:
         """Prologue with the names of the tile that are wanted, or the usual ones, and its coordinates' extents."""
         if self.returns:
-            before, answers = self.inliner.returned(self.function)
-            spelled = self._returned_names() or answers
+            before, every = self.inliner.returned(self.function)
+            names = self._returned_names() or every
+            # what is the same in all workgroups, such as a count returned beside the id, is no coordinate
+            own = [k for k, name in enumerate(every) if self._differs(slice_of(before, {name})[1])] or range(len(every))
+            answers, spelled = [every[k] for k in own], [names[k] for k in own]
         else:
             before, answers = self._of_kernel(wanted)
             spelled = answers
@@ -177,6 +180,11 @@ class PrologueReader:
             return None
         body, _ = slice_of(whole, {_SURPLUS})
         return self._text([*self._constants(body), *body, *handed_on([_SURPLUS], 1, ())], (_SURPLUS,))
+
+    def _differs(self, read: set[str]) -> bool:
+        """Whether names that a value is computed from include an id, or a call that may read one."""
+        ids = {*COORDINATES, *self.parameters[:1]} if not self.reads_id else {"tl"}
+        return bool(read & ids)
 
     def _extents(
         self, answers: Sequence[str], spelled: Sequence[str], axes: int, body: list[ast.stmt]
