@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcd_model.trace.coalesce import LANE_BYTES, WAVE_SIZE, Touched, axes_by, coalesce, longest_run
+from xcd_model.trace.coalesce import LANE_BYTES, WAVE_SIZE, Touched, coalesce
 from xcd_model.trace.trace import SECTOR_BYTES
 
 
@@ -38,12 +38,12 @@ def box_lines(
     Touched
         As `coalesce` of the items' addresses, found row by row where rows are contiguous and lanes load at once.
     """
-    steps = zip(size, strides, strict=True)
-    axes = axes_by(longest_run(side) if stride == item_bytes else 1 for side, stride in steps)
+    runs = [side & -side if stride == item_bytes else 1 for side, stride in zip(size, strides, strict=True)]
+    axes = sorted(range(len(runs)), key=runs.__getitem__)  # as `xcd_model.trace.coalesce.lane_axes` has them
     skip, kept, size, strides = ([each[axis] for axis in axes] for each in (skip, kept, size, strides))
     items = max(1, LANE_BYTES // item_bytes)
-    runs = strides[-1] == item_bytes and size[-1] % items == 0 and (at_once or items) >= items
-    if runs and _aligned(phase, skip, kept, size, strides, item_bytes, items):
+    is_run = strides[-1] == item_bytes and size[-1] % items == 0 and (at_once or items) >= items
+    if is_run and _aligned(phase, skip, kept, size, strides, item_bytes, items):
         return _contiguous(phase, skip, kept, size, strides, item_bytes, line_bytes, WAVE_SIZE * items)
     address = np.full(tuple(size), -1, np.int64)
     inside = tuple(slice(s, s + k) for s, k in zip(skip, kept, strict=True))

@@ -17,7 +17,6 @@ the contiguity of its pointers (AxisInfo), equal ones in the order of the tile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -60,23 +59,13 @@ def lane_axes(address: np.ndarray, item_bytes: int) -> tuple[int, ...]:
         Axes by contiguity, which is the longest run of items (a power of two) that lie next to each other in memory all
         over the tile; equal ones in the order of the tile.
     """
-    return axes_by(_contiguity(np.moveaxis(address, axis, -1), item_bytes) for axis in range(address.ndim))
-
-
-def axes_by(contiguity: Iterable[int]) -> tuple[int, ...]:
-    """Axes in ascending order of their contiguity [items], equal ones in the order of the tile."""
-    found = list(contiguity)
-    return tuple(sorted(range(len(found)), key=found.__getitem__))
-
-
-def longest_run(side: int) -> int:
-    """Largest power of two that divides the side of a tile: its contiguity where all of it is contiguous."""
-    return side & -side
+    contiguity = [_contiguity(np.moveaxis(address, axis, -1), item_bytes) for axis in range(address.ndim)]
+    return tuple(sorted(range(address.ndim), key=contiguity.__getitem__))
 
 
 def _contiguity(address: np.ndarray, item_bytes: int) -> int:
-    """Contiguity along the last axis [items]."""
-    run = longest_run(address.shape[-1])
+    """Contiguity along the last axis [items], at most the largest power of two that divides its side."""
+    run = address.shape[-1] & -address.shape[-1]
     steps = np.diff(address, axis=-1) == item_bytes
     while run > 1:  # steps from the last item of a run to the next run may be any
         inside = np.arange(steps.shape[-1]) % run != run - 1
