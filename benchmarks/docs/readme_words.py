@@ -61,7 +61,7 @@ separately:
 model of an MI300X does not use (a partitioned L2, row activation, read-write turnaround) and skip others that it does:
 the Infinity Cache, instruction fetch, and the bound on outstanding reads per CU. The MI300X and MI355X path is
 compared only with counters that others published. [docs/model.md](docs/model.md) lists each assumption with its source.
-Lockstep overestimates hit rates of poor mappings; use `--replay timed` to compare mappings."""
+Lockstep overestimates hit rates of poor mappings: it screens, and the timed replay, the default, compares mappings."""
 
 
 def _beliefs(rows: pd.DataFrame) -> dict[str, Belief]:
@@ -96,12 +96,11 @@ def run_words() -> str:
         raise ValueError(f"in lockstep {BEST} is no longer as good as the launch order: write the paragraph anew")
     return "\n".join(
         [
-            "`make run` takes GEMM 8192^3 in 256 x 256 tiles on MI300X, in lockstep. There the launch order is "
-            "already as good as any family, and",
-            "the tool says so: 32 tile columns over 8 XCDs give each XCD a strip 4 columns wide. With workgroup "
-            "skew (`--replay timed`),",
-            f"`{BEST}` reaches a {best:.1f} % L2 hit rate, the launch order {launched:.1f} %. Smaller or odder "
-            "grids leave more to gain.",
+            "`make run` takes GEMM 8192^3 in 256 x 256 tiles on MI300X, and says first what to do, why, and what limits "
+            "the time. With workgroup skew",
+            f"`{BEST}` reaches a {best:.1f} % L2 hit rate, the launch order {launched:.1f} %. In lockstep "
+            "(`--replay lockstep`) the launch order is",
+            "as good as any family: 32 tile columns over 8 XCDs give each XCD a strip 4 columns wide.",
         ]
     )
 
