@@ -96,8 +96,8 @@ def run_words() -> str:
         raise ValueError(f"in lockstep {BEST} is no longer as good as the launch order: write the paragraph anew")
     return "\n".join(
         [
-            "`make run` takes GEMM 8192^3 in 256 x 256 tiles on MI300X, and says first what to do, why, and what limits "
-            "the time. With workgroup skew",
+            "`make run` takes GEMM 8192^3 in 256 x 256 tiles on MI300X, and says first what to do, why, and what "
+            "limits the time. With workgroup skew",
             f"`{BEST}` reaches a {best:.1f} % L2 hit rate, the launch order {launched:.1f} %. In lockstep "
             "(`--replay lockstep`) the launch order is",
             "as good as any family: 32 tile columns over 8 XCDs give each XCD a strip 4 columns wide.",
