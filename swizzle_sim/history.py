@@ -211,6 +211,12 @@ class History:
         with self._guarded(), self._db:
             self._db.executemany("INSERT INTO attempt VALUES (?,?,?,?,?,?,?,?)", [_row_of(a) for a in attempts])
 
+    def replace(self, attempt: Attempt) -> None:
+        """Store another score and critique of an attempt that is there."""
+        number, *_, score, critique, _ = _row_of(attempt)
+        with self._guarded(), self._db:
+            self._db.execute("UPDATE attempt SET score = ?, critique = ? WHERE number = ?", (score, critique, number))
+
     def __iter__(self) -> Iterator[Attempt]:
         """Attempts in the order made."""
         with self._guarded():

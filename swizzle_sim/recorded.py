@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from swizzle_sim.kernels import Kernel, file_of, kernel
 from swizzle_sim.scoring import Scorer
-from xcd_model import Gpu
+from xcd_model import Gpu, Resources
 from xcd_model.errors import RunError
 
 
@@ -63,7 +64,10 @@ def recorded_scorer(about: Mapping[str, Any], known: Kernel | None = None) -> Sc
     """
     device = Gpu.from_dict(about["gpu_description"])
     settings = {key: about[key] for key in ("replay", "seed", "jitter_ns")}
-    return Scorer(known or recorded_kernel(about), device, **settings)
+    found = known or recorded_kernel(about)
+    if "resources" in about:  # as compiled where the run was made
+        found = replace(found, resources=Resources(**about["resources"]))
+    return Scorer(found, device, **settings)
 
 
 def at_sizes(found: Kernel, sizes: Mapping[str, int], arch: str) -> Kernel:

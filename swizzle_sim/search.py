@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,7 @@ def about_run(scorer: Scorer, command: str = "", objectives: Sequence[Objective]
         "problem": dict(scorer.kernel.problem),
         "gpu": scorer.gpu.name,
         "gpu_description": scorer.gpu.as_dict(),
+        "resources": asdict(scorer.kernel.resources),
         "replay": scorer.replay,
         "objectives": [one.name for one in objectives],
         "seed": scorer.seed,

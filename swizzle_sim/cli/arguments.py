@@ -95,6 +95,10 @@ Jitter = Annotated[
     float,
     typer.Option("--jitter", metavar="NS", min=0, max=1e6, help="Timed replay: largest random delay of a load, in ns."),
 ]
+Compile = Annotated[
+    bool,
+    typer.Option("--compile/--no-compile", help="Compile the kernel, as launched and as rewritten, and score it so."),
+]
 SwizzleText = Annotated[
     str,
     typer.Option(
@@ -114,12 +118,12 @@ class Launch:
     sizes: Sizes = None
     gpu: GpuName = "mi300x"
 
-    def load(self) -> tuple[Kernel, Gpu]:
+    def load(self, compile: bool = True) -> tuple[Kernel, Gpu]:
         """Kernel as `load_fitting` gives it, and GPU."""
         from xcd_model import gpu as load_gpu
 
         device = load_gpu(self.gpu)
-        return load_fitting(self.kernel, self.sizes, device), device
+        return load_fitting(self.kernel, self.sizes, device, compile), device
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -209,7 +213,7 @@ def counted(progress: Progress) -> Callable[[str, int, int], None]:
     return lambda name, done, total: progress(done, total, what=f"capturing {name}")
 
 
-def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu) -> Kernel:
+def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu, compile: bool = True) -> Kernel:
     """Kernel as `load_kernel` gives it, compiled for the GPU, one of whose workgroups at least fits a CU.
 
     Raises
@@ -221,7 +225,7 @@ def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu) -> Kernel:
     from xcd_model.errors import ReplayError
 
     found = load_kernel(name, words, gpu.arch)
-    if not found.resources.source.startswith(f"compiled for {gpu.arch} "):
+    if compile and not found.resources.source.startswith(f"compiled for {gpu.arch} "):
         from swizzle_sim.capture.occupancy import compiled_for
 
         found = compiled_for(found, gpu)

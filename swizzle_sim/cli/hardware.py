@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -85,19 +86,31 @@ def bundle(
         return
     say = console(wide=True)
     for one in manifest["candidates"]:
-        say.print(f"  {one['file']}: {one['name']}", markup=False)
+        say.print(f"  {one['file']}: {one['name']}{price_of(one)}", markup=False)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     say.print(f"written: {folder}/ ({len(manifest['files']) + 1} files, {size / 1e6:.1f} MB)", markup=False)
     say.print(f"on the node: python {folder.name}/confirm.py", markup=False)
     say.print(f"back here: swizzle-sim import {folder.name}/result.json", markup=False)
 
 
+def price_of(candidate: dict[str, Any]) -> str:
+    """What a candidate of a bundle costs in registers, in brackets; empty where it was not compiled."""
+    from swizzle_sim.price import RemapPrice
+
+    known = (candidate["predicted"] or {}).get("price")
+    if not known:
+        return ""
+    price = RemapPrice.from_dict(known)
+    return f" ({price}{'; ' + price.advice if price.advice else ''})"
+
+
 def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: bool) -> dict[str, Any]:
     from swizzle_sim.cli.arguments import Launch, load_swizzle
     from swizzle_sim.hardware.bundle import Finalist, make_bundle
     from swizzle_sim.hardware.device import device_of
+    from swizzle_sim.rewrite.price import score_as_compiled
     from swizzle_sim.scoring import Scorer
-    from xcd_model.errors import HardwareError, RunError
+    from xcd_model.errors import CompileError, HardwareError, RunError
 
     if Path(name).is_dir():
         raise RunError(f"{name}: no run here (no history.sqlite); `swizzle-sim runs` lists the runs there are")
@@ -108,7 +121,12 @@ def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: boo
     finalists = []
     for one in given.swizzle:
         found = load_swizzle(one)
-        finalists.append(Finalist(name=found.name or one, source=found.source, score=scorer.score(found)))
+        try:
+            score = score_as_compiled(scorer, found)
+        except CompileError as error:
+            print(f"{one}: written in the general form, not compiled: {error}", file=sys.stderr)
+            score = scorer.score(found)
+        finalists.append(Finalist(name=found.name or one, source=found.source, score=score))
     return make_bundle(workload, device_of(device), finalists, folder, baseline=scorer.baseline, seed=seed, check=check)
 
 
@@ -201,7 +219,6 @@ def confirm(
 ) -> None:
     """On the node: bundle, confirm and import at once. Exit 1 if something could not be timed or counted."""
     import subprocess
-    import sys
 
     from swizzle_sim.hardware.results import read_result
     from swizzle_sim.hardware.runs import bundle_run

@@ -70,7 +70,7 @@ def optimize(
         _propose("llm", None, None, run, repeat, {**llm.given(), **search.given()}, json)
         return
     check_options(proposer, llm.given(), search.given())
-    work, device = launch.load()
+    work, device = launch.load(run.compile)
     if proposer == "families":
         _try_families(work, device, run, llm.max_minutes, json)
     else:
@@ -141,7 +141,7 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
         scorer = Scorer(work, device, **settings)
         if max_minutes is not None and time.monotonic() - began > 60 * max_minutes:
             print(f"stopped after {max_minutes:g} minutes: --resume {folder} goes on", file=sys.stderr)
-        end = _conclude(run, scorer, given.uncertainty)
+        end = _conclude(run, scorer, given)
     except KeyboardInterrupt:
         _print_so_far(folder, Scorer(work, device, **settings), json)
         _interrupted(folder, given)
@@ -209,7 +209,7 @@ def _propose(
     )
     try:
         found = run(task)
-        _print_proposed(found, given.uncertainty, json)
+        _print_proposed(found, given, json)
     except KeyboardInterrupt:
         _interrupted(folder, given)
 
@@ -233,8 +233,24 @@ def _interrupted(folder: Path, given: RunOptions) -> None:
     raise typer.Exit(130) from None
 
 
-def _conclude(run: Run, scorer: Scorer, uncertainty: bool) -> End:
-    """Test the ranking, advise, rewrite a user's kernel, and write the report, which shows all of it."""
+def _priced(run: Run, scorer: Scorer) -> Run:
+    """Run whose finalists are compiled as they would be rewritten, and scored so."""
+    from swizzle_sim.cli.output import say
+    from swizzle_sim.history import History
+    from swizzle_sim.progress import Progress
+    from swizzle_sim.rewrite.finalists import price_finalists
+
+    if scorer.kernel.launch is None:
+        return run
+    with History(run.folder) as history, history.running(), Progress("compiling finalists", "kernels") as progress:
+        attempts, why_not = price_finalists(history, scorer, run.ranking.order, on_priced=progress)
+    if why_not:
+        say(f"finalists are scored with the resources of the kernel as launched, not compiled: {why_not}")
+    return replace(run, attempts=tuple(attempts))
+
+
+def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
+    """Compile the finalists, test the ranking, advise, rewrite a user's kernel, and write the report with all of it."""
     from swizzle_sim.advice import advise_run
     from swizzle_sim.cli.rewrite import rewrite_best
     from swizzle_sim.history import History
@@ -242,7 +258,8 @@ def _conclude(run: Run, scorer: Scorer, uncertainty: bool) -> End:
     from swizzle_sim.report import write_report
     from swizzle_sim.report.rank_stability import check_finalists
 
-    stability = check_finalists(run, scorer) if uncertainty else None
+    run = _priced(run, scorer) if given.compile else run
+    stability = check_finalists(run, scorer) if given.uncertainty else None
     with History(run.folder) as history:
         run = replace(run, ranking=ranking_of(history.about, run.folder))
     written = rewrite_best(run, scorer.kernel, scorer.gpu) if scorer.kernel.file else None
@@ -251,7 +268,7 @@ def _conclude(run: Run, scorer: Scorer, uncertainty: bool) -> End:
     return End(run, advise_run(scorer, run.ranking, run.attempts, str(run.folder)), written, stability)
 
 
-def _print_proposed(found: Proposed, uncertainty: bool, json: bool) -> None:
+def _print_proposed(found: Proposed, given: RunOptions, json: bool) -> None:
     """Print the result of a proposer."""
     from swizzle_sim.cli.output import (
         print_advice,
@@ -268,7 +285,7 @@ def _print_proposed(found: Proposed, uncertainty: bool, json: bool) -> None:
     run = found.run
     with History(run.folder) as history:
         about = history.about
-    end = _conclude(run, recorded_scorer(about), uncertainty)
+    end = _conclude(run, recorded_scorer(about), given)
     if json:
         document: dict[str, Any] = {key: about[key] for key in ("kernel", "gpu", "problem", "replay", "seed")}
         document |= {"kind": "simulated", "advice": end.advice.as_dict(), "objectives": about["objectives"]}

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import REPLAY_WORDS, Jitter, Seed, offer, parse_sizes, run_folders
+from swizzle_sim.cli.arguments import REPLAY_WORDS, Compile, Jitter, Seed, offer, parse_sizes, run_folders
 
 LLM, SEARCH = "Options of --proposer llm and two-stage", "Options of --proposer search"
 
@@ -170,6 +170,7 @@ class RunOptions:
     resume: Resume = None
     threads: Threads = None
     uncertainty: RankStability = True
+    compile: Compile = True
 
 
 @dataclass(frozen=True)

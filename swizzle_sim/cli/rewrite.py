@@ -13,6 +13,7 @@ from swizzle_sim.cli.arguments import Json, Launch, SwizzleText, grouped, offer
 
 if TYPE_CHECKING:
     from swizzle_sim.kernels import Kernel
+    from swizzle_sim.price import RemapPrice
     from swizzle_sim.rewrite import Checked, Rewritten
     from swizzle_sim.search import Run
     from xcd_model import Gpu
@@ -29,6 +30,15 @@ At = Annotated[
     ),
 ]
 
+Elsewhere = Annotated[
+    str,
+    typer.Option(
+        "--elsewhere",
+        help="At other sizes than these: general (the swizzle), launch-order, or any: what costs least here.",
+        autocompletion=offer(lambda: ("any", "general", "launch-order")),
+    ),
+]
+
 
 @grouped
 def rewrite(
@@ -38,6 +48,7 @@ def rewrite(
     diff: Diff = False,
     check: Check = True,
     at: At = "auto",
+    elsewhere: Elsewhere = "any",
     json: Json = False,
 ) -> None:
     """Put a swizzle into a kernel's file; nothing is written unless the result computes the same."""
@@ -45,26 +56,32 @@ def rewrite(
     from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.rewrite import check_rewritten, check_target, rewrite_workload, write_rewritten
+    from swizzle_sim.rewrite.emission import GENERAL, emissions
+    from swizzle_sim.rewrite.price import cheapest
     from swizzle_sim.workload import workload
     from xcd_model import gpu as load_gpu
 
-    candidate, device = load_swizzle(swizzle), load_gpu(launch.gpu)
+    candidate, device, spellings = load_swizzle(swizzle), load_gpu(launch.gpu), emissions(elsewhere)
+    price = None
     with shared_worker():
         work = workload(launch.kernel, parse_sizes(launch.sizes))
-        found = rewrite_workload(work, candidate, num_xcds=device.xcds, at=at)
+        spelling = GENERAL if GENERAL in spellings else spellings[0]
+        found = rewrite_workload(work, candidate, num_xcds=device.xcds, at=at, emission=spelling)
         if out is not None:
             check_target(found, out)
+        if check and at == "auto":
+            found, price = cheapest(work, candidate, device, elsewhere=elsewhere)
         checked = check_rewritten(found, work, device.arch) if check else None
     if out is not None:
         write_rewritten(found, out)
     if json:
-        print_json(_document(found, checked, out))
+        print_json(_document(found, checked, out) | {"price": price and price.as_dict()})
         return
     if diff:
         print(found.diff(out.name if out else ""), end="")
     elif out is None:
         print(found.text.decode("utf-8", "replace"), end="")
-    _print(found, checked, out)
+    _print(found, checked, out, price)
 
 
 def _document(found: Rewritten, checked: Checked | None, out: Path | None) -> dict[str, Any]:
@@ -75,6 +92,7 @@ def _document(found: Rewritten, checked: Checked | None, out: Path | None) -> di
         "remapped": found.at,
         "note": found.note or None,
         "num_xcds": found.num_xcds,
+        "emission": found.guarded.emission.name,
         "guard": found.guarded.condition or None,
         "verdict": found.guarded.verdict.as_dict(),
         "diff": found.diff(out.name if out else ""),
@@ -82,13 +100,13 @@ def _document(found: Rewritten, checked: Checked | None, out: Path | None) -> di
     }
 
 
-def _print(found: Rewritten, checked: Checked | None, out: Path | None) -> None:
+def _print(found: Rewritten, checked: Checked | None, out: Path | None, price: RemapPrice | None) -> None:
     """Print on stderr what was done: stdout may be a file."""
     from rich.console import Console
 
     say = Console(stderr=True, highlight=False, soft_wrap=True)
     guard = f"where {found.guarded.condition}" if found.guarded.condition else "on every grid (all tested ones pass)"
-    say.print(f"remapped: the {found.at}'s id, {guard}", markup=False)
+    say.print(f"remapped: the {found.at}'s id, {guard}; written as: {found.guarded.emission.name}", markup=False)
     if found.note:
         say.print(f"  not the tile's: {found.note}", markup=False)
     for case in checked.cases if checked else ():
@@ -97,17 +115,27 @@ def _print(found: Rewritten, checked: Checked | None, out: Path | None) -> None:
         for name, count in case.unwritten.items():
             say.print(f"  {name}: {count} items that neither kernel writes", markup=False)
     if checked:
-        old, new = checked.before, checked.after
-        say.print(
-            f"compiled for {new.arch} with Triton {new.triton}: VGPRs {old.vgprs} -> {new.vgprs}, "
-            f"SGPRs {old.sgprs} -> {new.sgprs}, LDS {old.lds_bytes} -> {new.lds_bytes} B, "
-            f"spills {old.vgpr_spills} -> {new.vgpr_spills}",
-            markup=False,
-        )
+        say.print(compiled_line(checked), markup=False)
     else:
         say.print("not checked (--no-check)", markup=False)
+    if price is not None:
+        lost = " (workgroups lost)" if price.loses_occupancy else ""
+        say.print(f"price of the remap: {price}{lost}", markup=False)
+        if price.advice:
+            say.print(f"  {price.advice}", markup=False)
     if out is not None:
         say.print(f"written: {out}", markup=False)
+
+
+def compiled_line(checked: Checked) -> str:
+    """Registers and LDS of both kernels; SGPRs are AMD's alone."""
+    old, new = checked.before, checked.after
+    amd = new.arch.startswith("gfx")
+    first = f"VGPRs {old.vgprs} -> {new.vgprs}, SGPRs {old.sgprs} -> {new.sgprs}" if amd else ""
+    return (
+        f"compiled for {new.arch} with Triton {new.triton}: {first or f'registers {old.vgprs} -> {new.vgprs}'}, "
+        f"LDS {old.lds_bytes} -> {new.lds_bytes} B, spills {old.vgpr_spills} -> {new.vgpr_spills}"
+    )
 
 
 @dataclass(frozen=True)
@@ -137,10 +165,10 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
     A kernel that cannot be rewritten does not undo the search: the answer says why.
     """
     from swizzle_sim.capture.process import shared_worker
-    from swizzle_sim.capture.user_kernel import ARCHS
     from swizzle_sim.history import History
     from swizzle_sim.ranking import ranking_of
-    from swizzle_sim.rewrite import check_rewritten, rewrite_workload, write_rewritten
+    from swizzle_sim.rewrite import check_rewritten, write_rewritten
+    from swizzle_sim.rewrite.price import cheapest
     from swizzle_sim.swizzle import Swizzle
     from swizzle_sim.workload import workload
     from xcd_model.errors import SwizzleSimError
@@ -154,26 +182,25 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
     if first.number == run.baseline.number:
         return _none("no candidate beats the launch order")
     best = Swizzle.parse(first.source, name=first.name)
-    arch = gpu.arch if gpu.arch in ARCHS else ARCHS[0]
     print("rewriting the kernel and checking it ...", file=sys.stderr, flush=True)
     try:
         with shared_worker():
             work = workload(kernel.file, kernel.problem)
-            found = rewrite_workload(work, best, num_xcds=gpu.xcds)
-            checked = check_rewritten(found, work, arch)
+            found, price = cheapest(work, best, gpu)
+            checked = check_rewritten(found, work, gpu.arch)
         path = run.folder / f"{found.path.stem}_swizzled.py"
         write_rewritten(found, path)
     except SwizzleSimError as error:
         return _none(str(error))
     whole = sum(case.whole for case in checked.cases)
-    old, new = checked.before, checked.after
+    more = (price.advice,) if price.advice else ()
     return Written(
         path,
         "",
         (
-            f"rewritten kernel: {path} (the {found.at}'s id; outputs equal bit for bit at {whole} small sizes; "
-            f"{new.arch}: VGPRs {old.vgprs} -> {new.vgprs}, SGPRs {old.sgprs} -> {new.sgprs}, "
-            f"spills {old.vgpr_spills} -> {new.vgpr_spills})",
+            f"rewritten kernel: {path} (the {found.at}'s id, {price.emission}; outputs equal bit for bit at {whole} "
+            f"small sizes; {checked.after.arch}: {price})",
+            *more,
         ),
     )
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import Jitter, Json, Launch, Replay, Seed, SwizzleText, grouped
+from swizzle_sim.cli.arguments import Compile, Jitter, Json, Launch, Replay, Seed, SwizzleText, grouped
 
 if TYPE_CHECKING:
     import numpy as np
 
     from swizzle_sim.advice import Advice
+    from swizzle_sim.price import RemapPrice
     from swizzle_sim.scoring import Score, Scorer, Spread
     from swizzle_sim.swizzle import Swizzle, Verdict
     from swizzle_sim.uncertainty import Span, Uncertainty
@@ -53,6 +54,7 @@ class ReplayOptions:
     replay: Replay = "timed"
     seed: Seed = 0
     jitter: Jitter = 0.0
+    compile: Compile = True
 
 
 @grouped
@@ -78,7 +80,7 @@ def score(
     if draws is not None and not uncertainty:
         raise ReplayError("--draws belongs to --uncertainty: add it")
     candidate = load_swizzle(swizzle)
-    scorer = Scorer(*launch.load(), replay=how.replay, seed=how.seed, jitter_ns=how.jitter)
+    scorer = Scorer(*launch.load(how.compile), replay=how.replay, seed=how.seed, jitter_ns=how.jitter)
     verdict = scorer.verify(candidate)
     if not verdict.bijective:
         if json:
@@ -87,8 +89,9 @@ def score(
             print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
         raise typer.Exit(1)
     order = scorer.permutation(candidate)
-    traffic = scorer.traffic(order, threads=cores())
-    found = scorer.score_traffic(traffic, baseline_us=scorer.baseline.time_us)
+    own, price, not_priced = _priced(scorer, candidate, order) if how.compile else (scorer, None, "--no-compile")
+    traffic = own.traffic(order, threads=cores())
+    found = replace(own.score_traffic(traffic, baseline_us=scorer.baseline.time_us), price=price)
     over_seeds = spread(scorer, candidate, seeds) if seeds > 1 else None
     name, files = candidate.name or "candidate", []
     advice = _advice(scorer, candidate, verdict, found) if how.replay == "timed" else None
@@ -100,12 +103,12 @@ def score(
         document = _document(scorer, candidate, verdict) | {"spread": over_seeds and over_seeds.as_dict()}
         document |= {"assigned_bound_l2_hit_rate": scorer.assigned_bound(order), "traffic": traffic_as_dict(traffic)}
         document |= {"baseline": scorer.baseline.as_dict(), "score": found.as_dict()}
-        document |= {"advice": advice and advice.as_dict()}
-        print_json({**document, "uncertainty": ranges and ranges.as_dict()})
+        print_json({**document, "advice": advice and advice.as_dict(), "uncertainty": ranges and ranges.as_dict()})
         return
     if advice:
         print_advice(advice)
     _print_scores(scorer, candidate, traffic, found)
+    _print_price(scorer, price, not_priced)
     _print_fitted(_fitted(scorer))
     if over_seeds:
         _print_spread(over_seeds)
@@ -128,6 +131,38 @@ def _advice(scorer: Scorer, candidate: Swizzle, verdict: Verdict, found: Score) 
     )
     ranking = Ranking(default_objectives(scorer.gpu.name, scorer.replay), gpu=scorer.gpu.name)
     return advise(scorer, ranking, scorer.baseline, one)
+
+
+def _priced(scorer: Scorer, candidate: Swizzle, order: np.ndarray) -> tuple[Scorer, RemapPrice | None, str]:
+    """Scorer of the kernel as rewritten, the price of the swizzle, and why there is none."""
+    if order.tolist() == list(range(order.size)):
+        return scorer, None, "the launch order, which needs no rewriting"
+    from swizzle_sim.progress import Progress
+    from swizzle_sim.rewrite.price import as_compiled
+    from xcd_model.errors import SwizzleSimError
+
+    try:
+        with Progress("compiling the rewritten kernel"):
+            own, price = as_compiled(scorer, candidate)
+    except SwizzleSimError as error:
+        return scorer, None, str(error).splitlines()[0]
+    return own, price, ""
+
+
+def _print_price(scorer: Scorer, price: RemapPrice | None, not_priced: str) -> None:
+    """Print what the remapping costs, or by which resources it was scored instead."""
+    from swizzle_sim.cli.output import console
+
+    say = console(wide=True)
+    if price is None:
+        own = scorer.kernel.resources
+        say.print(f"price of the remap: not compiled ({not_priced}); resources: {own.source}", markup=False)
+        return
+    lost = " (workgroups lost)" if price.loses_occupancy else ""
+    compiled = f"{price.after.arch}, Triton {price.after.triton}"
+    say.print(f"price of the remap: {price}{lost}, written as: {price.emission} ({compiled})", markup=False)
+    if price.advice:
+        say.print(price.advice, markup=False)
 
 
 def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str, Any]:

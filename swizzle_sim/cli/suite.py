@@ -14,8 +14,10 @@ import typer
 from swizzle_sim.cli.arguments import GpuName, Json, Replay, grouped, known_kernels, offer, one_folder, run_folders
 
 if TYPE_CHECKING:
+    from swizzle_sim.kernels import Kernel
     from swizzle_sim.progress import Progress
     from swizzle_sim.suite.result import Suite
+    from xcd_model import Gpu
 
 RUNS = "runs"
 
@@ -76,7 +78,7 @@ def suite(
     """Score kernels of the suite at their default sizes: launch order, best family, and bound."""
     from swizzle_sim.cli.optimize import next_folder
     from swizzle_sim.cli.output import print_json
-    from swizzle_sim.kernels import kernel, kernel_names
+    from swizzle_sim.kernels import kernel_names
     from swizzle_sim.progress import Progress
     from swizzle_sim.suite import PAPER, score_suite
     from xcd_model import gpu as load_gpu
@@ -89,7 +91,8 @@ def suite(
         if not path.absolute().parent.is_dir():
             raise RunError(f"{path}: there is no folder {path.parent}")
     names = list(PAPER) if paper else list(dict.fromkeys(kernels or kernel_names()))
-    chosen, device = [kernel(name) for name in names], load_gpu(gpu)
+    device = load_gpu(gpu)
+    chosen = _compiled(names, device)
     folder = given or next_folder(Path(RUNS), f"suite-{'paper-' if paper else ''}{device.name}")
     try:
         with Progress("suite", "candidates") as progress:
@@ -122,6 +125,20 @@ def suite(
         )
         return
     _print(found, tables.paths())
+
+
+def _compiled(names: list[str], device: Gpu) -> list[Kernel]:
+    """Kernels of the registry with the resources that they take on a GPU."""
+    from swizzle_sim.capture.occupancy import compiled_for
+    from swizzle_sim.kernels import kernel
+    from swizzle_sim.progress import Progress
+
+    found = []
+    with Progress("compiling", "kernels") as progress:
+        for done, name in enumerate(names):
+            progress(done, len(names), note=name)
+            found.append(compiled_for(kernel(name), device))
+    return found
 
 
 def _counted(progress: Progress, kernels: int) -> Callable[[str, int, int, float], None]:

@@ -6,13 +6,14 @@ import json
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from swizzle_sim.capture.occupancy import ARCHITECTURES
 from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.hardware.bundle_files import KERNELS, arguments_of, hip_source, probe_source, texts
 from swizzle_sim.hardware.device import Device
@@ -21,6 +22,7 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Launch
 from swizzle_sim.release import version
 from swizzle_sim.rewrite import check_rewritten, rewrite_workload
+from swizzle_sim.rewrite.emission import GENERAL, named
 from swizzle_sim.scoring import Score
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.workload import Workload, of_kernel
@@ -164,12 +166,17 @@ def _candidate(
 ) -> tuple[dict[str, Any], dict[str, bytes], list[int]]:
     """Entry in the manifest, files, and the grid that its order counts."""
     swizzle = Swizzle.parse(finalist.source, name=finalist.name)
-    found = rewrite_workload(work, swizzle, num_xcds=device.xcds)
+    price = finalist.score.price if finalist.score else None
+    emission = named(price.emission) if price else GENERAL
+    found = rewrite_workload(work, swizzle, num_xcds=device.xcds, emission=emission)
+    plain = replace(emission, handed=False)  # the probe and HIP answer with a program id
+    ids = rewrite_workload(work, swizzle, num_xcds=device.xcds, emission=plain) if emission.handed else found
     if check:
-        check_rewritten(found, work, device.arch if device.vendor == "amd" else "gfx942")
+        arch = next((one for one in ARCHITECTURES if one.rstrip("a") == device.arch), device.arch)
+        check_rewritten(found, work, arch)
     key = f"candidate_{place}"
     order = found.guarded.swizzle.permutation(found.grid, device.xcds, work.problem)
-    probe, values = probe_source(found.guarded.form, found.grid, device.xcds, work.problem)
+    probe, values = probe_source(ids.guarded.form, found.grid, device.xcds, work.problem)
     files = {
         f"{key}.py": found.text,
         f"{key}_order.bin": order.astype("<i4").tobytes(),
@@ -177,12 +184,13 @@ def _candidate(
         f"{key}.txt": finalist.source.encode(),
     }
     if device.vendor == "amd" and kernel.name in KERNELS and not kernel.file:
-        args = (kernel.name, device, found.guarded.form, found.grid, work.problem, finalist.name, f"{key}.hip")
+        args = (kernel.name, device, ids.guarded.form, found.grid, work.problem, finalist.name, f"{key}.hip")
         files[f"{key}.hip"] = hip_source(*args).encode()
     entry = {
         **{"id": key, "name": finalist.name, "number": finalist.number, "file": f"{key}.py"},
         **{"order": f"{key}_order.bin", "probe": f"{key}_probe.py", "probe_arguments": values},
         **{"source": finalist.source, "predicted": _predicted(finalist.score)},
+        **{"emission": emission.name, "options": dict(price.offer) if price else {}},
         "moved": int(np.count_nonzero(order != np.arange(order.size))),
     }
     return entry, files, list(found.grid.launch)

@@ -12,6 +12,7 @@ from swizzle_sim.rewrite.check import run_side_by_side
 from swizzle_sim.rewrite.emission import ALL, GENERAL, emissions, named
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from swizzle_sim.workload import of_kernel, workload
+from tests.in_process import runner
 from tests.rewrite import workloads
 from xcd_model.errors import RewriteError
 
@@ -119,3 +120,16 @@ def test_a_workload_keeps_its_emission_when_written(tmp_path):
     found = rewrite_workload(work, Swizzle.parse(family("row")), num_xcds=8, emission=FOLDED_ELSE_LAUNCH)
     assert found.guarded.emission == FOLDED_ELSE_LAUNCH
     assert "pass" in found.text.decode()  # the launch order needs no arithmetic
+
+
+def test_the_command_takes_what_other_sizes_shall_get(tmp_path, monkeypatch, capsys):
+    typed = runner(monkeypatch, capsys, tmp_path)
+    words = ("rewrite", "gemm", "M=1024", "N=1024", "K=64", "--swizzle", "group_m(size=2)", "--no-check", "--json")
+    documents = {one: typed(*words, "--elsewhere", one).json for one in ("any", "general", "launch-order")}
+    assert {one: document["emission"] for one, document in documents.items()} == {
+        "any": "general",  # nothing is compiled, so nothing says that another is cheaper
+        "general": "general",
+        "launch-order": "this launch, else launch order",
+    }
+    refused = typed(*words, "--elsewhere", "nowhere")
+    assert refused.code == 2 and "elsewhere = 'nowhere': one of any, general, launch-order" in refused.out

@@ -222,7 +222,7 @@ class Flow:
         return all(entry.get(key) for entry in entries for key in wanted)
 
     def _tell(self) -> None:
-        document = self.store.document
+        document, known = self.store.document, {one["id"]: one for one in self.manifest["candidates"]}
         print(f"\n{document['kernel']} on {document['machine']['name']} ({document['kind']})")
         for name, entry in document["candidates"].items():
             cold = entry.get("time_us", {}).get("cold", {}).get("median")
@@ -232,5 +232,16 @@ class Flow:
                 "-" if pair is None else f"{100 * counted[pair[0]] / max(counted[pair[0]] + counted[pair[1]], 1):.2f} %"
             )
             time = "-" if cold is None else f"{cold:.1f} us"
-            print(f"  {name:12} {entry['name'][:40]:40} cold {time:>12}   L2 hit rate {rate:>9}")
+            print(f"  {name:12} {entry['name'][:40]:40} cold {time:>12}   L2 hit rate {rate:>9}{_price(known[name])}")
         print(f"written: {self.store.path}; on your machine: swizzle-sim import {self.store.path.name}")
+
+
+def _price(candidate: Mapping[str, Any]) -> str:
+    """Registers and workgroups a CU that the candidate was compiled to where it was bundled; empty if it was not."""
+    price = (candidate["predicted"] or {}).get("price")
+    if not price:
+        return ""
+    old, new = price["before"], price["after"]
+    return f"   registers {old['registers']} -> {new['registers']}, workgroups a CU or SM " + (
+        f"{old['workgroups_per_cu']} -> {new['workgroups_per_cu']}"
+    )

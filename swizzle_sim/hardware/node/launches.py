@@ -170,13 +170,13 @@ def launcher(function: Any, launch: Mapping[str, Any], tensors: Mapping[str, Any
     ----------
     function : triton.JITFunction
     launch : mapping
-        Of the manifest.
+        Of the manifest; ``options`` are compile options beside its own.
     tensors : mapping of str to torch.Tensor
     """
     given = {name: tensors[name] if "array" in one else one["value"] for name, one in launch["arguments"]}
     constants = {name: _constant(value) for name, value in launch["constexprs"].items()}
     grid = tuple(launch["grid"])
-    options = {"num_warps": launch["num_warps"], "num_stages": launch["num_stages"]}
+    options = {"num_warps": launch["num_warps"], "num_stages": launch["num_stages"], **launch.get("options", {})}
 
     def start() -> None:
         for _ in range(launch["launches"]):

@@ -171,7 +171,8 @@ class Work:
     def launch_of(self, candidate: Mapping[str, Any]) -> Any:
         """Call that launches a candidate."""
         function = load_function(self.folder, self.manifest, candidate["file"], self.manifest["function"])
-        return launcher(function, self.manifest["launch"], self.tensors.values)
+        launch = {**self.manifest["launch"], "options": candidate.get("options", {})}
+        return launcher(function, launch, self.tensors.values)
 
     def count(self, name: str, flush_bytes: int) -> None:
         """Launch one candidate for a profiler: once to warm up, then cold each time."""

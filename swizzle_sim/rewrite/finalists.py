@@ -1,0 +1,66 @@
+"""`price_finalists`: the best attempts of a run compiled as they would be rewritten, and scored so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from swizzle_sim.history import Attempt, History
+from swizzle_sim.rewrite.price import score_as_compiled
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle.swizzle import Swizzle
+from xcd_model.errors import CompileError, SwizzleSimError
+
+FINALISTS = 5
+Rank = Callable[[Sequence[Attempt]], Sequence[Attempt]]
+OnPriced = Callable[[int, int], None]
+
+
+def price_finalists(
+    history: History, scorer: Scorer, rank: Rank, *, most: int = FINALISTS, on_priced: OnPriced | None = None
+) -> tuple[list[Attempt], str]:
+    """Score the best attempts of a run with their own occupancy, until the first of the ranking all have a price.
+
+    Parameters
+    ----------
+    history : History
+        Of the run; the scores and critiques of its finalists are brought up to date.
+    scorer : Scorer
+        That the run was scored with.
+    rank : callable
+        ``rank(attempts)``: attempts with a score, best first.
+    most : int
+        Attempts of the ranking that shall have a price; up to twice as many are compiled where some fall back.
+    on_priced : callable, optional
+        Called as ``on_priced(done, most)``.
+
+    Returns
+    -------
+    attempts : list of Attempt
+        All of the run.
+    not_priced : str
+        Why there are no prices; empty where there are.
+    """
+    attempts = {one.number: one for one in history}
+    tried: set[int] = set()
+    while len(tried) < 2 * most:
+        first = [one for one in rank(list(attempts.values()))[:most] if one.number]
+        waiting = [one for one in first if one.number not in tried and one.score is not None and not one.score.price]
+        if not waiting:
+            break
+        one = waiting[0]
+        tried.add(one.number)
+        try:
+            score = score_as_compiled(scorer, Swizzle.parse(one.source, name=one.name), one.score)
+        except CompileError as error:  # the next one would fail as well
+            return list(attempts.values()), str(error).splitlines()[0]
+        except SwizzleSimError as error:
+            new = replace(one, critique=f"no price: {str(error).splitlines()[0]}")
+        else:
+            lost = score.price is not None and score.price.loses_occupancy
+            new = replace(one, score=score, critique=str(score.price) if lost else one.critique)
+        attempts[one.number] = new
+        history.replace(new)
+        if on_priced:
+            on_priced(len(tried), most)
+    return list(attempts.values()), ""
