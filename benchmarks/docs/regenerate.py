@@ -20,6 +20,7 @@ from swizzle_sim.swizzle.families import families_table
 from xcd_model import gpu
 
 from ..paper import audit, suite_page
+from ..remaps import page as remaps
 from . import explore_picture, language, notebooks, readme_words
 from .commands import commands_markdown
 from .gpus import catalogue_markdown
@@ -94,7 +95,7 @@ def main() -> None:
         print("written:", path)
     if "--all" not in sys.argv[1:]:
         return
-    for minutes_long in (audit, suite_page, notebooks, explore_picture):
+    for minutes_long in (audit, suite_page, remaps, notebooks, explore_picture):
         minutes_long.main()
     with tempfile.TemporaryDirectory() as folder:
         run = example_run(Path(folder) / "run")

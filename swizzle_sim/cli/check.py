@@ -50,6 +50,10 @@ LaunchText = Annotated[
     str, typer.Option("--launch", metavar="EXPRESSION", help="Launch grid of files in their sizes: 'cdiv(M, 64)'.")
 ]
 Answer = Annotated[str, typer.Option("--answer", metavar="NAMES", help="Names that hold the tile in a Triton file.")]
+Explain = Annotated[
+    bool,
+    typer.Option("--explain", help="Of a file's remap that is refuted: conditions and a repair that are proved."),
+]
 Marked = Annotated[bool, typer.Option("--marked", help="Of Python files, only what a # swizzle-check comment marks.")]
 Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML there.")]
 
@@ -78,6 +82,7 @@ class Given:
     launch: LaunchText = ""
     answer: Answer = ""
     marked: Marked = False
+    explain: Explain = False
 
     @property
     def words(self) -> list[str]:
@@ -162,6 +167,7 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
     from swizzle_sim.cli.output import print_json, print_verdict
     from swizzle_sim.swizzle import Grid, verify
     from swizzle_sim.testing.run import CheckResult
+    from swizzle_sim.testing.settle import settle_verdict
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import SizeError
 
@@ -178,6 +184,7 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
     for target, candidate in zip(given.targets, candidates, strict=True):
         begin = time.perf_counter()
         verdict = verify(candidate, where, num_xcds, sizes=names or None, lattice=others)
+        verdict = settle_verdict(verdict, candidate, where, num_xcds)
         document: dict[str, Any] = {"swizzle": candidate.name, "source": candidate.source}
         document |= {"grid": list(where.launch), "num_xcds": num_xcds, "problem": names, "verdict": verdict.as_dict()}
         documents.append(document)
@@ -197,6 +204,7 @@ def _on_all_grids(given: Given, folders: Folders, json: bool) -> list[CheckResul
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.progress import Progress
     from swizzle_sim.testing.directive import options_of_words
+    from swizzle_sim.testing.explain import explained
     from swizzle_sim.testing.folders import files_under
     from swizzle_sim.testing.run import check_files
     from xcd_model import gpu as load_gpu
@@ -214,7 +222,7 @@ def _on_all_grids(given: Given, folders: Folders, json: bool) -> list[CheckResul
     results: list[CheckResult] = []
     with Progress("checking", "files") as progress:
         for k, of_file in enumerate(check_files(files, over, marked=given.marked, jobs=folders.jobs), 1):
-            results += of_file
+            results += [explained(one, over) for one in of_file] if given.explain else of_file
             if len(files) > 1:
                 progress(k, len(files))
     if json:

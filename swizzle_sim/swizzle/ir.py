@@ -8,7 +8,7 @@ machine, Triton, HIP) can stay literal. Nodes compare by value; ``line`` does no
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from xcd_model.errors import LanguageError
@@ -177,6 +177,27 @@ def parts(node: Expr | Cond) -> tuple[Expr | Cond, ...]:
     if isinstance(node, Select):
         return (node.condition, node.then, node.other)
     return ()
+
+
+def nodes(body: Iterable[Stmt]) -> Iterator[Expr | Cond]:
+    """Yield every expression and condition of statements, and their parts, in text order."""
+    todo: list[Stmt | Expr | Cond] = [*reversed(tuple(body))]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Assign):
+            todo.append(node.value)
+        elif isinstance(node, If):
+            todo += [*node.orelse[::-1], *node.body[::-1], node.condition]
+        elif isinstance(node, For):
+            todo += [*node.body[::-1], node.stop, node.start]
+        else:
+            yield node
+            todo += parts(node)[::-1]
+
+
+def literals(body: Iterable[Stmt]) -> list[int]:
+    """Literals of statements, in text order, without repetition."""
+    return list(dict.fromkeys(node.value for node in nodes(body) if isinstance(node, Int)))
 
 
 def names_read(node: Expr | Cond) -> Iterator[str]:

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.ir import Assign, Cond, Expr, For, Form, If, Int, Stmt, parts
+from swizzle_sim.swizzle.ir import Form, literals
 from swizzle_sim.swizzle.verdict import EVERY_GRID_TRIED, NOWHERE, THIS_GRID_ONLY, UNNAMED
 
 XCD_COUNTS = (1, 2, 3, 4, 6, 8)
@@ -161,20 +161,9 @@ def _is_power(values: np.ndarray) -> np.ndarray:
 def _literals(form: Form) -> list[int]:
     """Return the literals that may be a group size or a count of XCDs, in text order."""
     found: dict[int, None] = {}
-    todo: list[Stmt | Expr | Cond] = list(form.body)
-    while todo:
-        node = todo.pop(0)
-        if isinstance(node, Int):
-            if 2 <= node.value <= 1024:
-                found[node.value] = None
-            if 1 <= node.value < 1024 and node.value & (node.value + 1) == 0:
-                found[node.value + 1] = None  # a mask of low bits: the relevant size is one more
-        elif isinstance(node, Assign):
-            todo.insert(0, node.value)
-        elif isinstance(node, If):
-            todo[:0] = [node.condition, *node.body, *node.orelse]
-        elif isinstance(node, For):
-            todo[:0] = [node.start, node.stop, *node.body]
-        else:
-            todo[:0] = parts(node)
+    for value in literals(form.body):
+        if 2 <= value <= 1024:
+            found[value] = None
+        if 1 <= value < 1024 and value & (value + 1) == 0:
+            found[value + 1] = None  # a mask of low bits: the relevant size is one more
     return list(found)[:_MOST_LITERALS]

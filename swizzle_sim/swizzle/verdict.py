@@ -22,11 +22,16 @@ def unconditional(domain: str) -> bool:
     return domain in _UNCONDITIONAL
 
 
-def claim(status: str, domain: str, tested: int, largest: int) -> str:
+def named(domain: str) -> bool:
+    """Whether a domain is a condition."""
+    return not unconditional(domain) and domain not in (THIS_GRID_ONLY, NOWHERE, UNNAMED)
+
+
+def claim(status: str, domain: str, tested: int, largest: int, covers: str = "") -> str:
     """What is known of a candidate, for people: the word, the domain, and on what it rests."""
-    where = domain if domain in (*_UNCONDITIONAL, THIS_GRID_ONLY, NOWHERE, UNNAMED) else f"where {domain}"
+    where = f"where {domain}" if named(domain) else domain
     if status != TESTED:
-        return f"{status}: {where}"
+        return f"{status}: {where}" + (f", {covers}" if covers else "")
     launches = f"{tested} launch{'es' * (tested != 1)}"
     return f"tested: {where} ({launches}, the largest of {largest} workgroup{'s' * (largest != 1)}); not proved"
 
@@ -95,6 +100,8 @@ class Verdict:
         launch of it, or the launches tried. The target grid itself is proved in both cases: all of it was tried.
     largest : int
         Workgroups of the largest launch tried.
+    covers : str
+        Sizes for which the proof holds, where there is one: beyond them a value may leave 32 bits.
     """
 
     bijective: bool
@@ -108,11 +115,12 @@ class Verdict:
     complete: bool = True
     status: str = TESTED
     largest: int = 0
+    covers: str = ""
 
     @property
     def claim(self) -> str:
         """What is known of all launches, in one of the three words."""
-        return claim(self.status, self.domain, self.tested, self.largest)
+        return claim(self.status, self.domain, self.tested, self.largest, self.covers)
 
     def as_dict(self) -> dict:
         """Return plain data for JSON; the keys are stable."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from swizzle_sim.testing.candidate import Checkable, as_candidate
 from swizzle_sim.testing.grids_to_try import Where
+from swizzle_sim.testing.settle import settle
 from swizzle_sim.testing.trials import Outcome, points_of, try_points
 from swizzle_sim.triton_source.prologue import names_in
 
@@ -89,6 +90,8 @@ def assert_bijective(
             options = replace(options, xcds=(xcds,) if isinstance(xcds, int) else tuple(xcds))
         given = [grids] if isinstance(grids, int | str) else grids
         outcome = try_points(found, points_of(found, options, given, where))
+        if not outcome.holds and grids is None:
+            outcome = settle(found, outcome, options, where)  # for the message
     if not outcome.holds:
         raise BijectionError(outcome)
 

@@ -34,8 +34,11 @@ class Candidate(Protocol):
         Names that it takes a value from.
     form : Form
         Inputs and results at least.
+    most_workgroups : int
+        How many are tried, all launches together, where nobody says which launches.
     """
 
+    most_workgroups: int
     name: str
     reads: tuple[str, ...]
     form: Form
@@ -67,6 +70,8 @@ class TextCandidate:
         If ``sizes`` gives a name that the text does not read.
     """
 
+    most_workgroups = 5_000_000  # about a second of the virtual machine
+
     def __init__(
         self,
         text: MappedText,
@@ -86,6 +91,16 @@ class TextCandidate:
         if prologue and prologue.surplus and prologue.extents:
             self._surplus = self._parse(prologue.surplus.with_values(sizes))
             self._tiles = prologue.extents
+
+    @property
+    def padded(self) -> bool:
+        """Whether surplus workgroups return at once, so that only those that go on have to be injective."""
+        return bool(self._tiles)
+
+    @classmethod
+    def of(cls, swizzle: Swizzle) -> TextCandidate:
+        """A swizzle that has been read."""
+        return cls(MappedText(swizzle.source, swizzle.name or "the swizzle", swizzle.filename), {})
 
     def _parse(self, text: MappedText) -> Swizzle:
         try:

@@ -44,6 +44,8 @@ class FunctionCandidate:
         If ``sizes`` names no parameter.
     """
 
+    most_workgroups = 150_000  # it may be called for each
+
     def __init__(self, function: Callable[..., Any], sizes: Mapping[str, int | str], name: str = ""):
         self.function, self.sizes = function, dict(sizes)
         self.name = name or getattr(function, "__name__", type(function).__name__)

@@ -8,15 +8,14 @@ from itertools import product
 from typing import Any
 
 from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.ir import GRID_NAMES, Binary, Expr, For, Form, If, Int, Name, evaluate, names_read
-from swizzle_sim.swizzle.lattice import XCD_COUNTS, lattice_like
+from swizzle_sim.swizzle.ir import GRID_NAMES, Binary, Expr, Form, Int, Name, evaluate, names_read, nodes
 from swizzle_sim.swizzle.parse import parse_condition
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import calculate, divisor_of, names_of, read_expression, split_sides
+from swizzle_sim.testing.refuting import XCDS
 from xcd_model.errors import OptionError, SizeError
 
 Where = str | Callable[[Grid, int], bool] | None
-_LONG = (66, 72, 96, 97, 100, 120, 127, 128, 129, 192, 216, 255, 256, 257, 288, 500, 512, 513, 1000, 1024)
 _SIDES = (*range(1, 11), 15, 16, 17)  # tiles along a side of a sized launch
 _FEW = (1, 2, 3, 5, 8)  # where many sizes vary
 _MOST_TILES = 600  # of a sized launch
@@ -81,17 +80,6 @@ def as_grid(given: Any, kind: str) -> Grid:
     return grid
 
 
-def small_grids(kind: str) -> list[Grid]:
-    """Every small grid of a kind, and larger ones of awkward shape."""
-    if kind == "line":
-        return [Grid((n,)) for n in (*range(1, 66), *_LONG)]
-    if kind == "box":
-        small = [Grid(sides) for sides in product(range(1, 5), repeat=3)]
-        return list(dict.fromkeys([*small, *lattice_like(Grid((1, 1, 1)))]))
-    small = [as_grid(sides, kind) for sides in product(range(1, 11), repeat=2)]
-    return list(dict.fromkeys([*small, *lattice_like(small[0])]))
-
-
 def each_size(options: Options) -> list[dict[str, int]]:
     """Every choice of a value for each size that has one or several."""
     ranges = {name: (value,) for name, value in options.single.items() if isinstance(value, int)} | options.several
@@ -106,12 +94,12 @@ def xcd_counts(form: Form, given: Iterable[int] | int | None) -> tuple[int, ...]
     SizeError
         If one is below 1 or no integer.
     """
-    counts = (given,) if isinstance(given, int) else tuple(given) if given else XCD_COUNTS
+    counts = (given,) if isinstance(given, int) else tuple(given) if given else XCDS
     for count in counts:
         if not isinstance(count, int) or count < 1:
             raise SizeError(f"xcds = {count!r}: a GPU has at least one XCD")
     reads = any(name.lower() == "num_xcds" for name in form.inputs)
-    return counts if reads else (max(counts),)
+    return counts if reads else (8 if 8 in counts else max(counts),)
 
 
 def condition(where: Where) -> Callable[[Grid, int], bool]:
@@ -156,12 +144,12 @@ def sized_launches(
     sides = [read_expression(part) for part in split_sides(launch)]
     tiles = isinstance(sides[0], Binary) and sides[0].op == "*" and len(sides) == 1
     parts = [sides[0].left, sides[0].right] if tiles and isinstance(sides[0], Binary) else sides
-    nodes: list[Any] = [*parts, *_expressions(form)]
+    written: list[Any] = [*parts, *nodes(form.body)]
     names = dict.fromkeys(name for side in parts for name in names_read(side) if name not in GRID_NAMES)
     fixed = {name: value for name, value in sizes.items() if isinstance(value, int)}
     ranges = {name: tuple(value) for name, value in sizes.items() if isinstance(value, tuple | list | range)}
     loose = [name for name in names if name not in sizes]
-    blocks = [divisor_of(name, nodes) for name in loose]
+    blocks = [divisor_of(name, written) for name in loose]
     fixed |= {
         block.name: _ANY_BLOCK
         for block in blocks
@@ -190,19 +178,6 @@ def _size_of(block: Expr | None, fixed: Mapping[str, int]) -> int:
     if isinstance(block, Int):
         return max(block.value, 1)
     return max(fixed.get(block.name, 1), 1) if isinstance(block, Name) else 1
-
-
-def _expressions(form: Form) -> list[Any]:
-    found: list[Any] = []
-    todo = list(form.body)
-    for stmt in todo:
-        if isinstance(stmt, If):
-            todo += [*stmt.body, *stmt.orelse]
-        elif isinstance(stmt, For):
-            todo += list(stmt.body)
-        else:
-            found.append(stmt.value)
-    return found
 
 
 def _product(counts: Iterable[int]) -> int:

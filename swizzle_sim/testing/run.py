@@ -14,6 +14,7 @@ from swizzle_sim.testing.advice import advice_of
 from swizzle_sim.testing.candidate import load
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.files import Target, targets_of
+from swizzle_sim.testing.settle import settle
 from swizzle_sim.testing.trials import points_of, try_points
 from xcd_model.errors import LanguageError, OptionError, RunError, SwizzleSimError
 
@@ -104,7 +105,7 @@ def check_target(target: Target, over: Options | None = None) -> CheckResult:
     try:
         with contextlib.redirect_stdout(sys.stderr):  # a file that is imported prints, and the results may be JSON
             candidate, options = load(replace(target, options=over.over(target.options)) if over else target)
-            outcome = try_points(candidate, points_of(candidate, options))
+            outcome = settle(candidate, try_points(candidate, points_of(candidate, options)), options)
     except (LanguageError, OptionError) as error:
         if target.marked:
             return result("error", str(error), error.code)

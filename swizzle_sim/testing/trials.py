@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.ir import GRID_NAMES
 from swizzle_sim.swizzle.lattice import Trial, name_domain
 from swizzle_sim.swizzle.verdict import (
     EVERY_GRID_TRIED,
-    NOWHERE,
     REFUTED,
     TESTED,
-    THIS_GRID_ONLY,
-    UNNAMED,
     Counterexample,
     claim,
-    unconditional,
+    named,
 )
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.directive import Options
@@ -30,9 +28,10 @@ from swizzle_sim.testing.grids_to_try import (
     kind_of,
     need_launch,
     sized_launches,
-    small_grids,
     xcd_counts,
 )
+from swizzle_sim.testing.refuting import grids as refuting_grids
+from swizzle_sim.testing.refuting import with_xcds
 from xcd_model.errors import OptionError
 
 _MOST_WORKGROUPS = 2_000_000  # tried after the first failure, to say where it holds
@@ -57,6 +56,8 @@ class Outcome:
         Workgroups of the largest launch tried.
     status : {"proved", "tested", "refuted"}
         What ``domain`` rests on; ``refuted`` where a launch fails.
+    covers : str
+        Sizes for which ``domain`` is proved, where it is.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Outcome:
     domain: str
     largest: int = 0
     status: str = TESTED
+    covers: str = ""
 
     @property
     def holds(self) -> bool:
@@ -73,19 +75,21 @@ class Outcome:
         return self.counterexample is None
 
     @property
+    def point_sizes(self) -> dict[str, int]:
+        """Sizes of the launch that fails."""
+        return dict(self.point.sizes) if self.point else {}
+
+    @property
     def message(self) -> str:
         """One or two lines: what was tried, and the counter-example if there is one."""
         if self.counterexample is None or self.point is None:
-            return f"{self.name}: a bijection, {claim(self.status, self.domain, self.tried, self.largest)}"
+            return f"{self.name}: a bijection, {claim(self.status, self.domain, self.tried, self.largest, self.covers)}"
         sizes = ", ".join(f"{name}={value}" for name, value in self.point.sizes.items())
         where = f"\n  at {sizes}" if sizes else ""
         # what sizes decide, the grid's shape does not tell
-        named = not unconditional(self.domain) and self.domain not in (NOWHERE, THIS_GRID_ONLY, UNNAMED) and not sizes
-        hint = (
-            f"\n  of those tried it holds where {self.domain}: if that is enough, say where={self.domain!r}"
-            if named
-            else ""
-        )
+        rests = f"it is proved, {self.covers}," if self.covers else "of those tried it holds"
+        hint = f"\n  {rests} where {self.domain}: if that is enough, say where={self.domain!r}"
+        hint = hint if named(self.domain) and not sizes else ""
         return (
             f"{self.name} is not a bijection: {self.counterexample.message}{where}\n"
             f"  refuted by the smallest that fails of {self.tried}, the largest tried of {self.largest} workgroups"
@@ -119,8 +123,9 @@ def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
     for k, point in enumerate(ordered):
         found = candidate.counterexample(point.grid, point.num_xcds, point.sizes)
         if found:
-            domain = _domain(candidate, ordered, k)
-            return Outcome(candidate.name, len(ordered), point, found, domain, largest, REFUTED)
+            trials = _trials(candidate, ordered, k)
+            domain, most = name_domain(trials, candidate.form), max(trial.grid.num_pids for trial in trials)
+            return Outcome(candidate.name, len(trials), point, found, domain, most, REFUTED)
     return Outcome(candidate.name, len(ordered), None, None, EVERY_GRID_TRIED, largest)
 
 
@@ -157,9 +162,11 @@ def points_of(
                 "place of grids"
             )
     by_size = options.launch and _reads_sizes(candidate) and not given
+    if not by_size and not given:
+        yield from _without_hint(candidate, options, counts, holds)
+        return
     kind = kind_of(form)
-    plain = [] if by_size else [as_grid(one, kind) for one in given] if given else small_grids(kind)
-    launches = [(one, sizes) for one in plain for sizes in each_size(options)]
+    launches = [(as_grid(one, kind), sizes) for one in given for sizes in each_size(options)]
     for count in counts:
         if by_size and (count == counts[0] or "num_xcds" in options.launch.lower()):
             launches = list(sized_launches(form, options.launch, options.sizes, count))
@@ -168,19 +175,32 @@ def points_of(
                 yield Point(grid, count, sizes)
 
 
+def _without_hint(
+    candidate: Candidate, options: Options, counts: tuple[int, ...], holds: Callable[[Grid, int], bool]
+) -> Iterator[Point]:
+    """Launches that can refute, as many as the candidate is quick enough for."""
+    sizes, left = each_size(options), candidate.most_workgroups
+    for grid, count in with_xcds(refuting_grids(candidate.form, kind_of(candidate.form)), counts):
+        left -= grid.num_pids * len(sizes)
+        if left < 0:
+            return
+        if holds(grid, count):
+            yield from (Point(grid, count, one) for one in sizes)
+
+
 def _reads_sizes(candidate: Candidate) -> bool:
     return any(name not in GRID_NAMES for name in candidate.form.inputs)
 
 
-def _domain(candidate: Candidate, points: list[Point], first: int) -> str:
-    """Where the candidate holds, of the launches tried."""
+def _trials(candidate: Candidate, points: list[Point], first: int) -> list[Trial]:
+    """Launches tried around the first that fails, which is the first of them: those before, and some behind it."""
     trials = [Trial(points[first].grid, points[first].num_xcds, False)]
     trials += [Trial(point.grid, point.num_xcds, True) for point in points[:first]]
     left = _MOST_WORKGROUPS
     for point in points[first + 1 :]:
         left -= point.grid.num_pids
         if left < 0:
-            return UNNAMED
+            break
         passed = candidate.counterexample(point.grid, point.num_xcds, point.sizes) is None
         trials.append(Trial(point.grid, point.num_xcds, passed))
-    return name_domain(trials, candidate.form)
+    return trials

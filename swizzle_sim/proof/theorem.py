@@ -1,0 +1,162 @@
+"""`prove`: a candidate is a bijection of every launch of a domain, or nothing is said.
+
+A candidate is cut where a single value that differs between workgroups is carried on, and each piece is shown to be a
+bijection of its own: every result in range, and equal results only for equal workgroups (`injective`). A map of a
+finite set into itself that merges no two elements is a bijection, and so is one such map behind another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from swizzle_sim.proof.execute import Path, paths
+from swizzle_sim.proof.injective import same_workgroup
+from swizzle_sim.proof.knowledge import MOST_STEPS, Budget, Unproved
+from swizzle_sim.proof.launches import LARGEST_LITERAL, LARGEST_SIZE, MOST_XCDS, ROOT, Launches
+from swizzle_sim.proof.pieces import cuts, largest_literal, same_for_all
+from swizzle_sim.proof.polynomial import Poly
+from swizzle_sim.swizzle.ir import AXES, COORDINATES, Assign, Cond, Form, Name, Stmt
+from swizzle_sim.swizzle.rules import INT32_MAX
+from swizzle_sim.swizzle.variables import live_before
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was shown, or why not.
+
+    Parameters
+    ----------
+    holds : bool
+        False says nothing about the candidate.
+    why : str
+        Why not; empty where it holds.
+    max_workgroups : int
+        Largest launch for which no value leaves 32 bits.
+    max_xcds : int
+        Largest count of XCDs.
+    certificates : int
+        Steps found and checked.
+    """
+
+    holds: bool
+    why: str = ""
+    max_workgroups: int = 0
+    max_xcds: int = 0
+    certificates: int = 0
+
+    @property
+    def range_text(self) -> str:
+        """Sizes that the proof covers."""
+        top = "2**31 - 1" if self.max_workgroups == INT32_MAX else str(self.max_workgroups)
+        return f"up to {top} workgroups and {self.max_xcds} XCDs"
+
+
+def prove(
+    form: Form,
+    kind: str,
+    sizes: Mapping[str, int] | None = None,
+    where: Cond | None = None,
+    num_xcds: int | None = None,
+    steps: int = MOST_STEPS,
+) -> Proof:
+    """Try to show that a candidate is a bijection of every launch.
+
+    Parameters
+    ----------
+    form : Form
+    kind : {"line", "tiles", "plane", "box"}
+        Of launch.
+    sizes : mapping of str to int, optional
+        Values of names that the kernel supplies; one without a value is any number from 1 to 65536.
+    where : Cond, optional
+        Only launches on which this holds.
+    num_xcds : int, optional
+        Only this count of XCDs; by default every count.
+    steps : int
+        Linear programs to solve at most: the verdict does not depend on the machine's speed.
+    """
+    literal = max(largest_literal(form.body), 1)
+    launches, budget = Launches(kind, sizes or {}, where, num_xcds, literal), Budget(steps)
+    if literal > LARGEST_LITERAL:
+        return Proof(False, f"a literal above {LARGEST_LITERAL}")
+    try:
+        factor = _pieces(form, launches, budget)
+    except Unproved as unproved:
+        return Proof(False, str(unproved), certificates=budget.certificates)
+    workgroups = INT32_MAX // factor
+    xcds = min(num_xcds or MOST_XCDS, workgroups // (literal if not form.reads_sizes else max(literal, LARGEST_SIZE)))
+    return Proof(True, "", workgroups, xcds, budget.certificates)
+
+
+def _pieces(form: Form, launches: Launches, budget: Budget) -> int:
+    """Prove piece after piece; returns the factor by which values may exceed the number of workgroups."""
+    results = _all_results(form.results, launches)
+    read = live_before(form.body, results) & COORDINATES
+    body, linear, factor = form.body, read <= {"pid"}, 1
+    cut: tuple[tuple[Stmt, ...], int] | None = body, 0
+    while cut:
+        body, done = cut
+        cut = None
+        for k, carried in cuts(body, results, done):
+            try:
+                factor = max(factor, _bijective(body[:k], (carried,), launches, budget, linear))
+            except Unproved:
+                continue
+            kept = (*same_for_all(body[:k]), Assign(carried, Name(ROOT)))
+            cut, linear = ((*kept, *body[k:]), len(kept)), True
+            break
+    return max(factor, _bijective(body, results, launches, budget, linear))
+
+
+def _all_results(results: tuple[str, ...], launches: Launches) -> tuple[str, ...]:
+    """Coordinates of the tile, also those that the candidate leaves as the hardware gives them."""
+    if results == ("pid",):
+        return results
+    if results[0] in ("pid_m", "pid_n"):
+        return ("pid_m", "pid_n") if launches.kind in ("tiles", "plane") else ("pid_m",)
+    count = {"line": 1, "tiles": 1, "plane": 2, "box": 3}[launches.kind]
+    return tuple(f"pid_{axis}" if results[0].startswith("pid") else axis for axis in AXES[:count])
+
+
+def _bijective(
+    body: tuple[Stmt, ...], results: tuple[str, ...], launches: Launches, budget: Budget, linear: bool
+) -> int:
+    """Prove one piece; returns the factor of its largest value.
+
+    Raises
+    ------
+    Unproved
+        Says nothing about the piece.
+    """
+    try:
+        return _shown(body, results, launches, budget, linear, split=False)
+    except Unproved:
+        return _shown(body, results, launches, budget, linear, split=True)
+
+
+def _shown(
+    body: tuple[Stmt, ...], results: tuple[str, ...], launches: Launches, budget: Budget, linear: bool, split: bool
+) -> int:
+    """Try it with or without the case that a quotient reaches its bound."""
+    found = paths(budget, lambda path: launches.setup(path, linear=linear), body, results, split=split)
+    if not found:
+        raise Unproved("no launch is left to prove")
+    for path, values in found:
+        path.known.sharpen()
+        for name, value in zip(results, values, strict=True):
+            path.require(value, f"{name} is at least 0")
+            path.require(_extent(name, path, launches) - 1 - value, f"{name} is within the grid")
+    for i, first in enumerate(found):
+        for second in found[i:]:
+            if not same_workgroup(budget, first, second, launches.roots(first[0])):
+                raise Unproved("not shown: two workgroups never compute the same tile")
+    return max(path.factor for path, _ in found)
+
+
+def _extent(name: str, path: Path, launches: Launches) -> Poly:
+    """How many values a coordinate of the tile has; of a name of the text, as many as there are workgroups."""
+    if name in ("pid_m", "pid_n") and launches.kind in ("tiles", "plane"):
+        return launches.read_count(path, f"num_{name}")
+    axis = name.removeprefix("pid_")
+    return launches.extent(path, AXES.index(axis)) if axis in AXES else launches.total

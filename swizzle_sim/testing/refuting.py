@@ -1,0 +1,109 @@
+"""Launches that can refute: past every period that a text has, with ragged remainders, along both axes.
+
+A formula with a group of 32 rows is wrong first at 33; one with chunks of 32 on 8 XCDs behind tile 256. So the sides
+come from the literals of the text and their products, each a little less, the same, and a little more, beside sides
+that are awkward for any formula. Small launches are tried with every count of XCDs, large ones with a few.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from itertools import combinations_with_replacement, product
+
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.ir import Form, literals
+
+XCDS = (*range(1, 17), 32)
+LARGEST = 2**20  # workgroups of a launch
+_USUAL = (1, 2, 4, 8)  # counts of XCDs that each launch of middling size is tried with
+_SIDES = (1, 2, 3, 5, 7, 8, 12, 13, 16, 17, 24, 28, 31, 33, 37, 48, 61, 64, 65, 96, 127, 129, 257)
+_SMALL, _MIDDLING = 72, 1200  # workgroups: up to these with all, with several counts of XCDs; above with two
+_MOST_PERIODS = 24
+_MOST_PLANES = 220  # of two sides, beside the small ones
+
+
+def periods(form: Form) -> list[int]:
+    """Literals of a text and products of two and three, smallest first: where its behaviour can repeat."""
+    single = sorted({value for value in literals(form.body) if 2 <= value <= LARGEST})
+    found = set(single) | {value + 1 for value in single if value & (value + 1) == 0}
+    base = sorted(found)[:8]
+    for count in (2, 3):
+        for chosen in combinations_with_replacement(base, count):
+            total = 1
+            for value in chosen:
+                total *= value
+            if total <= LARGEST // 4:
+                found.add(total)
+    kept = sorted(found)
+    # the literals themselves and the smallest products: a text with many literals has more than can be tried
+    return sorted({*single[:_MOST_PERIODS], *kept[:_MOST_PERIODS]})
+
+
+def lines(form: Form) -> list[int]:
+    """Lengths of launches of one axis."""
+    found = {*range(1, 73), 96, 97, 100, 120, 127, 128, 129, 192, 216, 255, 256, 257, 288, 304, 500, 512, 513, 1000}
+    for period in periods(form):
+        for times, off in product((1, 2, 3), (-1, 0, 1, 5)):
+            found.add(times * period + off)
+    found |= {1024, 2049, 4097, 10007, 65537, 2**20 - 3, 2**20}
+    return sorted(value for value in found if 1 <= value <= LARGEST)
+
+
+def planes(form: Form) -> list[tuple[int, int]]:
+    """Sides of launches of two axes: small ones all, then those past each period, one side short or long."""
+    small = {(a, b) for a in range(1, 11) for b in range(1, 11)}
+    near = {
+        side for period in periods(form) if period <= 2048 for side in (period - 1, period, period + 1, 2 * period + 1)
+    }
+    sides = sorted({*_SIDES, *near} - {0})
+    drawn = [(a, b) for a in near for b in (1, 2, 3, 5, 8)]
+    for period in periods(form):
+        for a in (2, 3, 5, 7, 8, 12, 17, 33):
+            drawn += [(a, period // a + more) for more in (0, 1, 2)]
+            drawn += [(a, 2 * period // a + 1)]
+    draw = random.Random(0)
+    drawn += [(draw.choice(sides), draw.choice(sides)) for _ in range(_MOST_PLANES)]
+    draw.shuffle(drawn)
+    both = [pair for a, b in drawn for pair in ((a, b), (b, a)) if min(a, b) >= 1 and a * b <= LARGEST]
+    usual = [(a, b) for a, b in product(_SIDES, repeat=2) if a * b <= 600]
+    return sorted(
+        {*small, *usual[::3], *both[:_MOST_PLANES], (1024, 1024), (1023, 1021)}, key=lambda one: one[0] * one[1]
+    )
+
+
+def boxes(form: Form) -> list[tuple[int, int, int]]:
+    """Sides of launches of three axes."""
+    low = range(1, 5)
+    found = {(a, b, c) for a in low for b in low for c in low}
+    found |= {(2, 3, 5), (5, 3, 2), (8, 2, 2), (2, 8, 2), (2, 2, 8), (8, 8, 8), (7, 5, 3)}
+    near = {side for period in periods(form) if period <= 512 for side in (period - 1, period, period + 1)}
+    sides = sorted({*_SIDES[:16], *near} - {0})
+    draw = random.Random(0)
+    found |= {(draw.choice(sides), draw.choice(sides), draw.choice(sides)) for _ in range(120)}
+    found |= {(side, a, b) for side in near - {0} for a, b in ((1, 1), (3, 2))}
+    found |= {(rest, side, 2) for side in near - {0} for rest in (1, 3)}
+    return sorted((one for one in found if one[0] * one[1] * one[2] <= 2**17), key=lambda one: one[0] * one[1] * one[2])
+
+
+def grids(form: Form, kind: str) -> list[Grid]:
+    """Launch grids of a kind, smallest first."""
+    if kind == "line":
+        return [Grid((n,)) for n in lines(form)]
+    if kind == "box":
+        return [Grid(sides) for sides in boxes(form)]
+    if kind == "tiles":
+        return [Grid((m * n,), (m, n)) for m, n in planes(form)]
+    return [Grid(sides) for sides in planes(form)]
+
+
+def with_xcds(found: Iterable[Grid], counts: tuple[int, ...] = XCDS) -> Iterator[tuple[Grid, int]]:
+    """Launches with their XCD counts: all of a small grid, fewer the larger it is, every count in turn."""
+    for k, grid in enumerate(found):
+        if grid.num_pids <= _SMALL or len(counts) <= 2:
+            chosen = set(counts)
+        else:
+            usual = {count for count in _USUAL if count in counts} if grid.num_pids <= _MIDDLING else {counts[-1]}
+            usual |= {8} & set(counts)
+            chosen = usual | {counts[k % len(counts)]}
+        yield from ((grid, count) for count in sorted(chosen))

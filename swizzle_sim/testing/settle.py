@@ -1,0 +1,129 @@
+"""What is known of a candidate beyond the launches tried: a proof for all of them, or for those of a condition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.ir import Cond, Form
+from swizzle_sim.swizzle.lattice import Trial, name_domain
+from swizzle_sim.swizzle.parse import parse_condition
+from swizzle_sim.swizzle.swizzle import Swizzle
+from swizzle_sim.swizzle.verdict import EVERY_GRID, PROVED, TESTED, Verdict, named, unconditional
+from swizzle_sim.testing.candidate import Candidate, TextCandidate
+from swizzle_sim.testing.directive import Options
+from swizzle_sim.testing.grids_to_try import Where, condition, kind_of, xcd_counts
+from swizzle_sim.testing.refuting import grids, with_xcds
+from swizzle_sim.testing.trials import Outcome
+from xcd_model.errors import LanguageError
+
+STEPS = 400  # linear programs of a proof: a second or two
+
+
+def settle(candidate: Candidate, outcome: Outcome, options: Options, where: Where = None) -> Outcome:
+    """Prove what the launches tried support, where a proof is found.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        A plain Python function is not proved: it computes whatever Python does.
+    outcome : Outcome
+        Of the launches tried.
+    options : Options
+    where : str or callable, optional
+        In place of the options' own.
+
+    Returns
+    -------
+    outcome : Outcome
+        ``proved`` in place of ``tested``; of one that is refuted, whether its ``domain`` is proved.
+    """
+    form = provable_form(candidate, options)
+    if form is None or callable(where):
+        return outcome
+    stated = where or options.where
+    sizes = {name: value for name, value in options.single.items() if isinstance(value, int)}
+    xcds = options.xcds[0] if options.xcds and len(options.xcds) == 1 else None
+    if outcome.holds:
+        covers = proof(form, kind_of(form), sizes, stated, xcds)
+        domain = (f"{stated}" if stated else EVERY_GRID) + (f", {xcds} XCDs" if covers and xcds else "")
+        return replace(outcome, status=PROVED, domain=domain, covers=covers) if covers else outcome
+    if named(outcome.domain) and not outcome.point_sizes:
+        covers = proof(form, kind_of(form), sizes, both(stated, outcome.domain), xcds)
+        return replace(outcome, covers=covers)
+    return outcome
+
+
+def settle_verdict(verdict: Verdict, swizzle: Swizzle, grid: Grid, num_xcds: int) -> Verdict:
+    """Prove the domain of a verdict at one grid, or try launches that can refute it.
+
+    A swizzle that reads a kernel's sizes stays as it is: its lattice is the kernel's own.
+    """
+    form = swizzle.form
+    if not verdict.bijective or form.reads_sizes or verdict.status != TESTED:
+        return verdict
+    kind = kind_of(form) if len(grid.launch) == 1 else {2: "plane", 3: "box"}[len(grid.launch)]
+    stated = verdict.domain if named(verdict.domain) else ""
+    if stated or unconditional(verdict.domain):
+        covers = proof(form, kind, where=stated)
+        if covers:
+            return replace(verdict, status=PROVED, domain=stated or EVERY_GRID, covers=covers)
+    if stated and _condition(stated) is None:  # "a power of two" is no condition of the language
+        return verdict
+    return _tried_further(verdict, TextCandidate.of(swizzle), kind, [Trial(grid, num_xcds, True)], stated)
+
+
+def _tried_further(verdict: Verdict, candidate: TextCandidate, kind: str, trials: list[Trial], stated: str) -> Verdict:
+    """Verdict after launches that can refute: more of them passed, or its domain corrected."""
+    holds, left, failing = condition(stated), candidate.most_workgroups, verdict.lattice_counterexample
+    counts = xcd_counts(candidate.form, None)
+    for grid, count in with_xcds(grids(candidate.form, kind), counts):
+        left -= grid.num_pids
+        if left < 0:
+            break
+        if holds(grid, count):
+            found = candidate.counterexample(grid, count, {})
+            trials.append(Trial(grid, count, found is None))
+            failing = failing or found
+    passed = sum(trial.passed for trial in trials)
+    right = passed == len(trials)
+    return replace(
+        verdict,
+        domain=verdict.domain if right else name_domain(trials, candidate.form),
+        tested=verdict.tested + len(trials) - 1,
+        passed=verdict.passed + passed - 1,
+        largest=max(verdict.largest, *(trial.grid.num_pids for trial in trials)),
+        lattice_counterexample=failing,
+    )
+
+
+def provable_form(candidate: Candidate, options: Options) -> Form | None:
+    """Form of a candidate that a proof can speak of: a text, on all launches of its kind."""
+    if not isinstance(candidate, TextCandidate) or candidate.padded or options.grids or options.several:
+        return None
+    if options.launch and candidate.form.reads_sizes:
+        return None  # sizes and grid depend on each other
+    return candidate.form
+
+
+def proof(form: Form, kind: str, sizes: dict | None = None, where: str = "", xcds: int | None = None) -> str:
+    """Sizes that a proof covers; empty where none is found."""
+    from swizzle_sim.proof import prove  # noqa: PLC0415 - a check of files that fail never proves
+
+    condition = _condition(where)
+    if where and condition is None:
+        return ""
+    found = prove(form, kind, sizes, condition, xcds, STEPS)
+    return found.range_text if found.holds else ""
+
+
+def both(one: str, other: str) -> str:
+    """Two conditions together."""
+    return f"({one}) and ({other})" if one and other else one or other
+
+
+def _condition(text: str) -> Cond | None:
+    try:
+        return parse_condition(text) if text else None
+    except LanguageError:  # "a power of two" is no condition of the language
+        return None

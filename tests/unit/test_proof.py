@@ -1,0 +1,97 @@
+"""Is what is proved true, and does the checker of certificates refuse what is not one?"""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from swizzle_sim.proof import prove
+from swizzle_sim.proof.certificate import refutes
+from swizzle_sim.proof.farkas import find
+from swizzle_sim.proof.pieces import cuts, same_for_all
+from swizzle_sim.proof.polynomial import poly, variable
+from swizzle_sim.swizzle import family, parse_form
+from swizzle_sim.swizzle.parse import parse_condition
+from swizzle_sim.testing.grids_to_try import kind_of
+
+NAIVE = "pid = pid % num_xcds * (num_pids // num_xcds) + pid // num_xcds"
+X, Q, R, A = map(variable, "XQRA")
+
+
+def proved(text, where="", **options):
+    form = parse_form(text)
+    return prove(form, kind_of(form), where=parse_condition(where) if where else None, **options)
+
+
+@pytest.mark.parametrize("spec", ["identity", "contiguous", "chunked(chunk=8)", "column", "snake", "group_m(size=8)"])
+def test_families_are_proved_for_every_grid(spec):
+    found = proved(family(spec))
+    assert found.holds, found.why
+    assert (found.max_workgroups, found.max_xcds) == (2**31 - 1, 1024)
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("pid = num_pids - 1 - pid", ""),
+        ("pid = pid ^ 1", "num_pids % 2 == 0"),
+        ("if pid < num_pids // 8 * 8: pid = pid ^ 5", ""),
+        (NAIVE, "num_pids % num_xcds == 0"),
+        ("pid_m, pid_n = pid_n, pid_m", "num_pid_m == num_pid_n"),
+        ("if num_pid_y % 8 == 0: y = y % 8 * (num_pid_y // 8) + y // 8", ""),
+    ],
+)
+def test_texts_are_proved_where_they_hold(text, where):
+    assert proved(text, where).holds
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        (NAIVE, ""),
+        (NAIVE, "num_pids >= num_xcds"),
+        ("pid = pid ^ 1", ""),
+        ("pid = pid // 2", ""),
+        ("pid = pid + 1", ""),
+        ("pid = pid // (pid - pid)", ""),  # divides by zero
+        ("pid = (pid - 1) // 1 + 1", ""),  # C and Python differ at pid 0
+        ("pid = pid + num_pids * num_pids - num_pids * num_pids", ""),  # leaves 32 bits
+        ("for i in range(num_pids): pid = pid", ""),
+        ("group = min(32, num_pid_m)\nper = group * num_pid_n\n"
+         "pid_m = pid // per * group + pid % per % group\npid_n = pid % per // group", ""),
+    ],
+)  # fmt: skip
+def test_what_is_false_somewhere_is_not_proved(text, where):
+    found = proved(text, where)
+    assert not found.holds
+    assert found.why
+
+
+def test_a_value_beyond_the_number_of_workgroups_lowers_the_largest_launch():
+    found = proved("twice = pid + num_pids\npid = twice - num_pids")
+    assert found.holds
+    assert found.max_workgroups == (2**31 - 1) // 2
+
+
+def test_the_number_of_steps_is_bounded():
+    assert "steps" in proved(family("contiguous"), steps=3).why
+
+
+def test_a_certificate_is_checked():
+    facts = [X - Q - 1, X, Q * X - R, R - X * X, A]  # Q < X, R <= Q X, R >= X X
+    found = find(facts, [])
+    assert found and refutes(found, facts, [])
+    assert not refutes(found, [facts[0] + 1, *facts[1:]], [])
+    first = found.facts[0]
+    assert not refutes(replace(found, facts=((-first[0], *first[1:]), *found.facts[1:])), facts, [])
+    assert not refutes(replace(found, facts=()), facts, [])
+    assert find([X - 1, Q - X], []) is None
+    assert refutes(replace(found, facts=((Fraction(1), 0, -1, ()),)), [poly(-1)], [])
+
+
+def test_a_text_is_cut_where_one_value_goes_on():
+    form = parse_form(family("contiguous+group_m(size=4)"))
+    (k, name), *_ = cuts(form.body, form.results, 0)
+    assert name == "pid" and k == 2
+    assert same_for_all(parse_form("a = num_pids // 2\nb = pid + a\nc = a * 2\npid = b + c").body) == parse_form(
+        "a = num_pids // 2\nc = a * 2\npid = a + c").body[:2]  # fmt: skip
