@@ -15,6 +15,7 @@ from swizzle_sim.proof.polynomial import Poly, poly, variable
 from swizzle_sim.swizzle.ir import Assign, Binary, Compare, Cond, Connect, Expr, If, Int, Name, Not, Select, Stmt, Unary
 
 MOST_PATHS = 48
+MOST_OPERATIONS = 10_000
 MOST_ITERATIONS = 64  # of a loop between literals; others are not followed
 LIMIT = "%limit"  # stands for the most workgroups of a launch
 _LARGEST_FACTOR = 64
@@ -46,6 +47,7 @@ class Path:
     def __post_init__(self):
         self.known = Knowledge(self.budget)
         self._taken = 0
+        self._evaluated = 0
 
     def decide(self, goal: Poly) -> bool:
         """Whether ``goal >= 0`` on this path: as it was decided, as follows, or yes here and no on another path."""
@@ -118,6 +120,9 @@ class Path:
 
     def number(self, node: Expr) -> Poly:
         """Value of an integer expression."""
+        self._evaluated += 1
+        if self._evaluated > MOST_OPERATIONS:  # well below the steps that `vm` allows a workgroup
+            raise Unproved(f"more than {MOST_OPERATIONS} operations on a path")
         match node:
             case Int(value):
                 return poly(value)

@@ -192,6 +192,8 @@ class Knowledge:
 
     def _fresh(self, a: Poly, b: Poly) -> tuple[Poly, Poly]:
         """Name quotient and remainder; the same names for the same division, in whatever path."""
+        if not self.shows(a):
+            raise Unproved("a part of a dividend may be below 0")
         varies = self.varies(a) or self.varies(b)
         key = f"({a!r})/({b!r})".replace(" ", "")
         q, r = self.new(f"q{key}", varies), self.new(f"r{key}", varies)

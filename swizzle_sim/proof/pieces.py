@@ -12,14 +12,20 @@ def cuts(body: tuple[Stmt, ...], results: tuple[str, ...], done: int) -> Iterato
     """Yield each place behind statement ``done`` where one varying name is read later, and that name."""
     varying, changed = set(COORDINATES), False
     for k, stmt in enumerate(body[:-1], 1):
-        before = set(varying)
         _taint((stmt,), varying)
         changed |= k > done and not varying.isdisjoint(assigned((stmt,)))
         live = live_before(body[k:], results) & varying
         if changed and len(live) == 1 and k > done:
             (name,) = live
-            if name in assigned(body[done:k]) and name in before | varying:
+            if name in assigned(body[done:k]) and _separable(body[:k], live_before(body[k:], results) - {name}):
                 yield k, name
+
+
+def _separable(prefix: tuple[Stmt, ...], needed: set[str]) -> bool:
+    """Whether the statements that are the same for all workgroups give, by themselves, all that is needed later."""
+    kept = same_for_all(prefix)
+    dropped = assigned(tuple(stmt for stmt in prefix if not any(stmt is one for one in kept)))
+    return dropped.isdisjoint(needed.union(*(_reads(stmt) for stmt in kept)))
 
 
 def _taint(body: tuple[Stmt, ...], varying: set[str]) -> None:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+MOST_TERMS, MOST_DEGREE = 4000, 16
 Monomial = tuple[str, ...]  # names in order, one for each power; () is the constant
+
+
+class TooLarge(Exception):
+    """A product has more terms, or a higher degree, than a proof is looked for with."""
 
 
 class Poly:
@@ -100,9 +105,13 @@ def variable(name: str) -> Poly:
 
 @lru_cache(maxsize=100_000)
 def _product(left: Poly, right: Poly) -> Poly:
+    if len(left.terms) * len(right.terms) > MOST_TERMS:
+        raise TooLarge(f"a product of more than {MOST_TERMS} terms")
     terms: dict[Monomial, int] = {}
     for a, x in left.terms.items():
         for b, y in right.terms.items():
+            if len(a) + len(b) > MOST_DEGREE:
+                raise TooLarge(f"a product of degree above {MOST_DEGREE}")
             key = tuple(sorted(a + b))
             terms[key] = terms.get(key, 0) + x * y
     return Poly(terms)

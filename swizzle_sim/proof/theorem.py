@@ -15,7 +15,7 @@ from swizzle_sim.proof.injective import same_workgroup
 from swizzle_sim.proof.knowledge import MOST_STEPS, Budget, Unproved
 from swizzle_sim.proof.launches import LARGEST_LITERAL, LARGEST_SIZE, MOST_XCDS, ROOT, Launches
 from swizzle_sim.proof.pieces import cuts, largest_literal, same_for_all
-from swizzle_sim.proof.polynomial import Poly
+from swizzle_sim.proof.polynomial import Poly, TooLarge
 from swizzle_sim.swizzle.ir import AXES, COORDINATES, Assign, Cond, Form, Name, Stmt
 from swizzle_sim.swizzle.rules import INT32_MAX
 from swizzle_sim.swizzle.variables import live_before
@@ -82,10 +82,12 @@ def prove(
         return Proof(False, f"a literal above {LARGEST_LITERAL}")
     try:
         factor = _pieces(form, launches, budget)
-    except Unproved as unproved:
+    except (Unproved, TooLarge) as unproved:
         return Proof(False, str(unproved), certificates=budget.certificates)
     workgroups = INT32_MAX // factor
     xcds = min(num_xcds or MOST_XCDS, workgroups // (literal if not form.reads_sizes else max(literal, LARGEST_SIZE)))
+    if num_xcds and num_xcds > xcds:
+        return Proof(False, f"{num_xcds} XCDs times the largest literal", certificates=budget.certificates)
     return Proof(True, "", workgroups, xcds, budget.certificates)
 
 

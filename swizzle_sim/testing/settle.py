@@ -62,7 +62,7 @@ def settle_verdict(verdict: Verdict, swizzle: Swizzle, grid: Grid, num_xcds: int
     form = swizzle.form
     if not verdict.bijective or form.reads_sizes or verdict.status != TESTED:
         return verdict
-    kind = kind_of(form) if len(grid.launch) == 1 else {2: "plane", 3: "box"}[len(grid.launch)]
+    kind = ("tiles" if grid.tiles else "line", "plane", "box")[len(grid.launch) - 1]
     stated = verdict.domain if named(verdict.domain) else ""
     if stated or unconditional(verdict.domain):
         covers = proof(form, kind, where=stated)

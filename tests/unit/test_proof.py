@@ -95,3 +95,22 @@ def test_a_text_is_cut_where_one_value_goes_on():
     assert name == "pid" and k == 2
     assert same_for_all(parse_form("a = num_pids // 2\nb = pid + a\nc = a * 2\npid = b + c").body) == parse_form(
         "a = num_pids // 2\nc = a * 2\npid = a + c").body[:2]  # fmt: skip
+
+
+def test_a_cut_keeps_what_a_mixed_branch_has_set():
+    text = "if num_pids > 5:\n    g = 0\n    pid = num_pids - 1 - pid\nelse:\n    g = 8\npid = pid * g"
+    form = parse_form(text)
+    assert not list(cuts(form.body, form.results, 0))
+    assert not proved(text).holds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = pid\n" + "x = x * x\n" * 40 + "pid = pid",
+        "\n".join("  " * k + f"for i{k} in range(60):" for k in range(5)) + " pid = pid + 0",
+        "pid = (pid * 8 + pid % 8 - 20 * (pid % 2)) // 8",
+    ],
+)
+def test_what_is_too_much_or_below_zero_ends_at_once(text):
+    assert not proved(text).holds
