@@ -26,7 +26,7 @@ from swizzle_sim.ranking import Objective, default_objectives
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.search import permutation_digest
 from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.swizzle.verdict import unconditional
+from swizzle_sim.swizzle.lattice import claim_of, unconditional
 from swizzle_sim.templates import read_template
 from swizzle_sim.tuning.evaluator import evaluator_like, lockstep_like
 from swizzle_sim.tuning.search import landscape, search_on
@@ -137,7 +137,7 @@ class Cascade:
         partial = ""
         if not unconditional(verdict.domain):
             where = verdict.lattice_counterexample
-            partial = f"proved a bijection on this grid; of the others {verdict.claim}." + (
+            partial = f"proved a bijection on this grid; of the others {claim_of(verdict)}." + (
                 f" For example {where.message}" if where else ""
             )
         return self._replay(order, plain, partial)

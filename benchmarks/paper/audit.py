@@ -13,7 +13,7 @@ from pathlib import Path
 from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle, Verdict
-from swizzle_sim.swizzle.verdict import unconditional
+from swizzle_sim.swizzle.lattice import unconditional
 from swizzle_sim.swizzle.vm import run
 from xcd_model import Gpu, gpu
 

@@ -10,7 +10,7 @@ import numpy as np
 from swizzle_sim.display.colours import OTHER, XCDS, on_colour
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import Grid, Swizzle, family
-from swizzle_sim.swizzle.verdict import unconditional
+from swizzle_sim.swizzle.lattice import unconditional
 from xcd_model import gpu, xcd_of
 
 from . import style

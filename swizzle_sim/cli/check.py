@@ -166,6 +166,7 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
     from swizzle_sim.cli.arguments import load_kernel, load_swizzle, parse_sizes
     from swizzle_sim.cli.output import print_json, print_verdict
     from swizzle_sim.swizzle import Grid, verify
+    from swizzle_sim.swizzle.lattice import claim_of
     from swizzle_sim.testing.run import CheckResult
     from swizzle_sim.testing.settle import settle_verdict
     from xcd_model import gpu as load_gpu
@@ -191,7 +192,7 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
         if not json:
             print_verdict(candidate, str(where), num_xcds, verdict)
         wrong = verdict.counterexample
-        status, said, code = ("failed", wrong.message, wrong.code) if wrong else ("passed", verdict.claim, "")
+        status, said, code = ("failed", wrong.message, wrong.code) if wrong else ("passed", claim_of(verdict), "")
         name, seconds = candidate.name or target, time.perf_counter() - begin
         results.append(CheckResult(target, name, status, said, seconds, 0, code, verdict.status))
     if json:

@@ -156,13 +156,15 @@ def say(line: str) -> None:
 
 def print_verdict(candidate: Swizzle, grid: str, num_xcds: int, verdict: Verdict) -> None:
     """Say whether a candidate is a bijection here, and where else."""
+    from swizzle_sim.swizzle.lattice import claim_of
+
     out = console(wide=True)
     answer = "a bijection" if verdict.bijective else "NOT a bijection"
     out.print(f"{candidate.name}: {answer} at grid {grid}, {num_xcds} XCDs", markup=False)
     if verdict.counterexample:
         out.print(f"  {verdict.counterexample.message}", markup=False)
     out.print(
-        f"  {verdict.claim}; {verdict.passed} of {verdict.tested} grids and XCD counts pass",
+        f"  {claim_of(verdict)}; {verdict.passed} of {verdict.tested} grids and XCD counts pass",
         markup=False,
     )
     if not verdict.complete:

@@ -76,7 +76,7 @@ def print_run(end: End, scorer: Scorer) -> None:
     """Print a run: advice first, then the table, remarks and files."""
     from swizzle_sim.cli.output import print_advice, score_cells, score_columns, simulated, sizes_text, table
     from swizzle_sim.search import is_settled
-    from swizzle_sim.swizzle.verdict import unconditional
+    from swizzle_sim.swizzle.lattice import unconditional
 
     run = end.run
     print_advice(end.advice)

@@ -181,7 +181,7 @@ def _write(found: Suite, tables: Tables) -> None:
 def _print(found: Suite, written: list[Path]) -> None:
     from swizzle_sim.cli.output import console, table
     from swizzle_sim.suite.result import COLUMNS, cells, notes
-    from swizzle_sim.swizzle.verdict import unconditional
+    from swizzle_sim.swizzle.lattice import unconditional
 
     order = (0, 1, 9, 10, 11, 2, 3, 4, 5, 6, 7, 8)  # words first: a table's text columns stand on the left
     heads = [COLUMNS[i].replace(" [", "\n[") for i in order]

@@ -52,7 +52,9 @@ def of_score(score: Score) -> Table:
 
 def of_verdict(verdict: Verdict) -> Table:
     """Yes or no, the domain, and what shows it."""
-    rows = [("bijection at this grid", "yes" if verdict.bijective else "NO"), ("of all grids", verdict.claim)]
+    from swizzle_sim.swizzle.lattice import claim_of  # noqa: PLC0415 - only a notebook shows it
+
+    rows = [("bijection at this grid", "yes" if verdict.bijective else "NO"), ("of all grids", claim_of(verdict))]
     rows.append(("tested", f"{verdict.passed} of {verdict.tested} grids and XCD counts passed"))
     for found in (verdict.counterexample, verdict.lattice_counterexample):
         if found is not None:

@@ -14,6 +14,7 @@ from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, xcd_colour
 from swizzle_sim.display.tiles import MAX_SIDE, map_png
 from swizzle_sim.explore.evaluate import Result
 from swizzle_sim.explore.gallery import Card
+from swizzle_sim.swizzle.lattice import claim_of
 from swizzle_sim.text import gigabytes, visible
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ def verdict_words(result: Result) -> tuple[str, str, list[str]]:
     if verdict is None:
         return "none", "Nothing to check", []
     where = f"at {result.grid}, {result.num_xcds} XCD{'s' * (result.num_xcds != 1)}"
-    lines = [f"{verdict.claim}; {verdict.passed} of {verdict.tested} grids and XCD counts pass"]
+    lines = [f"{claim_of(verdict)}; {verdict.passed} of {verdict.tested} grids and XCD counts pass"]
     if not verdict.complete:
         lines.append("other grids took too long: untested")
     if not verdict.bijective:

@@ -12,7 +12,8 @@ from swizzle_sim.history import Attempt
 from swizzle_sim.ranking import Ranking
 from swizzle_sim.release import version
 from swizzle_sim.scoring import Score
-from swizzle_sim.swizzle.verdict import TESTED, claim
+from swizzle_sim.swizzle.lattice import claim
+from swizzle_sim.swizzle.verdict import TESTED
 from swizzle_sim.text import cut, gigabytes, joules, microseconds, percent, points
 from xcd_model import Gpu, Time
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from swizzle_sim.ranking import default_objectives, times_note
 from swizzle_sim.scoring import Score
-from swizzle_sim.swizzle.verdict import unconditional
+from swizzle_sim.swizzle.lattice import unconditional
 
 COLUMNS = (
     *("kernel", "best family", "launch order [%]", "best [%]", "bound [%]", "gain [pt]", "launch order [µs]"),

@@ -12,9 +12,18 @@ import numpy as np
 
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.ir import Form, literals
-from swizzle_sim.swizzle.verdict import EVERY_GRID_TRIED, NOWHERE, THIS_GRID_ONLY, UNNAMED
+from swizzle_sim.swizzle.verdict import (
+    EVERY_GRID,
+    EVERY_GRID_TRIED,
+    NOWHERE,
+    TESTED,
+    THIS_GRID_ONLY,
+    UNNAMED,
+    Verdict,
+)
 
 XCD_COUNTS = (1, 2, 3, 4, 6, 8)
+_UNCONDITIONAL = frozenset({EVERY_GRID, EVERY_GRID_TRIED, "everywhere"})  # the last: in histories of before 0.3
 
 # One workgroup, fewer than XCDs, primes, one off a multiple, multiples of 8 and 64, powers of two.
 _LINES = (1, 2, 3, 5, 7, 8, 12, 16, 24, 31, 36, 48, 63, 64, 65, 72, 96, 97, 100, 120, 128, 144, 192, 216, 256, 257, 288)
@@ -167,3 +176,27 @@ def _literals(form: Form) -> list[int]:
         if 1 <= value < 1024 and value & (value + 1) == 0:
             found[value + 1] = None  # a mask of low bits: the relevant size is one more
     return list(found)[:_MOST_LITERALS]
+
+
+def unconditional(domain: str) -> bool:
+    """Whether a domain names no condition: no grid is known on which the candidate fails."""
+    return domain in _UNCONDITIONAL
+
+
+def named(domain: str) -> bool:
+    """Whether a domain is a condition."""
+    return not unconditional(domain) and domain not in (THIS_GRID_ONLY, NOWHERE, UNNAMED)
+
+
+def claim(status: str, domain: str, tested: int, largest: int, covers: str = "") -> str:
+    """What is known of a candidate, for people: the word, the domain, and on what it rests."""
+    where = f"where {domain}" if named(domain) else domain
+    if status != TESTED:
+        return f"{status}: {where}" + (f", {covers}" if covers else "")
+    launches = f"{tested} launch{'es' * (tested != 1)}"
+    return f"tested: {where} ({launches}, the largest of {largest} workgroup{'s' * (largest != 1)}); not proved"
+
+
+def claim_of(verdict: Verdict) -> str:
+    """What is known of all launches, in one of the three words."""
+    return claim(verdict.status, verdict.domain, verdict.tested, verdict.largest, verdict.covers)

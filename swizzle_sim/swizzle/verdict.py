@@ -11,29 +11,9 @@ from dataclasses import asdict, dataclass
 PROVED, TESTED, REFUTED = "proved", "tested", "refuted"
 EVERY_GRID = "every grid"  # proved; what is only tested holds on
 EVERY_GRID_TRIED = "every grid tried"
-_UNCONDITIONAL = frozenset({EVERY_GRID, EVERY_GRID_TRIED, "everywhere"})  # the last: in histories of before 0.3
 THIS_GRID_ONLY = "this grid only"
 NOWHERE = "nowhere"
 UNNAMED = "no simple condition"
-
-
-def unconditional(domain: str) -> bool:
-    """Whether a domain names no condition: no grid is known on which the candidate fails."""
-    return domain in _UNCONDITIONAL
-
-
-def named(domain: str) -> bool:
-    """Whether a domain is a condition."""
-    return not unconditional(domain) and domain not in (THIS_GRID_ONLY, NOWHERE, UNNAMED)
-
-
-def claim(status: str, domain: str, tested: int, largest: int, covers: str = "") -> str:
-    """What is known of a candidate, for people: the word, the domain, and on what it rests."""
-    where = f"where {domain}" if named(domain) else domain
-    if status != TESTED:
-        return f"{status}: {where}" + (f", {covers}" if covers else "")
-    launches = f"{tested} launch{'es' * (tested != 1)}"
-    return f"tested: {where} ({launches}, the largest of {largest} workgroup{'s' * (largest != 1)}); not proved"
 
 
 @dataclass(frozen=True)
@@ -116,11 +96,6 @@ class Verdict:
     status: str = TESTED
     largest: int = 0
     covers: str = ""
-
-    @property
-    def claim(self) -> str:
-        """What is known of all launches, in one of the three words."""
-        return claim(self.status, self.domain, self.tested, self.largest, self.covers)
 
     def as_dict(self) -> dict:
         """Return plain data for JSON; the keys are stable."""

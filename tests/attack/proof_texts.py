@@ -19,7 +19,8 @@ from dataclasses import replace
 
 from swizzle_sim.swizzle import FAMILIES, Swizzle, family
 from swizzle_sim.swizzle.grid import Grid, bind, result_digits
-from swizzle_sim.swizzle.verdict import PROVED, TESTED, named
+from swizzle_sim.swizzle.lattice import named
+from swizzle_sim.swizzle.verdict import PROVED, TESTED
 from swizzle_sim.swizzle.vm import permutation_of
 from swizzle_sim.testing.grids_to_try import condition, kind_of
 from swizzle_sim.testing.settle import proof, settle_verdict
