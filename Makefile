@@ -1,4 +1,4 @@
-# make run: from a clone to a better GEMM order.  make test: everything CI checks.
+# make run: from a clone to a better order of causal attention.  make test: everything CI checks.
 # Both make .venv and install what they need there; `make test` also installs Chromium with apt-get where none is found.
 
 PYTHON ?= python3
@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 .PHONY: browser fidelity kernels paper run test test-llm lint docs pages speed clean
 
 run: .venv/installed
-	$(BIN)/swizzle-sim optimize gemm
+	$(BIN)/swizzle-sim optimize attention CAUSAL=1 H=64 S=2048
 
 test: .venv/installed-test  ## lint and all tests; worksteal balances the two processes
 	@$(MAKE) --no-print-directory -j2 lint kernels

@@ -15,13 +15,12 @@ from typing import Any
 
 from swizzle_sim.history import Attempt
 from swizzle_sim.ranking import Evidence, Ranking, evidence_of
+from swizzle_sim.ranking.ranking import SLOWER, UNEVEN
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.text import microseconds
 from xcd_model import gpu_names
 
 BOUND = 0.9  # share of the time from which a busy resource bounds it
-UNEVEN = 1.15  # makespan over ideal from which uneven work limits the time
-SLOWER = 5e-4  # speedup below 1 from which an order is said to be predicted slower
 RESOURCES = {
     "compute": "arithmetic",
     "l2": "the L2",
@@ -170,7 +169,7 @@ def limit_of(scorer: Scorer, score: Score) -> str:
     name = max(score.busy_us, key=lambda one: score.busy_us[one])
     busy = f"{microseconds(score.busy_us[name])} of {microseconds(score.time_us)} µs"
     if score.busy_us[name] >= BOUND * score.time_us:
-        helpless = "; order cannot help" if name == "compute" else ""
+        helpless = "; no other order can help" if name == "compute" else ""
         return f"bound by {RESOURCES[name]}: {busy}{helpless}"
     if workgroups < gpu.cus:
         return f"{workgroups} workgroups on {gpu.cus} CUs"
@@ -178,6 +177,8 @@ def limit_of(scorer: Scorer, score: Score) -> str:
     if balance is not None and balance.over_ideal > UNEVEN:
         last = f"the last XCD ends {balance.last_over_first:.1f} times later than the first"
         tail = f"the time is {balance.over_ideal:.2f} times what even work would take"
+        if balance.last_over_first <= UNEVEN and not scorer.work.uneven:
+            return f"the last round of workgroups leaves CUs idle: {tail}"
         return f"work uneven: {last if balance.last_over_first > UNEVEN else tail}"
     return f"waits for loads: {RESOURCES[name]}, the busiest, is busy {busy}"
 

@@ -1,9 +1,10 @@
 """`Ranking`: the order of a run's attempts by its objectives, with ties and how they are broken.
 
-    cost -> ties within the model's tolerance -> launch order, fewer registers, shorter text
+    conditions -> cost -> ties within the model's tolerance -> launch order, balance, fewer registers, shorter text
 
-Candidates whose costs differ by no more than the model tells apart are ties: a coin would rank them as well. The launch
-order wins a tie that it is in, since it needs no remap.
+Conditions put an order behind all others where time is not what ranks: it loses occupancy, or its work ends later
+against the ideal than the launch order's by `UNEVEN`. Candidates whose costs differ by no more than the model tells
+apart are ties: a coin would rank them as well. The launch order wins a tie that it is in, since it needs no remap.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from swizzle_sim.ranking.objectives import HIT_RATE, OBJECTIVES, Objective, pare
 from swizzle_sim.scoring import Score
 
 DRAWS = "uncertainty.json"  # in the run folder: its finalists under other plausible constants
+UNEVEN = 1.15  # makespan over ideal from which uneven work limits the time
 SLOWER = 5e-4  # speedup below 1 from which an order is said to be predicted slower
 
 
@@ -62,7 +64,9 @@ class Ranking:
 
     def groups(self, attempts: Iterable[Attempt]) -> list[list[Attempt]]:
         """Attempts with a score, best first, ties together; of two objectives the Pareto front is the first group."""
-        scored = sorted((a for a in attempts if a.score is not None), key=self._by_cost)
+        known = [a for a in attempts if a.score is not None]
+        launch = next((uneven_of(_score(one)) for one in known if one.number == 0), 1.0)
+        scored = sorted(known, key=lambda one: self._by_cost(one, launch))
         if len(self.objectives) > 1:
             front = pareto_front([self.cost(one) for one in scored])
             rest = [[one] for i, one in enumerate(scored) if i not in set(front)]
@@ -70,7 +74,7 @@ class Ranking:
         found: list[list[Attempt]] = []
         while scored:
             best = scored[0]
-            tied = [one for one in scored if one is best or self._ties(best, one, first=not found)]
+            tied = [one for one in scored if one is best or self._ties(best, one, launch, first=not found)]
             found.append(sorted(tied, key=self._breaks_tie))
             scored = [one for one in scored if all(one is not other for other in tied)]
         return found
@@ -95,22 +99,26 @@ class Ranking:
                 found[one.number] = f"={place}" if tied else str(int(place) + i)
         return found
 
-    def _is_worse(self, one: Attempt) -> bool:
-        """Whether a condition puts an attempt behind the others: lost occupancy, which a predicted time has in it."""
-        return self.main.name != "time" and loses_occupancy(_score(one))
-
-    def _by_cost(self, one: Attempt) -> tuple[Any, ...]:
+    def _is_worse(self, one: Attempt, launch: float) -> bool:
+        """Whether a condition puts an attempt behind the others; a predicted time has both in it."""
         score = _score(one)
-        return (self._is_worse(one), *self.cost(one), score.time_us, score.hbm_bytes, len(one.source), one.number)
+        return self.main.name != "time" and (loses_occupancy(score) or uneven_of(score) > UNEVEN * launch)
 
-    def _ties(self, best: Attempt, other: Attempt, *, first: bool) -> bool:
-        if self._is_worse(best) != self._is_worse(other):
+    def _by_cost(self, one: Attempt, launch: float) -> tuple[Any, ...]:
+        score = _score(one)
+        worse = self._is_worse(one, launch)
+        return (worse, *self.cost(one), score.time_us, score.hbm_bytes, len(one.source), one.number)
+
+    def _ties(self, best: Attempt, other: Attempt, launch: float, *, first: bool) -> bool:
+        if self._is_worse(best, launch) != self._is_worse(other, launch):
             return False
         near = abs(self.cost(other)[0] - self.cost(best)[0]) <= self.tolerance
         return near or (first and other.number in self.inseparable)
 
     def _breaks_tie(self, one: Attempt) -> tuple[Any, ...]:
-        return (one.number != 0, registers_of(_score(one)), len(one.source), self.cost(one), one.number)
+        score = _score(one)
+        uneven = round(uneven_of(score), 1) if uneven_of(score) > UNEVEN else 1.0
+        return (one.number != 0, uneven, registers_of(score), len(one.source), self.cost(one), one.number)
 
     def slower(self, attempts: Sequence[Attempt]) -> list[Attempt]:
         """Attempts ranked above the launch order although they are predicted slower."""
@@ -126,8 +134,8 @@ class Ranking:
             return f"Objectives: {names}{at}. The Pareto front comes first, rising by {self.main.spoken}."
         gap = f"{100 * self.tolerance:.3g} {'points' if self.main.largest else '%'}"
         return (
-            f"Ranked by {names}{at}. Orders within {gap} of each other are ties (=), which fewer registers break, "
-            "then the shorter text."
+            f"Ranked by {names}{at}. Orders within {gap} of each other are ties (=), which even work breaks, "
+            "then fewer registers, then the shorter text."
         )
 
 
@@ -135,6 +143,11 @@ def _score(one: Attempt) -> Score:
     if one.score is None:
         raise ValueError(f"attempt {one.number} has no score")
     return one.score
+
+
+def uneven_of(score: Score) -> float:
+    """Makespan over the ideal of evenly shared CU time; 1 where it was not counted."""
+    return 1.0 if score.balance is None else score.balance.over_ideal
 
 
 def registers_of(score: Score) -> int:

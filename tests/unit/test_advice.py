@@ -9,7 +9,7 @@ from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.advice import advise, advise_run, limit_of
 from swizzle_sim.ranking import OBJECTIVES, Ranking
 from swizzle_sim.scoring import Scorer
-from tests.unit.test_ranking import BASE, attempt, priced
+from tests.unit.test_ranking import BASE, attempt, ends, priced
 from xcd_model import gpu
 
 HITS = Ranking(gpu="mi300x")
@@ -71,13 +71,21 @@ def test_what_is_not_told_apart_leaves_the_launch_order(amd, nvidia):
 @pytest.mark.parametrize(
     ("name", "busy_us", "said"),
     [
-        ("compute", 95.0, "bound by arithmetic: 95.0 of 100.0 µs; order cannot help"),
+        ("compute", 95.0, "bound by arithmetic: 95.0 of 100.0 µs; no other order can help"),
         ("hbm", 92.0, "bound by HBM: 92.0 of 100.0 µs"),
         ("l2", 40.0, "waits for loads: the L2, the busiest, is busy 40.0 of 100.0 µs"),
     ],
 )
 def test_the_limit_is_the_resource_that_is_busy_all_the_time(amd, name, busy_us, said):
     assert limit_of(amd, replace(BASE, busy_us={name: busy_us, "mall": 1.0})) == said
+
+
+def test_uneven_work_is_named_by_its_last_xcd_or_by_what_even_work_would_take(amd):
+    late = limit_of(amd, replace(amd.baseline, balance=ends(180.0, first=100.0)))
+    assert late == "work uneven: the last XCD ends 1.8 times later than the first"
+    assert limit_of(amd, replace(amd.baseline, balance=ends(135.0))) == (
+        "the last round of workgroups leaves CUs idle: the time is 1.35 times what even work would take"
+    )  # every workgroup of a GEMM has the same work
 
 
 def test_few_workgroups_limit_before_anything_that_waits(amd):

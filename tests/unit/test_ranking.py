@@ -17,6 +17,7 @@ from swizzle_sim.ranking import (
     ranking_of,
     times_note,
 )
+from swizzle_sim.replaying import Balance
 from swizzle_sim.scoring import Score
 from xcd_model.errors import SearchError, UnknownName
 
@@ -35,8 +36,18 @@ def priced(registers, workgroups):
     return RemapPrice(before=COMPILED, after=replace(COMPILED, registers=registers, workgroups_per_cu=workgroups))
 
 
-def attempt(number, time_us=100.0, rate=0.5, source="", price=None):
-    score = replace(BASE, time_us=time_us, speedup=100.0 / time_us, l2_hit_rate=rate, price=price)
+def ends(makespan, ideal=100.0, first=None):
+    return Balance(
+        per_xcd_instructions=(1, 1),
+        per_xcd_finish=(first or makespan, makespan),
+        makespan=makespan,
+        ideal=ideal,
+        tail=0.0,
+    )
+
+
+def attempt(number, time_us=100.0, rate=0.5, source="", price=None, balance=None):
+    score = replace(BASE, time_us=time_us, speedup=100.0 / time_us, l2_hit_rate=rate, price=price, balance=balance)
     return Attempt(number=number, name=f"a{number}", source=source, proposer="", verdict={}, score=score)
 
 
@@ -109,6 +120,22 @@ def test_lost_occupancy_is_a_condition_of_hits_and_part_of_a_time():
     given = [attempt(0), loses, keeps]
     assert numbers(Ranking(gpu="mi300x").groups(given)) == [[2], [0], [1]]
     assert numbers(BY_TIME.groups(given)) == [[1], [2], [0]]
+
+
+def test_even_work_breaks_a_tie_of_hits_before_registers():
+    by_rate = Ranking(gpu="mi300x")
+    uneven = attempt(1, rate=0.8, price=priced(118, 2), balance=ends(135.0))
+    even = attempt(2, rate=0.8, price=priced(120, 2), balance=ends(104.0))
+    nearly = attempt(3, rate=0.8, price=priced(119, 2), balance=ends(114.0))
+    launch = attempt(0, rate=0.5, balance=ends(165.0))
+    assert numbers(by_rate.groups([launch, uneven, even, nearly])) == [[3, 2, 1], [0]]
+
+
+def test_work_that_ends_later_than_in_launch_order_is_behind_it_whatever_it_hits():
+    """Swizzled head-first attention: all its hits, and a makespan of 1.8 times the ideal."""
+    launch, folded = attempt(0, rate=0.5, balance=ends(105.0)), attempt(1, rate=0.9, balance=ends(180.0))
+    assert numbers(Ranking(gpu="mi300x").groups([launch, folded])) == [[0], [1]]
+    assert numbers(BY_TIME.groups([launch, replace(folded, score=replace(folded.score, time_us=50.0))])) == [[1], [0]]
 
 
 def test_what_is_predicted_slower_and_ranked_above_the_launch_order_is_named():
