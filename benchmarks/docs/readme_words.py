@@ -97,8 +97,8 @@ def run_words() -> str:
         raise ValueError(f"{BEST} no longer gains what the paragraph says: write it anew")
     return "\n".join(
         [
-            "`make run` searches the orders of causal attention (64 heads, 2048 keys) on MI300X, and says first what to",
-            "do, why, and what limits the time. In launch order each XCD reads every head, one of them always the light",
+            "`make run` searches the orders of causal attention (64 heads, 2048 keys) on MI300X, and says first what",
+            "to do, why, and what limits the time. In launch order each XCD reads every head, one always the light",
             f"blocks and one the heavy ones: {100 * launched.l2_hit_rate:.1f} % L2 hit rate, and the last XCD ends "
             f"{launched.balance.last_over_first:.1f} times as late as the",
             f"first. `{BEST}` has {100 * best.l2_hit_rate:.1f} % and a predicted time of {best.time_us:.0f} for "
