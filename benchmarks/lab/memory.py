@@ -56,7 +56,7 @@ def waits(folder: Path) -> None:
         (folder / "waits.csv").write_text(run([program]), encoding="utf-8")
         (folder / "starts.csv").write_text(run([program, "starts"]), encoding="utf-8")
     with (folder / "waits.csv").open(encoding="utf-8", newline="") as file:
-        for (loads, stores, piece), wait_ns in mixed_waits(csv.DictReader(file)).items():
+        for (loads, stores, piece), wait_ns in turnarounds(csv.DictReader(file)).items():
             print(
                 f"{loads} loads, {stores} stores, pieces of {piece} B: {wait_ns:.0f} ns for memory that is always busy"
             )
@@ -65,7 +65,7 @@ def waits(folder: Path) -> None:
     print(f"from one workgroup to the next: {min(gaps):.0f} to {max(gaps):.0f} cycles, median {median(gaps):.0f}")
 
 
-def mixed_waits(lines: Iterable[Mapping[str, str]]) -> dict[tuple[int, int, int], float]:
+def turnarounds(lines: Iterable[Mapping[str, str]]) -> dict[tuple[int, int, int], float]:
     """How much longer a read takes for each whole that memory is busy, by (loads, stores, piece) [ns].
 
     Against the least loaded line of the same kind: the median over the heavier half of the loads up to `SPARE` of the

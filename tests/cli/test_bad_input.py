@@ -39,7 +39,7 @@ MISUSE = [
     (("score", "gemm", "--swizzle", "pid = pid // 2"), "no such file; a text of the language goes into a file"),
     (("score", "gemm", "--swizzle", "pid = pid + 0 * " + "1" * 300), "into a file, or to - (stdin)"),
     (
-        ("score", "gemm", "--gpu", "h200", "--swizzle", "row"),
+        ("score", "gemm", "--gpu", "h200", "--swizzle", "row", "--no-compile"),
         "smaller tiles take fewer, such as BLOCK_M=128 BLOCK_N=128",
     ),
     (("optimize", "gemm", "--model", "a/b"), "--model belongs to --proposer llm or two-stage, not to families"),

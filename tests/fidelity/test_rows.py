@@ -40,6 +40,7 @@ def test_every_line_of_the_tables_is_there():
         "explanations.csv": 19,
         "h200_again.csv": 252,
         "h200_calibration.csv": 126,
+        "h200_suite_path.csv": 24,
         "mi300x_published.csv": 23,
         "mi300x_published_more.csv": 33,
         "mi300x_swizzleperf.csv": 80,

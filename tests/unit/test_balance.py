@@ -125,7 +125,9 @@ def test_the_makespan_of_a_timed_score_is_its_time():
 
 
 def test_fewer_workgroups_than_cus_leave_cus_idle_from_the_start():
-    balance = Scorer(gemm(M=512, N=512, K=64), gpu("mi300x")).baseline.balance  # 4 workgroups, 304 CUs
+    balance = Scorer(
+        gemm(M=512, N=512, K=64), gpu("mi300x"), replay="lockstep"
+    ).baseline.balance  # 4 workgroups, 304 CUs
     assert balance.tail == balance.makespan
     assert balance.over_ideal == pytest.approx(304 / 4)
     assert balance.last_over_first == math.inf
@@ -142,7 +144,7 @@ def test_a_balance_survives_json_and_old_scores_have_none(scorer):
 
 def test_the_same_workgroups_on_fewer_xcds_are_balanced_alike():
     """Relabelling identical XCDs moves their numbers and keeps makespan, ideal and tail."""
-    scorer = Scorer(attention(**CAUSAL), dataclasses.replace(gpu("mi300x"), mall=None))
+    scorer = Scorer(attention(**CAUSAL), dataclasses.replace(gpu("mi300x"), mall=None), replay="lockstep")
     pids = np.arange(scorer.kernel.grid.num_pids)
     turned = scorer.score_order(pids // 8 * 8 + (pids + 3) % 8, baseline_us=None).balance
     plain = scorer.baseline.balance

@@ -191,12 +191,18 @@ def test_the_command(typed, tmp_path):  # noqa: F811
         (("softmax", "--csv", "nowhere/s.csv"), "there is no folder"),
         (("softmax", "--out", "a", "--resume", "b"), "give one of them"),
         (("softmax", "--resume", "nowhere"), "no run to go on with"),
-        (("spmv", "layer_norm", "--gpu", "h200"), "layer_norm: no workgroup fits"),
     ],
 )
 def test_misuse_is_said_at_once(typed, words, says):  # noqa: F811
     answer = typed("suite", *words)
     assert answer.code == 2 and says in answer.err and answer.out == ""
+
+
+def test_a_kernel_that_fits_no_cu_is_said_at_once(typed, monkeypatch):  # noqa: F811
+    """As declared; where Triton compiles it for the GPU, it is the compiler's resources that count."""
+    monkeypatch.setattr("swizzle_sim.capture.occupancy.compiled_for", lambda kernel, gpu: kernel)
+    answer = typed("suite", "spmv", "layer_norm", "--gpu", "h200")
+    assert answer.code == 2 and "layer_norm: no workgroup fits" in answer.err and answer.out == ""
 
 
 def test_facts_are_kept_and_forgotten_with_the_source(tmp_path, monkeypatch):
