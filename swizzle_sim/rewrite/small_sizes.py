@@ -44,7 +44,7 @@ def small_workloads(work: Workload, num_xcds: int) -> list[tuple[str, Workload]]
     """Return the kernel at small sizes of three kinds: off a multiple of the XCDs, on one, fewer programs than XCDs.
 
     Of each kind up to two: the first may be ragged; the second keeps the sizes' divisibility by the kernel's
-    constants, for a kernel that reads without masks.
+    constants, for a kernel that reads without masks: where none is known, with the lengths that leave the grid alone.
 
     Parameters
     ----------
@@ -66,6 +66,7 @@ def small_workloads(work: Workload, num_xcds: int) -> list[tuple[str, Workload]]
     }
     if len(kinds["off a multiple"]) < 2:
         kinds["off a multiple"].extend(_off_multiple(cheap, num_xcds))
+    lengths = {name: cheap.problem[name] for name in cheap.problem if not _changes_grid(cheap, name)}
     found = []
     for kind, points in kinds.items():
         built = next(filter(None, (_at(cheap, sizes) for _, sizes in points)), None)
@@ -73,7 +74,8 @@ def small_workloads(work: Workload, num_xcds: int) -> list[tuple[str, Workload]]
             continue
         found.append((kind, built))
         largest = sorted(points, key=lambda point: -math.prod(point[1].values()))  # none of their sizes cut down to 1
-        even = next((one for _, sizes in largest if (one := _at(cheap, sizes)) and _is_as_even(cheap, one)), None)
+        tried = [*largest, *((grid, {**sizes, **lengths}) for grid, sizes in largest if lengths)]
+        even = next((one for grid, sizes in tried if (one := _even_at(cheap, grid, sizes))), None)
         found += [(kind, even)] if even and even.problem != built.problem else []
     return found
 
@@ -88,6 +90,12 @@ def _is_as_even(work: Workload, other: Workload) -> bool:
             if type(there) is not int or there < 1 or other.problem[name] % there:
                 return False
     return True
+
+
+def _even_at(work: Workload, grid: Grid, sizes: Mapping[str, int]) -> Workload | None:
+    """Return the kernel at sizes that keep the divisibility and give this grid; None where they do not."""
+    other = _at(work, sizes)
+    return other if other is not None and other.grid == grid and _is_as_even(work, other) else None
 
 
 def _off_multiple(work: Workload, num_xcds: int) -> list[tuple[Grid, Mapping[str, int]]]:

@@ -7,8 +7,9 @@ import pytest
 
 from swizzle_sim.rewrite import check_rewritten, rewrite_kernel
 from swizzle_sim.rewrite.check import run_side_by_side
-from swizzle_sim.swizzle import Swizzle, family
-from swizzle_sim.workload import workload
+from swizzle_sim.rewrite.small_sizes import small_workloads
+from swizzle_sim.swizzle import Grid, Swizzle, family
+from swizzle_sim.workload import Workload, workload
 from tests.rewrite import workloads
 from xcd_model.errors import RewriteError
 
@@ -35,6 +36,23 @@ def test_gemm_is_checked_at_small_ragged_sizes_and_compiled(tmp_path, monkeypatc
     assert sampled.sizes["M"] == 1024 and sampled.moved > 0
     assert checked.before.vgprs == checked.after.vgprs == 128
     assert checked.before.sgprs <= checked.after.sgprs <= checked.before.sgprs + 16
+
+
+def test_a_length_read_without_a_mask_stays_even_at_every_kind_of_grid():
+    """As of distances between vectors of D items: every small grid that is known cuts D below its block."""
+
+    def at(sizes):
+        tiles = (-(-sizes["M"] // 16), -(-sizes["N"] // 16))
+        launch = replace(workloads.add_2d().launch, constexprs={"BLOCK_D": 16})
+        grid = Grid((tiles[0] * tiles[1],), tiles)
+        return Workload(name="distances", problem=sizes, grid=grid, launch=launch, others=others, at=at)
+
+    others: list = []
+    cuts = ((375, 375, 32), (75, 75, 6), (46, 46, 4), (23, 23, 2), (1, 375, 32), (375, 1, 32))
+    others = [(at(sizes).grid, sizes) for sizes in (dict(zip("MND", cut, strict=True)) for cut in cuts)]
+    found = small_workloads(at({"M": 375, "N": 375, "D": 32}), 8)
+    assert {kind for kind, one in found if one.problem["D"] % 16 == 0} == {kind for kind, _ in found}
+    assert [kind for kind, _ in found] == ["off a multiple"] * 2 + ["on a multiple"] + ["few"] * 2
 
 
 @pytest.mark.parametrize(
