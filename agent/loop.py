@@ -183,7 +183,7 @@ class _Loop:
         state = None if inputs.program is None else dict(inputs.program)
         self.program = propose_program(image=settings.image, template=settings.stage_two > 0, state=state)
         self.cost_of = _costs(how.repeat)
-        self.earlier = [a for a in history if a.proposer.startswith(LLM)]  # of a resumed run
+        self.earlier = [a.judged for a in history if a.proposer.startswith(LLM)]  # of a resumed run
         self.attempts: list[Attempt] = []
 
     def run(self) -> None:

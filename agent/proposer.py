@@ -132,7 +132,7 @@ def summary(run: Run) -> Proposed:
         "time_over_family": _times(best[LLM], best[FAMILIES]),
         "time_over_search": _times(best[LLM], best[SEARCH]),
     }
-    return Proposed(run=run, beside=beside, lines=_lines(document, of[LLM]), document=document)
+    return Proposed(run=run, beside=beside, lines=_lines(document, of[LLM]), document=document, again=summary)
 
 
 def _row(attempt: Attempt | None) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ import shutil
 import sqlite3
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FILE = "history.sqlite"
 LOCK = ".writer.lock"  # held by the command that writes the run
 FORMAT = 1  # raise when the tables change
+BEFORE_PRICE = "before_price"  # key of a verdict: score and critique of a finalist before it was compiled
 STATES = ("running", "interrupted", "finished")
 
 _RUN = "CREATE TABLE run (format INTEGER NOT NULL, state TEXT NOT NULL, about TEXT NOT NULL)"
@@ -75,6 +76,20 @@ class Attempt:
     score: Score | None
     critique: str = ""
     cost_ms: float = 0.0
+
+    def priced(self, score: Score | None, critique: str) -> Attempt:
+        """Attempt with the score as compiled; `judged` gives back what it was."""
+        before = {"score": self.score.as_dict() if self.score else None, "critique": self.critique}
+        return replace(self, score=score, critique=critique, verdict={**self.verdict, BEFORE_PRICE: before})
+
+    @property
+    def judged(self) -> Attempt:
+        """Attempt before its price: what a run that goes on, or prompts a model, has to see again."""
+        if (before := self.verdict.get(BEFORE_PRICE)) is None:
+            return self
+        verdict = {key: value for key, value in self.verdict.items() if key != BEFORE_PRICE}
+        score = Score.from_dict(before["score"]) if before["score"] else None
+        return replace(self, score=score, critique=before["critique"], verdict=verdict)
 
 
 class History:
@@ -212,10 +227,11 @@ class History:
             self._db.executemany("INSERT INTO attempt VALUES (?,?,?,?,?,?,?,?)", [_row_of(a) for a in attempts])
 
     def replace(self, attempt: Attempt) -> None:
-        """Store another score and critique of an attempt that is there."""
-        number, *_, score, critique, _ = _row_of(attempt)
+        """Store another verdict, score and critique of an attempt that is there."""
+        number, *_, verdict, score, critique, _ = _row_of(attempt)
+        row = (verdict, score, critique, number)
         with self._guarded(), self._db:
-            self._db.execute("UPDATE attempt SET score = ?, critique = ? WHERE number = ?", (score, critique, number))
+            self._db.execute("UPDATE attempt SET verdict = ?, score = ?, critique = ? WHERE number = ?", row)
 
     def __iter__(self) -> Iterator[Attempt]:
         """Attempts in the order made."""

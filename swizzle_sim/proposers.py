@@ -72,12 +72,15 @@ class Proposed:
         Printed below the table.
     document : mapping
         For ``--json``.
+    again : callable
+        ``again(run) -> Proposed`` of the run whose finalists were compiled since.
     """
 
     run: Run
     beside: tuple[tuple[str, Attempt | None], ...]
     lines: tuple[str, ...]
     document: Mapping[str, Any]
+    again: Callable[[Run], Proposed]
 
 
 def load_proposer(name: str) -> Callable[[Task], Proposed]:

@@ -14,7 +14,7 @@ from xcd_model.errors import RunError
 
 
 def recorded_kernel(about: Mapping[str, Any]) -> Kernel:
-    """Kernel of a run, from the registry or from the file that the run names.
+    """Kernel of a run with its resources, from the registry or from the file that the run names.
 
     Parameters
     ----------
@@ -30,6 +30,13 @@ def recorded_kernel(about: Mapping[str, Any]) -> Kernel:
     CaptureError, CompileError
         If the file cannot be captured here.
     """
+    found = _loaded_kernel(about)
+    if "resources" in about:  # as compiled where the run was made
+        return replace(found, resources=Resources(**about["resources"]))
+    return found
+
+
+def _loaded_kernel(about: Mapping[str, Any]) -> Kernel:
     file = about.get("kernel_file")
     if not file:
         return kernel(about["kernel"], **about["problem"])

@@ -286,6 +286,7 @@ def _print_proposed(found: Proposed, given: RunOptions, json: bool) -> None:
     with History(run.folder) as history:
         about = history.about
     end = _conclude(run, recorded_scorer(about), given)
+    found = found.again(end.run)
     if json:
         document: dict[str, Any] = {key: about[key] for key in ("kernel", "gpu", "problem", "replay", "seed")}
         document |= {"kind": "simulated", "advice": end.advice.as_dict(), "objectives": about["objectives"]}

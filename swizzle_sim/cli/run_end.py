@@ -45,7 +45,7 @@ def _entry(attempt: Attempt, places: Mapping[int, str]) -> dict[str, Any]:
         "number": attempt.number,
         "name": attempt.name,
         "source": attempt.source,
-        "verdict": dict(attempt.verdict),
+        "verdict": dict(attempt.judged.verdict),
         "score": attempt.score.as_dict() if attempt.score else None,
     }
 

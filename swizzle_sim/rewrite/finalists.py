@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
-from swizzle_sim.history import Attempt, History
+from swizzle_sim.history import BEFORE_PRICE, Attempt, History
 from swizzle_sim.rewrite.price import score_as_compiled
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle.swizzle import Swizzle
@@ -20,6 +19,9 @@ def price_finalists(
     history: History, scorer: Scorer, rank: Rank, *, most: int = FINALISTS, on_priced: OnPriced | None = None
 ) -> tuple[list[Attempt], str]:
     """Score the best attempts of a run with their own occupancy, until the first of the ranking all have a price.
+
+    The ranking begins without prices, those of an earlier command are looked up, and an attempt that is no finalist any
+    more loses its own: so a run that went on ends as one that was never stopped.
 
     Parameters
     ----------
@@ -41,7 +43,10 @@ def price_finalists(
     not_priced : str
         Why there are no prices; empty where there are.
     """
-    attempts = {one.number: one for one in history}
+    stored = {one.number: one for one in history}
+    known = {number: one for number, one in stored.items() if BEFORE_PRICE in one.verdict}
+    attempts = {number: one.judged for number, one in stored.items()}
+    why_not = ""
     tried: set[int] = set()
     while len(tried) < 2 * most:
         first = [one for one in rank(list(attempts.values()))[:most] if one.number]
@@ -51,16 +56,27 @@ def price_finalists(
         one = waiting[0]
         tried.add(one.number)
         try:
-            score = score_as_compiled(scorer, Swizzle.parse(one.source, name=one.name), one.score)
+            new = known.get(one.number) or _priced(one, scorer)
         except CompileError as error:  # the next one would fail as well
-            return list(attempts.values()), str(error).splitlines()[0]
-        except SwizzleSimError as error:
-            new = replace(one, critique=f"no price: {str(error).splitlines()[0]}")
-        else:
-            lost = score.price is not None and score.price.loses_occupancy
-            new = replace(one, score=score, critique=str(score.price) if lost else one.critique)
+            why_not = str(error).splitlines()[0]
+            break
         attempts[one.number] = new
-        history.replace(new)
+        if new is not stored[one.number]:
+            history.replace(new)
         if on_priced:
             on_priced(len(tried), most)
-    return list(attempts.values()), ""
+    for number in known.keys() - tried:
+        history.replace(attempts[number])
+    return list(attempts.values()), why_not
+
+
+def _priced(one: Attempt, scorer: Scorer) -> Attempt:
+    """Attempt with its score as compiled, or with the reason for which it has none."""
+    try:
+        score = score_as_compiled(scorer, Swizzle.parse(one.source, name=one.name), one.score)
+    except CompileError:
+        raise
+    except SwizzleSimError as error:
+        return one.priced(one.score, f"no price: {str(error).splitlines()[0]}")
+    lost = score.price is not None and score.price.loses_occupancy
+    return one.priced(score, str(score.price) if lost else one.critique)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from swizzle_sim.progress import Progress
 from swizzle_sim.proposers import Proposed, Task
 from swizzle_sim.ranking import Objective, chosen_objectives
 from swizzle_sim.recorded import at_sizes
+from swizzle_sim.search import Run
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.templates import Template, family_template, load_templates
 from swizzle_sim.tuning.evaluator import Evaluator
@@ -60,9 +63,15 @@ def propose(task: Task) -> Proposed:
             on_attempt=lambda attempt, done, total: progress(done, total, note=attempt.name),
         )
     took_s = None if task.resume else time.perf_counter() - began  # the time of earlier commands is unknown
-    best = found.run.best
-    elsewhere = held_out_rows(best, [task.kernel, *more], held_out, task, task.gpu)
-    return _proposed(found, best, plan.objectives, elsewhere, took_s)
+    kernels, device = [task.kernel, *more], task.gpu
+    rows = cache(lambda source: held_out_rows(source, kernels, held_out, task, device))
+
+    def proposed(run: Run) -> Proposed:
+        of = {one.number: one for one in run.attempts}
+        now = replace(found, run=run, front=tuple(of[one.number] for one in found.front))
+        return Proposed(run=run, again=proposed, **_shown(now, plan.objectives, rows(run.best.source), took_s))
+
+    return proposed(found.run)
 
 
 def templates_of(words: Sequence[str], kernel: Kernel, gpu: Gpu) -> list[Template]:
@@ -75,15 +84,15 @@ def templates_of(words: Sequence[str], kernel: Kernel, gpu: Gpu) -> list[Templat
 
 
 def held_out_rows(
-    best: Attempt, seen: Sequence[Kernel], held_out: Sequence[Kernel], task: Task, gpu: Gpu
+    source: str, seen: Sequence[Kernel], held_out: Sequence[Kernel], task: Task, gpu: Gpu
 ) -> list[dict[str, Any]]:
-    """Hit rate and time of the best candidate at every size, searched or held out."""
+    """Hit rate and time of a candidate at every size, searched or held out."""
     rows = []
     for kernel in [*seen, *held_out] if len(seen) > 1 or held_out else ():
         bench = Evaluator([kernel], gpu, replay=task.replay, seed=task.seed, jitter_ns=task.jitter_ns)
         launched, row = bench.main.baseline, {"problem": dict(kernel.problem), "held_out": kernel in held_out}
         try:
-            score = bench.main.score(Swizzle.parse(best.source))
+            score = bench.main.score(Swizzle.parse(source))
             found: tuple[float | None, float | None] = score.l2_hit_rate, score.time_us
         except NotBijective:
             found = None, None
@@ -92,14 +101,14 @@ def held_out_rows(
     return rows
 
 
-def _proposed(
+def _shown(
     found: SearchResult,
-    best: Attempt,
     objectives: Sequence[Objective],
     elsewhere: Sequence[Mapping[str, Any]],
     took_s: float | None,
-) -> Proposed:
-    run, names = found.run, [one.name for one in objectives]
+) -> dict[str, Any]:
+    """Rows, lines and document of a `Proposed`."""
+    run, best, names = found.run, found.run.best, [one.name for one in objectives]
     scored = [one for one in run.ranked if one.number]
     shown = list(found.front) if len(objectives) > 1 else scored[:SHOWN]
     label = "Pareto front" if len(objectives) > 1 else "search"
@@ -119,7 +128,7 @@ def _proposed(
         "sizes": [dict(row) for row in elsewhere],
     }
     beside = (("launch order", run.baseline), *((f"{label} {i + 1}", a) for i, a in enumerate(shown)))
-    return Proposed(run=run, beside=beside, lines=tuple(lines), document=document)
+    return {"beside": beside, "lines": tuple(lines), "document": document}
 
 
 _WORDS = {

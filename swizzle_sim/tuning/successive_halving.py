@@ -160,7 +160,7 @@ class SearchLoop:
     best_screened: float = float("inf")
 
     def __post_init__(self):
-        self.history_at_start = list(self.history)
+        self.history_at_start = [one.judged for one in self.history]
         self.by_bound = self.plan.objectives == BY_BOUND and self.evaluator.is_cold
         self.screen = "sampled" if self.by_bound else "screen" if self.evaluator.screens else ""
 

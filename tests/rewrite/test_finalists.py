@@ -73,6 +73,20 @@ def test_a_candidate_that_cannot_be_written_says_why(run, monkeypatch):
     assert why_not == "" and sum("no price: k.py: no tl.program_id" in one.critique for one in attempts) == 2
 
 
+def test_a_run_that_goes_on_sees_its_attempts_as_judged_and_looks_its_prices_up(run, monkeypatch):
+    made, scorer = run
+    lost = RemapPrice(before=LAUNCHED, after=REWRITTEN)
+    price_by(monkeypatch, lambda name: lost)
+    with History(made.folder) as history:
+        first, _ = price_finalists(history, scorer, rank, most=2)
+        assert first != list(made.attempts) and [one.judged for one in history] == list(made.attempts)
+        monkeypatch.setattr(finalists, "score_as_compiled", _raising(AssertionError("compiled again")))
+        again, _ = price_finalists(history, scorer, rank, most=2)
+        assert again == first == list(history)
+        none, _ = price_finalists(history, scorer, lambda attempts: [])
+        assert none == list(made.attempts) == list(history)  # no finalist any more
+
+
 def _raising(error):
     def score(*_):
         raise error

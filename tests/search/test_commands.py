@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from swizzle_benchmarks.suite.gemm import gemm
+from swizzle_sim.capture.occupancy import compiled_for
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.proposers import Task
 from swizzle_sim.ranking import Ranking, ranking_of
@@ -35,9 +36,10 @@ def document(answer):
 
 def test_ceiling(typed, small, mi300x, tmp_path):
     words = ("ceiling", "gemm", *SIZES, "--formulas", "4", "--evaluations", "6", "--swizzle", "column")
+    words += ("--replay", "lockstep")
     found = document(typed(*words, "--out", "table", "--json"))
     order = np.load(next(path for path in found["files"] if path.endswith(".npy")))
-    scorer = Scorer(small, mi300x, replay="lockstep")
+    scorer = Scorer(compiled_for(small, mi300x), mi300x, replay="lockstep")  # as the command loads it
     best = scorer.score_order(order, baseline_us=1.0).l2_hit_rate
     assert best == found["permutation"]["l2_hit_rate"] >= found["formula"]["l2_hit_rate"]
     assert found["formula"]["l2_hit_rate"] >= scorer.score(Swizzle.parse(family("column"))).l2_hit_rate
