@@ -106,6 +106,7 @@ def compile_one(request: dict[str, Any]) -> dict[str, Any]:
     given |= {"num_warps": request["num_warps"], "num_stages": request["num_stages"], **request["options"]}
     if target.backend == "hip":
         given.pop("maxnreg", None)  # NVIDIA's
+    _check_given(function, given, request)
     binder = create_function_from_signature(function.signature, function.params, backend)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on defaults that a later Triton changes: the options are stored anyway
@@ -190,6 +191,14 @@ def _undecorated(
             raise Refused(f"{request['path']}: {request['function']} is no @triton.jit function")
         kernel = kernel.fn
     return kernel, given, by_value
+
+
+def _check_given(function: JITFunction, given: dict[str, Any], request: dict[str, Any]) -> None:
+    """Name what is missing as the capture does: Triton's binder names a function of its own."""
+    missing = [one.name for one in function.params if one.name not in given and not one.has_default]
+    if missing:
+        called = f"{request['function']}({', '.join(one.name for one in function.params)})"
+        raise Refused(f"{request['path']}: {called} is not given {', '.join(missing)}")
 
 
 def _located(request: dict[str, Any], error: CompilationError) -> str:

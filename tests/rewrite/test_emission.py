@@ -65,7 +65,7 @@ def test_outputs_are_equal_at_the_launch_and_at_another_size(emission):
         "gemm", "group_m(size=2)", emission, M=64, N=96, K=16, BLOCK_M=16, BLOCK_N=16, BLOCK_K=16
     )
     other = work.at({**work.problem, "M": 80})
-    cases = run_side_by_side(found, [(work, None), (other, None)])
+    cases = run_side_by_side(found, [(work, None, "this launch"), (other, None, "another size")])
     assert [case.whole for case in cases] == [True, True] and cases[0].moved > 0
 
 
