@@ -63,7 +63,7 @@ def opened(page, report):
 def test_every_figure_is_drawn(opened, report, width, form, other):
     opened.set_viewport_size({"width": width, "height": 844})
     boxes = [one.bounding_box() for one in opened.locator(f".drawn.{form} > svg").all()]
-    assert len(boxes) == 6  # tiles, misses, over time, XCDs, capacity, progress
+    assert len(boxes) == 7  # tiles, misses, over time, XCDs, balance, capacity, progress
     assert all(box["height"] > 100 and box["width"] > 300 for box in boxes)
     assert not any(one.is_visible() for one in opened.locator(f".drawn.{other} > svg").all())
     images = opened.eval_on_selector_all("#map-picture image, #misses-picture image", "all => all.length")

@@ -141,8 +141,8 @@ def test_the_page_loads_nothing_and_runs_its_own_script_alone(finished):
     named = [attributes["id"] for _, attributes in tags if "id" in attributes]
     assert len(named) == len(set(named))
     drawn = [attributes for tag, attributes in tags if tag == "figure" and attributes.get("role") == "img"]
-    assert len(drawn) == 6 and all(len(one["aria-label"]) > 30 for one in drawn)
-    assert sum(tag == "svg" and "viewbox" in attributes for tag, attributes in tags) == 2 * 6  # for screens and phones
+    assert len(drawn) == 7 and all(len(one["aria-label"]) > 30 for one in drawn)
+    assert sum(tag == "svg" and "viewbox" in attributes for tag, attributes in tags) == 2 * 7  # for screens and phones
 
 
 def test_the_policy_names_the_page_s_own_texts(finished):
