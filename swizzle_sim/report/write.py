@@ -64,7 +64,8 @@ def write_report(history: History, scorer: Scorer | None = None) -> Path:
         files = pictures.files(drawn, f"simulated, {scorer.replay} replay")
         files |= {name: text.encode() for name, text in best.sources.items()}
         page |= result(scorer, folder, attempts, ranking, Replays(replayed, drawn, baseline), best)
-        page["advice"] = advise_run(scorer, ranking, attempts, str(folder))
+        # by its name alone: the page is the same wherever the folder lies, and however it was typed
+        page["advice"] = advise_run(scorer, ranking, attempts, folder.resolve().name)
     files[PAGE] = render(page).encode("utf-8", "replace")
     for name, data in files.items():  # the page last: where it is new, all is
         write_whole(folder / name, data)
