@@ -20,6 +20,7 @@ from swizzle_sim.ranking.objectives import HIT_RATE, OBJECTIVES, Objective, pare
 from swizzle_sim.scoring import Score
 
 DRAWS = "uncertainty.json"  # in the run folder: its finalists under other plausible constants
+EMPTY = 2.0  # makespan over ideal of the launch order from which most CUs are idle, and balance says nothing
 UNEVEN = 1.15  # makespan over ideal from which uneven work limits the time
 SLOWER = 5e-4  # speedup below 1 from which an order is said to be predicted slower
 
@@ -102,7 +103,8 @@ class Ranking:
     def _is_worse(self, one: Attempt, launch: float) -> bool:
         """Whether a condition puts an attempt behind the others; a predicted time has both in it."""
         score = _score(one)
-        return self.main.name != "time" and (loses_occupancy(score) or uneven_of(score) > UNEVEN * launch)
+        ends_late = launch < EMPTY and uneven_of(score) > UNEVEN * launch
+        return self.main.name != "time" and (loses_occupancy(score) or ends_late)
 
     def _by_cost(self, one: Attempt, launch: float) -> tuple[Any, ...]:
         score = _score(one)

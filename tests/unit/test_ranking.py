@@ -135,6 +135,8 @@ def test_work_that_ends_later_than_in_launch_order_is_behind_it_whatever_it_hits
     """Swizzled head-first attention: all its hits, and a makespan of 1.8 times the ideal."""
     launch, folded = attempt(0, rate=0.5, balance=ends(105.0)), attempt(1, rate=0.9, balance=ends(180.0))
     assert numbers(Ranking(gpu="mi300x").groups([launch, folded])) == [[0], [1]]
+    few = attempt(0, rate=0.5, balance=ends(1200.0)), attempt(1, rate=0.9, balance=ends(1500.0))  # 24 on 304 CUs
+    assert numbers(Ranking(gpu="mi300x").groups(few)) == [[1], [0]]
     assert numbers(BY_TIME.groups([launch, replace(folded, score=replace(folded.score, time_us=50.0))])) == [[1], [0]]
 
 
