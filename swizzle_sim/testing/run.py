@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from swizzle_sim.testing.advice import advice_of
 from swizzle_sim.testing.candidate import load
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.files import Target, targets_of
@@ -18,6 +18,7 @@ from swizzle_sim.testing.settle import settle
 from swizzle_sim.testing.trials import points_of, try_points
 from xcd_model.errors import LanguageError, OptionError, RunError, SwizzleSimError
 
+_NO_VALUE = re.compile(r"(?:^|: )([\w, ]+?) (?:has|have) no value")  # what stopped a reading
 _WORTH_PROCESSES = 24  # files; for fewer, starting processes takes longer than it saves
 
 
@@ -109,7 +110,7 @@ def check_target(target: Target, over: Options | None = None) -> CheckResult:
     except (LanguageError, OptionError) as error:
         if target.marked:
             return result("error", str(error), error.code)
-        return result("skipped", str(error), error.code, advice=advice_of(target, error))
+        return result("skipped", str(error), error.code, advice=_comment_to_add(target, error))
     except SwizzleSimError as error:
         return result("error", str(error), error.code)
     except (Exception, SystemExit) as error:  # importing a file of the caller may raise anything
@@ -182,3 +183,20 @@ def exit_status(results: Sequence[CheckResult], *, allow_skips: bool = False) ->
     if "error" in found:
         return 2
     return 0 if allow_skips or found == {"passed"} else 2
+
+
+def _comment_to_add(target: Target, error: SwizzleSimError) -> str:
+    """Line to add above a function, or around statements of it, after what stopped its reading."""
+    begin = "//" if target.path.suffix != ".py" else "#"
+    message = str(error)
+    missing = _NO_VALUE.search(message)
+    if missing:
+        names = [name.strip() for name in missing.group(1).split(",")]
+        return f"{begin} swizzle: " + " ".join(f"{name}=..." for name in names)
+    if "grids=" in message:
+        return f"{begin} swizzle: grids=..., the launch that the constants of the file are for"
+    if "tiles=" in message:
+        return f"{begin} swizzle: tiles=..., one count for each coordinate"
+    if "say which names" in message:
+        return f"{begin} swizzle: answer=..., the names that hold the tile"
+    return f"{begin} swizzle: begin pid=..., and {begin} swizzle: end, around the lines that compute the tile"
