@@ -6,6 +6,7 @@ The lists are data, shared by the parser, the documentation and the prompt of a 
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 MAX_TEXT_BYTES = 64 * 1024
 MAX_NODES = 2000
@@ -13,6 +14,15 @@ MAX_DEPTH = 100  # the readers recurse a few Python frames a level; the interpre
 MAX_NAME_LENGTH = 100
 MAX_LOOPS = 8  # one inside another; CPython compiles 20, and a GPU unrolls or spills long before
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+# Steps of the virtual machine, about 9 ns each. Counted and not timed, so that every machine gives the same verdict.
+MAX_STEPS_PER_PID = 100_000
+# From the text to the verdict at a grid, whichever is more: some seconds, or what the longest honest candidates need.
+MAX_STEPS = 1_000_000_000
+MEAN_STEPS_PER_PID = 1_000
+LATTICE_STEPS = 100_000_000  # of all other grids together: well under a second
+CHECK_STEPS = 2_000_000_000  # of all launches of a check that looks for one to refute
+STEPS_PER_BYTE, STEPS_PER_INSTRUCTION = 100, 4_000  # reading 64 KiB and compiling 2000 parts takes some 0.1 s
 
 # Groups of names that may be the result, in order of precedence.
 RESULT_GROUPS = (("pid",), ("pid_m", "pid_n"), ("pid_x", "pid_y", "pid_z"), ("x", "y", "z"))
@@ -106,6 +116,28 @@ REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.Yield: ("'yield'", ASSIGN_RESULT),
     ast.YieldFrom: ("'yield from'", ASSIGN_RESULT),
 }
+
+
+@dataclass
+class Budget:
+    """Steps left for judging one candidate: reading it, compiling it, and running it on every launch that is tried.
+
+    Parameters
+    ----------
+    left : int
+        Whoever works on the candidate takes from it.
+    """
+
+    left: int = MAX_STEPS
+
+    @classmethod
+    def at(cls, num_pids: int) -> Budget:
+        """Budget of a candidate at a grid."""
+        return cls(max(MAX_STEPS, MEAN_STEPS_PER_PID * num_pids))
+
+    def part(self, most: int) -> Budget:
+        """Budget of a part of the work: at most what is left."""
+        return Budget(min(most, self.left))
 
 
 def refusal(node: ast.AST) -> str:

@@ -12,12 +12,12 @@ from swizzle_sim.swizzle.ir import Form
 from swizzle_sim.swizzle.lattice import XCD_COUNTS, Trial, lattice_like, name_domain
 from swizzle_sim.swizzle.lower import Bytecode, compile_form
 from swizzle_sim.swizzle.parse import parse_form
+from swizzle_sim.swizzle.rules import LATTICE_STEPS, STEPS_PER_BYTE, STEPS_PER_INSTRUCTION, Budget
 from swizzle_sim.swizzle.verdict import PROVED, REFUTED, TESTED, THIS_GRID_ONLY, Counterexample, Verdict
 from swizzle_sim.swizzle.vm import Execution, permutation_of
 from swizzle_sim.text import visible
 from xcd_model.errors import LanguageError, NotBijective
 
-LATTICE_STEPS = 100_000_000  # of all other grids together: well under a second
 Point = tuple[Grid, Mapping[str, int] | None]
 
 
@@ -79,17 +79,23 @@ class Swizzle:
             With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the grid
             is too large for this many steps.
         """
-        execution, counterexample = self._run(grid, num_xcds, sizes)
+        execution, counterexample = self._run(grid, num_xcds, sizes, self.budget(grid))
         if counterexample:
             raise NotBijective(counterexample.message)
         return execution.ids
 
+    def budget(self, grid: Grid) -> Budget:
+        """Return what reading and compiling it left for verifying it at a grid."""
+        whole = Budget.at(grid.num_pids).left
+        read = STEPS_PER_BYTE * len(self.source) + STEPS_PER_INSTRUCTION * len(self.program.code)
+        return Budget(max(0, whole - read))
+
     def _run(
-        self, grid: Grid, num_xcds: int, sizes: Mapping[str, int] | None
+        self, grid: Grid, num_xcds: int, sizes: Mapping[str, int] | None, budget: Budget
     ) -> tuple[Execution, Counterexample | None]:
         """Run at the target grid; errors point into the text."""
         try:
-            return permutation_of(self.program, grid, num_xcds, sizes)
+            return permutation_of(self.program, grid, num_xcds, sizes, budget)
         except LanguageError as error:
             raise error.placed(visible(self.filename), visible(self.source)) from None
 
@@ -134,14 +140,16 @@ def verify(
     ------
     LanguageError
         With code ``name`` if a grid or the kernel lacks a name that the candidate uses, ``limit`` if the target
-        grid is too large to decide within the step budget.
+        grid is too large to decide within the budget.
     """
-    counterexample = swizzle._run(grid, num_xcds, sizes)[1]
+    budget = swizzle.budget(grid)
+    counterexample = swizzle._run(grid, num_xcds, sizes, budget)[1]
     trials = [Trial(grid, num_xcds, counterexample is None)]
     first_failing: Counterexample | None = None
     complete = counterexample is None or counterexample.code != "step-limit"
     if complete:  # a candidate that exceeds the budget here would anywhere
-        others, first_failing, complete = _try_lattice(swizzle, grid, num_xcds, _points(swizzle, grid, sizes, lattice))
+        points = _points(swizzle, grid, sizes, lattice)
+        others, first_failing, complete = _try_lattice(swizzle, grid, num_xcds, points, budget.part(LATTICE_STEPS))
         trials += others
     domain = name_domain(trials, swizzle.form, complete)
     distinct = grid.num_pids if counterexample is None else counterexample.distinct_tiles
@@ -161,24 +169,23 @@ def verify(
 
 
 def _try_lattice(
-    swizzle: Swizzle, grid: Grid, num_xcds: int, points: Iterable[Point]
+    swizzle: Swizzle, grid: Grid, num_xcds: int, points: Iterable[Point], budget: Budget
 ) -> tuple[list[Trial], Counterexample | None, bool]:
     """Try other launches with each XCD count; returns the trials, the first counter-example and whether all ran."""
     trials: list[Trial] = []
     first_failing: Counterexample | None = None
-    steps, by_xcds = LATTICE_STEPS, swizzle.form.reads_num_xcds
+    by_xcds = swizzle.form.reads_num_xcds
     for other, sizes in points:
         here: list[Trial] = []  # a grid counts only with all its XCD counts: a part of them would mislead
         failure, failures = None, []
         for rank, xcds in enumerate(sorted({*XCD_COUNTS, num_xcds})):
             if rank == 0 or by_xcds:  # otherwise the result is the same for all counts
                 try:
-                    execution, failure = permutation_of(swizzle.program, other, xcds, sizes, steps)
+                    failure = permutation_of(swizzle.program, other, xcds, sizes, budget)[1]
                 except LanguageError as error:
                     if error.code != "limit":
                         raise
                     return trials, first_failing, False
-                steps -= execution.steps
             if (other, xcds) != (grid, num_xcds):
                 here.append(Trial(other, xcds, failure is None))
                 failures += [failure] if failure else []

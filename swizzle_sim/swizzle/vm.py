@@ -19,15 +19,12 @@ from numba import njit
 
 from swizzle_sim.swizzle.grid import Grid, bind, result_digits
 from swizzle_sim.swizzle.lower import Bytecode
+from swizzle_sim.swizzle.rules import MAX_STEPS_PER_PID, Budget
 from swizzle_sim.swizzle.verdict import Counterexample
 from xcd_model.errors import LanguageError
 
 # Faults, in the order of the numbers that the compiled code writes. The words are stable.
 FAULTS = ("", "overflow", "division-by-zero", "signed-division", "shift", "step-limit")
-MAX_STEPS_PER_PID = 100_000
-# Of a whole run, whichever is more: some seconds, or what the longest legitimate candidates need on any grid.
-MAX_STEPS = 1_000_000_000
-MEAN_STEPS_PER_PID = 1_000
 _FAULT_TEXT = {
     "overflow": "a value leaves the signed 32-bit range",
     "division-by-zero": "a division or remainder by zero",
@@ -82,7 +79,7 @@ def run(
     grid: Grid,
     num_xcds: int,
     sizes: Mapping[str, int] | None = None,
-    max_steps: int | None = None,
+    budget: Budget | None = None,
 ) -> Execution:
     """Evaluate a program for every workgroup of a grid.
 
@@ -93,9 +90,8 @@ def run(
     num_xcds : int
     sizes : mapping of str to int, optional
         The kernel's size names.
-    max_steps : int, optional
-        Instructions of all workgroups together; by default `MAX_STEPS`, or `MEAN_STEPS_PER_PID` for each workgroup
-        where that is more.
+    budget : Budget, optional
+        The instructions of all workgroups are taken from it; by default that of a candidate at this grid.
 
     Returns
     -------
@@ -104,11 +100,10 @@ def run(
     Raises
     ------
     LanguageError
-        With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if ``max_steps``
-        run out: that says nothing about the candidate.
+        With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the
+        budget is exhausted: that says nothing about the candidate.
     """
-    if max_steps is None:
-        max_steps = max(MAX_STEPS, MEAN_STEPS_PER_PID * grid.num_pids)
+    budget = budget or Budget.at(grid.num_pids)
     bound = bind(program.inputs, grid, num_xcds, sizes, program.input_lines)
     computed, unchanged = result_digits(tuple(program.results), grid, program.last_line)
     registers = program.registers.copy()
@@ -119,11 +114,12 @@ def run(
     # A coordinate that the candidate does not compute has no register: the hardware's digit stays.
     encode += [(-1, digit.stride, digit.extent) for digit in unchanged.values()]
     ids = np.empty(grid.num_pids, np.int64)
-    report = np.array([0, 0, 0, -1, 0, 0, 0, max_steps], np.int64)
+    report = np.array([0, 0, 0, -1, 0, 0, 0, budget.left], np.int64)
     _evaluate(program.code, registers, _table(decode), _table(encode), ids, report)
+    budget.left -= min(int(report[6]), budget.left)
     if report[0] == _CUT:
         raise LanguageError(
-            f"grid {grid} is too large to decide: after {max_steps} steps {report[1]} of {grid.num_pids} workgroups "
+            f"grid {grid} is too large to decide: after {report[7]} steps {report[1]} of {grid.num_pids} workgroups "
             "are done; shorten the loops, or take a smaller grid",
             line=int(report[2]),
             column=1,
@@ -255,17 +251,17 @@ def permutation_of(
     grid: Grid,
     num_xcds: int,
     sizes: Mapping[str, int] | None = None,
-    max_steps: int | None = None,
+    budget: Budget | None = None,
 ) -> tuple[Execution, Counterexample | None]:
     """Evaluate a program on a grid; the counter-example is None if the result is a permutation.
 
     Raises
     ------
     LanguageError
-        With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the step
+        With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the
         budget is exhausted.
     """
-    found = run(program, grid, num_xcds, sizes, max_steps)
+    found = run(program, grid, num_xcds, sizes, budget)
     if found.fault:
         fault = found.fault
         message = f"pid {fault.pid}, line {fault.line}: {_FAULT_TEXT[fault.code]} {where_text(grid, num_xcds)}"

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from swizzle_sim.swizzle.families import family, is_spec
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.ir import Form
+from swizzle_sim.swizzle.rules import Budget
 from swizzle_sim.swizzle.swizzle import Swizzle
 from swizzle_sim.swizzle.verdict import Counterexample
 from swizzle_sim.swizzle.vm import permutation_of
@@ -43,7 +44,9 @@ class Candidate(Protocol):
     reads: tuple[str, ...]
     form: Form
 
-    def counterexample(self, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> Counterexample | None:
+    def counterexample(
+        self, grid: Grid, num_xcds: int, sizes: Mapping[str, int], budget: Budget | None = None
+    ) -> Counterexample | None:
         """Counterexample where it is no permutation of a grid; None if it is one."""
         ...
 
@@ -113,20 +116,23 @@ class TextCandidate:
             if name not in known:
                 raise UnknownName(f"name read by {self.name}", name, {one for one in known if one.isidentifier()})
 
-    def counterexample(self, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> Counterexample | None:
+    def counterexample(
+        self, grid: Grid, num_xcds: int, sizes: Mapping[str, int], budget: Budget | None = None
+    ) -> Counterexample | None:
         """Counterexample where the text is no permutation of a grid; None if it is one.
 
         Raises
         ------
         LanguageError
-            With code ``name`` if the grid lacks a name that it reads and no value is given, ``limit`` if the grid is
-            too large to decide.
+            With code ``name`` if the grid lacks a name that it reads and no value is given, ``limit`` if the
+            budget is exhausted.
         """
         values = {**self.sizes, **sizes}
         try:
             if self._tiles:
-                return padded_counterexample(self.swizzle, self._surplus, self._tiles, grid, num_xcds, values)
-            found = permutation_of(self.swizzle.program, grid, num_xcds, values)[1]
+                pair = (self.swizzle, self._surplus)
+                return padded_counterexample(*pair, self._tiles, grid, num_xcds, values, budget)
+            found = permutation_of(self.swizzle.program, grid, num_xcds, values, budget)[1]
         except LanguageError as error:
             raise self.text.placed(error) from None
         if found is None or not self.text.lines or not found.line:

@@ -16,6 +16,7 @@ import numpy as np
 
 from swizzle_sim.swizzle.grid import Grid, bind
 from swizzle_sim.swizzle.ir import AXES, COORDINATES, GRID_NAMES, Form
+from swizzle_sim.swizzle.rules import Budget
 from swizzle_sim.swizzle.verdict import Counterexample
 from swizzle_sim.swizzle.vm import OutOfRange, counterexample_of, where_text
 from swizzle_sim.testing.expression import value_of
@@ -63,8 +64,10 @@ class FunctionCandidate:
         inputs = {*aliases, *(name for name in names if name != GRID and name not in self.sizes)}
         self.form = Form((), self._results(), tuple(sorted(inputs)))
 
-    def counterexample(self, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> Counterexample | None:
-        """Counterexample where the function is no permutation of a grid; None if it is one.
+    def counterexample(
+        self, grid: Grid, num_xcds: int, sizes: Mapping[str, int], budget: Budget | None = None
+    ) -> Counterexample | None:
+        """Counterexample where the function is no permutation of a grid; None if it is one; in no budget.
 
         Raises
         ------

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.rules import Budget
 from swizzle_sim.swizzle.swizzle import Swizzle
 from swizzle_sim.swizzle.verdict import Counterexample
 from swizzle_sim.swizzle.vm import run, where_text
@@ -14,7 +15,13 @@ from swizzle_sim.testing.expression import value_of
 
 
 def padded_counterexample(
-    tile: Swizzle, surplus: Swizzle, tiles: Sequence[str], grid: Grid, num_xcds: int, sizes: Mapping[str, int]
+    tile: Swizzle,
+    surplus: Swizzle,
+    tiles: Sequence[str],
+    grid: Grid,
+    num_xcds: int,
+    sizes: Mapping[str, int],
+    budget: Budget | None = None,
 ) -> Counterexample | None:
     """Counterexample where the workgroups that do not return miss a tile or share one; None if they do not.
 
@@ -30,10 +37,11 @@ def padded_counterexample(
         Of the launch.
     num_xcds : int
     sizes : mapping of str to int
+    budget : Budget, optional
     """
     n_tiles = int(np.prod([value_of(side, grid, num_xcds, sizes) for side in tiles]))
     where = where_text(grid, num_xcds)
-    returns, found = run(surplus.program, grid, num_xcds, sizes), run(tile.program, grid, num_xcds, sizes)
+    returns, found = (run(one.program, grid, num_xcds, sizes, budget) for one in (surplus, tile))
     for execution in (returns, found):
         if execution.fault:
             fault = execution.fault

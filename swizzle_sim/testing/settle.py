@@ -8,6 +8,7 @@ from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.ir import Cond, Form
 from swizzle_sim.swizzle.lattice import Trial, name_domain, named, unconditional
 from swizzle_sim.swizzle.parse import parse_condition
+from swizzle_sim.swizzle.rules import CHECK_STEPS, Budget
 from swizzle_sim.swizzle.swizzle import Swizzle
 from swizzle_sim.swizzle.verdict import EVERY_GRID, PROVED, TESTED, Verdict
 from swizzle_sim.testing.candidate import Candidate, TextCandidate
@@ -76,13 +77,19 @@ def settle_verdict(verdict: Verdict, swizzle: Swizzle, grid: Grid, num_xcds: int
 def _tried_further(verdict: Verdict, candidate: TextCandidate, kind: str, trials: list[Trial], stated: str) -> Verdict:
     """Verdict after launches that can refute: more of them passed, or its domain corrected."""
     holds, left, failing = condition(stated), candidate.most_workgroups, verdict.lattice_counterexample
+    budget = Budget(CHECK_STEPS)
     counts = xcd_counts(candidate.form, None)
     for grid, count in with_xcds(grids(candidate.form, kind), counts):
         left -= grid.num_pids
         if left < 0:
             break
         if holds(grid, count):
-            found = candidate.counterexample(grid, count, {})
+            try:
+                found = candidate.counterexample(grid, count, {}, budget)
+            except LanguageError as error:
+                if error.code == "limit":
+                    break
+                raise
             trials.append(Trial(grid, count, found is None))
             failing = failing or found
     passed = sum(trial.passed for trial in trials)

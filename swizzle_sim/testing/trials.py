@@ -9,6 +9,7 @@ from typing import Any
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.ir import GRID_NAMES
 from swizzle_sim.swizzle.lattice import Trial, claim, name_domain, named
+from swizzle_sim.swizzle.rules import CHECK_STEPS, Budget
 from swizzle_sim.swizzle.verdict import EVERY_GRID_TRIED, REFUTED, TESTED, Counterexample
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.directive import Options
@@ -25,7 +26,7 @@ from swizzle_sim.testing.grids_to_try import (
 )
 from swizzle_sim.testing.refuting import grids as refuting_grids
 from swizzle_sim.testing.refuting import with_xcds
-from xcd_model.errors import OptionError
+from xcd_model.errors import LanguageError, OptionError
 
 _MOST_WORKGROUPS = 2_000_000  # tried after the first failure, to say where it holds
 
@@ -107,16 +108,16 @@ def try_points(candidate: Candidate, points: Iterable[Point]) -> Outcome:
     OptionError
         If there is no launch to try.
     LanguageError
-        If a grid lacks a name that the candidate reads.
+        If a grid lacks a name that the candidate reads, or with code ``limit`` if the launches are too much work.
     """
     ordered = sorted(points, key=lambda point: point.rank)
     if not ordered:
         raise OptionError(f"{candidate.name}: no launch to try: the condition, or the list of grids, leaves none")
-    largest = ordered[-1].grid.num_pids
+    largest, budget = ordered[-1].grid.num_pids, Budget(CHECK_STEPS)
     for k, point in enumerate(ordered):
-        found = candidate.counterexample(point.grid, point.num_xcds, point.sizes)
+        found = candidate.counterexample(point.grid, point.num_xcds, point.sizes, budget)
         if found:
-            trials = _trials(candidate, ordered, k)
+            trials = _trials(candidate, ordered, k, budget)
             domain, most = name_domain(trials, candidate.form), max(trial.grid.num_pids for trial in trials)
             return Outcome(candidate.name, len(trials), point, found, domain, most, REFUTED)
     return Outcome(candidate.name, len(ordered), None, None, EVERY_GRID_TRIED, largest)
@@ -185,7 +186,7 @@ def _reads_sizes(candidate: Candidate) -> bool:
     return any(name not in GRID_NAMES for name in candidate.form.inputs)
 
 
-def _trials(candidate: Candidate, points: list[Point], first: int) -> list[Trial]:
+def _trials(candidate: Candidate, points: list[Point], first: int, budget: Budget) -> list[Trial]:
     """Launches tried around the first that fails, which is the first of them: those before, and some behind it."""
     trials = [Trial(points[first].grid, points[first].num_xcds, False)]
     trials += [Trial(point.grid, point.num_xcds, True) for point in points[:first]]
@@ -194,6 +195,11 @@ def _trials(candidate: Candidate, points: list[Point], first: int) -> list[Trial
         left -= point.grid.num_pids
         if left < 0:
             break
-        passed = candidate.counterexample(point.grid, point.num_xcds, point.sizes) is None
+        try:
+            passed = candidate.counterexample(point.grid, point.num_xcds, point.sizes, budget) is None
+        except LanguageError as error:
+            if error.code == "limit":
+                break
+            raise
         trials.append(Trial(point.grid, point.num_xcds, passed))
     return trials

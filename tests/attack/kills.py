@@ -5,6 +5,10 @@
 A child is forked from a process that has everything loaded, so that most kills land in the run and not in its imports.
 A kill counts as landed if the child lived, the run was there and not all its attempts were. A run is killed again and
 again until it ends by itself; then its attempts are those of a run that nobody killed, but for times.
+
+A question is a place in the run (iteration, purpose, candidate, try) and its words. The server writes down the words of
+each request, the child the place before it sends, and the transcript holds both. No place is sent twice. Two places may
+have the same words: after a question that nobody answered the next iteration knows as much, and asks in the same ones.
 """
 
 import argparse
@@ -22,6 +26,7 @@ import time
 import traceback
 from pathlib import Path
 
+from swizzle_agent.cached_lm import CachedLM
 from swizzle_agent.loop import propose
 from swizzle_agent.providers import load_dspy
 from swizzle_agent.settings import Settings
@@ -32,12 +37,14 @@ from swizzle_sim.ranking import read_objectives
 from swizzle_sim.search import optimize
 from swizzle_sim.tuning.search import search
 from swizzle_sim.tuning.search_plan import SearchPlan
+from tests.attack.scripted_process import digest_of
 from xcd_model import gpu
 
 KERNEL = gemm(M=512, N=512, K=128, BLOCK_M=64, BLOCK_N=64)
 LARGER = gemm(M=768, N=640, K=128, BLOCK_M=64, BLOCK_N=64)
 GPU = gpu("mi300x")
 MOST_FAILED = 3
+MOST_KILLS = 20  # of one run; then it may end, however slow the machine has become
 ITERATIONS = 12  # of the llm runs
 
 
@@ -53,7 +60,15 @@ def searched(folder, resume, base):
 
 
 def llm(folder, resume, base):
-    """Ask the scripted model."""
+    """Ask the scripted model; each question is written down before it is sent."""
+    send = CachedLM._request
+
+    def noted(lm, request, asked):
+        with open(folder.with_suffix(".sent"), "a") as file:
+            file.write(f"{asked.position}\n")
+        return send(lm, request, asked)
+
+    CachedLM._request = noted
     settings = Settings(models=("openai/scripted",), api_base=base, iterations=ITERATIONS, timeout_s=60.0)
     propose(KERNEL, GPU, folder, settings, replay="lockstep", resume=resume)
 
@@ -98,10 +113,12 @@ def facts(folder):
         return [json.dumps(row, sort_keys=True) for row in rows], history.state
 
 
-def unanswered(folder):
-    """Questions of which nobody knows whether they were answered."""
+def questions(folder):
+    """Words of each question of a run, and how many of them got an answer that nobody knows."""
     with Transcript(folder) as transcript:
-        return sum(e.code == "unanswered" for e in transcript)
+        asked = list(transcript)
+    texts = [json.loads(one.request)["messages"][-1]["parts"][0]["text"] for one in asked]
+    return collections.Counter(map(digest_of, texts)), sum(one.code == "unanswered" for one in asked)
 
 
 class Attack:
@@ -111,6 +128,7 @@ class Attack:
         self.mode, self.where, self.base, self.log = mode, where, base, log
         self.counts = collections.Counter()
         self.problems = []
+        self.kills_of_run = 0
         folder = where / f"{mode}-reference"
         began = time.monotonic()
         self._finish(folder)
@@ -131,15 +149,17 @@ class Attack:
             number += 1
 
     def _one_run(self, folder, draw):
-        asked_before = self._asked()
+        asked_before, self.kills_of_run = self._asked(), 0
         while True:
             errors = self.where / "error.txt"
             child = start(self.mode, folder, self.base, errors)
-            status = ended(child, draw.uniform(0, self.took_s * draw.choice((0.02, 0.3, 1.0))))
+            wait_s = draw.uniform(0, self.took_s * draw.choice((0.02, 0.3, 1.0)))
+            status = ended(child, wait_s if self.kills_of_run < MOST_KILLS else 600)
             if status is not None:
                 break
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+            self.kills_of_run += 1
             self._look(folder)
         if status != 0:
             self.counts["resume failed"] += 1
@@ -147,6 +167,7 @@ class Attack:
         else:
             self._compare(folder, asked_before)
         shutil.rmtree(folder, ignore_errors=True)
+        print(json.dumps({self.mode: self.counts}), file=sys.stderr, flush=True)
 
     def _look(self, folder):
         """Count a kill by where it landed."""
@@ -162,14 +183,7 @@ class Attack:
     def _compare(self, folder, asked_before):
         self.counts["runs"] += 1
         have, state = facts(folder)
-        asked = collections.Counter(self._asked()[len(asked_before) :])
-        self.counts["requests"] += sum(asked.values())
-        again = sum(times - 1 for times in asked.values())
-        given_up = unanswered(folder) if self.mode == "llm" else 0
-        self.counts["unanswered"] += given_up
-        # after an unanswered question the next iteration knows as much, and may ask in the same words
-        self.counts["next iteration in the same words"] += min(again, given_up)
-        self.counts["asked twice"] += max(0, again - given_up)
+        given_up = self._compare_questions(folder, asked_before) if self.mode == "llm" else 0
         if state != "finished":
             self.problems.append(f"state {state} after the end")
         if not given_up and have != self.reference:
@@ -177,6 +191,19 @@ class Attack:
             self.problems.append(f"{len(have)} attempts, {len(self.reference)} without kills")
         if [json.loads(row)[0] for row in have] != list(range(len(have))):
             self.problems.append("numbers with gaps")
+
+    def _compare_questions(self, folder, asked_before):
+        """Count what was sent; gives the questions whose answers a kill took."""
+        asked = collections.Counter(self._asked()[len(asked_before) :])
+        words, given_up = questions(folder)
+        sent = collections.Counter(folder.with_suffix(".sent").read_text().splitlines())
+        self.counts["requests"] += sum(asked.values())
+        self.counts["unanswered"] += given_up
+        self.counts["next iteration in the same words"] += sum(times - 1 for times in words.values())
+        self.counts["asked twice"] += sum(times - 1 for times in sent.values()) + (asked - words).total()
+        if given_up > self.kills_of_run:
+            self.problems.append(f"{given_up} questions lost by {self.kills_of_run} kills")
+        return given_up
 
     def _asked(self):
         return self.log.read_text().split() if self.log.exists() else []

@@ -1,6 +1,7 @@
 """A scripted model in a process of its own: the same prompt has the same answer, and each request is written down.
 
-python -m tests.attack.scripted_process LOG      prints its base URL; LOG gets a digest a line, before the answer
+python -m tests.attack.scripted_process LOG      prints its base URL; LOG gets `digest_of` a question a line, before
+the answer
 """
 
 import hashlib
@@ -14,6 +15,11 @@ from tests.agent.scripted_server import ScriptedServer, proposal
 SPECS = ("group_m(size=2)", "group_m(size=4)", "column", "group_n(size=4)", "contiguous", "row", "group_m(size=8)")
 
 
+def digest_of(question):
+    """Name of a question by its words."""
+    return hashlib.sha256(question.encode()).hexdigest()
+
+
 class LoggedServer(ScriptedServer):
     """Answers by the digest of the messages."""
 
@@ -22,7 +28,7 @@ class LoggedServer(ScriptedServer):
         self.log = log
 
     def next_reply(self, body, headers):
-        digest = hashlib.sha256(json.dumps(body["messages"], sort_keys=True).encode()).hexdigest()
+        digest = digest_of(body["messages"][-1]["content"])
         with self._lock, open(self.log, "a") as file:
             file.write(f"{digest}\n")
         time.sleep(0.02)

@@ -12,7 +12,8 @@ from swizzle_sim.hardware.readers import read_profile
 from swizzle_sim.hardware.results import check_result, measurements_of, read_json
 from tests.attack.conftest import attack
 from tests.hardware.conftest import DATA
-from xcd_model.errors import HardwareError
+from xcd_model.errors import HardwareError, SpecError
+from xcd_model.spec.load import load_gpu, shipped
 
 NAMES = sorted(path.name for path in DATA.iterdir() if path.suffix in (".csv", ".json"))
 cells = st.one_of(
@@ -134,3 +135,44 @@ def test_json_that_is_nested_or_not_finite_is_refused(tmp_path, text):
     with pytest.raises(HardwareError):
         read_json(path)
     profile(path)
+
+
+VALUES = (
+    *("nan", "inf", "-inf", "1e308", "1e-320", "-0.0", "-1", "0", "2.5", "1e999", "[]", "{}", "true", "''", "[nan, 1]"),
+    *("1979-05-27", "1" * 5000, "0x" + "f" * 6000, "1" + "0" * 31, "[" * 3000, "{value=1}", '"\\u202e"', '"\\u0000"'),
+)
+
+
+def described(path):
+    """What is made of a description of a GPU: one that holds together, or one line."""
+    try:
+        return load_gpu(path)
+    except SpecError as error:
+        assert "\n" not in str(error) and len(str(error)) < 3000, error
+        return None
+
+
+@attack(150)
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(VALUES), st.integers(0, 200)), min_size=1, max_size=2))
+def test_descriptions_of_a_gpu_with_values_exchanged(tmp_path_factory, changes):
+    lines = shipped("mi300x").read_text(encoding="utf-8").splitlines()
+    for at, value, column in changes:
+        line = lines[at % len(lines)]
+        if column % 3 and "value = " in line:
+            before, _, after = line.partition("value = ")
+            lines[at % len(lines)] = f"{before}value = {value}, {after.partition(', ')[2]}"
+        elif column % 3 == 1:
+            lines[at % len(lines)] = line.partition("=")[0] + f"= {value}"
+        else:
+            lines[at % len(lines)] = line[:column] + value[:1] + line[column + 1 :]
+    path = tmp_path_factory.getbasetemp() / "any.toml"
+    path.write_text("\n".join(lines))
+    described(path)
+
+
+@pytest.mark.parametrize("value", ["1" * 5000, "0x" + "f" * 6000, "1" + "0" * 31, "[" * 3000])
+def test_a_value_beyond_toml_is_refused_in_one_line(tmp_path, value):
+    path = tmp_path / "big.toml"
+    text = shipped("mi300x").read_text(encoding="utf-8")
+    path.write_text(text.replace("cus_per_xcd = { value = 38", f"cus_per_xcd = {{ value = {value}"))
+    assert described(path) is None

@@ -9,9 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.swizzle import Swizzle, family, rules, vm
 from swizzle_sim.swizzle.emit import emit_text
 from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.rules import Budget
+from swizzle_sim.swizzle.verdict import TESTED
+from swizzle_sim.testing import settle
+from swizzle_sim.testing.candidate import TextCandidate
 from tests.attack.conftest import attack
 from xcd_model.errors import LanguageError
 
@@ -142,3 +146,43 @@ def test_nothing_runs_and_only_bijections_pass(heard, candidate):
     except LanguageError as error:
         assert not {c for c in str(error) if not c.isprintable()} - {"\n", "\t"}
     assert heard[before:] == []
+
+
+def test_one_budget_spans_reading_and_every_launch(monkeypatch):
+    text = "a = 0\nfor i in range(40):\n  for j in range(40):\n    a = a + i * j % 7\npid = pid + a - a"
+    grid, steps = Grid((64,)), 0
+    true = vm.run
+
+    def counted(*given):
+        nonlocal steps
+        found = true(*given)
+        steps += found.steps
+        return found
+
+    monkeypatch.setattr(vm, "run", counted)
+    for most in (2_000_000, 5_000_000):
+        monkeypatch.setattr(rules, "MAX_STEPS", most)
+        steps = 0
+        swizzle = Swizzle.parse(text)
+        verdict = swizzle.verify(grid, 8)
+        assert verdict.bijective and not verdict.complete and steps <= swizzle.budget(grid).left < most
+    monkeypatch.setattr(rules, "MAX_STEPS", 20_000)  # what reading takes leaves too little for one launch
+    with pytest.raises(LanguageError) as caught:
+        Swizzle.parse(text).verify(Grid((8,)), 8)
+    assert caught.value.code == "limit"
+
+
+def test_launches_that_look_for_a_counterexample_share_a_budget(monkeypatch):
+    text = "a = 0\nfor i in range(40):\n  for j in range(40):\n    a = a + i * j % 7\npid = pid + a - a"
+    candidate = TextCandidate.of(Swizzle.parse(text))
+    budget = Budget(1_000_000)
+    assert candidate.counterexample(Grid((64,)), 8, {}, budget) is None
+    with pytest.raises(LanguageError) as caught:
+        candidate.counterexample(Grid((640,)), 8, {}, budget)
+    assert caught.value.code == "limit" and budget.left == 0
+    grid = Grid((64,))
+    verdict = Swizzle.parse(text).verify(grid, 8, lattice=[(Grid((8,)), None)])
+    monkeypatch.setattr(settle, "proof", lambda *given, **more: "")
+    monkeypatch.setattr(settle, "CHECK_STEPS", 3_000_000)
+    more = settle.settle_verdict(verdict, Swizzle.parse(text), grid, 8)
+    assert more.bijective and more.status == TESTED and verdict.tested < more.tested < 100

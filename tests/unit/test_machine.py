@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import Grid, parse_form, vm
+from swizzle_sim.swizzle import Grid, parse_form, rules
 from swizzle_sim.swizzle.lower import compile_form
+from swizzle_sim.swizzle.rules import Budget
 from swizzle_sim.swizzle.vm import run
 from tests.naive_int32 import NaiveFault, evaluate
 from tests.strategies import forms
@@ -66,14 +67,14 @@ def test_the_branch_not_taken_is_not_evaluated():
 def test_the_budget_of_a_whole_run_is_kept():
     text = "a = pid + 1\npid = a - 1"
     steps = run_text(text, Grid((1000,))).steps
-    assert run_text(text, Grid((1000,)), max_steps=steps).fault is None
+    assert run_text(text, Grid((1000,)), budget=Budget(steps)).fault is None
     with pytest.raises(LanguageError, match=r"too large to decide.* 999 of 1000 workgroups") as caught:
-        run_text(text, Grid((1000,)), max_steps=steps - 1)
+        run_text(text, Grid((1000,)), budget=Budget(steps - 1))
     assert caught.value.code == "limit"
 
 
 def test_a_whole_run_may_take_longer_on_a_larger_grid(monkeypatch):
-    monkeypatch.setattr(vm, "MAX_STEPS", 100)
+    monkeypatch.setattr(rules, "MAX_STEPS", 100)
     assert run_text("a = pid + 1\npid = a - 1", Grid((1000,))).fault is None
     with pytest.raises(LanguageError, match="too large to decide"):
         run_text("for i in range(9000): pid = pid ^ 0", Grid((1000,)))

@@ -139,10 +139,12 @@ def check_types(instance: Any) -> None:
 
 
 def check_value(key: str, value: Any, kind: str) -> None:
-    """Refuse a value of the wrong kind, not finite, negative, empty, or zero where zero makes no sense."""
+    """Refuse a value of the wrong kind, beyond 64 bits, not finite, negative, empty, or a zero without sense."""
     types = _TYPES[kind]
     if not isinstance(value, types) or (isinstance(value, bool) and kind != "bool"):
         raise SpecError(f"{key} = {value!r} must be {_EXPECTED[kind]}, not {type(value).__name__}")
+    if isinstance(value, int) and value.bit_length() > 63:  # not shown: it may have thousands of digits
+        raise SpecError(f"{key} does not fit the 64 bits of an integer in TOML")
     if kind == "float" and not math.isfinite(value):
         raise SpecError(f"{key} = {value} must be {_EXPECTED[kind]}")
     if kind in ("int", "float") and (value < 0 or (value == 0 and key not in _ZERO_ALLOWED)):

@@ -113,10 +113,12 @@ def _read(source: str | Path | Traversable) -> tuple[Gpu, Modes]:
         raise SpecError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise SpecError(f"{path}: is not UTF-8 text, so not TOML: {error.reason}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"{path.name}: is not TOML: {error}") from error
     except SpecError as error:
         raise SpecError(f"{path.name}: {error}") from error
+    except RecursionError as error:
+        raise SpecError(f"{path.name}: is not read: brackets nest too deep") from error
+    except ValueError as error:  # tomllib's own, and int's of a number with thousands of digits
+        raise SpecError(f"{path.name}: is not TOML: {error}") from error
 
 
 def shipped(name: str) -> Traversable:
