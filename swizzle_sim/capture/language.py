@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from swizzle_sim.capture.device_library import answers_truth, give_results, on_data
 from swizzle_sim.capture.process import check_installed
 from swizzle_sim.capture.scalars import give_aggregates_methods, give_scalars_methods
 from swizzle_sim.capture.values import Unknown, Value, agree, known, refuse, source_line
@@ -78,7 +79,7 @@ class Language:
         if not modules:  # the names were imported one by one
             function.__globals__["_triton_language"] = self.tl
         self._patch(function)
-        self._patch_device_library(function.__globals__)
+        give_results(function.__globals__, self._device_function)
         self._done.add(id(function.__globals__))
         tensor = self.tl.core.tensor
         whole, truth, transposed = tensor.__index__, tensor.__bool__, tensor.T
@@ -93,15 +94,6 @@ class Language:
             function.__globals__.setdefault(name, self._extreme(getattr(builtins, name), pick))
         return scope
 
-    def _patch_device_library(self, names: dict[str, Any]) -> None:
-        """Give results to the device library's functions, which Triton's interpreter has only as empty stubs."""
-        for name, value in list(names.items()):
-            if inspect.ismodule(value) and value.__name__.endswith("libdevice"):
-                for stub, function in inspect.getmembers(value, inspect.isfunction):
-                    setattr(value, stub, self._device_function(stub, function))
-            elif inspect.isfunction(value) and value.__module__.endswith("libdevice"):
-                names[name] = self._device_function(name, value)
-
     def _device_function(self, name: str, stub: Any) -> Any:
         if getattr(stub, "is_ours", False):
             return stub
@@ -109,11 +101,11 @@ class Language:
         def device_function(*given: Any) -> Any:
             like = next(t for t in given if isinstance(t, self.tl.core.tensor))
             whole = self.tl.core.block_type(self.tl.int32, like.shape) if like.shape else self.tl.int32
-            kind = whole if name.startswith(("is", "finite", "signbit")) else like.type
+            kind = whole if answers_truth(name) else like.type
             if _ours(like):
                 return self.tl.core.tensor(Unknown(f"what {name} gives at {source_line()}"), kind)
             if not getattr(self.builder, "is_without_data", False):
-                refuse(f"Triton's interpreter does not compute {name} of the device library")
+                return on_data(name, given, self.interpreter)
             zeros = np.zeros(like.handle.data.shape, np.int32 if kind is whole else like.handle.data.dtype)
             return self.tl.core.tensor(self.interpreter.TensorHandle(zeros, kind.scalar), kind)
 

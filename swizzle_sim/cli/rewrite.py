@@ -96,8 +96,16 @@ def _document(found: Rewritten, checked: Checked | None, out: Path | None) -> di
         "guard": found.guarded.condition or None,
         "verdict": found.guarded.verdict.as_dict(),
         "diff": found.diff(out.name if out else ""),
-        "check": asdict(checked) if checked else None,
+        "check": _check_document(checked) if checked else None,
     }
+
+
+def _check_document(checked: Checked) -> dict[str, Any]:
+    """What was run and compiled, without the digests of the files that took part."""
+    found = asdict(checked)
+    for compiled in (found["before"], found["after"]):
+        del compiled["files"]
+    return found
 
 
 def _print(found: Rewritten, checked: Checked | None, out: Path | None, price: RemapPrice | None) -> None:

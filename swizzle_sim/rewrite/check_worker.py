@@ -19,6 +19,7 @@ from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction, interpreter_builder
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from swizzle_sim.capture.device_library import give_data_results
 from swizzle_sim.capture.kernel_file import constant, load_function
 from swizzle_sim.capture.scalars import give_aggregates_methods, give_scalars_methods
 from swizzle_sim.capture.values import source_line
@@ -45,6 +46,7 @@ def main(question: str, answer: str) -> None:
     request = json.loads(Path(question).read_text(encoding="utf-8"))
     give_scalars_methods(interpreter)
     give_aggregates_methods(interpreter)
+    give_data_results(interpreter)
     try:
         kernels = [_undecorated(load_function(*one)) for one in request["kernels"]]
         reply: dict[str, Any] = {"cases": _compare_all(kernels, request["cases"])}

@@ -13,6 +13,7 @@ from swizzle_sim.rewrite.edits import Edits
 from swizzle_sim.rewrite.emission import GENERAL, Emission
 from swizzle_sim.rewrite.guard import Guarded, guarded
 from swizzle_sim.rewrite.helper import Helper, Spelling, helper_statements, spelling_of
+from swizzle_sim.rewrite.imported_helpers import with_own_helpers
 from swizzle_sim.rewrite.normal import XCDS, axes_of, reads_of
 from swizzle_sim.rewrite.persistent import TileLoop, tile_loops
 from swizzle_sim.rewrite.place import place_coordinates, place_in_loops, place_in_program
@@ -79,7 +80,7 @@ def rewrite_kernel(
         original = path.read_bytes()
     except OSError as error:
         raise RewriteError(f"cannot be read ({error.strerror})", path=path) from None
-    source = EditableSource(path, original, launch.function)
+    source = EditableSource(path, with_own_helpers(path, original, launch.function), launch.function)
     calls = [call for call in source.program_ids() if call.axis < len(launch.grid)]
     if not calls:
         raise RewriteError(f"{launch.function} calls no tl.program_id of the launch's axes", path=path)

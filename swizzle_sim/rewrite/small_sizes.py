@@ -10,6 +10,7 @@ from swizzle_sim.workload import Workload
 from xcd_model.errors import SwizzleSimError
 
 MAX_PROGRAMS = 48
+LAST_RESORT = 256  # of a kernel whose smallest grid is larger
 _FIRST_LENGTH, _LEAST_LENGTH = 512, 48
 
 
@@ -58,7 +59,9 @@ def small_workloads(work: Workload, num_xcds: int) -> list[tuple[str, Workload]]
     """
     cheap = with_cheap_programs(work)
     known = [(grid, sizes) for grid, sizes in (*cheap.others, (cheap.grid, cheap.problem)) if sizes]
-    known = sorted((point for point in known if point[0].num_pids <= MAX_PROGRAMS), key=_most_programs_then_ragged)
+    fewest = min((grid.num_pids for grid, _ in known), default=0)
+    most = fewest if MAX_PROGRAMS < fewest <= LAST_RESORT else MAX_PROGRAMS
+    known = sorted((point for point in known if point[0].num_pids <= most), key=_most_programs_then_ragged)
     kinds = {
         "off a multiple": [point for point in known if (n := point[0].num_pids) > num_xcds and n % num_xcds],
         "on a multiple": [point for point in known if (n := point[0].num_pids) > num_xcds and n % num_xcds == 0],

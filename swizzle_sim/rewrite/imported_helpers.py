@@ -1,0 +1,170 @@
+"""Helpers that a kernel imports and that call ``tl.program_id``: copied into its file, so that they can be handed ids.
+
+The file that they come from stays as it is, since other kernels use them too.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+import re
+import textwrap
+import tokenize
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from swizzle_sim.rewrite.source import read_kernel
+from swizzle_sim.triton_source.imports import Imports
+from swizzle_sim.triton_source.source_file import SourceFile
+from xcd_model.errors import RewriteError
+
+_Renamed = tuple[ast.expr, str]  # a mention of a name, and what stands there in the copy
+
+
+def with_own_helpers(path: Path, text: bytes, kernel: str) -> bytes:
+    """Text of a file in which a kernel calls copies of the imported helpers that read a program id.
+
+    Parameters
+    ----------
+    path : Path
+    text : bytes
+    kernel : str
+
+    Returns
+    -------
+    text : bytes
+        Unchanged where there are none.
+
+    Raises
+    ------
+    RewriteError
+        If the text is no Python, has no such function, or a helper cannot be copied; names the line.
+    """
+    source = read_kernel(path, text, kernel)
+    copies = _Copies(source)
+    function = source.functions[kernel]
+    mentions = [one for inner in source.reachable(function) for one in copies.mentions(inner, source)]
+    if not mentions:
+        return text
+    lines = _replaced(source, mentions)
+    at = min([function.lineno, *(one.lineno for one in function.decorator_list)]) - 1
+    end = "\r\n" if "\r\n" in source.text else "\n"
+    added = "\n\n\n".join([*filter(None, ["\n".join(copies.imports)]), *copies.texts]).split("\n")
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
+    return end.join([*lines[:at], *added, "", "", *lines[at:]]).encode(encoding)
+
+
+class _Copies:
+    """Copies of helpers for one file, and the imports that they need."""
+
+    def __init__(self, source: SourceFile):
+        self.source = source
+        self.taken = set(re.findall(r"\w+", source.text))
+        self.names: dict[tuple[str, str], str] = {}
+        self.texts: list[str] = []
+        self.imports: list[str] = []
+
+    def mentions(self, function: ast.AST, source: SourceFile) -> Iterator[_Renamed]:
+        """Yield each mention of another file's helper that reads a program id, with the name of its copy."""
+        for node in _named(function):
+            home = Imports.of(source).resolve(ast.unparse(node))
+            if home is None or home[0] is self.source or not _reads_ids(*home):
+                continue
+            if home[1] not in home[0].functions:
+                raise RewriteError(
+                    f"{home[1]} of {Path(home[0].filename).name} calls tl.program_id and is no function of a module",
+                    path=Path(source.filename),
+                    line=node.lineno,
+                )
+            yield node, self._copied(*home)
+
+    def _copied(self, source: SourceFile, name: str) -> str:
+        """Name of the copy of a function, made the first time."""
+        if (source.filename, name) in self.names:
+            return self.names[source.filename, name]
+        copy = self.names[source.filename, name] = self._fresh(name)
+        function = source.functions[name]
+        renamed = list(self.mentions(function, source))
+        renamed += self._globals(function, source, {id(one) for node, _ in renamed for one in ast.walk(node)})
+        lines = _replaced(source, renamed)[function.lineno - 1 : function.end_lineno]
+        jit = source.aliases.jit_decorator(function)
+        own = next(one for one in function.decorator_list if any(node is jit for node in ast.walk(one)))
+        decorator = _replaced(source, renamed)[own.lineno - 1 : own.end_lineno]
+        text = textwrap.dedent("\n".join([*decorator, *lines]))
+        self.texts.append(re.sub(rf"^def {name}\b", f"def {copy}", text, count=1, flags=re.MULTILINE))
+        return copy
+
+    def _globals(self, function: ast.FunctionDef, source: SourceFile, done: set[int]) -> Iterator[_Renamed]:
+        """Other names of its module that a helper reads, by what they are called in the kernel's file."""
+        nodes = list(ast.walk(function))
+        own = {one.arg for one in nodes if isinstance(one, ast.arg)}
+        own |= {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+        for node in nodes:
+            if isinstance(node, ast.Name) and id(node) not in done and node.id not in own | set(dir(builtins)):
+                meaning = source.aliases.top.get(node.id)
+                if meaning is None or self.source.aliases.top.get(node.id) != meaning:
+                    yield node, self._imported(source, node.id)
+
+    def _imported(self, source: SourceFile, name: str) -> str:
+        """Name in the kernel's file for a global of another: imported from there."""
+        if name in self.names.values() and (source.filename, name) not in self.names:
+            return name  # the copy itself, which calls itself
+        if (source.filename, name) not in self.names:
+            found = self.names[source.filename, name] = self._fresh(name)
+            alias = f" as {found}" if found != name else ""
+            self.imports.append(f"from {_module_of(Path(source.filename))} import {name}{alias}")
+        return self.names[source.filename, name]
+
+    def _fresh(self, name: str) -> str:
+        found, number = name, 1
+        while found in self.taken:
+            found, number = f"{name}_{number}", number + 1
+        self.taken.add(found)
+        return found
+
+
+def _reads_ids(source: SourceFile, name: str) -> bool:
+    """Whether a Triton function calls ``tl.program_id``, itself or in what it calls."""
+    if not source.is_read(name):
+        return False
+    for one in source.reachable(source.every_function[name]):
+        if source.id_calls(one):
+            return True
+        for node in _named(one):
+            home = Imports.of(source).resolve(ast.unparse(node))
+            if home is not None and home[0] is not source and _reads_ids(*home):
+                return True
+    return False
+
+
+def _named(function: ast.AST) -> Iterator[ast.expr]:
+    """Names and dotted names in the body of a function, the longest of each."""
+    todo: list[ast.AST] = list(function.body) if isinstance(function, ast.FunctionDef) else []
+    for node in todo:  # grows
+        if isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_dotted(node)):
+            yield node
+        else:
+            todo.extend(ast.iter_child_nodes(node))
+
+
+def _is_dotted(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_dotted(node.value))
+
+
+def _replaced(source: SourceFile, renamed: Iterable[_Renamed]) -> list[str]:
+    """Lines of a file with other text for some expressions, each on one line."""
+    lines = [line.encode() for line in source.lines]
+    for node, text in sorted(renamed, key=lambda one: (one[0].lineno, one[0].col_offset), reverse=True):
+        line = lines[node.lineno - 1]
+        lines[node.lineno - 1] = line[: node.col_offset] + text.encode() + line[node.end_col_offset :]
+    return [line.decode() for line in lines]
+
+
+def _module_of(path: Path) -> str:
+    """Dotted name of a file's module, from the outermost folder that is a package."""
+    parts, folder = [path.stem] if path.name != "__init__.py" else [], path.parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return ".".join(parts)
