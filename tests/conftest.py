@@ -1,6 +1,13 @@
-"""Settings of every test folder: hypothesis measures no time, so a loaded machine fails nothing."""
+"""Settings of every test folder.
+
+Hypothesis measures no time, so a loaded machine fails nothing; commands compile kernels only where a test asks.
+"""
+
+import os
 
 from hypothesis import HealthCheck, settings
+
+os.environ["SWIZZLE_SIM_COMPILE"] = "0"  # a compile takes seconds: tests that look at its figures type --compile
 
 settings.register_profile("swizzle_sim", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("swizzle_sim")

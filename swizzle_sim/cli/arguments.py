@@ -97,7 +97,11 @@ Jitter = Annotated[
 ]
 Compile = Annotated[
     bool,
-    typer.Option("--compile/--no-compile", help="Compile the kernel, as launched and as rewritten, and score it so."),
+    typer.Option(
+        "--compile/--no-compile",
+        help="Compile the kernel, as launched and as rewritten, and score it so.",
+        envvar="SWIZZLE_SIM_COMPILE",
+    ),
 ]
 SwizzleText = Annotated[
     str,
