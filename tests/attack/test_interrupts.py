@@ -27,9 +27,9 @@ def interrupt(folder, wait_s):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_ctrl_c_says_how_to_go_on(tmp_path):
     interrupted = 0
-    for number in range(6 * TIMES):
+    for number in range(3 * TIMES):
         folder = tmp_path / f"run-{number}"
-        status, said = interrupt(folder, 5 * number / (6 * TIMES))
+        status, said = interrupt(folder, 5 * number / (3 * TIMES))
         if status == 0:  # it was faster
             assert "interrupted" not in said
             continue

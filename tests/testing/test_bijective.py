@@ -70,9 +70,15 @@ def test_exact_remaps_pass(candidate):
     assert_bijective(candidate)
 
 
+# A step of a curve costs a loop over its bits: at the default grids, of up to a million tiles, seconds.
+FEWER = {"morton": [(7, 9), (64, 96)], "hilbert": [(7, 9), (64, 96)], "morton_3d": [(3, 7, 9), (8, 16, 32)]}
+
+
 def test_families_pass_where_they_say():
     for name, one in FAMILIES.items():
-        if one.condition == "always":
+        if name in FEWER:
+            assert_bijective(name, grids=FEWER[name], xcds=[1, 3, 8])
+        elif one.condition == "always":
             assert_bijective(name, xcds=[1, 3, 8])
         else:
             kind = {0: "line", 2: "tiles", 3: "box"}[one.axes]

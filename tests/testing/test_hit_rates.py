@@ -87,10 +87,16 @@ def git(folder, *words):
     subprocess.run(["git", "-C", str(folder), *named, *words], check=True, capture_output=True)
 
 
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory):
+    """Cache of captures, kept from test to test: the same sources are captured once."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
-def checkout(tmp_path, monkeypatch):
+def checkout(tmp_path, monkeypatch, captures):
     pytest.importorskip("triton")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(captures))
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     folder = tmp_path / "repository"
     (folder / "kernels").mkdir(parents=True)
