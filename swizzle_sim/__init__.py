@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from swizzle_sim.display import Picture, show_map
     from swizzle_sim.history import Attempt, History
     from swizzle_sim.kernels import Kernel, kernel, kernel_names
+    from swizzle_sim.recorder import record
     from swizzle_sim.release import version
     from swizzle_sim.scoring import Score, Scorer, score
     from swizzle_sim.search import Run, optimize
@@ -43,6 +44,7 @@ _HOME = {
     "kernel": "swizzle_sim.kernels",
     "kernel_names": "swizzle_sim.kernels",
     "optimize": "swizzle_sim.search",
+    "record": "swizzle_sim.recorder",
     "score": "swizzle_sim.scoring",
     "show_map": "swizzle_sim.display",
     "verify": "swizzle_sim.swizzle",
@@ -72,6 +74,7 @@ __all__ = [
     "kernel",
     "kernel_names",
     "optimize",
+    "record",
     "score",
     "show_map",
     "verify",

@@ -19,6 +19,7 @@ from xcd_model import Resources, Trace
 from xcd_model.errors import SizeError, UnknownName
 
 GROUP = "swizzle_sim.kernels"
+DECLARING = (".py", ".json")  # endings of files that declare kernels: Python, and recordings
 MAX_SIZE = 2**31 - 1  # sizes reach the kernel as signed 32-bit integers
 
 
@@ -130,13 +131,26 @@ def check_sizes(name: str, sizes: Mapping[str, int], switches: Iterable[str] = (
 
 
 def is_user_kernel(name: str) -> bool:
-    """Whether a KERNEL argument names a file: ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
-    return name.endswith(".npz") or name.partition(".py")[2].startswith(":") or name.endswith(".py")
+    """Whether a KERNEL argument names a file: ``my_kernel.py``, ``calls.json``, either with ``:NAME``, or a trace."""
+    return name.endswith(".npz") or any(
+        name.endswith(suffix) or name.partition(suffix)[2].startswith(":") for suffix in DECLARING
+    )
 
 
 def file_of(name: str) -> str:
-    """Path in ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``."""
-    return name if name.endswith(".npz") else f"{name.rpartition('.py')[0]}.py"
+    """Path in ``my_kernel.py``, ``calls.json``, either with ``:NAME``, or ``my.trace.npz``."""
+    return name if name.endswith(".npz") else _parted(name)[0]
+
+
+def declared_name(name: str) -> str:
+    """``NAME`` in ``my_kernel.py:NAME`` or ``calls.json:NAME``; empty without one."""
+    return _parted(name)[1]
+
+
+def _parted(name: str) -> tuple[str, str]:
+    suffix = max(DECLARING, key=name.rfind)
+    file, _, which = name.rpartition(suffix)
+    return file + suffix, which.lstrip(":")
 
 
 def kernel_names() -> list[str]:

@@ -23,7 +23,7 @@ from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.process import OnProgress, check_installed, shared_worker, worker_reply
 from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, read_trace, write_trace
 from swizzle_sim.disk_cache import cache_home
-from swizzle_sim.kernels import Kernel, file_of
+from swizzle_sim.kernels import Kernel, declared_name, file_of
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Resources, Trace
@@ -63,9 +63,8 @@ def load(name: str, sizes: Mapping[str, int], arch: str = ARCHS[0], on_progress:
 
 
 def request_of(name: str, sizes: Mapping[str, int]) -> dict[str, Any]:
-    """Request to the worker for ``my_kernel.py`` or ``my_kernel.py:NAME``."""
-    which = name.rpartition(".py")[2].lstrip(":")
-    return {"path": str(Path(file_of(name)).resolve()), "name": which or None, "sizes": dict(sizes)}
+    """Request to the worker for ``my_kernel.py`` or ``calls.json``, either with ``:NAME``."""
+    return {"path": str(Path(file_of(name)).resolve()), "name": declared_name(name) or None, "sizes": dict(sizes)}
 
 
 def _check_fixed(name: str, problem: Mapping[str, int], sizes: Mapping[str, int]) -> None:
@@ -112,11 +111,17 @@ def capture_file(
     by_tile, sizes = described.pop("launch_by_tile"), described.pop("sizes_by_tile")
     if by_tile is None:
         found = capture(launch, **options)
-        return found.trace, {**described, **manifest_of(found, described["source"])}
+        return found.trace, _manifest(found, described, request)
     spread = Launch.from_dict(by_tile, inputs_of({**request, "sizes": sizes}))
     found, tiles = capture_all([launch, spread], **options)
     check_tiles(described["facts"]["name"], tiles.trace, found.trace)
-    return tiles.trace, {**described, **manifest_of(found, described["source"])}
+    return tiles.trace, _manifest(found, described, request)
+
+
+def _manifest(found: Captured, described: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
+    """Manifest of a capture, which depends on the file with the declaration too."""
+    manifest = {**described, **manifest_of(found, described["source"])}
+    return {**manifest, "dependencies": {**found.dependencies, request["path"]: digest(request["path"])}}
 
 
 def describe(request: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:

@@ -26,6 +26,7 @@ from swizzle_sim.capture.kernel_file import forget_files, line_of, load_file, ow
 from swizzle_sim.capture.language import Language, load_parts
 from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from swizzle_sim.capture.memory import AddressSpace, real_items
+from swizzle_sim.capture.recording import recorded_declaration
 from swizzle_sim.capture.trace_file import ARRAYS
 from swizzle_sim.launch import Launch
 from xcd_model.errors import CaptureError, SwizzleSimError, UnknownName
@@ -115,6 +116,8 @@ def declared(path: Path, name: str | None) -> KernelDeclaration:
     CaptureError
         If there is none, or more than one and no name; names them.
     """
+    if path.suffix == ".json":
+        return recorded_declaration(path, name)
     module = load_file(path)
     found = {variable: value for variable, value in vars(module).items() if isinstance(value, KernelDeclaration)}
     if name is not None and not found:

@@ -68,7 +68,7 @@ KernelName = Annotated[
     str,
     typer.Argument(
         metavar="KERNEL",
-        help="Kernel of `swizzle-sim kernels`, my_kernel.py, or my.trace.npz.",
+        help="Kernel of `swizzle-sim kernels`, my_kernel.py, calls.json, or my.trace.npz.",
         autocompletion=offer(known_kernels),
     ),
 ]

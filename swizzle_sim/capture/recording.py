@@ -1,0 +1,242 @@
+"""A recording of launches, as `swizzle_sim.recorder` writes it, as declarations of its kernels.
+
+The file is text that somebody else may have written: each value is checked before it is used, and nothing of it is run
+but the kernels' sources, which a capture runs as it runs any kernel's file.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import itertools
+import json
+import math
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from swizzle_sim.atomic_write import write_whole
+from swizzle_sim.capture.declare import KernelDeclaration, Sizes
+from swizzle_sim.capture.recorded_sizes import RecordedSizes
+from swizzle_sim.capture.recorded_source import RecordedSource, check_functions
+from swizzle_sim.capture.stand_ins import TORCH_DTYPES
+from swizzle_sim.capture.target import OPTIONS
+from swizzle_sim.disk_cache import cache_home
+from swizzle_sim.launch import Array
+from swizzle_sim.recorder import FORMAT, VERSION
+from swizzle_sim.triton_source import read_source
+from swizzle_sim.triton_source.parameters import facts_of
+from swizzle_sim.triton_source.tile_axes import TileAxes
+from xcd_model.errors import CaptureError, LanguageError, RunError
+
+MAX_FILE_BYTES, MAX_SOURCE_BYTES, MAX_LAUNCHES = 1 << 28, 1 << 21, 1000
+MAX_VALUES = 1 << 26  # items of one integer tensor
+MAX_PARAMETERS, MAX_AXES, MAX_SIDE = 1000, 8, 1 << 40
+DTYPES = {long: short for short, long in TORCH_DTYPES.items()} | {
+    "fp8e4nv": "fp8e4", "float8e4nv": "fp8e4", "float8e5": "fp8e5", "float8e4b8": "fp8e4b8", "float8e5b16": "fp8e5b16",
+    **{short: short for short in TORCH_DTYPES},
+}  # fmt: skip
+
+
+def recorded_declaration(path: Path, name: str | None) -> KernelDeclaration:
+    """Declaration of one launch in a recording.
+
+    Parameters
+    ----------
+    path : Path
+    name : str, optional
+        A kernel's, or ``KERNEL.2`` for its second kind of launch; needed where there is more than one launch.
+
+    Raises
+    ------
+    CaptureError
+        If the file is no recording, a value in it cannot be, or the name is needed or unknown; lists what there is.
+    """
+    document = read_recording(path)
+    launch = _chosen(path, document, name)
+    if launch["problems"]:
+        raise CaptureError(f"{path.name}: {launch['name']}: {'; '.join(launch['problems'])}", code="arguments")
+    return _declaration(path, document, launch)
+
+
+def read_recording(path: Path) -> dict[str, Any]:
+    """Checked content of a recording.
+
+    Raises
+    ------
+    CaptureError
+        Names the key and the rule.
+    """
+    try:
+        size = path.stat().st_size
+        if size > MAX_FILE_BYTES:
+            raise CaptureError(f"{path.name}: {size} bytes; a recording has at most {MAX_FILE_BYTES}", code="format")
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CaptureError(f"{path}: cannot be read ({error.strerror})", code="declaration") from None
+    except (ValueError, RecursionError) as error:
+        raise CaptureError(f"{path.name}: is no JSON ({str(error)[:80]})", code="format") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise CaptureError(f"{path.name}: is no recording of swizzle_sim.record", code="format")
+    if document.get("format_version") != VERSION:
+        _refuse(path, "format_version", document.get("format_version"), f"this version reads {VERSION}")
+    kernels, launches = document.get("kernels"), document.get("launches")
+    if not isinstance(kernels, list) or not isinstance(launches, list) or len(launches) > MAX_LAUNCHES:
+        raise CaptureError(f"{path.name}: a list of kernels, and one of at most {MAX_LAUNCHES} launches", code="format")
+    for kernel in kernels:
+        functions = kernel.get("functions") if isinstance(kernel, dict) else None
+        if wrong := check_functions(functions, MAX_SOURCE_BYTES):
+            _refuse(path, "functions", functions, wrong)
+    for launch in launches:
+        _check_launch(path, launch, len(kernels))
+    return document
+
+
+def _check_launch(path: Path, launch: Any, n_kernels: int) -> None:
+    if not isinstance(launch, dict) or not _is_int(launch.get("kernel"), 0, n_kernels - 1):
+        _refuse(path, "launches", launch, "each names one of the kernels")
+    grid = launch.get("grid")
+    if not isinstance(grid, list) or not 1 <= len(grid) <= 3 or not all(_is_int(one, 0, 2**31) for one in grid):
+        _refuse(path, "grid", grid, "one to three integers")
+    for key in ("arguments", "constexprs", "options"):
+        values = launch.get(key)
+        if not isinstance(values, dict) or len(values) > MAX_PARAMETERS:
+            _refuse(path, key, values, f"values by name, at most {MAX_PARAMETERS}")
+        for name, value in values.items():
+            if isinstance(value, dict) and key == "arguments":
+                _check_tensor(path, name, value.get("tensor"))
+            elif not (value is None or isinstance(value, bool | int | float | str)):
+                _refuse(path, name, value, "a number, a text or null")
+    if not isinstance(launch.get("problems"), list) or not _is_int(launch.get("count"), 1, 2**62):
+        _refuse(path, "count", launch.get("count"), "how often it was launched, and a list of problems")
+
+
+def _check_tensor(path: Path, name: str, tensor: Any) -> None:
+    if not isinstance(tensor, dict):
+        _refuse(path, name, tensor, "a tensor")
+    shape: Any = tensor.get("shape")
+    strides: Any = tensor.get("strides")
+    block: Any = tensor.get("block", [])
+    lists = all(isinstance(one, list) and all(_is_int(n, 0, MAX_SIDE) for n in one) for one in (shape, strides, block))
+    if not lists or len(shape) != len(strides) or len(shape) > MAX_AXES:
+        _refuse(path, f"{name}.shape", (shape, strides), f"a side and a stride for each of at most {MAX_AXES} axes")
+    if tensor.get("dtype") not in DTYPES:
+        _refuse(path, f"{name}.dtype", tensor.get("dtype"), f"one of {', '.join(TORCH_DTYPES.values())}")
+    if not isinstance(tensor.get("values", ""), str) or (math.prod(shape) > MAX_VALUES and "values" in tensor):
+        _refuse(path, f"{name}.values", "...", f"text, for at most {MAX_VALUES} items")
+
+
+def _is_int(value: Any, least: int, most: int) -> bool:
+    return type(value) is int and least <= value <= most
+
+
+def _refuse(path: Path, key: str, value: Any, rule: str) -> NoReturn:
+    raise CaptureError(f"{path.name}: {key} = {repr(value)[:60]}: {rule}", code="format")
+
+
+def _chosen(path: Path, document: Mapping[str, Any], name: str | None) -> dict[str, Any]:
+    launches: dict[str, dict[str, Any]] = {}
+    for launch in document["launches"]:
+        kernel = document["kernels"][launch["kernel"]]["functions"][0]["name"]
+        numbered = (kernel if k == 1 else f"{kernel}.{k}" for k in itertools.count(1))
+        launches[next(one for one in numbered if one not in launches)] = {**launch, "name": kernel}
+    if name is None and len(launches) == 1:
+        return next(iter(launches.values()))
+    if name in launches:
+        return launches[name]
+    listed = [
+        f"{path.name}:{key} ({' x '.join(map(str, one['grid']))} programs, {one['count']} times)"
+        for key, one in launches.items()
+    ]
+    what = "say which launch" if name is None else f"no launch {name!r}"
+    raise CaptureError(f"{path.name}: {what}: {', '.join(listed) or 'it holds none'}", code="declaration")
+
+
+def _declaration(path: Path, document: Mapping[str, Any], launch: Mapping[str, Any]) -> KernelDeclaration:
+    flat = RecordedSource(document["kernels"][launch["kernel"]]["functions"])
+    source = _unpacked(flat.name, flat.text)
+    try:
+        facts, axes = facts_of(read_source(source), flat.name), TileAxes(read_source(source), flat.name)
+    except LanguageError as error:
+        raise CaptureError(f"{path.name}: {launch['name']}: {error}", code="format") from None
+    given = launch["arguments"]
+    tensors = {name: value["tensor"] for name, value in given.items() if isinstance(value, dict)}
+    roles = {one.name: one.role for one in facts.parameters if one.kind == "pointer"}
+    inputs = {name: _values(path, name, one) for name, one in tensors.items() if "values" in one and all(one["shape"])}
+    indices = {name for name in inputs if roles.get(name, "in") == "in"}
+    integers = {name: value for name, value in given.items() if type(value) is int}
+    constants = {**integers, **{name: v for name, v in launch["constexprs"].items() if type(v) is int}}
+    # a tensor without items is never read; it is declared with one
+    shapes = {name: ([n or 1 for n in one["shape"] or [1]], one["strides"] or [1]) for name, one in tensors.items()}
+    sizes = RecordedSizes(integers, shapes, indices, launch["grid"], axes.counts(constants))
+
+    def arguments(s: Sizes) -> dict[str, Any]:
+        numbers = sizes.values(s)
+        found: dict[str, Any] = {}
+        for name, value in given.items():
+            found[name] = numbers.get(name, value)
+            if name in tensors:
+                layout = sizes.layouts[name]
+                found[name] = Array(
+                    shape=tuple(one(s) for one in layout.sides),
+                    dtype=DTYPES[tensors[name]["dtype"]],
+                    strides=tuple(one(s) for one in layout.strides),
+                    role=roles.get(name, "in"),
+                    is_index=name in indices,
+                    block=tuple(tensors[name]["block"]) if tensors[name].get("block") else None,
+                )
+        return found
+
+    def tiles(s: Sizes) -> Any:
+        return axes.tiles({**constants, **sizes.values(s)}, [one(s) for one in sizes.grid])
+
+    options = {name: v for name, v in launch["options"].items() if name in OPTIONS and v is not None}
+    options.pop("num_ctas", None)  # clusters of an NVIDIA GPU; AMD's compiler takes one
+    machine: Any = document.get("machine")
+    gpu = str(machine.get("gpu", "a machine") if isinstance(machine, dict) else "a machine")[:80]
+    has_tiles = axes.tiles(constants, launch["grid"]) is not None
+    return KernelDeclaration(
+        f"{source}:{flat.name}",
+        sizes=sizes.defaults or {"calls": 1},
+        arguments=arguments,
+        constexprs=dict(launch["constexprs"]),
+        grid=lambda s: tuple(one(s) for one in sizes.grid),
+        options=options,
+        make_inputs=lambda s, seed: dict(inputs),
+        tiles=tiles if has_tiles else None,
+        name=launch["name"],
+        summary=f"Recorded {launch['count']} times on {gpu}, in {path.name}",
+    )
+
+
+def _values(path: Path, name: str, tensor: Mapping[str, Any]) -> np.ndarray:
+    """Values of an integer tensor: as many as it has items, and not one byte more is unpacked."""
+    count, kind = math.prod(tensor["shape"]), DTYPES[tensor["dtype"]]
+    try:
+        unpack = zlib.decompressobj()
+        raw = unpack.decompress(base64.b64decode(tensor["values"], validate=True), 8 * count + 1)
+    except (ValueError, zlib.error) as error:
+        raise CaptureError(f"{path.name}: values of {name} cannot be unpacked ({error})", code="format") from None
+    if len(raw) != 8 * count or kind.startswith(("fp", "bf")):
+        _refuse(path, f"{name}.values", f"{len(raw)} bytes", f"{8 * count} bytes of integers")
+    found = np.frombuffer(raw, "<i8")
+    return found.astype(kind).reshape(tensor["shape"] or [1])
+
+
+def _unpacked(function: str, text: str) -> Path:
+    """File with a kernel's source in the user's cache, under its digest."""
+    folder = cache_home() / "recorded" / hashlib.sha256(text.encode()).hexdigest()[:24]
+    path = folder / f"{function}.py"
+    with contextlib.suppress(OSError):
+        if path.read_text(encoding="utf-8") == text:
+            return path
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text.encode())
+    except (OSError, RunError) as error:
+        raise CaptureError(f"{path}: the kernel's source cannot be written ({error})", code="declaration") from None
+    return path

@@ -1,0 +1,160 @@
+"""Does a recording hold what was launched, and is it a declaration here, whatever its text says?"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from swizzle_sim.capture.recorded_sizes import RecordedSizes
+from swizzle_sim.capture.recorded_source import RecordedSource, check_functions
+from swizzle_sim.capture.recording import read_recording
+from swizzle_sim.capture.user_kernel import capture_file, request_of
+from swizzle_sim.kernels import declared_name, file_of, is_user_kernel
+from tests.capture.uncompiled import uncompiled  # noqa: F401
+from tests.docs.typed import ROOT
+from xcd_model.errors import CaptureError
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Recording of `recorded_calls`, made by a copy of the recorder's file alone, and what it said."""
+    folder = tmp_path_factory.mktemp("node")
+    shutil.copy(ROOT / "swizzle_sim" / "recorder.py", folder)
+    shutil.copy(ROOT / "tests" / "capture" / "recorded_calls.py", folder)
+    left_out = ("PYTHONPATH", "TRITON_INTERPRET")
+    done = subprocess.run(
+        [sys.executable, "recorded_calls.py", "calls"],
+        cwd=folder,
+        env={name: value for name, value in os.environ.items() if name not in left_out},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "calls.json", done.stderr
+
+
+def test_launches_are_counted_and_those_of_an_autotuner_that_measures_are_not(recorded):
+    path, said = recorded
+    first, tuned, other = read_recording(path)["launches"]
+    assert (first["count"], first["grid"], first["options"]) == (3, [24], {"num_warps": 8})
+    assert first["constexprs"] == {"BLOCK": 16, "ACC": "tl.float32"}
+    assert (tuned["count"], tuned["options"]["num_warps"], tuned["config"]) == (1, 2, {"place": 0, "of": 2})
+    assert other["problems"] == ["ACC: a builtin_function_or_method as an argument is not stored"]
+    assert "a launch is not recorded (TypeError: missing a required argument: 'order')" in said
+
+
+def test_tensors_keep_layout_storage_and_integers(recorded):
+    tensors = read_recording(recorded[0])["launches"][0]["arguments"]
+    assert [tensors[name]["tensor"]["storage"] for name in "abc"] == [0, 1, 0]
+    assert tensors["c"]["tensor"]["offset_bytes"] == 128
+    assert "values" in tensors["order"]["tensor"]
+    assert "values" not in tensors["a"]["tensor"]
+
+
+def test_the_source_stands_alone(recorded):
+    flat = RecordedSource(read_recording(recorded[0])["kernels"][0]["functions"])
+    assert flat.text.startswith("import triton\nimport triton.language as tl\n")
+    assert "Tensor" not in flat.text, "an annotation that is not Triton's is dropped"
+    compile(flat.text, "flat", "exec")
+
+
+def test_a_recording_is_captured_with_its_index(recorded, uncompiled):  # noqa: F811
+    trace, manifest = capture_file(request_of(f"{recorded[0]}:matmul", {}))
+    assert trace.n_workgroups == 24
+    assert manifest["facts"]["problem"] == {"M": 64, "N": 96, "K": 32}
+    assert manifest["facts"]["tiles"] == [4, 6]
+    assert {at["sizes"]["M"] for at in manifest["grids"]} > {64}, "and it is known at other sizes"
+
+
+def test_a_launch_that_could_not_be_stored_says_so(recorded):
+    with pytest.raises(CaptureError, match="ACC: a builtin_function_or_method as an argument is not stored"):
+        capture_file(request_of(f"{recorded[0]}:matmul.3", {}))
+    with pytest.raises(CaptureError, match=r"say which launch: calls.json:matmul \(24 programs, 3 times\), .*matmul.2"):
+        capture_file(request_of(str(recorded[0]), {}))
+
+
+def _changed(document, *place, value):
+    inner = document
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return document
+
+
+BAD = {
+    "no JSON": ("format", None),
+    "another version": (("format_version",), 9),
+    "another file": (("format",), "x"),
+    "a grid of four": (("launches", 0, "grid"), [1, 1, 1, 1]),
+    "a grid beyond 32 bits": (("launches", 0, "grid"), [1 << 40]),
+    "a kernel that is not there": (("launches", 0, "kernel"), 7),
+    "a side of text": (("launches", 0, "arguments", "a", "tensor", "shape"), ["64", 32]),
+    "a side too many": (("launches", 0, "arguments", "a", "tensor", "shape"), [64, 32, 1]),
+    "an unknown type": (("launches", 0, "arguments", "a", "tensor", "dtype"), "float7"),
+    "a list as an argument": (("launches", 0, "arguments", "M"), [1]),
+    "no count": (("launches", 0, "count"), 0),
+    "two functions in one": (("kernels", 0, "functions", 0, "text"), "def matmul(): pass\nimport os"),
+    "a decorator": (("kernels", 0, "functions", 0, "text"), "@print\ndef matmul(): pass"),
+    "a value that runs": (("kernels", 0, "functions", 0, "reads"), {"X": {"value": "print()"}}),
+    "a module of others": (("kernels", 0, "functions", 0, "reads"), {"X": {"module": "os"}}),
+    "a function that is not there": (("kernels", 0, "functions", 0, "reads"), {"X": {"function": 9}}),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_cannot_be_is_refused_in_one_line(recorded, tmp_path, what):
+    place, value = BAD[what]
+    path = tmp_path / "bad.json"
+    text = recorded[0].read_text(encoding="utf-8")
+    path.write_text("{" if value is None else json.dumps(_changed(json.loads(text), *place, value=value)))
+    with pytest.raises(CaptureError) as caught:
+        read_recording(path)
+    assert "\n" not in str(caught.value)
+    assert caught.value.code == "format"
+
+
+def test_values_that_unpack_to_more_are_refused(recorded, tmp_path):
+    document = json.loads(recorded[0].read_text(encoding="utf-8"))
+    document["launches"][0]["arguments"]["order"]["tensor"]["shape"] = [3]
+    path = tmp_path / "more.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(CaptureError, match="24 bytes of integers"):
+        capture_file(request_of(f"{path}:matmul", {}))
+
+
+def test_functions_are_checked_before_anything_is_made_of_them():
+    assert check_functions([{"text": "def f(:"}], 100) == "functions that parse"
+    assert check_functions([{"text": "x" * 200}], 100) == "functions of at most 100 bytes"
+    assert check_functions("def f(): pass", 100) == "a list of functions"
+
+
+def test_sides_strides_and_grid_follow_the_sizes():
+    tensors = {"a": ((64, 32), (32, 1)), "b": ((32, 96), (1, 40)), "ids": ((64,), (1,))}
+    scalars = {"M": 64, "N": 96, "K": 32, "stride_am": 32, "stride_bn": 40, "eight": 8}
+    found = RecordedSizes(scalars, tensors, {"ids"}, [24], [lambda v: -(-v["M"] // 16), lambda v: -(-v["N"] // 16)])
+    assert found.defaults == {"M": 64, "N": 96, "K": 32, "eight": 8}
+    other = {**found.defaults, "M": 33, "K": 16}
+    assert [side(other) for side in found.layouts["a"].sides] == [33, 16]
+    assert [step(other) for step in found.layouts["a"].strides] == [16, 1]
+    assert [side(other) for side in found.layouts["ids"].sides] == [64], "values that are known keep their shape"
+    assert found.values(other)["stride_am"] == 16
+    assert found.values(other)["stride_bn"] == 40, "a padded stride stays"
+    assert [side(other) for side in found.grid] == [18]
+
+
+def test_equal_sizes_are_scaled_together():
+    found = RecordedSizes({"M": 64, "K": 64}, {"a": ((64, 64), (64, 1))}, set(), [64])
+    assert found.defaults == {"M": 64}
+    assert found.values({"M": 16}) == {"M": 16, "K": 16}
+
+
+def test_a_recording_is_a_kernel_on_the_command_line():
+    assert is_user_kernel("calls.json")
+    assert is_user_kernel("runs/calls.json:matmul.2")
+    assert file_of("runs/calls.json:matmul.2") == "runs/calls.json"
+    assert declared_name("my.py.json:matmul") == "matmul"
+    assert not is_user_kernel("gemm")
