@@ -10,7 +10,10 @@ import pytest
 from tests.attack.conftest import TIMES
 
 WORDS = ["optimize", "gemm", "M=512", "N=512", "K=128", "BLOCK_M=64", "BLOCK_N=64"]
-READY = "import sys; from swizzle_sim.__main__ import main; print('ready', flush=True); sys.exit(main())"
+READY = (  # a child of a background job is born deaf to Ctrl-C
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from swizzle_sim.__main__ import main; print('ready', flush=True); sys.exit(main())"
+)
 
 
 def interrupt(folder, wait_s):

@@ -40,7 +40,7 @@ def page(browser):
     context = browser.new_context(viewport={"width": 1280, "height": 900}, service_workers="block")
     context.route(_elsewhere, lambda route: route.abort())
     tab = context.new_page()
-    tab.set_default_timeout(10_000)
+    tab.set_default_timeout(120_000)
     tab.complaints = []
     tab.on("console", lambda said: tab.complaints.append(said.text) if said.type in ("error", "warning") else None)
     tab.on("pageerror", lambda error: tab.complaints.append(str(error)))

@@ -36,13 +36,13 @@ def explorer(page, address):
 
     def opened(query=GEMM + "&swizzle=identity"):
         page.goto(f"{address}?{query}")
-        page.wait_for_selector("#verdict-box", timeout=60_000)
+        page.wait_for_selector("#verdict-box", timeout=120_000)
         return page
 
     return opened
 
 
-def until(page, expression, arg=None, *, timeout_s=30):
+def until(page, expression, arg=None, *, timeout_s=120):
     """Wait for an expression of the page; Playwright's own way needs ``eval``, which the page's policy forbids."""
     end = time.monotonic() + timeout_s
     while not page.evaluate(expression, arg):
