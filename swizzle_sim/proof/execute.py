@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from swizzle_sim.proof.knowledge import Budget, Fork, Knowledge, Unproved
 from swizzle_sim.proof.polynomial import Poly, poly, variable
 from swizzle_sim.swizzle.ir import Assign, Binary, Compare, Cond, Connect, Expr, If, Int, Name, Not, Select, Stmt, Unary
@@ -19,6 +21,7 @@ MOST_OPERATIONS = 10_000
 MOST_ITERATIONS = 64  # of a loop between literals; others are not followed
 LIMIT = "%limit"  # stands for the most workgroups of a launch
 _LARGEST_FACTOR = 64
+_SYMBOL = 4096
 Setup = Callable[["Path"], None]
 
 
@@ -46,6 +49,7 @@ class Path:
 
     def __post_init__(self):
         self.known = Knowledge(self.budget)
+        self._sizes: dict[Poly, int | None] = {}
         self._taken = 0
         self._evaluated = 0
 
@@ -67,6 +71,7 @@ class Path:
             self.decisions.append(answer)
         self._taken += 1
         fact = goal if answer else poly(-1) - goal
+        self.known.samples.keep(fact)
         self.known.know(fact)
         self.known.reduce(fact)
         return answer
@@ -76,24 +81,33 @@ class Path:
         if not self.known.shows(goal):
             raise Unproved(f"not shown: {what}")
 
-    def fits(self, value: Poly) -> Poly:
-        """Note that a value has to fit 32 bits: at most a small multiple of the launch's limit."""
+    def fits(self, value: Poly, *summed: Poly) -> Poly:
+        """Note that a value, and what it is the sum or difference of, has to fit 32 bits."""
         value = self.known.current(value)
         if value.constant is not None:
             if not -(2**31) <= value.constant < 2**31:
                 raise Unproved("a constant leaves 32 bits")
             return value
-        limit, factor = variable(LIMIT), self.factor
-        while not self.known.shows(limit * factor - value, 3 if factor in (1, self.factor) else 2):
-            factor *= 2
-            if factor > _LARGEST_FACTOR:
-                raise Unproved(f"no bound was found that keeps {value!r} within 32 bits")
-        while not self.known.shows(limit * factor + value, 2):
-            factor *= 2
-            if factor > _LARGEST_FACTOR:
-                raise Unproved("no bound was found that keeps a value within 32 bits")
-        self.factor = factor
+        within = self._within(value)
+        if within is None and summed:
+            parts = [self._within(self.known.current(one)) for one in summed]
+            within = self._sizes[value] = sum(parts) if None not in parts else None
+        if within is None:
+            raise Unproved(f"no bound was found that keeps {value!r} within 32 bits")
+        self.factor = max(self.factor, within)
         return value
+
+    def _within(self, value: Poly) -> int | None:
+        """A number times the limit that a value does not exceed, nor its negative; None where none is found."""
+        if value not in self._sizes:
+            limit, found = variable(LIMIT), 1
+            for sign in (1, -1):
+                while not self.known.shows(limit * found - value * sign, 3 if found in (1, self.factor) else 2):
+                    found *= 2
+                    if found > _LARGEST_FACTOR:
+                        return self._sizes.setdefault(value)
+            self._sizes[value] = found
+        return self._sizes[value]
 
     def block(self, body: tuple[Stmt, ...]) -> None:
         """Run statements."""
@@ -125,7 +139,7 @@ class Path:
             raise Unproved(f"more than {MOST_OPERATIONS} operations on a path")
         match node:
             case Int(value):
-                return poly(value)
+                return self.literal(value) if value >= _SYMBOL else poly(value)
             case Name(name):
                 return self.value_of(name)
             case Select(condition, then, other):
@@ -140,6 +154,15 @@ class Path:
                 return self.binary(op, self.number(left), self.number(right))
         raise Unproved(f"no rule for {node!r}")
 
+    def literal(self, value: int) -> Poly:
+        """A large literal as any number that its launches allow: programs with 65536 in them are beyond floats."""
+        name = f"%{value}"
+        if name not in self.values:
+            known, limit = self.known, variable(LIMIT)
+            self.values[name] = known.new(name, False, np.full(known.samples.count, float(value)))
+            known.know(self.values[name] - 1, limit - self.values[name], limit - self.values[name] * self.values["num_xcds"])
+        return self.known.current(self.values[name])
+
     def value_of(self, name: str) -> Poly:
         """Value of a name, from the launch where the text has not assigned it."""
         if name not in self.values:
@@ -150,7 +173,7 @@ class Path:
     def binary(self, op: str, a: Poly, b: Poly) -> Poly:
         """Value of one operation."""
         if op in _EXACT:
-            return self.fits(_EXACT[op](a, b))
+            return self.fits(_EXACT[op](a, b), *((a, b) if op != "*" else ()))
         if op in ("min", "max"):
             # strictly: where both are the same, proofs are easier on the other side
             smaller = self.decide(self.known.current(b) - self.known.current(a) - 1)

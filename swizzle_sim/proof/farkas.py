@@ -11,7 +11,7 @@ from swizzle_sim.proof.certificate import Certificate, refutes
 from swizzle_sim.proof.polynomial import Monomial, Poly, poly
 
 MOST_PRODUCTS = 2500  # columns of one program; with more it is not tried
-_ZERO = 1e-9
+_ZERO = 1e-13
 Column = tuple[int, int, Monomial]  # a product of facts (i, j, ()), or (-1 - equality, 0, monomial)
 
 
@@ -76,30 +76,46 @@ def _scales(goal: Poly) -> list[Monomial]:
 
 def _solve(columns: dict[Column, Poly]) -> dict[Column, Fraction] | None:
     """Coefficients with which the columns add up to something below 0; those of equalities may be negative."""
-    from scipy.optimize import linprog
-    from scipy.sparse import csc_matrix
-
     rows: dict[Monomial, int] = {(): 0}
-    at, of, value = [], [], []
-    for k, column in enumerate(columns.values()):
+    starts, at, value = [0], [], []
+    for column in columns.values():
         for key, coefficient in column.terms.items():
             at.append(rows.setdefault(key, len(rows)))
-            of.append(k)
             value.append(float(coefficient))
-    matrix = csc_matrix((value, (at, of)), shape=(len(rows), len(columns)))
-    scale = np.asarray(abs(matrix).max(axis=0).todense()).ravel()
-    scale[scale == 0] = 1.0
-    matrix = matrix.multiply(1 / scale).tocsc()
-    target = np.zeros(len(rows))
-    target[0] = -1.0
-    bounds = [(0, None) if one[0] >= 0 else (None, None) for one in columns]
-    cost = np.array([1.0 if one[0] >= 0 else 0.0 for one in columns])
-    found = linprog(cost, A_ub=matrix, b_ub=target, bounds=bounds, method="highs-ds")
-    if found.status != 0:
+        starts.append(len(at))
+    sign = np.array([one[0] >= 0 for one in columns])
+    upper = np.zeros(len(rows))
+    upper[0] = -1.0
+    found = _minimised(np.where(sign, 1.0, 0.0), np.where(sign, 0.0, -np.inf), upper, (starts, at, value))
+    if found is None:
         return None
-    used = [one for one, weight in zip(columns, found.x, strict=True) if abs(weight) > _ZERO]
-    tight = [key for key, slack in zip(rows, found.slack, strict=True) if abs(slack) < _ZERO]
+    used = [one for one, weight in zip(columns, found[0], strict=True) if abs(weight) > _ZERO]
+    tight = [key for key, at_bound in zip(rows, found[1], strict=True) if at_bound]
     return _exact(used, [columns[one] for one in used], tight)
+
+
+def _minimised(
+    cost: np.ndarray, lower: np.ndarray, upper: np.ndarray, matrix: tuple[list[int], list[int], list[float]]
+) -> tuple[np.ndarray, list[bool]] | None:
+    """Cheapest solution of a linear program, and which rows are at their bound; None where there is none."""
+    import highspy  # noqa: PLC0415 - what is never proved needs no solver
+
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = cost.size, upper.size
+    program.col_cost_, program.col_lower_, program.col_upper_ = cost, lower, np.full(cost.size, np.inf)
+    program.row_lower_, program.row_upper_ = np.full(upper.size, -np.inf), upper
+    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = map(np.array, matrix)
+    solver = highspy._Highs()
+    for option, choice in (("output_flag", False), ("solver", "simplex"), ("threads", 1)):
+        solver.setOptionValue(option, choice)
+    solver.passModel(program)
+    solver.run()
+    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    basic = highspy.HighsBasisStatus.kBasic
+    at_bound = [status != basic for status in solver.getBasis().row_status]
+    return np.array(solver.getSolution().col_value), at_bound
 
 
 def _exact(used: list[Column], columns: list[Poly], keys: list[Monomial]) -> dict[Column, Fraction] | None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from swizzle_sim.proof.farkas import find, holds
 from swizzle_sim.proof.polynomial import Monomial, Poly, poly, variable
+from swizzle_sim.proof.samples import Samples
 
 MOST_STEPS = 1500  # linear programs of one proof: the same on every machine, unlike seconds
 
@@ -42,10 +45,13 @@ class Knowledge:
         self.order: list[str] = []  # variables, oldest first
         self.divisions: dict[tuple[Poly, Poly], tuple[Poly, Poly]] = {}
         self.varying: set[str] = set()  # variables that differ between workgroups
+        self.samples = Samples()
 
-    def new(self, name: str, varies: bool) -> Poly:
-        """Make a variable of at least 0."""
+    def new(self, name: str, varies: bool, values: np.ndarray | None = None) -> Poly:
+        """Make a variable of at least 0, with its values at the samples."""
         self.order.append(name)
+        if values is not None:
+            self.samples.give(name, values)
         if varies:
             self.varying.add(name)
         self.facts[variable(name)] = None
@@ -101,11 +107,15 @@ class Knowledge:
             return goal.constant >= 0 or self.contradictory(effort)
         if goal in self.facts or all(value >= 0 for value in goal.terms.values()):
             return True
+        if self.samples.below_zero(goal):
+            return False
         key = (goal, frozenset(self.facts), tuple(self.equalities), effort)
         return self._ask(key, lambda: holds(goal, list(self.facts), self.equalities, effort))
 
     def contradictory(self, effort: int = 2) -> bool:
         """Whether no workgroup takes this path, by a checked certificate."""
+        if self.samples.count:
+            return False
         facts = list(self.facts)
         if any(fact.constant is not None and fact.constant < 0 for fact in facts):
             return True
@@ -143,7 +153,7 @@ class Knowledge:
             return b
         name = f"d({b!r})".replace(" ", "")
         if name not in self.order:
-            self.new(name, self.varies(b))
+            self.new(name, self.varies(b), self.samples.at(b))
             self.equalities.append(variable(name) - b)
             self.know(variable(name) - 1)
         return variable(name)
@@ -196,7 +206,10 @@ class Knowledge:
             raise Unproved("a part of a dividend may be below 0")
         varies = self.varies(a) or self.varies(b)
         key = f"({a!r})/({b!r})".replace(" ", "")
-        q, r = self.new(f"q{key}", varies), self.new(f"r{key}", varies)
+        divisor = np.maximum(self.samples.at(b), 1)
+        whole = np.floor(self.samples.at(a) / divisor)
+        q = self.new(f"q{key}", varies, whole)
+        r = self.new(f"r{key}", varies, self.samples.at(a) - whole * divisor)
         self.know(b - 1 - r)
         self.divisions[a, b] = q, r
         self.know_zero(a - b * q - r, frozenset({*b.names, *q.names, *r.names}))

@@ -7,9 +7,13 @@ how many workgroups no 32-bit value overflows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from swizzle_sim.proof import samples
 from swizzle_sim.proof.execute import LIMIT, Infeasible, Path
 from swizzle_sim.proof.knowledge import Unproved
 from swizzle_sim.proof.polynomial import Poly, poly, variable
@@ -71,12 +75,15 @@ class Launches:
             it always is.
         """
         known = path.known
-        limit = known.new(LIMIT, varies=False)
-        sides = [known.new(name, varies=False) for name in self.sides]
+        drawn, xcd_counts = samples.launches(len(self.sides), self.literal, self.num_xcds)
+        known.samples, totals = samples.Samples(samples.COUNT), math.prod(drawn)
+        limits = np.maximum(totals, xcd_counts * self.literal)
+        limit = known.new(LIMIT, False, limits)
+        sides = [known.new(name, False, values) for name, values in zip(self.sides, drawn, strict=True)]
         known.know(*(side - 1 for side in sides))
         total = self.total
         known.know(limit - total, *(limit - side for side in sides))
-        xcds = poly(self.num_xcds) if self.num_xcds else known.new("num_xcds", varies=False)
+        xcds = poly(self.num_xcds) if self.num_xcds else known.new("num_xcds", False, xcd_counts)
         known.know(xcds - 1, limit - xcds * self.literal)
         for name in _XCDS:
             path.values[name] = xcds
@@ -86,10 +93,13 @@ class Launches:
         for name, value in self.sizes.items():
             path.values.setdefault(name, poly(value))
         if linear or len(sides) == 1 or self.kind == "tiles":
-            root = known.new(ROOT, varies=True)
+            root = known.new(ROOT, True, samples.workgroups(totals, 0))
             known.know(total - 1 - root)
         else:
-            digits = [known.new(f"{ROOT}_{axis}", varies=True) for axis in AXES[: len(sides)]]
+            digits = [
+                known.new(f"{ROOT}_{axis}", True, samples.workgroups(drawn[k], k))
+                for k, axis in enumerate(AXES[: len(sides)])
+            ]
             known.know(*(side - 1 - digit for side, digit in zip(sides, digits, strict=True)))
             root = _linear(digits, sides)
         path.values[ROOT] = root
@@ -116,7 +126,9 @@ class Launches:
             return self.extent(path, int(name == "num_pid_n"))
         if not name.isidentifier() or name.startswith(("num_p", "pid")):
             raise Unproved(f"{name} has no value on such a launch")
-        size = path.known.new(name, varies=False)
+        among = path.known.samples
+        most = np.floor(among.at(variable(LIMIT)) / among.at(value["num_xcds"]))
+        size = path.known.new(name, False, 1 + samples.workgroups(np.minimum(most, LARGEST_SIZE), len(value)))
         path.known.know(size - 1, variable(LIMIT) - size, variable(LIMIT) - size * value["num_xcds"])
         return size
 
