@@ -11,6 +11,7 @@ from swizzle_sim.proof.farkas import find, holds
 from swizzle_sim.proof.polynomial import Monomial, Poly, poly, variable
 from swizzle_sim.proof.samples import Samples
 
+_SHORT = 3  # terms of a bound: of a quotient by another, of two parts
 MOST_STEPS = 1500  # linear programs of one proof: the same on every machine, unlike seconds
 
 
@@ -225,13 +226,15 @@ class Knowledge:
         (name,) = q.names
         for other in self.order:
             if other != name and other not in self.definitions and not other.startswith("r("):
-                self._learn(name, other)
+                self._learn(q, variable(other))
         for (_, divisor), (earlier, _) in list(self.divisions.items()):
-            if divisor == b and len(earlier.terms) == 1 and earlier != q and len(earlier.names) == 1:
-                self._learn(next(iter(earlier.names)), name)
+            if divisor == b and earlier != q and len(earlier.terms) <= 2:
+                self._learn(earlier, q)
+                if len(earlier.terms) == 2:  # a quotient that was divided itself
+                    self._learn(q, earlier)
 
-    def _learn(self, lower: str, upper: str) -> None:
-        difference = self.current(variable(upper) - variable(lower))
+    def _learn(self, lower: Poly, upper: Poly) -> None:
+        difference = self.current(upper - lower)
         if self.shows(difference - 1, 2):
             self.know(difference - 1)
         elif self.shows(difference, 2):
@@ -269,7 +272,7 @@ class Knowledge:
         quotients = {name for name in self.varying if name.startswith("q(") and name not in self.definitions}
         for fact in list(self.facts):
             below = [name for name in quotients if fact.terms.get((name,)) == -1]
-            if len(fact.terms) == 2 and below and fact - 1 not in self.facts and self.shows(fact - 1, 2):
+            if len(fact.terms) <= _SHORT and below and fact - 1 not in self.facts and self.shows(fact - 1, 2):
                 self.know(fact - 1)
 
 
