@@ -132,6 +132,11 @@ class Path:
             if not self.decide(fact - 1):
                 self.known.know_zero(fact)
 
+    def named_bounds(self) -> list[Poly]:
+        """Short values that have names in the text: a quotient may be below the width of a block."""
+        values = {self.known.current(value): None for name, value in self.values.items() if name.isidentifier()}
+        return [value for value in values if len(value.terms) <= 2 and value.constant not in (0, 1)]
+
     def number(self, node: Expr) -> Poly:
         """Value of an integer expression."""
         self._evaluated += 1

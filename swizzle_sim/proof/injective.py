@@ -38,21 +38,22 @@ def same_workgroup(
     while True:
         if all(both.current(variable(name) - variable(name + _OTHER)).constant == 0 for name in root):
             return True
-        settled = next((name for name in pending if _same(both, name, symmetric)), None)
+        # all with little effort first: a certificate that is not there is looked for longest
+        settled = next((name for effort in (2, 3) for name in pending if _same(both, name, symmetric, effort)), None)
         if settled is None:
-            return all(_same(both, name, symmetric) for name in root) or both.contradictory(3)
+            return all(_same(both, name, symmetric, 3) for name in root) or both.contradictory(3)
         pending.remove(settled)
         both.know_zero(variable(settled) - variable(settled + _OTHER))
         if not symmetric and both.contradictory(1):
             return True
 
 
-def _same(both: Knowledge, name: str, symmetric: bool) -> bool:
+def _same(both: Knowledge, name: str, symmetric: bool, effort: int) -> bool:
     """Whether a variable is shown to be the same in both runs."""
     apart = both.current(variable(name) - variable(name + _OTHER))
     if apart.constant is not None:
         return apart.constant == 0
-    return any(both.shows(apart, effort) and (symmetric or both.shows(-apart, effort)) for effort in (2, 3))
+    return both.shows(apart, effort) and (symmetric or both.shows(-apart, effort))
 
 
 def _together(budget: Budget, mine: Knowledge, other: Knowledge):

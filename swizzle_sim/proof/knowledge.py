@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 
@@ -257,6 +259,9 @@ class Knowledge:
                         todo.append(goal)
                         break
 
+    def _open(self, name: str) -> bool:
+        return name in self.varying and name not in self.definitions
+
     def close_bounds(self) -> list[Poly]:
         """Differences of a bound and a quotient that differs between workgroups, where they may be 0."""
         quotients = {name for name in self.varying if name.startswith("q(")}
@@ -267,9 +272,13 @@ class Knowledge:
                 found.append(fact)
         return found
 
-    def sharpen(self) -> None:
-        """Learn which quotients are now below their bounds, after the decisions of a path."""
-        quotients = {name for name in self.varying if name.startswith("q(") and name not in self.definitions}
+    def sharpen(self, bounds: Iterable[Poly]) -> None:
+        """Learn which quotients are now below their bounds, and below others, after the decisions of a path."""
+        quotients = [name for name in self.order if name[:2] == "q(" and self._open(name)]
+        for bound, name in product(bounds, quotients):
+            below = self.current(bound) - 1 - variable(name)
+            if below not in self.facts and self.shows(below, 2):
+                self.know(below)
         for fact in list(self.facts):
             below = [name for name in quotients if fact.terms.get((name,)) == -1]
             if len(fact.terms) <= _SHORT and below and fact - 1 not in self.facts and self.shows(fact - 1, 2):

@@ -145,7 +145,7 @@ def _shown(
     if not found:
         raise Unproved("no launch is left to prove")
     for path, values in found:
-        path.known.sharpen()
+        path.known.sharpen(path.named_bounds() if split else ())
         for name, value in zip(results, values, strict=True):
             path.require(value, f"{name} is at least 0")
             path.require(_extent(name, path, launches) - 1 - value, f"{name} is within the grid")
