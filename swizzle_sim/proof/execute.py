@@ -90,8 +90,8 @@ class Path:
             return value
         within = self._within(value)
         if within is None and summed:
-            parts = [self._within(self.known.current(one)) for one in summed]
-            within = self._sizes[value] = sum(parts) if None not in parts else None
+            parts = [part for part in (self._within(self.known.current(one)) for one in summed) if part]
+            within = self._sizes[value] = sum(parts) if len(parts) == len(summed) else None
         if within is None:
             raise Unproved(f"no bound was found that keeps {value!r} within 32 bits")
         self.factor = max(self.factor, within)
@@ -165,7 +165,9 @@ class Path:
         if name not in self.values:
             known, limit = self.known, variable(LIMIT)
             self.values[name] = known.new(name, False, np.full(known.samples.count, float(value)))
-            known.know(self.values[name] - 1, limit - self.values[name], limit - self.values[name] * self.values["num_xcds"])
+            known.know(
+                self.values[name] - 1, limit - self.values[name], limit - self.values[name] * self.values["num_xcds"]
+            )
         return self.known.current(self.values[name])
 
     def value_of(self, name: str) -> Poly:
@@ -287,7 +289,7 @@ def _numbers(node: Cond) -> int:
 
 
 def paths(
-    budget: Budget, setup: Setup, body: tuple[Stmt, ...], results: tuple[str, ...], *, split: bool
+    budget: Budget, setup: Setup, body: tuple[Stmt, ...], results: tuple[str, ...]
 ) -> list[tuple[Path, list[Poly]]]:
     """Every path that some workgroup may take, and the results there.
 
@@ -303,8 +305,7 @@ def paths(
         try:
             setup(path)
             path.block(body)
-            if split:
-                path.split()
+            path.split()
             values = [path.value_of(name) for name in results]
         except Infeasible:
             todo += path.open

@@ -106,7 +106,7 @@ def _minimised(
     program.row_lower_, program.row_upper_ = np.full(upper.size, -np.inf), upper
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = map(np.array, matrix)
-    solver = highspy._Highs()
+    solver = highspy.Highs()
     for option, choice in (("output_flag", False), ("solver", "simplex"), ("threads", 1)):
         solver.setOptionValue(option, choice)
     solver.passModel(program)

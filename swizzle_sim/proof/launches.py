@@ -7,7 +7,6 @@ how many workgroups no 32-bit value overflows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -76,7 +75,7 @@ class Launches:
         """
         known = path.known
         drawn, xcd_counts = samples.launches(len(self.sides), self.literal, self.num_xcds)
-        known.samples, totals = samples.Samples(samples.COUNT), math.prod(drawn)
+        known.samples, totals = samples.Samples(samples.COUNT), np.prod(drawn, axis=0)
         limits = np.maximum(totals, xcd_counts * self.literal)
         limit = known.new(LIMIT, False, limits)
         sides = [known.new(name, False, values) for name, values in zip(self.sides, drawn, strict=True)]

@@ -131,21 +131,11 @@ def _bijective(
     Unproved
         Says nothing about the piece.
     """
-    try:
-        return _shown(body, results, launches, budget, linear, split=False)
-    except Unproved:
-        return _shown(body, results, launches, budget, linear, split=True)
-
-
-def _shown(
-    body: tuple[Stmt, ...], results: tuple[str, ...], launches: Launches, budget: Budget, linear: bool, split: bool
-) -> int:
-    """Try it with or without the case that a quotient reaches its bound."""
-    found = paths(budget, lambda path: launches.setup(path, linear=linear), body, results, split=split)
+    found = paths(budget, lambda path: launches.setup(path, linear=linear), body, results)
     if not found:
         raise Unproved("no launch is left to prove")
     for path, values in found:
-        path.known.sharpen(path.named_bounds() if split else ())
+        path.known.sharpen(path.named_bounds())
         for name, value in zip(results, values, strict=True):
             path.require(value, f"{name} is at least 0")
             path.require(_extent(name, path, launches) - 1 - value, f"{name} is within the grid")

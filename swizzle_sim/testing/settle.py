@@ -18,7 +18,7 @@ from swizzle_sim.testing.refuting import grids, with_xcds
 from swizzle_sim.testing.trials import Outcome
 from xcd_model.errors import LanguageError
 
-STEPS = 400  # linear programs of a proof: a second or two
+STEPS_REFUTED = 300  # linear programs of the proof of the condition under which a refuted remap may be right
 
 
 def settle(candidate: Candidate, outcome: Outcome, options: Options, where: Where = None) -> Outcome:
@@ -50,7 +50,7 @@ def settle(candidate: Candidate, outcome: Outcome, options: Options, where: Wher
         domain = (f"{stated}" if stated else EVERY_GRID) + (f", {xcds} XCDs" if covers and xcds else "")
         return replace(outcome, status=PROVED, domain=domain, covers=covers) if covers else outcome
     if named(outcome.domain) and not outcome.point_sizes:
-        covers = proof(form, kind_of(form), sizes, both(stated, outcome.domain), xcds)
+        covers = proof(form, kind_of(form), sizes, both(stated, outcome.domain), xcds, STEPS_REFUTED)
         return replace(outcome, covers=covers)
     return outcome
 
@@ -113,14 +113,21 @@ def provable_form(candidate: Candidate, options: Options) -> Form | None:
     return candidate.form
 
 
-def proof(form: Form, kind: str, sizes: dict | None = None, where: str = "", xcds: int | None = None) -> str:
-    """Sizes that a proof covers; empty where none is found."""
+def proof(
+    form: Form,
+    kind: str,
+    sizes: dict | None = None,
+    where: str = "",
+    xcds: int | None = None,
+    steps: int = 0,
+) -> str:
+    """Sizes that a proof covers; empty where none is found. ``steps`` bounds it; 0 is as `prove` has it."""
     from swizzle_sim.proof import prove  # noqa: PLC0415 - a check of files that fail never proves
 
     condition = _condition(where)
     if where and condition is None:
         return ""
-    found = prove(form, kind, sizes, condition, xcds, STEPS)
+    found = prove(form, kind, sizes, condition, xcds, **({"steps": steps} if steps else {}))
     return found.range_text if found.holds else ""
 
 

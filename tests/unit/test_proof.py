@@ -3,6 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from swizzle_sim.proof import prove
@@ -10,6 +11,7 @@ from swizzle_sim.proof.certificate import refutes
 from swizzle_sim.proof.farkas import find
 from swizzle_sim.proof.pieces import cuts, same_for_all
 from swizzle_sim.proof.polynomial import poly, variable
+from swizzle_sim.proof.samples import Samples
 from swizzle_sim.swizzle import family, parse_form
 from swizzle_sim.swizzle.parse import parse_condition
 from swizzle_sim.testing.grids_to_try import kind_of
@@ -23,11 +25,49 @@ def proved(text, where="", **options):
     return prove(form, kind_of(form), where=parse_condition(where) if where else None, **options)
 
 
-@pytest.mark.parametrize("spec", ["identity", "contiguous", "chunked(chunk=8)", "column", "snake", "group_m(size=8)"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "identity",
+        "contiguous",
+        "chunked(chunk=8)",
+        "column",
+        "snake",
+        "group_m(size=8)",
+        "longest_first",
+        "panel_snake",
+    ],
+)
 def test_families_are_proved_for_every_grid(spec):
     found = proved(family(spec))
     assert found.holds, found.why
     assert (found.max_workgroups, found.max_xcds) == (2**31 - 1, 1024)
+
+
+def test_bands_with_a_shared_tail_are_proved():
+    found = proved(family("row_bands"))
+    assert found.holds, found.why
+    assert (found.max_workgroups, found.max_xcds) == (2**30 - 1, 1024)  # a sum on the way reaches twice the grid
+
+
+@pytest.mark.packages
+@pytest.mark.parametrize("spec", ["panel_snake", "column_panels", "row_panels", "blocks", "boxes"])
+def test_panels_blocks_and_boxes_are_proved(spec):
+    found = proved(family(spec))
+    assert found.holds, found.why
+
+
+def test_samples_only_ever_deny():
+    drawn = Samples(3)
+    drawn.give("X", np.array([1.0, 2.0, 3.0]))
+    assert drawn.below_zero(X - 2) and not drawn.below_zero(X - 1)
+    drawn.keep(X - 2)
+    assert drawn.count == 2 and not drawn.below_zero(X - 2)
+    assert not Samples().below_zero(poly(-1))  # no sample, no answer
+    drawn = Samples(1)
+    drawn.give("X", np.array([2.0**40]))
+    drawn.give("Q", np.array([2.0**40]))
+    assert not drawn.below_zero(X * X - Q * Q - 1)  # lost in rounding
 
 
 @pytest.mark.parametrize(
