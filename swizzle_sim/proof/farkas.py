@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -106,9 +107,8 @@ def _minimised(
     program.row_lower_, program.row_upper_ = np.full(upper.size, -np.inf), upper
     program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     program.a_matrix_.start_, program.a_matrix_.index_, program.a_matrix_.value_ = map(np.array, matrix)
-    solver = highspy.Highs()
-    for option, choice in (("output_flag", False), ("solver", "simplex"), ("threads", 1)):
-        solver.setOptionValue(option, choice)
+    solver = _solver()
+    solver.clearModel()
     solver.passModel(program)
     solver.run()
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
@@ -116,6 +116,17 @@ def _minimised(
     basic = highspy.HighsBasisStatus.kBasic
     at_bound = [status != basic for status in solver.getBasis().row_status]
     return np.array(solver.getSolution().col_value), at_bound
+
+
+@cache
+def _solver():
+    """A solver of this process. The class without callbacks: `highspy.Highs` prints a banner when it is made."""
+    from highspy import _Highs  # noqa: PLC0415
+
+    solver = _Highs()
+    for option, choice in (("output_flag", False), ("solver", "simplex"), ("threads", 1)):
+        solver.setOptionValue(option, choice)
+    return solver
 
 
 def _exact(used: list[Column], columns: list[Poly], keys: list[Monomial]) -> dict[Column, Fraction] | None:
