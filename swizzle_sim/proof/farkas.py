@@ -121,7 +121,7 @@ def _minimised(
 @cache
 def _solver():
     """A solver of this process. The class without callbacks: `highspy.Highs` prints a banner when it is made."""
-    from highspy import _Highs  # noqa: PLC0415
+    from highspy import _Highs  # type: ignore[attr-defined]  # noqa: PLC0415
 
     solver = _Highs()
     for option, choice in (("output_flag", False), ("solver", "simplex"), ("threads", 1)):
