@@ -1,8 +1,9 @@
 """Random and mutated texts against an independent evaluator: is anything that is called proved false?
 
-python -m tests.attack.proof_texts 100000 [SEED [1]]     # texts to draw; prints the counts as it goes
+python -m tests.attack.proof_texts 1000000 --proofs --parts 16 --seconds 500
 
-The last word leaves out what is only tested, which takes a second a text, so that more proofs are attacked.
+It prints the counts as parts end. ``--proofs`` leaves out what is only tested, which takes a second a text, so that
+more proofs are attacked; ``--parts`` is a number of processes, each with known texts of its own (at most 37).
 
 A text is drawn from a small grammar of what remaps are made of, or a known remap with one literal, operator or name
 changed. What verification at one grid and a few others finds wrong is dropped; of the rest the verdict is taken, as
@@ -11,22 +12,39 @@ changed. What verification at one grid and a few others finds wrong is dropped; 
 
 from __future__ import annotations
 
+import argparse
 import random
 import re
-import sys
 import time
+import zlib
+from collections import Counter
 from dataclasses import replace
+from itertools import islice
+
+import joblib
 
 from swizzle_sim.swizzle import FAMILIES, Swizzle, family
 from swizzle_sim.swizzle.grid import Grid, bind, result_digits
-from swizzle_sim.swizzle.lattice import named
-from swizzle_sim.swizzle.verdict import PROVED, TESTED
+from swizzle_sim.swizzle.lattice import named, unconditional
+from swizzle_sim.swizzle.verdict import PROVED, TESTED, Verdict
 from swizzle_sim.swizzle.vm import permutation_of
 from swizzle_sim.testing.grids_to_try import condition, kind_of
 from swizzle_sim.testing.settle import proof, settle_verdict
 from tests import naive_int32
 from xcd_model.errors import LanguageError
 
+STEPS = 250  # linear programs of a proof: most that are found take a hundred
+COUNTS = (
+    "texts",
+    "distinct",
+    "read",
+    "bijective there",
+    "given to the prover",
+    PROVED,
+    "false proved",
+    TESTED,
+    "false tested",
+)
 TARGETS = {"line": Grid((96,)), "tiles": Grid((96,), (12, 8))}
 SEEDS = (
     "contiguous",
@@ -48,12 +66,13 @@ OTHERS = (
 _NUMBERS = ("0", "1", "2", "3", "4", "7", "8", "16", "32")
 
 
-def texts(seed: int):
-    """Yield texts without end."""
-    draw = random.Random(seed)
+def texts(seed: int, part: tuple[int, int] = (0, 1)):
+    """Yield texts without end; of several parts each has known texts of its own to change."""
+    draw = random.Random(f"{seed} {part}")
     known = [family(spec) for spec in (*SEEDS, *(name for name, one in FAMILIES.items() if one.axes in (0, 2)))] + list(
         OTHERS
     )
+    known = known[part[0] :: part[1]]
     while True:
         yield _mutated(draw, draw.choice(known)) if draw.random() < 0.7 else _drawn(draw)
 
@@ -107,15 +126,15 @@ def _drawn(draw: random.Random) -> str:
 
 
 def launches(kind: str, seed: int):
-    """Launches that are not among those the tool tries: odd lengths, 3 to 40 XCDs."""
+    """Launches that are not among those the tool tries: odd lengths, 1 to 40 XCDs."""
     draw = random.Random(seed)
-    for _ in range(10):
+    for most in (12, 60, 60, 300, 300, 300, 1500):
         xcds = draw.choice((1, 2, 3, 5, 7, 8, 9, 11, 13, 17, 19, 24, 40))
         if kind == "line":
-            yield Grid((draw.choice((draw.randint(1, 60), draw.randint(73, 300), draw.randint(301, 1500))),)), xcds
+            yield Grid((draw.randint(1, most),)), xcds
         else:
-            m = draw.randint(1, 45)
-            n = draw.randint(1, max(1, 1200 // m))
+            m = draw.randint(1, min(most, draw.choice((9, 45))))
+            n = draw.randint(1, max(1, most // m))
             yield Grid((m * n,), (m, n)), xcds
 
 
@@ -138,50 +157,53 @@ def holds_at(form, grid: Grid, num_xcds: int) -> bool:
     return len(seen) == grid.num_pids
 
 
-def attack(count: int, seed: int = 0, report: int = 0, *, proofs_only: bool = False) -> dict[str, int]:
-    """Draw texts, and count what was claimed and what of it is false."""
-    counts = dict.fromkeys(("texts", "read", "bijective", PROVED, "false proved", TESTED, "false tested"), 0)
-    begin, claims = time.monotonic(), set()
-    for text in texts(seed):
-        if counts["texts"] >= count:
+def attack(
+    count: int, seed: int = 0, *, proofs_only: bool = False, part: tuple[int, int] = (0, 1), seconds: float = 1e9
+) -> Counter:
+    """Draw texts, and count what was claimed and what of it is false.
+
+    Parameters
+    ----------
+    count, seed : int
+        Texts to draw, and where the drawing begins.
+    proofs_only : bool
+        Leave out what is only tested.
+    part : (int, int)
+        Which of how many parts.
+    seconds : float
+        To stop after, with fewer texts counted.
+    """
+    counts: Counter = Counter(dict.fromkeys(COUNTS, 0))
+    end, seen, claims = time.monotonic() + seconds, set(), set()
+    for text in islice(texts(seed, part), count // part[1]):
+        if time.monotonic() > end:
             break
         counts["texts"] += 1
-        if report and counts["texts"] % report == 0:
-            print(f"{time.monotonic() - begin:.0f} s", counts, flush=True)
-        _try_one(text, counts, claims, seed, proofs_only)
+        if text not in seen:
+            seen.add(text)
+            counts["distinct"] += 1
+            _try_one(text, counts, claims, seed, proofs_only)
     return counts
 
 
-def _try_one(text: str, counts: dict[str, int], claims: set, seed: int, proofs_only: bool) -> None:  # noqa: PLR0911
+def _try_one(text: str, counts: Counter, claims: set, seed: int, proofs_only: bool) -> None:
     try:
         swizzle = Swizzle.parse(text)
         kind = kind_of(swizzle.form)
-        target = TARGETS[kind]
-        if permutation_of(swizzle.program, target, 8)[1]:
-            counts["read"] += 1
-            return
+        wrong = permutation_of(swizzle.program, TARGETS[kind], 8)[1]
     except (LanguageError, KeyError):
         return
     counts["read"] += 1
-    counts["bijective"] += 1
-    if swizzle.form.body in claims:  # the same text drawn before
+    if wrong or swizzle.form.body in claims:  # the same text drawn before
         return
     claims.add(swizzle.form.body)
-    verdict = swizzle.verify(target, 8)
-    if proofs_only:
-        stated = verdict.domain if named(verdict.domain) else ""
-        if verdict.status != TESTED or "power" in stated or not proof(swizzle.form, kind, where=stated):
-            return
-        verdict = replace(verdict, status=PROVED)
-    else:
-        verdict = settle_verdict(verdict, swizzle, target, 8)
-    where = condition(verdict.domain) if named(verdict.domain) and "power" not in verdict.domain else condition("")
-    if verdict.status not in (PROVED, TESTED) or not (named(verdict.domain) or "every" in verdict.domain):
-        return
-    if named(verdict.domain) and "power" in verdict.domain:
+    counts["bijective there"] += 1
+    verdict = _verdict(swizzle, kind, counts, proofs_only)
+    if verdict is None:
         return
     counts[verdict.status] += 1
-    for grid, xcds in launches(kind, seed + counts["texts"]):
+    where = condition(verdict.domain if named(verdict.domain) else "")
+    for grid, xcds in launches(kind, seed + zlib.crc32(text.encode())):
         if where(grid, xcds) and not holds_at(swizzle.form, grid, xcds):
             counts[f"false {verdict.status}"] += 1
             if verdict.status == PROVED:
@@ -189,6 +211,39 @@ def _try_one(text: str, counts: dict[str, int], claims: set, seed: int, proofs_o
             return
 
 
+def _verdict(swizzle: Swizzle, kind: str, counts: Counter, proofs_only: bool) -> Verdict | None:
+    """What is claimed of a text beyond one grid; None where that is nothing."""
+    verdict = swizzle.verify(TARGETS[kind], 8)
+    stated = verdict.domain if named(verdict.domain) else ""
+    if verdict.status != TESTED or "power" in stated or not (stated or unconditional(verdict.domain)):
+        return None
+    counts["given to the prover"] += 1
+    if not proofs_only:
+        verdict = settle_verdict(verdict, swizzle, TARGETS[kind], 8)
+        claimed = named(verdict.domain) and "power" not in verdict.domain
+        return verdict if claimed or unconditional(verdict.domain) else None
+    covers = proof(swizzle.form, kind, where=stated, steps=STEPS)
+    return replace(verdict, status=PROVED) if covers else None
+
+
+def main() -> None:
+    """Attack in several processes, and print what they found."""
+    words = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    words.add_argument("count", type=int)
+    words.add_argument("--seed", type=int, default=0)
+    words.add_argument("--proofs", action="store_true")
+    words.add_argument("--parts", type=int, default=1)
+    words.add_argument("--seconds", type=float, default=1e9, help="to stop after")
+    given = words.parse_args()
+    total: Counter = Counter()
+    parts = ((k, given.parts) for k in range(given.parts))
+    for one in joblib.Parallel(given.parts, return_as="generator_unordered")(
+        joblib.delayed(attack)(given.count, given.seed, proofs_only=given.proofs, part=part, seconds=given.seconds)
+        for part in parts
+    ):
+        total.update(one)
+        print(dict(total), flush=True)
+
+
 if __name__ == "__main__":
-    words = [int(word) for word in sys.argv[1:]]
-    print(attack(words[0], words[1] if len(words) > 1 else 0, report=100, proofs_only=len(words) > 2))
+    main()
