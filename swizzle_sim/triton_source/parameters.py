@@ -55,15 +55,18 @@ class FunctionFacts:
         Axes of the launch whose program ids it reads, at least 1.
     divisions : list of str
         Its calls of ``cdiv``.
-    tuned : dict of str to str
-        First configuration of an autotuner.
+    decided : set of str
+        Constants that its autotuner and heuristics give, as far as they are written out at the function.
+    is_tuned : bool
+        Whether it has an autotuner.
     """
 
     function: str
     parameters: list[Parameter]
     axes: int
     divisions: list[str]
-    tuned: dict[str, str] = field(default_factory=dict)
+    decided: set[str] = field(default_factory=set)
+    is_tuned: bool = False
 
 
 def facts_of(source: SourceFile, name: str) -> FunctionFacts:
@@ -82,8 +85,22 @@ def facts_of(source: SourceFile, name: str) -> FunctionFacts:
         [_parameter(one, defaults.get(one.arg), uses) for one in parameters_of(function)],
         1 + max([0, *(one.axis or 0 for one in source.program_ids(function))]),
         sorted({ast.unparse(call) for call in _calls(source.aliases, function, ("cdiv",))}),
-        {one: ast.unparse(value) for one, value in tuned_values(function).items()},
+        decided=set(tuned_values(function)) | _ruled(function),
+        is_tuned=any("configs=" in text or "autotune(" in text for text in map(ast.unparse, function.decorator_list)),
     )
+
+
+def _ruled(function: ast.FunctionDef) -> set[str]:
+    """Parameters that heuristics above a function give."""
+    calls = [one for one in function.decorator_list if isinstance(one, ast.Call)]
+    rules = [one for call in calls if "heuristics" in ast.unparse(call.func) for one in ast.walk(call)]
+    return {
+        str(key.value)
+        for one in rules
+        if isinstance(one, ast.Dict)
+        for key in one.keys
+        if isinstance(key, ast.Constant)
+    }
 
 
 def _parameter(argument: ast.arg, default: str | None, uses: _Uses) -> Parameter:

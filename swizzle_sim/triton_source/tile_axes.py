@@ -117,7 +117,7 @@ class TileAxes:
                 body = self._source.functions[name].body
                 return any(isinstance(one, ast.Return) and one.value and self._holds(one.value, set()) for one in body)
             case ast.Call():
-                return self._source.is_id(value)
+                return self._source.is_id(value) or self._source.aliases.called(value) == "program_id"
             case ast.BinOp(left, op, _):
                 return isinstance(op, _APART) and self._holds(left, whole)
         return False

@@ -1,0 +1,152 @@
+"""Does init-kernel take its answers from the launch in the same file, and are hidden tile axes found?"""
+
+import ast
+import textwrap
+
+import pytest
+
+from swizzle_sim.capture.init_kernel import write_declaration
+from swizzle_sim.triton_source import parse_source
+from swizzle_sim.triton_source.tile_axes import TileAxes
+
+MATMUL = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def matmul(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
+           BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+    pid = tl.program_id(0)
+    num_n = tl.cdiv(N, BLOCK_N)
+    pid_m = pid // num_n
+    pid_n = pid % num_n
+    rows = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
+    a = tl.load(a_ptr + rows * stride_am + stride_ak)
+    b = tl.load(b_ptr + pid_n * stride_bn + stride_bk)
+    tl.store(c_ptr + rows * stride_cm + stride_cn, a + b)
+
+
+def run(a, b):
+    assert a.shape[1] == b.shape[0]
+    M, K = a.shape
+    _, N = b.shape
+    c = torch.empty((M, N), device=a.device, dtype=torch.float16)
+    BLOCK_M, BLOCK_N = 128, 64
+    grid = lambda META: (triton.cdiv(M, META["BLOCK_M"]) * triton.cdiv(N, META["BLOCK_N"]),)
+    matmul[grid](
+        a, b, c, M, N, K,
+        a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1),
+        BLOCK_M=BLOCK_M, BLOCK_N=BLOCK_N, BLOCK_K=32, num_warps=8, num_stages=3,
+    )
+    return c
+"""
+ROWS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def norm(Y, y_stride, X, x_stride, n_cols, eps, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0)
+    at = tl.arange(0, BLOCK_SIZE)
+    tl.store(Y + row * y_stride + at, tl.load(X + row * x_stride + at, mask=at < n_cols) * eps, mask=at < n_cols)
+
+
+def forward(X, eps):
+    shape = X.shape
+    dim = shape[-1]
+    X = X.view(-1, dim)
+    n_rows, n_cols = X.shape
+    BLOCK_SIZE, num_warps = settings(n_cols)
+    Y = torch.empty_like(X)
+    norm[(n_rows,)](Y, Y.stride(0), X, X.stride(0), n_cols, eps, BLOCK_SIZE=triton.next_power_of_2(n_cols))
+"""
+
+
+def drafted(tmp_path, text, function, name="my-ops.py"):
+    (tmp_path / name).write_text(text)
+    path, to_complete = write_declaration(f"{tmp_path / name}:{function}", None)
+    ast.parse(path.read_text())
+    return path.read_text(), to_complete
+
+
+def test_a_launch_answers_sizes_strides_grid_and_options(tmp_path):
+    text, to_complete = drafted(tmp_path, MATMUL, "matmul")
+    assert to_complete == []
+    for line in (
+        '    "my-ops.py:matmul",',
+        '    sizes={"M": 1024, "K": 1024, "N": 1024},',
+        '        "a_ptr": Array(shape=(s.M, s.K), dtype="fp16"),',
+        '        "b_ptr": Array(shape=(s.K, s.N), dtype="fp16"),',
+        '        "c_ptr": Array(shape=(s.M, s.N), dtype="fp16", role="out"),',
+        '        "stride_am": s.K,',
+        '        "stride_bn": 1,',
+        '        "BLOCK_M": 128,',
+        "    grid=lambda s: (triton.cdiv(s.M, s.BLOCK_M) * triton.cdiv(s.N, s.BLOCK_N),),",
+        "    tiles=lambda s: (triton.cdiv(s.M, s.BLOCK_M), triton.cdiv(s.N, s.BLOCK_N)),",
+        "    num_warps=8,",
+        "    num_stages=3,",
+    ):
+        assert line in text
+
+
+def test_what_the_host_does_not_say_stays_open(tmp_path):
+    text, to_complete = drafted(tmp_path, ROWS, "norm", "rows.py")
+    assert to_complete == []
+    assert '"X": Array(shape=(s.n_rows, s.n_cols), dtype="fp16"),' in text
+    assert '"Y": Array(shape=(s.n_rows, s.n_cols), dtype="fp16", role="out"),' in text
+    assert '"BLOCK_SIZE": triton.next_power_of_2(s.n_cols),' in text
+    assert "grid=lambda s: (s.n_rows,)," in text
+    assert "without it no order by rows and columns is tried" in text
+
+
+def test_the_caller_of_the_launching_function_is_read_too(tmp_path):
+    head, _, body = MATMUL.partition("def run(a, b):\n")
+    shapes, _, launch = body.partition("    BLOCK_M, BLOCK_N")
+    text = f"{head}def run(a, b):\n{shapes}    return launch(a, b, c, M, N, K)\n\n\n"
+    text += f"def launch(x, y, z, M, N, K):\n    BLOCK_M, BLOCK_N{launch}"
+    for old, new in (("a, b, c, M", "x, y, z, M"), ("a.str", "x.str"), ("b.str", "y.str"), ("c.str", "z.str")):
+        text = text.replace(old, new) if old != "a, b, c, M" else text.replace(f"        {old}", f"        {new}")
+    found, to_complete = drafted(tmp_path, text, "matmul")
+    assert to_complete == []
+    assert '"c_ptr": Array(shape=(s.M, s.N), dtype="fp16", role="out"),' in found
+    assert '"stride_bk": s.N,' in found
+
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def split(pid, n):
+    return pid // n, pid % n
+
+@triton.jit
+def number():
+    return tl.program_id(0).to(tl.int64)
+
+@triton.jit
+def kernel(x, M, N, GROUP: tl.constexpr, BLOCK: tl.constexpr):
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "tiles"),
+    [
+        ("pid = tl.program_id(0)\nm = pid // tl.cdiv(N, BLOCK)\nn = pid % tl.cdiv(N, BLOCK)", (4, 6)),
+        ("pid = tl.program_id(0)\nn = pid // tl.cdiv(M, BLOCK)\nm = pid % tl.cdiv(M, BLOCK)", (6, 4)),
+        ("pid = tl.program_id(0)\nm, n = split(pid, tl.cdiv(N, BLOCK))", (4, 6)),
+        ("width = GROUP * tl.cdiv(N, BLOCK)\nrows = tl.cdiv(M, BLOCK)\ngroup = number() // width", (4, 6)),
+        ("num_pid_m = tl.cdiv(M, BLOCK)\nnum_pid_n = tl.cdiv(N, BLOCK)\npid = tl.program_id(0)", (4, 6)),
+        ("pid = tl.program_id(0)\nb = pid // (M * 2)", None),
+        ("pid = tl.program_id(0)\nwhole = x + pid * N", None),
+        ("n = tl.program_id(1)\nm = tl.program_id(0) // 2", None),
+    ],
+)
+def test_tile_axes_are_what_the_id_is_divided_by(body, tiles):
+    source = parse_source((KERNEL + textwrap.indent(body, "    ") + "\n").encode(), "k.py")
+    values = {"M": 64, "N": 96, "GROUP": 2, "BLOCK": 16}
+    assert TileAxes(source, "kernel").tiles(values, [24]) == tiles
