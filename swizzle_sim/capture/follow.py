@@ -101,6 +101,7 @@ def assemble(paths: list[ControlFlowPath], templates: Templates, kernel: LoadedK
         rel=np.concatenate([touched.line for touched in templates.touched]).astype(np.int32),
         sectors=np.concatenate([touched.sectors for touched in templates.touched]),
         wave_requests=np.concatenate([touched.wave_requests for touched in templates.touched]),
+        waves=np.stack([touched.waves for touched in templates.touched]),
         is_write=np.array([write for _, write in templates.owner], bool),
         tensor=np.array([tensor for tensor, _ in templates.owner], np.int32),
     )

@@ -151,7 +151,7 @@ def interpret_all(
         base, number = np.empty((len(real.touches), 1), np.int64), np.empty((len(real.touches), 1), np.int32)
         for i, touch in enumerate(real.touches):
             lowest = int(touch.touched.line.min())
-            moved = Touched(touch.touched.line - lowest, touch.touched.sectors, touch.touched.wave_requests)
+            moved = touch.touched._replace(line=touch.touched.line - lowest)
             base[i], number[i] = touch.base + lowest, templates.number(moved, touch.tensor, touch.is_write)
         paths.append(ControlFlowPath(own, base, number))
         on_progress(workgroup + 1, total)

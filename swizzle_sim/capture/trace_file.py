@@ -21,6 +21,7 @@ from xcd_model.errors import CaptureError, RunError, TraceError
 FORMAT = "swizzle-sim-trace"
 FORMAT_VERSION = 2
 ARRAYS = ("start", "base", "template", "rel_start", "rel", "sectors", "is_write", "tensor", "wave_requests")
+TOLD = ("waves",)  # arrays that files written before them lack
 SUFFIX = ".trace.npz"
 MAX_UNPACKED_BYTES = 16 << 30  # a file of a few kB may unpack to any size
 
@@ -40,7 +41,7 @@ def write_trace(path: Path, trace: Trace, manifest: Mapping[str, Any]) -> None:
     CaptureError
         If the file cannot be written.
     """
-    arrays = {name: getattr(trace, name) for name in ARRAYS}
+    arrays = {name: getattr(trace, name) for name in (*ARRAYS, *TOLD)}
     text = json.dumps(
         {
             "format": FORMAT,
@@ -97,7 +98,7 @@ def _stored(path: Path, file: BinaryIO) -> tuple[bytes, dict[str, np.ndarray]]:
             raise CaptureError(f"{path}: an npz, but no trace file: it has no manifest", code="trace-file")
         text = stored["manifest"].tobytes()
         _check_version(path, json.loads(text))
-        arrays = {name: stored[name] for name in ARRAYS}
+        arrays = {name: stored[name] for name in (*ARRAYS, *(told for told in TOLD if told in stored))}
         if stored["digest"].tobytes() != digest_of(text, arrays):
             raise CaptureError(f"{path}: damaged: its digest does not match; capture again", code="trace-file")
     return text, arrays
@@ -125,7 +126,7 @@ def _check_version(path: Path, manifest: Mapping[str, Any]) -> None:
 def digest_of(text: bytes, arrays: Mapping[str, np.ndarray]) -> bytes:
     """SHA-256 of a manifest's text and a trace's arrays."""
     found = hashlib.sha256(text)
-    for name in ARRAYS:
+    for name in (*ARRAYS, *(told for told in TOLD if told in arrays)):
         array = np.ascontiguousarray(arrays[name])
         found.update(f"{name} {array.dtype.str} {array.shape}".encode())
         found.update(array.data)

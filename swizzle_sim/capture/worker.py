@@ -27,7 +27,7 @@ from swizzle_sim.capture.language import Language, load_parts
 from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from swizzle_sim.capture.memory import AddressSpace, real_items
 from swizzle_sim.capture.recording import recorded_declaration
-from swizzle_sim.capture.trace_file import ARRAYS
+from swizzle_sim.capture.trace_file import ARRAYS, TOLD
 from swizzle_sim.launch import Launch
 from xcd_model.errors import CaptureError, SwizzleSimError, UnknownName
 
@@ -93,7 +93,7 @@ def _capture_one(language: Language, launch: Launch, request, folder: Path, i: i
         trace, paths = follow(kernel, request["line_bytes"], data, on_progress)
         n_paths = len(paths)
         checked = check(kernel, trace, sample(kernel.grid, paths, request["seed"]), data)
-    np.savez(folder / f"trace-{i}.npz", **{name: getattr(trace, name) for name in ARRAYS})
+    np.savez(folder / f"trace-{i}.npz", **{name: getattr(trace, name) for name in (*ARRAYS, *TOLD)})
     return {"paths": n_paths, "checked": checked}
 
 

@@ -167,6 +167,7 @@ def _print_price(scorer: Scorer, price: RemapPrice | None, not_priced: str) -> N
 
 def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str, Any]:
     """JSON of a candidate without a score."""
+    from swizzle_sim.access_patterns import uncoalesced
     from swizzle_sim.cli.output import scored_on
 
     return {
@@ -176,6 +177,7 @@ def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str,
         "verdict": verdict.as_dict(),
         "fitted_constants": len(_fitted(scorer)),
         "work": scorer.work.as_dict(),
+        "uncoalesced": [one.as_dict() for one in uncoalesced(scorer.trace)],
         "advice": None,
         "baseline": None,
         "score": None,
@@ -220,7 +222,9 @@ def _ranges(scorer: Scorer, order: np.ndarray, draws: int | None) -> Uncertainty
 
 
 def _print_scores(scorer: Scorer, candidate: Swizzle, traffic: Traffic, found: Score) -> None:
+    from swizzle_sim.access_patterns import uncoalesced
     from swizzle_sim.cli.output import (
+        console,
         print_balance,
         print_levels,
         score_cells,
@@ -235,6 +239,8 @@ def _print_scores(scorer: Scorer, candidate: Swizzle, traffic: Traffic, found: S
     title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
     gpu = scorer.gpu.name
     table(title, ("swizzle", *score_columns(gpu, scorer.replay)), rows, note=simulated(gpu, scorer.replay))
+    for far in uncoalesced(scorer.trace):
+        console(wide=True).print(str(far), markup=False)
     print_balance(scorer.work, {"launch order": scorer.baseline, name: found})
     note = f"launch {traffic.launch}, {'steady' if traffic.steady else 'not steady'}" if traffic.launch > 1 else ""
     print_levels(traffic, f"{name}, by tensor", note)

@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.access_patterns import uncoalesced
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.ranking import Ranking, times_note, times_rank
 from swizzle_sim.report import content, listing
@@ -59,6 +60,7 @@ def frame(
         "grid": str(kernel.grid),
         "occupancy": scorer.occupancy,
         "gpu": gpu,
+        "uncoalesced": [str(one) for one in uncoalesced(scorer.trace)],
         "facts": content.gpu_facts(gpu),
         "counts": listing.counts(attempts),
         "listed": listing.rows(shown, spending),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcd_model.trace.coalesce import LANE_BYTES, WAVE_SIZE, Touched, coalesce
+from xcd_model.trace.coalesce import LANE_BYTES, WAVE_SIZE, Touched, coalesce, waves_of
 from xcd_model.trace.trace import SECTOR_BYTES
 
 
@@ -44,7 +44,7 @@ def box_lines(
     items = max(1, LANE_BYTES // item_bytes)
     is_run = strides[-1] == item_bytes and size[-1] % items == 0 and (at_once or items) >= items
     if is_run and _aligned(phase, skip, kept, size, strides, item_bytes, items):
-        return _contiguous(phase, skip, kept, size, strides, item_bytes, line_bytes, WAVE_SIZE * items)
+        return _contiguous(phase, skip, kept, size, strides, item_bytes, line_bytes, items)
     address = np.full(tuple(size), -1, np.int64)
     inside = tuple(slice(s, s + k) for s, k in zip(skip, kept, strict=True))
     address[inside] = phase + _offsets(kept, strides)
@@ -69,8 +69,9 @@ def _offsets(extents, steps) -> np.ndarray:
     return total
 
 
-def _contiguous(phase, skip, kept, size, strides, item_bytes, line_bytes, items_a_wave) -> Touched:
+def _contiguous(phase, skip, kept, size, strides, item_bytes, line_bytes, items) -> Touched:
     """Rows are runs of bytes: cut them where a wave ends, and list the lines of the pieces."""
+    items_a_wave = WAVE_SIZE * items
     first_byte = phase + _offsets(kept[:-1], strides[:-1]).reshape(-1)
     steps = [int(np.prod(size[axis + 1 :], dtype=np.int64)) for axis in range(len(size))]
     flat_start = int(np.dot(skip, steps))
@@ -80,7 +81,8 @@ def _contiguous(phase, skip, kept, size, strides, item_bytes, line_bytes, items_
     end = np.minimum((wave + 1) * items_a_wave, first_item[row] + kept[-1])
     byte = first_byte[row] + (begin - first_item[row]) * item_bytes
     sector, piece = _ranges(byte // SECTOR_BYTES, (byte + (end - begin) * item_bytes - 1) // SECTOR_BYTES + 1)
-    return merge(sector, wave[piece], line_bytes)
+    active = np.bincount(wave, weights=end - begin).astype(np.int64)
+    return merge(sector, wave[piece], line_bytes)._replace(waves=waves_of(active, items, items, item_bytes, line_bytes))
 
 
 def _ranges(first: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -256,6 +256,7 @@ class TraceBuilder:
                 np.concatenate([part.line + delta for part, delta in parts]),
                 np.concatenate([part.sectors for part, _ in parts]),
                 np.concatenate([part.wave_requests for part, _ in parts]),
+                np.append(np.sum([part.waves[:2] for part, _ in parts], axis=0), max(part.waves[2] for part, _ in parts)),
             )
             ids.append(self._template((index, "together", key), index, True, touched))
         return Access(first, np.array(ids, np.int32)[inverse])
@@ -293,6 +294,7 @@ class TraceBuilder:
             is_write=np.array([write for _, write in self._owner], bool),
             tensor=np.array([index for index, _ in self._owner], np.int32),
             wave_requests=np.concatenate([touched.wave_requests for touched in self._lines]),
+            waves=np.stack([touched.waves for touched in self._lines]),
         )
 
 

@@ -37,11 +37,21 @@ class Touched(NamedTuple):
         Bit ``i``: bytes ``32 i .. 32 i + 31`` of the line are touched.
     wave_requests : (n_lines,) uint16
         Accesses of the line, one for each of a wave's instructions.
+    waves : (3,) int64
+        Instructions of waves, the accesses they would make with their lanes side by side in memory, and the bytes of a
+        lane at once; zeros where that is not known.
     """
 
     line: np.ndarray
     sectors: np.ndarray
     wave_requests: np.ndarray
+    waves: np.ndarray = np.zeros(3, np.int64)
+
+
+def waves_of(active: np.ndarray, items: int, together: int, item_bytes: int, line_bytes: int) -> np.ndarray:
+    """`Touched.waves` from the active items of each wave, (n_waves,) int, and those of a lane, in all and at once."""
+    each, fewest = items // together, -(-active * item_bytes // line_bytes)
+    return np.array([each * np.count_nonzero(active), each * fewest.sum(), together * item_bytes], np.int64)
 
 
 def lane_axes(address: np.ndarray, item_bytes: int) -> tuple[int, ...]:
@@ -109,7 +119,9 @@ def coalesce(address: np.ndarray, item_bytes: int, line_bytes: int, *, at_once: 
     pairs = np.unique(np.stack([back, np.concatenate([instruction, instruction])], axis=1), axis=0)
     requests = np.bincount(pairs[:, 0], minlength=line.size).astype(np.uint16)
     order = np.argsort(at % kept.size, kind="stable")
-    return Touched(line[order], bits[order], requests[order])
+    active = np.bincount(kept // (WAVE_SIZE * items))
+    waves = waves_of(active, items, together, item_bytes, line_bytes)
+    return Touched(line[order], bits[order], requests[order], waves)
 
 
 class Gathered(NamedTuple):

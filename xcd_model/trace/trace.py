@@ -78,6 +78,9 @@ class Trace:
         Index into `tensors`.
     wave_requests : (n_entries,) uint16
         Accesses of the line by the workgroup's waves after coalescing: requests to the L1. Ones where not given.
+    waves : (n_templates, 3) int64
+        `xcd_model.trace.coalesce.Touched.waves` of each template; no counts, only for what users are told. Zeros where
+        not given.
 
     Raises
     ------
@@ -97,11 +100,16 @@ class Trace:
     is_write: np.ndarray = field(repr=False)
     tensor: np.ndarray = field(repr=False)
     wave_requests: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.uint16))
+    waves: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 3), np.int64))
 
     def __post_init__(self):
         if self.wave_requests.size == 0:
             object.__setattr__(self, "wave_requests", np.ones(self.rel.size, np.uint16))
         self._check_types()
+        if self.waves.size == 0:
+            object.__setattr__(self, "waves", np.zeros((self.is_write.size, 3), np.int64))
+        if self.waves.shape != (self.is_write.size, 3):
+            raise TraceError(f"waves has shape {self.waves.shape}: three numbers for each template")
         if self.start.size < 2 or self.start[0] != 0 or self.start[-1] != self.base.size:
             raise TraceError(f"start = {self.start[:3]}...: begins at 0 and ends at the {self.base.size} instructions")
         if np.any(self.start[1:] < self.start[:-1]):
@@ -237,6 +245,7 @@ class Trace:
             rel=_int32(2 * self.rel[:, None].astype(np.int64) + np.arange(2)).reshape(-1)[touched],
             sectors=sectors[touched],
             wave_requests=np.repeat(self.wave_requests, 2)[touched],
+            waves=self.waves * (1, 2, 1),
         )
 
     def read_pieces(self, read_request_bytes: int) -> np.ndarray:

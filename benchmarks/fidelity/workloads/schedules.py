@@ -63,6 +63,7 @@ def raw_trace(trace: Trace, tiles: np.ndarray) -> Trace:
         is_write=trace.is_write,
         tensor=trace.tensor,
         wave_requests=trace.wave_requests,
+        waves=trace.waves,
     )
 
 
@@ -155,6 +156,7 @@ def _with_idle_tile(trace: Trace) -> Trace:
         is_write=np.append(trace.is_write, False),
         tensor=np.append(trace.tensor, np.int32(len(trace.tensors))),
         wave_requests=np.append(trace.wave_requests, np.uint16(1)),
+        waves=np.append(trace.waves, [[1, 1, 4]], axis=0),
     )
 
 

@@ -1,0 +1,105 @@
+"""What a trace shows of a kernel's loads and stores that no order of its workgroups mends: lanes far apart.
+
+    lanes along the contiguous axis     lanes 8192 B apart
+    lane  0  1  2 ... 63                lane  0 | . . . .      each lane has a line of its own:
+    line  |---- 1 to 8 lines ----|      lane  1 | . . . .      64 requests where 1 to 8 would do
+
+Loads of single items, which a mask keeps from being vectors, have their lanes as far apart as the compiler lays them and
+are not meant. Of an access model's gathers a trace does not know how many lanes asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from xcd_model import Trace
+
+TIMES_TOO_MANY = 4.0  # requests over the fewest, from which an access is named: rows of 32 B or less of a line of 128
+SHARE = 0.01  # least part of all requests of the waves, below which nothing is said
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uncoalesced:
+    """Loads or stores of one tensor whose neighbouring lanes lie at least a line apart.
+
+    Parameters
+    ----------
+    tensor : str
+    is_write : bool
+    stride_bytes : int [bytes]
+        From one lane to the next: the commonest distance, in whole lines.
+    requests, fewest : int
+        Line requests of the launch's waves, and with the lanes side by side.
+    lines_a_wave, fewest_lines_a_wave : float
+        Lines that one instruction of a wave touches, and with its lanes side by side.
+    share : float
+        Part of all requests of the launch's waves, 0 to 1.
+    """
+
+    tensor: str
+    is_write: bool
+    stride_bytes: int
+    requests: int
+    fewest: int
+    lines_a_wave: float
+    fewest_lines_a_wave: float
+    share: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return (
+            f"uncoalesced {'store to' if self.is_write else 'load of'} {self.tensor}: neighbouring lanes lie "
+            f"{self.stride_bytes:,} B apart, so a wave's instruction touches {self.lines_a_wave:.3g} lines "
+            f"instead of {self.fewest_lines_a_wave:.3g}; {self.requests:,} requests a launch instead of {self.fewest:,}, "
+            f"{100 * self.share:.0f} % of all. No order of workgroups mends that: transpose the tile or the tensor"
+        )
+
+
+def uncoalesced(trace: Trace) -> list[Uncoalesced]:
+    """Uncoalesced accesses of a trace, the one of most requests first.
+
+    Parameters
+    ----------
+    trace : Trace
+
+    Returns
+    -------
+    list of Uncoalesced
+        One for each tensor that is read so, and one for each that is written so; empty where there is none.
+    """
+    times = np.bincount(trace.template, minlength=trace.is_write.size)
+    requests = np.add.reduceat(trace.wave_requests, trace.rel_start[:-1], dtype=np.int64)
+    total, (waves, fewest, _) = int((times * requests).sum()), trace.waves.T
+    far = (fewest > 0) & (requests >= TIMES_TOO_MANY * fewest)
+    found = []
+    for tensor, write in {(int(t), bool(w)) for t, w in zip(trace.tensor[far], trace.is_write[far], strict=True)}:
+        mine = np.flatnonzero(far & (trace.tensor == tensor) & (trace.is_write == write))
+        asked = times[mine] * requests[mine]
+        most = mine[int(np.argmax(asked))]
+        found.append(
+            Uncoalesced(
+                tensor=trace.tensors[tensor].name,
+                is_write=write,
+                stride_bytes=_step(trace.rel[trace.rel_start[most] : trace.rel_start[most + 1]]) * trace.line_bytes,
+                requests=int(asked.sum()),
+                fewest=int((times[mine] * fewest[mine]).sum()),
+                lines_a_wave=float(requests[most] / waves[most]),
+                fewest_lines_a_wave=float(fewest[most] / waves[most]),
+                share=int(asked.sum()) / total,
+            )
+        )
+    return sorted((one for one in found if one.share >= SHARE), key=lambda one: -one.requests)
+
+
+def _step(rel: np.ndarray) -> int:
+    """Commonest distance [lines] of two lines of an instruction that its lanes touch one after the other."""
+    if rel.size < 2:
+        return 0
+    values, counts = np.unique(np.abs(np.diff(rel)), return_counts=True)
+    return int(values[np.argmax(counts)])
