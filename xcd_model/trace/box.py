@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcd_model.trace.coalesce import LANE_BYTES, WAVE_SIZE, Touched, coalesce, waves_of
-from xcd_model.trace.trace import SECTOR_BYTES
+from xcd_model.trace.coalesce import LANE_BYTES, WAVE_SIZE, Touched, coalesce
+from xcd_model.trace.trace import SECTOR_BYTES, waves_of
 
 
 def box_lines(

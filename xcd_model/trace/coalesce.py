@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.trace.trace import SECTOR_BYTES
+from xcd_model.trace.trace import SECTOR_BYTES, waves_of
 
 LANE_BYTES = 16  # widest load of a lane: global_load_dwordx4
 WAVE_SIZE = 64
@@ -46,12 +46,6 @@ class Touched(NamedTuple):
     sectors: np.ndarray
     wave_requests: np.ndarray
     waves: np.ndarray = np.zeros(3, np.int64)
-
-
-def waves_of(active: np.ndarray, items: int, together: int, item_bytes: int, line_bytes: int) -> np.ndarray:
-    """`Touched.waves` from the active items of each wave, (n_waves,) int, and those of a lane, in all and at once."""
-    each, fewest = items // together, -(-active * item_bytes // line_bytes)
-    return np.array([each * np.count_nonzero(active), each * fewest.sum(), together * item_bytes], np.int64)
 
 
 def lane_axes(address: np.ndarray, item_bytes: int) -> tuple[int, ...]:

@@ -273,6 +273,12 @@ class Trace:
         return _touched_pieces(self.sectors, self.line_bytes, fetch_bytes)
 
 
+def waves_of(active: np.ndarray, items: int, together: int, item_bytes: int, line_bytes: int) -> np.ndarray:
+    """A row of `Trace.waves` from the active items of each wave, (n_waves,) int, and those of a lane, in all and at once."""
+    each, fewest = items // together, -(-active * item_bytes // line_bytes)
+    return np.array([each * np.count_nonzero(active), each * fewest.sum(), together * item_bytes], np.int64)
+
+
 def _int32(lines: np.ndarray) -> np.ndarray:
     """Lines relative to a base, refused where they do not fit."""
     if max(-lines.min(), lines.max()) >= 2**31:
