@@ -4,8 +4,8 @@
     lane  0  1  2 ... 63                lane  0 | . . . .      each lane has a line of its own:
     line  |---- 1 to 8 lines ----|      lane  1 | . . . .      64 requests where 1 to 8 would do
 
-Loads of single items, which a mask keeps from being vectors, have their lanes as far apart as the compiler lays them and
-are not meant. Of an access model's gathers a trace does not know how many lanes asked.
+Loads item by item, as a mask may ask for, have their lanes as far apart as the compiler lays them, and are not meant.
+Of an access model's gathers a trace does not know how many lanes asked.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Uncoalesced:
         return (
             f"uncoalesced {'store to' if self.is_write else 'load of'} {self.tensor}: neighbouring lanes lie "
             f"{self.stride_bytes:,} B apart, so a wave's instruction touches {self.lines_a_wave:.3g} lines "
-            f"instead of {self.fewest_lines_a_wave:.3g}; {self.requests:,} requests a launch instead of {self.fewest:,}, "
-            f"{100 * self.share:.0f} % of all. No order of workgroups mends that: transpose the tile or the tensor"
+            f"instead of {self.fewest_lines_a_wave:.3g}; {self.requests:,} requests a launch instead of "
+            f"{self.fewest:,}, {100 * self.share:.0f} % of all. No order of workgroups mends that: transpose the tile or the tensor"
         )
 
 

@@ -10,7 +10,10 @@ from tests.capture.same_trace import needs_triton
 
 pytestmark = [needs_triton, pytest.mark.packages]  # about 10 s of Triton's compiler each
 STRAIGHT = ("black_scholes", "fdtd_2d", "fused_elementwise", "softmax", "stencil_2d", "stencil_3d", "transpose")
-OTHERWISE = {"smith_waterman": "characters come one by one", "spmv": "an access model's gathers do not know their lanes"}
+OTHERWISE = {
+    "smith_waterman": "characters come one by one",
+    "spmv": "a gather does not know its lanes",
+}
 
 
 def loads_of_a_wave(launch, trace):

@@ -252,11 +252,12 @@ class TraceBuilder:
         ids = []
         for key in distinct:
             parts = [(self._lines[t], delta) for t, delta in zip(key[::2], key[1::2], strict=True)]
+            waves = np.stack([part.waves for part, _ in parts])
             touched = Touched(
                 np.concatenate([part.line + delta for part, delta in parts]),
                 np.concatenate([part.sectors for part, _ in parts]),
                 np.concatenate([part.wave_requests for part, _ in parts]),
-                np.append(np.sum([part.waves[:2] for part, _ in parts], axis=0), max(part.waves[2] for part, _ in parts)),
+                np.append(waves[:, :2].sum(axis=0), waves[:, 2].max()),
             )
             ids.append(self._template((index, "together", key), index, True, touched))
         return Access(first, np.array(ids, np.int32)[inverse])

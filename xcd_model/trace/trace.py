@@ -274,7 +274,7 @@ class Trace:
 
 
 def waves_of(active: np.ndarray, items: int, together: int, item_bytes: int, line_bytes: int) -> np.ndarray:
-    """A row of `Trace.waves` from the active items of each wave, (n_waves,) int, and those of a lane, in all and at once."""
+    """A row of `Trace.waves` from the active items of each wave, (n_waves,), and a lane's items, in all and at once."""
     each, fewest = items // together, -(-active * item_bytes // line_bytes)
     return np.array([each * np.count_nonzero(active), each * fewest.sum(), together * item_bytes], np.int64)
 
