@@ -57,7 +57,8 @@ class Uncoalesced:
             f"uncoalesced {'store to' if self.is_write else 'load of'} {self.tensor}: neighbouring lanes lie "
             f"{self.stride_bytes:,} B apart, so a wave's instruction touches {self.lines_a_wave:.3g} lines "
             f"instead of {self.fewest_lines_a_wave:.3g}; {self.requests:,} requests a launch instead of "
-            f"{self.fewest:,}, {100 * self.share:.0f} % of all. No order of workgroups mends that: transpose the tile or the tensor"
+            f"{self.fewest:,}, {100 * self.share:.0f} % of all. No order of workgroups mends that: "
+            "transpose the tile or the tensor"
         )
 
 
