@@ -17,7 +17,6 @@ import numpy as np
 
 from xcd_model import Trace
 
-TIMES_TOO_MANY = 4.0  # requests over the fewest, from which an access is named: rows of 32 B or less of a line of 128
 SHARE = 0.01  # least part of all requests of the waves, below which nothing is said
 
 
@@ -76,8 +75,7 @@ def uncoalesced(trace: Trace) -> list[Uncoalesced]:
     """
     times = np.bincount(trace.template, minlength=trace.is_write.size)
     requests = np.add.reduceat(trace.wave_requests, trace.rel_start[:-1], dtype=np.int64)
-    total, (waves, fewest, _) = int((times * requests).sum()), trace.waves.T
-    far = (fewest > 0) & (requests >= TIMES_TOO_MANY * fewest)
+    total, (waves, fewest, _), far = int((times * requests).sum()), trace.waves.T, trace.uncoalesced
     found = []
     for tensor, write in {(int(t), bool(w)) for t, w in zip(trace.tensor[far], trace.is_write[far], strict=True)}:
         mine = np.flatnonzero(far & (trace.tensor == tensor) & (trace.is_write == write))

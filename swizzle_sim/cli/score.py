@@ -14,6 +14,7 @@ from swizzle_sim.cli.arguments import Compile, Jitter, Json, Launch, Replay, See
 if TYPE_CHECKING:
     import numpy as np
 
+    from swizzle_sim.access_patterns import Uncoalesced
     from swizzle_sim.advice import Advice
     from swizzle_sim.price import RemapPrice
     from swizzle_sim.scoring import Score, Scorer, Spread
@@ -167,7 +168,6 @@ def _print_price(scorer: Scorer, price: RemapPrice | None, not_priced: str) -> N
 
 def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str, Any]:
     """JSON of a candidate without a score."""
-    from swizzle_sim.access_patterns import uncoalesced
     from swizzle_sim.cli.output import scored_on
 
     return {
@@ -177,7 +177,7 @@ def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str,
         "verdict": verdict.as_dict(),
         "fitted_constants": len(_fitted(scorer)),
         "work": scorer.work.as_dict(),
-        "uncoalesced": [one.as_dict() for one in uncoalesced(scorer.trace)],
+        "uncoalesced": [one.as_dict() for one in _uncoalesced(scorer)],
         "advice": None,
         "baseline": None,
         "score": None,
@@ -186,6 +186,15 @@ def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str,
         "assigned_bound_l2_hit_rate": None,
         "traffic": None,
     }
+
+
+def _uncoalesced(scorer: Scorer) -> list[Uncoalesced]:
+    """What no order of the workgroups mends; empty for most kernels."""
+    if not scorer.trace.uncoalesced.any():
+        return []
+    from swizzle_sim.access_patterns import uncoalesced
+
+    return uncoalesced(scorer.trace)
 
 
 def _write_plots(folder: Path, name: str, traffics: tuple[Traffic, Traffic], scores: tuple[Score, Score]) -> list[Path]:
@@ -222,7 +231,6 @@ def _ranges(scorer: Scorer, order: np.ndarray, draws: int | None) -> Uncertainty
 
 
 def _print_scores(scorer: Scorer, candidate: Swizzle, traffic: Traffic, found: Score) -> None:
-    from swizzle_sim.access_patterns import uncoalesced
     from swizzle_sim.cli.output import (
         console,
         print_balance,
@@ -239,7 +247,7 @@ def _print_scores(scorer: Scorer, candidate: Swizzle, traffic: Traffic, found: S
     title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
     gpu = scorer.gpu.name
     table(title, ("swizzle", *score_columns(gpu, scorer.replay)), rows, note=simulated(gpu, scorer.replay))
-    for far in uncoalesced(scorer.trace):
+    for far in _uncoalesced(scorer):
         console(wide=True).print(str(far), markup=False)
     print_balance(scorer.work, {"launch order": scorer.baseline, name: found})
     note = f"launch {traffic.launch}, {'steady' if traffic.steady else 'not steady'}" if traffic.launch > 1 else ""

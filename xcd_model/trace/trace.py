@@ -20,6 +20,7 @@ from xcd_model.errors import TraceError
 SECTOR_BYTES = 32  # resolution of a trace within a line; every GPU's request size is a multiple of it
 MAX_LINE_BYTES = 8 * SECTOR_BYTES  # the sectors of a line are the bits of one byte
 MAX_LINES = 2**54  # of the address space: a byte address, and twice a line number, are far from the ends of an int64
+UNCOALESCED = 4  # rows of a tile of 32 B or less, in lines of 128 B
 # The compiled replays read these arrays with no check of their own.
 DTYPES = {
     "start": np.int64,
@@ -201,6 +202,12 @@ class Trace:
     def entries_per_template(self) -> np.ndarray:
         """(n_templates,) int64: lines that each template touches."""
         return np.diff(self.rel_start)
+
+    @property
+    def uncoalesced(self) -> np.ndarray:
+        """(n_templates,) bool: whether waves make `UNCOALESCED` times the requests of lanes side by side."""
+        requests = np.add.reduceat(self.wave_requests, self.rel_start[:-1], dtype=np.int64)
+        return (self.waves[:, 1] > 0) & (requests >= UNCOALESCED * self.waves[:, 1])
 
     @property
     def highest_line(self) -> int:
