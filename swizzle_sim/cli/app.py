@@ -12,6 +12,7 @@ from importlib import metadata
 import typer
 
 from swizzle_sim.cli import (
+    calibrate,
     capture,
     catalogue,
     check,
@@ -71,6 +72,7 @@ _COMMANDS = {
     "doctor": doctor.doctor,
     "rewrite": rewrite.rewrite,
     "suite": suite.suite,
+    "calibrate": calibrate.calibrate,
     "bundle": hardware.bundle,
     "import": hardware.import_,
     "confirm": hardware.confirm,

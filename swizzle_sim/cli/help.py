@@ -15,7 +15,7 @@ TASKS = {
     "Check and score a swizzle": ("check", "score", "ceiling", "hit-rates"),
     "Find a better one": ("optimize", "suite", "sweep", "what-if", "report", "explore"),
     "Your own Triton kernel": ("init-kernel", "capture", "occupancy", "rewrite"),
-    "Compare with hardware": ("bundle", "confirm", "import", "agreement", "fidelity"),
+    "Compare with hardware": ("calibrate", "bundle", "confirm", "import", "agreement", "fidelity"),
     "Compare models": ("study", "tune-prompt"),
 }
 OTHERS = "More commands"
@@ -32,6 +32,9 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "bundle": (
         ("swizzle-sim bundle runs/gemm-mi300x-001 --top 3 -o gemm-bundle", "the best three of a run"),
         ("swizzle-sim bundle gemm M=4096 N=4096 --swizzle contiguous+row", "your own candidate"),
+    ),
+    "calibrate": (
+        ("swizzle-sim calibrate --gpu h200 --measured tests/hardware/data/h200/calibrate.csv", "as an H200 printed it"),
     ),
     "capture": (("swizzle-sim capture my_kernel.py M=2048 -o my.trace.npz", "then: swizzle-sim score my.trace.npz"),),
     "ceiling": (("swizzle-sim ceiling gemm M=4096 N=4096 K=4096 --out table", "and write it as a lookup table"),),
