@@ -13,6 +13,7 @@ from .quantities import QUANTITIES
 
 CHANGE = 1.0  # points, or percent: smaller changes against the launch order have no sign
 LAUNCHED = ("baseline", "row", "identity", "launched qb_minor")  # names of the launch order
+APART_POINTS = 1.0  # of rates, up to which two are not ranked
 TOLD_APART = 1.03  # ratio of measured times up to which they are not ranked
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from swizzle_benchmarks.fidelity import statistics
+from swizzle_benchmarks.fidelity.page.choices import choices_section
 from swizzle_benchmarks.fidelity.page.page import page
 from swizzle_benchmarks.fidelity.page.plots import residuals
 from swizzle_benchmarks.fidelity.page.ranks import believe_section, ranks_section
@@ -135,3 +136,18 @@ def test_pairs_that_are_far_enough_apart_are_counted_and_which_way_round_they_co
     text = ranks_section([*right, *wrong], ["timed", "lockstep", "lru"])
     cells = lines_with(text, "| attention_dense |")[-1]
     assert cells[-3:] == [f"{apart} of {apart}", f"0 of {apart}", "-"] and apart == 7
+
+
+def test_choices_say_what_the_picked_order_costs():
+    """A model that is right picks the best order, one that turns all round the worst; the launch order costs."""
+    rows = [
+        row for row in ROWS if row.workload == "h200:h200_transpose:16384x16384x32x32" and row.quantity == "time_us"
+    ]
+    upside_down = [dataclasses.replace(one, value=1 / one.row.measured) for one in predicted(rows, variant="lru")]
+    text = choices_section(predicted(rows) + upside_down, ["timed", "lru"])
+    right, wrong, launched, *_ = lines_with(text, "| h200 | time_us |")
+    most, least = max(row.measured for row in rows), min(row.measured for row in rows)
+    assert right[3] == "0.00" and right[5].split(" of ")[0] == right[5].split(" of ")[1]
+    assert wrong[3] == f"{100 * (most / least - 1):.2f}" and wrong[5].startswith("0 of ")
+    row = next(row for row in rows if row.order == "row")
+    assert launched[2:4] == ["launch order", f"{100 * (row.measured / least - 1):.2f}"]

@@ -12,6 +12,7 @@ from ..quantities import QUANTITIES
 from ..rows import DATA
 from ..split import place_of
 from ..statistics import baselines_of, summarise
+from .choices import choices_section
 from .ranks import believe_section, ranks_section
 from .repeatability import again_section
 from .split import split_section
@@ -146,6 +147,7 @@ def page(predictions: Sequence[Prediction], pictures: Mapping[str, Sequence[str]
     variants = list(dict.fromkeys(one.variant for one in predictions))
     model = [one for one in predictions if one.variant == variants[0]]
     parts = [INTRO, "## What to believe\n", believe_section(model)]
+    parts += ["## What choosing by it costs\n", choices_section(predictions, variants)]
     parts += ["## How to read the tables\n", READING]
     parts += ["## Targets\n", targets_section(predictions, variants)]
     parts += ["## Why rows disagree\n", why_section(model)]

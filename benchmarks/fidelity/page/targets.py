@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -207,15 +207,11 @@ def _ranks(rows: Sequence[Prediction], data: str, least: float, *, spread_pct: f
     return [_rank(data, f"Spearman, {name.split(':', 1)[1]}", rank, least, target) for name, rank in ranks.items()]
 
 
-OTHERS = "MI355X (other kernels of its tutorial, of the same tile and loads, between its two tables)"
-
-
 def targets_section(predictions: Sequence[Prediction], variants: Sequence[str]) -> str:
-    """What the variants are, how many targets they meet, and a table of all, missed ones first."""
+    """What the variants are, and a table of all targets, missed ones first."""
     by_variant = {name: checks([one for one in predictions if one.variant == name]) for name in variants}
     rows = [one.row for one in predictions if one.variant == variants[0]]
-    again_on = {OTHERS: checks(counted_between(rows)), "H200": checks(measured_again(rows))}
-    again = [check for got in again_on.values() for check in got]
+    again = checks(counted_between(rows)) + checks(measured_again(rows))
     columns_of = by_variant | ({AGAIN: again} if again else {})
     found = {name: {(c.data, c.what): c for c in got} for name, got in columns_of.items()}
     lines = []
@@ -224,23 +220,8 @@ def targets_section(predictions: Sequence[Prediction], variants: Sequence[str]) 
         cells = ["-" if other is None else ("" if other.hit else "**missed** ") + other.reached for other in others]
         lines.append([check.data, check.what, check.target, "met" if check.hit else check.missed_by, *cells])
     columns = ["data", "figure", "target", f"{variants[0]} misses it by", *found]
-    hits = ", ".join(f"{name} {_of(got)}" for name, got in by_variant.items() if got)
     words = "".join(f"- **{name}**: {VARIANTS[name]}.\n" for name in variants)
-    itself = _itself(by_variant[variants[0]], again_on) + _twice(rows)
-    return f"{words}\nTargets met: {hits}.{itself} Missed ones first.\n\n" + table(columns, lines)
-
-
-def _of(got: Sequence[Check]) -> str:
-    return f"{sum(check.hit for check in got)} of {len(got)}"
-
-
-def _itself(model: Sequence[Check], again_on: Mapping[str, Sequence[Check]]) -> str:
-    """How many targets the hardware meets that was counted again, by GPU, and of those that the model misses."""
-    words = " and ".join(f"{_of(got)} on the {name}" for name, got in again_on.items() if got)
-    missed = {(check.data, check.what) for check in model if not check.hit}
-    of_missed = [check for got in again_on.values() for check in got if (check.data, check.what) in missed]
-    more = f", and {_of(of_missed)} of those that the model misses" if of_missed else ""
-    return f" The hardware, in a {AGAIN}, meets {words}{more}." if words else ""
+    return f"{words}\nMissed ones first.{_twice(rows)}\n\n" + table(columns, lines)
 
 
 def _twice(rows: Sequence[Row]) -> str:
