@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -127,3 +127,26 @@ def family_candidates(kernel: Kernel, gpu: Gpu, specs: Iterable[str] | None = No
     """Texts of family specifications, by default of all that `family_specs` proposes."""
     chosen = family_specs(kernel, gpu) if specs is None else specs
     return [Candidate(spec, family(spec), "families") for spec in chosen]
+
+
+def thinned(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
+    """At most so many candidates, in their order: single families before combinations, evenly over parameters.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+    most : int
+    """
+    if len(candidates) <= most:
+        return list(candidates)
+    single = [i for i, one in enumerate(candidates) if "+" not in one.name]
+    combined = [i for i, one in enumerate(candidates) if "+" in one.name]
+    kept = _evenly(single, max(most // 2, most - len(combined)))
+    kept += _evenly(combined, most - len(kept))
+    return [candidates[i] for i in sorted(kept)]
+
+
+def _evenly(places: list[int], most: int) -> list[int]:
+    if len(places) <= most:
+        return list(places)
+    return [places[k * len(places) // most] for k in range(most)]

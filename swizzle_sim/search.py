@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.candidates import Candidate, family_candidates
+from swizzle_sim.candidates import Candidate, family_candidates, thinned
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import Objective, Ranking, chosen_objectives, default_objectives, ranking_of
@@ -31,6 +31,8 @@ from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import Gpu
 from xcd_model.errors import LanguageError, RunError
 
+LOOKUPS = 1.35e9  # cache lookups of a run of families without a limit of time: a minute and a half on two cores
+FEWEST = 24  # candidates that are tried, however long that takes
 NOTHING_TO_GAIN = 1e-3  # of the requests: the launch order is at the bound but for that
 OnAttempt = Callable[[Attempt, int, int], None]
 
@@ -58,7 +60,8 @@ class RunConfig:
     on_attempt : callable or None
         Called as ``on_attempt(attempt, done, total)`` after each attempt is stored.
     max_minutes : float or None
-        No candidate is begun after that long; the run can be resumed.
+        No candidate is begun after that long; the run can be resumed. Without it, of families whose replays would need
+        more than `LOOKUPS`, an even choice is tried.
     """
 
     replay: str = "timed"
@@ -178,10 +181,20 @@ def optimize(
     if candidates is not None or objectives != (HIT_RATE,) or not is_settled(scorer):
         planned += family_candidates(kernel, gpu) if candidates is None else candidates
     about = about_run(scorer, how.command, objectives)
+    if candidates is None and how.max_minutes is None and not how.resume:
+        about |= _limit(scorer, len(planned))
     with open_run(Path(folder), about, how.resume) as history:
+        most = history.about.get("most_candidates")
         with history.running():
-            _try_all(scorer, planned, history, how)
+            _try_all(scorer, thinned(planned, most) if most else planned, history, how)
         return Run(history.folder, tuple(history), ranking_of(history.about))
+
+
+def _limit(scorer: Scorer, planned: int) -> dict[str, int]:
+    """How many of the planned candidates are tried where nobody gave a time and all would take too long."""
+    lookups = scorer.plan.trace.n_touches * scorer.plan.simulated_fraction * scorer.baseline.launch
+    most = max(FEWEST, int(LOOKUPS / lookups))
+    return {"most_candidates": most} if planned > most else {}
 
 
 def is_settled(scorer: Scorer) -> bool:

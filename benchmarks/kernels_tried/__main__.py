@@ -1,113 +1,93 @@
 """Try published kernels, as their packages have them, and write ``docs/kernels-tried.md``.
 
-python -m swizzle_benchmarks.kernels_tried liger:rope ...   # capture and rewrite these, then write the page
-python -m swizzle_benchmarks.kernels_tried --all            # all of them: minutes each
-python -m swizzle_benchmarks.kernels_tried                  # write the page from the rows of earlier runs
+python -m swizzle_benchmarks.kernels_tried FOLDER                # fetch the packages there, try all that has no result
+python -m swizzle_benchmarks.kernels_tried FOLDER liger:rope     # this one
+python -m swizzle_benchmarks.kernels_tried FOLDER --again        # anew
+python -m swizzle_benchmarks.kernels_tried --page [FOLDER]       # write the page, from FOLDER's results if given
 
-The packages have to be on ``PYTHONPATH``, unpacked (``pip download --no-deps``, then unzip) or installed; what no
-package holds is found as `declarations` say.
+Results are in ``FOLDER/results.json`` after each command, so an interrupted run goes on where it was.
 """
 
 from __future__ import annotations
 
-import contextlib
+import argparse
 import json
-import os
-import subprocess
 import sys
-import tempfile
-import time
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-ROWS = HERE / "rows.json"
-PAGE = HERE.parents[1] / "docs" / "kernels-tried.md"
-LIMIT_S = 600.0
-SWIZZLE = "q = num_pids // 8\npid = (pid % 8) * q + pid // 8\n"  # each XCD a run of neighbours
-PAGE_TEXT = """# Published kernels tried
+from .page import PAGE, RESULTS, page
+from .sources import KERNELS, NotFetched, sources_beside
+from .trying import STEPS, Limits, try_kernel
 
-Kernels that nobody of this project wrote, each loaded from its untouched file with no torch and no GPU, as
-`benchmarks/kernels_tried/declarations` launches it. *Captured* means that sampled workgroups, interpreted, touch the
-same lines; *rewritten* that a swizzle was put into the file and both ran side by side with equal outputs.
-Written by `python -m swizzle_benchmarks.kernels_tried`; do not edit. The rows so far were noted from the output of
-`capture` and `rewrite`, run one by one on a loaded machine of two cores: the seconds are upper bounds.
-
-{captured} of {total} are captured. {rewritten} of the {tried} that were tried are rewritten and verified.
-
-| kernel | package | captured | seconds | rewritten |
-| --- | --- | --- | --- | --- |
-{rows}
-
-Seconds are of the whole capture command (start, compile for two architectures, capture, comparison) on 2 cores that
-other work shared, so an upper bound. *Not tried* was not run to its end.
-"""
+Rows = dict[str, dict[str, Any]]
 
 
 def main() -> None:
-    """Try the kernels that are named, and write the page."""
-    rows: dict[str, dict[str, Any]] = json.loads(ROWS.read_text(encoding="utf-8"))
-    names = list(rows) if "--all" in sys.argv else [name for name in sys.argv[1:] if not name.startswith("-")]
-    for name in names:
-        rows[name] |= tried(name, rows[name]["package"])
-        ROWS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-        print(name, rows[name])
-    PAGE.write_text(page(rows), encoding="utf-8")
+    """Do what the command line asks for."""
+    words = argparse.ArgumentParser(prog="python -m swizzle_benchmarks.kernels_tried", description=__doc__,
+                                    formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    words.add_argument("folder", nargs="?", type=Path)
+    words.add_argument("kernels", nargs="*", metavar="MODULE:VARIABLE", help="of kernels.toml; by default all")
+    words.add_argument("--steps", default=",".join(STEPS), help="of %(default)s")
+    words.add_argument("--again", action="store_true", help="also what has a result")
+    words.add_argument("--refused", action="store_true", help="also what was refused")
+    words.add_argument("--limit-s", type=float, default=Limits.seconds, help="of a command (%(default)g)")
+    words.add_argument("--memory-gib", type=float, default=Limits.gib, help="of a process (%(default)g)")
+    words.add_argument("--max-minutes", type=float, default=Limits.search_minutes, help="of a search (%(default)g)")
+    words.add_argument("--page", action="store_true", help="write the page")
+    given = words.parse_intermixed_args()
+    if given.folder is None and not given.page:
+        words.error("name a folder for the packages, or --page")
+    steps = tuple(given.steps.split(","))
+    for name, all_names in ((set(given.kernels), set(KERNELS)), (set(steps), set(STEPS))):
+        if not name <= all_names:
+            words.error(f"{', '.join(name - all_names)}: one of {', '.join(sorted(all_names))}")
+    if given.page:
+        if given.folder is not None:
+            _write(RESULTS, {**_read(RESULTS), **_read(given.folder / "results.json")})
+        PAGE.write_text(page(_read(RESULTS)), encoding="utf-8")
+        return
+    limits = Limits(given.limit_s, given.memory_gib, given.max_minutes)
+    sys.exit(_try_all(given, steps, limits))
 
 
-def tried(name: str, package: str) -> dict[str, Any]:
-    """What capture and rewrite of one kernel give."""
-    module, _, variable = name.partition(":")
-    declaration = f"{HERE / 'declarations' / module}.py:{variable}"
-    found: dict[str, Any] = {}
-    with contextlib.suppress(metadata.PackageNotFoundError):
-        found["version"] = metadata.version(package)
-    with tempfile.TemporaryDirectory() as folder:
-        swizzle = Path(folder, "swizzle.txt")
-        swizzle.write_text(SWIZZLE, encoding="utf-8")
-        began = time.monotonic()
-        document, why = _answer("capture", declaration, "-o", str(Path(folder, "one.trace.npz")))
-        found["seconds"] = round(time.monotonic() - began)
-        found["captured"] = f"{document['workgroups']} workgroups" if document else f"no: {why}"
-        if document:
-            out = str(Path(folder, "out.py"))
-            document, why = _answer("rewrite", declaration, "--swizzle", str(swizzle), "-o", out)
-            runs = [case for case in document["check"]["cases"] if case["whole"]] if document else []
-            found["rewritten"] = f"yes, equal at {len(runs)} small sizes" if document else f"no: {why}"
-    return found
+def _try_all(given: argparse.Namespace, steps: tuple[str, ...], limits: Limits) -> int:
+    """Try kernels; 1 where a source cannot be fetched."""
+    root, failed = given.folder.resolve(), 0
+    root.mkdir(parents=True, exist_ok=True)
+    results = root / "results.json"
+    for name in given.kernels or KERNELS:
+        row = _read(results).get(name, {})
+        drop = [step for step in steps if given.again or (given.refused and "refused" in row.get(step, {}))]
+        row = {key: value for key, value in row.items() if key not in drop}
+        try:
+            for source in sources_beside(name):
+                source.fetch(root)
+        except NotFetched as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            failed = 1
+            continue
+
+        def store(row: dict[str, Any], name: str = name) -> None:
+            _write(results, {**_read(results), name: row})
+            step = list(row)[-1]
+            print(f"{name} {step}: {row[step]}", flush=True)
+
+        try_kernel(name, root, limits, steps, row, store)
+    return failed
 
 
-def _answer(*words: str) -> tuple[dict[str, Any], str]:
-    """Document of a command, or the last line of why there is none."""
-    command = [sys.executable, "-c", "from swizzle_sim.cli import main; main()", *words, "--json"]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=dict(os.environ)
-        )
-    except subprocess.TimeoutExpired:
-        return {}, f"not done in {LIMIT_S:g} s"
-    if done.returncode == 0:
-        return json.loads(done.stdout), ""
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    return {}, lines[-1].removeprefix("swizzle-sim: ") if lines else "no words"
+def _read(path: Path) -> Rows:
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def page(rows: dict[str, dict[str, Any]]) -> str:
-    """Text of the page."""
-    rewritten = [row["rewritten"] for row in rows.values() if row["rewritten"]]
-    lines = [
-        f"| `{row['function']}` | {row['package']} {row['version']} | {row['captured']} | {row['seconds'] or ''} | "
-        f"{row['rewritten'] or 'not tried'} |"
-        for row in rows.values()
-    ]
-    return PAGE_TEXT.format(
-        captured=sum(not row["captured"].startswith("no") for row in rows.values()),
-        total=len(rows),
-        rewritten=sum(one.startswith("yes") for one in rewritten),
-        tried=len(rewritten),
-        rows="\n".join(lines),
+def _write(path: Path, rows: Rows) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(
+        json.dumps({name: rows[name] for name in KERNELS if name in rows}, indent=1) + "\n", encoding="utf-8"
     )
+    part.replace(path)
 
 
 if __name__ == "__main__":

@@ -106,6 +106,7 @@ def next_folder(where: Path, stem: str) -> Path:
 
 def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: float | None, json: bool) -> None:
     """Try the known families."""
+    from swizzle_sim.candidates import family_specs
     from swizzle_sim.progress import Progress
     from swizzle_sim.ranking import chosen_objectives
     from swizzle_sim.scoring import Scorer
@@ -120,6 +121,9 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
         nonlocal best, rate
         if done == 1 and (estimate := _estimate(attempt, total, given.threads)):
             print(estimate, file=sys.stderr, flush=True)
+        known = 1 + sum(1 for _ in family_specs(work, device)) if done == 1 else total
+        if 1 < total < known:
+            print(f"{total} of {known} candidates, an even choice: --max-minutes tries all in order", file=sys.stderr)
         best = max(best, attempt.score.speedup if by_time and attempt.score else 0.0)
         rate = max(rate, attempt.score.l2_hit_rate if attempt.score else 0.0)
         progress(done, total, note=f"best speedup {best:.3f}" if by_time else f"best L2 hit rate {100 * rate:.2f} %")

@@ -1,33 +1,93 @@
-"""Is the page of the published kernels what the rows say, and do the packages still give those rows?"""
+"""Is the page of the published kernels what the results say, and do the packages still give those results?
 
-import importlib.util
+The opt-in part fetches the packages: ``KERNELS_TRIED=FOLDER pytest -m packages tests/capture/test_kernels_tried.py``.
+"""
+
 import json
+import os
+import stat
+import sys
+from pathlib import Path
 
 import pytest
 
-from swizzle_benchmarks.kernels_tried.__main__ import HERE, PAGE, ROWS, page, tried
+from swizzle_benchmarks.kernels_tried import trying
+from swizzle_benchmarks.kernels_tried.page import PAGE, RESULTS, page
+from swizzle_benchmarks.kernels_tried.sources import HERE, KERNELS, SOURCES, sources_beside
+from swizzle_benchmarks.kernels_tried.trying import Limits, try_kernel
 from swizzle_sim.triton_source import read_source
 
-KNOWN = json.loads(ROWS.read_text(encoding="utf-8"))
-PACKAGES = {"liger": "liger_kernel", "aiter": "aiter", "moe": "sglang", "others": "fla", "attention": "conch"}
+LIMITS = Limits(seconds=20)
+RESULT = json.loads(RESULTS.read_text(encoding="utf-8"))
 
 
-def test_the_page_is_what_the_rows_say():
-    assert PAGE.read_text(encoding="utf-8") == page(KNOWN)
+def test_the_page_is_what_the_results_say():
+    assert PAGE.read_text(encoding="utf-8") == page(RESULT)
 
 
-@pytest.mark.parametrize("name", KNOWN)
-def test_each_row_has_a_declaration(name):
-    module, _, variable = name.partition(":")
-    assert variable in read_source(HERE / "declarations" / f"{module}.py").constants
+def test_the_numbers_that_are_promised_hold():
+    done = {step: [name for name, row in RESULT.items() if step in row and "refused" not in row[step]]
+            for step in ("capture", "rewrite")}  # fmt: skip
+    assert len(done["capture"]) >= 22 and len(done["rewrite"]) >= 18
+    assert all("\n" not in one["refused"] for row in RESULT.values() for one in row.values() if "refused" in one)
+    assert all(RESULT[name]["version"] == SOURCES[KERNELS[name]["source"]].version for name in RESULT)
+
+
+def test_each_kernel_has_a_declaration():
+    for name in KERNELS:
+        module, _, variable = name.partition(":")
+        assert variable in read_source(HERE / "declarations" / f"{module}.py").constants
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    """A command in place of ours, which does what the file ``does`` says."""
+    command = tmp_path / "command"
+    command.write_text(f"#!{sys.executable}\nexec(open({str(tmp_path / 'does')!r}).read())\n")
+    command.chmod(command.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr(trying.sys, "executable", str(command))
+    return (tmp_path / "does").write_text
+
+
+def rows(tmp_path, known, steps=("rewrite",), limits=LIMITS):
+    stored = []
+    try_kernel("liger:rope", tmp_path, limits, steps, known, lambda row: stored.append(json.loads(json.dumps(row))))
+    return stored
+
+
+@pytest.mark.parametrize(
+    ("does", "limits", "refused"),
+    [
+        ("print('{\"error\": {\"message\": \"it says why\"}}'); raise SystemExit(2)", LIMITS, "it says why"),
+        ("import sys; sys.exit('swizzle-sim: no document')", LIMITS, "swizzle-sim: no document"),
+        ("import time; time.sleep(60)", Limits(seconds=0.3), "not done in 0.3 s"),
+        ("b = bytearray(2 << 30)", Limits(seconds=20, gib=1), "MemoryError"),
+    ],
+)  # fmt: skip
+def test_a_command_that_gives_nothing_is_a_refusal_of_one_line(tmp_path, fake, does, limits, refused):
+    fake(does)
+    (row,) = rows(tmp_path, {}, limits=limits)
+    assert row["rewrite"]["refused"] == refused
+
+
+def test_what_has_a_result_is_not_run_again_unless_the_version_changed(tmp_path, fake):
+    fake("print('{\"workgroups\": 7}')")
+    (row,) = rows(tmp_path, {}, ("capture",))
+    assert row["capture"]["workgroups"] == 7
+    fake("raise SystemExit('must not run')")
+    assert rows(tmp_path, row, ("capture",)) == []
+    assert "refused" in rows(tmp_path, {**row, "version": "0"}, ("capture",))[0]["capture"]
 
 
 @pytest.mark.packages
-@pytest.mark.parametrize("name", [name for name in KNOWN if name.partition(":")[0] in PACKAGES])
-def test_packages_give_the_rows(name):
-    if importlib.util.find_spec(PACKAGES[name.partition(":")[0]]) is None or "applied" in name:
-        pytest.skip("its package is not on PYTHONPATH")
-    found = tried(name, KNOWN[name]["package"])
-    assert found["captured"] == KNOWN[name]["captured"]
-    if KNOWN[name]["rewritten"].startswith("yes"):
-        assert found["rewritten"].startswith("yes")
+@pytest.mark.parametrize("name", KERNELS)
+def test_packages_give_the_results(name):
+    if "KERNELS_TRIED" not in os.environ:
+        pytest.skip("KERNELS_TRIED names no folder for the packages")
+    root = Path(os.environ["KERNELS_TRIED"]).resolve()
+    for source in sources_beside(name):
+        source.fetch(root)
+    row: dict = {}
+    try_kernel(name, root, Limits(), ("capture", "rewrite"), {}, row.update)
+    for step in ("capture", "rewrite"):
+        assert ("refused" in row[step]) == ("refused" in RESULT[name][step]), row[step]
