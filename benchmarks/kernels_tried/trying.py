@@ -125,7 +125,8 @@ class Trial:
             found = json.loads(printed)
             if running.returncode == 0:
                 return found
-            raise Refused(found["error"]["message"])
+            said = found["error"]["message"].splitlines()
+            raise Refused(" ".join(dict.fromkeys((said[0], said[-1]))))
         said = (self.out / f"{words[0]}.log").read_text(encoding="utf-8", errors="replace").splitlines()
         raise Refused(next((line for line in reversed(said) if line.strip()), f"ended with {running.returncode}"))
 

@@ -94,7 +94,7 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
     """
     with shared_worker():
         cases = run_side_by_side(rewritten, _launches(rewritten, work), seed)
-    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(rewritten.path):
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(work.launch):
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
         before = compile_launch(work.launch, arch)
@@ -147,7 +147,7 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
             path=rewritten.path,
             line=waiting,
         )
-    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(rewritten.path):
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(works[0][0].launch):
         new = Path(folder, rewritten.path.name)
         new.write_bytes(rewritten.text)
         cases = [{**_case(rewritten, one, sample, Path(folder), seed), "kind": kind} for one, sample, kind in works]
@@ -182,13 +182,18 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
 
 
 class on_path:
-    """While inside, workers can import the modules of a file's folder."""
+    """While inside, workers can import the modules of the folder of a file that is run whole.
 
-    def __init__(self, path: Path):
-        self.folder, self.before = str(path.resolve().parent), os.environ.get("PYTHONPATH")
+    One that is sliced finds them itself; its folder may hold a ``copy.py`` that would hide the standard library's.
+    """
+
+    def __init__(self, launch: Launch):
+        self.folder = "" if launch.sliced_for else str(Path(launch.path).resolve().parent)
+        self.before = os.environ.get("PYTHONPATH")
 
     def __enter__(self) -> None:
-        os.environ["PYTHONPATH"] = os.pathsep.join([self.folder, *filter(None, [self.before])])
+        if self.folder:
+            os.environ["PYTHONPATH"] = os.pathsep.join([self.folder, *filter(None, [self.before])])
 
     def __exit__(self, *_exc) -> None:
         if self.before is None:

@@ -69,7 +69,7 @@ def _priced(request: Mapping[str, Any]) -> dict[str, Any]:
     gpu, before = Gpu.from_dict(request["gpu"]), CompiledKernel.from_dict(request["before"])
     work = _work(request)
     swizzle = Swizzle.parse(request["swizzle"])
-    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(work.launch.path):
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder, on_path(work.launch):
         sys.path.insert(0, str(work.launch.path.parent))
         compiler = _Compiler(work, gpu, Path(folder).resolve())
         tried: list[tuple[RemapPrice, Rewritten, Compiled]] = []

@@ -72,6 +72,7 @@ def path(tmp_path):
     (tmp_path / "pack").mkdir()
     (tmp_path / "pack" / "__init__.py").write_text("")
     (tmp_path / "pack" / "ids.py").write_text(IDS)
+    (tmp_path / "pack" / "copy.py").write_text("import nobody_has_this\n")  # must not hide the standard library's
     (tmp_path / "pack" / "kernel.py").write_text(KERNEL)
     return tmp_path / "pack" / "kernel.py"
 
