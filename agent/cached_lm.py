@@ -251,26 +251,27 @@ class Client:
         Failure
             The last one, after ``settings.tries`` requests or one that cannot pass.
         """
-        lm, adapter = self._lm(model, predict), self._adapter()
+        adapter, wrong = self._adapter(), ""
 
         def request() -> Any:
+            nonlocal wrong
+            lm = self._lm(model, predict, self._settings.seed + self._cached.position.ask)
             try:
                 with self._dspy.context(lm=lm, adapter=adapter, disable_history=True):
-                    return predict(**inputs)
+                    return predict(**inputs, signature=_asked_again(predict.signature, wrong))
             except Exception as error:
                 if (failure := _failure_behind(error, self._dspy)) is None:
                     raise
+            wrong = failure.message if failure.code == "malformed" else ""
             raise failure
 
         return self._cached.retried(question, request, self._retry)
 
-    def _lm(self, model: str, predict: Any) -> Any:
+    def _lm(self, model: str, predict: Any, seed: int) -> Any:
         options: dict[str, Any] = {"temperature": self._settings.temperature, "max_tokens": self._settings.reply_tokens}
         if self._settings.structured:
             options["response_format"] = _schema(predict.signature)
-        return self._dspy.LM(
-            model, cache=False, num_retries=0, engine=self._cached, seed=self._settings.seed, **options
-        )
+        return self._dspy.LM(model, cache=False, num_retries=0, engine=self._cached, seed=seed, **options)
 
     def _adapter(self) -> Any:
         if self._settings.structured:
@@ -302,9 +303,23 @@ def _failure_behind(error: BaseException, dspy: Any) -> Failure | None:
         if isinstance(cause, RunError):
             raise cause
         cause = cause.__cause__
-    if isinstance(error, dspy.utils.exceptions.AdapterParseError | ValueError):
-        return Failure("malformed", "the answer lacks the fields of the signature")
+    if isinstance(error, dspy.utils.exceptions.AdapterParseError):
+        found = error.parsed_result or {}
+        lacks = [name for name in error.signature.output_fields if name not in found]
+        what = f"has no field {', '.join(lacks)}" if lacks else "has a field that cannot be read as its type"
+        return Failure("malformed", f"the answer {what}")
+    if isinstance(error, ValueError):
+        return Failure("malformed", "the answer has a field that cannot be read as its type")
     return None
+
+
+def _asked_again(signature: Any, wrong: str) -> Any:
+    """Signature whose instructions say what was wrong with the last answer, if anything was."""
+    if not wrong:
+        return signature
+    return signature.with_instructions(
+        f"{signature.instructions}\n\nYour last answer could not be read: {wrong}. Write each field under its header."
+    )
 
 
 def _fault_of(answer: Answer) -> tuple[str | None, str | None]:

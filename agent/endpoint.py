@@ -6,7 +6,7 @@ DSPy chooses the wire protocol; retries are made by `CachedLM`'s caller. Codes o
 | --- | --- | --- |
 | rate-limit | 429 | yes, after the server's own delay if it names one |
 | timeout | no answer in time | yes |
-| server | 5xx | yes |
+| server | 5xx, or a page in place of an answer | yes |
 | connection | connection refused, cut, or a stream that broke off | yes |
 | empty | an answer with no text | yes |
 | malformed | an answer without the fields of the signature | yes |
@@ -27,7 +27,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .providers import key_of, load_dspy, strike_keys
+from .providers import base_of, key_of, load_dspy, strike_keys
 
 if TYPE_CHECKING:
     from dspy.lm15 import Request
@@ -80,7 +80,7 @@ def failure_of(error: BaseException) -> Failure:
     status = getattr(error, "status", None)
     if code == "bad-request" and status == 404:
         code = "no-model"
-    if code == "server" and status is not None and status < 500:
+    if code == "server" and status is not None and 400 <= status < 500:
         code = "bad-request"
     if code in ("unexpected", "server", "connection") and "timed out" in str(error).lower():
         code = "timeout"
@@ -131,6 +131,7 @@ class Endpoint:
     def __init__(self, model: str, api_base: str | None, *, timeout_s: float, stream: bool):
         self._dspy = load_dspy()
         self.model, self._timeout_s, self._stream = model, timeout_s, stream
+        api_base = base_of(model, api_base)
         self._client = {"api_key": key_of(model, api_base), **({"api_base": api_base} if api_base else {})}
 
     def ask(self, request: Request) -> Answer:

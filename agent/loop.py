@@ -38,6 +38,7 @@ from .transcript import END, INPUTS, MEMORY, PROPOSE, STEP, Position, Transcript
 
 LLM = "llm:"  # before the model's name in ``Attempt.proposer``
 NO_ANALYSIS = "No analysis was made."
+DONE = "done"  # in place of a swizzle: the model expects no better one
 OnStep = Callable[[Mapping[str, Any]], None]
 
 
@@ -196,7 +197,7 @@ class _Loop:
         ended = self.recorded.noted(END) if self.recorded else None
         self.transcript.note(END, 0, ended or {"reason": reason})
         judged = len(self.attempts) - 1
-        if not judged and not self.bandit.left:
+        if not judged and not self.bandit.left and self.bandit.code != DONE:
             raise ModelError(f"no model answered: {self.bandit.why}", code=self.bandit.code)
         spent = sum(a.verdict.get("stage_two", {}).get("replays", 0) for a in self.attempts) or judged
         seed = self.settings.seed
@@ -216,7 +217,8 @@ class _Loop:
             if stop := self._stop(iteration):
                 return stop
             if not self.bandit.left:
-                return f"models: every one was dropped ({self.bandit.why})"
+                why = "no model proposes any more" if self.bandit.code == DONE else "models: every one was dropped"
+                return f"{why} ({self.bandit.why})"
             step = self._iteration(iteration)
             self.transcript.note(STEP, iteration, step)
             if self.how.on_step:
@@ -233,7 +235,13 @@ class _Loop:
     def _stop(self, iteration: int) -> str:
         if self.recorded is not None or self.transcript.noted(STEP, iteration):
             return ""  # its answers are looked up, which costs nothing
+        if self._at_bound():
+            return "bound: no order has fewer misses than the best so far"
         return self.budget.spent(self.transcript)
+
+    def _at_bound(self) -> bool:
+        """Whether hits are sought and no order can have more."""
+        return self.ranking.main.name == "l2_hit_rate" and self._best().l2_misses <= self.cascade.scorer.bound.l2_misses
 
     def _launch_order(self) -> None:
         """Attempt 0: stored, or judged now."""
@@ -259,11 +267,13 @@ class _Loop:
                     break
                 question = Position(iteration, PROPOSE, candidate, 0)
                 answer = self.client.answer(self.program, model, question, given)
+                if self._source(answer).strip().lower() == DONE:
+                    raise Failure(DONE, "expects no better order")
                 attempt = self._judge(model, answer, question)
                 outcomes.append({"attempt": attempt.number, "code": attempt.verdict["code"]})
         except Failure as failure:
             outcomes.append({"attempt": None, "code": failure.code, "message": failure.message[:500]})
-            if failure.code in FATAL:
+            if failure.code in FATAL or failure.code == DONE:
                 self.bandit.drop(model, failure)
         exchanges = [e for e in self.transcript if e.iteration == iteration]
         tokens = sum((e.input_tokens or 0) + (e.output_tokens or 0) for e in exchanges)
@@ -273,7 +283,7 @@ class _Loop:
         return {
             "iteration": iteration,
             "model": model,
-            "failed": all(outcome["attempt"] is None for outcome in outcomes),
+            "failed": all(outcome["attempt"] is None and outcome["code"] != DONE for outcome in outcomes),
             "outcomes": outcomes,
             "tokens": tokens,
             "dollars": dollars,
@@ -308,8 +318,11 @@ class _Loop:
             self._analysed = NO_ANALYSIS
         return self._analysed
 
+    def _source(self, answer: Any) -> str:
+        return candidate_text(str(answer.template if self.templates else answer.swizzle))
+
     def _judge(self, model: str, answer: Any, question: Position) -> Attempt:
-        source = candidate_text(str(answer.template if self.templates else answer.swizzle))
+        source = self._source(answer)
         index = len(self.attempts) - 1
         if index < len(self.earlier):  # judged before the run was interrupted
             attempt = self.earlier[index]

@@ -156,6 +156,12 @@ def _times(one: Attempt | None, other: Attempt | None) -> float | None:
     return one.score.time_us / other.score.time_us
 
 
+def _signed(points: float) -> str:
+    """Points of hit rate as they are printed; what rounds to nothing has no sign."""
+    text = f"{points:+.2f}"
+    return f"{text} points" if float(text) else "no points more"
+
+
 def _lines(document: Mapping[str, Any], proposed: Sequence[Attempt]) -> tuple[str, ...]:
     cost = document["cost"]
     price = "at an unknown price (the model is not in the price table)"
@@ -165,15 +171,13 @@ def _lines(document: Mapping[str, Any], proposed: Sequence[Attempt]) -> tuple[st
     for attempt in proposed:
         codes[attempt.verdict["code"]] = codes.get(attempt.verdict["code"], 0) + 1
     tally = ", ".join(f"{n} {code}" for code, n in sorted(codes.items())) or "none"
-    added = document["added_over_family_points"]
-    gain = "no candidate of the models was scored"
-    if added is not None:
-        gain = (
-            f"the models added {added:+.2f} points of L2 hit rate over the best family, "
-            f"{document['added_over_search_points']:+.2f} over the search; their predicted time is "
-            f"{document['time_over_family']:.3f} of the best family's, "
-            f"{document['time_over_search']:.3f} of the search's"
-        )
+    over = [
+        f"{_signed(document[f'added_over_{name}_points'])} over {words}, in {document[f'time_over_{name}']:.3f} of its "
+        f"predicted time"
+        for name, words in (("family", "the best family"), ("search", "the search"))
+        if document[f"added_over_{name}_points"] is not None
+    ]
+    gain = f"L2 hit rate of the models' best: {'; '.join(over)}" if over else "no candidate of the models was scored"
     return (
         gain,
         f"candidates of the models: {tally}",

@@ -43,6 +43,8 @@ BASES = {
     "ollama_chat": "http://localhost:11434/v1",
 }
 TIMEOUT_S = 15.0
+BASE_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")  # of the openai client, and of its first version
+NO_LIST = frozenset({404, 405, 501})  # statuses of servers that answer questions and list no models
 NO_KEY = "no-key"  # clients require a string; a server without keys ignores it
 STRUCK = "[key]"
 _SHAPE = re.compile(r"\b(?:sk|gsk|xai|pplx|AIza|Bearer\s)[-_A-Za-z0-9.*]{8,}")
@@ -97,8 +99,31 @@ def strike_keys(text: str) -> str:
     return _SHAPE.sub(STRUCK, text)
 
 
-def check_base(api_base: str | None) -> None:
+def base_of(model: str, api_base: str | None) -> str | None:
+    """Address of the server of a model: as typed, or for ``openai/`` models as the client's own variables have it.
+
+    Raises
+    ------
+    ModelError
+        As `check_base`.
+    """
+    if api_base or provider_of(model) != "openai":
+        return api_base
+    for name in BASE_VARIABLES:
+        if found := os.environ.get(name, "").strip():
+            check_base(found, name)
+            return found
+    return None
+
+
+def check_base(api_base: str | None, named: str = "--api-base") -> None:
     """Refuse an address with a secret in it: it would be stored with the run, and printed.
+
+    Parameters
+    ----------
+    api_base : str or None
+    named : str
+        Where it was given, for the message.
 
     Raises
     ------
@@ -109,10 +134,10 @@ def check_base(api_base: str | None) -> None:
         parts = urlsplit(api_base or "")
         secret = "@" in parts.netloc or any(_SECRET.search(name) for name, _ in parse_qsl(parts.query + parts.fragment))
     except ValueError:
-        raise ModelError("--api-base is no address such as http://localhost:8000/v1", code="setting") from None
+        raise ModelError(f"{named} is no address such as http://localhost:8000/v1", code="setting") from None
     if secret:
         raise ModelError(
-            "--api-base holds a user name, a password or a key, which would be stored with the run: set "
+            f"{named} holds a user name, a password or a key, which would be stored with the run: set "
             "OPENAI_API_KEY instead",
             code="setting",
         )
@@ -192,6 +217,7 @@ def check_model(model: str, api_base: str | None) -> Check:
     try:
         load_dspy()
         openai = load_openai()
+        api_base = base_of(model, api_base)
         key = key_of(model, api_base)
     except ModelError as error:
         return Check(model, error.code, str(error))
@@ -209,13 +235,13 @@ def _answer(openai: Any, model: str, base: str, key: str) -> Check:
     except (openai.AuthenticationError, openai.PermissionDeniedError):
         what = "no key was sent" if key == NO_KEY else "the key was refused"
         return Check(model, "auth", f"{base}: {what}; set {' or '.join(variables_of(model))}")
-    except openai.NotFoundError:
-        return Check(model, "unchecked", f"{base} has no model list; the first answer will tell")
     except openai.OpenAIError as error:
+        if getattr(error, "status_code", None) in NO_LIST:
+            return Check(model, "unchecked", f"{base} has no model list; the first answer will tell")
         message = f"{base}: no answer ({type(error).__name__}: {_first_line(error)}); is --api-base right, is it up?"
         return Check(model, "no-endpoint", f"{message} {WITHOUT}")
-    except ValueError as error:  # what answered is not such a server
-        return Check(model, "no-endpoint", f"{base}: not an OpenAI-compatible server ({_first_line(error)})")
+    except (ValueError, TypeError, AttributeError):  # such as a page of a proxy, in HTML
+        return Check(model, "unchecked", f"{base} has no model list that can be read; the first answer will tell")
 
 
 def _listed(model: str, base: str, names: list[str]) -> Check:

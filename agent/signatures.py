@@ -47,7 +47,8 @@ class ProposeSwizzle(dspy.Signature):
 
     Read the bottleneck report and the history first. Criticize every earlier attempt before you write a new one, and
     do not make small variations of what did not help: if an idea has failed twice, take another. Prefer a form that
-    holds for every grid over one that fits this grid alone.
+    holds for every grid over one that fits this grid alone. If you expect no better order than the best so far, answer
+    with the one word done in place of the swizzle.
     """
 
     original_kernel: str = dspy.InputField(desc="Triton source of the kernel, not yet swizzled")
@@ -84,7 +85,8 @@ class ProposeTemplate(dspy.Signature):
 
     Read the bottleneck report and the history first; it holds earlier templates with the landscape of their
     parameters. Criticize each: which parameters mattered, which made no difference, where the best value lay at the
-    end of its range. Widen or drop parameters accordingly, and take another idea where the landscape is flat.
+    end of its range. Widen or drop parameters accordingly, and take another idea where the landscape is flat. If you
+    expect no better order than the best so far, answer with the one word done in place of the template.
     """
 
     original_kernel: str = dspy.InputField(desc="Triton source of the kernel, not yet swizzled")

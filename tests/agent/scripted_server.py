@@ -12,12 +12,14 @@ class Reply:
     """One answer of the script.
 
     ``text`` is what the model says; ``status`` other than 200 an HTTP error; ``cut`` closes the connection in the
-    middle; ``slow_s`` waits before the answer; ``drip_s`` between pieces of a stream; ``usage`` the token counts.
+    middle; ``html`` answers as a proxy's page does; ``slow_s`` waits before the answer; ``drip_s`` between pieces of a
+    stream; ``usage`` the token counts.
     """
 
     text: str = ""
     status: int = 200
     cut: bool = False
+    html: bool = False
     slow_s: float = 0.0
     drip_s: float = 0.0
     finish: str = "stop"
@@ -46,8 +48,9 @@ class ScriptedServer:
     ``requests`` holds each request body and its headers.
     """
 
-    def __init__(self, script=(), analysis=ANALYSIS, models=("scripted",)):
+    def __init__(self, script=(), analysis=ANALYSIS, models=("scripted",), no_list=None):
         self.script, self.analysis, self.models, self.requests = list(script), analysis, models, []
+        self.no_list = no_list  # status of a server without a model list; 200 for a page in its place
         self._lock = threading.Lock()
         outer = self
 
@@ -95,6 +98,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         if self.headers.get("Authorization") == "Bearer wrong":
             self._json({"error": {"message": "Incorrect API key provided: wrong"}}, 401)
+        elif self.server_of.no_list == 200:
+            self._page()
+        elif self.server_of.no_list:
+            self._json({"error": {"message": "not here"}}, self.server_of.no_list)
         else:
             self._json({"object": "list", "data": [{"id": m, "object": "model"} for m in self.server_of.models]})
 
@@ -107,12 +114,22 @@ class _Handler(BaseHTTPRequestHandler):
                 self._json(
                     reply.body or {"error": {"message": f"scripted {reply.status}"}}, reply.status, reply.headers
                 )
+            elif reply.html:
+                self._page()
             elif body.get("stream"):
                 self._stream(reply, body["model"])
             else:
                 self._whole(reply, body["model"])
         except (BrokenPipeError, ConnectionResetError):
             pass  # the client gave up, as the test wants
+
+    def _page(self):
+        data = b"<!doctype html><title>Sign in</title>"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
     def _json(self, document, status=200, headers=None, cut=False):
         data = json.dumps(document).encode()
