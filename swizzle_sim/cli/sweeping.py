@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import Json, Launch, Replay, grouped, known_families, offer, one_folder
+from swizzle_sim.cli.arguments import Compile, Json, Launch, Replay, grouped, known_families, offer, one_folder
 
 if TYPE_CHECKING:
     from swizzle_sim.swizzle import Swizzle
@@ -47,6 +47,7 @@ class Compared:
     changes: Changes = None
     swizzle: Swizzles = None
     replay: Replay = "timed"
+    compile: Compile = True
 
     def swizzles(self) -> list[Swizzle]:
         """Swizzles to compare with the launch order."""
@@ -82,7 +83,7 @@ def sweep(
     device = _device(launch.gpu, what.changes)
     work, names = load_kernel(launch.kernel, launch.sizes, device.arch), [name.strip() for name in over.split(",")]
     steps = read_sizes(values)
-    points = size_points(work, device, what.swizzles(), names, steps, what.replay)
+    points = size_points(work, device, what.swizzles(), names, steps, what.replay, compile=what.compile)
     rows = _run(points, run)
     labels = [f"{' = '.join(names)} = {step}" for step in steps]
     worse = hurts(labels, rows)
@@ -109,7 +110,7 @@ def what_if(
     json: Json = False,
 ) -> None:
     """Score a kernel on GPUs that do not exist: one with some numbers changed, for every combination of values."""
-    from swizzle_sim.cli.arguments import load_kernel
+    from swizzle_sim.cli.arguments import load_fitting
     from swizzle_sim.tuning.sweep import point_of
     from swizzle_sim.tuning.what_if import hypothetical, read_changes
     from xcd_model import gpu as load_gpu
@@ -118,12 +119,12 @@ def what_if(
     device, chosen = load_gpu(launch.gpu), what.swizzles()
     if capacity:
         check_has_curve(device)
-    work = load_kernel(launch.kernel, launch.sizes, device.arch)
+    work = load_fitting(launch.kernel, launch.sizes, device, what.compile)
     devices = [
         ("as it is", device),
         *((_change_text(one), other) for one, other in hypothetical(device, read_changes(what.changes or ())) if one),
     ]
-    points = [point_of(work, other, chosen, what.replay) for _, other in devices]
+    points = [point_of(work, other, chosen, what.replay, compile=what.compile) for _, other in devices]
     rows = _run(points, run)
     curve = _capacity(work, device, chosen) if capacity else None
     if json:

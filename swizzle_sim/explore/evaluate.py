@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from swizzle_sim.capture.occupancy import compiled_for
 from swizzle_sim.display.tiles import tile_map
 from swizzle_sim.explore.gallery import fits
 from swizzle_sim.explore.state import State, read_query
@@ -82,9 +83,17 @@ class Result:
 
 
 class Evaluator:
-    """Evaluates states one after the other, in the lockstep replay."""
+    """Evaluates states one after the other, in the lockstep replay.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    compile : bool
+        Compile each kernel as launched for the GPU asked for. A swizzle's own compile takes seconds, and is not waited
+        for: ``score`` has it.
+    """
+
+    def __init__(self, *, compile: bool = True) -> None:
+        self._compile = compile
         self._kept: dict[str, OrderedDict[Hashable, Any]] = {}
 
     def __call__(self, query: str, *, anyway: bool = False) -> Result:
@@ -145,8 +154,10 @@ class Evaluator:
 
     def _scorer(self, state: State) -> Scorer:
         def make() -> Scorer:
-            gpu = state.load_gpu()
-            return Scorer(self._kernel(state), gpu, replay="lockstep")
+            gpu, work = state.load_gpu(), self._kernel(state)
+            if self._compile:
+                work = self._keep("compiled", (state.kernel, state.sizes, gpu.arch), lambda: compiled_for(work, gpu))
+            return Scorer(work, gpu, replay="lockstep")
 
         return self._keep("scorer", (state.kernel, state.sizes, state.gpu, state.changes), make)
 

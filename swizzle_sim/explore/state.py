@@ -127,7 +127,7 @@ class State:
     def command(self) -> str:
         """Command line with the same figures: ``score``, or ``what-if`` where numbers of the GPU are changed."""
         words = ["what-if" if self.changes else "score", self.kernel]
-        words += [f"{name}={value}" for name, value in self.sizes] + ["--gpu", self.gpu]
+        words += [f"{name}={value}" for name, value in self.sizes] + ["--gpu", self.gpu, "--replay", "lockstep"]
         for key, value in self.changes:
             words += ["--set", f"{key}={_with_unit(key, value)}"]
         line = "swizzle-sim " + shlex.join(words)

@@ -126,13 +126,19 @@ def make_bundle(
     manifest: dict[str, Any] = {
         **{"format": FORMAT, "version": version(), "run": origin.run, "kernel": kernel.name},
         **{"function": work.launch.function, "problem": dict(kernel.problem), "source_sha256": digest(original)},
-        **{"gpu": device.as_dict(), "replay": origin.replay, "seed": seed},
+        **{"gpu": device.as_dict(), "replay": origin.replay, "seed": seed, "priced_with": _compiler_of(finalists)},
         "launch": _launch(work.launch, arguments, kernel.launches),
         "remapped_grid": made[0][2],
         "candidates": [_original(baseline), *(entry for entry, _, _ in made)],
     }
     _write(folder, _sealed(manifest, files | texts(manifest)))
     return manifest
+
+
+def _compiler_of(finalists: Sequence[Finalist]) -> str | None:
+    """Version of Triton that the prices were computed with, one for all; None where none was compiled."""
+    prices = (one.score.price for one in finalists if one.score)
+    return next((price.after.triton for price in prices if price), None)
 
 
 def _sealed(manifest: dict[str, Any], files: Mapping[str, bytes]) -> dict[str, bytes]:

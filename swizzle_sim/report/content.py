@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
 from swizzle_sim.history import Attempt
+from swizzle_sim.price import CompiledKernel, RemapPrice
 from swizzle_sim.ranking import Ranking
 from swizzle_sim.release import version
 from swizzle_sim.scoring import Score
@@ -98,6 +99,24 @@ def _cards(baseline: Score, best: Score) -> list[dict[str, str]]:
 
 def _card(label: str, value: str, note: str) -> dict[str, str]:
     return {"label": label, "value": value, "note": note}
+
+
+def price_rows(price: RemapPrice) -> list[dict[str, Any]]:
+    """Rows of the table of what the remapping costs: as launched, as rewritten, and with the options offered."""
+    compiled = [price.before, price.after, *([price.offered] if price.offered else [])]
+    figures: list[tuple[str, Callable[[CompiledKernel], str]]] = [
+        ("registers", lambda one: str(one.registers)),
+        ("accumulation registers among them", lambda one: str(one.agprs)),
+        ("scalar registers", lambda one: str(one.sgprs)),
+        ("spilled", lambda one: str(one.spills)),
+        ("LDS or shared memory of a workgroup [B]", lambda one: f"{one.lds_bytes:,}"),
+        (f"workgroups that fit one {price.after.place}", lambda one: str(one.workgroups_per_cu)),
+        ("global loads: count of bytes a lane", lambda one: ", ".join(f"{n} of {width}" for width, n in one.loads)),
+        ("instructions before the loop", lambda one: f"{one.instructions_before_loop:,}"),
+        ("code [B]", lambda one: f"{one.code_bytes:,}"),
+    ]
+    rows = [(name, [text(one) for one in compiled]) for name, text in figures]
+    return [{"name": name, "values": values} for name, values in rows if set(values) - {"0", ""}]
 
 
 def verdict_lines(verdict: Mapping[str, Any], num_xcds: int) -> list[str]:

@@ -93,6 +93,8 @@ def result(
             "number": best.attempt.number,
             "proposer": best.attempt.proposer,
             "is_baseline": best.attempt.number == 0,
+            "price": best.score.price,
+            "price_rows": content.price_rows(best.score.price) if best.score.price else [],
             "verdict": content.verdict_lines(best.attempt.verdict, scorer.gpu.xcds),
             "sources": best.sources,
             "code": code,

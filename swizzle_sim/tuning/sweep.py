@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.kernels import Kernel, kernel
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle
 from xcd_model import Gpu
 from xcd_model.errors import LanguageError, NotBijective, SearchError, SwizzleSimError, UnknownName
@@ -49,7 +49,14 @@ def read_sizes(text: str) -> list[int]:
 
 
 def size_points(
-    work: Kernel, gpu: Gpu, swizzles: Sequence[Swizzle], over: Sequence[str], values: Sequence[int], replay: str
+    work: Kernel,
+    gpu: Gpu,
+    swizzles: Sequence[Swizzle],
+    over: Sequence[str],
+    values: Sequence[int],
+    replay: str,
+    *,
+    compile: bool = False,
 ) -> list[dict[str, Any]]:
     """Points of a sweep in which all sizes of ``over`` take the same value.
 
@@ -67,7 +74,8 @@ def size_points(
         raise SearchError(f"{work.name} is a recorded trace of one size: it cannot be swept over sizes", code="sweep")
     if not over or len(values) > MOST_POINTS:
         raise SearchError(f"{len(values)} sizes of {len(over)} names: a sweep has up to {MOST_POINTS}", code="sweep")
-    return [point_of(work, gpu, swizzles, replay, {**work.problem, **dict.fromkeys(over, v)}) for v in values]
+    sizes = [{**work.problem, **dict.fromkeys(over, v)} for v in values]
+    return [point_of(work, gpu, swizzles, replay, one, compile=compile) for one in sizes]
 
 
 def hurts(labels: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[Hurt]:
@@ -105,7 +113,13 @@ def draw_sweep(path: Path, title: str, axis: str, values: Sequence[int], rows: S
 
 
 def point_of(
-    work: Kernel, gpu: Gpu, swizzles: Sequence[Swizzle], replay: str, problem: Mapping[str, int] | None = None
+    work: Kernel,
+    gpu: Gpu,
+    swizzles: Sequence[Swizzle],
+    replay: str,
+    problem: Mapping[str, int] | None = None,
+    *,
+    compile: bool = False,
 ) -> dict[str, Any]:
     """Point of a sweep, JSON-ready.
 
@@ -118,6 +132,8 @@ def point_of(
     replay : str
     problem : mapping of str to int, optional
         In place of the kernel's sizes.
+    compile : bool
+        Compile the kernel for the GPU, as launched and as rewritten.
     """
     return {
         "kernel": work.file or work.name,
@@ -126,6 +142,7 @@ def point_of(
         "gpu": gpu.as_dict(),
         "swizzles": [[one.name or f"candidate {i + 1}", one.source] for i, one in enumerate(swizzles)],
         "replay": replay,
+        **({"compile": True} if compile else {}),  # stored sweeps of earlier versions go on without
     }
 
 
@@ -139,22 +156,34 @@ def evaluate(point: Mapping[str, Any]) -> dict[str, Any]:
         ``error`` where the kernel or the GPU refuses the size.
     """
     try:
-        scorer = _scorer(
-            point["kernel"], point["is_file"], _text(point["problem"]), _text(point["gpu"]), point["replay"]
-        )
+        compile = point.get("compile", False)
+        known = point["kernel"], point["is_file"], _text(point["problem"]), _text(point["gpu"]), point["replay"]
+        scorer = _scorer(*known, compile)
         launched = _figures(scorer.baseline)
     except SwizzleSimError as error:
         return {"launched": None, "swizzles": {}, "error": str(error)}
     found: dict[str, Any] = {}
     for name, source in point["swizzles"]:
         try:
-            found[name] = _figures(scorer.score(Swizzle.parse(source, name=name)))
+            found[name] = _figures(_scored(scorer, Swizzle.parse(source, name=name), compile))
         except (NotBijective, LanguageError) as error:
             found[name] = {"error": str(error)}
     return {"launched": launched, "swizzles": found, "error": ""}
 
 
-def _figures(score: Any) -> dict[str, Any]:
+def _scored(scorer: Scorer, swizzle: Swizzle, compile: bool) -> Score:
+    """Score of a swizzle as compiled; with the kernel's own resources where it cannot be."""
+    if compile:
+        from swizzle_sim.rewrite.price import score_as_compiled  # noqa: PLC0415
+
+        try:
+            return score_as_compiled(scorer, swizzle)
+        except SwizzleSimError:  # it is scored below, or refused for the same reason
+            pass
+    return scorer.score(swizzle)
+
+
+def _figures(score: Score) -> dict[str, Any]:
     values = score.as_dict()
     return {key: values[key] for key in FIGURES}
 
@@ -164,10 +193,16 @@ def _text(values: Mapping[str, Any]) -> str:
 
 
 @lru_cache(maxsize=2)
-def _scorer(name: str, is_file: bool, problem: str, gpu: str, replay: str) -> Scorer:
+def _scorer(name: str, is_file: bool, problem: str, gpu: str, replay: str, compile: bool) -> Scorer:
     device = Gpu.from_dict(json.loads(gpu))
     if is_file:
         from swizzle_sim.capture.user_kernel import load  # noqa: PLC0415
 
-        return Scorer(load(name, json.loads(problem), device.arch), device, replay=replay)
-    return Scorer(kernel(name, **json.loads(problem)), device, replay=replay)
+        work = load(name, json.loads(problem), device.arch)
+    else:
+        work = kernel(name, **json.loads(problem))
+    if compile:
+        from swizzle_sim.capture.occupancy import compiled_for  # noqa: PLC0415
+
+        work = compiled_for(work, device)
+    return Scorer(work, device, replay=replay)

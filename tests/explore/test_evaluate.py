@@ -21,7 +21,7 @@ TILES = 8  # of each side
 
 @pytest.fixture(scope="module")
 def evaluator():
-    return Evaluator()
+    return Evaluator(compile=False)
 
 
 def test_score_bound_and_verdict_are_the_librarys(evaluator):
@@ -38,6 +38,23 @@ def test_score_bound_and_verdict_are_the_librarys(evaluator):
         order = scorer.permutation(swizzle)
         misses = assigned_misses(scorer.kernel.build_trace(128), order, scorer.gpu).sum()
         assert result.assigned_bound == pytest.approx(1 - misses / scorer.bound.l2_requests)
+
+
+def test_a_kernel_is_scored_with_the_resources_of_its_compile_for_the_gpu_asked_for(monkeypatch):
+    asked = []
+
+    def compiled(kernel, device):
+        asked.append(device.arch)
+        return replace(kernel, resources=replace(kernel.resources, source="compiled"))
+
+    monkeypatch.setattr(evaluating, "compiled_for", compiled)
+    scored, kept = Evaluator(), Evaluator(compile=False)
+    state = replace(SMALL, gpu="mi300x")
+    one, other = scored.evaluate(state), kept.evaluate(state)
+    assert asked == ["gfx942"] and scored._scorer(state).kernel.resources.source == "compiled"
+    assert one.baseline == other.baseline  # of the same resources
+    scored.evaluate(replace(state, swizzle="row"))
+    assert asked == ["gfx942"]  # once a kernel
 
 
 def test_maps_are_of_the_hardwares_round_robin(evaluator):

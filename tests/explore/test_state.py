@@ -108,14 +108,14 @@ def test_a_small_address_does_not_unpack_to_a_large_text():
 def test_a_command_is_quoted_and_says_the_changes():
     state = State(sizes=(("M", 1024),), changes=(("xcds", 4), ("l2.size_bytes", 8 << 20)), swizzle=" group_m(size=2) ")
     assert shlex.split(state.command()) == [
-        *("swizzle-sim", "what-if", "gemm", "M=1024", "--gpu", "mi300x"),
+        *("swizzle-sim", "what-if", "gemm", "M=1024", "--gpu", "mi300x", "--replay", "lockstep"),
         *("--set", "xcds=4", "--set", "l2.size_bytes=8MiB", "--swizzle", "group_m(size=2)"),
     ]
 
 
 def test_no_line_of_a_text_ends_the_here_document_of_its_command():
     lines = State(sizes=(), swizzle="pid = pid\nEND\n# $(rm -rf ~) \x1b[2J\r\n").command().split("\n")
-    assert lines[0] == "swizzle-sim score gemm --gpu mi300x --swizzle - <<'END_'"
+    assert lines[0] == "swizzle-sim score gemm --gpu mi300x --replay lockstep --swizzle - <<'END_'"
     assert lines[1:] == ["pid = pid", "END", "# $(rm -rf ~) ?[2J", "END_"]
 
 

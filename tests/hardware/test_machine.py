@@ -9,7 +9,7 @@ from swizzle_sim.hardware import doctor
 from swizzle_sim.hardware.device import device_of
 from swizzle_sim.hardware.node.counted_launch import CountedLaunch, chosen
 from swizzle_sim.hardware.node.counting import summary
-from swizzle_sim.hardware.node.machine import amd_topology, check_machine, rocm_version
+from swizzle_sim.hardware.node.machine import amd_topology, check_compiler, check_machine, rocm_version
 from swizzle_sim.hardware.node.manifest import Refused
 from swizzle_sim.hardware.node.processes import run
 from swizzle_sim.hardware.node.rocprofv3 import Rocprofv3
@@ -52,6 +52,12 @@ def test_topology_of_devices_that_differ(sysfs):
     (root / "class/drm/card2/device/current_compute_partition").write_text("DPX\n")
     found = amd_topology(root)
     assert "partition" not in found and found["partition_differ"] == ["DPX", "SPX"]
+
+
+def test_prices_of_another_compiler_are_warned_of():
+    (note,) = check_compiler("3.9.0", "3.6.0")
+    assert note.startswith("warning") and "Triton 3.9.0" in note and "compiles with 3.6.0" in note
+    assert check_compiler("3.6.0", "3.6.0+rocm7.0") == check_compiler(None, "3.6.0") == []
 
 
 def test_cpx_has_nothing_to_swizzle(sysfs):

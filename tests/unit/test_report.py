@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from swizzle_sim.atomic_write import write_whole
 from swizzle_sim.hardware.node.manifest import identity
 from swizzle_sim.hardware.results import keep_bundle, keep_result
 from swizzle_sim.history import Attempt, History
+from swizzle_sim.price import CompiledKernel, RemapPrice
 from swizzle_sim.report import write_report
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.search import about_run
@@ -24,6 +26,27 @@ from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import gpu
 from xcd_model.errors import RunError
 
+LAUNCHED = CompiledKernel(
+    arch="gfx942",
+    triton="3.9.0",
+    registers=118,
+    agprs=0,
+    sgprs=0,
+    spills=0,
+    lds_bytes=65536,
+    workgroups_per_cu=2,
+    loads=((16, 16), (2, 1)),
+    instructions_before_loop=272,
+    instructions_in_flight=4,
+    code_bytes=11008,
+)
+PRICE = RemapPrice(
+    before=LAUNCHED,
+    after=replace(LAUNCHED, registers=128),
+    emission="folded",
+    offer={"waves_per_eu": 2},
+    offered=replace(LAUNCHED, registers=120),
+)
 SIZES = {"M": 2048, "N": 1024, "K": 320, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 HOSTILE = "# <script>alert(1)</script> </pre><img src=x onerror=alert(2)>\n"
 PICTURES = ("map.png", "progress.png", "over_time.png", "per_xcd.png")
@@ -206,7 +229,7 @@ def test_an_interrupted_run_with_the_baseline_alone(start, scorer):
     history.set_state("interrupted")
     text = write_report(history).read_text(encoding="utf-8")
     assert "This run is interrupted" in text
-    assert "No candidate so far beats the launch order" in text
+    assert "No candidate so far beats the launch order" in text and "None: the best is the launch order" in text
 
 
 def test_the_same_run_gives_the_same_bytes(start, scorer, finished):
@@ -266,9 +289,13 @@ def test_a_run_is_ranked_by_its_own_objective(tmp_path, scorer):
     history.append(base)
     for number, (name, source, rate, speedup) in enumerate([("near", near, 0.9, 1.1), ("fast", fast, 0.6, 1.5)], 1):
         figures = {"l2_hit_rate": rate, "time_us": given["time_us"] / speedup, "speedup": speedup}
-        score = Score.from_dict(given | figures)
+        score = replace(Score.from_dict(given | figures), price=PRICE if name == "fast" else None)
         history.append(Attempt(**{**vars(attempt(scorer, number, name, source)), "score": score}))
     text = write_report(history).read_text(encoding="utf-8")
+    assert "118 -&gt; 128 registers, 2 -&gt; 2 workgroups a CU; written as: folded" in text
+    assert "Compiled for gfx942 with Triton 3.9.0" in text and "with waves_per_eu=2" in text
+    assert re.search(r"registers</td><td[^>]*>118</td><td[^>]*>128</td><td[^>]*>120</td>", text)
+    assert "16 of 16, 1 of 2" in text and "scalar registers" not in text  # none here
     assert "Ranked by predicted time. Orders within 1 % of each other are ties" in text
     assert (history.folder / "best.txt").read_text() == fast
     assert text.index("<code>fast</code>") < text.index("<code>near</code>")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .counting import REPLAYED, Counting, Profiler, find_program, medians, profiler_for, summary
-from .machine import amd_topology, check_machine, nvidia_driver, rocm_version
+from .machine import amd_topology, check_compiler, check_machine, nvidia_driver, rocm_version
 from .manifest import FORMAT, RAW, RESULT, Refused, Store, check_files, lines_of, read_manifest, read_order
 from .processes import run
 
@@ -149,7 +149,8 @@ class Flow:
         if REPLAYED in found["versions"]["torch"]:
             self.store.document["kind"] = "replayed"
         self.store.save()
-        for note in check_machine(self.manifest["gpu"], found):
+        compiler = check_compiler(self.manifest.get("priced_with"), found["versions"]["triton"])
+        for note in [*check_machine(self.manifest["gpu"], found), *compiler]:
             self._note(note)
 
     def _check_and_time(self) -> list[str]:

@@ -106,6 +106,25 @@ def check_machine(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> list[s
     return notes
 
 
+def check_compiler(priced_with: str | None, triton: str) -> list[str]:
+    """Warn where a bundle's prices are those of another compiler; returns notes.
+
+    Parameters
+    ----------
+    priced_with : str or None
+        Triton that registers and workgroups a CU of the candidates were computed with; None where they were not.
+    triton : str
+        Of this node.
+    """
+    if priced_with is None or triton.partition("+")[0] == priced_with.partition("+")[0]:
+        return []
+    return [
+        f"warning: registers and workgroups a CU were computed with Triton {priced_with}, this node compiles with "
+        f"{triton}: it may take other registers, and the predicted times are those of {priced_with}. To predict for "
+        f"this node, bundle again with SWIZZLE_SIM_TRITON naming a folder of Triton {triton}"
+    ]
+
+
 def _check_partition(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     mode, xcds = found.get("partition", ""), found.get("xcds")
     if (mode == "CPX" or xcds == 1) and wanted["xcds"] > 1:
