@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
 import threading
 import time
@@ -189,7 +190,7 @@ def _work(pipe: Connection) -> None:
     from swizzle_sim.explore.gallery import cards  # noqa: PLC0415
     from swizzle_sim.explore.state import State  # noqa: PLC0415
 
-    evaluate = Evaluator()
+    evaluate = Evaluator(compile=os.environ.get("SWIZZLE_SIM_COMPILE", "1") != "0")  # as the commands' `--compile`
     evaluate(State().query())
     pipe.send(cards())
     while True:
