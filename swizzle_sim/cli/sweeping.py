@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -84,7 +84,7 @@ def sweep(
     work, names = load_kernel(launch.kernel, launch.sizes, device.arch), [name.strip() for name in over.split(",")]
     steps = read_sizes(values)
     points = size_points(work, device, what.swizzles(), names, steps, what.replay, compile=what.compile)
-    rows = _run(points, run)
+    rows = _run(points, run, what.compile)
     labels = [f"{' = '.join(names)} = {step}" for step in steps]
     worse = hurts(labels, rows)
     if folder := run.resume or run.out:
@@ -125,7 +125,7 @@ def what_if(
         *((_change_text(one), other) for one, other in hypothetical(device, read_changes(what.changes or ())) if one),
     ]
     points = [point_of(work, other, chosen, what.replay, compile=what.compile) for _, other in devices]
-    rows = _run(points, run)
+    rows = _run(points, run, what.compile)
     curve = _capacity(work, device, chosen) if capacity else None
     if json:
         _print_json(work.name, device.name, what.replay, points, rows, capacity=curve)
@@ -152,19 +152,21 @@ def _change_text(changes: Mapping[str, Any]) -> str:
     return " ".join(f"{key}={value}" for key, value in changes.items())
 
 
-def _run(points: list[dict[str, Any]], run: SweepRun) -> list[dict[str, Any]]:
+def _run(points: list[dict[str, Any]], run: SweepRun, compile: bool) -> list[dict[str, Any]]:
     from swizzle_sim.cli.output import say
     from swizzle_sim.progress import Progress
+    from swizzle_sim.rewrite.finalists import evaluate_as_compiled
     from swizzle_sim.tuning.jobs import PointStore, run_points
     from swizzle_sim.tuning.sweep import evaluate
 
+    score: Callable[[Mapping[str, Any]], dict[str, Any]] = evaluate_as_compiled if compile else evaluate
     with PointStore(one_folder(run.out, run.resume, "sweep"), resume=run.resume is not None) as store:
         if run.resume:
             say(f"{len(store)} points are stored already")
         try:
             with Progress("sweep", "points") as progress:
                 return run_points(
-                    points, evaluate, store, backend=run.backend, jobs=run.jobs, scheduler=run.scheduler,
+                    points, score, store, backend=run.backend, jobs=run.jobs, scheduler=run.scheduler,
                     on_point=lambda point, row, done, total: progress(done, total),
                 )  # fmt: skip
         except KeyboardInterrupt:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from swizzle_sim.history import BEFORE_PRICE, Attempt, History
 from swizzle_sim.rewrite.price import score_as_compiled
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle.swizzle import Swizzle
+from swizzle_sim.tuning.sweep import evaluate
 from xcd_model.errors import CompileError, SwizzleSimError
 
 FINALISTS = 5
@@ -80,3 +82,15 @@ def _priced(one: Attempt, scorer: Scorer) -> Attempt:
         return one.priced(one.score, f"no price: {str(error).splitlines()[0]}")
     lost = score.price is not None and score.price.loses_occupancy
     return one.priced(score, str(score.price) if lost else one.critique)
+
+
+def evaluate_as_compiled(point: Mapping[str, Any]) -> dict[str, Any]:
+    """`swizzle_sim.tuning.sweep.evaluate` of a point, each swizzle with its own compile where there is one."""
+    return evaluate(point, _scored)
+
+
+def _scored(scorer: Scorer, swizzle: Swizzle) -> Score:
+    try:
+        return score_as_compiled(scorer, swizzle)
+    except SwizzleSimError:  # no source or compiler: the kernel's own resources; no bijection: refused
+        return scorer.score(swizzle)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -133,7 +133,7 @@ def point_of(
     problem : mapping of str to int, optional
         In place of the kernel's sizes.
     compile : bool
-        Compile the kernel for the GPU, as launched and as rewritten.
+        Compile the kernel for the GPU as launched.
     """
     return {
         "kernel": work.file or work.name,
@@ -146,8 +146,15 @@ def point_of(
     }
 
 
-def evaluate(point: Mapping[str, Any]) -> dict[str, Any]:
+def evaluate(point: Mapping[str, Any], scored: Callable[[Scorer, Swizzle], Score] = Scorer.score) -> dict[str, Any]:
     """Scores of a point, in any process.
+
+    Parameters
+    ----------
+    point : mapping
+        Of `point_of`.
+    scored : callable
+        How a swizzle is scored, such as with a compile of its own.
 
     Returns
     -------
@@ -156,31 +163,18 @@ def evaluate(point: Mapping[str, Any]) -> dict[str, Any]:
         ``error`` where the kernel or the GPU refuses the size.
     """
     try:
-        compile = point.get("compile", False)
         known = point["kernel"], point["is_file"], _text(point["problem"]), _text(point["gpu"]), point["replay"]
-        scorer = _scorer(*known, compile)
+        scorer = _scorer(*known, point.get("compile", False))
         launched = _figures(scorer.baseline)
     except SwizzleSimError as error:
         return {"launched": None, "swizzles": {}, "error": str(error)}
     found: dict[str, Any] = {}
     for name, source in point["swizzles"]:
         try:
-            found[name] = _figures(_scored(scorer, Swizzle.parse(source, name=name), compile))
+            found[name] = _figures(scored(scorer, Swizzle.parse(source, name=name)))
         except (NotBijective, LanguageError) as error:
             found[name] = {"error": str(error)}
     return {"launched": launched, "swizzles": found, "error": ""}
-
-
-def _scored(scorer: Scorer, swizzle: Swizzle, compile: bool) -> Score:
-    """Score of a swizzle as compiled; with the kernel's own resources where it cannot be."""
-    if compile:
-        from swizzle_sim.rewrite.price import score_as_compiled  # noqa: PLC0415
-
-        try:
-            return score_as_compiled(scorer, swizzle)
-        except SwizzleSimError:  # it is scored below, or refused for the same reason
-            pass
-    return scorer.score(swizzle)
 
 
 def _figures(score: Score) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from swizzle_sim.rewrite.finalists import evaluate_as_compiled
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
 from swizzle_sim.tuning.jobs import PointStore, run_points
 from swizzle_sim.tuning.sweep import evaluate, hurts, read_sizes, size_points
 from tests.search.slow_points import marked
-from xcd_model.errors import LanguageError, RunError, SearchError, UnknownName
+from xcd_model.errors import CompileError, LanguageError, RunError, SearchError, UnknownName
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,6 +33,25 @@ def test_points_are_scores(small, mi300x):
     assert rows[1]["launched"]["l2_hit_rate"] == scorer.baseline.l2_hit_rate
     assert rows[1]["swizzles"]["grouped"]["l2_hit_rate"] == scorer.score(grouped()).l2_hit_rate
     assert rows[0]["launched"]["l2_hit_rate"] != rows[1]["launched"]["l2_hit_rate"]
+
+
+def test_a_point_is_compiled_for_its_gpu_and_falls_back_where_a_swizzle_cannot_be(small, mi300x, monkeypatch):
+    asked = []
+
+    def compiled(kernel, device):
+        asked.append(device.arch)
+        return kernel
+
+    def refused(scorer, swizzle):
+        asked.append(swizzle.name)
+        raise CompileError("no compiler here")
+
+    monkeypatch.setattr("swizzle_sim.capture.occupancy.compiled_for", compiled)
+    monkeypatch.setattr("swizzle_sim.rewrite.finalists.score_as_compiled", refused)
+    (plain,) = size_points(small, mi300x, [grouped()], ["M"], [512], "lockstep")
+    (point,) = size_points(small, mi300x, [grouped()], ["M"], [512], "lockstep", compile=True)
+    assert point == plain | {"compile": True}
+    assert evaluate_as_compiled(point) == evaluate(plain) and asked == ["gfx942", "grouped"]
 
 
 def test_a_failure_is_reported_and_the_rest_goes_on(small, mi300x):
