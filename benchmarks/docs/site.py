@@ -14,7 +14,16 @@ from typing import Any
 from swizzle_benchmarks.docs.notebook_pages import notebook_pages
 
 # Written by commands that take minutes (`make fidelity`, `make paper`), or by parts that a checkout may lack.
-OPTIONAL = ("fidelity.md", "ci.md", "explore.md", "report.md", "uncertainty.md", "api/testing.md", "paper/index.md")
+OPTIONAL = (
+    "fidelity.md",
+    "fidelity-tables.md",
+    "ci.md",
+    "explore.md",
+    "report.md",
+    "uncertainty.md",
+    "api/testing.md",
+    "paper/index.md",
+)
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 
 

@@ -106,9 +106,10 @@ def test_the_whole_way_on_a_few_rows(tmp_path):
         assert one.value == (pytest.approx(float(stated), rel=1e-5) if stated else None), f"{one.row.id}: make fidelity"
     written = write(found, tmp_path)
     text = written[0].read_text()
-    assert all(f"## {title}" in text for title in ("What to believe", "Targets", "Fit half and held-out half"))
-    assert all(path.stat().st_size > 5000 for path in written[2:])
-    assert len(lines_of(written[1])) == len(found)
+    assert all(f"## {title}" in text for title in ("What to believe", "What choosing by it costs"))
+    assert all(f"## {title}" in written[1].read_text() for title in ("Targets", "Fit half and held-out half"))
+    assert all(path.stat().st_size > 5000 for path in written[3:])
+    assert len(lines_of(written[2])) == len(found)
 
 
 def test_the_command_prints_and_refuses(tmp_path):

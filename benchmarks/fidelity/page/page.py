@@ -114,7 +114,18 @@ Measured values are counters of real hardware, see `benchmarks/fidelity/data/`; 
 one set of constants per GPU, those of `docs/gpus.md`. What a kernel is described by (tiles, registers, loads in flight)
 is its own; for the H200's stencils it is that of each order's compiled code. Errors are predicted minus measured: in
 points for rates, in percent of the measured value for the rest. Sensitivity to unpublished constants is another
-question: `swizzle-sim score --uncertainty`.
+question: `swizzle-sim score --uncertainty`. Targets, repeated measurements, both halves, ranks and every row are on
+[a page of tables](fidelity-tables.md).
+
+Registers and shared memory come from our own compile, as a user's do, for the kernels of the suite on MI300X; of the
+H200's kernels they are what Nsight Compute counted, and of MI355X's what was published, since their sources are not
+here. `python -m swizzle_benchmarks.fidelity.suite_path` predicts 24 H200 launches from source and GPU name alone.
+
+"""
+TABLES = """\
+# Fidelity: the tables
+
+Generated with [the page](fidelity.md) that they are behind, which says how to read them.
 
 """
 READING = """\
@@ -134,23 +145,35 @@ SUMMARIES: tuple[tuple[str, Callable[[Prediction], str]], ...] = (
 )
 
 
-def page(predictions: Sequence[Prediction], pictures: Mapping[str, Sequence[str]]) -> str:
-    """Whole page.
+def page(predictions: Sequence[Prediction]) -> str:
+    """The page that is read: what to believe, what choosing by the model costs, and why rows disagree.
 
     Parameters
     ----------
     predictions : sequence of Prediction
         Rows under every variant; the first variant is the model.
-    pictures : mapping of str to sequence of str
-        Paths relative to the page, by what they show.
     """
     variants = list(dict.fromkeys(one.variant for one in predictions))
     model = [one for one in predictions if one.variant == variants[0]]
     parts = [INTRO, "## What to believe\n", believe_section(model)]
     parts += ["## What choosing by it costs\n", choices_section(predictions, variants)]
-    parts += ["## How to read the tables\n", READING]
-    parts += ["## Targets\n", targets_section(predictions, variants)]
-    parts += ["## Why rows disagree\n", why_section(model)]
+    parts += ["## How to read the tables\n", READING, "## Why rows disagree\n", why_section(model)]
+    return "\n".join([*parts, contribute_section()])
+
+
+def tables_page(predictions: Sequence[Prediction], pictures: Mapping[str, Sequence[str]]) -> str:
+    """The long tables behind the page, down to every row.
+
+    Parameters
+    ----------
+    predictions : sequence of Prediction
+        As of `page`.
+    pictures : mapping of str to sequence of str
+        Paths relative to the page, by what they show.
+    """
+    variants = list(dict.fromkeys(one.variant for one in predictions))
+    model = [one for one in predictions if one.variant == variants[0]]
+    parts = [TABLES, "## Targets\n", targets_section(predictions, variants)]
     repeated = again_section(model)
     if repeated:
         parts += ["## The H200 against itself\n", repeated]
@@ -164,7 +187,7 @@ def page(predictions: Sequence[Prediction], pictures: Mapping[str, Sequence[str]
         rows = [one for one in predictions if one.row.quantity == quantity]
         if rows:
             parts += [f"## Rows: {quantity} [{QUANTITIES[quantity].unit}]\n", _rows(rows, variants)]
-    return "\n".join([*parts, _cut(model), contribute_section()])
+    return "\n".join([*parts, _cut(model)])
 
 
 def _summaries(predictions: Sequence[Prediction], variants: Sequence[str], key: Callable[[Prediction], str]) -> str:

@@ -12,7 +12,7 @@ from swizzle_sim.display.picture import png
 
 from ..predict import Prediction
 from ..split import place_of
-from .page import page
+from .page import page, tables_page
 from .plots import residuals, scatter
 
 PLOTTED = (
@@ -57,10 +57,12 @@ def write(predictions: Sequence[Prediction], folder: Path) -> list[Path]:
         for name, figure in figures.items():
             (pictures / name).write_bytes(png(figure, note=NOTE))
     links = {what: [f"pictures/{name}" for name in figures] for what, figures in drawn.items() if figures}
-    (folder / "fidelity.md").write_text(page(predictions, links), encoding="utf-8")
+    (folder / "fidelity.md").write_text(page(predictions), encoding="utf-8")
+    (folder / "fidelity-tables.md").write_text(tables_page(predictions, links), encoding="utf-8")
     _csv(predictions, folder / "fidelity.csv")
     return [
         folder / "fidelity.md",
+        folder / "fidelity-tables.md",
         folder / "fidelity.csv",
         *(folder / path for paths in links.values() for path in paths),
     ]
