@@ -124,7 +124,7 @@ class KernelDeclaration:
         return self.target.path
 
     def sizes_at(self, sizes: Mapping[str, int]) -> Sizes:
-        """Defaults with some sizes replaced.
+        """Defaults with some sizes replaced, and constants of the kernel that are given like sizes.
 
         Raises
         ------
@@ -134,7 +134,7 @@ class KernelDeclaration:
             If a size is no positive 32-bit integer.
         """
         for name in sizes:
-            if name not in self.sizes:
+            if name not in self.sizes and name not in self.target.parameters:
                 raise UnknownName(f"size of kernel {self.name}", name, self.sizes)
         found = Sizes({**self.sizes, **sizes})
         for name, value in found.items():
@@ -159,6 +159,9 @@ class KernelDeclaration:
         }
         constexprs |= {name: None for name, value in given.items() if value is None}
         arguments = {name: value for name, value in given.items() if value is not None}
+        if others := [name for name in s.keys() - self.sizes.keys() if name in arguments]:
+            raise UnknownName(f"size of kernel {self.name}", others[0], self.sizes)
+        constexprs |= {name: value for name, value in s.items() if name not in self.sizes}
         both = sorted(arguments.keys() & constexprs.keys())
         if both:
             raise CaptureError(f"{self.name}: {', '.join(both)} is both argument and constexpr", code="arguments")

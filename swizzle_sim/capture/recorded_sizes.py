@@ -111,7 +111,7 @@ class RecordedSizes:
     def _side_of_grid(self, side: int) -> Expression:
         if side < 2:
             return _literal(side)
-        counts: list[Expression] = [lambda s, q=q: q(self.values(s)) or 0 for q in self._quotients]  # type: ignore[misc]
+        counts: list[Expression] = [lambda s, q=q: q({**s, **self.values(s)}) or 0 for q in self._quotients]  # type: ignore[misc]
         names = [_size(name) for name in self.defaults]
         pairs = [_times(one, other) for one, other in combinations(counts, 2)]
         triples = [_times(_times(one, other), name) for one, other in combinations(counts, 2) for name in names]

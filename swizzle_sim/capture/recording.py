@@ -12,6 +12,7 @@ import hashlib
 import itertools
 import json
 import math
+import sys
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,6 +35,7 @@ from swizzle_sim.triton_source.tile_axes import TileAxes
 from xcd_model.errors import CaptureError, LanguageError, RunError
 
 MAX_FILE_BYTES, MAX_SOURCE_BYTES, MAX_LAUNCHES = 1 << 28, 1 << 21, 1000
+DEPTH = 1000  # calls of Python, those that read the file among them
 MAX_VALUES = 1 << 26  # items of one integer tensor
 MAX_PARAMETERS, MAX_AXES, MAX_SIDE = 1000, 8, 1 << 40
 DTYPES = {long: short for short, long in TORCH_DTYPES.items()} | {
@@ -75,7 +77,7 @@ def read_recording(path: Path) -> dict[str, Any]:
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
             raise CaptureError(f"{path.name}: {size} bytes; a recording has at most {MAX_FILE_BYTES}", code="format")
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = _parsed(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CaptureError(f"{path}: cannot be read ({error.strerror})", code="declaration") from None
     except (ValueError, RecursionError) as error:
@@ -94,6 +96,16 @@ def read_recording(path: Path) -> dict[str, Any]:
     for launch in launches:
         _check_launch(path, launch, len(kernels))
     return document
+
+
+def _parsed(text: str) -> Any:
+    """JSON, nested no deeper than Python's own limit: the process that reads it has set that one far higher."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(min(limit, DEPTH))
+    try:
+        return json.loads(text)
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def _check_launch(path: Path, launch: Any, n_kernels: int) -> None:
@@ -192,7 +204,7 @@ def _declaration(path: Path, document: Mapping[str, Any], launch: Mapping[str, A
         return found
 
     def tiles(s: Sizes) -> Any:
-        return axes.tiles({**constants, **sizes.values(s)}, [one(s) for one in sizes.grid])
+        return axes.tiles({**constants, **s, **sizes.values(s)}, [one(s) for one in sizes.grid])
 
     options = {name: v for name, v in launch["options"].items() if name in OPTIONS and v is not None}
     options.pop("num_ctas", None)  # clusters of an NVIDIA GPU; AMD's compiler takes one

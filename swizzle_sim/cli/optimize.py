@@ -128,6 +128,7 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
         rate = max(rate, attempt.score.l2_hit_rate if attempt.score else 0.0)
         progress(done, total, note=f"best speedup {best:.3f}" if by_time else f"best L2 hit rate {100 * rate:.2f} %")
 
+    _say_inside(work, device)
     try:
         with Progress(f"optimizing {work.name} on {device.title}", "candidates") as progress:
             run = search(
@@ -161,6 +162,17 @@ def _estimate(first: Attempt, total: int, threads: int | None) -> str:
     if seconds < WORTH_SAYING_S:
         return ""
     return f"{total} candidates at about {first.cost_ms / 1e3:.1f} s: about {max(1, round(seconds / 60))} min at most"
+
+
+def _say_inside(work: Kernel, device: Gpu) -> None:
+    """Name a remap that a user's kernel holds already, on stderr."""
+    from swizzle_sim.capture.own_remap import own_remap
+
+    found = own_remap(work, device.xcds)
+    if found:
+        off = " ".join(f"{name}={value}" for name, value in found.constants.items())
+        instead = f"; give {off} for candidates in its place" if off else ""
+        print(f"{found} stays: candidates are stacked on it{instead}", file=sys.stderr, flush=True)
 
 
 def _print_so_far(folder: Path, scorer: Scorer, json: bool) -> None:

@@ -55,6 +55,7 @@ def rewrite(
     from swizzle_sim.capture.process import shared_worker
     from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
     from swizzle_sim.cli.output import print_json
+    from swizzle_sim.kernels import is_user_kernel
     from swizzle_sim.rewrite import check_rewritten, check_target, rewrite_workload, write_rewritten
     from swizzle_sim.rewrite.emission import GENERAL, emissions
     from swizzle_sim.rewrite.price import cheapest
@@ -82,6 +83,9 @@ def rewrite(
     elif out is None:
         print(found.text.decode("utf-8", "replace"), end="")
     _print(found, checked, out, price)
+    given = {name: v for name, v in parse_sizes(launch.sizes).items() if name in work.launch.constexprs}
+    if given and is_user_kernel(launch.kernel):
+        print(f"launch it with {', '.join(f'{name}={v}' for name, v in given.items())}, as here", file=sys.stderr)
 
 
 def _document(found: Rewritten, checked: Checked | None, out: Path | None) -> dict[str, Any]:

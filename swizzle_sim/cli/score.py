@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from swizzle_sim.access_patterns import Uncoalesced
     from swizzle_sim.advice import Advice
+    from swizzle_sim.capture.own_remap import OwnRemap
     from swizzle_sim.price import RemapPrice
     from swizzle_sim.scoring import Score, Scorer, Spread
     from swizzle_sim.swizzle import Swizzle, Verdict
@@ -103,13 +104,14 @@ def score(
     if json:
         document = _document(scorer, candidate, verdict) | {"spread": over_seeds and over_seeds.as_dict()}
         document |= {"assigned_bound_l2_hit_rate": scorer.assigned_bound(order), "traffic": traffic_as_dict(traffic)}
-        document |= {"baseline": scorer.baseline.as_dict(), "score": found.as_dict()}
+        document |= {"baseline": scorer.baseline.as_dict(), "score": found.as_dict(), **_inside_document(scorer)}
         print_json({**document, "advice": advice and advice.as_dict(), "uncertainty": ranges and ranges.as_dict()})
         return
     if advice:
         print_advice(advice)
     _print_scores(scorer, candidate, traffic, found)
     _print_price(scorer, price, not_priced)
+    _print_inside(scorer)
     _print_fitted(_fitted(scorer))
     if over_seeds:
         _print_spread(over_seeds)
@@ -148,6 +150,39 @@ def _priced(scorer: Scorer, candidate: Swizzle, order: np.ndarray) -> tuple[Scor
     except SwizzleSimError as error:
         return scorer, None, str(error).splitlines()[0]
     return own, price, ""
+
+
+def _inside(scorer: Scorer) -> tuple[OwnRemap, Score] | None:
+    """Remap that a user's kernel holds already, and the score without it."""
+    if not scorer.kernel.file:
+        return None
+    from swizzle_sim.capture.own_remap import own_remap
+
+    found = own_remap(scorer.kernel, scorer.gpu.xcds)
+    return (found, scorer.score_order(found.without, baseline_us=scorer.baseline.time_us)) if found else None
+
+
+def _inside_document(scorer: Scorer) -> dict[str, Any]:
+    inside = _inside(scorer)
+    return {"own_remap": inside[0].as_dict(inside[1])} if inside else {}
+
+
+def _print_inside(scorer: Scorer) -> None:
+    """Print what a remap is worth that the kernel holds already."""
+    from swizzle_sim.cli.output import console
+
+    inside, before = _inside(scorer), scorer.baseline
+    if inside is None:
+        return
+    found, without = inside
+    console(wide=True).print(
+        f"{found}: L2 hit rate {100 * before.l2_hit_rate:.2f} % with it, {100 * without.l2_hit_rate:.2f} % without; "
+        f"{before.time_us:.1f} and {without.time_us:.1f} µs. The candidate is stacked on it.",
+        markup=False,
+    )
+    if found.constants:
+        given = " ".join(f"{name}={value}" for name, value in found.constants.items())
+        console(wide=True).print(f"  in its place: swizzle-sim score {scorer.kernel.file} {given} ...", markup=False)
 
 
 def _print_price(scorer: Scorer, price: RemapPrice | None, not_priced: str) -> None:

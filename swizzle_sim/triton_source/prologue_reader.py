@@ -136,7 +136,7 @@ class PrologueReader:
             before, answers = self._of_kernel(wanted)
             spelled = answers
         needed, _ = slice_of([*self._around(), *before], {*answers, _SURPLUS})
-        whole = self.inliner.block(needed)
+        whole = _with_literal_axes(self.inliner.block(needed))
         body, _ = slice_of(whole, set(answers))
         body = slice_of(as_one_number(body), set(answers))[0] if len(answers) == 2 else body
         self._refuse_unread(body)
@@ -342,6 +342,20 @@ class PrologueReader:
     def refuse(self, node: ast.AST, message: str) -> NoReturn:
         """Raise a `LanguageError` that shows the line of a node."""
         raise self.source.error(node, message)
+
+
+def _with_literal_axes(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements in which ``program_id(axis)`` of a helper has the number that the helper was called with."""
+    stores = [name for stmt in body for name in stored(stmt)]
+    numbers: dict[str, ast.expr] = {}
+    for stmt in body:
+        match stmt:
+            case ast.Assign([ast.Name(name)], ast.Constant(int()) as value) if stores.count(name) == 1:
+                numbers[name] = value
+    for node in (node for stmt in body for node in ast.walk(stmt) if isinstance(node, ast.Call)):
+        if ast.unparse(node.func) in ("tl.program_id", "tl.num_programs"):
+            node.args = [numbers.get(one.id, one) if isinstance(one, ast.Name) else one for one in node.args]
+    return body
 
 
 def _axis(call: ast.Call) -> int:

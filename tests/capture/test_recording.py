@@ -117,6 +117,18 @@ def test_what_cannot_be_is_refused_in_one_line(recorded, tmp_path, what):
     assert caught.value.code == "format"
 
 
+def test_deep_nesting_is_refused_where_the_limit_is_high(tmp_path):
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(100_000)
+    try:
+        with pytest.raises(CaptureError, match="is no JSON"):
+            read_recording(tmp_path / "deep.json")
+        assert sys.getrecursionlimit() == 100_000
+    finally:
+        sys.setrecursionlimit(limit)
+
+
 def test_values_that_unpack_to_more_are_refused(recorded, tmp_path):
     document = json.loads(recorded[0].read_text(encoding="utf-8"))
     document["launches"][0]["arguments"]["order"]["tensor"]["shape"] = [3]

@@ -1,0 +1,86 @@
+"""The remap that a kernel holds already: the order in which its program ids compute tiles, and how to put it off.
+
+Candidates permute program ids, so on a kernel with a remap of its own they are stacked on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from swizzle_sim.kernels import Kernel
+from swizzle_sim.launch import Array
+from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.triton_source.prologue import read_prologue
+from xcd_model.errors import SwizzleSimError
+
+if TYPE_CHECKING:
+    from swizzle_sim.scoring import Score
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRemap:
+    """A remap inside a kernel.
+
+    Parameters
+    ----------
+    tiles : (num_pids,) int64 array
+        Tile, counted row by row, that each program computes.
+    constants : mapping of str to int
+        Constants of the kernel under which it computes tiles row by row, such as ``{"GROUP_M": 1}``; empty where none
+        does.
+    now : mapping of str to int
+        The same constants at this launch.
+    """
+
+    tiles: np.ndarray
+    constants: Mapping[str, int]
+    now: Mapping[str, int]
+
+    @property
+    def without(self) -> np.ndarray:
+        """Order of programs in which workgroup w computes tile w."""
+        return np.argsort(self.tiles)
+
+    def as_dict(self, without: Score) -> dict[str, Any]:
+        """JSON-ready, with the score of the kernel without it."""
+        return {"constants": dict(self.now), "off": dict(self.constants), "without": without.as_dict()}
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={value}" for name, value in self.now.items())
+        return f"the kernel's own remap{f' ({given})' if given else ''}"
+
+
+def own_remap(kernel: Kernel, num_xcds: int) -> OwnRemap | None:
+    """Remap of a user's kernel; None where it has none, or its source does not tell.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With tile rows and columns.
+    num_xcds : int
+    """
+    if not kernel.file or kernel.programs is not None or kernel.grid.tiles is None or kernel.launch is None:
+        return None
+    launch = kernel.launch
+    values = {name: v for name, v in {**launch.arguments, **launch.constexprs}.items() if not isinstance(v, Array)}
+    known = {name: int(value) for name, value in values.items() if isinstance(value, int)}
+    try:
+        text = read_prologue(launch.path, launch.function, given=tuple(known)).text.text
+        swizzle = Swizzle.parse(text)
+        order = swizzle.permutation(kernel.grid, num_xcds, known)
+    except SwizzleSimError:
+        return None
+    row_by_row = np.arange(order.size)
+    if np.array_equal(order, row_by_row):
+        return None
+    for name in launch.constexprs:
+        if known.get(name, 1) != 1 and name in swizzle.form.inputs:
+            with contextlib.suppress(SwizzleSimError):
+                if np.array_equal(swizzle.permutation(kernel.grid, num_xcds, {**known, name: 1}), row_by_row):
+                    return OwnRemap(order, {name: 1}, {name: known[name]})
+    return OwnRemap(order, {}, {})
