@@ -30,7 +30,7 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"swizzle-sim (import|agreement)": "replays what an H200 measured, at its size: tests/hardware",
     r"swizzle-sim confirm|confirm\.py": "needs the GPU: tests/hardware runs the flow on a stand-in",
     r"swizzle-sim (capture|rewrite|bundle|occupancy)": "needs Triton and seconds: tests/capture, rewrite, hardware",
-    r"my_kernel\.py|my\.trace\.npz": "needs Triton and seconds: tests/capture",
+    r"my_kernel\.py|calls\.json|my\.trace\.npz": "needs Triton and seconds: tests/capture",
     r"swizzle-sim hit-rates": "needs Triton and seconds: tests/testing",
     r"--tune tiles": "compiles many kernels: tests/search",
     r"swizzle-sim suite": "minutes: tests/unit/test_suite.py runs the parts",
