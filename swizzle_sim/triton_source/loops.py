@@ -1,6 +1,8 @@
-"""Kernels that loop over tiles: the tile's index takes the program id's place.
+"""Kernels that loop over tiles: each program begins at its start and goes on in steps of the number of programs.
 
-The loops of all programs together run over every index once, so that the map from index to tile has to be a bijection.
+With P programs, start s and T tiles, program p computes the tiles s(p), s(p) + P, .. below T. Every index is met once
+where s maps 0 .. P - 1 onto itself, and every tile where the map of the index is a bijection too. Both are checked as
+one map of a launch with as many programs as tiles: it is a bijection of every launch only if each of the two is.
 """
 
 from __future__ import annotations
@@ -14,10 +16,10 @@ _RANGES = ("range", "tl.range", "tl.static_range")
 
 
 def unrolled(body: list[ast.stmt], answers: Sequence[str]) -> tuple[list[ast.stmt], ast.expr | None]:
-    """Statements of a kernel with the loop over tiles replaced by its body, once for the program id.
+    """Statements of a kernel with the loop over tiles replaced by its body, once for where the program starts.
 
-    A loop counts that starts at what comes from ``tl.program_id``, goes on in steps, and assigns the tile; any other
-    kernel is returned as it is.
+    A loop counts that starts at what comes from ``tl.program_id``, goes on in steps that are no literal, and assigns
+    the tile; any other kernel is returned as it is.
 
     Returns
     -------
@@ -28,21 +30,26 @@ def unrolled(body: list[ast.stmt], answers: Sequence[str]) -> tuple[list[ast.stm
     for k, stmt in enumerate(body):
         found = _over_tiles(stmt, body[:k])
         if found is not None and isinstance(stmt, ast.For | ast.While):
-            index, stop = found
+            index, start, stop = found
             if not answers or stored(stmt) & {*answers, index}:
-                return [*body[:k], assign(index, _program_id(stmt), stmt), *stmt.body], stop
+                first = [assign(index, start, stmt)] if isinstance(stmt, ast.For) else []
+                return [*body[:k], *first, *stmt.body], stop
     return body, None
 
 
-def _over_tiles(stmt: ast.stmt, before: list[ast.stmt]) -> tuple[str, ast.expr] | None:
-    """Name that runs over tiles in a loop, and what it stays below."""
+def _over_tiles(stmt: ast.stmt, before: list[ast.stmt]) -> tuple[str, ast.expr, ast.expr] | None:
+    """Name that runs over tiles in a loop, where it starts, and what it stays below."""
     match stmt:
-        case ast.For(ast.Name(name), ast.Call(func, [start, stop, _])) if ast.unparse(func) in _RANGES:
-            return (name, stop) if _from_id(start, before) else None
+        case ast.For(ast.Name(name), ast.Call(func, [start, stop, step])) if ast.unparse(func) in _RANGES:
+            steps = [step]
         case ast.While(ast.Compare(ast.Name(name), [ast.Lt()], [stop]), body):
-            steps = [one for one in body if isinstance(one, ast.AugAssign) and ast.unparse(one.target) == name]
-            return (name, stop) if len(steps) == 1 and _from_id(ast.Name(name, ast.Load()), before) else None
-    return None
+            start = ast.copy_location(ast.Name(name, ast.Load()), stmt)
+            steps = [one.value for one in body if isinstance(one, ast.AugAssign) and ast.unparse(one.target) == name]
+        case _:
+            return None
+    if len(steps) != 1 or isinstance(steps[0], ast.Constant) or not _from_id(start, before):
+        return None
+    return name, start, stop
 
 
 def _from_id(start: ast.expr, before: list[ast.stmt]) -> bool:
@@ -53,8 +60,3 @@ def _from_id(start: ast.expr, before: list[ast.stmt]) -> bool:
         for one in [*needed, start]
         for node in ast.walk(one)
     )
-
-
-def _program_id(place: ast.AST) -> ast.expr:
-    node = ast.parse("tl.program_id(0)", mode="eval").body
-    return ast.fix_missing_locations(ast.copy_location(node, place))

@@ -33,7 +33,7 @@ from swizzle_sim.testing.settle import proof, settle_verdict
 from tests import naive_int32
 from xcd_model.errors import LanguageError
 
-STEPS = 250  # linear programs of a proof: most that are found take a hundred
+STEPS = 120  # linear programs of a proof: most that are found take fewer
 COUNTS = (
     "texts",
     "distinct",

@@ -162,6 +162,22 @@ def test_a_persistent_loop_is_read_as_the_map_of_its_index(written, loop):
     assert results(written(text.format(rows="GROUP_SIZE_M")))["gemm"].status == "failed"
 
 
+@pytest.mark.parametrize("loop", LOOPS, ids=str)
+@pytest.mark.parametrize(
+    ("start", "status"), [("NUM_SMS - 1 - {}", "passed"), ("{} // 2", "failed"), ("{} + 1", "failed")]
+)
+def test_where_a_program_starts_is_part_of_the_map(written, loop, start, status):
+    text = LOOP.format(loop=LOOPS[loop], rows="rows") + ("        tile += NUM_SMS\n" if loop == "while" else "")
+    text = text.replace("tl.program_id(axis=0)", start.format("tl.program_id(axis=0)"))
+    found = results(written("# swizzle: GROUP_SIZE_M=4" + text))["gemm"]
+    assert found.status == status, found.message
+
+
+def test_a_step_that_is_a_literal_is_no_persistent_loop(written):
+    found = results(written(LOOP.format(loop="for tile in tl.range(start, tiles, 1):", rows="rows")))["gemm"]
+    assert found.status == "skipped"
+
+
 GUARDED = """
 # swizzle: {line}
 @triton.jit
