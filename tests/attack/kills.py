@@ -153,7 +153,7 @@ class Attack:
         while True:
             errors = self.where / "error.txt"
             child = start(self.mode, folder, self.base, errors)
-            wait_s = draw.uniform(0, self.took_s * draw.choice((0.02, 0.3, 1.0)))
+            wait_s = draw.uniform(0, self.took_s * draw.choice((0.02, 0.1, 0.4)))
             status = ended(child, wait_s if self.kills_of_run < MOST_KILLS else 600)
             if status is not None:
                 break
@@ -214,16 +214,18 @@ def main(arguments):
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=70, help="kills that land, in each mode")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--answer-s", type=float, default=0.1, help="that the scripted model takes to answer")
     parser.add_argument("--modes", nargs="+", default=list(MODES), choices=list(MODES))
     given = parser.parse_args(arguments)
     where = Path(tempfile.mkdtemp(prefix="kills-"))
     log, draw = where / "asked.log", random.Random(given.seed)
-    found, problems = {}, []
-    command = [sys.executable, "-m", "tests.attack.scripted_process", str(log)]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    found, problems, server = {}, [], None
+    command = [sys.executable, "-m", "tests.attack.scripted_process", str(log), str(given.answer_s)]
     try:
-        base = server.stdout.readline().strip()
+        base = ""
         if "llm" in given.modes:
+            server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            base = server.stdout.readline().strip()
             load_dspy()
         for mode in given.modes:
             attack = Attack(mode, where, base, log)
@@ -232,8 +234,9 @@ def main(arguments):
             problems += attack.problems
             print(json.dumps({mode: found[mode], "problems": attack.problems}), file=sys.stderr, flush=True)
     finally:
-        server.stdin.close()
-        server.wait()
+        if server:
+            server.stdin.close()
+            server.wait()
         shutil.rmtree(where, ignore_errors=True)
     print(json.dumps({"kills": found, "problems": problems}, indent=2))
     return 1 if problems or any(counts.get("asked twice") for counts in found.values()) else 0

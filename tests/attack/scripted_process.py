@@ -1,7 +1,8 @@
 """A scripted model in a process of its own: the same prompt has the same answer, and each request is written down.
 
-python -m tests.attack.scripted_process LOG      prints its base URL; LOG gets `digest_of` a question a line, before
-the answer
+python -m tests.attack.scripted_process LOG SECONDS      prints its base URL
+
+LOG gets `digest_of` a question a line, SECONDS before the answer.
 """
 
 import hashlib
@@ -23,21 +24,21 @@ def digest_of(question):
 class LoggedServer(ScriptedServer):
     """Answers by the digest of the messages."""
 
-    def __init__(self, log):
+    def __init__(self, log, seconds):
         super().__init__(())
-        self.log = log
+        self.log, self.seconds = log, seconds
 
     def next_reply(self, body, headers):
         digest = digest_of(body["messages"][-1]["content"])
         with self._lock, open(self.log, "a") as file:
             file.write(f"{digest}\n")
-        time.sleep(0.02)
+        time.sleep(self.seconds)
         if "locality_analysis" in json.dumps(body["messages"][0]):
             return self.analysis
         return proposal(family(SPECS[int(digest, 16) % len(SPECS)]))
 
 
 if __name__ == "__main__":
-    with LoggedServer(sys.argv[1]) as server:
+    with LoggedServer(sys.argv[1], float(sys.argv[2])) as server:
         print(server.base, flush=True)
         sys.stdin.read()  # until whoever started it goes away

@@ -16,7 +16,7 @@ def chromium() -> str:
     found = next(filter(None, map(shutil.which, (os.environ.get(VARIABLE, ""), *NAMES))), None)
     if found is None:
         one_of = ", ".join(NAMES)
-        pytest.fail(f"no browser found: install one of {one_of}, or set {VARIABLE} to its path", pytrace=False)
+        pytest.skip(f"no browser found: install one of {one_of}, or set {VARIABLE} to its path")
     return found
 
 

@@ -182,6 +182,24 @@ def test_a_wrong_kernel_is_found_out_and_not_counted(bundle, confirm):
     assert "counters" not in entries["candidate_1"] and "counters" not in entries["candidate_2"]
 
 
+def test_a_candidate_that_takes_its_process_with_it_costs_itself_only(bundle, confirm):
+    """As a kernel that hangs, or writes where it must not and so ends the GPU's context."""
+    import hashlib
+
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    changed = (bundle / "candidate_1.py").read_text() + "\nimport os\nos._exit(3)\n"
+    (bundle / "candidate_1.py").write_text(changed)
+    manifest["files"]["candidate_1.py"] = hashlib.sha256(changed.encode()).hexdigest()
+    manifest["bundle"] = identity(manifest)
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    done = confirm(bundle, *COUNT)
+    entries = done.result["candidates"]
+    assert done.code == 1 and entries["candidate_1"]["check_before"]["how"] == "failed"
+    assert any("candidate_1: the process that checked it failed" in note for note in done.result["notes"])
+    assert "counters" in entries["original"] and "counters" in entries["candidate_2"]
+    assert str(STAND_IN) in done.result["machine"]["started_with"]["PYTHONPATH"]
+
+
 def test_too_few_samples_are_refused(bundle, confirm):
     done = confirm(bundle, "--samples", "10")
     assert done.code == 2 and "at least 50" in done.err

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests import naive
 from tests.machines import shapes, small_gpu
 from xcd_model import replay_lru
-from xcd_model.cache.locate import DIRTY_BITS, HIT, MARK_BITS, _fetched, _line_of, _locate, index_of
-from xcd_model.cache.lru import _touch
+from xcd_model.cache.locate import DIRTY_BITS, HIT, MARK_BITS, WORD, _fetched, _line_of, _locate, index_of
+from xcd_model.cache.lru import _touch, _touch_by
 from xcd_model.errors import TraceError
 
 
@@ -75,6 +75,29 @@ def test_pieces_gather_while_a_line_is_held_and_leave_with_it(touches, ways):
             assert {bit for bit in range(4) if gone >> bit & 1} == (victim[1] if victim else set())
     held = sum(int(word & 15).bit_count() for word in words)
     assert held == sum(len(pieces) for lines in oracle.sets.values() for pieces in lines.values())
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    touches=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3), st.integers(0, 15)), max_size=60),
+    ways=st.integers(1, 4),
+)
+def test_the_filler_of_a_line_moves_along_and_is_told_at_a_hit(touches, ways):
+    oracle, filled_by = naive.LruCache(cache(1, ways)), {}
+    words, filler, plain = np.zeros(ways, np.uint32), np.zeros(ways, np.int32), np.zeros(ways, np.uint32)
+    for by, (tag, halves, dirty) in enumerate(touches, 1):
+        pieces, wanted = ({bit for bit in range(4) if mask >> bit & 1} for mask in (dirty, halves))
+        lacking, _ = oracle.touch(tag, pieces, wanted)
+        word = (tag + 1) << MARK_BITS | halves << DIRTY_BITS | dirty
+        found = int(_touch_by(words, filler, 0, ways, word, by))
+        assert found & WORD == int(_touch(plain, 0, ways, word)) & WORD
+        assert words.tolist() == plain.tolist()
+        if lacking == 0:
+            assert found >> 32 == filled_by[tag]
+        else:
+            filled_by[tag] = by
+    held = [int(word) >> MARK_BITS for word in words if word]
+    assert [int(one) for one in filler[: len(held)]] == [filled_by[tag - 1] for tag in held]
 
 
 def test_an_empty_stream_has_no_hits():

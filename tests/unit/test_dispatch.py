@@ -1,14 +1,17 @@
 """Do workgroups go to the XCD they should, and as many to a CU as fit?"""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
 from tests import naive
 from tests.machines import small_gpu
 from xcd_model import Resources, TraceBuilder, gpu, loads_in_flight, workgroups_per_cu, xcd_of
-from xcd_model.dispatch import check_order
+from xcd_model.dispatch import _next_instruction, check_order, slots_of
 from xcd_model.errors import ReplayError
 
 
@@ -94,3 +97,49 @@ def test_check_order_returns_contiguous_int64():
     assert order.dtype == np.int64
     assert order.flags.c_contiguous
     assert order.tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
+
+
+class Launch(NamedTuple):
+    """What dispatch reads of a machine."""
+
+    xcds: int
+    slots: int
+    offset: int
+    programs: int
+
+
+@njit(cache=True)
+def next_instruction(start, machine, order, slots, xcd, slot):
+    return _next_instruction(start, machine, order, slots, xcd, slot)
+
+
+@settings(max_examples=100)
+@given(
+    lengths=st.lists(st.integers(0, 3), min_size=1, max_size=14),
+    machine=st.builds(Launch, st.integers(1, 4), st.integers(1, 3), st.integers(0, 3), st.integers(0, 6)),
+    seed=st.integers(0, 2**16),
+)
+def test_a_slot_issues_what_the_queues_hold(lengths, machine, seed):
+    """Slots ask in a random order; an oracle of lists says which instruction each gets, to the last."""
+    n, draw = len(lengths), np.random.default_rng(seed)
+    machine = machine._replace(programs=min(machine.programs, n), offset=machine.offset % machine.xcds)
+    order = draw.permutation(n)
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    queues = naive.queues(machine.programs or n, machine.xcds, machine.offset)
+    slots, last, left = slots_of(machine), {}, {}
+    assert slots.running.shape == (machine.xcds, machine.slots, 2) and not slots.running.any()
+    for _ in range(3 * int(start[-1]) + 40):
+        at = int(draw.integers(machine.xcds)), int(draw.integers(machine.slots))
+        while not left.get(at):
+            pid = last.get(at, -1)
+            if machine.programs and 0 <= pid < n - machine.programs:
+                pid += machine.programs
+            elif queues[at[0]]:
+                pid = queues[at[0]].pop(0)
+            else:
+                break
+            last[at], left[at] = pid, list(range(start[order[pid]], start[order[pid] + 1]))
+        expected = left[at].pop(0) if left.get(at) else -1
+        assert next_instruction(start, machine, order, slots, *at) == expected
+        if expected >= 0:
+            assert slots.pid[at] == last[at] and slots.running[at][0] == expected + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -140,6 +141,7 @@ class Flow:
                 "and a GPU that torch sees"
             )
         del found["what"]
+        found["started_with"] = started_with()
         if found["vendor"] == "amd":
             topology = amd_topology()
             found = {**topology, **found, "rocm": rocm_version()}
@@ -155,14 +157,10 @@ class Flow:
 
     def _check_and_time(self) -> list[str]:
         """Check and time in one process; returns the candidates whose outputs were right."""
-        out = self.raw / "time.jsonl"
-        samples = "0" if self.given.no_time else str(self.given.samples)
         print("confirm: checking and timing ...", file=sys.stderr, flush=True)
-        words = self._worker("time", "--out", str(out), "--samples", samples)
-        ended = run(words, log=self.raw / "time.log", limit_s=6 * self.given.limit, cwd=self.folder)
         times: dict[str, dict[str, list[float]]] = {}
         states: dict[str, str] = {}
-        for line in lines_of(out):
+        for line in self._time_lines():
             if line["what"] == "check":
                 check = {key: value for key, value in line.items() if key not in ("what", "when", "candidate")}
                 self.store.candidate(line["candidate"])[f"check_{line['when']}"] = check
@@ -175,8 +173,6 @@ class Flow:
             timing = {state: {**summary(values), "all": values} for state, values in by_state.items()}
             self.store.candidate(name)["time_us"] = timing
         self.store.document["timing"] = {"states": states, "unit": "us", "how": "GPU events, orders taken in turn"}
-        if ended.state != "ok":
-            self._note(f"checking and timing {ended.state}: {ended.tail[-400:]}")
         self.store.save()
         good = ("bitwise", "tolerance")
         right = []
@@ -187,6 +183,25 @@ class Flow:
             else:
                 self._note(f"{name}: not counted, its outputs were not found right before and after: {before} {after}")
         return right
+
+    def _time_lines(self) -> list[dict[str, Any]]:
+        """What the process said; one that a candidate hung or killed is started again without that candidate."""
+        samples = "0" if self.given.no_time else str(self.given.samples)
+        skip: list[str] = []
+        while True:
+            out, log = (self.raw / f"time{len(skip) or ''}.{end}" for end in ("jsonl", "log"))
+            words = self._worker("time", "--out", str(out), "--samples", samples, "--skip", *skip)
+            ended = run(words, log=log, limit_s=6 * self.given.limit, cwd=self.folder)
+            lines = list(lines_of(out))
+            if ended.state == "ok":
+                return lines
+            lost = under_way(lines)
+            if lost is None or lost == self.manifest["candidates"][0]["id"]:
+                self._note(f"checking and timing {ended.state}: {ended.tail[-400:]}")
+                return lines
+            self.store.candidate(lost)["check_before"] = {"how": ended.state, "why": ended.tail[-400:]}
+            self._note(f"{lost}: the process that checked it {ended.state}; the others go on without it")
+            skip.append(lost)
 
     def _count(self, right: list[str]) -> None:
         profiler: Profiler = profiler_for(self.manifest["gpu"]["vendor"])
@@ -235,6 +250,19 @@ class Flow:
             time = "-" if cold is None else f"{cold:.1f} us"
             print(f"  {name:12} {entry['name'][:40]:40} cold {time:>12}   L2 hit rate {rate:>9}{_price(known[name])}")
         print(f"written: {self.store.path}; on your machine: swizzle-sim import {self.store.path.name}")
+
+
+def started_with() -> dict[str, str | None]:
+    """What stands before the installed packages of this Python, and was loaded before any check could look at it."""
+    loaded = {name: getattr(sys.modules.get(name), "__file__", None) for name in ("sitecustomize", "usercustomize")}
+    return {"python": sys.executable, "PYTHONPATH": os.environ.get("PYTHONPATH"), **loaded}
+
+
+def under_way(lines: list[dict[str, Any]]) -> str | None:
+    """Candidate whose first check had begun and not ended well when the process ended."""
+    begun = [line["candidate"] for line in lines if line["what"] == "begin"]
+    fine = {line["candidate"] for line in lines if line["what"] == "check" and line["how"] != "failed"}
+    return begun[-1] if begun and begun[-1] not in fine else None
 
 
 def _price(candidate: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ import json
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--bundle", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--candidate")
+    parser.add_argument("--skip", nargs="*", default=(), help="candidates that took an earlier process with them")
     parser.add_argument("--samples", type=int, default=0)
     parser.add_argument("--flush-bytes", type=int, default=FLUSH_BYTES)
     given = parser.parse_args(words)
@@ -115,7 +116,7 @@ def main(words: list[str]) -> int:
         if given.verb == "count":
             work.count(given.candidate, given.flush_bytes)
         else:
-            work.check_and_time(given.samples, given.flush_bytes, say)
+            work.check_and_time(given.samples, given.flush_bytes, say, given.skip)
         say(what="end")
     return 0
 
@@ -184,16 +185,20 @@ class Work:
             launch()
             torch.cuda.synchronize()
 
-    def check_and_time(self, samples: int, flush_bytes: int, say: Any) -> None:
-        """Check every candidate, time those that are right, check them once more."""
+    def check_and_time(self, samples: int, flush_bytes: int, say: Any, skip: Sequence[str] = ()) -> None:
+        """Check every candidate but those to skip, time those that are right, check them once more."""
         original = self.launch_of(self.manifest["candidates"][0])
         launches: dict[str, Any] = {}
         for name, one in self.by_id.items():
+            if name in skip:
+                continue
+            say(what="begin", candidate=name)
             try:
                 launch = original if one["order"] is None else self.launch_of(one)
                 found = {"permutation": self.permutation(one), **self.check(original, launch, POISONS[0])}
             except Exception as error:  # one candidate that does not compile must not hide the others
                 say(what="check", when="before", candidate=name, how="failed", why=_short(error))
+                torch.cuda.synchronize()  # a bad access ends the context, and this process: nothing runs in it any more
                 continue
             say(what="check", when="before", candidate=name, **found)
             if found["how"] != "differs" and found["permutation"] != "differs":

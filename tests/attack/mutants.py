@@ -1,0 +1,184 @@
+"""Change one operator, constant or statement at a time of the rules that every count rests on: does a test notice?
+
+    python -m tests.attack.mutants [--only lru "event queue"] [--jobs 2]      prints survivors, and the counts as JSON
+
+Numba is off, so that a compiled function is plain Python, and a mutant is put into it where it stands: its code object
+is exchanged in a forked process, which then runs the tests named here. mutmut and cosmic-ray write mutants into files
+and start Python for each; forking takes a tenth of that. A mutant that changes no result, such as ``<=`` where the two
+are never equal, is on the list `EQUAL` with its reason.
+"""
+
+import argparse
+import ast
+import contextlib
+import copy
+import importlib
+import inspect
+import json
+import os
+import signal
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+os.environ["NUMBA_DISABLE_JIT"] = "1"  # before anything imports numba
+
+UNIT = "tests/unit"
+SECONDS = 120  # of one mutant: a loop that does not end is noticed, too
+EQUAL = {
+    "_before: '(time, events.age[who], who) < (events.time[at], events.age[other], np.int64(other))' #0": "no two "
+    "events are of the same slot or CU, so no two keys are equal",
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """Functions that state one rule, and the tests that hold it."""
+
+    functions: dict[str, str]  # module -> names
+    tests: tuple[str, ...]
+
+
+TARGETS = {
+    "dispatch": Target(
+        {"xcd_model.dispatch": "xcd_of first_ids slots_of _next_pid _next_work _next_instruction check_order"},
+        (f"{UNIT}/test_dispatch.py",),
+    ),
+    "lru": Target({"xcd_model.cache.lru": "_touch _touch_by _replay_lru replay_lru"}, (f"{UNIT}/test_cache.py",)),
+    "verdict": Target(
+        {
+            "swizzle_sim.swizzle.vm": "run _evaluate _run_one _operate permutation_of counterexample_of _census",
+            "swizzle_sim.swizzle.swizzle": "verify _try_lattice",
+        },
+        (f"{UNIT}/test_verify.py", f"{UNIT}/test_machine.py"),
+    ),
+    "event queue": Target(
+        {"xcd_model.replay.event_queue": "event_queue_of _before _set _settle _put _drop"},
+        (f"{UNIT}/test_event_queue.py",),
+    ),
+}
+
+_SWAPS = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv,
+    ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitOr, ast.LShift: ast.RShift, ast.RShift: ast.LShift,
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
+
+
+def changes(node):
+    """Yield functions that change one node in place, each a mutant."""
+    if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp) and type(node.op) in _SWAPS:
+        yield lambda one: setattr(one, "op", _SWAPS[type(one.op)]())
+    if isinstance(node, ast.Compare):
+        for k, op in enumerate(node.ops):
+            if type(op) in _SWAPS:
+                yield lambda one, k=k: one.ops.__setitem__(k, _SWAPS[type(one.ops[k])]())
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        yield lambda one: setattr(one, "value", one.value + 1)
+    if isinstance(node, ast.Constant) and type(node.value) is bool:
+        yield lambda one: setattr(one, "value", not one.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
+        yield lambda one: setattr(one, "op", ast.UAdd() if isinstance(one.op, ast.USub) else ast.Not())
+    if isinstance(node, ast.If | ast.While | ast.IfExp):
+        yield lambda one: setattr(one, "test", ast.UnaryOp(ast.Not(), one.test))
+    for k, part in enumerate(getattr(node, "body", ()) if isinstance(node, ast.stmt) else ()):
+        if isinstance(part, ast.AugAssign | ast.Break | ast.Continue) or (
+            isinstance(part, ast.Assign) and not isinstance(part.targets[0], ast.Name)
+        ):
+            yield lambda one, k=k: one.body.__setitem__(k, ast.Pass())
+
+
+def mutants_of(module, name):
+    """Yield the label and the code object of every mutant of a function."""
+    function = getattr(module, name)
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    tree.body[0].decorator_list, tree.body[0].returns = [], None
+    for one in ast.walk(tree.body[0].args):
+        if isinstance(one, ast.arg):
+            one.annotation = None  # some of them exist for mypy alone
+    first = function.__code__.co_firstlineno - 1
+    for at, node in enumerate(_inside(tree)):
+        for k, _ in enumerate(changes(node)):
+            mutant = copy.deepcopy(tree)
+            changed = list(_inside(mutant))[at]
+            before = ast.unparse(changed).split("\n")[0]
+            list(changes(changed))[k](changed)
+            ast.fix_missing_locations(mutant)
+            space = dict(vars(module))
+            exec(compile(mutant, module.__file__, "exec"), space)  # our own source
+            label = f"{module.__name__}:{first + getattr(node, 'lineno', 1)} {name}: {before!r} #{k}"
+            yield label, function, space[name].__code__
+
+
+def _inside(tree):
+    """Nodes of a function's body: its annotations and docstring change nothing."""
+    for stmt in tree.body[0].body:
+        if not (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant)):
+            yield from ast.walk(stmt)
+
+
+class NoShrinking:
+    """For pytest: the first example that fails is enough, and the same ones are drawn each time."""
+
+    def pytest_collection(self, session):
+        from hypothesis import HealthCheck, Phase, settings
+
+        quick = {"phases": (Phase.explicit, Phase.generate), "derandomize": True, "database": None, "deadline": None}
+        settings.register_profile("mutants", suppress_health_check=list(HealthCheck), **quick)
+        settings.load_profile("mutants")
+
+
+def noticed(function, code, tests):
+    """Whether tests fail, or take forever, with other code in a function; in a process of its own."""
+    child = os.fork()
+    if not child:
+        status = 1
+        with contextlib.suppress(BaseException), open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+            os.dup2(nowhere.fileno(), 2)
+            signal.alarm(SECONDS)
+            if code is not None:
+                function.__code__ = code
+            import pytest
+
+            words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", *tests]
+            status = int(pytest.main(words, plugins=[NoShrinking()]))
+        os._exit(status)
+    return os.waitpid(child, 0)[1] != 0
+
+
+def _tried(label, function, code, tests):
+    seen = noticed(function, code, tests)
+    if not seen:
+        print(f"survives: {label}", file=sys.stderr, flush=True)
+    return seen
+
+
+def main(arguments):
+    """Try every mutant; the counts as JSON, status 1 if one survives that is not on the list."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", nargs="+", default=list(TARGETS), choices=list(TARGETS))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    given = parser.parse_args(arguments)
+    found, survivors = {}, []
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for name in given.only:
+            target = TARGETS[name]
+            modules = {importlib.import_module(module): names.split() for module, names in target.functions.items()}
+            if noticed(None, None, target.tests):
+                raise SystemExit(f"{name}: the tests fail without a mutant")
+            mutants = [one for module, names in modules.items() for each in names for one in mutants_of(module, each)]
+            caught = list(pool.map(lambda one, tests=target.tests: _tried(*one, tests), mutants))
+            left = [label for (label, *_), seen in zip(mutants, caught, strict=True) if not seen]
+            equal = [label for label in left if label.split(" ", 1)[1] in EQUAL]  # without module and line
+            survivors += [label for label in left if label not in equal]
+            found[name] = {"mutants": len(mutants), "noticed": sum(caught), "equal": len(equal)}
+            print(json.dumps({name: found[name]}), file=sys.stderr, flush=True)
+    print(json.dumps({"mutants": found, "survivors": survivors}, indent=2))
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
