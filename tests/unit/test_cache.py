@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests import naive
@@ -61,6 +61,7 @@ def test_a_block_as_large_as_the_cache_fills_it(fold):
     touches=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3), st.integers(0, 15)), max_size=60),
     ways=st.integers(1, 4),
 )
+@example([(0, 1, 0), (0, 2, 15), (1, 3, 0), (0, 2, 15)], 2)  # every mark differs
 def test_pieces_gather_while_a_line_is_held_and_leave_with_it(touches, ways):
     """One set, word by word: what `_touch` hands back carries the dirty pieces that the oracle's victim had."""
     oracle, words = naive.LruCache(cache(1, ways)), np.zeros(ways, np.uint32)
@@ -82,6 +83,7 @@ def test_pieces_gather_while_a_line_is_held_and_leave_with_it(touches, ways):
     touches=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3), st.integers(0, 15)), max_size=60),
     ways=st.integers(1, 4),
 )
+@example([(0, 1, 0), (0, 2, 15), (1, 3, 0), (0, 2, 15)], 2)  # every mark differs
 def test_the_filler_of_a_line_moves_along_and_is_told_at_a_hit(touches, ways):
     oracle, filled_by = naive.LruCache(cache(1, ways)), {}
     words, filler, plain = np.zeros(ways, np.uint32), np.zeros(ways, np.int32), np.zeros(ways, np.uint32)

@@ -128,6 +128,7 @@ def test_a_slot_issues_what_the_queues_hold(lengths, machine, seed):
     queues = naive.queues(machine.programs or n, machine.xcds, machine.offset)
     slots, last, left = slots_of(machine), {}, {}
     assert slots.running.shape == (machine.xcds, machine.slots, 2) and not slots.running.any()
+    assert (slots.pid == -1).all()
     for _ in range(3 * int(start[-1]) + 40):
         at = int(draw.integers(machine.xcds)), int(draw.integers(machine.slots))
         while not left.get(at):
