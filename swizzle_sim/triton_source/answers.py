@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from swizzle_sim.swizzle.ir import GRID_NAMES
-from swizzle_sim.triton_source.inlining import assign, stored
+from swizzle_sim.triton_source.inlining import assign, loaded, stored
 from swizzle_sim.triton_source.source_file import SourceFile, literal_axis
 
 # Names of the language that an answer is handed on under.
@@ -93,6 +93,27 @@ def handed_on(answers: Sequence[str], axes: int, extents: Sequence[str]) -> list
     group = ("pid",) if len(answers) == 1 else CANONICAL[0] if axes == 1 else CANONICAL[1]
     given = [assign(name, ast.Name(f"tile_{k}", ast.Load()), place) for k, name in enumerate(group[: len(answers)])]
     return [*taken, *given]
+
+
+def in_order(count: str, answers: Sequence[str]) -> str:
+    """Product of two counts in the order of the coordinates: ``cdiv(N, B) * cdiv(M, A)`` turned for ``m, n``.
+
+    Which is whose is read from the last part of names, as in ``M``, ``BLOCK_M`` and ``pid_m``; else it stays.
+    """
+    if not count or len(answers) != 2:
+        return count
+    product = ast.parse(count, mode="eval").body
+    if not (isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult)):
+        return count
+    first, second = ({_axis(name) for name in loaded(side)} for side in (product.left, product.right))
+    outer, inner = map(_axis, answers)
+    if outer in second - first and inner in first - second:
+        return f"({ast.unparse(product.right)}) * ({ast.unparse(product.left)})"
+    return count
+
+
+def _axis(name: str) -> str:
+    return name.rpartition("_")[2].lower()
 
 
 class _OwnCounts(ast.NodeTransformer):

@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import NoReturn
 
 from swizzle_sim.swizzle.ir import COORDINATES, GRID_NAMES
-from swizzle_sim.triton_source.answers import as_one_number, count_of, extents_of, handed_on, names_of_tile, own_counts
+from swizzle_sim.triton_source.answers import (
+    as_one_number,
+    count_of,
+    extents_of,
+    handed_on,
+    in_order,
+    names_of_tile,
+    own_counts,
+)
 from swizzle_sim.triton_source.canonical import Canonical, canonical_functions
 from swizzle_sim.triton_source.definitions import (
     Definitions,
@@ -243,7 +251,7 @@ class PrologueReader:
         }
         wanted = [count_of(name, sides) for name in answers]
         if not all(wanted) or len(wanted) < 2:
-            return self._stop if axes == 1 else ""
+            return in_order(self._stop, answers) if axes == 1 else ""
         return (" * " if axes == 1 else ", ").join(f"({sides[name]})" for name in wanted)
 
     def _fields(self) -> set[str]:

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from swizzle_benchmarks.paper.formulas import FORMULAS
+from swizzle_benchmarks.remaps.corpus import EVERY, PUBLIC
 from swizzle_sim.swizzle import FAMILIES, Grid, Swizzle, holds
 from swizzle_sim.testing import BijectionError, assert_bijective, grids, swizzles
 from xcd_model.errors import LanguageError, SizeError, SwizzleSimError, UnknownName
@@ -86,6 +87,16 @@ def test_families_pass_where_they_say():
             outcome, _ = failure(name)
             assert not holds(name, outcome.point.grid, outcome.point.num_xcds)
             assert_bijective(name, where=lambda grid, num_xcds, name=name: holds(name, grid, num_xcds))
+
+
+@pytest.mark.parametrize("remap", PUBLIC, ids=lambda one: one.name)
+def test_public_remaps_at_the_default_grids(remap):
+    """The tail of opus first fails beyond 256 tiles: no hint is given of it."""
+    if remap.right == EVERY:
+        assert_bijective(remap.text)
+    else:
+        outcome, _ = failure(remap.text)
+        assert outcome.point.grid.num_pids > (256 if remap.name.startswith("opus bf16") else 1)
 
 
 LAUNCH = {

@@ -322,3 +322,19 @@ def test_a_count_returned_beside_the_id_is_no_coordinate(written):
         """
     )
     assert results(path)["remap"].status == "passed"
+
+
+LAST_AXIS_FIRST = """
+@triton.jit
+def norm(p, N: tl.constexpr, M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr):
+    across = tl.cdiv(M, BLOCK_M)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(N, BLOCK_N) * across, tl.num_programs(0)):
+        pid_n = tile // {by}
+        pid_m = tile % {by}
+        tl.store(p + pid_n * N + pid_m, 0.0)
+"""
+
+
+def test_counts_of_a_product_belong_to_the_axes_that_their_names_say(written):
+    assert results(written(LAST_AXIS_FIRST.format(by="across")))["norm"].status == "passed"
+    assert results(written(LAST_AXIS_FIRST.format(by="tl.cdiv(N, BLOCK_N)")))["norm"].status == "failed"
