@@ -107,6 +107,7 @@ def next_folder(where: Path, stem: str) -> Path:
 def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: float | None, json: bool) -> None:
     """Try the known families."""
     from swizzle_sim.candidates import family_specs
+    from swizzle_sim.history import FILE
     from swizzle_sim.progress import Progress
     from swizzle_sim.ranking import chosen_objectives
     from swizzle_sim.scoring import Scorer
@@ -148,7 +149,8 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
             print(f"stopped after {max_minutes:g} minutes: --resume {folder} goes on", file=sys.stderr)
         end = _conclude(run, scorer, given)
     except KeyboardInterrupt:
-        _print_so_far(folder, Scorer(work, device, **settings), json)
+        if (folder / FILE).is_file():
+            _print_so_far(folder, Scorer(work, device, **settings), json)
         _interrupted(folder, given)
     if json:
         print_run_json(end, scorer)

@@ -6,7 +6,6 @@ The lists are data, shared by the parser, the documentation and the prompt of a 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 MAX_TEXT_BYTES = 64 * 1024
 MAX_NODES = 2000
@@ -116,28 +115,6 @@ REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.Yield: ("'yield'", ASSIGN_RESULT),
     ast.YieldFrom: ("'yield from'", ASSIGN_RESULT),
 }
-
-
-@dataclass
-class Budget:
-    """Steps left for judging one candidate: reading it, compiling it, and running it on every launch that is tried.
-
-    Parameters
-    ----------
-    left : int
-        Whoever works on the candidate takes from it.
-    """
-
-    left: int = MAX_STEPS
-
-    @classmethod
-    def at(cls, num_pids: int) -> Budget:
-        """Budget of a candidate at a grid."""
-        return cls(max(MAX_STEPS, MEAN_STEPS_PER_PID * num_pids))
-
-    def part(self, most: int) -> Budget:
-        """Budget of a part of the work: at most what is left."""
-        return Budget(min(most, self.left))
 
 
 def refusal(node: ast.AST) -> str:

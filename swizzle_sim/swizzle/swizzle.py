@@ -12,9 +12,9 @@ from swizzle_sim.swizzle.ir import Form
 from swizzle_sim.swizzle.lattice import XCD_COUNTS, Trial, lattice_like, name_domain
 from swizzle_sim.swizzle.lower import Bytecode, compile_form
 from swizzle_sim.swizzle.parse import parse_form
-from swizzle_sim.swizzle.rules import LATTICE_STEPS, STEPS_PER_BYTE, STEPS_PER_INSTRUCTION, Budget
+from swizzle_sim.swizzle.rules import LATTICE_STEPS, STEPS_PER_BYTE, STEPS_PER_INSTRUCTION
 from swizzle_sim.swizzle.verdict import PROVED, REFUTED, TESTED, THIS_GRID_ONLY, Counterexample, Verdict
-from swizzle_sim.swizzle.vm import Execution, permutation_of
+from swizzle_sim.swizzle.vm import Budget, Execution, permutation_of
 from swizzle_sim.text import visible
 from xcd_model.errors import LanguageError, NotBijective
 

@@ -19,7 +19,7 @@ from numba import njit
 
 from swizzle_sim.swizzle.grid import Grid, bind, result_digits
 from swizzle_sim.swizzle.lower import Bytecode
-from swizzle_sim.swizzle.rules import MAX_STEPS_PER_PID, Budget
+from swizzle_sim.swizzle.rules import MAX_STEPS, MAX_STEPS_PER_PID, MEAN_STEPS_PER_PID
 from swizzle_sim.swizzle.verdict import Counterexample
 from xcd_model.errors import LanguageError
 
@@ -33,6 +33,28 @@ _FAULT_TEXT = {
     "step-limit": f"more than {MAX_STEPS_PER_PID} steps in one workgroup: shorten the loops",
 }
 _CUT = len(FAULTS)  # not a fault of the candidate: the step budget of the run is exhausted
+
+
+@dataclass
+class Budget:
+    """Steps left for judging one candidate: reading it, compiling it, and running it on every launch that is tried.
+
+    Parameters
+    ----------
+    left : int
+        Whoever works on the candidate takes from it.
+    """
+
+    left: int = MAX_STEPS
+
+    @classmethod
+    def at(cls, num_pids: int) -> Budget:
+        """Budget of a candidate at a grid."""
+        return cls(max(MAX_STEPS, MEAN_STEPS_PER_PID * num_pids))
+
+    def part(self, most: int) -> Budget:
+        """Budget of a part of the work: at most what is left."""
+        return Budget(min(most, self.left))
 
 
 @dataclass(frozen=True)

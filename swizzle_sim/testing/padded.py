@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.rules import Budget
 from swizzle_sim.swizzle.swizzle import Swizzle
 from swizzle_sim.swizzle.verdict import Counterexample
-from swizzle_sim.swizzle.vm import run, where_text
+from swizzle_sim.swizzle.vm import Budget, run, where_text
 from swizzle_sim.testing.expression import value_of
 
 

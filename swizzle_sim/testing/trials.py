@@ -9,8 +9,9 @@ from typing import Any
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.ir import GRID_NAMES
 from swizzle_sim.swizzle.lattice import Trial, claim, name_domain, named
-from swizzle_sim.swizzle.rules import CHECK_STEPS, Budget
+from swizzle_sim.swizzle.rules import CHECK_STEPS
 from swizzle_sim.swizzle.verdict import EVERY_GRID_TRIED, REFUTED, TESTED, Counterexample
+from swizzle_sim.swizzle.vm import Budget
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.grids_to_try import (

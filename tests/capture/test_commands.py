@@ -55,6 +55,7 @@ def test_a_file_is_a_kernel_and_its_trace_is_too(run, monkeypatch, tmp_path):
     by_trace = run("score", "m.trace.npz", "--swizzle", "identity", "--json")
     documents = [json.loads(out) for _, out, _ in (by_file, by_trace)]
     following = [document["advice"].pop("next") for document in documents]  # commands on what was scored
+    assert documents[0].pop("own_remap")["constants"] == {"GROUP_M": 4}  # read from the source, which a trace has not
     assert documents[0] == documents[1]
     assert (by_file[0], by_file[2]) == (by_trace[0], by_trace[2]) and by_file[0] == 0
     assert following[0] and len(following[0]) == len(following[1])

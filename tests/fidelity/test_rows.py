@@ -39,6 +39,8 @@ def test_every_line_of_the_tables_is_there():
         "attention_orders.csv": 56,
         "explanations.csv": 19,
         "h200_again.csv": 252,
+        "h200_bundles.csv": 21,
+        "h200_bundles_predicted.csv": 21,
         "h200_calibration.csv": 126,
         "h200_suite_path.csv": 24,
         "mi300x_published.csv": 23,

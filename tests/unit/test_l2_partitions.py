@@ -131,7 +131,7 @@ def test_sides_of_compute_units():
     ("values", "said"),
     [
         ({"coherence_bits": 0}, "coherence_bits = 0 must be more than 0"),
-        ({"coherence_bits": 1 << 63}, "coherence_bits = 9223372036854775808 must be at most"),
+        ({"coherence_bits": 1 << 63}, "coherence_bits does not fit the 64 bits"),
         ({"cu_groups": 0}, "cu_groups = 0 must be more than 0"),
         ({"remote_ns": -1.0}, r"remote_ns = -1\.0 must be more than 0"),
     ],

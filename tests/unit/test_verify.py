@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import Grid, Swizzle, rules, verify
+from swizzle_sim.swizzle import Grid, Swizzle, verify, vm
 from tests.paper_figures import FIGURES
 from xcd_model.errors import LanguageError, NotBijective
 
@@ -165,7 +165,7 @@ def test_a_lattice_that_was_cut_names_no_condition(text, grid, domain, monkeypat
 
 
 def test_a_grid_too_large_to_decide_gets_no_verdict(monkeypatch):
-    monkeypatch.setattr(rules, "MAX_STEPS", 1_000_000)
+    monkeypatch.setattr(vm, "MAX_STEPS", 1_000_000)
     slow = "for i in range(3000): pid = pid ^ 0"
     for judge in (check, lambda *given: Swizzle.parse(slow).permutation(*given[1:], 8)):
         with pytest.raises(LanguageError, match="too large to decide") as caught:

@@ -109,8 +109,6 @@ class Trace:
         self._check_types()
         if self.waves.size == 0:
             object.__setattr__(self, "waves", np.zeros((self.is_write.size, 3), np.int64))
-        if self.waves.shape != (self.is_write.size, 3):
-            raise TraceError(f"waves has shape {self.waves.shape}: three numbers for each template")
         if self.start.size < 2 or self.start[0] != 0 or self.start[-1] != self.base.size:
             raise TraceError(f"start = {self.start[:3]}...: begins at 0 and ends at the {self.base.size} instructions")
         if np.any(self.start[1:] < self.start[:-1]):
@@ -122,6 +120,8 @@ class Trace:
             raise TraceError("every template has a line, and every instruction one base and one template")
         self._check_tensors()
         self._check_templates()
+        if self.waves.shape != (self.is_write.size, 3):
+            raise TraceError(f"waves has shape {self.waves.shape}: three numbers for each template")
         self._check_bounds()
 
     def _check_types(self):
