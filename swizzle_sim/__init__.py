@@ -10,9 +10,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from swizzle_sim.capture.user_kernel import kernel
     from swizzle_sim.display import Picture, show_map
     from swizzle_sim.history import Attempt, History
-    from swizzle_sim.kernels import Kernel, kernel, kernel_names
+    from swizzle_sim.kernels import Kernel, kernel_names
     from swizzle_sim.recorder import record
     from swizzle_sim.release import version
     from swizzle_sim.scoring import Score, Scorer, score
@@ -41,7 +42,7 @@ _HOME = {
     "family": "swizzle_sim.swizzle",
     "gpu": "xcd_model.spec.load",
     "gpu_names": "xcd_model.spec.load",
-    "kernel": "swizzle_sim.kernels",
+    "kernel": "swizzle_sim.capture.user_kernel",
     "kernel_names": "swizzle_sim.kernels",
     "optimize": "swizzle_sim.search",
     "record": "swizzle_sim.recorder",
@@ -89,6 +90,10 @@ def __getattr__(name: str) -> Any:
     value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 if (_shell := getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()) is not None:  # in a notebook

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from swizzle_sim.price import RemapPrice
 from swizzle_sim.replaying import Balance, Replayer, Work, WorkPerWorkgroup, balance_of, work_per_workgroup
 from swizzle_sim.swizzle import Swizzle, Verdict, verify
 from xcd_model import Bound, Gpu, NotBijective, ReplayError, Resources, Traffic, assigned_misses, energy, hit_rate_bound
+from xcd_model import gpu as load_gpu
 from xcd_model.analysis.bounds import bound_with_fetches
 from xcd_model.replay.traffic import READ_MISSES
 
@@ -267,14 +269,22 @@ class Scorer(Replayer[Kernel]):
         return {"energy_j": found.joules, "energy_low_j": found.low_joules, "energy_high_j": found.high_joules}
 
 
-def score(kernel: Kernel, swizzle: Swizzle, gpu: Gpu, *, replay: str = "timed", seed: int = 0) -> Score:
+def score(
+    kernel: Kernel,
+    swizzle: Swizzle | str | os.PathLike[str],
+    gpu: Gpu | str,
+    *,
+    replay: str = "timed",
+    seed: int = 0,
+) -> Score:
     """Score one candidate; for many, keep a `Scorer`.
 
     Parameters
     ----------
     kernel : Kernel
-    swizzle : Swizzle
-    gpu : Gpu
+    swizzle : Swizzle, str or path
+        What `Swizzle.read` takes: a family such as ``"row"``, a text of the language, or a file.
+    gpu : Gpu or str
     replay : {"timed", "lockstep"}
     seed : int
 
@@ -289,7 +299,8 @@ def score(kernel: Kernel, swizzle: Swizzle, gpu: Gpu, *, replay: str = "timed", 
 
     Source: the objective, the L2 hit rate in requests, is that of SwizzlePerf (arXiv 2508.20258).
     """
-    return Scorer(kernel, gpu, replay=replay, seed=seed).score(swizzle)
+    device = load_gpu(gpu) if isinstance(gpu, str) else gpu
+    return Scorer(kernel, device, replay=replay, seed=seed).score(Swizzle.read(swizzle))
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,12 @@ from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.process import OnProgress, check_installed, shared_worker, worker_reply
 from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, read_trace, write_trace
 from swizzle_sim.disk_cache import cache_home
-from swizzle_sim.kernels import Kernel, declared_name, file_of
+from swizzle_sim.kernels import Kernel, declared_name, file_of, is_user_kernel
+from swizzle_sim.kernels import kernel as registered
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model import Resources, Trace
+from xcd_model import Gpu, Resources, Trace
+from xcd_model import gpu as load_gpu
 from xcd_model.errors import CaptureError, CompileError, SizeError
 
 ARCHS = ("gfx942", "gfx950")
@@ -60,6 +62,43 @@ def load(name: str, sizes: Mapping[str, int], arch: str = ARCHS[0], on_progress:
     trace, manifest = _cached(request, on_progress)
     which = f":{request['name']}" if request["name"] else ""
     return kernel_of(trace, manifest, arch, request, file=request["path"] + which)
+
+
+def kernel(name: str | os.PathLike[str], *, gpu: Gpu | str | None = None, **sizes: int) -> Kernel:
+    """Kernel of the registry, of a Python file, of a recording or of a trace file, as a command takes it.
+
+    Parameters
+    ----------
+    name : str or path
+        Such as ``"gemm"``, ``"my_kernel.py"``, ``"my_kernel.py:NAME"``, ``"calls.json"`` or ``"my.trace.npz"``.
+    gpu : Gpu or str, optional
+        GPU for which it is compiled, where there is a compiler, as the commands do; by default the resources are those
+        that the kernel states, of a file those on an MI300X.
+    **sizes : int
+        Such as ``M=4096``; those not given keep the default.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    UnknownName
+        If there is no such kernel, or it has no such size; the message offers the nearest names.
+    SizeError
+        If the sizes make no sense for the kernel.
+    CaptureError, CompileError
+        As the file, its declaration, its capture and its compile may.
+    """
+    word = os.fspath(name)
+    device = load_gpu(gpu) if isinstance(gpu, str) else gpu
+    arch = device.arch if device else ARCHS[0]
+    found = load(word, sizes, arch) if is_user_kernel(word) else registered(word, **sizes)
+    if device is None:
+        return found
+    from swizzle_sim.capture.occupancy import compiled_for  # noqa: PLC0415
+
+    return compiled_for(found, device)
 
 
 def request_of(name: str, sizes: Mapping[str, int]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -107,8 +106,8 @@ SwizzleText = Annotated[
     str,
     typer.Option(
         "--swizzle",
-        metavar="FILE|FAMILY",
-        help="A file, - for stdin, or a family such as 'group_m(size=8)'.",
+        metavar="FAMILY|TEXT|FILE",
+        help="A family such as 'group_m(size=8)', a text, a file, or - for stdin.",
         autocompletion=offer(known_families),
     ),
 ]
@@ -161,7 +160,6 @@ def _typed(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-TYPED = "; a text of the language goes into a file, or to - (stdin)"
 SMALLER = {"BLOCK_M": 128, "BLOCK_N": 128}
 
 
@@ -260,46 +258,20 @@ def one_folder(out: Path | None, resume: Path | None, what: str = "run") -> Path
 
 
 def load_swizzle(where: str) -> Swizzle:
-    """Swizzle from a file, from stdin (``-``) or from a family specification.
+    """Swizzle from stdin (``-``), or as `Swizzle.read` finds it.
 
     Raises
     ------
-    LanguageError
-        If there is no such file, it is no text, or its text is outside the language.
-    UnknownName
-        If the words are no file and no family; the message offers the nearest families.
+    LanguageError, UnknownName
+        As `Swizzle.read`.
     SwizzleSimError
         If there are no words.
     """
-    from swizzle_sim.swizzle import Swizzle, family, is_spec
-    from xcd_model.errors import LanguageError, SwizzleSimError
+    from swizzle_sim.swizzle import Swizzle
+    from xcd_model.errors import SwizzleSimError
 
     if where == "-":
         return Swizzle.parse(sys.stdin.read(), name="stdin", filename="<stdin>")
     if not where.strip():
-        raise SwizzleSimError("--swizzle is empty: name a file, - or a family")
-    path = Path(where)
-    if os.path.isfile(where):  # unlike the path's own, False of a name too long for a file
-        return Swizzle.parse(_text_of(path), name=path.name, filename=where)
-    if is_spec(where):  # before folders: one called like a family does not hide it
-        return Swizzle.parse(family(where), name=where, filename=f"<{where}>")
-    if os.path.exists(where):
-        raise LanguageError("not a file", filename=where, code="file")
-    typed = TYPED if "=" in where or "\n" in where else ""
-    if path.suffix or "/" in where:
-        raise LanguageError(f"no such file{typed}", filename=where, code="file")
-    try:
-        return Swizzle.parse(family(where), name=where, filename=f"<{where}>")
-    except LanguageError as error:
-        raise LanguageError(f"{error.message}{typed}", filename=error.filename, code=error.code) from None
-
-
-def _text_of(path: Path) -> str:
-    from xcd_model.errors import LanguageError
-
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise LanguageError(f"not UTF-8 text (byte {error.start})", filename=str(path), code="file") from None
-    except OSError as error:
-        raise LanguageError(f"cannot be read ({error.strerror})", filename=str(path), code="file") from None
+        raise SwizzleSimError("--swizzle is empty: name a file, - or a family, or type a text such as 'pid = pid'")
+    return Swizzle.read(where)

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 First = Annotated[
     str,
     typer.Argument(
-        metavar="FILE|FAMILY",
-        help="A text, Python or Triton file, file.py::function, folder; - for stdin; a family.",
+        metavar="FAMILY|TEXT|FILE",
+        help="A family; a text such as 'pid = pid'; a text, Python or Triton file, file.py::function, folder; - stdin.",
         autocompletion=offer(known_families),
     ),
 ]
 More = Annotated[
     list[str] | None,
-    typer.Argument(metavar="FILE|FAMILY|NAME=SIZE", help="More of them; sizes, such as M=4096 N=4096."),
+    typer.Argument(metavar="FAMILY|TEXT|FILE|NAME=SIZE", help="More of them; sizes, such as M=4096 N=4096."),
 ]
 GridText = Annotated[str | None, typer.Option("--grid", help="Launch grid, such as 4096, 64x64 or 8x16x4.")]
 OfKernel = Annotated[
@@ -91,10 +91,10 @@ class Given:
 
     @property
     def targets(self) -> list[str]:
-        """Words that name something to check: an equals sign outside brackets is a size's."""
+        """Words that name something to check: an equals sign outside brackets is a size's, or a text's on a pid."""
         from swizzle_sim.testing.files import is_there
 
-        return [word for word in self.words if "=" not in word.partition("(")[0] or is_there(word)]
+        return [word for word in self.words if "=" not in word.partition("(")[0] or is_typed(word) or is_there(word)]
 
     @property
     def sizes(self) -> list[str]:
@@ -107,15 +107,23 @@ class Given:
         """Whether to check at one grid and say where else; otherwise files are tried on every small one."""
         from swizzle_sim.testing.files import TEXTS, is_there
 
-        if self.kernel is not None:
+        if self.kernel is not None or any(map(is_typed, self.targets)):
             return True
         files = [target.partition("::")[0] for target in self.targets]
         if any(file.endswith(".py") for file in files) or self.where or self.launch or self.answer:
             return False
-        # a family or stdin needs a grid, and is refused without one
+        # a family, a text or stdin needs a grid, and is refused without one
         return self.grid is not None or not all(
             is_there(file) or Path(file).suffix in TEXTS or "/" in file for file in files
         )
+
+
+def is_typed(word: str) -> bool:
+    """Whether a word is a text of the language, which no size can be: it assigns, and names a pid."""
+    from swizzle_sim.swizzle import is_text
+    from swizzle_sim.testing.files import is_there
+
+    return is_text(word) and "pid" in word and not is_there(word)
 
 
 @dataclass(frozen=True)

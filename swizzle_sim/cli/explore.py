@@ -19,7 +19,7 @@ Kernel = Annotated[
         autocompletion=offer(known_kernels),
     ),
 ]
-Text = Annotated[str, typer.Option("--swizzle", metavar="FILE|FAMILY", help="Swizzle to begin with.")]
+Text = Annotated[str, typer.Option("--swizzle", metavar="FAMILY|TEXT|FILE", help="Swizzle to begin with.")]
 Host = Annotated[str, typer.Option("--host", help="Address to serve on; only this machine reaches the default.")]
 Port = Annotated[
     int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 for any; by default 8765, or the next free one")

@@ -31,7 +31,7 @@ Swizzles = Annotated[
     list[str] | None,
     typer.Option(
         "--swizzle",
-        metavar="FILE|FAMILY",
+        metavar="FAMILY|TEXT|FILE",
         help="Of a KERNEL: a candidate; repeatable.",
         autocompletion=offer(known_families),
     ),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Swizzles = Annotated[
     list[str] | None,
     typer.Option(
-        "--swizzle", metavar="FILE|FAMILY", help="To compare; repeatable.", autocompletion=offer(known_families)
+        "--swizzle", metavar="FAMILY|TEXT|FILE", help="To compare; repeatable.", autocompletion=offer(known_families)
     ),
 ]
 Changes = Annotated[

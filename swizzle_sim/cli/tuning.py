@@ -19,7 +19,7 @@ Formulas = Annotated[int, typer.Option("--formulas", min=1, help="Formulas to re
 FormulaText = Annotated[
     str | None,
     typer.Option(
-        "--swizzle", metavar="FILE|FAMILY", help="A formula to compare.", autocompletion=offer(known_families)
+        "--swizzle", metavar="FAMILY|TEXT|FILE", help="A formula to compare.", autocompletion=offer(known_families)
     ),
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write the permutation to, as a lookup table.")]

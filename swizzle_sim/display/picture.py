@@ -77,15 +77,15 @@ class Picture:
         return f"<Picture: {title} ({self.note})>"
 
 
-def show_map(kernel: Kernel, gpu: Gpu, *swizzles: Swizzle, launched: bool = True) -> Picture:
+def show_map(kernel: Kernel, gpu: Gpu, *swizzles: Swizzle | str, launched: bool = True) -> Picture:
     """Draw the XCD of each tile in launch order, and under each swizzle.
 
     Parameters
     ----------
     kernel : Kernel
     gpu : Gpu
-    *swizzles : Swizzle
-        Their names are the titles.
+    *swizzles : Swizzle or str
+        What `Swizzle.read` takes; their names are the titles.
     launched : bool
         Whether the launch order comes first.
 
@@ -104,7 +104,7 @@ def show_map(kernel: Kernel, gpu: Gpu, *swizzles: Swizzle, launched: bool = True
 
     num_pids = kernel.grid.num_pids
     orders = {LAUNCHED: np.arange(num_pids)} if launched else {}
-    for number, one in enumerate(swizzles, 1):
+    for number, one in enumerate(map(Swizzle.read, swizzles), 1):
         title = one.name or f"swizzle {number}"
         orders[title if title not in orders else f"{title} ({number})"] = one.permutation(
             kernel.grid, gpu.xcds, kernel.problem

@@ -111,7 +111,7 @@ class State:
     def load_swizzle(self) -> Swizzle:
         """Swizzle, parsed by the closed language; raises LanguageError or UnknownName."""
         check_text(self.swizzle)
-        if is_spec(self.swizzle):
+        if is_spec(self.swizzle):  # by family, so that a name that is none is met with the nearest
             return Swizzle.parse(family(self.swizzle), name=self.swizzle.strip(), filename=_HERE)
         return Swizzle.parse(self.swizzle, name="typed", filename=_HERE)
 

@@ -20,7 +20,7 @@ from swizzle_sim.swizzle.families import (
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.ir import Form
 from swizzle_sim.swizzle.parse import parse_form
-from swizzle_sim.swizzle.swizzle import Swizzle, verify
+from swizzle_sim.swizzle.swizzle import Swizzle, is_text, verify
 from swizzle_sim.swizzle.variables import arguments
 from swizzle_sim.swizzle.verdict import Counterexample, Verdict
 
@@ -41,6 +41,7 @@ __all__ = [
     "family",
     "holds",
     "is_spec",
+    "is_text",
     "parse_form",
     "parse_spec",
     "spec_of",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from swizzle_sim.swizzle.families import FAMILIES, family, is_spec, names_of
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.ir import Form
 from swizzle_sim.swizzle.lattice import XCD_COUNTS, Trial, lattice_like, name_domain
@@ -15,9 +18,10 @@ from swizzle_sim.swizzle.parse import parse_form
 from swizzle_sim.swizzle.rules import LATTICE_STEPS, STEPS_PER_BYTE, STEPS_PER_INSTRUCTION
 from swizzle_sim.swizzle.verdict import PROVED, REFUTED, TESTED, THIS_GRID_ONLY, Counterexample, Verdict
 from swizzle_sim.swizzle.vm import Budget, Execution, permutation_of
-from swizzle_sim.text import visible
-from xcd_model.errors import LanguageError, NotBijective
+from swizzle_sim.text import cut, visible
+from xcd_model.errors import LanguageError, NotBijective, UnknownName
 
+LONGEST_NAME = 40  # of a typed text
 Point = tuple[Grid, Mapping[str, int] | None]
 
 
@@ -47,15 +51,48 @@ class Swizzle:
 
     @classmethod
     def parse(cls, text: str, name: str | None = None, filename: str = "<candidate>") -> Swizzle:
-        """Read a candidate.
+        """Read a text of the language, or the specification of a family, such as ``group_m(size=8)``.
+
+        Opens no file, so a text may be a model's or a page's; `read` takes what a person names.
 
         Raises
         ------
         LanguageError
             If the text is outside the closed language; see `parse_form`.
         """
+        if is_spec(text) and names_of(text) <= FAMILIES.keys():
+            try:
+                text, name = family(text), name or text.strip()
+            except UnknownName as error:  # of a parameter
+                raise LanguageError(str(error), filename=filename, code="parameter") from None
         form = parse_form(text, filename)
         return cls(text, form, compile_form(form), name, filename)
+
+    @classmethod
+    def read(cls, given: str | os.PathLike[str] | Swizzle) -> Swizzle:
+        """Swizzle that a person names: a file, the specification of a family, or a text of the language.
+
+        Raises
+        ------
+        LanguageError
+            If there is no such file, it is no text, or its text is outside the language.
+        UnknownName
+            If it is none of the three; the message offers the nearest families.
+        """
+        if isinstance(given, Swizzle):
+            return given
+        where = os.fspath(given)
+        if not isinstance(given, str) or os.path.isfile(where):  # unlike the path's own, False of a name too long
+            return cls.parse(_text_of(Path(where)), Path(where).name, where)
+        if is_text(where):
+            return cls.parse(where, cut(" ".join(where.split()), LONGEST_NAME), "<typed>")
+        if is_spec(where):  # before folders: one called like a family does not hide it
+            return cls.parse(family(where), where, f"<{where}>")
+        if os.path.exists(where):
+            raise LanguageError("not a file", filename=where, code="file")
+        if Path(where).suffix or "/" in where:
+            raise LanguageError("no such file", filename=where, code="file")
+        return cls.parse(family(where), where, f"<{where}>")
 
     def permutation(self, grid: Grid, num_xcds: int, sizes: Mapping[str, int] | None = None) -> np.ndarray:
         """Return the logical tile of every hardware workgroup.
@@ -108,6 +145,22 @@ class Swizzle:
     ) -> Verdict:
         """Prove or disprove that it is a bijection; see the function `verify`."""
         return verify(self, grid, num_xcds, sizes, lattice)
+
+
+def is_text(words: str) -> bool:
+    """Whether words are a text of the language rather than a family or a file: they assign something."""
+    return "\n" in words.strip() or "=" in words.partition("(")[0]
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise LanguageError(f"not UTF-8 text (byte {error.start})", filename=str(path), code="file") from None
+    except FileNotFoundError:
+        raise LanguageError("no such file", filename=str(path), code="file") from None
+    except OSError as error:
+        raise LanguageError(f"cannot be read ({error.strerror})", filename=str(path), code="file") from None
 
 
 def verify(

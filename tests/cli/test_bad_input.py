@@ -35,9 +35,9 @@ MISUSE = [
     (("check", "row", "--grid", "4", "--kernel", "gemm"), "either"),
     (("report", "nowhere"), "no run here"),
     (("score", "gemm", "--swizzle", ""), "--swizzle is empty: name a file, - or a family"),
-    (("score", "gemm", "--swizzle", "pid = pid * 2"), "into a file, or to - (stdin)"),
-    (("score", "gemm", "--swizzle", "pid = pid // 2"), "no such file; a text of the language goes into a file"),
-    (("score", "gemm", "--swizzle", "pid = pid + 0 * " + "1" * 300), "into a file, or to - (stdin)"),
+    (("score", "gemm", "--swizzle", "pid = pid *"), "<typed>:1"),
+    (("score", "gemm", "--swizzle", "mine/pid.txt"), "no such file"),
+    (("score", "gemm", "--swizzle", "pid = pid + 0 * " + "1" * 300), "<typed>:1"),
     (
         ("score", "gemm", "--gpu", "h200", "--swizzle", "row", "--no-compile"),
         "smaller tiles take fewer, such as BLOCK_M=128 BLOCK_N=128",

@@ -344,3 +344,37 @@ def test_a_gpu_comes_back_from_its_dictionary(name, partition, memory_mode):
     assert back.facts == machine.facts
     with pytest.raises(SpecError, match="not the description of a GPU"):
         Gpu.from_dict({"name": name})
+
+
+def test_a_description_on_a_base_states_only_what_differs(tmp_path):
+    (tmp_path / "mine.toml").write_text(
+        'base = "mi300x"\nxcds = 4\n[l2]\nsize_bytes = 8388608\n[energy]\nstatic_w = 3\n'
+    )
+    mine, base = gpu(str(tmp_path / "mine.toml")), gpu("mi300x")
+    assert (mine.name, mine.xcds, mine.l2.size_bytes) == ("mine", 4, 8388608)
+    assert mine.l2.ways == base.l2.ways and mine.hbm == base.hbm and mine.energy.static_w.high == 3
+    assert mine.facts["l2.size_bytes"] == Fact(
+        value=8388608, status="assumed", source="mine.toml, in place of the mi300x's 4194304"
+    )
+    (tmp_path / "yours.toml").write_text(f'base = "mine.toml"\nname = "ours"\n{fact_line("cus_per_xcd", 20)}\n')
+    yours = gpu(str(tmp_path / "yours.toml"))
+    assert (yours.name, yours.xcds, yours.cus_per_xcd, yours.facts["cus_per_xcd"].source) == ("ours", 4, 20, "a book")
+    assert gpu_modes(str(tmp_path / "mine.toml")) == (("SPX", "NPS1"),)  # the modes divide eight XCDs
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ('base = "mi300y"', UnknownName, "did you mean mi300x"),
+        ('base = "gone.toml"', SpecError, "base = 'gone.toml' cannot be read"),
+        ('base = "me.toml"', SpecError, "perhaps in a circle"),
+        ("base = 3", SpecError, "must be the name of a GPU"),
+        ('base = "mi300x"\nl2 = 3', SpecError, "must be a table"),
+        ('base = "mi300x"\nxcds = "four"', SpecError, "must be a whole number"),
+        ('base = "mi300x"\n[l2]\nsizebytes = 3', SpecError, "l2.sizebytes is not a known key"),
+    ],
+)
+def test_a_base_that_cannot_be_is_refused(tmp_path, text, error, said):
+    (tmp_path / "me.toml").write_text(text)
+    with pytest.raises(error, match=re.escape(said)):
+        gpu(str(tmp_path / "me.toml"))

@@ -4,6 +4,13 @@ A shipped description is one file in ``xcd_model/spec/gpus``. Everything in it b
 inline table ``{ value, status, source }``; the facts stay with the ``Gpu`` under their dotted keys, so that any
 number in a result can be traced to a document, a measurement, the rows it was fitted to, or an assumption. The tables
 ``partitions`` and ``memory_modes`` give the other modes of the chip, of which `xcd_model.spec.modes` derives a device.
+
+A file with ``base = "mi300x"`` states only what differs from that description, and may write a number alone:
+
+    base = "mi300x"
+    xcds = 4
+    [l2]
+    size_bytes = 8_388_608
 """
 
 from __future__ import annotations
@@ -27,6 +34,7 @@ tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) 
 
 _STRINGS = ("name", "title", "arch", "partition", "memory_mode")
 _TABLES = (*SECTIONS, "peak_tflops", "energy")
+_DEEPEST = 8  # files upon files
 _FORMS = {key: f'{key} = "..."' for key in _STRINGS} | {key: f"a table [{key}]" for key in _TABLES}
 
 
@@ -106,7 +114,7 @@ def load_modes(source: str | Path | Traversable) -> Modes:
 def _read(source: str | Path | Traversable) -> tuple[Gpu, Modes]:
     path = Path(source) if isinstance(source, str) else source
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = _data_of(path)
         chip = _build({key: value for key, value in data.items() if key not in TABLES})
         return chip, read_modes(data, chip.xcds)
     except OSError as error:
@@ -119,6 +127,43 @@ def _read(source: str | Path | Traversable) -> tuple[Gpu, Modes]:
         raise SpecError(f"{path.name}: is not read: brackets nest too deep") from error
     except ValueError as error:  # tomllib's own, and int's of a number with thousands of digits
         raise SpecError(f"{path.name}: is not TOML: {error}") from error
+
+
+def _data_of(path: Path | Traversable, depth: int = 0) -> dict[str, Any]:
+    """Parsed TOML of a description, laid upon that of its base."""
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    if "base" not in data:
+        return data
+    base = data.pop("base")
+    if not isinstance(base, str):
+        raise SpecError(f"base = {base!r} must be the name of a GPU, or a file that ends in .toml")
+    if depth == _DEEPEST:
+        raise SpecError(f"base = {base!r}: bases lie more than {_DEEPEST} deep, perhaps in a circle")
+    below = _find(base)
+    below = Path(str(path)).parent / below if isinstance(below, str) else below
+    try:
+        under = _data_of(below, depth + 1)
+    except OSError as error:
+        raise SpecError(f"base = {base!r} cannot be read: {error.strerror}") from error
+    if "xcds" in data:  # the modes divide the base's XCDs
+        under = {key: item for key, item in under.items() if key not in TABLES}
+    own = {"name": Path(path.name).stem, "title": f"{under.get('title', base)}, changed by {path.name}"}
+    return _laid_upon(under, own | data, f"{path.name}, in place of the {base}'s")
+
+
+def _laid_upon(under: Mapping[str, Any], over: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Tables of ``under`` with what ``over`` says in its place; a number alone is a fact, assumed for ``source``."""
+    laid = dict(under)
+    for key, item in over.items():
+        was = under.get(key)
+        if isinstance(was, dict) and not isinstance(item, dict) and "value" in was:
+            span = {"low": item, "high": item} if "low" in was else {}
+            laid[key] = {"value": item, **span, "status": "assumed", "source": f"{source} {was['value']}"}
+        elif isinstance(was, dict) and isinstance(item, dict) and "value" not in was:
+            laid[key] = _laid_upon(was, item, source)
+        else:
+            laid[key] = item
+    return laid
 
 
 def shipped(name: str) -> Traversable:

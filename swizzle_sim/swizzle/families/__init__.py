@@ -12,6 +12,7 @@ from swizzle_sim.swizzle.families.spec import (
     family,
     holds,
     is_spec,
+    names_of,
     parse_spec,
     spec_of,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "family",
     "holds",
     "is_spec",
+    "names_of",
     "parse_spec",
     "spec_of",
 ]

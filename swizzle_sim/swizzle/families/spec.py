@@ -39,6 +39,11 @@ def is_spec(text: str) -> bool:
     return one_line and all(_PART.fullmatch(part) for part in text.strip().split("+"))
 
 
+def names_of(spec: str) -> set[str]:
+    """Names in a text with the shape of a spec."""
+    return {part.partition("(")[0].strip() for part in spec.split("+")}
+
+
 def parse_spec(spec: str) -> tuple[Part, ...]:
     """Families and parameters of a spec, defaults filled in.
 
