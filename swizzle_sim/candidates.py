@@ -1,14 +1,16 @@
-"""The families proposer: published swizzles to try on a grid, with their parameters."""
+"""The families proposer: published swizzles to try on a grid, with their parameters, and which of them first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.replaying import TRENDS, WorkPerWorkgroup, work_per_workgroup
-from swizzle_sim.swizzle import Grid, family, holds
+from swizzle_sim.swizzle import FAMILIES, Grid, family, holds, parse_spec
 from xcd_model import Gpu
 
 # Published window and chunk sizes lie between these steps; all divisors would repeat permutations.
@@ -17,6 +19,12 @@ PANELS = (1, 2, 4, 8, 16, 32, 64)
 BOX_SIDES = (1, 4, 16)  # of boxes in three dimensions, in addition to the whole side
 BANDS = (1, 4, 16)  # rows of a band in a two-level order, in addition to the whole block
 LONGEST = 65536  # of a family's parameter
+# Kinds that lead on some published kernel; the others follow in the order of `family_specs`.
+FIRST = (
+    *("contiguous", "column_panels", "row_panels", "contiguous+column", "contiguous+group_m", "contiguous+group_n"),
+    *("head_first_swizzled", "chunked", "group_m", "group_n", "column", "contiguous+row", "contiguous+hilbert"),
+    *("contiguous+blocks", "chunked+group_m", "chunked+group_n", "row_bands", "boxes", "contiguous+boxes"),
+)
 
 
 @dataclass(frozen=True)
@@ -129,24 +137,34 @@ def family_candidates(kernel: Kernel, gpu: Gpu, specs: Iterable[str] | None = No
     return [Candidate(spec, family(spec), "families") for spec in chosen]
 
 
-def thinned(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
-    """At most so many candidates, in their order: single families before combinations, evenly over parameters.
+def shortlist(kernel: Kernel, gpu: Gpu) -> Iterator[Candidate]:
+    """Every candidate of the families, most worth trying first.
+
+    Round by round one of each kind (its spec without parameters), nearest the published parameters first, so that
+    whatever is cut off at the end has relatives among what was tried.
 
     Parameters
     ----------
-    candidates : sequence of Candidate
-    most : int
+    kernel : Kernel
+    gpu : Gpu
+
+    Yields
+    ------
+    candidate : Candidate
     """
-    if len(candidates) <= most:
-        return list(candidates)
-    single = [i for i, one in enumerate(candidates) if "+" not in one.name]
-    combined = [i for i, one in enumerate(candidates) if "+" in one.name]
-    kept = _evenly(single, max(most // 2, most - len(combined)))
-    kept += _evenly(combined, most - len(kept))
-    return [candidates[i] for i in sorted(kept)]
+    kinds: dict[str, list[str]] = {kind: [] for kind in FIRST}
+    for spec in family_specs(kernel, gpu):
+        kinds.setdefault(re.sub(r"\([^()]*\)", "", spec), []).append(spec)
+    for members in kinds.values():
+        members.sort(key=_distance)
+    for turn in range(max((len(members) for members in kinds.values()), default=0)):
+        yield from family_candidates(kernel, gpu, [members[turn] for members in kinds.values() if turn < len(members)])
 
 
-def _evenly(places: list[int], most: int) -> list[int]:
-    if len(places) <= most:
-        return list(places)
-    return [places[k * len(places) // most] for k in range(most)]
+def _distance(spec: str) -> float:
+    """How far parameters are from the families' defaults, in octaves."""
+    return sum(
+        abs(math.log2(value / FAMILIES[one.name].parameters[key].default))
+        for one, params in parse_spec(spec)
+        for key, value in params.items()
+    )

@@ -197,6 +197,11 @@ class Scorer(Replayer[Kernel]):
         """Score of the launch order."""
         return self.score_order(np.arange(self.kernel.grid.num_pids), baseline_us=None)
 
+    @property
+    def lookups(self) -> float:
+        """Cache lookups of one replay, by which its seconds can be told beforehand."""
+        return self.plan.trace.n_touches * self.plan.simulated_fraction * self.baseline.launch
+
     def with_resources(self, resources: Resources) -> Scorer:
         """Scorer of the same kernel compiled otherwise."""
         kernel = replace(self.kernel, resources=resources)

@@ -15,25 +15,31 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from swizzle_sim.candidates import Candidate, family_candidates, thinned
+from swizzle_sim.candidates import Candidate, family_candidates, family_specs, shortlist
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import Objective, Ranking, chosen_objectives, default_objectives, ranking_of
 from swizzle_sim.ranking.objectives import HIT_RATE
 from swizzle_sim.release import version
 from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.sharing import shared_lines
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import Gpu
 from xcd_model.errors import LanguageError, RunError
 
-LOOKUPS = 1.35e9  # cache lookups of a run of families without a limit of time: a minute and a half on two cores
-FEWEST = 24  # candidates that are tried, however long that takes
+LOOKUPS = 9e8  # cache lookups of a run of families without a limit of time: about a minute on two cores
+LOOKUPS_A_SECOND = 8e6  # of a timed replay on one core: measured on a fused MoE kernel of 25 million
+FEWEST = 12  # candidates that are tried, however long that takes
 NOTHING_TO_GAIN = 1e-3  # of the requests: the launch order is at the bound but for that
+SHARE_NOTHING = 2e-3  # of the lines: were each fetched by one XCD instead of all, no hit rate would move by two points
+CORNER = 1 / 16  # of an L2: lines that all workgroups share and that fit there stay in any order
+SETTLED = 2  # candidates that are tried then: the launch order, and the first of the shortlist, for its time
 OnAttempt = Callable[[Attempt, int, int], None]
 
 
@@ -60,8 +66,9 @@ class RunConfig:
     on_attempt : callable or None
         Called as ``on_attempt(attempt, done, total)`` after each attempt is stored.
     max_minutes : float or None
-        No candidate is begun after that long; the run can be resumed. Without it, of families whose replays would need
-        more than `LOOKUPS`, an even choice is tried.
+        No candidate is begun after that long; the run can be resumed. Without it, where the replays of all families
+        would need more than `LOOKUPS`, as many are tried as that allows. Either way the first of
+        `swizzle_sim.candidates.shortlist`.
     """
 
     replay: str = "timed"
@@ -175,31 +182,56 @@ def optimize(
     """
     how = RunConfig(**options)
     scorer = Scorer(kernel, gpu, **how.of_scorer)
-    first = Candidate("identity", family("identity"), "baseline")
     objectives = how.objectives_on(gpu)
-    planned = [first]
-    if candidates is not None or objectives != (HIT_RATE,) or not is_settled(scorer):
-        planned += family_candidates(kernel, gpu) if candidates is None else candidates
     about = about_run(scorer, how.command, objectives)
-    if candidates is None and how.max_minutes is None and not how.resume:
-        about |= _limit(scorer, len(planned))
+    if candidates is None and not how.resume and (most := most_candidates(scorer, objectives, how.max_minutes)):
+        about["most_candidates"] = most
     with open_run(Path(folder), about, how.resume) as history:
-        most = history.about.get("most_candidates")
+        planned = [Candidate("identity", family("identity"), "baseline")]
+        planned += _families(scorer, history.about.get("most_candidates")) if candidates is None else candidates
         with history.running():
-            _try_all(scorer, thinned(planned, most) if most else planned, history, how)
+            _try_all(scorer, planned, history, how)
         return Run(history.folder, tuple(history), ranking_of(history.about))
 
 
-def _limit(scorer: Scorer, planned: int) -> dict[str, int]:
-    """How many of the planned candidates are tried where nobody gave a time and all would take too long."""
-    lookups = scorer.plan.trace.n_touches * scorer.plan.simulated_fraction * scorer.baseline.launch
-    most = max(FEWEST, int(LOOKUPS / lookups))
-    return {"most_candidates": most} if planned > most else {}
+def most_candidates(scorer: Scorer, objectives: Sequence[Objective], max_minutes: float | None = None) -> int | None:
+    """Candidates of a run of families, the launch order among them, as `swizzle_sim.candidates.shortlist` has them.
+
+    Parameters
+    ----------
+    scorer : Scorer
+    objectives : sequence of Objective
+    max_minutes : float or None
+
+    Returns
+    -------
+    most : int or None
+        None for all of them, in the order of their families: there is time enough.
+    """
+    if tuple(objectives) == (HIT_RATE,) and is_settled(scorer):
+        return SETTLED
+    every = 1 + sum(1 for _ in family_specs(scorer.kernel, scorer.gpu))
+    most = every if max_minutes is not None else max(FEWEST, int(LOOKUPS / scorer.lookups))
+    return None if max_minutes is None and most >= every else most
 
 
 def is_settled(scorer: Scorer) -> bool:
-    """Whether workgroups share so little that no order can move the lockstep hit rate."""
-    return scorer.replay == "lockstep" and scorer.baseline.distance_to_bound < NOTHING_TO_GAIN
+    """Whether no order can raise the hit rate, and the work is even.
+
+    The launch order is at the bound, or workgroups share next to no lines, and these fit a corner of each L2.
+    """
+    if scorer.baseline.launch > 1 or scorer.work.uneven:
+        return False
+    if scorer.baseline.distance_to_bound < NOTHING_TO_GAIN:
+        return True
+    shared, lines = shared_lines(scorer.trace)
+    return shared < SHARE_NOTHING * lines and shared * scorer.gpu.l2.line_bytes < CORNER * scorer.gpu.l2.size_bytes
+
+
+def _families(scorer: Scorer, most: int | None) -> list[Candidate]:
+    if most is None:
+        return family_candidates(scorer.kernel, scorer.gpu)
+    return list(islice(shortlist(scorer.kernel, scorer.gpu), most - 1))
 
 
 def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Sequence[str] = ()) -> History:

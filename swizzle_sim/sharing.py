@@ -82,6 +82,24 @@ def distinct_lines(trace: Trace) -> int:
     return total
 
 
+def shared_lines(trace: Trace) -> tuple[int, int]:
+    """Lines that more than one workgroup touches, and all lines that are touched."""
+    workgroup = np.repeat(np.arange(trace.n_workgroups, dtype=np.int32), np.diff(trace.start))
+    owner = trace.tensor[trace.template]
+    shared = touched = 0
+    for number, tensor in enumerate(trace.tensors):
+        first, last = np.full((2, tensor.n_lines), -1, np.int32)
+        for part in _parts(trace, np.flatnonzero(owner == number)):
+            line, count = lines_of(trace, part)
+            at, who = line - tensor.base_line, np.repeat(workgroup[part], count)
+            last[at] = who  # of an index that comes twice the last counts, so the first is set from the end
+            new = first[at] < 0
+            first[at[new][::-1]] = who[new][::-1]
+        shared += int(np.count_nonzero(first != last))
+        touched += int(np.count_nonzero(first >= 0))
+    return shared, touched
+
+
 def sharing(trace: Trace, workgroup: int) -> tuple[Shared, ...]:
     """Compare what one workgroup touches with what all others do.
 

@@ -25,7 +25,7 @@ def _modules(*packages) -> tuple[str, ...]:
 
 SCORES = ("swizzle_sim.replaying", "swizzle_sim.scoring", *_modules(swizzle_sim.swizzle))
 SEARCHES = (
-    *("swizzle_sim.candidates", "swizzle_sim.search", "swizzle_sim.suite.shortlist", *SCORES),
+    *("swizzle_sim.candidates", "swizzle_sim.search", *SCORES),
     *_modules(swizzle_sim.templates, swizzle_sim.tuning),
 )
 

@@ -202,6 +202,8 @@ class KernelDeclaration:
         options = {name: v for name, v in constexprs.items() if name not in own} | dict(self.options)
         options |= {n: v for n in ("num_warps", "num_stages") if (v := getattr(self, n)) is not None}
         given, words = {**arguments, **own}, ""
+        if self.config is not None and not tuning.configs:
+            raise CaptureError(f"{self.name}: config = {self.config}: there is no autotuner", code="declaration")
         if tuning.configs:
             number = tuning.kept(given)[0] if self.config is None else self.config
             if not 0 <= number < len(tuning.configs):

@@ -50,6 +50,13 @@ class OwnRemap:
         """JSON-ready, with the score of the kernel without it."""
         return {"constants": dict(self.now), "off": dict(self.constants), "without": without.as_dict()}
 
+    @property
+    def advice(self) -> str:
+        """What candidates are tried on, and how to try them in its place."""
+        off = " ".join(f"{name}={value}" for name, value in self.constants.items())
+        instead = f"; give {off} for candidates in its place" if off else ""
+        return f"{self} stays: candidates are stacked on it{instead}"
+
     def __str__(self) -> str:
         given = ", ".join(f"{name}={value}" for name, value in self.now.items())
         return f"the kernel's own remap{f' ({given})' if given else ''}"

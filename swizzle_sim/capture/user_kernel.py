@@ -41,7 +41,8 @@ def load(name: str, sizes: Mapping[str, int], arch: str = ARCHS[0], on_progress:
     Parameters
     ----------
     name : str
-        ``my_kernel.py``, ``my_kernel.py:NAME`` or ``my.trace.npz``.
+        ``my_kernel.py``, ``my_kernel.py:NAME``, ``my_kernel.py:NAME@7`` or ``my.trace.npz``; ``@7`` is a configuration
+        of the autotuner, counted from 0.
     sizes : mapping of str to int
         Problem sizes; a trace file has its own.
     arch : str
@@ -59,9 +60,8 @@ def load(name: str, sizes: Mapping[str, int], arch: str = ARCHS[0], on_progress:
         _check_fixed(name, manifest["facts"]["problem"], sizes)
         return kernel_of(trace, manifest, arch, file=str(Path(name).resolve()))
     request = request_of(name, sizes)
-    trace, manifest = _cached(request, on_progress)
-    which = f":{request['name']}" if request["name"] else ""
-    return kernel_of(trace, manifest, arch, request, file=request["path"] + which)
+    trace, manifest = stored_capture(request, on_progress)
+    return kernel_of(trace, manifest, arch, request, file=name_of(request))
 
 
 def kernel(name: str | os.PathLike[str], *, gpu: Gpu | str | None = None, **sizes: int) -> Kernel:
@@ -102,8 +102,22 @@ def kernel(name: str | os.PathLike[str], *, gpu: Gpu | str | None = None, **size
 
 
 def request_of(name: str, sizes: Mapping[str, int]) -> dict[str, Any]:
-    """Request to the worker for ``my_kernel.py`` or ``calls.json``, either with ``:NAME``."""
-    return {"path": str(Path(file_of(name)).resolve()), "name": declared_name(name) or None, "sizes": dict(sizes)}
+    """Request to the worker for ``my_kernel.py`` or ``calls.json``, either with ``:NAME`` or ``:NAME@CONFIG``."""
+    declared, at, config = declared_name(name).partition("@")
+    request = {"path": str(Path(file_of(name)).resolve()), "name": declared or None, "sizes": dict(sizes)}
+    if not at:
+        return request
+    if not (config.isascii() and config.isdigit() and len(config) < 10):
+        raise CaptureError(
+            f"{name}: after @ stands a configuration's number, such as :{declared}@0", code="declaration"
+        )
+    return {**request, "config": int(config)}
+
+
+def name_of(request: Mapping[str, Any]) -> str:
+    """Inverse of `request_of`, but for the sizes: the file's absolute path, name and configuration."""
+    which = (request["name"] or "") + (f"@{request['config']}" if "config" in request else "")
+    return request["path"] + (f":{which}" if which else "")
 
 
 def _check_fixed(name: str, problem: Mapping[str, int], sizes: Mapping[str, int]) -> None:
@@ -113,7 +127,8 @@ def _check_fixed(name: str, problem: Mapping[str, int], sizes: Mapping[str, int]
             raise SizeError(f"{size} = {value}: {name} was captured at {have}; other sizes are another capture")
 
 
-def _cached(request: Mapping[str, Any], on_progress: OnProgress | None) -> tuple[Trace, dict[str, Any]]:
+def stored_capture(request: Mapping[str, Any], on_progress: OnProgress | None) -> tuple[Trace, dict[str, Any]]:
+    """Trace and manifest of a request from the user's cache, captured where it has none that is valid."""
     version = check_installed()
     path = cache_folder() / f"{_key(request, version)}{SUFFIX}"
     if path.exists():

@@ -143,8 +143,8 @@ def declared(path: Path, name: str | None) -> KernelDeclaration:
 def describe(request: Mapping[str, Any]) -> dict[str, Any]:
     """Launch and facts of the kernel at the requested sizes, and the grids it would have at others."""
     kernel = declared(Path(request["path"]), request["name"])
-    is_tried = kernel.config is None and "config" in request
-    kernel.config = request["config"] if is_tried else kernel.config
+    is_config_given = kernel.config is not None
+    kernel.config = request.get("config", kernel.config)
     sizes = kernel.sizes_at(request["sizes"])
     launch = kernel.at(**sizes)
     facts, grid = kernel.facts(sizes, launch), kernel.grid_at(sizes, launch)
@@ -153,13 +153,27 @@ def describe(request: Mapping[str, Any]) -> dict[str, Any]:
         "launch": launch.as_dict(),
         "launch_by_tile": kernel.at(**spread).as_dict() if spread else None,
         "sizes_by_tile": spread,
-        "is_config_given": kernel.config is not None and not is_tried,
+        "is_config_given": is_config_given,
         "configs": kernel.configs_at(sizes) if launch.config else [],
         "facts": facts,
         "grid": list(grid.launch),
         "grids": _other_grids(kernel, sizes, set(launch.constexprs)),
         "source": launch.path.read_text(encoding="utf-8"),
     }
+
+
+def configurations(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Launch of each of the autotuner's configurations at the requested sizes, or why there is none."""
+    kernel = declared(Path(request["path"]), request["name"])
+    sizes = kernel.sizes_at(request["sizes"])
+    found: list[dict[str, Any]] = []
+    for place in kernel.configs_at(sizes):
+        kernel.config = place
+        try:
+            found.append({"place": place, "launch": kernel.at(**sizes).as_dict()})
+        except SwizzleSimError as error:
+            found.append({"place": place, "error": str(error)})
+    return {"name": kernel.name, "problem": dict(sizes), "configurations": found}
 
 
 def _other_grids(kernel: KernelDeclaration, sizes: Mapping[str, int], fixed: set[str]) -> list[dict[str, Any]]:
@@ -215,6 +229,7 @@ def _save(folder: Path, path: Path, kernel: KernelDeclaration, make: Any) -> Non
 
 VERBS: dict[str, Callable[[dict[str, Any], Path, Any], dict[str, Any]]] = {
     "capture": _capture,
+    "configurations": lambda request, folder, say: configurations(request),
     "describe": lambda request, folder, say: describe(request),
     "inputs": lambda request, folder, say: save_inputs(request, folder),
     "reference": lambda request, folder, say: save_reference(request, folder),

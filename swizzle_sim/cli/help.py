@@ -66,6 +66,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("swizzle-sim optimize gemm --proposer llm --model openai/gpt-4o", "a model proposes"),
         ("swizzle-sim optimize my_kernel.py", "your own kernel, rewritten at the end"),
         ("swizzle-sim optimize gemm --tune tiles", "tile sizes with GROUP_M"),
+        ("swizzle-sim optimize my_kernel.py --tune configs", "an autotuner's configurations"),
     ),
     "report": (("swizzle-sim report runs/gemm-mi300x-001 --open", ""),),
     "rewrite": (("swizzle-sim rewrite my_kernel.py --swizzle best.txt --diff", "nothing is written without -o"),),

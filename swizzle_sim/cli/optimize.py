@@ -106,7 +106,6 @@ def next_folder(where: Path, stem: str) -> Path:
 
 def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: float | None, json: bool) -> None:
     """Try the known families."""
-    from swizzle_sim.candidates import family_specs
     from swizzle_sim.history import FILE
     from swizzle_sim.progress import Progress
     from swizzle_sim.ranking import chosen_objectives
@@ -122,14 +121,12 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
         nonlocal best, rate
         if done == 1 and (estimate := _estimate(attempt, total, given.threads)):
             print(estimate, file=sys.stderr, flush=True)
-        known = 1 + sum(1 for _ in family_specs(work, device)) if done == 1 else total
-        if 1 < total < known:
-            print(f"{total} of {known} candidates, an even choice: --max-minutes tries all in order", file=sys.stderr)
         best = max(best, attempt.score.speedup if by_time and attempt.score else 0.0)
         rate = max(rate, attempt.score.l2_hit_rate if attempt.score else 0.0)
         progress(done, total, note=f"best speedup {best:.3f}" if by_time else f"best L2 hit rate {100 * rate:.2f} %")
 
     _say_inside(work, device)
+    _say_beforehand(work, device, given, max_minutes)
     try:
         with Progress(f"optimizing {work.name} on {device.title}", "candidates") as progress:
             run = search(
@@ -158,6 +155,25 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
         print_run(end, scorer)
 
 
+def _say_beforehand(work: Kernel, device: Gpu, given: RunOptions, max_minutes: float | None) -> None:
+    """How many candidates are tried at most and how long that may take, where it takes long."""
+    from swizzle_sim.candidates import family_specs
+    from swizzle_sim.search import FEWEST, LOOKUPS, LOOKUPS_A_SECOND
+
+    touches = work.build_trace(device.l2.line_bytes).n_touches * work.launches
+    every = 1 + sum(1 for _ in family_specs(work, device))
+    most = every if max_minutes is not None else min(every, max(FEWEST, int(LOOKUPS / touches)))
+    seconds = most * touches / LOOKUPS_A_SECOND / (given.threads or os.cpu_count() or 1)
+    if given.replay == "lockstep" or seconds < WORTH_SAYING_S:
+        return
+    minutes = seconds / 60 if max_minutes is None else min(max_minutes, seconds / 60)
+    many = f"{most} of {every} candidates, most promising first" if most < every else f"{every} candidates"
+    more = "; --max-minutes tries more" if most < every else ""
+    print(
+        f"{many}, {touches / 1e6:.1f} M line touches each: about {minutes:.1f} min{more}", file=sys.stderr, flush=True
+    )
+
+
 def _estimate(first: Attempt, total: int, threads: int | None) -> str:
     """How long the rest may take, by the launch order's replay; empty where that is soon."""
     seconds = first.cost_ms / 1e3 * (total - 1) / (threads or os.cpu_count() or 1)
@@ -172,9 +188,7 @@ def _say_inside(work: Kernel, device: Gpu) -> None:
 
     found = own_remap(work, device.xcds)
     if found:
-        off = " ".join(f"{name}={value}" for name, value in found.constants.items())
-        instead = f"; give {off} for candidates in its place" if off else ""
-        print(f"{found} stays: candidates are stacked on it{instead}", file=sys.stderr, flush=True)
+        print(found.advice, file=sys.stderr, flush=True)
 
 
 def _print_so_far(folder: Path, scorer: Scorer, json: bool) -> None:
@@ -272,12 +286,16 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     from swizzle_sim.advice import advise_run
     from swizzle_sim.cli.rewrite import rewrite_best
     from swizzle_sim.history import History
+    from swizzle_sim.progress import Progress
     from swizzle_sim.ranking import ranking_of
     from swizzle_sim.report import write_report
     from swizzle_sim.report.rank_stability import check_finalists
+    from swizzle_sim.search import SETTLED
 
     run = _priced(run, scorer) if given.compile else run
-    stability = check_finalists(run, scorer) if given.uncertainty else None
+    with Progress("replaying finalists under other constants", "sets") as progress:
+        worth = given.uncertainty and len(run.attempts) > SETTLED
+        stability = check_finalists(run, scorer, progress) if worth else None
     with History(run.folder) as history:
         run = replace(run, ranking=ranking_of(history.about, run.folder))
     written = rewrite_best(run, scorer.kernel, scorer.gpu) if scorer.kernel.file else None

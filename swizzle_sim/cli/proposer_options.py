@@ -83,7 +83,7 @@ Evaluations = Annotated[
         metavar="N",
         min=1,
         max=1_000_000,
-        help="Full replays to spend, by default 400; two-stage: for each template, 60.",
+        help="Full replays to spend, by default 400; two-stage: for each template, 60; configs: 6 for each.",
     ),
 ]
 AtSizes = Annotated[
@@ -98,9 +98,10 @@ Tune = Annotated[
     str | None,
     _search(
         "--tune",
-        metavar="tiles",
-        help="Search tile sizes, warps and stages together with GROUP_M.",
-        autocompletion=offer(lambda: ("tiles",)),
+        metavar="tiles|configs",
+        help="Search tile sizes, warps and stages together with GROUP_M; or try all of an autotuner's configurations "
+        "with swizzles.",
+        autocompletion=offer(lambda: ("tiles", "configs")),
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""``ceiling`` and ``optimize --tune tiles``: arbitrary permutations, and tile sizes with warps, stages and GROUP_M."""
+"""``ceiling`` and ``optimize --tune``: arbitrary permutations, and tile sizes with warps, stages and GROUP_M."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ FormulaText = Annotated[
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write the permutation to, as a lookup table.")]
 EVALUATIONS, TOP = 40, 5
+TAKES = {"tiles": ("evaluations", "sampler"), "configs": ("evaluations", "max_minutes")}  # things to tune, and options
 
 
 @grouped
@@ -96,7 +97,7 @@ def tune_kernel(
     Parameters
     ----------
     what : str
-        What to tune: tiles.
+        What to tune: tiles, or configs.
     launch : Launch
     run : RunOptions
     llm, search : mapping
@@ -120,6 +121,11 @@ def tune_kernel(
     from xcd_model.errors import SearchError
 
     _check(what, llm, search)
+    if what == "configs":
+        from swizzle_sim.cli.configurations import tune_configurations
+
+        tune_configurations(launch, run, search.get("evaluations"), llm.get("max_minutes"), json)
+        return
     objectives = read_objectives(run.objective or "time")  # tiles of another size have other requests
     if len(objectives) > 1:
         raise SearchError("--tune tiles has one objective", code="objective")
@@ -165,11 +171,11 @@ def _check(what: str, llm: Mapping[str, Any], search: Mapping[str, Any]) -> None
     from swizzle_sim.cli.proposer_options import as_typed
     from xcd_model.errors import SearchError, UnknownName
 
-    if what != "tiles":
-        raise UnknownName("thing to tune", what, ["tiles"])
-    if wrong := [*llm, *(key for key in search if key in ("templates", "sizes", "held_out"))]:
+    if what not in TAKES:
+        raise UnknownName("thing to tune", what, list(TAKES))
+    if wrong := [key for key in (*llm, *search) if key not in TAKES[what]]:
         verb = "do" if len(wrong) > 1 else "does"
-        raise SearchError(f"{as_typed(wrong)} {verb} not apply to --tune tiles: leave it out", code="tune")
+        raise SearchError(f"{as_typed(wrong)} {verb} not apply to --tune {what}: leave it out", code="tune")
 
 
 def _print_tiles(

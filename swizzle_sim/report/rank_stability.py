@@ -7,7 +7,7 @@ the command line and the report page print the same lines of it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,9 @@ FILE = DRAWS
 LAUNCHED = "the order as launched"  # the launch order's name in FILE and in JSON documents
 
 
-def check_finalists(run: Run, scorer: Scorer) -> dict[str, Any] | None:
+def check_finalists(
+    run: Run, scorer: Scorer, on_replay: Callable[[int, int], None] | None = None
+) -> dict[str, Any] | None:
     """Compare the best of a run with the next two and the launch order; None where there is nothing to compare.
 
     Raises
@@ -45,7 +47,7 @@ def check_finalists(run: Run, scorer: Scorer) -> dict[str, Any] | None:
     for attempt in chosen.values():
         name = LAUNCHED if attempt.number == run.baseline.number else attempt.name
         finalists.append(Finalist(name, scorer.permutation(Swizzle.parse(attempt.source, name=attempt.name))))
-    found = compare_finalists(scorer, finalists, of=of).as_dict()
+    found = compare_finalists(scorer, finalists, of=of, on_replay=on_replay).as_dict()
     for pair, number in zip(found["pairs"], list(chosen)[1:], strict=True):
         pair["number"] = number
     write_whole(run.folder / FILE, (json.dumps(found, indent=1) + "\n").encode())

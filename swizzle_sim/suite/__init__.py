@@ -3,7 +3,6 @@
 from swizzle_sim.suite.facts import Facts, facts_of
 from swizzle_sim.suite.result import Result, Suite, suite_csv, suite_markdown
 from swizzle_sim.suite.run import PAPER, score_suite
-from swizzle_sim.suite.shortlist import shortlist
 
 __all__ = [
     "PAPER",
@@ -12,7 +11,6 @@ __all__ = [
     "Suite",
     "facts_of",
     "score_suite",
-    "shortlist",
     "suite_csv",
     "suite_markdown",
 ]

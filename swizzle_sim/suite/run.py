@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.atomic_write import write_whole
-from swizzle_sim.candidates import Candidate, family_specs
+from swizzle_sim.candidates import Candidate, family_specs, shortlist
 from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import Ranking, default_objectives
 from swizzle_sim.release import version
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.suite.result import Result, Suite
-from swizzle_sim.suite.shortlist import shortlist
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import Gpu, workgroups_per_cu
 from xcd_model.errors import NotBijective, ReplayError, RunError
@@ -142,9 +141,7 @@ def score_kernel(
 
 def most_candidates(scorer: Scorer, effort: float) -> int:
     """How many candidates of a kernel the effort pays for, at least `FEWEST`."""
-    plan, launches = scorer.plan, scorer.baseline.launch
-    lookups = plan.trace.n_touches * plan.simulated_fraction * launches
-    return max(FEWEST, int(effort * LOOKUPS / lookups))
+    return max(FEWEST, int(effort * LOOKUPS / scorer.lookups))
 
 
 @dataclass(frozen=True)

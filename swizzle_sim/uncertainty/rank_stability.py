@@ -10,10 +10,11 @@ import numpy as np
 
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.uncertainty.constants import Constant
-from swizzle_sim.uncertainty.perturbed_scorer import perturbed, replay_draws
+from swizzle_sim.uncertainty.perturbed_scorer import OnReplay, perturbed, replay_draws
 from swizzle_sim.uncertainty.sampling import counting_settings, drawn_constants, latin_hypercube_settings
 
-DRAWS = 8
+DRAWS, FEWEST_DRAWS = 8, 2
+LOOKUPS = 4e8  # cache lookups that the draws may take, but for the fewest: about half a minute on two cores
 FINALISTS = 3
 FIGURES = {"l2_hit_rate": "l2_hit_rate", "time": "time_us", "hbm_bytes": "hbm_bytes"}  # figure of a draw by objective
 
@@ -84,8 +85,9 @@ def compare_finalists(
     finalists: Sequence[Finalist],
     *,
     of: str = "l2_hit_rate",
-    draws: int = DRAWS,
+    draws: int | None = None,
     seed: int = 0,
+    on_replay: OnReplay | None = None,
 ) -> RankStability:
     """Compare the best candidate with the others under other constants.
 
@@ -97,9 +99,12 @@ def compare_finalists(
         At least one, best first; their figures are compared with the first's.
     of : str
         Objective, a key of `FIGURES`.
-    draws : int
-        Points of a Latin hypercube over the constants that the objective depends on.
+    draws : int, optional
+        Points of a Latin hypercube over the constants that the objective depends on; by default `DRAWS`, and fewer of
+        a kernel whose replays would need more than `LOOKUPS`.
     seed : int
+    on_replay : callable, optional
+        ``on_replay(done, total)`` in sets of constants.
 
     Returns
     -------
@@ -112,8 +117,10 @@ def compare_finalists(
     """
     counted = (_cheap(scorer, constant) for constant in drawn_constants(scorer) if _counts(scorer, constant, of))
     constants = [one for one in counted if one.ends()]
+    if draws is None:
+        draws = min(DRAWS, max(FEWEST_DRAWS, int(LOOKUPS / (scorer.lookups * len(finalists))) - 1))
     settings = [{}, *latin_hypercube_settings(constants, draws, seed)]
-    found, _ = replay_draws(scorer, [one.order for one in finalists], settings)
+    found, _ = replay_draws(scorer, [one.order for one in finalists], settings, on_replay=on_replay)
     values = np.array([[figures[FIGURES[of]] for figures in row] for row in found], float)
     costs = -values if of == "l2_hit_rate" else np.log(values)
     pairs = []

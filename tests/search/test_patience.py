@@ -1,30 +1,45 @@
-"""Does a run of families that would take too long try an even choice of them, the same one when it is resumed?"""
+"""Does a run of families that would take too long try the first of the shortlist, the same ones when it is resumed?"""
 
+from itertools import islice
+
+import numpy as np
+
+from swizzle_benchmarks.suite.fused_elementwise import fused_elementwise
+from swizzle_benchmarks.suite.softmax import softmax
 from swizzle_sim import search
-from swizzle_sim.candidates import Candidate, family_candidates, thinned
-
-
-def test_single_families_come_before_combinations_and_both_evenly(small, tight):
-    every = family_candidates(small, tight)
-    for most in (24, 60, len(every) - 1):
-        kept = thinned(every, most)
-        assert len(kept) == most == len({one.name for one in kept})
-        assert [one for one in every if one in kept] == kept, "in their own order"
-    single = [one for one in every if "+" not in one.name]
-    assert set(single) <= set(thinned(every, 2 * len(single)))
-    assert thinned(every, len(every)) == every
-    names = [Candidate(f"a(n={i})", "", "") for i in range(10)]
-    assert [one.name for one in thinned(names, 5)] == [f"a(n={i})" for i in range(0, 10, 2)]
+from swizzle_sim.candidates import family_specs, shortlist
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.sharing import lines_of, shared_lines
 
 
 def test_a_run_without_a_time_is_cut_and_one_with_a_time_is_not(small, tight, tmp_path, monkeypatch):
     monkeypatch.setattr(search, "LOOKUPS", 1)
-    every = family_candidates(small, tight)
     run = search.optimize(small, tight, tmp_path / "cut", replay="lockstep", max_minutes=None)
-    chosen = [one.name for one in thinned([Candidate("identity", "", ""), *every], search.FEWEST)]
-    assert [attempt.name for attempt in run.attempts] == chosen
+    first = [one.name for one in islice(shortlist(small, tight), search.FEWEST - 1)]
+    assert [attempt.name for attempt in run.attempts] == ["identity", *first]
     again = search.optimize(small, tight, tmp_path / "cut", replay="lockstep", resume=True)
     assert len(again.attempts) == search.FEWEST
-    monkeypatch.setattr(search, "FEWEST", len(every))  # nothing is cut where a time is given
     timed = search.optimize(small, tight, tmp_path / "timed", replay="lockstep", max_minutes=0.0)
     assert 1 <= len(timed.attempts) < search.FEWEST and timed.attempts[0].name == "identity"
+    whole = search.optimize(small, tight, tmp_path / "timed", replay="lockstep", resume=True)
+    every = sum(1 for _ in family_specs(small, tight))
+    assert len(whole.attempts) == 1 + every and [one.name for one in whole.attempts[1:12]] == first[:11]
+
+
+def test_nothing_is_searched_where_workgroups_share_no_lines(mi300x, small, tmp_path):
+    rows = softmax(M=512, N=1024)
+    for replay in ("timed", "lockstep"):
+        run = search.optimize(rows, mi300x, tmp_path / replay, replay=replay)
+        assert len(run.attempts) == search.SETTLED
+    by_time = search.optimize(rows, mi300x, tmp_path / "time", replay="lockstep", objective="time", max_minutes=0.0)
+    assert by_time.ranking.main.name == "time"
+    assert not search.is_settled(Scorer(small, mi300x, replay="lockstep"))
+
+
+def test_shared_lines_are_those_of_several_workgroups(small):
+    for kernel in (small, softmax(M=20, N=130), fused_elementwise(n_elements=5000)):
+        trace, owners = kernel.build_trace(128), {}
+        for workgroup in range(trace.n_workgroups):
+            for line in lines_of(trace, np.arange(trace.start[workgroup], trace.start[workgroup + 1]))[0]:
+                owners.setdefault(int(line), set()).add(workgroup)
+        assert shared_lines(trace) == (sum(len(one) > 1 for one in owners.values()), len(owners))

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swizzle_sim.candidates import family_specs
+from swizzle_sim.candidates import family_specs, shortlist
 from swizzle_sim.cli.suite import _without_out
 from swizzle_sim.disk_cache import DiskCache
 from swizzle_sim.kernels import kernel, kernel_names
 from swizzle_sim.scoring import Scorer
-from swizzle_sim.suite import PAPER, facts_of, score_suite, shortlist, suite_csv, suite_markdown
+from swizzle_sim.suite import PAPER, facts_of, score_suite, suite_csv, suite_markdown
 from swizzle_sim.suite import facts as facts_module
 from swizzle_sim.suite.result import Result
 from swizzle_sim.suite.run import most_candidates, score_kernel
