@@ -21,12 +21,15 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import Objective, default_objectives
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.search import permutation_digest
 from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.lattice import claim_of, unconditional
+from swizzle_sim.swizzle.verdict import Counterexample
 from swizzle_sim.templates import read_template
 from swizzle_sim.tuning.evaluator import evaluator_like, lockstep_like
 from swizzle_sim.tuning.search import landscape, search_on
@@ -98,10 +101,13 @@ class Cascade:
         self.objectives = tuple(objectives) or default_objectives(scorer.gpu.name, scorer.replay)
         self._quick = lockstep_like(scorer)
         self._seen: MutableMapping[bytes, int] = {}
+        self._figures: dict[int, str] = {}  # of the attempts seen, for the feedback on their duplicates
 
-    def remember(self, source: str, number: int) -> None:
-        """Add the permutation of an earlier attempt to those seen."""
-        self._seen.setdefault(permutation_digest(self.scorer.permutation(Swizzle.parse(source))), number)
+    def remember(self, attempt: Attempt) -> None:
+        """Add the permutation of an earlier attempt with a score to those seen."""
+        digest = permutation_digest(self.scorer.permutation(Swizzle.parse(attempt.source)))
+        if self._seen.setdefault(digest, attempt.number) == attempt.number and attempt.score is not None:
+            self._figures[attempt.number] = _figures(attempt.score)
 
     def judge(self, source: str, number: int) -> Judgement:
         """Judge one candidate.
@@ -130,17 +136,22 @@ class Cascade:
         plain = verdict.as_dict()
         if not verdict.bijective or verdict.counterexample:
             why = verdict.counterexample
-            return _refused("grid", f"grid-{why.code if why else 'collision'}", why.message if why else "", plain=plain)
+            feedback = f"{why.message}{_coordinates(self.scorer.kernel.grid, why)}" if why else ""
+            return _refused("grid", f"grid-{why.code if why else 'collision'}", feedback, plain=plain)
         order = self.scorer.permutation(swizzle)
         if (earlier := self._seen.setdefault(permutation_digest(order), number)) != number:
-            return _refused("duplicate", "duplicate", f"the same permutation as attempt {earlier}", plain=plain)
+            name = f"attempt {earlier}" if earlier else "the launch order"
+            feedback = f"the same permutation as {name}{self._figures.get(earlier, '')}"
+            return _refused("duplicate", "duplicate", feedback, plain=plain)
         partial = ""
         if not unconditional(verdict.domain):
             where = verdict.lattice_counterexample
             partial = f"proved a bijection on this grid; of the others {claim_of(verdict)}." + (
                 f" For example {where.message}" if where else ""
             )
-        return self._replay(order, plain, partial)
+        found = self._replay(order, plain, partial)
+        self._figures[number] = f", which {found.feedback}" if found.score is None else _figures(found.score)
+        return found
 
     def _replay(self, order: np.ndarray, plain: dict[str, Any], partial: str) -> Judgement:
         try:
@@ -148,7 +159,7 @@ class Cascade:
                 quick, launched = self._quick.score_order(order, baseline_us=None), self._quick.baseline
                 if quick.l2_hit_rate < launched.l2_hit_rate - FAR_WORSE:
                     feedback = (
-                        f"L2 hit rate {100 * quick.l2_hit_rate:.2f} % in a quick replay, far below the "
+                        f"had an L2 hit rate of {100 * quick.l2_hit_rate:.2f} % in a quick replay, far below the "
                         f"{100 * launched.l2_hit_rate:.2f} % of the launch order: not replayed in full"
                     )
                     return _refused("small replay", "small-replay-worse", feedback, plain=plain, order=order)
@@ -158,6 +169,23 @@ class Cascade:
         code = "scored-partial" if partial else "scored"
         stage = "full replay"
         return Judgement(code, stage, partial, {**plain, "code": code, "stage": stage}, order, score)
+
+
+def _figures(score: Score) -> str:
+    return f", which had {100 * score.l2_hit_rate:.2f} % in {score.time_us:.1f} us"
+
+
+def _coordinates(grid: Grid, why: Counterexample) -> str:
+    """Where the tiles of a counter-example lie, on a grid of more than one axis."""
+    if len(grid.axes) < 2:
+        return ""
+    names = f"({', '.join(grid.axes)})"
+
+    def at(tile: int) -> str:
+        return f"({', '.join(str(tile // d.stride % d.extent) for d in grid.axes.values())})"
+
+    parts = [f"tile {tile} is {at(tile)}" for tile in (why.tile, why.missing) if tile is not None]
+    return f"; as {names}, {' and '.join(parts)}" if parts else ""
 
 
 def _refused(

@@ -16,25 +16,29 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.rules import (
-    ASSIGN_RESULT,
     BINARY_OPS,
-    CALL_HINT,
     COMPARE_OPS,
     MAX_LOOPS,
+    PAIR_FUNCTION,
     RANGES,
 )
 from xcd_model import Gpu, gpu, gpu_names
 from xcd_model.errors import ModelError
 from xcd_model.replay.traffic import COLUMNS
+from xcd_model.spec.caches import Cache
 
 CONTEXTS = ("aware", "unaware", "overload")
 UNAWARE = "A GPU. Nothing else is known of it."
+FEW_MASKS = 4  # of a set index, up to which they are told
 OVERLOAD_TOKENS = 10_000
+# One spelling of each call: the parser takes Triton's and Python's.
+CALLS = ("cdiv(a, b), which rounds up", "min", "max", "abs", "tl.where(condition, a, b)", PAIR_FUNCTION)
 CHARS_PER_TOKEN = 4  # of English and figures; enough to size a document
 MAX_DOCS_BYTES = 4 << 20
 PARTITIONS = (
-    "That L2 has two partitions of this size, each for half of the CUs, by groups of neighbours. Each partition is the "
-    "point of coherence for half of the lines; where CUs of the other half read such a line, theirs holds a copy."
+    "That L2 has two partitions of this size, each for half of the {unit}s, by groups of neighbours. Each partition is "
+    "the point of coherence for half of the lines; where {unit}s of the other half read such a line, theirs holds a "
+    "copy."
 )
 
 
@@ -67,28 +71,66 @@ def hardware_text(context: str, scorer: Scorer, docs: str | None = None) -> str:
 
 def describe(scorer: Scorer) -> str:
     """Architecture and schedule of a GPU, from its description, and how many workgroups of the kernel run at once."""
-    g, grid = scorer.gpu, scorer.kernel.grid
-    resident = g.xcds * g.cus_per_xcd * scorer.occupancy
-    mall = (
-        f"Infinity Cache: {g.mall.size_bytes / 2**20:g} MiB, shared by all XCDs, behind the L2s."
-        if g.mall
-        else "There is no cache between the L2s and HBM."
-    )
-    lines = [
+    g = scorer.gpu
+    unit = "SM" if g.arch.startswith("sm_") else "CU"
+    lines = _of_one(g, unit) if g.xcds == 1 else _of_many(g)
+    if g.mall:
+        lines.append(f"Infinity Cache: {g.mall.size_bytes / 2**20:g} MiB{', shared by all XCDs' * (g.xcds > 1)}.")
+    lines.append(f"HBM: {g.hbm.peak_bandwidth_gbps / 1e3:g} TB/s peak, {g.hbm.bandwidth_gbps / 1e3:g} sustained.")
+    return "\n".join([*lines, _resident(scorer, unit)])
+
+
+def _of_many(g: Gpu) -> list[str]:
+    """XCDs with an L2 each."""
+    return [
         f"{g.title} ({g.arch}), {g.partition}: {g.xcds} accelerator complex dies (XCDs), {g.cus_per_xcd} CUs each.",
-        f"L2: one for each XCD, private to it, {g.l2.size_bytes / 2**20:g} MiB, {g.l2.ways} ways, "
-        f"{g.l2.line_bytes}-byte lines. A line that two XCDs read is fetched twice and stored twice.",
-        *([PARTITIONS] if g.l2_partitions else []),
-        mall,
-        f"HBM: {g.hbm.peak_bandwidth_gbps / 1e3:g} TB/s peak.",
-        f"Schedule: the hardware hands out workgroups one at a time, round robin: workgroup id w runs on XCD "
+        f"L2: one for each XCD, private to it, {_l2_text(g.l2)} A line that two XCDs read is fetched and stored twice.",
+        "Schedule: the hardware hands out workgroups one at a time, round robin: workgroup id w runs on XCD "
         f"{'w' if not g.dispatch_offset else f'(w + {g.dispatch_offset})'} % {g.xcds}, so neighbouring ids are on "
         "different XCDs. Within an XCD, ids are served in order, each to the first CU with room.",
-        f"Of this kernel {scorer.occupancy} workgroup{'s' * (scorer.occupancy > 1)} fit a CU at once: up to {resident} "
-        f"of its {grid.num_pids} run at the same time, {resident // g.xcds} on each XCD, and the others wait.",
-        f"Grid: {grid}.",
     ]
-    return "\n".join(lines)
+
+
+def _of_one(g: Gpu, unit: str) -> list[str]:
+    """A GPU, or a partition of one, with one L2."""
+    return [
+        f"{g.title} ({g.arch}): {g.cus_per_xcd} {unit}s behind one L2; num_xcds is 1.",
+        f"L2: {_l2_text(g.l2)}",
+        *([PARTITIONS.format(unit=unit)] if g.l2_partitions else []),
+        f"Schedule: the hardware starts workgroups in the order of their ids, each on the first {unit} with room.",
+    ]
+
+
+def _l2_text(l2: Cache) -> str:
+    """Size of an L2, and how a line finds its set."""
+    text = (
+        f"{l2.size_bytes / 2**20:g} MiB, {l2.ways} ways in {l2.sets} sets of {l2.line_bytes}-byte lines. The set of a "
+        f"line is its number, address // {l2.line_bytes}, modulo the sets"
+    )
+    rows = () if l2.index == "modulo" else l2.index_rows or ()
+    if l2.index != "modulo":
+        text += ", some of its bits XORed with higher ones of the address"
+    if len(rows) > FEW_MASKS or (l2.index != "modulo" and not rows):
+        return f"{text}."
+    if rows:
+        text += f" (each of the masks {', '.join(f'{row:#x}' for row in rows)} picks the address bits of one)"
+    few = "one set" if not rows else f"at most {2 ** len(rows)} sets"
+    return f"{text}: lines that are {l2.size_bytes // l2.ways >> 10} KiB or a larger power of two apart reach {few}."
+
+
+def _resident(scorer: Scorer, unit: str) -> str:
+    """How many workgroups run at once, and how many wait."""
+    kernel, gpu, fit = scorer.kernel, scorer.gpu, scorer.occupancy
+    launched = kernel.programs or kernel.grid.num_pids
+    slots = gpu.xcds * gpu.cus_per_xcd * fit
+    many = f"{fit} workgroups fit" if fit > 1 else "1 workgroup fits"
+    text = f"Of this kernel {many} {'an' if unit == 'SM' else 'a'} {unit} at once: "
+    text += f"all {launched} run" if launched <= slots else f"{slots} of its {launched} run"
+    text += " at the same time"
+    if gpu.xcds > 1:
+        text += f", {'at most ' * (launched <= slots)}{min(slots, -(-launched // gpu.xcds) * gpu.xcds) // gpu.xcds} "
+        text += "on each XCD"
+    return f"{text}." if launched <= slots else f"{text}; the others wait."
 
 
 def everything(scorer: Scorer) -> str:
@@ -173,15 +215,23 @@ def language_card(kernel: Kernel, *, schedule: bool = True) -> str:
         "Statements: assignment (also a, b = b, a and a, b = divmod(x, y)), += and the like, if/elif/else, "
         f"for over {RANGES[0]}(...) with a literal step, at most {MAX_LOOPS} deep, and x if c else y.",
         f"Operators: {' '.join(BINARY_OPS.values())}, unary -, {' '.join(COMPARE_OPS.values())}, and, or, not.",
-        f"Calls: {CALL_HINT}.",
+        f"Calls: {', '.join(CALLS)}.",
         "A // or % of operands with opposite signs is refused, since Python and a GPU differ there; so is a value "
         "outside the signed 32-bit range.",
-        f"The answer: {ASSIGN_RESULT}.",
+        f"The answer: {_answer(kernel.grid)}.",
         "Names that have a value:",
         *(f"- {name}: {meaning}" for name, meaning in names.items()),
         "Sizes of this kernel, by name: " + ", ".join(f"{name} = {size}" for name, size in kernel.problem.items()),
     ]
     return "\n".join(lines)
+
+
+def _answer(grid: Grid) -> str:
+    """What a swizzle of a grid assigns."""
+    if len(grid.axes) == 1:
+        return "assign pid"
+    pairs = [", ".join(grid.axes)] + ([] if grid.tiles or len(grid.launch) > 2 else ["pid_x, pid_y"])
+    return f"assign pid, or all coordinates {' or '.join(f'({pair})' for pair in pairs)}"
 
 
 def grid_names(grid: Grid) -> dict[str, str]:
@@ -192,6 +242,8 @@ def grid_names(grid: Grid) -> dict[str, str]:
         names["pid_m, pid_n"] = "tile of this workgroup in launch order: pid // num_pid_n, pid % num_pid_n"
     elif len(grid.launch) > 1:
         axes = "xyz"[: len(grid.launch)]
+        inner = " + num_pid_x * (pid_y + num_pid_y * pid_z)" if len(axes) == 3 else " + num_pid_x * pid_y"
+        names["pid"] += f": pid_x{inner}"
         for axis, side in zip(axes, grid.launch, strict=True):
             names[f"pid_{axis}, num_pid_{axis}"] = f"tl.program_id and tl.num_programs along {axis}, of {side}"
         if len(grid.launch) == 2:

@@ -33,6 +33,7 @@ from .cascade import Cascade, Judgement, MemoScorer, TemplateCascade
 from .endpoint import FATAL, Endpoint, Failure
 from .prompts import Briefing, memory_program, propose_program
 from .providers import take_keys
+from .remap_price import RemapWords
 from .settings import Inputs, Settings, load_prices
 from .transcript import END, INPUTS, MEMORY, PROPOSE, STEP, Position, Transcript
 
@@ -179,7 +180,8 @@ class _Loop:
         self.budget.began_before(transcript)
         lm = CachedLM(transcript, endpoint_of, inputs.prices, settings.seed, recorded)
         self.client = Client(lm, settings, Retry(settings.tries, how.sleep, self.budget.left_s))
-        self.briefing = Briefing(cascade.scorer, settings, transcript, inputs.docs, self.ranking)
+        words = RemapWords(cascade.scorer, settings.compile, recorded)
+        self.briefing = Briefing(cascade.scorer, settings, transcript, inputs.docs, self.ranking, words)
         self.bandit = Bandit(settings.models)
         state = None if inputs.program is None else dict(inputs.program)
         self.program = propose_program(image=settings.image, template=settings.stage_two > 0, state=state)
@@ -251,7 +253,7 @@ class _Loop:
             found = self.cascade.judge(family("identity"), 0)
             stored = self._append("identity", family("identity"), "baseline", found, began)
         else:
-            self.cascade.remember(stored.source, stored.number)
+            self.cascade.remember(stored)
         self.attempts.append(stored)
 
     def _iteration(self, iteration: int) -> dict[str, Any]:
@@ -306,9 +308,9 @@ class _Loop:
         return self.transcript.find(position) is None and bool(self.budget.spent(self.transcript))
 
     def _analysis(self, model: str) -> str:
-        """Memory analysis by the first model, once a run; without an answer the run goes on."""
-        if (known := getattr(self, "_analysed", None)) is not None:
-            return known
+        """How the kernel shares data: its own words, or a model's once a run; without an answer the run goes on."""
+        if known := self.briefing.analysis or getattr(self, "_analysed", ""):
+            return str(known)
         try:
             answer = self.client.answer(memory_program(), model, Position(0, MEMORY, 0, 0), self.briefing.memory())
             self._analysed = str(answer.locality_analysis)
@@ -327,7 +329,7 @@ class _Loop:
         if index < len(self.earlier):  # judged before the run was interrupted
             attempt = self.earlier[index]
             if attempt.score is not None:
-                self.cascade.remember(attempt.source, attempt.number)
+                self.cascade.remember(attempt)
         else:
             began, number = time.perf_counter(), len(self.history)
             name = f"{model.rpartition('/')[2]} {question.iteration}.{question.candidate}"

@@ -6,7 +6,8 @@ import base64
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from swizzle_sim.display.tiles import plane, tile_map
 from swizzle_sim.history import Attempt
-from swizzle_sim.ranking import Ranking
+from swizzle_sim.ranking import Ranking, times_note
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
 from xcd_model import xcd_of
@@ -22,14 +23,24 @@ from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touc
 from xcd_model.analysis.schedule import schedule_of
 from xcd_model.errors import ModelError
 
-from .bottleneck import HARDWARE_KEYS, bottleneck_of
+from .access_summary import access_summary, source_of
+from .bottleneck import bottleneck_of, legend
 from .contexts import TEMPLATE_CARD, hardware_text, language_card
 from .providers import load_dspy
+from .remap_price import NOTE, REGISTERS
 from .settings import Settings
 
 SHOWN_ATTEMPTS = 20  # of the history, the newest; the best is always among them
-SHOWN_OF_BOTTLENECK = ("tensors", "xcds_that_fetch_a_line", "per_xcd_l2_hit_rate_pct", "predicted_limiter")
-NOTE = "bottleneck"
+SHOWN_OF_REPORT = (  # of an attempt: under 250 tokens with the swizzle
+    "l2_hit_rate_pct",
+    "points_left",
+    "time_us",
+    "speedup",
+    "misses_pct",
+    "xcds_that_fetch_a_line",
+    "cus_idle_pct",
+    REGISTERS,
+)
 _XCDS = re.compile(r", \d+ XCDs?(?=\))")
 
 
@@ -56,12 +67,20 @@ class Briefing:
         For the overload context.
     ranking : Ranking, optional
         Of the run; by hits where not given.
+    price_of : callable, optional
+        ``price_of(attempt)``: what the rewritten kernel takes in registers and workgroups, in words.
     """
 
     def __init__(
-        self, scorer: Scorer, settings: Settings, notes: Notes, docs: str | None, ranking: Ranking | None = None
+        self,
+        scorer: Scorer,
+        settings: Settings,
+        notes: Notes,
+        docs: str | None,
+        ranking: Ranking | None = None,
+        price_of: Callable[[Attempt], str] = lambda attempt: "",
     ):
-        self.ranking = ranking or Ranking()
+        self.ranking, self.price_of = ranking or Ranking(), price_of
         self.scorer, self.settings, self.notes = scorer, settings, notes
         self.with_hardware = settings.context != "unaware"
         self._hardware = hardware_text(settings.context, scorer, docs)
@@ -69,29 +88,24 @@ class Briefing:
         if settings.stage_two:
             self._language = f"{self._language}\n{TEMPLATE_CARD}"
 
+    @cached_property
+    def source(self) -> str:
+        """The kernel as it is shown."""
+        return source_of(self.scorer.kernel)
+
+    @cached_property
+    def access(self) -> dict[str, Any]:
+        """What is known of the kernel's accesses whatever the order."""
+        return access_summary(self.scorer, hardware=self.with_hardware)
+
+    @property
+    def analysis(self) -> str:
+        """How the kernel shares data, in its own words; empty where it says nothing, and a model is asked."""
+        return " ".join(self.scorer.kernel.sharing.split())
+
     def memory(self) -> dict[str, Any]:
         """Inputs of the memory analysis."""
-        trace = self.scorer.plan.trace
-        touches = np.zeros(len(trace.tensors), np.int64)
-        np.add.at(touches, trace.tensor[trace.template], trace.entries_per_template[trace.template])
-        tensors = [
-            {
-                "tensor": t.name,
-                "bytes": t.size_bytes,
-                "bytes_touched_by_all_workgroups": int(n) * trace.line_bytes,
-                "touches_per_line": round(float(n) / t.n_lines, 2),
-            }
-            for t, n in zip(trace.tensors, touches, strict=True)
-        ]
-        kernel = self.scorer.kernel
-        summary = {
-            "grid": str(kernel.grid),
-            "workgroups": kernel.grid.num_pids,
-            "sizes": dict(kernel.problem),
-            "tensors": tensors,
-            "sharing": " ".join(kernel.sharing.split()),
-        }
-        return {"kernel_source": kernel.triton_source, "access_summary": summary}
+        return {"kernel_source": self.source, "access_summary": self.access}
 
     def proposal(self, attempts: Sequence[Attempt], analysis: str) -> dict[str, Any]:
         """Inputs of the next proposal.
@@ -104,17 +118,14 @@ class Briefing:
             Memory analysis.
         """
         best = self.ranking.order(attempts)[0]
-        report = self.report(attempts[0])
-        report = {**report, "best_pct": round(100 * (best.score.l2_hit_rate if best.score else 0.0), 2)}
-        if self.ranking.main.name != "l2_hit_rate":  # which the question itself asks for
-            report["objective"] = " and ".join(one.spoken for one in self.ranking.objectives)
+        places = self.ranking.places(attempts)
         inputs = {
-            "original_kernel": self.scorer.kernel.triton_source,
-            "bottleneck_report": report,
+            "original_kernel": self.source,
+            "bottleneck_report": self._launch_order(attempts, best),
             "memory_analysis": analysis,
             "hardware": self._hardware,
             "language": self._language,
-            "history": [self._past(a) for a in _shown(attempts[1:], best)],
+            "history": [self._past(a, places.get(a.number)) for a in _shown(attempts[1:], best)],
         }
         if self.settings.image:
             import dspy
@@ -122,39 +133,72 @@ class Briefing:
             inputs["picture"] = dspy.Image(data_uri(picture_png(self.scorer, self._order(best))))
         return inputs
 
+    def _launch_order(self, attempts: Sequence[Attempt], best: Attempt) -> dict[str, Any]:
+        """Objective, best so far, and everything of the launch order."""
+        objective = self.ranking.sentence()
+        if self.with_hardware:
+            objective += " " + times_note(self.scorer.gpu.name, self.scorer.replay)
+        report = {"objective": objective, "best": self._best(attempts, best), **self.access}
+        figures = {key: value for key, value in self.report(attempts[0]).items() if key != "speedup"}
+        report["launch_order"] = figures
+        if warm := self._launches(attempts[0]):
+            report["launches"] = warm
+        if self.with_hardware:
+            report["kinds_of_misses"] = legend(self.scorer.kernel.grid)
+        return report
+
+    def _best(self, attempts: Sequence[Attempt], best: Attempt) -> dict[str, Any]:
+        """The best attempt so far; with a warning where it is predicted slower than the launch order."""
+        found: dict[str, Any] = {"attempt": best.number or "launch order"}
+        report = self.report(best)
+        found |= {key: report[key] for key in ("l2_hit_rate_pct", "points_left", "time_us") if key in report}
+        if any(one.number == best.number for one in self.ranking.slower(attempts)):
+            found["warning"] = f"predicted slower than the launch order: speedup {report['speedup']}"
+        return found
+
+    def _launches(self, baseline: Attempt) -> str:
+        """What the counts of a kernel that is launched repeatedly are counts of."""
+        score, gpu = baseline.score, self.scorer.gpu
+        if score is None or score.launch == 1:
+            return ""
+        text = f"launched repeatedly on the same arrays; counted is launch {score.launch}"
+        text += ", which counts as the one before it" if score.steady else ""
+        if not self.with_hardware:
+            return text
+        kept = "keep" if gpu.l2.kept_between_launches else "do not keep"
+        text += f"; the L2s {kept} what the launch before left in them"
+        if gpu.mall:
+            text += f", the Infinity Cache {'keeps' if gpu.mall.kept_between_launches else 'does not keep'} it"
+        return text
+
     def report(self, attempt: Attempt) -> dict[str, Any]:
         """Bottleneck report of a scored attempt, from the notes if it is there."""
         known = self.notes.noted(NOTE, attempt.number)
         if known is None:
             if attempt.score is None:
                 return {}
-            found = bottleneck_of(self.scorer, self._order(attempt), attempt.score, best=attempt.score.l2_hit_rate)
-            self.notes.note(NOTE, attempt.number, found.as_dict(hardware=self.with_hardware))
+            found = bottleneck_of(self.scorer, self._order(attempt), attempt.score, hardware=self.with_hardware)
+            if self.with_hardware and (words := self.price_of(attempt)):
+                found[REGISTERS] = words
+            self.notes.note(NOTE, attempt.number, found)
             known = self.notes.noted(NOTE, attempt.number)
         return known
 
     def _order(self, attempt: Attempt) -> np.ndarray:
         return self.scorer.permutation(Swizzle.parse(attempt.source))
 
-    def _past(self, attempt: Attempt) -> dict[str, Any]:
+    def _past(self, attempt: Attempt, place: str | None) -> dict[str, Any]:
         """One attempt as an entry of the prompt's history."""
-        entry = {
-            "attempt": attempt.number,
-            "swizzle": attempt.source,
-            "result": attempt.verdict.get("code", ""),
-            "feedback": attempt.critique if self.with_hardware else _XCDS.sub("", attempt.critique),
-        }
+        entry: dict[str, Any] = {"attempt": attempt.number}
+        if place:
+            entry["place"] = place
+        entry |= {"swizzle": attempt.source.strip(), "result": attempt.verdict.get("code", "")}
+        if attempt.critique:
+            entry["feedback"] = attempt.critique if self.with_hardware else _XCDS.sub("", attempt.critique)
         if "template" in attempt.verdict:
             entry["template"] = entry.pop("swizzle") if attempt.score is None else attempt.verdict["template"]
-        if attempt.score is None:
-            return entry
         report = self.report(attempt)
-        keys = [k for k in SHOWN_OF_BOTTLENECK if k in report and (self.with_hardware or k not in HARDWARE_KEYS)]
-        return entry | {
-            "l2_hit_rate_pct": round(100 * attempt.score.l2_hit_rate, 2),
-            "speedup": round(attempt.score.speedup, 3),
-            "bottleneck": {key: report[key] for key in keys},
-        }
+        return entry | {key: report[key] for key in SHOWN_OF_REPORT if key in report}
 
 
 def _shown(attempts: Sequence[Attempt], best: Attempt) -> list[Attempt]:

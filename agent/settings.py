@@ -18,7 +18,17 @@ from .providers import LOCAL, check_base, provider_of
 
 tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 # Settings that a resumed run may change: they bound its length and shape no prompt.
-LIMITS = ("iterations", "max_tokens", "max_dollars", "max_minutes", "timeout_s", "tries", "stream", "api_base")
+LIMITS = (
+    "iterations",
+    "max_tokens",
+    "max_dollars",
+    "max_minutes",
+    "timeout_s",
+    "tries",
+    "stream",
+    "api_base",
+    "compile",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +65,8 @@ class Settings:
         Sent to models that take one.
     stage_two : int
         Full replays that search the parameters of each answer, which is then a template; 0 for plain formulas.
+    compile : bool
+        Compile each order that is scored, and tell the model what it takes in registers and workgroups.
     """
 
     models: tuple[str, ...]
@@ -74,6 +86,7 @@ class Settings:
     image: bool = False
     seed: int = 0
     stage_two: int = 0
+    compile: bool = False
 
     def __post_init__(self):
         object.__setattr__(self, "models", tuple(self.models))

@@ -29,12 +29,12 @@ class AnalyzeMemory(dspy.Signature):
     """
 
     kernel_source: str = dspy.InputField(desc="Triton source of the kernel")
-    access_summary: dict[str, Any] = dspy.InputField(desc="grid, problem sizes, and bytes and reuse of each tensor")
+    access_summary: dict[str, Any] = dspy.InputField(desc="grid, bytes and reuse of each tensor, work, who shares what")
     locality_analysis: str = dspy.OutputField(desc="at most 300 words")
 
 
 class ProposeSwizzle(dspy.Signature):
-    """Find a remapping of workgroup ids (a swizzle) that raises the L2 hit rate of a GPU kernel.
+    """Find a remapping of workgroup ids (a swizzle) by which a GPU kernel does better in the objective of the report.
 
     The hardware starts workgroups in the order of their ids and decides where each runs; that cannot be changed. What
     can be changed is which tile a workgroup computes. A swizzle reads the hardware's id and computes the id, or the
@@ -45,18 +45,21 @@ class ProposeSwizzle(dspy.Signature):
     calls that are not listed. It is checked exhaustively before it is scored; a candidate that is no bijection, or
     repeats the permutation of an earlier attempt, scores nothing.
 
-    Read the bottleneck report and the history first. Criticize every earlier attempt before you write a new one, and
+    Read the bottleneck report and the history first; points_left there is how far an order's hit rate is below what the
+    fewest misses of any order would give it. Criticize every earlier attempt before you write a new one, and
     do not make small variations of what did not help: if an idea has failed twice, take another. Prefer a form that
     holds for every grid over one that fits this grid alone. If you expect no better order than the best so far, answer
     with the one word done in place of the swizzle.
     """
 
     original_kernel: str = dspy.InputField(desc="Triton source of the kernel, not yet swizzled")
-    bottleneck_report: dict[str, Any] = dspy.InputField(desc="simulated counters of the kernel in launch order")
+    bottleneck_report: dict[str, Any] = dspy.InputField(
+        desc="objective, best so far, simulated figures of the launch order"
+    )
     memory_analysis: str = dspy.InputField(desc="how the kernel reuses memory")
     hardware: str = dspy.InputField(desc="the GPU and how it schedules workgroups")
     language: str = dspy.InputField(desc="the language in which a swizzle is written")
-    history: list[dict[str, Any]] = dspy.InputField(desc="earlier attempts with verdict and bottleneck, oldest first")
+    history: list[dict[str, Any]] = dspy.InputField(desc="earlier attempts with verdict and figures, oldest first")
 
     reasoning: str = dspy.OutputField(desc="think step by step about where the misses come from")
     critique: list[Shortcoming] = dspy.OutputField(
@@ -67,7 +70,7 @@ class ProposeSwizzle(dspy.Signature):
 
 
 class ProposeTemplate(dspy.Signature):
-    """Turn the best idea for raising the L2 hit rate of a GPU kernel into a template whose parameters are searched.
+    """Turn the best idea for a GPU kernel's order of workgroups into a template whose parameters are searched.
 
     The hardware starts workgroups in the order of their ids and decides where each runs; that cannot be changed. What
     can be changed is which tile a workgroup computes. A swizzle reads the hardware's id and computes the id, or the
@@ -90,7 +93,9 @@ class ProposeTemplate(dspy.Signature):
     """
 
     original_kernel: str = dspy.InputField(desc="Triton source of the kernel, not yet swizzled")
-    bottleneck_report: dict[str, Any] = dspy.InputField(desc="simulated counters of the kernel in launch order")
+    bottleneck_report: dict[str, Any] = dspy.InputField(
+        desc="objective, best so far, simulated figures of the launch order"
+    )
     memory_analysis: str = dspy.InputField(desc="how the kernel reuses memory")
     hardware: str = dspy.InputField(desc="the GPU and how it schedules workgroups")
     language: str = dspy.InputField(desc="the language in which a template is written")

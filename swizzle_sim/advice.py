@@ -179,7 +179,8 @@ def limit_of(scorer: Scorer, score: Score) -> str:
         tail = f"the time is {balance.over_ideal:.2f} times what even work would take"
         if balance.last_over_first <= UNEVEN and not scorer.work.uneven:
             return f"the last round of workgroups leaves CUs idle: {tail}"
-        return f"work uneven: {last if balance.last_over_first > UNEVEN else tail}"
+        how = "work uneven" if scorer.work.uneven else "XCDs end unevenly"
+        return f"{how}: {last if balance.last_over_first > UNEVEN else tail}"
     return f"waits for loads: {RESOURCES[name]}, the busiest, is busy {busy}"
 
 

@@ -180,7 +180,7 @@ def middle_of(grid: Grid) -> int:
 
 
 def sharing_words(
-    shared: Sequence[Shared], grid: Grid, workgroup: int, gpu: Gpu, programs: int | None = None
+    shared: Sequence[Shared], grid: Grid, workgroup: int, gpu: Gpu | None, programs: int | None = None
 ) -> list[str]:
     """A sentence or three for each tensor: what the workgroup touches, with whom, and on which XCDs they run.
 
@@ -190,7 +190,8 @@ def sharing_words(
         Of ``workgroup``, see `sharing`.
     grid : Grid
     workgroup : int
-    gpu : Gpu
+    gpu : Gpu or None
+        None says nothing of XCDs.
     programs : int, optional
         Of a persistent kernel.
 
@@ -198,26 +199,29 @@ def sharing_words(
     -------
     sentences : list of str
     """
-    xcd = xcd_of(grid.num_pids, gpu, programs)
+    xcd = None if gpu is None else xcd_of(grid.num_pids, gpu, programs)
     return [_of_tensor(one, grid, workgroup, xcd) for one in shared]
 
 
-def _of_tensor(one: Shared, grid: Grid, workgroup: int, xcd: np.ndarray) -> str:
+def _of_tensor(one: Shared, grid: Grid, workgroup: int, xcd: np.ndarray | None) -> str:
     verb = "reads and writes" if one.reads and one.writes else "reads" if one.reads else "writes"
     text = f"{one.tensor} ({_size(one.size_bytes)}): workgroup {workgroup} {verb} {_lines(one.lines)}"
     sharers = np.flatnonzero(one.share)
     sharers = sharers[sharers != workgroup]
     if not sharers.size:
         which = "that line" if one.lines == 1 else "those"
-        return f"{text}, and no other workgroup touches {which}: its XCD makes no difference to {one.tensor}."
+        placed = "" if xcd is None else f": its XCD makes no difference to {one.tensor}"
+        return f"{text}, and no other workgroup touches {which}{placed}."
     share = one.share[sharers]
     low, high = float(share.min()), float(share.max())
     how = "all of them" if low == 1 else f"{_pct(low)} of them" if low == high else f"{_pct(low)} to {_pct(high)}"
     if one.lines == 1:
         how = "that line"
     n = "1 other touches" if sharers.size == 1 else f"{sharers.size:,} others touch"
-    here = int(np.count_nonzero(xcd[sharers] == xcd[workgroup]))
-    return f"{text}; {n} {how}: {_who(sharers, grid, workgroup)}. {_placed(here, sharers.size)}"
+    text = f"{text}; {n} {how}: {_who(sharers, grid, workgroup)}."
+    if xcd is None:
+        return text
+    return f"{text} {_placed(int(np.count_nonzero(xcd[sharers] == xcd[workgroup])), sharers.size)}"
 
 
 def _placed(here: int, sharers: int) -> str:
@@ -245,11 +249,30 @@ def _who(sharers: np.ndarray, grid: Grid, workgroup: int) -> str:
         steps = sorted(zip(*(away[name].tolist() for name in axes), strict=True))
         listed = ", ".join("(" + ", ".join(f"{step:+d}" for step in steps_of) + ")" for steps_of in steps)
         return f"{'the one' if sharers.size == 1 else 'those'} at {listed} from it in ({', '.join(axes)})"
+    if len(axes) == 1 and (distances := _by_distance(np.concatenate([sharers - workgroup, [0]]))):
+        return distances
     reach = ", ".join(_reach(name, away[name], axes[name][1]) for name in free)
     box = int(np.prod([max(0, int(away[name].max())) - min(0, int(away[name].min())) + 1 for name in free])) - 1
     near = all(int(abs(away[name]).max()) <= NEAR for name in free)
     kind = "neighbours" if near else "all" if box == sharers.size else "some"
     return f"{kind} with {same + ' and ' if same else ''}{reach}"
+
+
+def _by_distance(away: np.ndarray) -> str:
+    """Sharers of a grid with one axis, where their ids are evenly spaced or lie in even runs; else empty.
+
+    away : (n,) int, distance of the ids, the workgroup's own 0 among them
+    """
+    away = np.sort(away)
+    starts = away[np.concatenate([[True], np.diff(away) > 1])]
+    lengths = np.diff([*np.flatnonzero(np.isin(away, starts)).tolist(), away.size])
+    steps = np.diff(starts)
+    span = f"{away[0]:+d} to {away[-1]:+d} from it"
+    if not steps.size:
+        return f"ids {span}"
+    if (steps != steps[0]).any() or (lengths[1:-1] != lengths.max()).any():
+        return ""
+    return f"every {steps[0]}th id {span}" if lengths.max() == 1 else f"{lengths.max()} ids of every {steps[0]}, {span}"
 
 
 def _reach(name: str, away: np.ndarray, extent: int) -> str:

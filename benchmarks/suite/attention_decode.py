@@ -31,8 +31,8 @@ TRITON = Path(__file__).with_name(f"{NAME}_triton.py")
 SHARING = """\
 Workgroup (x, y, z) reads the query of head y of sequence x, then K and V of key head y // (H / HKV) over the z-th of
 SPLITS runs of keys, BLOCK_N keys a step, and writes one partial output row and one number. The H / HKV query heads of
-one key head read the same keys in the same split: they are B workgroups apart in the launch, and as many as HKV heads,
-SPLITS splits and B sequences share nothing with them. No key is read twice by one workgroup."""
+one key head read the same keys in the same split: in the launch they are B ids apart. Other key heads, splits and
+sequences share no key with them. No key is read twice by one workgroup."""
 
 
 def attention_decode(

@@ -214,8 +214,8 @@ def _at_grids(problem: Mapping[str, int]) -> Iterable[tuple[Grid, Mapping[str, i
 ATTENTION_SHARING = """\
 Workgroup (m, n) reads BLOCK_M rows of Q of head n, all of K and V of head n (up to the diagonal if CAUSAL), BLOCK_N
 rows of each a step, and writes BLOCK_M rows of O. The workgroups of one head, a column of the grid, share K and V; two
-heads share nothing, and Q and O are touched once. Workgroups of a head that run at the same time on one XCD march
-through K and V together; heads that run beside them on that XCD compete for its L2."""
+heads share nothing, and Q and O are touched once. Workgroups of a head that run at the same time behind one L2 march
+through K and V together; heads that run beside them behind it compete for its room."""
 
 
 def attention(

@@ -110,7 +110,7 @@ def gemm_streamk(
                 other += 1
             store_tile(c_ptr, acc, pid_m, pid_n, M, N, BLOCK_SIZE_M, BLOCK_SIZE_N)
         else:
-            # written through, since who reads it may run on an XCD whose L2 knows nothing of this one
+            # written through, since who reads it may run behind another L2
             tl.store(partial_ptr + pid * BLOCK_SIZE_M * BLOCK_SIZE_N + inside, acc, cache_modifier=".wt")
             tl.debug_barrier()
             tl.store(lock_ptr + pid, 1, cache_modifier=".wt")

@@ -34,8 +34,9 @@ COMPILED = {
 
 SHARING = """\
 Workgroup r reads row r of X twice, first for mean and variance and then for the result, and writes row r of Y. All
-workgroups read the same weights W and shifts B, which are small and stay in every L2. Nothing else is shared: the
-second pass finds the row in the L2 of the same XCD under any order."""
+workgroups read the same weights W and shifts B, which are small and stay in the L2. Nothing else is shared. The second
+pass finds the row in the L2 if the rows that are read beside it leave room in the same sets: rows a large power of two
+of bytes apart push each other out, so which rows run together behind one L2 matters."""
 
 
 def layer_norm(*, M: int = 20480, N: int = 20480) -> Kernel:

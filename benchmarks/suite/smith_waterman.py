@@ -30,7 +30,7 @@ COMPILED = {((32, 32), 4): (16, 0, 560), ((64, 64), 4): (32, 0, 1032)}
 SHARING = """\
 Workgroup (m, n) reads BLOCK_SIZE_M symbols of the first sequence and BLOCK_SIZE_N of the second and writes tile (m, n)
 of the scores. Tiles of one tile row share the first piece, tiles of one tile column the second; both sequences are
-small and stay in every L2. Nearly all traffic is the scores, written once."""
+small and stay in the L2. Nearly all traffic is the scores, written once."""
 
 
 def smith_waterman(*, M: int = 8192, N: int = 8192, BLOCK_SIZE_M: int = 32, BLOCK_SIZE_N: int = 32) -> Kernel:

@@ -31,7 +31,8 @@ COMPILED = {
 
 SHARING = """\
 Workgroup r reads row r of X once and writes row r of Y once. No two workgroups share an item; rows share a line only
-where the row length is no whole number of lines. Where it is one, every order of workgroups costs the same traffic."""
+where the row length is no whole number of lines. Where it is one, every order of workgroups costs the same traffic, and
+only the order of addresses in time differs."""
 
 
 def softmax(*, M: int = 32768, N: int = 32768) -> Kernel:

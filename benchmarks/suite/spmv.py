@@ -29,7 +29,7 @@ COMPILED = {((128,), 4): (16, 8, 732), ((512,), 4): (16, 16, 876)}
 
 SHARING = """\
 Workgroup r reads two row pointers, its own stretch of the column indices and of the values, and the items of X that the
-indices name, and writes item r of Y. X is small: every workgroup reads most of its lines, so each L2 holds it. Indices
+indices name, and writes item r of Y. X is small: every workgroup reads most of its lines, so the L2 holds it. Indices
 and values are streams; neighbouring rows share the lines in which one ends and the next begins. Neighbouring rows also
 share the lines of the row pointers and of Y, of which a workgroup writes a single item."""
 

@@ -25,7 +25,7 @@ COMPILED = {((32, 32), 4): (16, 2048, 740), ((64, 64), 4): (24, 8192, 1188)}
 SHARING = """\
 Workgroup (m, n) reads tile (m, n) of X and writes tile (n, m) of Y, each item once. A tile row is BLOCK_SIZE_N items of
 a row of X: where that is less than a line, tiles (m, n) and (m, n + 1) share the lines of X between them, and tiles
-(m, n) and (m + 1, n) those of Y. A line is used once only if the tiles that share it run on one XCD, close in time;
+(m, n) and (m + 1, n) those of Y. A line is used once only if the tiles that share it run behind one L2, close in time;
 half-written lines that leave the L2 early cost a write each time. Rows a power of two long map to few cache sets."""
 
 

@@ -1,5 +1,6 @@
 """A small kernel, a GPU and runs against a scripted model; DSPy is imported once a process."""
 
+import dataclasses
 import sqlite3
 
 import pytest
@@ -23,6 +24,12 @@ def small():
     return gemm(M=512, N=512, K=128, BLOCK_M=64, BLOCK_N=64)
 
 
+@pytest.fixture
+def silent(small):
+    """The same, with nothing said of what it shares: the model is asked first."""
+    return dataclasses.replace(small, sharing="")
+
+
 @pytest.fixture(autouse=True)
 def few_families(monkeypatch):
     """Keep what stands beside a run to a dozen families: the whole space takes longer than the rest of a test."""
@@ -42,12 +49,12 @@ def beyond_the_bound(monkeypatch, request):
 def run_script(tmp_path, small, mi300x):
     """Run the loop against a script; gives the run, the server and the delays that retries asked for."""
 
-    def run(script, *, folder="run", models=("openai/scripted",), resume=False, server=None, **settings):
+    def run(script, *, folder="run", models=("openai/scripted",), resume=False, server=None, kernel=small, **settings):
         waits = []
         given = {"iterations": len(script), "timeout_s": 60.0, **settings}
         with server or ScriptedServer(script) as answers:
             done = propose(
-                small,
+                kernel,
                 mi300x,
                 tmp_path / folder,
                 Settings(models=models, api_base=answers.base, **given),

@@ -57,7 +57,7 @@ def test_optimize_with_a_model_and_repeat_it(here, monkeypatch, tmp_path):
     again = here("optimize", "--replay", "run-one", "--out", "run-two", "--json")
     assert again.code == 0, again.err
     document = again.json
-    assert document["cost"]["asks"] == 3 and document["steps"][1]["outcomes"][0]["code"] == "scored"
+    assert document["cost"]["asks"] == 2 and document["steps"][1]["outcomes"][0]["code"] == "scored"
     assert document["beside"]["llm, 2 evaluations"]["l2_hit_rate"] > document["beside"]["as launched"]["l2_hit_rate"]
     for name in ("best.txt", "best_triton.py", "report.html"):
         one, other = ((tmp_path / run / name).read_text() for run in ("run-one", "run-two"))

@@ -86,9 +86,9 @@ def test_a_stream_that_drips_is_cut_off(run_script):
     assert found(run) == ["timeout", None]
 
 
-def test_a_run_goes_on_without_a_memory_analysis(run_script):
+def test_a_run_goes_on_without_a_memory_analysis(run_script, silent):
     server = ScriptedServer((GOOD,), analysis=Reply("nothing of use"))
-    run, _, _ = run_script((GOOD,), server=server)
+    run, _, _ = run_script((GOOD,), server=server, kernel=silent)
     assert codes(run) == ["scored"]
     assert "No analysis was made" in str(server.proposals[0]["messages"])
 

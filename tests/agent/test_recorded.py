@@ -15,10 +15,10 @@ from tests.agent.scripted_server import Reply, ScriptedServer, proposal
 RECORDED = json.loads(Path(__file__).with_name("replies_smollm2.json").read_text())["replies"]
 
 
-def test_a_small_model_gets_nowhere_and_breaks_nothing(run_script):
+def test_a_small_model_gets_nowhere_and_breaks_nothing(run_script, silent):
     replies = [Reply(r["text"], finish=r["finish"], usage=(r["input_tokens"], r["output_tokens"])) for r in RECORDED]
     server = ScriptedServer(replies[1:], analysis=replies[0])
-    run, server, waits = run_script(replies[1:], server=server, structured=True, iterations=1, tries=2)
+    run, server, waits = run_script(replies[1:], server=server, kernel=silent, structured=True, iterations=1, tries=2)
     with Transcript(run.folder) as transcript:
         exchanges, steps = list(transcript), transcript.notes(STEP)
     assert [e.finish for e in exchanges] == ["stop", "length", "length"]

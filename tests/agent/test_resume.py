@@ -1,5 +1,6 @@
 """A run that dies at any instant goes on, and asks nothing twice."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -20,17 +21,23 @@ from xcd_model import RunError
 SCRIPT = [proposal(family(spec)) for spec in ("group_m(size=2)", "group_m(size=4)", "column", "group_n(size=4)")]
 
 CHILD = textwrap.dedent("""
-    import sys
+    import dataclasses, sys
     from swizzle_agent.loop import _Loop, propose
     from swizzle_agent.settings import Settings
     from swizzle_benchmarks.suite.gemm import gemm
     from xcd_model import gpu
     _Loop._at_bound = lambda loop: False  # as the fixture of these tests has it
     propose(
-        gemm(M=512, N=512, K=128, BLOCK_M=64, BLOCK_N=64), gpu("mi300x"), sys.argv[1],
+        dataclasses.replace(gemm(M=512, N=512, K=128, BLOCK_M=64, BLOCK_N=64), sharing=""), gpu("mi300x"), sys.argv[1],
         Settings(models=("openai/scripted",), api_base=sys.argv[2], iterations=4, timeout_s=30.0), replay="lockstep",
     )
 """)
+
+
+@pytest.fixture
+def small(small):
+    """With a memory analysis to ask for, which a run that goes on must not ask for again."""
+    return dataclasses.replace(small, sharing="")
 
 
 def facts(run):

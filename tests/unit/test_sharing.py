@@ -1,5 +1,6 @@
 """Is who shares what counted right, said right and drawn right?"""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -166,3 +167,13 @@ def test_the_list_has_figures(capsys, monkeypatch):
     assert little["layer_norm"]["ideal_reuse"] is None and little["spmv"]["ideal_reuse"] > 1
     assert set(little["layer_norm"]) == set(little["spmv"])
     assert "layer_norm: no workgroup fits" in printed.err
+
+
+def test_a_grid_with_one_axis_says_at_what_distance_sharers_lie():
+    """Heads and rows hidden in one id: those of a row are neighbours, those of a column are 16 apart."""
+    work = dataclasses.replace(kernel("gemm", M=4096, N=4096, K=128), grid=Grid((256,)))
+    shared = sharing(work.build_trace(128), 100)
+    of_a, of_b, of_c = sharing_words(shared, work.grid, 100, None)
+    assert of_a.endswith("15 others touch all of them: ids -4 to +11 from it.")
+    assert of_b.endswith("15 others touch all of them: every 16th id -96 to +144 from it.")
+    assert of_c.endswith("and no other workgroup touches those.")

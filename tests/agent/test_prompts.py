@@ -1,0 +1,124 @@
+"""Are the prompts of the suite those that were read, true to the replay, short, and silent where they have to be?"""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from swizzle_agent.access_summary import source_of
+from swizzle_agent.contexts import hardware_text, language_card
+from swizzle_agent.prompts import Briefing
+from swizzle_agent.settings import Settings
+from swizzle_sim.kernels import kernel
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle import Grid, Swizzle
+from tests.agent.prompts import DATA, Notes, briefed, golden_text
+from tests.golden.commands import SIZES
+from xcd_model import gpu
+from xcd_model.cache.locate import index_of
+
+CHARS_PER_TOKEN = 3  # of JSON with figures; English has 4
+FULL = 250  # tokens that an attempt may add
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_prompt_is_as_read_and_true_to_the_replay(name):
+    scorer, attempts, inputs = briefed(name)
+    assert golden_text(inputs) == (DATA / f"{name}.txt").read_text(encoding="utf-8"), "meant? tests.agent.prompts"
+    launched, report = attempts[0].score, inputs["bottleneck_report"]
+    figures = report["launch_order"]
+    assert figures["l2_hit_rate_pct"] == round(100 * launched.l2_hit_rate, 2)
+    assert figures["time_us"] == round(launched.time_us, 1) >= max(figures["busy_us"].values()) - 0.1
+    fewest = 100 * scorer.bound.l2_misses / launched.l2_requests
+    assert figures["points_left"] == pytest.approx(100 - figures["l2_hit_rate_pct"] - fewest, abs=0.02)
+    named = sum(sum(kinds.values()) for kinds in figures["misses_pct"].values())
+    assert 94 < named < 101, "kinds under half a percent are not named"
+    for entry in inputs["history"]:
+        assert len(json.dumps(entry)) < FULL * CHARS_PER_TOKEN
+
+
+def test_a_duplicate_has_the_earlier_result_and_a_collision_its_coordinates():
+    inputs = briefed("gemm")[2]
+    first, duplicate, collision = inputs["history"]
+    same = f"{first['l2_hit_rate_pct']:.2f} % in {first['time_us']:.1f} us"
+    assert duplicate["feedback"] == f"the same permutation as attempt 1, which had {same}"
+    assert collision["feedback"].endswith("; as (pid_m, pid_n), tile 0 is (0, 0) and tile 7 is (0, 7)")
+    assert first["place"] == "1" and inputs["bottleneck_report"]["best"]["attempt"] == 1
+
+
+def test_a_best_order_that_is_predicted_slower_has_a_warning():
+    _, _, inputs = briefed("grouped_gemm")
+    best = inputs["bottleneck_report"]["best"]
+    assert best["attempt"] == 1 and best["warning"].startswith("predicted slower than the launch order: speedup 0.")
+    assert inputs["bottleneck_report"]["index_tables"]["expert_ptr"] == "0 x 2, 1 x 2, 2 x 2, 3 x 2, 4, 5, 6, 7"
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_unaware_arm_hears_of_no_hardware(name):
+    work = kernel(name)
+    said = " ".join(
+        (work.sharing, source_of(work), hardware_text("unaware", None), language_card(work, schedule=False))
+    )
+    assert not any(word in said for word in ("XCD", "MI300", "chiplet", "Infinity", "every L2", "each L2"))
+
+
+def test_the_unaware_arm_hears_of_none_in_its_figures():
+    said = json.dumps(briefed("layer_norm", context="unaware", tried=("pid = num_pids - 1 - pid",))[2])
+    assert "points_left" in said
+    assert not any(word in said.lower() for word in ("xcd", "mi300", "infinity", "busy", "drift", "elsewhere", "cus"))
+
+
+def test_source_without_docstrings_still_parses(small):
+    text = source_of(small)
+    assert text.startswith("@triton.jit") and '"""' not in text and "tl.dot" in text
+    compile(text, "kernel", "exec")
+    assert source_of(dataclasses.replace(small, triton_source="__global__ void k() {}")).startswith("__global__")
+
+
+@pytest.mark.parametrize("grid", [Grid((64,)), Grid((8, 8)), Grid((4, 4, 4)), Grid((64,), (8, 8))])
+def test_the_answer_that_the_card_asks_for_is_taken(small, grid):
+    card = language_card(dataclasses.replace(small, grid=grid))
+    answer = card.split("The answer: ")[1].splitlines()[0]
+    for names in [part.split(")")[0] for part in answer.split("(")[1:]] or ["pid"]:
+        same = ", ".join(f"{name} + 0" for name in names.split(", "))
+        assert Swizzle.parse(f"{names} = {same}").verify(grid, 8, lattice=[]).bijective
+
+
+def test_strides_reach_as_few_sets_as_is_said():
+    l2 = gpu("mi300x").l2
+    found = index_of(l2, 1 << 24)
+    line = np.arange(1 << 10, dtype=np.int64) * (l2.size_bytes // l2.ways // l2.line_bytes)
+    assert np.unique((line & found.mask) ^ found.hash[line >> found.shift]).size == 16
+    said = hardware_text("aware", Scorer(kernel("gemm", M=512, N=512, K=128), gpu("mi300x"), replay="lockstep"))
+    assert "256 KiB or a larger power of two apart reach at most 16 sets" in said
+
+
+def test_a_gpu_with_one_l2_has_no_xcds_to_tell_of(small):
+    said = hardware_text("aware", Scorer(small, gpu("h200"), replay="lockstep"))
+    assert "132 SMs behind one L2" in said and "round robin" not in said and "MI300" not in said
+
+
+def test_all_workgroups_run_where_there_is_room(small, mi300x):
+    said = hardware_text("aware", Scorer(small, mi300x, replay="lockstep"))
+    assert "all 64 run at the same time, at most 8 on each XCD" in said
+
+
+def test_what_the_rewritten_kernel_takes_is_told(small, mi300x):
+    scorer, attempts, _ = briefed("gemm")
+    briefing = Briefing(
+        scorer,
+        Settings(models=("openai/model",)),
+        Notes(),
+        None,
+        price_of=lambda attempt: "118 -> 140 registers, 2 -> 1 workgroups a CU" if attempt.number else "",
+    )
+    history = briefing.proposal(attempts, briefing.analysis)["history"]
+    assert [entry.get("registers") for entry in history] == ["118 -> 140 registers, 2 -> 1 workgroups a CU", None, None]
+
+
+def test_launches_in_a_row_say_what_the_caches_keep():
+    warm = briefed("fdtd_2d")[2]["bottleneck_report"]["launches"]
+    assert "counted is launch 3" in warm and "the L2s do not keep" in warm and "the Infinity Cache keeps it" in warm
+    kept = briefed("fdtd_2d", gpu_name="h200", tried=())[2]["bottleneck_report"]
+    assert "the L2s keep" in kept["launches"] and "points_left" not in kept["launch_order"]
