@@ -255,10 +255,13 @@ class FollowingBuilder:
 
     def create_descriptor_gather(self, *args):
         """Refuse: no AMD GPU that is modelled here has it."""
-        refuse("descriptor gathers are not followed")
+        refuse("gathers, scatters and atomics of a tensor descriptor are not followed")
 
-    create_descriptor_scatter = create_descriptor_gather
-    create_descriptor_reduce = create_descriptor_gather
+    create_descriptor_scatter = create_descriptor_reduce = create_descriptor_gather
+
+    def create_inline_asm(self, *args):
+        """Refuse: the interpreter cannot run it, so nothing could be compared."""
+        refuse("inline assembly is not followed")
 
     def _block(self, descriptor, indices) -> tuple[Value, Value | None]:
         """Pointers and mask of a descriptor's block."""

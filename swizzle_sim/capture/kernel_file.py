@@ -11,6 +11,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.capture.block_pointers import give_block_pointers
 from swizzle_sim.capture.sliced_module import forget_sliced, sliced_files, sliced_module
 from xcd_model.errors import CaptureError
 
@@ -92,6 +93,7 @@ def load_function(path: str | Path, function: str, sliced_for: str = "", text_fr
     CaptureError
         If the file does not run, or has no such name.
     """
+    give_block_pointers()
     where = Path(path).resolve()
     if sliced_for:
         module = sliced_module(where, sliced_for, Path(text_from) if text_from else None).module

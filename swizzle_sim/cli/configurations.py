@@ -111,10 +111,14 @@ def _tune(every: Sequence[Tuned], plan: TuningPlan, store: PointStore) -> None:
     began, best = time.monotonic(), float("inf")
 
     def on_replay(done: int, budget: int, one: Tuned) -> None:
-        nonlocal best
+        nonlocal best, began
         best = min(best, one.time_us)
-        if done == plan.threads and (seconds := (time.monotonic() - began) / done * (budget - done)) > WORTH_SAYING_S:
-            print(f"{budget} replays at most: about {max(1, round(seconds / 60))} min", file=sys.stderr, flush=True)
+        if done == plan.threads:  # the first compile the replay, or load it
+            began = time.monotonic()
+        if done == 2 * plan.threads:
+            left = (time.monotonic() - began) / plan.threads * (budget - done)
+            if left > WORTH_SAYING_S:
+                print(f"{budget} replays at most: about {max(1, round(left / 60))} min", file=sys.stderr, flush=True)
         progress(done, budget, note=f"best {best:.1f} µs")
 
     with Progress("tuning configurations", "replays") as progress:

@@ -1,6 +1,7 @@
 """Does following a kernel give what interpreting every workgroup of it gives, and is the rest refused by its line?"""
 
 import re
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tests.capture.same_trace import assert_equal_traces, needs_triton
 pytestmark = needs_triton
 pytest.importorskip("triton")
 
-from tests.capture.kernels import attention, hard, layer_norm, matmul, refused, softmax, transposed  # noqa: E402
+from tests.capture.kernels import attention, constructs, hard, layer_norm, matmul, refused, softmax, transposed  # noqa: E402
 
 ONLY_FULL = ("float_address", "tile_counter", "own_index", "data_branch", "unmarked_index")
 
@@ -111,6 +112,21 @@ def test_arguments_have_to_match_the_function():
     errors = capture_each([changed(launch, arguments=fewer), changed(launch, arguments=more)])
     assert "is not given stride_ak" in str(errors[0])
     assert "has no parameter stride_zz" in str(errors[1])
+
+
+def test_the_table_of_what_is_followed_is_what_captures_say():
+    text = (Path(__file__).parents[2] / "docs" / "capture.md").read_text(encoding="utf-8")
+    table = text.partition("| in the kernel | followed |")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = {label: cells for label, *cells in (line.strip("| ").split(" | ") for line in table)}
+    launches = [one.at() for one in constructs.kernels.values()]
+    found = capture_each(launches), capture_each(launches, full=True)
+    for label, (name, *results) in zip_longest(rows, zip(constructs.kernels, *found, strict=True)):
+        assert label == name
+        for cell, result in zip(rows[label], results, strict=True):
+            if cell == "yes":
+                assert not isinstance(result, Exception), f"{label}: {result}"
+            else:
+                assert str(result).startswith("constructs.py:") and cell.removeprefix("no: ") in str(result), label
 
 
 def test_device_library_functions_are_data():
