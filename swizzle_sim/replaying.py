@@ -344,6 +344,22 @@ class Replayer(Generic[W]):
         threads : int
             XCDs replayed at once in lockstep; the counts are the same for any number.
         """
+        return self._replayed(order, seed, threads, None)
+
+    def traffic_and_spans(self, order: np.ndarray) -> tuple[Traffic, np.ndarray]:
+        """Traffic of the timed replay, and when each workgroup of the last launch ran: see `xcd_model.replay_timed`.
+
+        Raises
+        ------
+        ReplayError
+            If the replay is lockstep, which has no times.
+        """
+        if self.replay != "timed":
+            raise ReplayError("lockstep has no times of workgroups: use the timed replay")
+        spans = np.full((len(order), 3), -1, np.int64)
+        return self._replayed(order, None, 1, spans), spans
+
+    def _replayed(self, order: np.ndarray, seed: int | None, threads: int, spans: np.ndarray | None) -> Traffic:
         issue = self.issue_model if self.replay == "timed" else None
         if issue is not None and seed is not None:
             issue = issue._replace(seed=seed)
@@ -351,9 +367,8 @@ class Replayer(Generic[W]):
         def once(plan: Plan, caches: Caches) -> Traffic:
             if issue is None:
                 return replay_lockstep(plan, order, workgroups_per_cu=self.occupancy, caches=caches, threads=threads)
-            return replay_timed(
-                plan, order, workgroups_per_cu=self.occupancy, issue=issue, caches=caches, bin_fs=self.bin_fs
-            )
+            how: dict[str, Any] = {"issue": issue, "caches": caches, "bin_fs": self.bin_fs, "spans": spans}
+            return replay_timed(plan, order, workgroups_per_cu=self.occupancy, **how)
 
         replayed = replay_launches([self.plan], once, min(self.kernel.launches, MAX_LAUNCHES))[0]
         return add_fetches(replayed, self.fetches)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 TASKS = {
     "Look around": ("gpus", "kernels", "show", "runs", "doctor"),
@@ -73,6 +73,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "runs": (("swizzle-sim runs", ""),),
     "score": (
         ("swizzle-sim score gemm --swizzle 'contiguous+group_m(size=4)'", ""),
+        ("swizzle-sim score gemm --swizzle row --swizzle contiguous+row --gpu mi300x --gpu mi355x", "a table"),
         ("swizzle-sim score gemm M=4096 --swizzle mine.txt --replay timed --seeds 5", "with workgroup skew"),
     ),
     "show": (("swizzle-sim show softmax --picture softmax.png", ""),),
@@ -98,7 +99,18 @@ def _print_examples(examples: Iterable[tuple[str, str]]) -> None:
 
 
 class Command(TyperCommand):
-    """A command with examples below its help."""
+    """A command with examples below its help, which refuses an option that is typed twice and counts once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words; what a later one would replace in silence is an error."""
+        from xcd_model.errors import SwizzleSimError
+
+        typed = self.make_parser(ctx).parse_args(list(args))[2]
+        for one in self.params:
+            single = isinstance(one, TyperOption) and not (one.is_flag or one.multiple or one.count)
+            if single and typed.count(one) > 1:
+                raise SwizzleSimError(f"{one.opts[0]} is given {typed.count(one)} times, and takes one value")
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help, then the examples."""

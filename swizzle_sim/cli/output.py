@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 from swizzle_sim.text import visible
 
@@ -23,7 +25,13 @@ if TYPE_CHECKING:
     from swizzle_sim.swizzle import Swizzle, Verdict
     from xcd_model import Traffic
 
-NARROW = 72  # columns below which a table of figures cannot be read
+PROSE = 24  # columns that a column of prose keeps
+FOLDED = 160  # columns at which prose folds where there is no terminal
+LEAST = (  # columns that a narrow terminal goes without, the first first
+    *("bound [pt]", "Cache hit rate [%]", "Cache [MiB]", "L2 misses", "HBM write [MB]", "L1 reads", "L1 hit [%]"),
+    *("ideal", "a line", "a byte", "attempts", "date", "proposer", "replay", "HBM [GB]", "HBM [GiB]", "arch", "grid"),
+    *("HBM read [MB]", "orders", "speedup", "time [µs]"),
+)
 SIMULATED = {
     "lockstep": "simulated, lockstep replay; time is a roofline by windows: not measured, no bound, ranks no orders",
     "timed": "simulated, timed replay, arithmetic at the sustained clock or what power allows; not a measurement",
@@ -58,38 +66,69 @@ def console(*, wide: bool = False) -> Console:
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, note: str = "") -> None:
-    """Print a table; the first ``left`` columns are text that may fold, the others figures that never do.
+    """Print a table; the first ``left`` columns are text, the others figures.
 
-    On a terminal narrower than `NARROW` each row becomes a list of names and values.
+    Only the last of several text columns may fold. On a terminal where the rest does not fit, columns of `LEAST` are
+    left out, and said to be; where that is not enough, each row becomes a list of names and values.
     """
     out = console()
-    cells = [[escape(visible(cell)) for cell in row] for row in rows]
-    heads = [escape(visible(column)) for column in columns]
-    if out.is_terminal and out.width < NARROW:
-        _lists(out, title, heads, cells, note)
-        return
-    shown = Table(box=SIMPLE_HEAD, show_header=any(heads))
-    for i, column in enumerate(heads):
-        text = i < left
-        shown.add_column(column, justify="left" if text else "right", overflow="fold", no_wrap=not text)
-    for row in cells:
-        shown.add_row(*row)
+    cells = [[visible(cell) for cell in row] for row in rows]
+    heads = [visible(column) for column in columns]
     if not out.is_terminal:  # a log or a pipe has no width: never cut a figure
-        out.width = max(out.width, 160)
-    out.print(title, style="bold", markup=False)  # not the table's own title, which a narrow table folds
+        out.width = 100_000
+    kept = list(range(len(heads)))
+    shown, needs = _drawn(out, heads, cells, kept, left)
+    for least in LEAST:
+        if needs > out.width and (gone := [i for i in kept if _ends_in(heads[i], least) and i >= left]):
+            kept = [i for i in kept if i not in gone]
+            shown, needs = _drawn(out, heads, cells, kept, left)
+    if needs > out.width:
+        _lists(title, heads, cells, note)
+        return
+    out.width = min(out.width, max(needs, FOLDED))
+    console(wide=True).print(title, style="bold", markup=False)  # not the table's own title, which it would fold
     out.print(shown)
     if note:
-        out.print(note, markup=False)
+        out.print(note, markup=False) if out.is_terminal else console(wide=True).print(note, markup=False)
+    if len(kept) < len(heads):
+        away = ", ".join(heads[i].replace("\n", " ") for i in range(len(heads)) if i not in kept)
+        console(wide=True).print(f"left out at {console().width} columns: {away} (wider, or --json)", markup=False)
 
 
-def _lists(out: Console, title: str, columns: Sequence[str], cells: Sequence[Sequence[str]], note: str) -> None:
+def _drawn(
+    out: Console, heads: Sequence[str], cells: Sequence[Sequence[str]], kept: Sequence[int], left: int
+) -> tuple[Table, int]:
+    """Table of the columns kept, and the columns of a terminal that it needs."""
+    shown = Table(box=SIMPLE_HEAD, show_header=any(heads))
+    for i in kept:
+        prose = 0 < i == left - 1
+        longest = max(cell_len(line) for text in (heads[i], *(row[i] for row in cells)) for line in text.split("\n"))
+        shown.add_column(
+            Text(heads[i]),
+            justify="left" if i < left else "right",
+            no_wrap=not prose,
+            overflow="fold",
+            min_width=min(longest, PROSE) if prose else longest,
+        )
+    for row in cells:
+        shown.add_row(*(Text(row[i]) for i in kept))
+    return shown, Measurement.get(out, out.options.update(max_width=100_000), shown).minimum
+
+
+def _ends_in(head: str, least: str) -> bool:
+    """Whether a head is that of a column, perhaps below the name of what it is of."""
+    return head.replace("\n", " ").endswith(least)
+
+
+def _lists(title: str, columns: Sequence[str], cells: Sequence[Sequence[str]], note: str) -> None:
+    out = console(wide=True)
     for line in (title, *(["(" + note + ")"] if note else [])):
         out.print(line, markup=False)
     for row in cells:
         out.print()
         for column, cell in zip(columns, row, strict=True):
             if cell:
-                out.print(f"{column.replace(chr(10), ' ') or '-'}: {cell}")
+                out.print(f"{column.replace(chr(10), ' ') or '-'}: {cell}", markup=False)
 
 
 def pct(rate: float | None) -> str:

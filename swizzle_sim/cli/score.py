@@ -1,15 +1,27 @@
-"""``score``: hit rate, traffic and time of one swizzle, next to those of the launch order."""
+"""``score``: hit rate, traffic and time of one swizzle, next to those of the launch order; of several, a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import Compile, Jitter, Json, Launch, Replay, Seed, SwizzleText, grouped
+from swizzle_sim.cli.arguments import (
+    Compile,
+    Jitter,
+    Json,
+    KernelName,
+    Launch,
+    Replay,
+    Seed,
+    Sizes,
+    grouped,
+    known_families,
+    known_gpus,
+    offer,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,14 +30,37 @@ if TYPE_CHECKING:
     from swizzle_sim.advice import Advice
     from swizzle_sim.capture.own_remap import OwnRemap
     from swizzle_sim.price import RemapPrice
-    from swizzle_sim.scoring import Score, Scorer, Spread
+    from swizzle_sim.scoring import Score, Scorer
     from swizzle_sim.swizzle import Swizzle, Verdict
-    from swizzle_sim.uncertainty import Span, Uncertainty
     from xcd_model import Traffic
 
+Swizzles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--swizzle",
+        metavar="FAMILY|TEXT|FILE",
+        help="A family such as 'group_m(size=8)', a text, a file, or - for stdin; repeatable.",
+        autocompletion=offer(known_families),
+    ),
+]
+Gpus = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gpu",
+        metavar="GPU",
+        help="GPU by name, or a TOML file; repeatable; by default mi300x.",
+        autocompletion=offer(known_gpus),
+    ),
+]
 Seeds = Annotated[int, typer.Option("--seeds", min=1, max=10_000, help="Seeds to try; prints mean and spread.")]
 Plots = Annotated[
     Path | None, typer.Option("--plots", metavar="FOLDER", help="Draw hit rate over time and per XCD there (PNG).")
+]
+Perfetto = Annotated[
+    Path | None,
+    typer.Option(
+        "--perfetto", metavar="FILE", help="Write when each workgroup runs, by XCD and CU, for ui.perfetto.dev."
+    ),
 ]
 Uncertain = Annotated[
     bool, typer.Option("--uncertainty", help="Range of each number over the plausible constants of the model.")
@@ -34,19 +69,7 @@ Draws = Annotated[
     int | None, typer.Option("--draws", min=2, max=10_000, help="Draws of all constants at once, with --uncertainty.")
 ]
 
-RANGE_COLUMNS = ("as it is", "low", "high", "moved most by", "to, alone")
-OF_CANDIDATE: dict[str, tuple[str, Callable[[float], str]]] = {
-    "l2_hit_rate": ("L2 hit rate [%]", lambda value: f"{100 * value:.2f}"),
-    "mall_hit_rate": ("Infinity Cache hit rate [%]", lambda value: f"{100 * value:.2f}"),
-    "l2_misses": ("L2 misses [M]", lambda value: f"{value / 1e6:.3f}"),
-    "hbm_bytes": ("HBM [GB]", lambda value: f"{value / 1e9:.3f}"),
-    "time_us": ("time [µs]", lambda value: f"{value:.1f}"),
-}
-OF_DIFFERENCE: dict[str, tuple[str, Callable[[float], str]]] = {
-    "l2_hit_rate": ("L2 hit rate gained [points]", lambda value: f"{100 * value:+.2f}"),
-    "hbm_bytes": ("HBM bytes, relative to launch order", lambda value: f"{value:.3f}"),
-    "speedup": ("speedup", lambda value: f"{value:.3f}"),
-}
+LAUNCHED = "launch order"
 
 
 @dataclass(frozen=True)
@@ -59,48 +82,112 @@ class ReplayOptions:
     compile: Compile = True
 
 
+@dataclass(frozen=True)
+class Launches:
+    """A kernel at sizes, on one GPU or several."""
+
+    kernel: KernelName
+    sizes: Sizes = None
+    gpu: Gpus = None
+
+    @property
+    def each(self) -> list[Launch]:
+        """The launch on each GPU."""
+        return [Launch(self.kernel, self.sizes, one) for one in dict.fromkeys(self.gpu or ["mi300x"])]
+
+
+@dataclass(frozen=True)
+class OfOne:
+    """What is told of one order on one GPU alone."""
+
+    seeds: Seeds = 1
+    uncertainty: Uncertain = False
+    draws: Draws = None
+    plots: Plots = None
+    perfetto: Perfetto = None
+
+    def check(self, replay: str, *, one: bool) -> None:
+        """Refuse what the command cannot tell.
+
+        Raises
+        ------
+        ReplayError
+        """
+        from xcd_model.errors import ReplayError
+
+        if self.draws is not None and not self.uncertainty:
+            raise ReplayError("--draws belongs to --uncertainty: add it")
+        if self.perfetto is not None and replay == "lockstep":
+            raise ReplayError("--perfetto shows times, and lockstep has none: use --replay timed")
+        given = {"--seeds": self.seeds > 1, "--uncertainty": self.uncertainty, "--plots": self.plots is not None}
+        given["--perfetto"] = self.perfetto is not None
+        if not one and (typed := [name for name, is_given in given.items() if is_given]):
+            raise ReplayError(f"{', '.join(typed)}: of one swizzle on one GPU; name one of each")
+
+
 @grouped
 def score(
-    swizzle: SwizzleText,
-    launch: Launch,
+    launch: Launches,
+    swizzle: Swizzles = None,
     how: ReplayOptions = ReplayOptions(),
-    seeds: Seeds = 1,
-    uncertainty: Uncertain = False,
-    draws: Draws = None,
-    plots: Plots = None,
+    more: OfOne = OfOne(),
     json: Json = False,
 ) -> None:
-    """Score one swizzle next to the launch order; exit 1, and no score, if it is not a bijection."""
+    """Score swizzles next to the launch order, on one or several GPUs; exit 1, and no score, if one is no bijection."""
+    from swizzle_sim.cli.arguments import load_swizzle
+    from swizzle_sim.cli.output import print_json, print_verdict
+    from swizzle_sim.scoring import Scorer
+    from swizzle_sim.swizzle import Swizzle
+
+    words, launches = list(dict.fromkeys(swizzle or ())), launch.each
+    more.check(how.replay, one=len(launches) == 1 >= len(words))
+    candidates = [load_swizzle(word) for word in words] or [Swizzle.parse("identity", name=LAUNCHED)]
+    if len(candidates) > 1 or len(launches) > 1:
+        from swizzle_sim.cli.score_table import compare
+
+        compare(candidates if words else [], launches, how, json)
+        return
+    scorer = Scorer(*launches[0].load(how.compile), replay=how.replay, seed=how.seed, jitter_ns=how.jitter)
+    verdict = scorer.verify(candidates[0])
+    if verdict.bijective:
+        _score_one(scorer, candidates[0], verdict, how, more, json)
+        return
+    if json:
+        print_json(_document(scorer, candidates[0], verdict))
+    else:
+        print_verdict(candidates[0], str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
+    raise typer.Exit(1)
+
+
+def _score_one(
+    scorer: Scorer, candidate: Swizzle, verdict: Verdict, how: ReplayOptions, more: OfOne, json: bool
+) -> None:
+    """Score one bijection, and print it."""
     import numpy as np
 
-    from swizzle_sim.cli.arguments import load_swizzle
     from swizzle_sim.cli.output import cores, print_advice, print_json, print_verdict
-    from swizzle_sim.scoring import Scorer, spread
-    from xcd_model.errors import ReplayError
+    from swizzle_sim.cli.score_more import (
+        print_spread,
+        print_uncertainty,
+        replayed_ranges,
+        write_perfetto,
+        write_plots,
+    )
+    from swizzle_sim.scoring import spread
     from xcd_model.replay.traffic import traffic_as_dict
 
-    if draws is not None and not uncertainty:
-        raise ReplayError("--draws belongs to --uncertainty: add it")
-    candidate = load_swizzle(swizzle)
-    scorer = Scorer(*launch.load(how.compile), replay=how.replay, seed=how.seed, jitter_ns=how.jitter)
-    verdict = scorer.verify(candidate)
-    if not verdict.bijective:
-        if json:
-            print_json(_document(scorer, candidate, verdict))
-        else:
-            print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
-        raise typer.Exit(1)
     order = scorer.permutation(candidate)
-    own, price, not_priced = _priced(scorer, candidate, order) if how.compile else (scorer, None, "--no-compile")
-    traffic = own.traffic(order, threads=cores())
-    found = replace(own.score_traffic(traffic, baseline_us=scorer.baseline.time_us), price=price)
-    over_seeds = spread(scorer, candidate, seeds) if seeds > 1 else None
+    own, found, traffic, not_priced = scored_as_compiled(scorer, candidate, order, compile=how.compile)
+    over_seeds = spread(scorer, candidate, more.seeds) if more.seeds > 1 else None
     name, files = candidate.name or "candidate", []
-    advice = _advice(scorer, candidate, verdict, found) if how.replay == "timed" else None
-    if plots is not None:
+    launched = name == LAUNCHED
+    advice = _advice(scorer, candidate, verdict, found) if how.replay == "timed" and not launched else None
+    if more.plots is not None:
         before = scorer.traffic(np.arange(order.size), threads=cores())
-        files = _write_plots(plots, name, (before, traffic), (scorer.baseline, found))
-    ranges = _ranges(scorer, order, draws) if uncertainty else None
+        files = write_plots(more.plots, name, (before, traffic), (scorer.baseline, found))
+    if more.perfetto is not None:
+        files.append(write_perfetto(more.perfetto, own, order, name))
+    ranges = replayed_ranges(scorer, order, more.draws) if more.uncertainty else None
     if json:
         document = _document(scorer, candidate, verdict) | {"spread": over_seeds and over_seeds.as_dict()}
         document |= {"assigned_bound_l2_hit_rate": scorer.assigned_bound(order), "traffic": traffic_as_dict(traffic)}
@@ -110,16 +197,44 @@ def score(
     if advice:
         print_advice(advice)
     _print_scores(scorer, candidate, traffic, found)
-    _print_price(scorer, price, not_priced)
+    if not launched:
+        _print_price(scorer, found.price, not_priced)
     _print_inside(scorer)
     _print_fitted(_fitted(scorer))
     if over_seeds:
-        _print_spread(over_seeds)
+        print_spread(over_seeds)
     if ranges:
-        _print_uncertainty(ranges, name, how.replay)
+        print_uncertainty(ranges, name, how.replay)
     for file in files:
         print(file)
-    print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
+    if launched:
+        _print_next()
+    else:
+        print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
+
+
+def scored_as_compiled(
+    scorer: Scorer, candidate: Swizzle, order: np.ndarray, *, compile: bool
+) -> tuple[Scorer, Score, Traffic, str]:
+    """Scorer of a candidate's rewritten kernel, score and traffic with it, and why its price is not known."""
+    from swizzle_sim.cli.output import cores
+
+    own, price, not_priced = _priced(scorer, candidate, order) if compile else (scorer, None, "--no-compile")
+    traffic = own.traffic(order, threads=cores())
+    found = own.score_traffic(traffic, baseline_us=scorer.baseline.time_us)
+    return own, replace(found, price=price), traffic, not_priced
+
+
+def _print_next() -> None:
+    """Print the commands that go on from the launch order."""
+    import shlex
+    import sys
+
+    from swizzle_sim.cli.output import console
+
+    words = shlex.join(["swizzle-sim", *sys.argv[1:]])
+    for command in (f"{words} --swizzle 'contiguous+row'", words.replace(" score ", " optimize ", 1)):
+        console(wide=True).print(f"  next: {command}", markup=False)
 
 
 def _advice(scorer: Scorer, candidate: Swizzle, verdict: Verdict, found: Score) -> Advice:
@@ -232,39 +347,6 @@ def _uncoalesced(scorer: Scorer) -> list[Uncoalesced]:
     return uncoalesced(scorer.trace)
 
 
-def _write_plots(folder: Path, name: str, traffics: tuple[Traffic, Traffic], scores: tuple[Score, Score]) -> list[Path]:
-    """Write hit rate over time and per XCD of launch order and candidate; return the files.
-
-    Raises
-    ------
-    RunError
-        If the folder cannot be written.
-    """
-    from swizzle_sim.display.picture import png
-    from swizzle_sim.report.figures import over_time, per_xcd
-    from xcd_model.errors import RunError
-
-    note = f"simulated, {'lockstep' if traffics[0].turns else 'timed'} replay"
-    figures = {"over_time.png": over_time(*traffics, name=name), "per_xcd.png": per_xcd(*scores, name=name)}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for file, figure in figures.items():
-            (folder / file).write_bytes(png(figure, note=note))
-    except OSError as error:
-        raise RunError(f"{folder}: cannot be written ({error.strerror})") from None
-    return [folder / file for file in figures]
-
-
-def _ranges(scorer: Scorer, order: np.ndarray, draws: int | None) -> Uncertainty:
-    """Replay under other constants, with progress on stderr."""
-    from swizzle_sim.progress import Progress
-    from swizzle_sim.uncertainty import uncertainty
-    from swizzle_sim.uncertainty.study import DRAWS
-
-    with Progress("replaying under other constants", "sets of constants") as progress:
-        return uncertainty(scorer, order, draws=draws or DRAWS, on_replay=progress)
-
-
 def _print_scores(scorer: Scorer, candidate: Swizzle, traffic: Traffic, found: Score) -> None:
     from swizzle_sim.cli.output import (
         console,
@@ -278,13 +360,14 @@ def _print_scores(scorer: Scorer, candidate: Swizzle, traffic: Traffic, found: S
     )
 
     name = candidate.name or "candidate"
-    rows = [("launch order", *score_cells(scorer.baseline)), (name, *score_cells(found))]
+    scores = {LAUNCHED: scorer.baseline, name: found}
+    rows = [(one, *score_cells(score)) for one, score in scores.items()]
     title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
     gpu = scorer.gpu.name
     table(title, ("swizzle", *score_columns(gpu, scorer.replay)), rows, note=simulated(gpu, scorer.replay))
     for far in _uncoalesced(scorer):
         console(wide=True).print(str(far), markup=False)
-    print_balance(scorer.work, {"launch order": scorer.baseline, name: found})
+    print_balance(scorer.work, scores)
     note = f"launch {traffic.launch}, {'steady' if traffic.steady else 'not steady'}" if traffic.launch > 1 else ""
     print_levels(traffic, f"{name}, by tensor", note)
 
@@ -301,37 +384,3 @@ def _print_fitted(names: list[str]) -> None:
 
     listed = f": {', '.join(names)} (rows: docs/gpus.md)" if names else ""
     console(wide=True).print(f"{len(names)} constants fitted to measured rows{listed}", markup=False)
-
-
-def _print_spread(found: Spread) -> None:
-    from swizzle_sim.cli.output import console
-
-    console(wide=True).print(
-        f"over {found.seeds} seeds: L2 hit rate "
-        f"{100 * found.l2_hit_rate_mean:.2f} ± {100 * found.l2_hit_rate_std:.2f} %, "
-        f"time {found.time_us_mean:.1f} ± {found.time_us_std:.1f} µs (mean and standard deviation)",
-        markup=False,
-    )
-
-
-def _print_uncertainty(found: Uncertainty, name: str, replay: str) -> None:
-    """Print the ranges of a candidate, and of its difference from the launch order."""
-    from swizzle_sim.cli.output import console, table
-
-    rows = [_range_row(*OF_CANDIDATE[key], span) for key, span in found.candidate.items() if span.value is not None]
-    rows += [_range_row(*OF_DIFFERENCE[key], span) for key, span in found.difference.items() if span.value is not None]
-    note = (
-        f"simulated, {replay} replay; {len(found.effects)} constants, each alone at its ends and all together in "
-        f"{found.draws} draws, {found.replays} replays; the last rows take the same constants for both orders"
-    )
-    table(f"{name}, over the plausible constants", ("", *RANGE_COLUMNS), rows, left=1, note=note)
-    ahead, draws = found.ahead
-    console(wide=True).print(f"L2 hit rate above the launch order's in {ahead} of {draws} draws", markup=False)
-
-
-def _range_row(words: str, figure: Callable[[float], str], span: Span) -> list[str]:
-    cells = ["-" if value is None else figure(value) for value in (span.value, span.low, span.high)]
-    if span.moved_low is None or span.moved_high is None or span.value is None:
-        return [words, *cells, "nothing", ""]
-    far = max(span.moved_low, span.moved_high, key=lambda value: abs(value - (span.value or 0.0)))
-    return [words, *cells, span.moved_by, figure(far)]

@@ -159,8 +159,16 @@ def _start(inputs, state, slot, now):
     return np.int64(now)
 
 
+@njit(inline="always")
+def _note(spans, state, machine, slot, column, now):
+    """Note in ``spans``, unless it is empty, when the workgroup of a slot begins (column 0) or ends (1)."""
+    pid = state.slots.pid[slot % machine.xcds, slot // machine.xcds]
+    if spans.shape[0] and pid >= 0:
+        spans[pid, column], spans[pid, 2] = now, slot
+
+
 @uncounted()
-def _timed(inputs, state, timeline, totals, bin_fs):
+def _timed(inputs, state, timeline, totals, bin_fs, spans):
     """Replay the whole grid; fill ``timeline``, return (time of the kernel, time a bin, last bin). Checks nothing."""
     machine, events = inputs.machine, state.events
     slots = machine.xcds * machine.slots
@@ -173,10 +181,12 @@ def _timed(inputs, state, timeline, totals, bin_fs):
         xcd = who % machine.xcds
         running = state.slots.running[xcd, who // machine.xcds]
         if running[0] == running[1]:
+            _note(spans, state, machine, who, 1, now)
             begins = _start(inputs, state, who, now)
             if begins < 0:
                 _drop(events, who)
                 continue
+            _note(spans, state, machine, who, 0, begins)
             if begins > now:
                 _put(events, who, begins)
                 continue
@@ -205,6 +215,7 @@ def replay_timed(
     issue: IssueModel,
     bin_fs: int = 1_000_000_000,
     caches: Caches | None = None,
+    spans: np.ndarray | None = None,
 ) -> Traffic:
     """Replay a trace under one order of workgroups, letting them drift.
 
@@ -222,6 +233,9 @@ def replay_timed(
         Length of a bin of the timeline; doubled until the kernel's time fits.
     caches : Caches, optional
         Left by an earlier launch, and left for the next; cold where not given.
+    spans : (n_workgroups, 3) int64 array [fs, fs, slot], optional
+        Output: when each hardware workgroup begins and ends, and its slot ``s``: on XCD ``s % xcds``, in place
+        ``s // xcds`` of it, of CU ``place % cus_per_xcd``. Rows of workgroups that touch nothing stay as they are.
 
     Returns
     -------
@@ -253,7 +267,8 @@ def replay_timed(
     totals = np.zeros((len(plan.trace.tensors), machine.xcds, len(COLUMNS)), np.int64)
     inputs = TimedInputs(plan.stream, machine, order, times, issue)
     state = timed_state(plan, machine, issue.in_flight, caches)
-    time_fs, bin_fs, last = _timed(inputs, state, timeline, totals, bin_fs)
+    spans = np.zeros((0, 3), np.int64) if spans is None else spans
+    time_fs, bin_fs, last = _timed(inputs, state, timeline, totals, bin_fs, spans)
     flushed = flush_all(plan, caches.l2, timeline, last, totals)
     return traffic_of(
         plan,

@@ -1,0 +1,107 @@
+"""What ``score`` tells of one order on request: pictures, the trace of its workgroups, spread over seeds, ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from swizzle_sim.scoring import Score, Scorer, Spread
+    from swizzle_sim.uncertainty import Span, Uncertainty
+    from xcd_model import Traffic
+
+RANGE_COLUMNS = ("as it is", "low", "high", "moved most by", "to, alone")
+OF_CANDIDATE: dict[str, tuple[str, Callable[[float], str]]] = {
+    "l2_hit_rate": ("L2 hit rate [%]", lambda value: f"{100 * value:.2f}"),
+    "mall_hit_rate": ("Infinity Cache hit rate [%]", lambda value: f"{100 * value:.2f}"),
+    "l2_misses": ("L2 misses [M]", lambda value: f"{value / 1e6:.3f}"),
+    "hbm_bytes": ("HBM [GB]", lambda value: f"{value / 1e9:.3f}"),
+    "time_us": ("time [µs]", lambda value: f"{value:.1f}"),
+}
+OF_DIFFERENCE: dict[str, tuple[str, Callable[[float], str]]] = {
+    "l2_hit_rate": ("L2 hit rate gained [points]", lambda value: f"{100 * value:+.2f}"),
+    "hbm_bytes": ("HBM bytes, relative to launch order", lambda value: f"{value:.3f}"),
+    "speedup": ("speedup", lambda value: f"{value:.3f}"),
+}
+
+
+def write_perfetto(path: Path, scorer: Scorer, order: np.ndarray, name: str) -> Path:
+    """Write the trace of one timed replay; return its file."""
+    from swizzle_sim.atomic_write import write_whole
+    from swizzle_sim.display.perfetto import perfetto_trace
+
+    traffic, spans = scorer.traffic_and_spans(order)
+    title = f"{scorer.kernel.name} on {scorer.gpu.title}, {name}"
+    write_whole(path, perfetto_trace(spans, order, traffic, scorer.gpu, title).encode())
+    return path
+
+
+def write_plots(folder: Path, name: str, traffics: tuple[Traffic, Traffic], scores: tuple[Score, Score]) -> list[Path]:
+    """Write hit rate over time and per XCD of launch order and candidate; return the files.
+
+    Raises
+    ------
+    RunError
+        If the folder cannot be written.
+    """
+    from swizzle_sim.display.picture import png
+    from swizzle_sim.report.figures import over_time, per_xcd
+    from xcd_model.errors import RunError
+
+    note = f"simulated, {'lockstep' if traffics[0].turns else 'timed'} replay"
+    figures = {"over_time.png": over_time(*traffics, name=name), "per_xcd.png": per_xcd(*scores, name=name)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, figure in figures.items():
+            (folder / file).write_bytes(png(figure, note=note))
+    except OSError as error:
+        raise RunError(f"{folder}: cannot be written ({error.strerror})") from None
+    return [folder / file for file in figures]
+
+
+def replayed_ranges(scorer: Scorer, order: np.ndarray, draws: int | None) -> Uncertainty:
+    """Replay under other constants, with progress on stderr."""
+    from swizzle_sim.progress import Progress
+    from swizzle_sim.uncertainty import uncertainty
+    from swizzle_sim.uncertainty.study import DRAWS
+
+    with Progress("replaying under other constants", "sets of constants") as progress:
+        return uncertainty(scorer, order, draws=draws or DRAWS, on_replay=progress)
+
+
+def print_spread(found: Spread) -> None:
+    """Print mean and standard deviation over seeds."""
+    from swizzle_sim.cli.output import console
+
+    console(wide=True).print(
+        f"over {found.seeds} seeds: L2 hit rate "
+        f"{100 * found.l2_hit_rate_mean:.2f} ± {100 * found.l2_hit_rate_std:.2f} %, "
+        f"time {found.time_us_mean:.1f} ± {found.time_us_std:.1f} µs (mean and standard deviation)",
+        markup=False,
+    )
+
+
+def print_uncertainty(found: Uncertainty, name: str, replay: str) -> None:
+    """Print the ranges of a candidate, and of its difference from the launch order."""
+    from swizzle_sim.cli.output import console, table
+
+    rows = [_range_row(*OF_CANDIDATE[key], span) for key, span in found.candidate.items() if span.value is not None]
+    rows += [_range_row(*OF_DIFFERENCE[key], span) for key, span in found.difference.items() if span.value is not None]
+    note = (
+        f"simulated, {replay} replay; {len(found.effects)} constants, each alone at its ends and all together in "
+        f"{found.draws} draws, {found.replays} replays; the last rows take the same constants for both orders"
+    )
+    table(f"{name}, over the plausible constants", ("", *RANGE_COLUMNS), rows, left=1, note=note)
+    ahead, draws = found.ahead
+    console(wide=True).print(f"L2 hit rate above the launch order's in {ahead} of {draws} draws", markup=False)
+
+
+def _range_row(words: str, figure: Callable[[float], str], span: Span) -> list[str]:
+    cells = ["-" if value is None else figure(value) for value in (span.value, span.low, span.high)]
+    if span.moved_low is None or span.moved_high is None or span.value is None:
+        return [words, *cells, "nothing", ""]
+    far = max(span.moved_low, span.moved_high, key=lambda value: abs(value - (span.value or 0.0)))
+    return [words, *cells, span.moved_by, figure(far)]
