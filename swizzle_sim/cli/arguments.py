@@ -129,6 +129,16 @@ class Launch:
         return load_fitting(self.kernel, self.sizes, device, compile), device
 
 
+@dataclass(frozen=True)
+class ReplayOptions:
+    """How a launch is replayed."""
+
+    replay: Replay = "timed"
+    seed: Seed = 0
+    jitter: Jitter = 0.0
+    compile: Compile = True
+
+
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Command whose parameters of a dataclass type are typed as an option for each field of that class."""
     hints = get_type_hints(command, include_extras=True)

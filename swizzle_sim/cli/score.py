@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swizzle_sim.cli.arguments import (
-    Compile,
-    Jitter,
     Json,
     KernelName,
     Launch,
-    Replay,
-    Seed,
+    ReplayOptions,
     Sizes,
     grouped,
     known_families,
@@ -70,16 +67,6 @@ Draws = Annotated[
 ]
 
 LAUNCHED = "launch order"
-
-
-@dataclass(frozen=True)
-class ReplayOptions:
-    """How a launch is replayed."""
-
-    replay: Replay = "timed"
-    seed: Seed = 0
-    jitter: Jitter = 0.0
-    compile: Compile = True
 
 
 @dataclass(frozen=True)
@@ -145,7 +132,7 @@ def score(
     if len(candidates) > 1 or len(launches) > 1:
         from swizzle_sim.cli.score_table import compare
 
-        compare(candidates if words else [], launches, how, json)
+        compare(candidates if words else [], launches, how, scored_as_compiled, json)
         return
     scorer = Scorer(*launches[0].load(how.compile), replay=how.replay, seed=how.seed, jitter_ns=how.jitter)
     verdict = scorer.verify(candidates[0])

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import Launch
+from swizzle_sim.cli.arguments import Launch, ReplayOptions
 
 if TYPE_CHECKING:
     from swizzle_sim.advice import Advice
-    from swizzle_sim.cli.score import ReplayOptions
     from swizzle_sim.history import Attempt
     from swizzle_sim.scoring import Scorer
     from swizzle_sim.swizzle import Swizzle, Verdict
+
+
+Scored = Callable[..., tuple[Any, ...]]  # `swizzle_sim.cli.score.scored_as_compiled`
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,10 @@ class OnGpu:
     advice: Advice | None
 
 
-def compare(candidates: Sequence[Swizzle], launches: Sequence[Launch], how: ReplayOptions, json: bool) -> None:
-    """Score every order on every GPU; exit 1 if one of them is no bijection somewhere."""
+def compare(
+    candidates: Sequence[Swizzle], launches: Sequence[Launch], how: ReplayOptions, scored: Scored, json: bool
+) -> None:
+    """Score every order on every GPU by ``scored``; exit 1 if one of them is no bijection somewhere."""
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.progress import Progress
     from swizzle_sim.scoring import Scorer
@@ -41,7 +45,7 @@ def compare(candidates: Sequence[Swizzle], launches: Sequence[Launch], how: Repl
         for launch in launches:
             scorer = Scorer(*launch.load(how.compile), replay=how.replay, seed=how.seed, jitter_ns=how.jitter)
             done, total = len(found) * len(orders), len(launches) * len(orders)
-            found.append(_on_gpu(scorer, orders, how, lambda k, at=done, all=total: progress(at + k, all)))
+            found.append(_on_gpu(scorer, orders, how, scored, lambda k, at=done, all=total: progress(at + k, all)))
     if json:
         print_json(_document(orders, found))
     else:
@@ -50,9 +54,8 @@ def compare(candidates: Sequence[Swizzle], launches: Sequence[Launch], how: Repl
         raise typer.Exit(1)
 
 
-def _on_gpu(scorer: Scorer, orders: Sequence[Swizzle], how: ReplayOptions, on_order: Any) -> OnGpu:
+def _on_gpu(scorer: Scorer, orders: Sequence[Swizzle], how: ReplayOptions, scored: Scored, on_order: Any) -> OnGpu:
     from swizzle_sim.advice import advise_run
-    from swizzle_sim.cli.score import scored_as_compiled
     from swizzle_sim.history import Attempt
     from swizzle_sim.ranking import Ranking, default_objectives
 
@@ -61,7 +64,7 @@ def _on_gpu(scorer: Scorer, orders: Sequence[Swizzle], how: ReplayOptions, on_or
         verdict = scorer.verify(one)
         score = scorer.baseline if number == 0 else None
         if number and verdict.bijective:
-            score = scored_as_compiled(scorer, one, scorer.permutation(one), compile=how.compile)[1]
+            score = scored(scorer, one, scorer.permutation(one), compile=how.compile)[1]
         verdicts.append(verdict)
         attempts.append(
             Attempt(
