@@ -11,9 +11,10 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 TASKS = {
-    "Look around": ("gpus", "kernels", "show", "runs", "doctor"),
+    "Look around": ("gpus", "kernels", "show", "doctor"),
     "Check and score a swizzle": ("check", "score", "ceiling", "hit-rates"),
-    "Find a better one": ("optimize", "suite", "sweep", "what-if", "report", "explore"),
+    "Find a better one": ("optimize", "suite", "sweep", "what-if", "explore"),
+    "Runs": ("runs", "report", "compare", "export"),
     "Your own Triton kernel": ("init-kernel", "capture", "occupancy", "rewrite"),
     "Compare with hardware": ("calibrate", "bundle", "confirm", "import", "agreement", "fidelity"),
     "Compare models": ("study", "tune-prompt"),
@@ -44,9 +45,14 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("swizzle-sim check mine.txt --kernel gemm M=4096", "with the sizes of a kernel"),
         ("swizzle-sim check src/ --sarif out.sarif", "every remap of a repository"),
     ),
+    "compare": (("swizzle-sim compare runs/gemm-mi300x-001 runs/gemm-mi300x-search-001", ""),),
     "confirm": (("swizzle-sim confirm runs/gemm-mi300x-001 --top 3", "where the GPU is"),),
     "doctor": (("swizzle-sim doctor --report", "a block to paste into an issue"),),
     "explore": (("swizzle-sim explore gemm M=2048 N=2048 --gpu mi355x", "a page on this machine, in the browser"),),
+    "export": (
+        ("swizzle-sim export runs/gemm-mi300x-001 -o attempts.csv", "or attempts.parquet"),
+        ("swizzle-sim export runs/gemm-mi300x-001 -o study.db", "then: optuna-dashboard sqlite:///study.db"),
+    ),
     "fidelity": (
         ("swizzle-sim fidelity --quick", "seconds"),
         ("swizzle-sim fidelity --gpu h200 --variant lockstep --rows transpose", "some rows, one replay"),

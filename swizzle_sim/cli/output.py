@@ -29,8 +29,8 @@ PROSE = 24  # columns that a column of prose keeps
 FOLDED = 160  # columns at which prose folds where there is no terminal
 LEAST = (  # columns that a narrow terminal goes without, the first first
     *("bound [pt]", "Cache hit rate [%]", "Cache [MiB]", "L2 misses", "HBM write [MB]", "L1 reads", "L1 hit [%]"),
-    *("ideal", "a line", "a byte", "attempts", "date", "proposer", "replay", "HBM [GB]", "HBM [GiB]", "arch", "grid"),
-    *("HBM read [MB]", "orders", "speedup", "time [µs]"),
+    *("ideal", "a line", "a byte", "attempts", "state", "date", "proposer", "replay", "HBM [GB]", "HBM [GiB]", "arch"),
+    *("grid", "HBM read [MB]", "what", "orders", "speedup", "time [µs]"),
 )
 SIMULATED = {
     "lockstep": "simulated, lockstep replay; time is a roofline by windows: not measured, no bound, ranks no orders",
@@ -79,7 +79,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
     kept = list(range(len(heads)))
     shown, needs = _drawn(out, heads, cells, kept, left)
     for least in LEAST:
-        if needs > out.width and (gone := [i for i in kept if _ends_in(heads[i], least) and i >= left]):
+        if needs > out.width and (gone := [i for i in kept if _ends_in(heads[i], least) and i > 0]):
             kept = [i for i in kept if i not in gone]
             shown, needs = _drawn(out, heads, cells, kept, left)
     if needs > out.width:

@@ -1,4 +1,4 @@
-"""``runs`` and ``report``: the stored runs, and the page of one."""
+"""``runs``, ``compare``, ``export`` and ``report``: the stored runs, side by side, as tables, and the page of one."""
 
 from __future__ import annotations
 
@@ -22,29 +22,48 @@ def runs(
     if repair is not None:
         _repair(repair, json)
         return
-    from swizzle_sim.cli.output import console, pct, print_json, table
+    from swizzle_sim.cli.output import console, print_json
     from swizzle_sim.search import runs_in
 
-    found = [_describe(path) for path in runs_in(folder)]
+    found = [describe_run(path) for path in runs_in(folder)]
     if json:
         print_json({"runs": found})
         return
     if not found:
         console().print(f"no runs in {folder}; make one: swizzle-sim optimize gemm", markup=False)
         return
+    print_runs(f"Runs in {folder}", found)
+
+
+def print_runs(title: str, found: list[dict[str, Any]]) -> None:
+    """Print a row for each run, as `describe_run` describes it."""
+    from swizzle_sim.cli.output import pct, table
+
     rows = [
         (
             r["run"],
-            r["state"],
-            r.get("best") or r.get("error", "-"),
-            f"{_name(r)} {_sizes(r)} on {r.get('gpu', '-')}",
-            str(r.get("attempts", "-")),
+            r.get("best") or "-",
+            r.get("error") or f"{_name(r)} {_sizes(r)} on {r.get('gpu', '-')}",
             pct(r.get("best_l2_hit_rate")),
+            _signed(r.get("gain_l2_hit_rate")),
+            f"{r['speedup']:.3f}" if r.get("speedup") else "-",
+            r.get("replay", "-"),
+            r.get("proposer", "-"),
+            r["state"],
+            str(r.get("attempts", "-")),
+            r.get("written", "-").replace("T", " ")[5:16],
         )
         for r in found
     ]
-    columns = ("run", "state", "best", "what", "attempts", "L2 hit\nrate [%]")
-    table(f"Runs in {folder}", columns, rows, left=4)
+    columns = (
+        *("run", "best", "what", "L2 hit\nrate [%]", "gained\n[pt]", "speedup", "replay", "proposer", "state"),
+        *("attempts", "date"),
+    )
+    table(title, columns, rows, left=3)
+
+
+def _signed(gain: float | None) -> str:
+    return "-" if gain is None else f"{100 * gain:+.2f}"
 
 
 def _repair(folder: Path, json: bool) -> None:
@@ -98,24 +117,31 @@ def _sizes(found: dict[str, Any]) -> str:
     return sizes_text({name: size for name, size in problem.items() if usual.get(name) != size})
 
 
-def _describe(path: Path) -> dict[str, Any]:
-    from swizzle_sim.history import History
+def describe_run(path: Path) -> dict[str, Any]:
+    """Settings, state and best of a run, JSON-ready; of a damaged one the error."""
+    from datetime import datetime, timezone
+
+    from swizzle_sim.history import FILE, History
     from swizzle_sim.ranking import ranking_of
     from xcd_model.errors import RunError
 
     try:
         with History(path) as history:
-            attempts = list(history)
+            attempts, at = list(history), (path / FILE).stat().st_mtime
             best = next(iter(ranking_of(history.about, path).order(attempts)), None)
-            about = {key: history.about[key] for key in ("kernel", "gpu", "problem", "replay", "version")}
+            score, baseline = best.score if best else None, attempts[0].score if attempts else None
             return {
                 "run": str(path),
                 "state": history.state,
-                **about,
+                **{key: history.about[key] for key in ("kernel", "gpu", "problem", "replay", "version")},
                 "kernel_file": history.about.get("kernel_file") or None,
+                "proposer": ", ".join(sorted({one.proposer for one in attempts[1:]})) or "-",
+                "written": datetime.fromtimestamp(at, timezone.utc).isoformat(timespec="seconds"),
                 "attempts": len(attempts),
                 "best": best.name if best else None,
-                "best_l2_hit_rate": best.score.l2_hit_rate if best and best.score else None,
+                "best_l2_hit_rate": score.l2_hit_rate if score else None,
+                "gain_l2_hit_rate": score.l2_hit_rate - baseline.l2_hit_rate if score and baseline else None,
+                "speedup": score.speedup if score else None,
             }
     except RunError as error:
         return {"run": str(path), "state": "damaged", "error": str(error)}

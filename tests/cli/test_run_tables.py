@@ -1,0 +1,90 @@
+"""Are stored runs listed, compared and exported whole?"""
+
+import io
+import json
+from dataclasses import replace
+
+import optuna
+import pandas as pd
+import pytest
+
+import swizzle_sim as sim
+from swizzle_sim.candidates import Candidate
+from swizzle_sim.export import attempts_table, csv_of, parquet_of, write_study
+
+ORDERS = ("row", "contiguous+row", "group_m(size=2)", "group_m(size=4)")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Runs of families on two GPUs."""
+    folder = tmp_path_factory.mktemp("runs")
+    gemm = sim.kernel("gemm", M=1024, N=1024, K=128, BLOCK_M=128, BLOCK_N=128)
+    candidates = [Candidate(spec, sim.family(spec), "families") for spec in ORDERS]
+    candidates.append(Candidate("wrong", "pid = pid // 2", "families"))
+    for name in ("mi300x", "mi355x"):
+        sim.optimize(gemm, sim.gpu(name), folder / name, candidates=candidates, replay="lockstep")
+    return folder
+
+
+def test_runs_say_how_when_and_what_was_gained(typed, runs):
+    found = typed("runs", runs, "--json").json["runs"]
+    assert [(one["proposer"], one["replay"], one["attempts"]) for one in found] == [("families", "lockstep", 6)] * 2
+    for one in found:
+        assert one["gain_l2_hit_rate"] > 0.05 and one["written"].startswith("20")
+    shown = typed("runs", runs).out
+    assert "families" in shown and f"{100 * found[0]['gain_l2_hit_rate']:+.2f}" in shown
+
+
+def test_runs_are_compared_order_by_order(typed, runs):
+    found = typed("compare", runs / "mi300x", runs / "mi355x", "--json").json
+    assert found["differ"] == ["gpu", "gpu_description"]
+    rates = {one["swizzle"]: [score["l2_hit_rate"] for score in one["scores"]] for one in found["orders"]}
+    assert set(rates) <= {"launch order", *ORDERS} and rates["launch order"] == [0.46875, 0.46875]
+    shown = typed("compare", runs / "mi300x", runs / "mi355x").out
+    assert "the runs differ in gpu:" in shown and "contiguous+row" in shown
+    assert "their figures compare" in typed("compare", runs / "mi300x", runs / "mi300x").out
+
+
+def test_a_table_has_every_attempt_and_comes_back_from_csv_and_parquet(typed, runs, tmp_path):
+    table = attempts_table([runs / "mi300x", runs / "mi355x"])
+    assert len(table) == 12 and table["l2_hit_rate"].notna().sum() == 8  # row is the launch order, and one is refused
+    back = pd.read_csv(io.BytesIO(csv_of(table)))
+    assert back["l2_hit_rate"].equals(table["l2_hit_rate"]) and list(back.columns) == list(table.columns)
+    assert json.loads(back["per_xcd_l2_hit_rate"][0]) and json.loads(back["problem"][0])["M"] == 1024
+    assert pd.read_parquet(io.BytesIO(parquet_of(table)))["source"].tolist() == table["source"].tolist()
+    assert typed("export", runs / "mi300x", "-o", tmp_path / "a.csv", "--json").json["attempts"] == 6
+    assert pd.read_csv(tmp_path / "a.csv")["name"].tolist() == ["identity", *ORDERS, "wrong"]
+
+
+def test_a_search_is_a_study_that_optuna_reads(runs, tmp_path):
+    with sim.History(runs / "mi300x") as history:
+        about, found = history.about, list(history)
+    spans = [{}, {"chunk": 2}, {"chunk": 2, "size": 8}, {"chunk": 16}, {"size": 4}, {"chunk": 3}]
+    with sim.History.create(tmp_path / "run", about) as history:
+        for one, parameters in zip(found, spans, strict=True):
+            history.append(replace(one, verdict={**one.verdict, "parameters": parameters, "stage": "bound"}))
+        assert write_study(tmp_path / "study.db", history) == 6
+    study = optuna.load_study(study_name="run", storage=f"sqlite:///{tmp_path / 'study.db'}")
+    assert study.direction.name == "MAXIMIZE" and study.user_attrs["gpu"] == "mi300x"
+    for trial, attempt, parameters in zip(study.trials, found, spans, strict=True):
+        assert trial.params == parameters and trial.user_attrs["source"] == attempt.source
+        assert trial.value == (attempt.score.l2_hit_rate if attempt.score else None)
+    assert study.trials[3].distributions["chunk"] == optuna.distributions.IntDistribution(2, 16)
+    assert [trial.state.name for trial in study.trials].count("PRUNED") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("export", "RUN", "-o", "a.txt"), "a.txt: the name says the format: .csv, .parquet, .db"),
+        (("export", "RUN", "-o", "there.db"), "a file that is no SQLite database is in the way"),
+        (("export", "RUN", "-o", "nowhere/a.db"), "nowhere/a.db: cannot be written"),
+        (("export", "nowhere", "-o", "a.csv"), "no run here"),
+        (("compare", "RUN"), "compare takes two runs or more"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(typed, runs, tmp_path, words, said):
+    (tmp_path / "there.db").write_text("run,kernel")
+    answer = typed(*(runs / "mi300x" if word == "RUN" else word for word in words))
+    assert answer.code == 2 and said in answer.err
