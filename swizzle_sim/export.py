@@ -143,9 +143,9 @@ def _spans(attempts: Iterable[Attempt]) -> dict[str, tuple[int, int]]:
 def _trial(optuna: Any, one: Attempt, objectives: Any, spans: Mapping[str, tuple[int, int]]) -> Any:
     """Trial of an attempt."""
     states = optuna.trial.TrialState
-    told = {"name": one.name, "proposer": one.proposer, "critique": one.critique, "source": one.source}
+    told: dict[str, Any] = {"name": one.name, "proposer": one.proposer, "critique": one.critique, "source": one.source}
     told |= {"domain": one.verdict.get("domain"), "template": one.verdict.get("template")}
-    found = {"params": one.verdict.get("parameters", {})}
+    found: dict[str, Any] = {"params": one.verdict.get("parameters", {})}
     found["distributions"] = {name: optuna.distributions.IntDistribution(*spans[name]) for name in found["params"]}
     if one.score is None:
         ruled_out = one.verdict.get("stage") in ("bound", "sampled", "screen") and len(objectives) == 1
