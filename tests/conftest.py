@@ -8,6 +8,7 @@ import os
 from hypothesis import HealthCheck, settings
 
 os.environ["SWIZZLE_SIM_COMPILE"] = "0"  # a compile takes seconds: tests that look at its figures type --compile
+os.environ["SWIZZLE_SIM_REPORT"] = "0"  # so does a report: tests that look at it type --report
 
 settings.register_profile("swizzle_sim", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("swizzle_sim")

@@ -288,7 +288,7 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     from swizzle_sim.history import History
     from swizzle_sim.progress import Progress
     from swizzle_sim.ranking import ranking_of
-    from swizzle_sim.report import write_report
+    from swizzle_sim.report import write_best, write_report
     from swizzle_sim.report.rank_stability import check_finalists
     from swizzle_sim.search import SETTLED
 
@@ -300,7 +300,10 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
         run = replace(run, ranking=ranking_of(history.about, run.folder))
     written = rewrite_best(run, scorer.kernel, scorer.gpu) if scorer.kernel.file else None
     with History(run.folder) as history:
-        write_report(history, scorer)
+        if given.report:
+            write_report(history, scorer)
+        else:
+            write_best(history)
     return End(run, advise_run(scorer, run.ranking, run.attempts, str(run.folder)), written, stability)
 
 

@@ -153,6 +153,14 @@ RankStability = Annotated[
         help="Test whether uncertain constants could change the ranking.",
     ),
 ]
+Report = Annotated[
+    bool,
+    typer.Option(
+        "--report/--no-report",
+        help="Draw report.html and its pictures; `swizzle-sim report RUN` draws them later.",
+        envvar="SWIZZLE_SIM_REPORT",
+    ),
+]
 
 BOTH = ("evaluations",)  # options of the search that two-stage takes as well
 ONLY = ("templates", "sampler", "sizes", "held_out")
@@ -172,6 +180,7 @@ class RunOptions:
     threads: Threads = None
     uncertainty: RankStability = True
     compile: Compile = True
+    report: Report = True
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ def print_run(end: End, scorer: Scorer) -> None:
         tried = "no other was" if len(run.attempts) == 1 else f"{run.attempts[1].name} alone was"
         why = "workgroups share next to no lines, or the launch order is at the bound"
         lines.append(f"no order can raise the hit rate ({why}): {tried} tried")
-    print_end(end, lines, "pictures, history")
+    print_end(end, lines, "history")
 
 
 def slower_lines(run: Run) -> list[str]:
@@ -122,7 +122,9 @@ def print_end(end: End, lines: list[str], more_files: str) -> None:
     from swizzle_sim.report.rank_stability import stability_lines
 
     folder, stability, written = end.run.folder, end.stability, end.written
-    files = f"written: {folder}/ (report.html, best.txt, best_triton.py, best.hip, {more_files})"
+    names = "best.txt, best_triton.py, best.hip"
+    names = f"report.html, {names}, pictures" if (folder / "report.html").is_file() else names
+    files = f"written: {folder}/ ({names}, {more_files})"
     out = console(wide=True)
     for line in (
         *lines,

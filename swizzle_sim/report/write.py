@@ -1,4 +1,4 @@
-"""`write_report`: the page, the pictures and the best swizzle of a run, from its history alone."""
+"""`write_report`, `write_best`: the page, the pictures and the best swizzle of a run, from its history alone."""
 
 from __future__ import annotations
 
@@ -70,6 +70,23 @@ def write_report(history: History, scorer: Scorer | None = None) -> Path:
     for name, data in files.items():  # the page last: where it is new, all is
         write_whole(folder / name, data)
     return folder / PAGE
+
+
+def write_best(history: History) -> None:
+    """Write the best swizzle alone into the folder of a run: its text, Triton and HIP; nothing where none was scored.
+
+    Parameters
+    ----------
+    history : History
+
+    Raises
+    ------
+    RunError
+        If the folder cannot be written.
+    """
+    for best in ranking_of(history.about, history.folder).order(list(history))[:1]:
+        for name, text in best_sources(best, history.about).items():
+            write_whole(history.folder / name, text.encode())
 
 
 def best_sources(best: Attempt, about: Mapping[str, Any]) -> dict[str, str]:

@@ -45,7 +45,19 @@ def here(monkeypatch, capsys, tmp_path):
 
 def test_optimize_with_a_model_and_repeat_it(here, monkeypatch, tmp_path):
     with ScriptedServer(SCRIPT) as server:
-        words = ("optimize", "gemm", *SMALL, *MODEL, "--api-base", server.base, "--iterations", "2", "--out", "run-one")
+        words = (
+            "optimize",
+            "gemm",
+            *SMALL,
+            *MODEL,
+            "--api-base",
+            server.base,
+            "--iterations",
+            "2",
+            "--out",
+            "run-one",
+            "--report",
+        )
         monkeypatch.setenv("OPENAI_API_KEY", "unlikely-4711")
         done = here(*words)
         assert done.code == 0, done.err
@@ -54,7 +66,7 @@ def test_optimize_with_a_model_and_repeat_it(here, monkeypatch, tmp_path):
         assert shown in done.out
     assert "at an unknown price" in done.out
     assert {path.name for path in (tmp_path / "run-one").iterdir()} >= {"report.html", "best.txt", "transcript.sqlite"}
-    again = here("optimize", "--replay", "run-one", "--out", "run-two", "--json")
+    again = here("optimize", "--replay", "run-one", "--out", "run-two", "--report", "--json")
     assert again.code == 0, again.err
     document = again.json
     assert document["cost"]["asks"] == 2 and document["steps"][1]["outcomes"][0]["code"] == "scored"

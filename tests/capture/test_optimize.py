@@ -28,7 +28,7 @@ def test_a_users_file_is_captured_searched_and_rewritten(run, uncompiled, tmp_pa
     (tmp_path / "sub" / "mine.py").write_text(
         text.replace("    softmax,\n    sizes", '    softmax,\n    name="a/b",\n    sizes')
     )
-    status, out, _ = run("optimize", "sub/mine.py", *SIZES, "--gpu", "mi355x", "--json")
+    status, out, _ = run("optimize", "sub/mine.py", *SIZES, "--gpu", "mi355x", "--report", "--json")
     document = json.loads(out)
     assert (status, document["run"], document["kernel"]) == (0, "runs/a-b-mi355x-001", "a/b")
     folder = tmp_path / document["run"]

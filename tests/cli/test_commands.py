@@ -116,7 +116,7 @@ def test_check_names_the_domain(typed, tmp_path):
 
 
 def test_optimize_report_and_runs(typed, tmp_path):
-    document = typed("optimize", "gemm", *SMALL, "--json").json
+    document = typed("optimize", "gemm", *SMALL, "--report", "--json").json
     folder = tmp_path / document["run"]
     for name in ("history.sqlite", "best.txt", "best_triton.py", "best.hip", "report.html", "map.png", "progress.png"):
         assert (folder / name).stat().st_size > 0
@@ -124,7 +124,13 @@ def test_optimize_report_and_runs(typed, tmp_path):
     rates = [entry["score"]["l2_hit_rate"] for entry in document["best"]]
     assert rates == sorted(rates, reverse=True) and len(rates) == 5
     assert document["baseline"]["name"] == "identity"
-    again = typed("optimize", "gemm", *SMALL)
+    again = typed("optimize", "gemm", *SMALL, "--no-report")
+    assert {path.name for path in (tmp_path / "runs/gemm-mi300x-002").iterdir()} >= {
+        "best.txt",
+        "best_triton.py",
+        "best.hip",
+    }
+    assert not (tmp_path / "runs/gemm-mi300x-002/report.html").exists() and "report.html" not in again.out
     assert again.out.splitlines()[-1] == "next: swizzle-sim report runs/gemm-mi300x-002 --open"
     assert [r["state"] for r in typed("runs", "--json").json["runs"]] == ["finished", "finished"]
     assert typed("report", document["run"]).code == 0

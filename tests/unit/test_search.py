@@ -129,7 +129,7 @@ def test_one_command_builds_the_trace_and_the_lattice_once(monkeypatch, capsys, 
     monkeypatch.setattr(suite_gemm, "trace", lambda *given: built.append(given) or trace(*given))
     monkeypatch.setattr(suite_gemm, "_at_grids", lambda *given: grids.append(given) or at_grids(*given))
     run = runner(monkeypatch, capsys, tmp_path)
-    done = run("optimize", "gemm", "M=512", "N=512", "K=64", "--out", "run", "--json")
+    done = run("optimize", "gemm", "M=512", "N=512", "K=64", "--out", "run", "--report", "--json")
     assert (done.code, len(built), len(grids)) == (0, 1, 1)
     assert (tmp_path / "run" / "report.html").is_file()
 
