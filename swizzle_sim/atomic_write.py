@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from pathlib import Path
@@ -22,7 +23,8 @@ def write_whole(path: Path, data: bytes) -> None:
         unfinished.write_bytes(data)
         os.replace(unfinished, path)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a read-only folder refuses that, too
+            unfinished.unlink()
         raise RunError(f"{path}: cannot be written ({error.strerror})") from error
 
 

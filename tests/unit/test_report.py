@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import json
+import os
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -258,6 +260,16 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     with pytest.raises(RunError, match="cannot be written"):
         write_whole(target, b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_a_folder_that_refuses_even_the_removal_is_one_error(tmp_path, monkeypatch):
+    def refuse(*given, **options):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(RunError, match=r"page: cannot be written \(Read-only file system\)"):
+        write_whole(tmp_path / "page", b"new")
 
 
 @pytest.mark.usefixtures("no_pictures")
