@@ -78,7 +78,7 @@ def _measured(paper: Suite) -> str:
     lines = [
         "As launched, beside what rocprofv3 counted on an MI300X (public experiment logs behind arXiv 2508.20258):",
         "",
-        "| kernel | simulated, lockstep [%] | measured [%] | range of runs [%] |",
+        f"| kernel | simulated, {paper.replay} [%] | measured [%] | range of runs [%] |",
         "| --- | ---: | ---: | ---: |",
     ]
     for found in paper.results:
