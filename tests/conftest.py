@@ -5,6 +5,7 @@ Hypothesis measures no time, so a loaded machine fails nothing; commands compile
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ["SWIZZLE_SIM_COMPILE"] = "0"  # a compile takes seconds: tests that look at its figures type --compile
@@ -12,3 +13,12 @@ os.environ["SWIZZLE_SIM_REPORT"] = "0"  # so does a report: tests that look at i
 
 settings.register_profile("swizzle_sim", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("swizzle_sim")
+
+
+@pytest.fixture
+def sketched(monkeypatch):
+    """Empty figures in reports, and no PNG files: drawing takes longer than all the rest."""
+    monkeypatch.setattr("swizzle_sim.report.pictures.files", lambda *given: {})
+    monkeypatch.setattr(
+        "swizzle_sim.report.pictures.inline_svg", lambda figure, name, theme: f'<svg id="{name}"></svg>'
+    )

@@ -43,6 +43,7 @@ def here(monkeypatch, capsys, tmp_path):
     return runner(monkeypatch, capsys, tmp_path)
 
 
+@pytest.mark.usefixtures("sketched")
 def test_optimize_with_a_model_and_repeat_it(here, monkeypatch, tmp_path):
     with ScriptedServer(SCRIPT) as server:
         words = (

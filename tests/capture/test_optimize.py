@@ -22,6 +22,7 @@ KERNELS = Path(__file__).parent / "kernels"
 SIZES = ("ROWS=44", "COLS=40", "PROGRAMS=11")
 
 
+@pytest.mark.usefixtures("sketched")
 def test_a_users_file_is_captured_searched_and_rewritten(run, uncompiled, tmp_path):  # noqa: F811
     (tmp_path / "sub").mkdir()
     text = (KERNELS / "softmax.py").read_text()
@@ -76,6 +77,7 @@ def made(tmp_path, monkeypatch):
     return make
 
 
+@pytest.mark.usefixtures("sketched")
 def test_a_file_that_calls_its_kernel_gemm_is_not_the_suites(run, made, uncompiled, tmp_path):  # noqa: F811
     text = (KERNELS / "softmax.py").read_text()
     (tmp_path / "mine.py").write_text(
@@ -89,6 +91,7 @@ def test_a_file_that_calls_its_kernel_gemm_is_not_the_suites(run, made, uncompil
     assert (status, "its kernel_file is " in err, "this command's is none" in err) == (2, True, True)
 
 
+@pytest.mark.usefixtures("sketched")
 def test_a_run_of_a_trace_file_is_reported_without_triton(run, made, uncompiled, monkeypatch, tmp_path):  # noqa: F811
     shutil.copy(KERNELS / "softmax.py", tmp_path / "mine.py")
     assert run("capture", "mine.py", "ROWS=20", "COLS=30", "-o", "m.trace.npz")[0] == 0

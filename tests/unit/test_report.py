@@ -60,12 +60,6 @@ def scorer():
 
 
 @pytest.fixture
-def no_pictures(monkeypatch):
-    """Leave out the PNG files, which take longer than all the rest."""
-    monkeypatch.setattr("swizzle_sim.report.pictures.files", lambda *given: {})
-
-
-@pytest.fixture
 def start(tmp_path, scorer):
     """Make a run folder; gives an empty history."""
 
@@ -197,7 +191,7 @@ def test_every_attempt_is_listed_with_its_verdict_and_critique(finished):
     assert "simulated, lockstep replay" in text
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("sketched")
 def test_of_many_attempts_the_best_and_the_first_are_listed(start, scorer):
     history = start()
     half, first = attempt(scorer, 1, "half", "pid = pid // 2\n"), attempt(scorer, 0, "identity", family("identity"))
@@ -224,7 +218,7 @@ def test_a_run_without_attempts_gives_a_clear_page(start):
     assert {path.name for path in history.folder.iterdir()} == {"history.sqlite", "report.html"}
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("sketched")
 def test_an_interrupted_run_with_the_baseline_alone(start, scorer):
     history = start()
     history.append(attempt(scorer, 0, "identity", family("identity")))
@@ -244,7 +238,7 @@ def test_the_same_run_gives_the_same_bytes(start, scorer, finished):
         assert one == other, name  # commands to paste name the folder
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("sketched")
 def test_a_run_whose_counts_changed_says_so(start, scorer):
     history = start()
     first = attempt(scorer, 0, "identity", family("identity"))
@@ -272,10 +266,10 @@ def test_a_folder_that_refuses_even_the_removal_is_one_error(tmp_path, monkeypat
         write_whole(tmp_path / "page", b"new")
 
 
-@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize(("sizes", "number", "chars"), [({}, 470, 80), (SIZES, 50, 20_000)])
-def test_pages_of_long_runs_are_small(tmp_path, sizes, number, chars):
+def test_pages_of_long_runs_are_small(tmp_path, monkeypatch, sizes, number, chars):
     """The default GEMM with all families, and fifty attempts of a model that writes and is told much."""
+    monkeypatch.setattr("swizzle_sim.report.pictures.files", lambda *given: {})
     scorer = Scorer(gemm(**sizes), gpu("mi300x"), replay="lockstep")
     history = History.create(tmp_path / "run", told(scorer))
     first = attempt(scorer, 0, "identity", family("identity"))
@@ -290,7 +284,6 @@ def test_pages_of_long_runs_are_small(tmp_path, sizes, number, chars):
     assert 100_000 < write_report(history).stat().st_size < 3_000_000
 
 
-@pytest.mark.usefixtures("no_pictures")
 def test_a_run_is_ranked_by_its_own_objective(tmp_path, scorer):
     """A search for less time shows the fastest first, though another has the better hit rate."""
     about = told(scorer) | {"objectives": ["time"]}
@@ -314,7 +307,7 @@ def test_a_run_is_ranked_by_its_own_objective(tmp_path, scorer):
     assert "predicted time [µs]" in text
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("sketched")
 def test_an_unstable_ranking_is_said(start, scorer):
     history = fill(start(), scorer)
     pairs = [
@@ -330,7 +323,7 @@ def test_an_unstable_ranking_is_said(start, scorer):
     assert "distinguishable" not in write_report(history).read_text(encoding="utf-8")
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("sketched")
 def test_two_objectives_show_their_front(tmp_path, scorer):
     about = told(scorer) | {"objectives": ["hbm_bytes", "energy"], "search": {"sizes": [{"M": 1024}]}}
     history = History.create(tmp_path / "run", about)
@@ -351,7 +344,7 @@ def test_the_rewritten_kernel_is_shown_as_a_diff(finished):
     assert "The text only" in text and "gemm_triton_swizzled.py, whole" in text
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("sketched")
 def test_measurements_stored_with_a_run_are_shown(start, scorer):
     history = fill(start(), scorer)
     one = {"vendor": "amd", "name": "mi300x", "title": "MI300X", "xcds": 8}
@@ -379,7 +372,7 @@ def measured(name, time_us):
     return {"name": name, "check_before": right, "check_after": right, "time_us": {"cold": quartiles}, "passes": []}
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("sketched")
 def test_measurements_of_something_else_are_refused(start, scorer):
     data = Path(__file__).parents[1] / "hardware" / "data" / "h200" / "gemm"
     history = fill(start(), scorer)
