@@ -6,8 +6,8 @@ that its study tried on a persistent grid and gave up. The jagged GEMM has a sha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -50,20 +50,22 @@ def replayed(name: str, work: Workload, device: str, order: np.ndarray) -> Case:
     return Case(name, traffic.l2_hit_rate, time.total_us, balance_of(traffic, time))
 
 
-def attention_cases(device: str) -> Iterator[Case]:
+@lru_cache
+def attention_cases(device: str) -> tuple[Case, ...]:
     """Persistent orders of causal dense attention, H=32 HKV=8 S=4096, under a persistent grid of a program a CU."""
     row = next(one for one in dense_rows() if one.gpu == device and _is_shape(one))
     work, size = workload(row), dict(row.problem)
     persistent = replace(work, programs=gpu(device).cus)
     xcds, blocks = gpu(device).xcds, -(-size["S"] // size["BM"])
     folded = items_of("persistent bt_hkv_minor", size, xcds)
-    straight = folded // blocks * blocks + WAYS["fold"](folded % blocks, blocks)  # a fold undoes itself
-    yield replayed("persistent, key heads fastest, blocks upwards", persistent, device, straight)
-    yield replayed("the same, folded: the second half downwards", persistent, device, folded)
-    paired = items_of("persistent gqa_pair", size, xcds)
-    yield replayed("persistent, light with heavy of two query heads", persistent, device, paired)
-    headed = items_of("launched hq_minor_swz", size, xcds)
-    yield replayed("persistent, swizzled head-first", persistent, device, headed)
+    orders = {
+        "persistent, key heads fastest, blocks upwards": folded // blocks * blocks
+        + WAYS["fold"](folded % blocks, blocks),  # a fold undoes itself
+        "the same, folded: the second half downwards": folded,
+        "persistent, light with heavy of two query heads": items_of("persistent gqa_pair", size, xcds),
+        "persistent, swizzled head-first": items_of("launched hq_minor_swz", size, xcds),
+    }
+    return tuple(replayed(name, persistent, device, order) for name, order in orders.items())
 
 
 def _is_shape(row) -> bool:
@@ -119,27 +121,28 @@ def jagged_gemm(vary: bool) -> Workload:
     )
 
 
-def jagged_cases(device: str, vary: bool) -> Iterator[Case]:
+@lru_cache
+def jagged_cases(device: str, vary: bool) -> tuple[Case, ...]:
     """Launch order, each XCD one run of groups, and chunks of a group."""
     work = jagged_gemm(vary)
     grid = Grid((GROUPS * MOST_TILES * COLUMNS,), (GROUPS * MOST_TILES, COLUMNS))
-    for spec in ("identity", "contiguous", f"chunked(chunk={MOST_TILES * COLUMNS})"):
-        order = Swizzle.parse(family(spec)).permutation(grid, gpu(device).xcds)
-        yield replayed(spec, work, device, order)
+    specs = ("identity", "contiguous", f"chunked(chunk={MOST_TILES * COLUMNS})")
+    orders = {spec: Swizzle.parse(family(spec)).permutation(grid, gpu(device).xcds) for spec in specs}
+    return tuple(replayed(spec, work, device, order) for spec, order in orders.items())
 
 
 def main() -> None:
     """Print the tables."""
     for device in ("mi355x", "mi300x"):
-        _table(f"Causal dense attention on {device}", list(attention_cases(device)))
+        _table(f"Causal dense attention on {device}", attention_cases(device))
     for vary in (False, True):
         _table(
             f"Jagged GEMM on mi300x, groups of {'unequal' if vary else 'equal'} length",
-            list(jagged_cases("mi300x", vary)),
+            jagged_cases("mi300x", vary),
         )
 
 
-def _table(title: str, cases: list[Case]) -> None:
+def _table(title: str, cases: tuple[Case, ...]) -> None:
     print(f"\n{title}\n\n{HEAD}")
     for case in cases:
         print(case.row(cases[0].time_us))

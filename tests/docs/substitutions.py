@@ -12,6 +12,7 @@ SMALLER = [  # (pattern, what takes its place), in this order
     (r"\bM=(4096|2048)\b( N=\d+)?( K=\d+)?", SIZES),
     (r"(?<= )gemm(?! M=\d)(?= |$)(?!.*--over)(?! K=)", f"gemm {SIZES}"),
     (r"\bgemm( K=1024)?(?= --over)", "gemm K=128"),
+    (r"(?<= )conv_2d(?= |$)", "conv_2d N=1 H=32 W=32 C=128 K=128"),
     (r"(?<= )softmax(?= |$)", "softmax M=1024 N=1024"),
     (r"1024\.\.16384 step 1024|1024\.\.4096 step 512", "512..1024 step 512"),
     (r"powers 1024\.\.4096", "powers 512..1024"),

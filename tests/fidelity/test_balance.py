@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "laboratory" / "balance.md"
 
 @pytest.fixture(scope="module")
 def attention():
-    return list(attention_cases("mi355x"))
+    return attention_cases("mi355x")
 
 
 def test_swizzled_head_first_ends_late_on_a_persistent_grid(attention):
