@@ -116,7 +116,8 @@ def test_check_names_the_domain(typed, tmp_path):
 
 
 def test_optimize_report_and_runs(typed, tmp_path):
-    document = typed("optimize", "gemm", *SMALL, "--report", "--json").json
+    tiles = ("M=512", "N=512", "K=128", "BLOCK_M=64", "BLOCK_N=64")  # an order can raise its hit rate
+    document = typed("optimize", "gemm", *tiles, "--report", "--json").json
     folder = tmp_path / document["run"]
     for name in ("history.sqlite", "best.txt", "best_triton.py", "best.hip", "report.html", "map.png", "progress.png"):
         assert (folder / name).stat().st_size > 0
@@ -124,7 +125,7 @@ def test_optimize_report_and_runs(typed, tmp_path):
     rates = [entry["score"]["l2_hit_rate"] for entry in document["best"]]
     assert rates == sorted(rates, reverse=True) and len(rates) == 5
     assert document["baseline"]["name"] == "identity"
-    again = typed("optimize", "gemm", *SMALL, "--no-report")
+    again = typed("optimize", "gemm", *tiles, "--no-report")
     assert {path.name for path in (tmp_path / "runs/gemm-mi300x-002").iterdir()} >= {
         "best.txt",
         "best_triton.py",
@@ -137,9 +138,9 @@ def test_optimize_report_and_runs(typed, tmp_path):
     best = f"{document['run']}/best.txt"
     known = {one["source"]: one["score"] for one in (*document["best"], document["baseline"])}
     found = known[(tmp_path / best).read_text()]
-    assert typed("score", "gemm", *SMALL, "--swizzle", best, "--json").json["score"] == found
+    assert typed("score", "gemm", *tiles, "--swizzle", best, "--json").json["score"] == found
     assert found["l2_hit_rate"] == max(score["l2_hit_rate"] for score in known.values())
-    assert typed("optimize", "gemm", *SMALL, "--out", document["run"]).code == 2
+    assert typed("optimize", "gemm", *tiles, "--out", document["run"]).code == 2
 
 
 def test_ctrl_c_leaves_a_run_that_opens_and_goes_on(typed, tmp_path):
