@@ -5,6 +5,7 @@ Exit status: 0 for success, 1 for a negative verdict (not a bijection), 2 for mi
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import metadata
@@ -31,6 +32,7 @@ from swizzle_sim.cli import (
 )
 from swizzle_sim.cli.help import TASKS, Command, Group, task_of
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write says of a disk
 app = typer.Typer(
     name="swizzle-sim",
     cls=Group,
@@ -96,14 +98,34 @@ def main() -> None:
     """Run the command line."""
     os.environ.pop("FORCE_COLOR", None)  # it would have a log full of bars, and columns cut to 80
     try:
+        try:
+            _run()
+        finally:
+            if sys.stdout is not None:  # closed
+                sys.stdout.flush()  # here, where it can be said that nobody reads, or that the disk is full
+    except BrokenPipeError:  # the reader of a pipe went away
+        _read_no_more()
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        print(f"swizzle-sim: cannot be written: {error.strerror}", file=sys.stderr)
+        _read_no_more()
+
+
+def _read_no_more() -> None:
+    """Exit where stdout takes nothing any more, without Python's own words about it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)
+
+
+def _run() -> None:
+    """Run a command; an error of ours becomes its message and exit status."""
+    try:
         app()
     except SystemExit as stop:
         if stop.code == 130 and isinstance(getattr(stop.__context__, "__cause__", None), KeyboardInterrupt):
             raise KeyboardInterrupt from None  # typer says nothing; a command that knows how to go on has said so
         raise
-    except BrokenPipeError:  # the reader of a pipe went away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
     except (OverflowError, RecursionError) as error:  # a figure of 31 digits, or brackets by the thousand, in a file
         sys.exit(_complain("range", f"a value is too large, or nested too deep: {error}", status=2))
     except MemoryError:

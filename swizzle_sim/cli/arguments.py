@@ -61,6 +61,7 @@ def run_folders() -> Iterable[str]:
     return [str(folder) for folder in runs_in("runs")]
 
 
+REPLAY_PANEL = "The replay"
 REPLAY_WORDS = ("timed", "lockstep")
 
 KernelName = Annotated[
@@ -88,11 +89,24 @@ Replay = Annotated[
     ),
 ]
 Seed = Annotated[
-    int, typer.Option("--seed", metavar="N", help="Seed of the timed replay: speeds of workgroups, and jitter.")
+    int,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        help="Seed of the timed replay: speeds of workgroups, and jitter.",
+        rich_help_panel=REPLAY_PANEL,
+    ),
 ]
 Jitter = Annotated[
     float,
-    typer.Option("--jitter", metavar="NS", min=0, max=1e6, help="Timed replay: largest random delay of a load, in ns."),
+    typer.Option(
+        "--jitter",
+        metavar="NS",
+        min=0,
+        max=1e6,
+        help="Timed replay: largest random delay of a load, in ns.",
+        rich_help_panel=REPLAY_PANEL,
+    ),
 ]
 Compile = Annotated[
     bool,
@@ -100,6 +114,7 @@ Compile = Annotated[
         "--compile/--no-compile",
         help="Compile the kernel, as launched and as rewritten, and score it so.",
         envvar="SWIZZLE_SIM_COMPILE",
+        rich_help_panel=REPLAY_PANEL,
     ),
 ]
 SwizzleText = Annotated[

@@ -14,6 +14,7 @@ from swizzle_sim.cli.arguments import Json, grouped, known_families, known_gpus,
 if TYPE_CHECKING:
     from swizzle_sim.testing.run import CheckResult
 
+FILES = "Files and folders"
 First = Annotated[
     str,
     typer.Argument(
@@ -44,28 +45,91 @@ OfGpu = Annotated[
 Xcds = Annotated[int | None, typer.Option("--xcds", min=1, max=4096, help="XCDs, in place of the GPU's.")]
 Where = Annotated[
     str,
-    typer.Option("--where", metavar="CONDITION", help="Where files must be bijective, such as 'num_pids % 8 == 0'."),
+    typer.Option(
+        "--where",
+        metavar="CONDITION",
+        help="Where files must be bijective, such as 'num_pids % 8 == 0'.",
+        rich_help_panel=FILES,
+    ),
 ]
 LaunchText = Annotated[
-    str, typer.Option("--launch", metavar="EXPRESSION", help="Launch grid of files in their sizes: 'cdiv(M, 64)'.")
+    str,
+    typer.Option(
+        "--launch",
+        metavar="EXPRESSION",
+        help="Launch grid of files in their sizes: 'cdiv(M, 64)'.",
+        rich_help_panel=FILES,
+    ),
 ]
-Answer = Annotated[str, typer.Option("--answer", metavar="NAMES", help="Names that hold the tile in a Triton file.")]
+Answer = Annotated[
+    str,
+    typer.Option(
+        "--answer",
+        metavar="NAMES",
+        help="Names that hold the tile in a Triton file.",
+        rich_help_panel=FILES,
+    ),
+]
 Explain = Annotated[
     bool,
-    typer.Option("--explain", help="Of a file's remap that is refuted: conditions and a repair that are proved."),
+    typer.Option(
+        "--explain",
+        help="Of a file's remap that is refuted: conditions and a repair that are proved.",
+        rich_help_panel=FILES,
+    ),
 ]
-Marked = Annotated[bool, typer.Option("--marked", help="Of Python files, only what a # swizzle-check comment marks.")]
-Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML there.")]
+Marked = Annotated[
+    bool,
+    typer.Option(
+        "--marked",
+        help="Of Python files, only what a # swizzle-check comment marks.",
+        rich_help_panel=FILES,
+    ),
+]
+Junit = Annotated[
+    Path | None,
+    typer.Option(
+        "--junit",
+        metavar="FILE",
+        help="Write JUnit XML there.",
+        rich_help_panel=FILES,
+    ),
+]
 
-Sarif = Annotated[Path | None, typer.Option("--sarif", metavar="FILE", help="Write SARIF 2.1.0 there.")]
+Sarif = Annotated[
+    Path | None,
+    typer.Option(
+        "--sarif",
+        metavar="FILE",
+        help="Write SARIF 2.1.0 there.",
+        rich_help_panel=FILES,
+    ),
+]
 AllowSkips = Annotated[
-    bool, typer.Option("--allow-skips", help="Exit 0 though functions are skipped, or nothing is found.")
+    bool,
+    typer.Option(
+        "--allow-skips", help="Exit 0 though functions are skipped, or nothing is found.", rich_help_panel=FILES
+    ),
 ]
 Exclude = Annotated[
     list[str] | None,
-    typer.Option("--exclude", metavar="PATTERN", help="Of folders, leave this out, in the words of .gitignore."),
+    typer.Option(
+        "--exclude",
+        metavar="PATTERN",
+        help="Of folders, leave this out, in the words of .gitignore.",
+        rich_help_panel=FILES,
+    ),
 ]
-Jobs = Annotated[int, typer.Option("--jobs", min=0, max=256, help="Processes; 0: one a core if files are many.")]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        min=0,
+        max=256,
+        help="Processes; 0: one a core if files are many.",
+        rich_help_panel=FILES,
+    ),
+]
 
 
 @dataclass(frozen=True)

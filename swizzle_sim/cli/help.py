@@ -1,13 +1,18 @@
-"""The parts of ``--help`` that typer has not: the task of each command, and examples that are never folded.
+"""``--help`` within one screen: commands by task, and of a command the options that most people need, with examples.
 
-The examples are run by the tests and shown in ``docs/cli.md``.
+Options that stand in a panel of their own are named below; ``--help-all`` says what they do. The examples are run by
+the tests and shown in ``docs/cli.md``.
 """
 
 from __future__ import annotations
 
+import re
+import shutil
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
+from rich.cells import cell_len
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 TASKS = {
@@ -96,6 +101,12 @@ def task_of(command: str) -> str:
     return next((task for task, names in TASKS.items() if command in names), OTHERS)
 
 
+def in_short(command: Any) -> str:
+    """First sentence of a command's help, up to its semicolon, or the colon of a list."""
+    text = re.split(r"(?<=[^.])\.(?: |$)", " ".join((command.help or "").split()))[0]
+    return re.split(r"; |(?<=.{25}): ", text)[0]
+
+
 def _print_examples(examples: Iterable[tuple[str, str]]) -> None:
     """Print commands whole, to be copied; no box around them, no line break in them."""
     print(" Examples:")
@@ -104,13 +115,33 @@ def _print_examples(examples: Iterable[tuple[str, str]]) -> None:
     print()
 
 
+def _print_list(title: str, entries: Iterable[tuple[str, str]], *, names: int = 24) -> None:
+    """Print names and what they are, folded at the width of the terminal, names of up to ``names`` columns beside."""
+    width, entries = max(40, min(shutil.get_terminal_size().columns, 110)), list(entries)
+    left = min(max((cell_len(name) for name, _ in entries), default=0), names) + 5
+    print(f" {title}:")
+    for name, what in entries:
+        lines = textwrap.wrap(what, width - left, break_on_hyphens=False) or [""]
+        if cell_len(name) + 5 > left:
+            print(f"   {name}")
+            lines.insert(0, "")
+        else:
+            print(f"   {name:<{left - 3}}{lines[0]}".rstrip())
+        for line in lines[1:]:
+            print(" " * left + line)
+
+
 class Command(TyperCommand):
-    """A command with examples below its help, which refuses an option that is typed twice and counts once."""
+    """A command whose help fits one screen, which refuses an option that is typed twice and counts once."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words; what a later one would replace in silence is an error."""
         from xcd_model.errors import SwizzleSimError
 
+        if "--help-all" in args and not ctx.resilient_parsing:
+            super().format_help(ctx, ctx.make_formatter())
+            _print_examples(EXAMPLES.get(self.name or "", ()))
+            ctx.exit()
         typed = self.make_parser(ctx).parse_args(list(args))[2]
         for one in self.params:
             single = isinstance(one, TyperOption) and not (one.is_flag or one.multiple or one.count)
@@ -119,15 +150,54 @@ class Command(TyperCommand):
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help, then the examples."""
-        super().format_help(ctx, formatter)
+        """Print the usage, what the command does, the options of no panel, the names of the others, and examples."""
+        print(f" {' '.join([ctx.command_path, *self.collect_usage_pieces(ctx)])}\n")
+        width = max(40, min(shutil.get_terminal_size().columns, 110)) - 2
+        for part in (self.help or "").split("\n\n"):
+            print(textwrap.fill(" ".join(part.split()), width, initial_indent=" ", subsequent_indent=" ") + "\n")
+        panels: dict[str, list[str]] = {}
+        entries = []
+        for one in self.params:
+            if getattr(one, "hidden", False):
+                continue
+            if panel := getattr(one, "rich_help_panel", None):
+                panels.setdefault(panel, []).append(one.opts[0])
+            else:
+                entries.append((_spelled(one), _told(one)))
+        _print_list("Arguments and options", entries, names=34 if width > 90 else 24)
+        if panels:
+            _print_list("More, told by --help-all", ((f"{panel}:", " ".join(names)) for panel, names in panels.items()))
         _print_examples(EXAMPLES.get(self.name or "", ()))
+
+
+def _spelled(one: Any) -> str:
+    """Argument or option as it is typed."""
+    if one.param_type_name == "argument":
+        return str(one.metavar or one.name.upper())
+    words = "/".join([*sorted(one.opts, key=len, reverse=True), *one.secondary_opts])
+    return words if one.is_flag else f"{words} {one.metavar or one.name.upper()}"
+
+
+def _told(one: Any) -> str:
+    """What a parameter is, and its default."""
+    default = None if callable(one.default) else one.default
+    told = " ".join((one.help or "").split())
+    return told if default in (None, False, True, "", 0, (), []) else f"{told} [{default}]"
 
 
 class Group(TyperGroup):
     """The commands by task, and where to begin."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help, then where to begin."""
-        super().format_help(ctx, formatter)
+        """Print the commands in one screen, and where to begin."""
+        width = max(40, min(shutil.get_terminal_size().columns, 110))
+        print(f" {ctx.command_path} COMMAND ...   --version, --install-completion for the shell\n")
+        print(textwrap.fill(str(self.help), width - 1, initial_indent=" ", subsequent_indent=" ") + "\n")
+        known = {task: [name for name in names if name in self.commands] for task, names in TASKS.items()}
+        known[OTHERS] = [name for name in self.commands if task_of(name) == OTHERS]
+        for task, names in known.items():
+            if names:
+                print(f" {task}:")
+            for name in names:
+                print(f"   {name:<13}{textwrap.shorten(in_short(self.commands[name]), width - 16, placeholder=' ...')}")
         _print_examples(FIRST)

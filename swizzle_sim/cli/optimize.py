@@ -106,24 +106,20 @@ def next_folder(where: Path, stem: str) -> Path:
 
 def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: float | None, json: bool) -> None:
     """Try the known families."""
-    from swizzle_sim.history import FILE
     from swizzle_sim.progress import Progress
-    from swizzle_sim.ranking import chosen_objectives
+    from swizzle_sim.ranking import BestSoFar, chosen_objectives
     from swizzle_sim.scoring import Scorer
     from swizzle_sim.search import optimize as search
 
     folder = given.resume or given.out or next_folder(Path(RUNS), f"{work.name}-{device.name}")
     settings: dict[str, Any] = {"replay": given.replay or "timed", "seed": given.seed, "jitter_ns": given.jitter}
-    best, rate, began = 0.0, 0.0, time.monotonic()
-    by_time = chosen_objectives(given.objective, device.name, settings["replay"])[0].name == "time"
+    began = time.monotonic()
+    best = BestSoFar(chosen_objectives(given.objective, device.name, settings["replay"])[0])
 
     def on_attempt(attempt: Attempt, done: int, total: int) -> None:
-        nonlocal best, rate
         if done == 1 and (estimate := _estimate(attempt, total, given.threads)):
             print(estimate, file=sys.stderr, flush=True)
-        best = max(best, attempt.score.speedup if by_time and attempt.score else 0.0)
-        rate = max(rate, attempt.score.l2_hit_rate if attempt.score else 0.0)
-        progress(done, total, note=f"best speedup {best:.3f}" if by_time else f"best L2 hit rate {100 * rate:.2f} %")
+        progress(done, total, note=best(attempt.score))
 
     _say_inside(work, device)
     _say_beforehand(work, device, given, max_minutes)
@@ -146,9 +142,7 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
             print(f"stopped after {max_minutes:g} minutes: --resume {folder} goes on", file=sys.stderr)
         end = _conclude(run, scorer, given)
     except KeyboardInterrupt:
-        if (folder / FILE).is_file():
-            _print_so_far(folder, Scorer(work, device, **settings), json)
-        _interrupted(folder, given)
+        _interrupted(folder, given, json)
     if json:
         print_run_json(end, scorer)
     else:
@@ -191,17 +185,19 @@ def _say_inside(work: Kernel, device: Gpu) -> None:
         print(found.advice, file=sys.stderr, flush=True)
 
 
-def _print_so_far(folder: Path, scorer: Scorer, json: bool) -> None:
+def _print_so_far(folder: Path, json: bool) -> None:
     """Print the table of a run that was interrupted, if any of it was scored."""
     from swizzle_sim.advice import advise_run
     from swizzle_sim.history import History
     from swizzle_sim.ranking import ranking_of
+    from swizzle_sim.recorded import recorded_scorer
     from swizzle_sim.search import Run
 
     with History(folder) as history:
-        run = Run(folder, tuple(history), ranking_of(history.about, folder))
+        run, about = Run(folder, tuple(history), ranking_of(history.about, folder)), history.about
     if not any(attempt.score for attempt in run.attempts):
         return
+    scorer = recorded_scorer(about)
     end = End(run, advise_run(scorer, run.ranking, run.attempts, str(folder)), None, None)
     if json:
         print_run_json(end, scorer)
@@ -243,25 +239,27 @@ def _propose(
         found = run(task)
         _print_proposed(found, given, json)
     except KeyboardInterrupt:
-        _interrupted(folder, given)
+        _interrupted(folder, given, json)
 
 
 def _command() -> str:
     return "swizzle-sim " + shlex.join(sys.argv[1:])
 
 
-def _interrupted(folder: Path, given: RunOptions) -> None:
-    """Print the command that goes on with a run, and exit; nothing was stored yet where there is no run."""
+def _interrupted(folder: Path, given: RunOptions, json: bool) -> None:
+    """Print the table so far and the commands that go on with a run, and exit; without a run nothing was stored yet."""
     from swizzle_sim.history import FILE
 
     if not (folder / FILE).is_file():
         raise KeyboardInterrupt
+    _print_so_far(folder, json)
     words = list(sys.argv[1:])
     if given.out is not None:
         at = next(i for i, word in enumerate(words) if word in ("--out", "-o") or word.startswith(("--out=", "-o")))
         del words[at : at + (2 if words[at] in ("--out", "-o") else 1)]
     more = [] if given.resume else ["--resume", str(folder)]
     print(f"\ninterrupted; go on with: {shlex.join(['swizzle-sim', *words, *more])}", file=sys.stderr)
+    print(f"or look at what there is: swizzle-sim report {shlex.quote(str(folder))} --open", file=sys.stderr)
     raise typer.Exit(130) from None
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from swizzle_sim.swizzle import Swizzle, Verdict
     from xcd_model import Traffic
 
+SCHEMA = 1  # of the documents of --json: raised when a key goes or changes its meaning, not when one comes
 PROSE = 24  # columns that a column of prose keeps
 FOLDED = 160  # columns at which prose folds where there is no terminal
 LEAST = (  # columns that a narrow terminal goes without, the first first
@@ -49,8 +50,8 @@ COUNTED = {replay: f"simulated, {replay} replay; not a measurement" for replay i
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """Print one document on stdout; NaN never appears."""
-    print(json.dumps(document, indent=2, allow_nan=False))
+    """Print one document on stdout, with the version of its keys; NaN never appears."""
+    print(json.dumps({"schema_version": SCHEMA, **document}, indent=2, allow_nan=False))
 
 
 class _Clean(Console):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import REPLAY_WORDS, Compile, Jitter, Seed, offer, parse_sizes, run_folders
+from swizzle_sim.cli.arguments import REPLAY_PANEL, REPLAY_WORDS, Compile, Jitter, Seed, offer, parse_sizes, run_folders
 
 LLM, SEARCH = "Options of --proposer llm and two-stage", "Options of --proposer search"
 
@@ -145,12 +145,23 @@ Resume = Annotated[
         autocompletion=offer(run_folders),
     ),
 ]
-Threads = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, max=256, help="By default one a core.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        metavar="N",
+        min=1,
+        max=256,
+        help="By default one a core.",
+        rich_help_panel=REPLAY_PANEL,
+    ),
+]
 RankStability = Annotated[
     bool,
     typer.Option(
         "--uncertainty/--no-uncertainty",
         help="Test whether uncertain constants could change the ranking.",
+        rich_help_panel=REPLAY_PANEL,
     ),
 ]
 Report = Annotated[

@@ -122,6 +122,7 @@ def print_end(end: End, lines: list[str], more_files: str) -> None:
     from swizzle_sim.report.rank_stability import stability_lines
 
     folder, stability, written = end.run.folder, end.stability, end.written
+    whole = (folder / "best.txt").is_file()  # not after a Ctrl-C
     names = "best.txt, best_triton.py, best.hip"
     names = f"report.html, {names}, pictures" if (folder / "report.html").is_file() else names
     files = f"written: {folder}/ ({names}, {more_files})"
@@ -129,10 +130,12 @@ def print_end(end: End, lines: list[str], more_files: str) -> None:
     for line in (
         *lines,
         *(stability_lines(stability) if stability else ()),
-        files,
+        *([files] if whole else ()),
         *(written.lines if written else ()),
     ):
         out.print(line, markup=False)
+    if not whole:
+        return
     if more_files == "transcript":
         out.print(f"repeat it with no model: swizzle-sim optimize --replay {shlex.quote(str(folder))}", markup=False)
     else:

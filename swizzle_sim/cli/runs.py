@@ -9,6 +9,8 @@ import typer
 
 from swizzle_sim.cli.arguments import Json, offer, run_folders
 
+WATCH_S = 30
+
 
 def runs(
     folder: Annotated[Path, typer.Argument(help="Folder that holds run folders.")] = Path("runs"),
@@ -153,6 +155,9 @@ def report(
         typer.Argument(metavar="RUN", help="Run folder, finished or interrupted.", autocompletion=offer(run_folders)),
     ],
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Write it anew until the run ends; the page in the browser reloads itself.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Write the report of a run: report.html, pictures, and the best swizzle as text, Triton and HIP."""
@@ -161,7 +166,8 @@ def report(
     from swizzle_sim.report import write_report
 
     with History(run) as history:
-        page = write_report(history)
+        going_on = watch and history.state == "running"
+        page = write_report(history, refresh_s=WATCH_S if going_on else 0)
     if json:
         print_json({"run": str(run), "report": str(page)})
     else:
@@ -170,3 +176,25 @@ def report(
         import webbrowser
 
         webbrowser.open(page.resolve().as_uri())
+    if going_on:
+        _watch(run)
+
+
+def _watch(run: Path) -> None:
+    """Write the page of a run anew as it goes on; return when it is over."""
+    import time
+
+    from swizzle_sim.history import History
+    from swizzle_sim.progress import Progress
+    from swizzle_sim.recorded import recorded_scorer
+    from swizzle_sim.report import write_report
+
+    with History(run) as history, Progress("watching", "attempts") as progress:
+        scorer, told = recorded_scorer(history.about), 0
+        while history.state == "running":
+            if (count := len(history)) > told:
+                write_report(history, scorer, refresh_s=WATCH_S)
+            progress(count)
+            told = count
+            time.sleep(WATCH_S)
+        write_report(history, scorer)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from swizzle_sim.swizzle import Swizzle, Verdict
     from xcd_model import Traffic
 
+OF_ONE = "Of one order"
 Swizzles = Annotated[
     list[str] | None,
     typer.Option(
@@ -49,21 +50,42 @@ Gpus = Annotated[
         autocompletion=offer(known_gpus),
     ),
 ]
-Seeds = Annotated[int, typer.Option("--seeds", min=1, max=10_000, help="Seeds to try; prints mean and spread.")]
+Seeds = Annotated[
+    int,
+    typer.Option(
+        "--seeds",
+        min=1,
+        max=10_000,
+        help="Seeds to try; prints mean and spread.",
+        rich_help_panel=OF_ONE,
+    ),
+]
 Plots = Annotated[
-    Path | None, typer.Option("--plots", metavar="FOLDER", help="Draw hit rate over time and per XCD there (PNG).")
+    Path | None,
+    typer.Option(
+        "--plots", metavar="FOLDER", help="Draw hit rate over time and per XCD there (PNG).", rich_help_panel=OF_ONE
+    ),
 ]
 Perfetto = Annotated[
     Path | None,
     typer.Option(
-        "--perfetto", metavar="FILE", help="Write when each workgroup runs, by XCD and CU, for ui.perfetto.dev."
+        "--perfetto",
+        metavar="FILE",
+        help="Write when each workgroup runs, by XCD and CU, for ui.perfetto.dev.",
+        rich_help_panel=OF_ONE,
     ),
 ]
 Uncertain = Annotated[
-    bool, typer.Option("--uncertainty", help="Range of each number over the plausible constants of the model.")
+    bool,
+    typer.Option(
+        "--uncertainty", help="Range of each number over the plausible constants of the model.", rich_help_panel=OF_ONE
+    ),
 ]
 Draws = Annotated[
-    int | None, typer.Option("--draws", min=2, max=10_000, help="Draws of all constants at once, with --uncertainty.")
+    int | None,
+    typer.Option(
+        "--draws", min=2, max=10_000, help="Draws of all constants at once, with --uncertainty.", rich_help_panel=OF_ONE
+    ),
 ]
 
 LAUNCHED = "launch order"

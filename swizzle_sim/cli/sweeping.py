@@ -16,6 +16,7 @@ from swizzle_sim.cli.arguments import Compile, Json, Launch, Replay, grouped, kn
 if TYPE_CHECKING:
     from swizzle_sim.swizzle import Swizzle
 
+MACHINES = "On many cores or machines"
 Swizzles = Annotated[
     list[str] | None,
     typer.Option(
@@ -30,11 +31,30 @@ Values = Annotated[str, typer.Option("--values", help="1024,2048 or 1024..8192 s
 Backend = Annotated[
     str,
     typer.Option(
-        "--backend", help="processes, serial or dask.", autocompletion=offer(lambda: ("processes", "serial", "dask"))
+        "--backend",
+        help="processes, serial or dask.",
+        autocompletion=offer(lambda: ("processes", "serial", "dask")),
+        rich_help_panel=MACHINES,
     ),
 ]
-Jobs = Annotated[int, typer.Option("--jobs", min=-1, max=1024, help="Processes; -1 for one a core.")]
-Scheduler = Annotated[str | None, typer.Option("--scheduler", help="Address of a Dask scheduler: tcp://HOST:8786.")]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        min=-1,
+        max=1024,
+        help="Processes; -1 for one a core.",
+        rich_help_panel=MACHINES,
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        help="Address of a Dask scheduler: tcp://HOST:8786.",
+        rich_help_panel=MACHINES,
+    ),
+]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to store results in as they come.")]
 Resume = Annotated[Path | None, typer.Option("--resume", help="Folder of a stopped sweep to go on with.")]
 Capacity = Annotated[bool, typer.Option("--capacity", help="Print the hit rate by ways and sets of the L2 too.")]
@@ -84,15 +104,16 @@ def sweep(
     work, names = load_kernel(launch.kernel, launch.sizes, device.arch), [name.strip() for name in over.split(",")]
     steps = read_sizes(values)
     points = size_points(work, device, what.swizzles(), names, steps, what.replay, compile=what.compile)
-    rows = _run(points, run, what.compile)
+    title, axis = f"{work.name} on {device.title}", " = ".join(names)
+    rows = _run(points, run, what.compile, (title, axis, [str(step) for step in steps]))
     labels = [f"{' = '.join(names)} = {step}" for step in steps]
     worse = hurts(labels, rows)
     if folder := run.resume or run.out:
-        draw_sweep(folder / "sweep.png", f"{work.name} on {device.title}", " = ".join(names), steps, rows)
+        draw_sweep(folder / "sweep.png", title, axis, steps, rows)
     if json:
         _print_json(work.name, device.name, what.replay, points, rows, hurts=[vars(one) for one in worse])
         return
-    _print_rows(f"{work.name} on {device.title}", " = ".join(names), [str(step) for step in steps], rows, what.replay)
+    _print_rows(title, axis, [str(step) for step in steps], rows, what.replay)
     for one in worse:
         print(f"hurts: {one.swizzle} at {one.at}: {one.points:.2f} points of L2 hit rate lost")
     if not worse and what.swizzle:
@@ -125,12 +146,13 @@ def what_if(
         *((_change_text(one), other) for one, other in hypothetical(device, read_changes(what.changes or ())) if one),
     ]
     points = [point_of(work, other, chosen, what.replay, compile=what.compile) for _, other in devices]
-    rows = _run(points, run, what.compile)
+    title, labels = f"{work.name} on {device.title}, what if", [name for name, _ in devices]
+    rows = _run(points, run, what.compile, (title, "GPU", labels))
     curve = _capacity(work, device, chosen) if capacity else None
     if json:
         _print_json(work.name, device.name, what.replay, points, rows, capacity=curve)
         return
-    _print_rows(f"{work.name} on {device.title}, what if", "GPU", [name for name, _ in devices], rows, what.replay)
+    _print_rows(title, "GPU", labels, rows, what.replay)
     if curve:
         _print_capacity(curve)
 
@@ -152,7 +174,10 @@ def _change_text(changes: Mapping[str, Any]) -> str:
     return " ".join(f"{key}={value}" for key, value in changes.items())
 
 
-def _run(points: list[dict[str, Any]], run: SweepRun, compile: bool) -> list[dict[str, Any]]:
+def _run(
+    points: list[dict[str, Any]], run: SweepRun, compile: bool, shown: tuple[str, str, list[str]]
+) -> list[dict[str, Any]]:
+    """Rows of all points; after a Ctrl-C the table so far, by its title, axis and labels, and how to go on."""
     from swizzle_sim.cli.output import say
     from swizzle_sim.progress import Progress
     from swizzle_sim.rewrite.finalists import evaluate_as_compiled
@@ -170,6 +195,11 @@ def _run(points: list[dict[str, Any]], run: SweepRun, compile: bool) -> list[dic
                     on_point=lambda point, row, done, total: progress(done, total),
                 )  # fmt: skip
         except KeyboardInterrupt:
+            rows = [store.find(point) for point in points]
+            done = [(label, row) for label, row in zip(shown[2], rows, strict=True) if row]
+            if done:
+                replay = str(points[0]["replay"])
+                _print_rows(f"{shown[0]}, so far", shown[1], [one[0] for one in done], [one[1] for one in done], replay)
             go_on = f"; go on with: {_resume_command(run.out)}" if run.out else ""
             print(f"\ninterrupted{go_on}", file=sys.stderr)
             raise typer.Exit(130) from None

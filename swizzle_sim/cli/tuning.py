@@ -44,13 +44,13 @@ def ceiling(
         console,
         pct,
         print_json,
-        say,
         score_cells,
         score_columns,
         simulated,
         sizes_text,
         table,
     )
+    from swizzle_sim.progress import Progress
     from swizzle_sim.tuning.ceiling import ceiling as find_ceiling
     from swizzle_sim.tuning.lookup import check_table_folder, write_table
 
@@ -58,9 +58,9 @@ def ceiling(
     given = load_swizzle(swizzle) if swizzle is not None else None
     if out:
         check_table_folder(out)
-    found = find_ceiling(
-        workload, device, replay=replay, formulas=formulas, evaluations=evaluations, swizzle=given, seed=seed, say=say
-    )
+    spend: dict[str, Any] = {"formulas": formulas, "evaluations": evaluations, "swizzle": given, "seed": seed}
+    with Progress("searching formulas", "evaluations") as progress:
+        found = find_ceiling(workload, device, replay=replay, **spend, on_progress=progress)
     files = []
     if out:
         note = f"kernel {workload.name} {sizes_text(workload.problem)}, {device.name}: valid at this size alone"

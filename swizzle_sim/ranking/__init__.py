@@ -3,6 +3,7 @@
 from swizzle_sim.ranking.evidence import Evidence, evidence_of, times_note, times_rank
 from swizzle_sim.ranking.objectives import (
     OBJECTIVES,
+    BestSoFar,
     Objective,
     chosen_objectives,
     default_objectives,
@@ -13,6 +14,7 @@ from swizzle_sim.ranking.ranking import Ranking, ranking_of
 
 __all__ = [
     "OBJECTIVES",
+    "BestSoFar",
     "Evidence",
     "Objective",
     "Ranking",

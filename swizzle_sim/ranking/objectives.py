@@ -51,6 +51,25 @@ class Objective:
         return max(evidence_of(gpu, self.name).tells_apart, ALIKE / 10 if self.largest else ALIKE)
 
 
+class BestSoFar:
+    """Best figure of the scores seen so far, for a line of progress."""
+
+    def __init__(self, objective: Objective):
+        self._objective = objective
+        self._best: Score | None = None
+
+    def __call__(self, score: Score | None) -> str:
+        """Take one more score, None of an attempt without; the best in words."""
+        cost = self._objective.cost
+        if score is not None and (self._best is None or cost(score) < cost(self._best)):
+            self._best = score
+        if self._best is None:
+            return ""
+        value, unit = self._objective.of(self._best), self._objective.unit
+        figure = f"{100 * value:.2f} %" if self._objective.largest else f"{value:.4g} {unit}"
+        return f"best {self._objective.spoken} {figure}"
+
+
 OBJECTIVES = {
     one.name: one
     for one in (

@@ -26,7 +26,7 @@ PAGE = "report.html"
 BIN_FS = 1_000_000  # the replay doubles it until a kernel has 2048 to 4096 bins, which the chart puts together
 
 
-def write_report(history: History, scorer: Scorer | None = None) -> Path:
+def write_report(history: History, scorer: Scorer | None = None, *, refresh_s: int = 0) -> Path:
     """Write ``report.html``, the pictures and the best swizzle into the folder of a run.
 
     Parameters
@@ -35,6 +35,8 @@ def write_report(history: History, scorer: Scorer | None = None) -> Path:
         Of a finished run, an interrupted one, or one with no attempt at all; then there is only the page.
     scorer : Scorer, optional
         Of the same kernel, GPU and replay, where there is one already: its trace is not built anew.
+    refresh_s : int [s]
+        How often a browser loads the page anew, for a run that is not over; 0 for never.
 
     Returns
     -------
@@ -66,7 +68,7 @@ def write_report(history: History, scorer: Scorer | None = None) -> Path:
         page |= result(scorer, folder, attempts, ranking, Replays(replayed, drawn, baseline), best)
         # by its name alone: the page is the same wherever the folder lies, and however it was typed
         page["advice"] = advise_run(scorer, ranking, attempts, folder.resolve().name)
-    files[PAGE] = render(page).encode("utf-8", "replace")
+    files[PAGE] = render({**page, "refresh_s": refresh_s}).encode("utf-8", "replace")
     for name, data in files.items():  # the page last: where it is new, all is
         write_whole(folder / name, data)
     return folder / PAGE

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.ranking import OBJECTIVES, BestSoFar
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Swizzle, family
 from swizzle_sim.tuning.lookup import price_table
@@ -88,7 +89,7 @@ def ceiling(
     evaluations: int = EVALUATIONS,
     swizzle: Swizzle | None = None,
     seed: int = 0,
-    say: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[..., None] = lambda *counts, **words: None,
 ) -> Ceiling:
     """Search arbitrary balanced assignments and orders, next to the best formula.
 
@@ -104,8 +105,8 @@ def ceiling(
     swizzle : Swizzle, optional
         One more formula.
     seed : int
-    say : callable
-        Called with a line of progress.
+    on_progress : callable
+        A `swizzle_sim.progress.Progress`, or what takes the same counts.
 
     Returns
     -------
@@ -123,12 +124,13 @@ def ceiling(
     if min(formulas, evaluations) < 1:
         raise SearchError(f"formulas = {formulas}, evaluations = {evaluations}: each at least 1")
     scorer = Scorer(kernel, gpu, replay=replay, seed=seed)
-    name, source, formula = _best_formula(scorer, formulas, swizzle, seed)
-    say(f"best formula: {name}, {100 * formula.l2_hit_rate:.2f} %")
+    name, source, formula = _best_formula(scorer, formulas, swizzle, seed, on_progress)
     climb = _Climb(scorer, sharing_graph(scorer.plan), seed)
+    climb.on_progress = lambda done, rate: on_progress(
+        done, evaluations, what="replaying permutations", note=f"best {100 * rate:.2f} %, formula {name}"
+    )
     climb.offer(scorer.permutation(Swizzle.parse(source)), f"the formula {name}")
     climb.from_partitions(scorer.permutation(Swizzle.parse(source)), evaluations)
-    say(f"partitions: {100 * climb.score.l2_hit_rate:.2f} %")
     climb.locally(evaluations)
     return Ceiling(
         baseline=scorer.baseline,
@@ -145,12 +147,18 @@ def ceiling(
     )
 
 
-def _best_formula(scorer: Scorer, formulas: int, given: Swizzle | None, seed: int) -> tuple[str, str, Score]:
+def _best_formula(
+    scorer: Scorer, formulas: int, given: Swizzle | None, seed: int, on_progress: Callable[..., None]
+) -> tuple[str, str, Score]:
+    best = BestSoFar(OBJECTIVES["l2_hit_rate"])
+    how: dict[str, Any] = {"replay": scorer.replay, "seed": seed}
+    how["on_attempt"] = lambda attempt, done, total: on_progress(
+        done, total, what="searching formulas", note=best(attempt.score)
+    )
     with tempfile.TemporaryDirectory() as folder:
-        plan = SearchPlan(evaluations=formulas)
-        found = search([scorer.kernel], scorer.gpu, Path(folder) / "run", plan, replay=scorer.replay, seed=seed)
-    best = found.front[0] if found.front else found.run.baseline
-    name, source = best.name, best.source
+        found = search([scorer.kernel], scorer.gpu, Path(folder) / "run", SearchPlan(evaluations=formulas), **how)
+    first = found.front[0] if found.front else found.run.baseline
+    name, source = first.name, first.source
     score = scorer.score(Swizzle.parse(source))
     if given is not None and (own := scorer.score(given)).l2_hit_rate > score.l2_hit_rate:
         return given.name or "the swizzle given", given.source, own
@@ -168,6 +176,7 @@ class _Climb:
         self.order, self.score, self.found_by = np.arange(n), scorer.baseline, "the launch order"
         self.fewest_misses = graph.misses(self.xcd, scorer.gpu.xcds)
         self.evaluations = 0
+        self.on_progress: Callable[[int, float], None] = lambda done, rate: None
 
     def offer(self, order: np.ndarray, name: str) -> bool:
         """Replay a permutation; the better of it and the best so far stays."""
@@ -179,6 +188,7 @@ class _Climb:
         better = (score.l2_hit_rate, -score.time_us) > (self.score.l2_hit_rate, -self.score.time_us)
         if better:
             self.order, self.score, self.found_by = order, score, name
+        self.on_progress(self.evaluations, self.score.l2_hit_rate)
         return better
 
     def from_partitions(self, formula: np.ndarray, evaluations: int) -> None:

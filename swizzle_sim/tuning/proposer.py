@@ -13,7 +13,7 @@ from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.progress import Progress
 from swizzle_sim.proposers import Proposed, Task
-from swizzle_sim.ranking import Objective, chosen_objectives
+from swizzle_sim.ranking import BestSoFar, Objective, chosen_objectives
 from swizzle_sim.recorded import at_sizes
 from swizzle_sim.search import Run
 from swizzle_sim.swizzle import Swizzle
@@ -48,7 +48,7 @@ def propose(task: Task) -> Proposed:
     )
     more = [at_sizes(task.kernel, sizes, task.gpu.arch) for sizes in given.get("sizes", ())]
     held_out = [at_sizes(task.kernel, sizes, task.gpu.arch) for sizes in given.get("held_out", ())]
-    began = time.perf_counter()
+    began, best = time.perf_counter(), BestSoFar(plan.objectives[0])
     with Progress("searching", "evaluations") as progress:
         found = search(
             [task.kernel, *more],
@@ -60,7 +60,7 @@ def propose(task: Task) -> Proposed:
             jitter_ns=task.jitter_ns,
             resume=task.resume,
             command=task.command,
-            on_attempt=lambda attempt, done, total: progress(done, total, note=attempt.name),
+            on_attempt=lambda attempt, done, total: progress(done, total, note=best(attempt.score)),
         )
     took_s = None if task.resume else time.perf_counter() - began  # the time of earlier commands is unknown
     kernels, device = [task.kernel, *more], task.gpu

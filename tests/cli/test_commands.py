@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -168,3 +169,18 @@ def wait_for_attempts(folder, count):
                 return
         time.sleep(0.02)
     pytest.fail(f"no {count} attempts in {folder}")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a device that is full")
+@pytest.mark.parametrize("words", [("gpus",), ("gpus", "--json"), ("score", "gem", "--json"), ("--help",)])
+def test_a_full_disk_is_a_line_and_no_traceback(words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and done.stderr == "swizzle-sim: cannot be written: No space left on device\n"
+
+
+def test_the_module_is_the_command_and_a_closed_stdout_is_no_error():
+    for end, code in (">&-", 0), ("| true", 0):
+        words = ["sh", "-c", f"{sys.executable} -m swizzle_sim gpus {end}"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (code, "")

@@ -11,6 +11,7 @@ import pytest
 import swizzle_sim as sim
 from swizzle_sim.candidates import Candidate
 from swizzle_sim.export import attempts_table, csv_of, parquet_of, write_study
+from swizzle_sim.ranking import OBJECTIVES, BestSoFar
 
 ORDERS = ("row", "contiguous+row", "group_m(size=2)", "group_m(size=4)")
 
@@ -88,3 +89,31 @@ def test_what_cannot_be_written_is_refused(typed, runs, tmp_path, words, said):
     (tmp_path / "there.db").write_text("run,kernel")
     answer = typed(*(runs / "mi300x" if word == "RUN" else word for word in words))
     assert answer.code == 2 and said in answer.err
+
+
+def test_a_watched_report_is_written_until_the_run_ends(typed, runs, tmp_path, monkeypatch):
+    folder = tmp_path / "going"
+    with sim.History(runs / "mi300x") as history:
+        attempts = list(history)
+        going = sim.History.create(folder, history.about)
+    going.append(attempts[0])
+    written, naps = [], iter([lambda: going.append(attempts[1]), lambda: None, lambda: going.set_state("finished")])
+
+    def write(history, scorer=None, *, refresh_s=0):
+        written.append((len(history), refresh_s > 0))
+        return history.folder / "report.html"
+
+    monkeypatch.setattr("swizzle_sim.report.write_report", write)
+    monkeypatch.setattr("time.sleep", lambda seconds: next(naps)())
+    assert typed("report", folder, "--watch").code == 0
+    assert written == [(1, True), (1, True), (2, True), (2, False)]  # the last page no longer reloads itself
+
+
+def test_the_best_so_far_is_said_in_the_objectives_own_unit(runs):
+    with sim.History(runs / "mi300x") as history:
+        scores = [one.score for one in history]
+    rate, time = (BestSoFar(OBJECTIVES[name]) for name in ("l2_hit_rate", "time"))
+    said = [(rate(score), time(score)) for score in [None, *scores]]
+    assert said[0] == ("", "") and said[1][0] == "best L2 hit rate 46.88 %"
+    assert said[-1][0] == f"best L2 hit rate {100 * max(one.l2_hit_rate for one in scores if one):.2f} %"
+    assert said[-1][1] == f"best predicted time {min(one.time_us for one in scores if one):.4g} us"

@@ -30,15 +30,25 @@ def test_every_command_has_a_task_and_an_example():
 
 def test_help_shows_tasks_and_whole_examples():
     shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "100"}).output
-    assert [task for task in TASKS if f" {task} " in shown] == list(TASKS)
+    assert [task for task in TASKS if f" {task}:\n" in shown] == list(TASKS)
     for name in COMMANDS:
         shown = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "60"}).output
         for command, _ in EXAMPLES[name]:
             assert command in shown
 
 
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_fits_a_screen_and_names_every_option(name):
+    for width in ("80", "140"):
+        shown = CliRunner().invoke(app, [name, "--help"] if name else ["--help"], env={"COLUMNS": width}).output
+        lines = shown.partition(" Examples:")[0].splitlines()
+        assert len(shown.splitlines()) <= 50 and max(map(len, lines)) <= int(width)
+        for one in COMMANDS[name].params if name else ():
+            assert (one.metavar or one.name.upper() if one.param_type_name == "argument" else one.opts[0]) in shown
+
+
 def test_options_of_a_proposer_stand_together():
-    shown = CliRunner().invoke(app, ["optimize", "--help"], env={"COLUMNS": "120"}).output
+    shown = CliRunner().invoke(app, ["optimize", "--help-all"], env={"COLUMNS": "120"}).output
     common, search, llm = re.split(r"Options of --proposer (?:llm|search)", shown)
     assert "--gpu" in common and "--max-dollars" not in common and "--sampler" not in common
     assert "--max-dollars" in llm and "--sampler" in search

@@ -33,11 +33,12 @@ def printed(monkeypatch, stream, clock, seconds, term="xterm"):
     return stream.getvalue()
 
 
-def test_a_log_gets_a_line_each_ten_seconds(monkeypatch, clock):
+def test_a_log_gets_a_line_after_ten_seconds_and_then_one_a_minute(monkeypatch, clock):
     assert printed(monkeypatch, io.StringIO(), clock, 9.9) == ""
-    lines = printed(monkeypatch, io.StringIO(), clock, 35.0).splitlines()
-    assert len(lines) == 35 // LOG_EVERY_S
-    assert lines[0] == "counting: 286 of 1000 sheep, asleep"  # the first after ten seconds
+    lines = printed(monkeypatch, io.StringIO(), clock, 200.0).splitlines()
+    assert len(lines) == 1 + (200 - 10) // LOG_EVERY_S
+    assert lines[0] == "counting: 50 of 1000 sheep, 3 min left, asleep"
+    assert lines[-1].startswith("counting: 95") and lines[-1].endswith(" s left, asleep")
 
 
 def test_a_terminal_gets_one_line_that_goes(monkeypatch, clock):
@@ -47,7 +48,7 @@ def test_a_terminal_gets_one_line_that_goes(monkeypatch, clock):
 
 
 def test_a_terminal_that_cannot_go_back_is_a_log(monkeypatch, clock):
-    text = printed(monkeypatch, Terminal(), clock, 35.0, term="dumb")
+    text = printed(monkeypatch, Terminal(), clock, 150.0, term="dumb")
     assert "\r" not in text and "\x1b" not in text and len(text.splitlines()) == 3
 
 
