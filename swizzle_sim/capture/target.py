@@ -16,7 +16,7 @@ from typing import Any
 from swizzle_sim.capture.sliced_module import SlicedModule, file_of_module, sliced_module
 from swizzle_sim.capture.stand_ins import StandIn, TensorStandIn
 from swizzle_sim.launch import Array
-from swizzle_sim.triton_source.source_file import defaults_of, parameters_of, read_source
+from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, parameters_of, read_source
 from xcd_model.errors import CaptureError, LanguageError
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack")
@@ -37,6 +37,8 @@ class Target:
         First line of its docstring, empty without one.
     decorated : object or None
         As its file leaves it; None where only its part of the file is run.
+    around : tuple of ast.expr
+        Wrappers that an assignment puts around it, outermost first: ``fast = triton.autotune(...)(slow)``.
     """
 
     path: Path
@@ -44,6 +46,7 @@ class Target:
     parameters: tuple[str, ...]
     summary: str
     decorated: Any
+    around: tuple[ast.expr, ...] = ()
 
     @classmethod
     def of(cls, function: Any) -> Target:
@@ -77,11 +80,13 @@ class Target:
             raise CaptureError(f"Kernel({text!r}, ...): write FILE.py:FUNCTION", code="declaration")
         path = _beside(where) if where.endswith(".py") else file_of_module(where)
         try:
-            function = read_source(path).kernel(name)
+            source = read_source(path)
+            name, around = _inside(source, name)
+            function = source.kernel(name)
         except LanguageError as error:
             raise CaptureError(str(error), code="declaration") from None
         parameters = tuple(one.arg for one in parameters_of(function))
-        return cls(path.resolve(), name, parameters, _first(ast.get_docstring(function) or ""), None)
+        return cls(path.resolve(), name, parameters, _first(ast.get_docstring(function) or ""), None, around)
 
     def defaults(self) -> set[str]:
         """Parameters that have a default."""
@@ -91,7 +96,7 @@ class Target:
         """What autotuners and heuristics around the function hold."""
         if self.decorated is not None:
             return Tuning.around(self.decorated)
-        return Tuning.above(sliced_module(self.path, arch), self.name)
+        return Tuning.above(sliced_module(self.path, arch), self.name, self.around)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,13 +133,13 @@ class Tuning:
         return cls(configs, prune, rules)
 
     @classmethod
-    def above(cls, module: SlicedModule, name: str) -> Tuning:
-        """Read off the decorators of a function whose file is not run: whatever they are called, by their arguments."""
+    def above(cls, module: SlicedModule, name: str, around: Sequence[ast.expr] = ()) -> Tuning:
+        """Read off what is around a function whose file is not run: whatever it is called, by its arguments."""
         getattr(module.module, name)
         configs: Sequence[Any] = ()
         rules: list[Mapping[str, Any]] = []
         prune, problem = None, ""
-        for decorator in module.other_decorators(name):
+        for decorator in (*around, *module.other_decorators(name)):
             if not isinstance(decorator, ast.Call):
                 continue
             given = {one.arg: one.value for one in decorator.keywords if one.arg}
@@ -218,6 +223,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, StandIn):
         bool(value)
     return value
+
+
+def _inside(source: SourceFile, name: str) -> tuple[str, tuple[ast.expr, ...]]:
+    """Name of the jitted function that a name stands for, and the wrappers that an assignment puts around it."""
+    made = source.wrapped.get(name)
+    if made is None:  # a function that only an assignment jits goes by that name
+        jitted = {one.function: other for other, one in source.wrapped.items() if one.is_jitted}
+        return jitted.get(name, name), ()
+    return (name if made.is_jitted else made.function), made.around
 
 
 def _beside(name: str) -> Path:

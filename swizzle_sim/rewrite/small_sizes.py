@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.workload import Workload
@@ -32,7 +32,7 @@ def with_cheap_programs(work: Workload, blocks: bool = True) -> Workload:
             value = found.problem[name]
             for smaller in (2**k for k in range(4, value.bit_length() - 1) if value & (value - 1) == 0):
                 other = _at(found, {**found.problem, name: smaller})
-                if other is not None:
+                if other is not None and _is_as_even(found, other):
                     found = other
                     break
     for name in sorted(set(work.problem) - constants):
@@ -63,24 +63,47 @@ def small_workloads(work: Workload, num_xcds: int) -> list[tuple[str, Workload]]
     most = fewest if MAX_PROGRAMS < fewest <= LAST_RESORT else MAX_PROGRAMS
     known = sorted((point for point in known if point[0].num_pids <= most), key=_most_programs_then_ragged)
     kinds = {
-        "off a multiple": [point for point in known if (n := point[0].num_pids) > num_xcds and n % num_xcds],
-        "on a multiple": [point for point in known if (n := point[0].num_pids) > num_xcds and n % num_xcds == 0],
-        "few": [point for point in known if point[0].num_pids <= num_xcds],
+        kind: [point for point in known if _kind(point[0], num_xcds) == kind]
+        for kind in ("off a multiple", "on a multiple", "few")
     }
+    halved: list[Workload] | None = None
     if len(kinds["off a multiple"]) < 2:
         kinds["off a multiple"].extend(_off_multiple(cheap, num_xcds))
     lengths = {name: cheap.problem[name] for name in cheap.problem if not _changes_grid(cheap, name)}
     found = []
     for kind, points in kinds.items():
         built = next(filter(None, (_at(cheap, sizes) for _, sizes in points)), None)
-        if built is None:
-            continue
-        found.append((kind, built))
+        found += [(kind, built)] if built else []
         largest = sorted(points, key=lambda point: -math.prod(point[1].values()))  # none of their sizes cut down to 1
         tried = [*largest, *((grid, {**sizes, **lengths}) for grid, sizes in largest if lengths)]
         even = next((one for grid, sizes in tried if (one := _even_at(cheap, grid, sizes))), None)
-        found += [(kind, even)] if even and even.problem != built.problem else []
+        if even is None:
+            halved = list(_halved(cheap, most)) if halved is None else halved
+            even = next((one for one in halved if _kind(one.grid, num_xcds) == kind), None)
+        found += [(kind, even)] if even and (built is None or even.problem != built.problem) else []
     return found
+
+
+def _kind(grid: Grid, num_xcds: int) -> str:
+    """Kind of a grid by its number of programs."""
+    if grid.num_pids <= num_xcds:
+        return "few"
+    return "off a multiple" if grid.num_pids % num_xcds else "on a multiple"
+
+
+def _halved(work: Workload, most: int) -> Iterator[Workload]:
+    """Halve one size after the other as long as their divisibility stays; yield where the grid is small enough."""
+    one = work
+    while True:
+        before = one
+        for name in sorted(work.problem):
+            half = _at(one, {**one.problem, name: one.problem[name] // 2}) if one.problem[name] % 2 == 0 else None
+            if half is not None and _is_as_even(work, half):
+                one = half
+                if one.grid.num_pids <= most:
+                    yield one
+        if one is before:
+            return
 
 
 def _is_as_even(work: Workload, other: Workload) -> bool:

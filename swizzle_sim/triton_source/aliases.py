@@ -71,10 +71,14 @@ class Aliases:
             # the decorator itself, with arguments or without, or what it is made of: @partial(triton.jit, ...)
             parts = [one.func, *one.args] if isinstance(one, ast.Call) else [one]
             for part in parts:
-                whole, _, last = self.dotted(part).rpartition(".")
-                if last == "jit" and whole.partition(".")[0] not in _OTHER_COMPILERS:
+                if self.is_jit(part):
                     return part
         return None
+
+    def is_jit(self, node: ast.AST) -> bool:
+        """Whether an expression names Triton's (or Gluon's) ``jit``."""
+        whole, _, last = self.dotted(node).rpartition(".")
+        return last == "jit" and whole.partition(".")[0] not in _OTHER_COMPILERS
 
     def is_note(self, node: ast.stmt) -> bool:
         """Whether a statement is only a remark for the compiler or the reader."""

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from swizzle_sim.triton_source.aliases import Aliases, top_level
+from swizzle_sim.triton_source.wrapped import Wrapped, wrapped
 from xcd_model.errors import LanguageError
 
 _MEMORY = ("load", "store", "make_block_ptr", "make_tensor_descriptor", "gather", "scatter", "advance")
@@ -120,9 +121,16 @@ class SourceFile:
         return SourceFile(self.filename, self.text, _with_imports(found.tree, self.tree))
 
     @cached_property
+    def wrapped(self) -> dict[str, Wrapped]:
+        """What assignments such as ``kernel = triton.jit(function)`` make, by its name."""
+        return wrapped(self.constants, self.aliases)
+
+    @cached_property
     def kernels(self) -> dict[str, ast.FunctionDef]:
-        """The ``@triton.jit`` functions at the top level, kernels and their helpers."""
-        return {name: node for name, node in self.functions.items() if self._is_jit(node)}
+        """The ``@triton.jit`` functions at the top level, kernels and their helpers; by all names that they have."""
+        found = {name: node for name, node in self.functions.items() if self._is_jit(node)}
+        made = {name: one.function for name, one in self.wrapped.items() if one.is_jitted}
+        return found | {name: found[function] for name, function in made.items() if function in found}
 
     @cached_property
     def constants(self) -> dict[str, ast.expr]:
@@ -224,7 +232,9 @@ class SourceFile:
         return 0
 
     def _is_jit(self, node: ast.FunctionDef | None) -> bool:
-        return node is not None and self.aliases.jit_decorator(node) is not None
+        if node is None or self.aliases.jit_decorator(node) is not None:
+            return node is not None
+        return any(one.is_jitted and one.function == node.name for one in self.wrapped.values())
 
     def _is_id_name(self, node: ast.AST) -> bool:
         return self.aliases.language_name(node) == "program_id"

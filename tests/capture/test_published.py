@@ -12,6 +12,7 @@ import pytest
 from swizzle_sim.capture.capture import capture_all
 from swizzle_sim.workload import workload
 from tests.capture.same_trace import assert_equal_traces, needs_triton
+from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
 from xcd_model.errors import CaptureError
 
 pytestmark = needs_triton
@@ -106,6 +107,27 @@ FILES = {
             for column in tl.range(0, N, BLOCK_N):
                 target.store([row, column], source.load([row, column]))
     """,
+    "assigned.py": """
+        import torch
+        import triton
+        import triton.language as tl
+
+        def plain(x, y, n, BLOCK: tl.constexpr):
+            at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + at, tl.load(x + at, mask=at < n), mask=at < n)
+
+        @triton.jit
+        def decorated(x, y, n, BLOCK: tl.constexpr):
+            at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + at, tl.load(x + at, mask=at < n), mask=at < n)
+
+        kernel = triton.jit(plain)
+        fast = triton.autotune(
+            configs=[triton.Config({"BLOCK": size}, num_warps=size // 64) for size in (64, 128)], key=["n"]
+        )(decorated)
+        both = triton.heuristics({"BLOCK": lambda args: 256})(triton.jit(plain, do_not_specialize=["n"]))
+        limit = min(torch.cuda.device_count(), 4)
+    """,
     "declared.py": """
         from swizzle_sim.capture import Array, Kernel
 
@@ -124,6 +146,13 @@ FILES = {
             constexprs={"BLOCK": 64}, num_warps=1, options={"waves_per_eu": 3},
         )
         unknown = Kernel("pack/03-not-a-name.py:kernel", sizes={"n": 64}, arguments=arguments, grid=grid, config=7)
+        def assigned(name, **more):
+            return Kernel(f"assigned.py:{name}", sizes={"n": 500}, grid=grid, **more, arguments=lambda s: {
+                "x": Array(shape=(s.n,), dtype="fp16"), "y": Array(shape=(s.n,), dtype="fp16", role="out"), "n": s.n,
+            })
+
+        jitted = assigned("kernel", constexprs={"BLOCK": 64})
+        fast, both = assigned("fast", config=1), assigned("both")
         grouped = Kernel(
             "pointers.py:grouped",
             sizes={"n": 200},
@@ -150,7 +179,7 @@ FILES = {
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, uncompiled):  # noqa: F811
     """Folder of the files."""
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -186,6 +215,18 @@ def test_untouched_files_are_captured_as_they_are_interpreted(folder):
     pack = {path.rpartition("/")[2] for path in followed[0].dependencies}
     assert {"03-not-a-name.py", "ids.py", "gpu.py"} <= pack
     assert "nobody_has_this" not in sys.modules
+
+
+def test_kernels_made_by_assignment_are_those_inside(folder):
+    launches = [launch_of(folder, name) for name in ("jitted", "fast", "both")]
+    assert [(one.function, one.constexprs["BLOCK"], one.num_warps) for one in launches] == [
+        ("kernel", 64, 4),
+        ("decorated", 128, 2),
+        ("both", 256, 4),
+    ]
+    followed, interpreted = capture_all(launches), capture_all(launches, full=True)
+    for launch, ours, real in zip(launches, followed, interpreted, strict=True):
+        assert_equal_traces(ours.trace, real.trace, launch.function)
 
 
 def test_what_cannot_be_loaded_is_one_line_with_its_place_and_a_remedy(folder):

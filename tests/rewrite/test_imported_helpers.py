@@ -12,7 +12,7 @@ from swizzle_sim.rewrite.imported_helpers import with_own_helpers
 from swizzle_sim.rewrite.small_sizes import LAST_RESORT, MAX_PROGRAMS, small_workloads
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from swizzle_sim.workload import Workload
-from xcd_model.errors import RewriteError
+from xcd_model.errors import RewriteError, SizeError
 
 IDS = '''import triton
 import triton.language as tl
@@ -116,6 +116,8 @@ def test_both_kernels_compute_the_same_with_the_device_library_too(path):
 @pytest.mark.parametrize(("fewest", "runs"), [(64, 64), (LAST_RESORT + 8, None), (24, 48)])
 def test_a_kernel_of_no_small_grid_is_run_at_its_smallest(fewest, runs):
     def at(sizes):
+        if sizes["N"] < fewest:
+            raise SizeError("too few")
         launch = Launch(path="k.py", function="k", arguments={}, constexprs={}, grid=(sizes["N"],))
         return Workload(name="k", problem=sizes, grid=Grid(launch.grid), launch=launch, others=others, at=at)
 

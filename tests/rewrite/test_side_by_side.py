@@ -11,7 +11,7 @@ from swizzle_sim.rewrite.small_sizes import small_workloads
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from swizzle_sim.workload import Workload, workload
 from tests.rewrite import workloads
-from xcd_model.errors import RewriteError
+from xcd_model.errors import RewriteError, SizeError
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
 
@@ -53,6 +53,29 @@ def test_a_length_read_without_a_mask_stays_even_at_every_kind_of_grid():
     found = small_workloads(at({"M": 375, "N": 375, "D": 32}), 8)
     assert {kind for kind, one in found if one.problem["D"] % 16 == 0} == {kind for kind, _ in found}
     assert [kind for kind, _ in found] == ["off a multiple"] * 2 + ["on a multiple"] + ["few"] * 2
+
+
+def test_sizes_are_halved_where_no_known_grid_keeps_whole_chunks_and_constants_keep_their_blocks():
+    """As of chunks of 256 tokens without a mask: of the known small grids each has a chunk that is cut."""
+
+    def at(sizes):
+        chunks = sizes["TOKENS"] // 256
+        if not chunks:
+            raise SizeError("no chunk")
+        constants = {"L": 256, "CHUNKS": chunks, "K": sizes["K"], "BLOCK_K": 64}
+        grid = (chunks * sizes["BATCH"] * 16,)
+        launch = replace(workloads.add_2d().launch, constexprs=constants, grid=grid)
+        return Workload(name="chunks", problem=sizes, grid=Grid(grid), launch=launch, others=others, at=at)
+
+    others: list = []
+    others = [
+        (Grid((16,)), {"BATCH": 1, "TOKENS": 511, "K": 128}),
+        (Grid((32,)), {"BATCH": 1, "TOKENS": 767, "K": 128}),
+    ]
+    found = [one for _, one in small_workloads(at({"BATCH": 2, "TOKENS": 4096, "K": 1024}), 8)]
+    assert any(one.problem["TOKENS"] % 256 for one in found)
+    assert any(one.problem["TOKENS"] % 256 == 0 and one.grid.num_pids > 8 for one in found)
+    assert all(one.problem["K"] % 64 == 0 and one.problem["K"] < 1024 for one in found)
 
 
 @pytest.mark.parametrize(

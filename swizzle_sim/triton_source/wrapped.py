@@ -1,0 +1,55 @@
+"""Kernels made by assignment: ``fast = triton.autotune(...)(slow)``, ``kernel = triton.jit(function)``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from swizzle_sim.triton_source.aliases import Aliases
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """What an assignment makes of a function.
+
+    Parameters
+    ----------
+    function : str
+        The function inside.
+    around : tuple of ast.Call
+        Calls that give its wrappers, outermost first, without that of ``triton.jit``.
+    is_jitted : bool
+        Whether the assignment jits it, and no decorator does.
+    """
+
+    function: str
+    around: tuple[ast.Call, ...]
+    is_jitted: bool
+
+
+def wrapped(constants: Mapping[str, ast.expr], aliases: Aliases) -> dict[str, Wrapped]:
+    """Kernels that assignments make, by their name.
+
+    Parameters
+    ----------
+    constants : mapping of str to ast.expr
+        Values assigned at the top level, see `SourceFile.constants`.
+    aliases : Aliases
+    """
+    found = {}
+    for name, value in constants.items():
+        around: list[ast.Call] = []
+        is_jitted, inner = False, value
+        while isinstance(inner, ast.Call) and len(inner.args) == 1:
+            maker = inner.func
+            if aliases.is_jit(maker.func if isinstance(maker, ast.Call) else maker):
+                is_jitted = True
+            elif isinstance(maker, ast.Call):
+                around.append(maker)
+            else:
+                break
+            inner = inner.args[0]
+        if isinstance(inner, ast.Name) and inner is not value:
+            found[name] = Wrapped(inner.id, tuple(around), is_jitted)
+    return found
