@@ -43,7 +43,7 @@ def give_scalars_methods(interpreter: Any) -> None:
 
 
 def give_aggregates_methods(interpreter: Any) -> None:
-    """Let aggregates that are defined from now on keep their ``@triton.jit`` methods.
+    """Let aggregates that are defined from now on keep their ``@triton.jit`` methods, and take numbers for tensors.
 
     Parameters
     ----------
@@ -55,3 +55,23 @@ def give_aggregates_methods(interpreter: Any) -> None:
     if not isinstance(core.JITCallable, tuple):
         core.JITCallable = (core.JITCallable, interpreted)
         interpreted.__get__ = lambda self, one, owner=None: self if one is None else functools.partial(self, one)
+        core._aggregate = _lenient(core._aggregate, core.tensor, interpreter.interpreter_semantic)
+
+
+def _lenient(aggregate: Any, tensor: type, semantic: Any) -> Any:
+    """Decorator of aggregates whose fields for tensors take Python numbers, which the interpreter counts loops with."""
+
+    @functools.wraps(aggregate)
+    def decorate(cls: type) -> Any:
+        made = aggregate(cls)
+        strict, kinds = made.__setattr__, made.__annotations__
+
+        def take(self: Any, name: str, value: Any) -> None:
+            if isinstance(value, bool | int | float) and kinds.get(name) is tensor:
+                value = semantic.to_tensor(value)
+            strict(self, name, value)
+
+        made.__setattr__ = take
+        return made
+
+    return decorate

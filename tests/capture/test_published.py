@@ -107,6 +107,39 @@ FILES = {
             for column in tl.range(0, N, BLOCK_N):
                 target.store([row, column], source.load([row, column]))
     """,
+    "pack/tiles.py": """
+        import triton
+        import triton.language as tl
+        from triton.language.core import _aggregate as aggregate
+
+        @aggregate
+        class Tile:
+            row: tl.tensor
+            column: tl.tensor
+            side: tl.constexpr
+
+            @triton.constexpr_function
+            def __init__(self, row, column, side):
+                self.row, self.column, self.side = row, column, tl.constexpr(side)
+
+            @triton.jit
+            def places(self, width):
+                at = tl.arange(0, self.side)
+                return (self.row * self.side + at[:, None]) * width + self.column * self.side + at[None, :]
+    """,
+    "pack/gemm.py": """
+        import torch
+        import triton
+        import triton.language as tl
+
+        from .tiles import Tile
+
+        @triton.jit
+        def tiled(x, y, n, BLOCK: tl.constexpr):
+            for column in range(0, n // BLOCK):
+                tile = Tile(tl.program_id(0), column, BLOCK)
+                tl.store(y + tile.places(n), tl.load(x + tile.places(n)))
+    """,
     "assigned.py": """
         import torch
         import triton
@@ -151,6 +184,10 @@ FILES = {
                 "x": Array(shape=(s.n,), dtype="fp16"), "y": Array(shape=(s.n,), dtype="fp16", role="out"), "n": s.n,
             })
 
+        tiled = Kernel("pack/gemm.py:tiled", sizes={"n": 64}, constexprs={"BLOCK": 16}, grid=grid, arguments=lambda s: {
+            "x": Array(shape=(s.n, s.n), dtype="fp16"), "n": s.n,
+            "y": Array(shape=(s.n, s.n), dtype="fp16", role="out"),
+        })
         jitted = assigned("kernel", constexprs={"BLOCK": 64})
         fast, both = assigned("fast", config=1), assigned("both")
         grouped = Kernel(
@@ -206,7 +243,7 @@ def test_a_launch_is_as_the_package_would_make_it(folder):
 
 
 def test_untouched_files_are_captured_as_they_are_interpreted(folder):
-    launches = [launch_of(folder, name) for name in ("tuned", "grouped", "blocks")]
+    launches = [launch_of(folder, name) for name in ("tuned", "grouped", "blocks", "tiled")]
     launches.append(launch_of(folder, "tuned", n=2000))
     followed, interpreted = capture_all(launches), capture_all(launches, full=True)
     for launch, ours, real in zip(launches, followed, interpreted, strict=True):
