@@ -5,13 +5,16 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from swizzle_sim.capture.target import OPTIONS, Target, chosen
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import MAX_WORKGROUPS, Grid
-from xcd_model.errors import CaptureError, SizeError, UnknownName
+from swizzle_sim.triton_source.source_file import read_source
+from swizzle_sim.triton_source.tile_axes import TileAxes
+from xcd_model.errors import CaptureError, LanguageError, SizeError, UnknownName
 
 PEAK = {
     "fp8e4": "fp8",
@@ -77,7 +80,8 @@ class KernelDeclaration:
     dtype : str, optional
         Type the arithmetic runs in; by default that of the first floating-point tensor.
     tiles : callable, optional
-        ``tiles(s) -> (num_pid_m, num_pid_n)`` where a 1-D grid is decoded row-major into tiles; of a persistent kernel
+        ``tiles(s) -> (num_pid_m, num_pid_n)`` where a 1-D grid is decoded row-major into tiles, by default as far as
+        the source tells by what it divides the program id by; of a persistent kernel
         also ``tiles(s) -> number of tiles``.
     programs : str, optional
         Of a persistent kernel, whose program p computes tiles p, p + programs, ...: the size that says how many
@@ -111,7 +115,6 @@ class KernelDeclaration:
         self.sizes, self.constexprs = dict(self.sizes), self.constexprs or {}
         self.name = self.name or self.target.name
         self.summary = self.summary or self.target.summary or f"Triton kernel {self.name}"
-        self.sharing = self.sharing or f"Captured from {self.path.name}; what workgroups share is not described."
         if self.programs is not None and self.programs not in self.sizes:
             raise CaptureError(
                 f"{self.name}: programs = {self.programs!r} is no size; there is: {', '.join(self.sizes)}",
@@ -248,7 +251,7 @@ class KernelDeclaration:
             If they are not as many as the grid has programs.
         """
         s = Sizes({**launch.constexprs, **s})
-        given = self._value("tiles", self.tiles, s) if self.tiles else None
+        given = self._value("tiles", self.tiles, s) if self.tiles else self._hidden_tiles(launch)
         if isinstance(given, int) and self.programs:
             return Grid((given,))
         try:
@@ -269,6 +272,21 @@ class KernelDeclaration:
                 code="declaration",
             )
         return Grid(most)
+
+    def _hidden_tiles(self, launch: Launch) -> tuple[int, int] | None:
+        """Rows and columns that the source divides the id of a one-dimensional launch by; None where it tells none."""
+        if self.programs or len(launch.grid) != 1:
+            return None
+        numbers = {**launch.arguments, **launch.constexprs}
+        axes = self._axes
+        return axes and axes.tiles({name: n for name, n in numbers.items() if type(n) is int}, launch.grid)
+
+    @cached_property
+    def _axes(self) -> TileAxes | None:
+        try:
+            return TileAxes(read_source(self.path), self.target.name)
+        except LanguageError:  # the capture says why
+            return None
 
     def _value(self, part: str, given: Any, s: Sizes) -> Any:
         if not callable(given):

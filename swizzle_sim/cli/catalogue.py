@@ -253,7 +253,8 @@ def _print_sharing(k: Kernel, words: list[str], shared: Any, chosen: int) -> Non
     out = console()
     width = out.width if out.is_terminal else 110
     text = console(wide=True)
-    text.print(" ".join(k.sharing.split()), markup=False)
+    if k.sharing:
+        text.print(" ".join(k.sharing.split()), markup=False)
     text.print()
     for said in words:
         text.print(f"- {said}", markup=False)

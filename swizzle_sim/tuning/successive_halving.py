@@ -161,7 +161,9 @@ class SearchLoop:
 
     def __post_init__(self):
         self.history_at_start = [one.judged for one in self.history]
-        self.by_bound = self.plan.objectives == BY_BOUND and self.evaluator.is_cold
+        # uneven work breaks the ties at the bound, so there nothing is ruled out by it
+        uneven = any(scorer.work.uneven for scorer in self.evaluator.scorers)
+        self.by_bound = self.plan.objectives == BY_BOUND and self.evaluator.is_cold and not uneven
         self.screen = "sampled" if self.by_bound else "screen" if self.evaluator.screens else ""
 
     def run(self, arms: list[Arm]) -> SearchResult:

@@ -16,6 +16,9 @@ from swizzle_sim.candidates import balancing_orders, family_specs
 from swizzle_sim.replaying import Balance, balance_of, work_along, work_per_workgroup
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import Grid, Swizzle, family, holds
+from swizzle_sim.templates import family_templates
+from swizzle_sim.tuning.evaluator import Evaluator
+from swizzle_sim.tuning.search import search_on
 from tests import naive, naive_balance, naive_timed
 from tests.machines import cases
 from xcd_model import IssueModel, Time, gpu, prepare, replay_lockstep, replay_timed
@@ -195,3 +198,14 @@ def test_longest_first_ends_near_the_ideal_where_the_first_block_first_does_not(
     assert min(over["row"], over["head_groups(size=4)"]) > 1.2
     assert over["identity"] > 1.5
     assert all(balance.heaviest_over_mean == 1 for spec, balance in found.items() if spec != "identity")
+
+
+def test_a_search_goes_on_at_the_bound_where_even_work_breaks_the_tie():
+    evaluator = Evaluator([attention(B=1, H=64, S=2048, D=64, CAUSAL=True)], gpu("mi300x"), replay="timed")
+    known = {one.name: one for one in family_templates(evaluator.main.kernel, evaluator.main.gpu)}
+    found = search_on(evaluator, [known[name] for name in ("row", "group_n", "longest_first")], evaluations=9)
+    scored = [a for a in found.run.attempts if a.score]
+    at_bound = {a.name: a.score.balance.over_ideal for a in scored if a.score.distance_to_bound < 1e-9}
+    assert any(name.startswith("group_n") for name in at_bound)
+    assert found.run.best.name.startswith("longest_first")
+    assert at_bound[found.run.best.name] == min(at_bound.values()) < found.run.baseline.score.balance.over_ideal
