@@ -1,10 +1,14 @@
-"""Baselines of every run of models: the best families, and a search with as many evaluations."""
+"""What stands beside a run of models: the best families, and a search with at least as many evaluations.
+
+Both get a bounded time, by what an attempt of the run has cost; what was planned is noted before it is done, so that a
+run which is resumed goes on alike. A run that is repeated takes the orders from its record, and scores them again.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from swizzle_sim.candidates import Candidate, family_candidates
 from swizzle_sim.history import Attempt, History
@@ -12,25 +16,43 @@ from swizzle_sim.ranking import Objective, Ranking
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.search import permutation_digest
 from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.tuning.evaluator import evaluator_like, lockstep_like
+from swizzle_sim.tuning.evaluator import evaluator_like
 from swizzle_sim.tuning.search import search_on
 
+from .cascade import quick_of
+from .prompts import Notes
+
 FAMILIES, SEARCH = "families", "search"
+PLAN = "beside"  # kind of note
 SEARCHED_FOR = ("costs", "sizes", "screened")  # keys of a verdict that only the search ranks by
-SCREENED_TOUCHES = 5e9  # line touches that the screening of the families may simulate: half a minute or so
-LEAST_SCREENED = 24
-FINALISTS = 3  # families that the full replay decides between, of all in lockstep
+LEAST_EVALUATIONS = 60  # full replays of the search, where time allows
+FINALISTS = 3  # families that the full replay decides between, of those screened in lockstep
+SCREEN_S, FINALISTS_S, SEARCH_S = 15.0, 12.0, 25.0  # together under a minute
 
 
-def add_baselines(
-    scorer: Scorer,
-    history: History,
-    ranking: Ranking,
-    *,
-    evaluations: int,
-    seed: int,
-    cost_of: dict[int, float],
-) -> None:
+@dataclass(frozen=True)
+class Comparison:
+    """How the comparison is made.
+
+    Parameters
+    ----------
+    evaluations : int
+        Candidates of the models that were judged: the search replays at least as many.
+    seed : int
+        Of the search.
+    recorded : sequence of Attempt
+        Those of the run that is repeated; empty otherwise.
+    on_count : callable, optional
+        Called as ``on_count(done, total)``.
+    """
+
+    evaluations: int
+    seed: int
+    recorded: Sequence[Attempt] = ()
+    on_count: Callable[[int, int], None] = lambda done, total: None
+
+
+def add_baselines(scorer: Scorer, history: History, ranking: Ranking, notes: Notes, how: Comparison) -> None:
     """Append the baselines that the history lacks.
 
     Parameters
@@ -39,22 +61,42 @@ def add_baselines(
     history : History
     ranking : Ranking
         Of the run.
-    evaluations : int
-        Candidates of the models that were judged: the search replays as many.
-    seed : int
-        Of the search.
-    cost_of : mapping of int to float [ms]
-        Times to store by attempt in place of those measured, for a repeated run.
+    notes : Notes
+        Of the run, for what is planned.
+    how : Comparison
     """
     there = list(history)
+    if how.recorded:
+        for one in how.recorded[len(there) :]:
+            score = scorer.score(Swizzle.parse(one.source))
+            history.append(replace(one.judged, number=len(history), score=score))
+        return
     space = family_candidates(scorer.kernel, scorer.gpu)
-    finalists = sum(a.proposer == FAMILIES for a in there)
-    if finalists < FINALISTS:
-        for candidate in _best_families(scorer, space, ranking.main)[finalists:]:
-            _append(scorer, history, Candidate(candidate.name, candidate.source, FAMILIES), cost_of)
-    searched = sum(a.proposer == SEARCH for a in there)
-    if searched < evaluations:
-        _add_search(scorer, history, ranking, evaluations, seed, searched, cost_of)
+    notes.note(PLAN, how.evaluations, _plan(there, len(space), how.evaluations))
+    plan = notes.noted(PLAN, how.evaluations)
+    total = plan["screened"] + plan["finalists"] + plan["evaluations"]
+    finalists = [one for one in there if one.proposer == FAMILIES]
+    if not finalists:
+        chosen = space[:: -(-len(space) // plan["screened"])]
+        for candidate in _best_families(scorer, chosen, ranking.main, lambda done: how.on_count(done, total)):
+            if len(finalists) < plan["finalists"]:
+                finalists.append(_append(scorer, history, candidate))
+    done = plan["screened"] + plan["finalists"]
+    searched = sum(one.proposer == SEARCH for one in there)
+    if searched < plan["evaluations"]:
+        _add_search(
+            scorer, history, ranking, plan["evaluations"], searched, how, lambda n: how.on_count(done + n, total)
+        )
+
+
+def _plan(attempts: Sequence[Attempt], families: int, evaluations: int) -> dict[str, int]:
+    """How many families are screened, how many are replayed, and how many evaluations the search has."""
+    seconds = min(one.cost_ms for one in attempts if one.score is not None) / 1e3
+    return {
+        "screened": max(1, min(families, int(SCREEN_S / seconds))),
+        "finalists": max(1, min(FINALISTS, int(FINALISTS_S / seconds))),
+        "evaluations": max(1, min(max(LEAST_EVALUATIONS, evaluations), int(SEARCH_S / seconds))),
+    }
 
 
 def _add_search(
@@ -62,50 +104,57 @@ def _add_search(
     history: History,
     ranking: Ranking,
     evaluations: int,
-    seed: int,
     searched: int,
-    cost_of: dict[int, float],
+    how: Comparison,
+    on_count: Callable[[int], None],
 ) -> None:
     """Append the replays of a search of the families' templates, after the first ``searched``."""
-    found = search_on(evaluator_like(scorer), evaluations=evaluations, seed=seed, objectives=ranking.objectives)
+    end_s = time.monotonic() + SEARCH_S
+    found = search_on(
+        evaluator_like(scorer),
+        evaluations=evaluations,
+        seed=how.seed,
+        objectives=ranking.objectives,
+        on_attempt=lambda attempt, done, most: on_count(done),
+        enough=lambda: time.monotonic() > end_s,
+    )
     replayed = [a for a in found.run.attempts if a.verdict["stage"] == "replay"]
     for attempt in replayed[searched:]:
-        number = len(history)
         shared = {key: value for key, value in attempt.verdict.items() if key not in SEARCHED_FOR}
         verdict = {**shared, "code": "scored", "stage": "full replay"}
-        cost_ms = cost_of.get(number, attempt.cost_ms)
-        history.append(replace(attempt, number=number, verdict=verdict, cost_ms=cost_ms))
+        history.append(replace(attempt, number=len(history), verdict=verdict))
 
 
-def _best_families(scorer: Scorer, space: Sequence[Candidate], objective: Objective) -> list[Candidate]:
-    """Best families in the lockstep replay, best first, each permutation once; of a large kernel one in n."""
-    quick = lockstep_like(scorer)
-    cost = max(1.0, scorer.plan.trace.n_touches * scorer.plan.simulated_fraction)
-    step = max(1, round(len(space) / max(LEAST_SCREENED, SCREENED_TOUCHES / cost)))
+def _best_families(
+    scorer: Scorer, space: Sequence[Candidate], objective: Objective, on_count: Callable[[int], None]
+) -> list[Candidate]:
+    """Best families in the lockstep replay, best first, each permutation once."""
+    quick, end_s = quick_of(scorer), time.monotonic() + SCREEN_S
     found: dict[bytes, tuple[float, int, Candidate]] = {}
-    for number, candidate in enumerate(space[::step]):
+    for number, candidate in enumerate(space):
         order = scorer.permutation(Swizzle.parse(candidate.source))
         digest = permutation_digest(order)
         if digest not in found:
             score = quick.score_order(order, baseline_us=quick.baseline.time_us)
             found[digest] = (objective.cost(score), number, candidate)
+        on_count(number + 1)
+        if time.monotonic() > end_s:
+            break
     return [candidate for _, _, candidate in sorted(found.values(), key=lambda row: row[:2])[:FINALISTS]]
 
 
-def _append(scorer: Scorer, history: History, candidate: Candidate, cost_of: dict[int, float]) -> None:
+def _append(scorer: Scorer, history: History, candidate: Candidate) -> Attempt:
     began = time.perf_counter()
     swizzle = Swizzle.parse(candidate.source)
     verdict = scorer.verify(swizzle).as_dict()
-    score = scorer.score(swizzle)
-    number = len(history)
-    history.append(
-        Attempt(
-            number=number,
-            name=candidate.name,
-            source=candidate.source,
-            proposer=candidate.proposer,
-            verdict={**verdict, "code": "scored", "stage": "full replay"},
-            score=score,
-            cost_ms=cost_of.get(number, (time.perf_counter() - began) * 1e3),
-        )
+    attempt = Attempt(
+        number=len(history),
+        name=candidate.name,
+        source=candidate.source,
+        proposer=FAMILIES,
+        verdict={**verdict, "code": "scored", "stage": "full replay"},
+        score=scorer.score(swizzle),
+        cost_ms=(time.perf_counter() - began) * 1e3,
     )
+    history.append(attempt)
+    return attempt

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,15 @@ class MemoScorer(Scorer):
 
     _latest: tuple[bytes, Traffic] | None = None
 
+    @cached_property
+    def quick(self) -> Scorer:
+        """Scorer by the lockstep replay, which remembers too; this one if it is one."""
+        if self.replay == "lockstep":
+            return self
+        made = MemoScorer(self.kernel, self.gpu, replay="lockstep")
+        made.__dict__["plan"], made.__dict__["bound"] = self.plan, self.bound
+        return made
+
     def traffic(self, order: np.ndarray, *, seed: int | None = None, threads: int = 1) -> Traffic:
         """Replay one permutation, or return the latest replay if it was the same; see `Scorer.traffic`."""
         if seed is not None:
@@ -83,6 +92,11 @@ class MemoScorer(Scorer):
         if self._latest is None or self._latest[0] != digest:
             self._latest = digest, super().traffic(order, threads=threads)
         return self._latest[1]
+
+
+def quick_of(scorer: Scorer) -> Scorer:
+    """Scorer by the lockstep replay for the same kernel and GPU."""
+    return scorer.quick if isinstance(scorer, MemoScorer) else lockstep_like(scorer)
 
 
 class Cascade:
@@ -99,7 +113,7 @@ class Cascade:
     def __init__(self, scorer: Scorer, objectives: Sequence[Objective] = ()):
         self.scorer = scorer
         self.objectives = tuple(objectives) or default_objectives(scorer.gpu.name, scorer.replay)
-        self._quick = lockstep_like(scorer)
+        self._quick = quick_of(scorer)
         self._seen: MutableMapping[bytes, int] = {}
         self._figures: dict[int, str] = {}  # of the attempts seen, for the feedback on their duplicates
 

@@ -26,7 +26,7 @@ from swizzle_sim.swizzle import family
 from xcd_model import Gpu
 from xcd_model.errors import ModelError
 
-from .baselines import add_baselines
+from .baselines import PLAN, Comparison, add_baselines
 from .budget import Bandit, Budget
 from .cached_lm import CachedLM, Client, Retry, candidate_text
 from .cascade import Cascade, Judgement, MemoScorer, TemplateCascade
@@ -58,6 +58,8 @@ class LoopConfig(RunConfig):
         Makes the endpoint of a model.
     sleep : callable
         Waits between tries.
+    on_compared : callable
+        Called as ``on_compared(done, total)`` while families and search are replayed at the end.
     """
 
     inputs: Inputs | None = None
@@ -65,6 +67,7 @@ class LoopConfig(RunConfig):
     on_step: OnStep | None = None
     endpoint_of: Callable[[str], Endpoint] | None = None
     sleep: Callable[[float], None] = time.sleep
+    on_compared: Callable[[int, int], None] = lambda done, total: None
 
 
 def propose(kernel: Kernel, gpu: Gpu, folder: str | Path, settings: Settings, **options: Any) -> Run:
@@ -185,7 +188,7 @@ class _Loop:
         self.bandit = Bandit(settings.models)
         state = None if inputs.program is None else dict(inputs.program)
         self.program = propose_program(image=settings.image, template=settings.stage_two > 0, state=state)
-        self.cost_of = _costs(how.repeat)
+        self.before = _attempts(how.repeat)
         self.earlier = [a.judged for a in history if a.proposer.startswith(LLM)]  # of a resumed run
         self.attempts: list[Attempt] = []
 
@@ -201,16 +204,13 @@ class _Loop:
         judged = len(self.attempts) - 1
         if not judged and not self.bandit.left and self.bandit.code != DONE:
             raise ModelError(f"no model answered: {self.bandit.why}", code=self.bandit.code)
+        if self.settings.no_compare:
+            return
         spent = sum(a.verdict.get("stage_two", {}).get("replays", 0) for a in self.attempts) or judged
-        seed = self.settings.seed
-        add_baselines(
-            self.cascade.scorer,
-            self.history,
-            self.ranking,
-            evaluations=max(1, spent),
-            seed=seed,
-            cost_of=self.cost_of,
-        )
+        if self.recorded is not None and (plan := self.recorded.noted(PLAN, max(1, spent))):
+            self.transcript.note(PLAN, max(1, spent), plan)
+        compared = Comparison(max(1, spent), self.settings.seed, self.before, self.how.on_compared)
+        add_baselines(self.cascade.scorer, self.history, self.ranking, self.transcript, compared)
 
     def _iterations(self) -> str:
         """All iterations; the reason for which they ended."""
@@ -354,7 +354,7 @@ class _Loop:
             verdict=found.verdict,
             score=found.score,
             critique=found.feedback,
-            cost_ms=self.cost_of.get(number, (time.perf_counter() - began) * 1e3),
+            cost_ms=self.before[number].cost_ms if self.before else (time.perf_counter() - began) * 1e3,
         )
         self.history.append(attempt)
         return list(self.history)[-1]  # as it is read back
@@ -376,9 +376,9 @@ def _first_refused(steps: list[dict[str, Any]]) -> int:
     return first
 
 
-def _costs(folder: Path | None) -> dict[int, float]:
-    """Times of the attempts of a run, by number [ms]."""
+def _attempts(folder: Path | None) -> list[Attempt]:
+    """Attempts of the run that is repeated; empty without one."""
     if folder is None:
-        return {}
+        return []
     with History(folder) as history:
-        return {a.number: a.cost_ms for a in history}
+        return list(history)

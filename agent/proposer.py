@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from swizzle_sim.history import Attempt, History
+from swizzle_sim.progress import Progress
 from swizzle_sim.proposers import Proposed, Task
 from swizzle_sim.search import Run
 from xcd_model.errors import ModelError
@@ -45,19 +46,21 @@ def llm(task: Task) -> Proposed:
     )
     for check in preflight(settings.models, settings.api_base):
         task.say(f"{check.model}: {check.message}")
-    run = propose(
-        task.kernel,
-        task.gpu,
-        task.folder,
-        settings,
-        inputs=inputs,
-        replay=task.replay,
-        objective=task.objective,
-        jitter_ns=task.jitter_ns,
-        resume=task.resume,
-        command=task.command,
-        on_step=lambda step: task.say(step_text(step)),
-    )
+    with Progress("comparing with families and a search", "orders") as progress:
+        run = propose(
+            task.kernel,
+            task.gpu,
+            task.folder,
+            settings,
+            inputs=inputs,
+            replay=task.replay,
+            objective=task.objective,
+            jitter_ns=task.jitter_ns,
+            resume=task.resume,
+            command=task.command,
+            on_step=lambda step: task.say(step_text(step)),
+            on_compared=progress,
+        )
     return summary(run)
 
 
@@ -82,6 +85,10 @@ def _earlier(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     with History(task.folder) as history:
         earlier = dict(history.about.get("settings", {}))
+    if not earlier:
+        raise ModelError(
+            f"{task.folder}: made by another proposer than llm: resume it without --proposer", code="not-llm"
+        )
     earlier.pop("seed", None)
     return earlier
 

@@ -28,6 +28,7 @@ LIMITS = (
     "stream",
     "api_base",
     "compile",
+    "no_compare",
 )
 
 
@@ -67,6 +68,8 @@ class Settings:
         Full replays that search the parameters of each answer, which is then a template; 0 for plain formulas.
     compile : bool
         Compile each order that is scored, and tell the model what it takes in registers and workgroups.
+    no_compare : bool
+        Leave out the best families and the search that stand beside the models' orders at the end.
     """
 
     models: tuple[str, ...]
@@ -87,6 +90,7 @@ class Settings:
     seed: int = 0
     stage_two: int = 0
     compile: bool = False
+    no_compare: bool = False
 
     def __post_init__(self):
         object.__setattr__(self, "models", tuple(self.models))

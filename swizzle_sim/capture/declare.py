@@ -278,8 +278,8 @@ class KernelDeclaration:
         if self.programs or len(launch.grid) != 1:
             return None
         numbers = {**launch.arguments, **launch.constexprs}
-        axes = self._axes
-        return axes and axes.tiles({name: n for name, n in numbers.items() if type(n) is int}, launch.grid)
+        integers = {name: n for name, n in numbers.items() if type(n) is int}
+        return None if self._axes is None else self._axes.tiles(integers, launch.grid)
 
     @cached_property
     def _axes(self) -> TileAxes | None:

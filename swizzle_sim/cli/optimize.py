@@ -32,7 +32,7 @@ KernelName = Annotated[
     str | None,
     typer.Argument(
         metavar="KERNEL",
-        help="Kernel, such as gemm; not needed with --replay RUN.",
+        help="Kernel, such as gemm; not needed with --replay RUN or --resume RUN.",
         autocompletion=offer(known_kernels),
     ),
 ]
@@ -58,9 +58,13 @@ def optimize(
 
         read_objectives(run.objective)  # refused before anything is loaded
     repeat = _run_to_repeat(run.replay)
-    if kernel is None and repeat is None:
+    if kernel is None and repeat is None and run.resume is None:
         raise SizeError("name a kernel, such as gemm; `swizzle-sim kernels` lists them")
-    launch = Launch(str(kernel), sizes, gpu)
+    launch = Launch(kernel or "", sizes, gpu)
+    if run.resume is not None and repeat is None and search.tune is None:
+        from swizzle_sim.cli.resuming import as_before
+
+        launch, proposer, run, search = as_before(run.resume, launch, proposer, run, search)
     if search.tune is not None:
         from swizzle_sim.cli.tuning import tune_kernel
 
@@ -74,7 +78,8 @@ def optimize(
     if proposer == "families":
         _try_families(work, device, run, llm.max_minutes, json)
     else:
-        _propose(proposer, work, device, run, None, {**llm.given(), **search.given()}, json)
+        compiled = {"compile": True} if run.compile and proposer in ("llm", "two-stage") else {}
+        _propose(proposer, work, device, run, None, {**llm.given(), **search.given(), **compiled}, json)
 
 
 def _run_to_repeat(replay: str | None) -> Path | None:

@@ -61,6 +61,9 @@ Tries = Annotated[
 Stream = Annotated[bool, _llm("--stream", help="Read answers as they are written.")]
 Structured = Annotated[bool, _llm("--structured", help="Constrain answers by a JSON schema.")]
 Image = Annotated[bool, _llm("--image", help="Show the model a picture of the best mapping.")]
+NoCompare = Annotated[
+    bool, _llm("--no-compare", help="Leave out the families and the search that stand beside the models' orders.")
+]
 Program = Annotated[Path | None, _llm("--program", metavar="FILE", help="Program that tune-prompt saved.")]
 
 Template = Annotated[
@@ -237,6 +240,7 @@ class LlmOptions:
     stream: Stream = False
     structured: Structured = False
     image: Image = False
+    no_compare: NoCompare = False
     program: Program = None
     prices: Prices = None
 

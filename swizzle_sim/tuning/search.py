@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import Objective
-from swizzle_sim.search import RunConfig, about_run, open_run
+from swizzle_sim.search import OnAttempt, RunConfig, about_run, open_run
 from swizzle_sim.templates import Template, TemplateSpace, family_templates
 from swizzle_sim.tuning.evaluator import Evaluator
 from swizzle_sim.tuning.samplers import make_sampler
@@ -106,6 +106,8 @@ def search_on(
     evaluations: int,
     seed: int = 0,
     objectives: Sequence[Objective] = (),
+    on_attempt: OnAttempt | None = None,
+    enough: Callable[[], bool] = lambda: False,
 ) -> SearchResult:
     """Search templates in memory.
 
@@ -119,6 +121,10 @@ def search_on(
     seed : int
     objectives : sequence of Objective
         Empty for the default of the evaluator's GPU and replay.
+    on_attempt : callable, optional
+        Called as ``on_attempt(attempt, done, evaluations)``.
+    enough : callable
+        Asked before each batch whether to end.
 
     Raises
     ------
@@ -131,7 +137,7 @@ def search_on(
     plan = SearchPlan(templates=tuple(templates), evaluations=evaluations, objectives=objectives)
     arms = make_arms([scorer.kernel for scorer in evaluator.scorers], evaluator.main.gpu, plan, seed)
     attempts: Any = _InMemory()
-    return SearchLoop(evaluator, plan, attempts, map, None).run(arms)
+    return SearchLoop(evaluator, plan, attempts, map, on_attempt, enough=enough).run(arms)
 
 
 def landscape(template: Template, attempts: Sequence[Attempt]) -> str:

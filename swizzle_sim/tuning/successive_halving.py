@@ -158,6 +158,7 @@ class SearchLoop:
     spent: int = 0
     best: float = float("inf")
     best_screened: float = float("inf")
+    enough: Callable[[], bool] = lambda: False
 
     def __post_init__(self):
         self.history_at_start = [one.judged for one in self.history]
@@ -194,9 +195,9 @@ class SearchLoop:
                 left[i] -= sum(one.arm is arm for one in counted)
 
     def _is_done(self) -> bool:
-        """Whether the proven bound is reached, so that nothing can be better."""
-        if not self.by_bound:
-            return False
+        """Whether the proven bound is reached, so that nothing can be better, or the time is over."""
+        if not self.by_bound or self.enough():
+            return self.enough()
         room = [scorer.bound.l2_hit_rate - scorer.baseline.l2_hit_rate for scorer in self.evaluator.scorers]
         return -self.best >= sum(room) / len(room) - 1e-12
 

@@ -36,6 +36,7 @@ def few_families(monkeypatch):
     monkeypatch.setattr(
         "swizzle_agent.baselines.family_candidates", lambda kernel, gpu: family_candidates(kernel, gpu)[::9]
     )
+    monkeypatch.setattr("swizzle_agent.baselines.LEAST_EVALUATIONS", 1)
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +51,7 @@ def run_script(tmp_path, small, mi300x):
     """Run the loop against a script; gives the run, the server and the delays that retries asked for."""
 
     def run(script, *, folder="run", models=("openai/scripted",), resume=False, server=None, kernel=small, **settings):
-        waits = []
+        waits, how = [], {key: settings.pop(key) for key in ("on_compared",) if key in settings}
         given = {"iterations": len(script), "timeout_s": 60.0, **settings}
         with server or ScriptedServer(script) as answers:
             done = propose(
@@ -61,6 +62,7 @@ def run_script(tmp_path, small, mi300x):
                 replay="lockstep",
                 resume=resume,
                 sleep=waits.append,
+                **how,
             )
         return done, answers, waits
 

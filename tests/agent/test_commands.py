@@ -78,6 +78,22 @@ def test_optimize_with_a_model_and_repeat_it(here, monkeypatch, tmp_path):
     assert not any(b"unlikely-4711" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
+def test_resume_needs_neither_kernel_nor_sizes_nor_options_again(here, monkeypatch):
+    with ScriptedServer(SCRIPT) as server:
+        words = ("gemm", *SMALL, *MODEL, "--api-base", server.base, "--replay", "lockstep", "--context", "unaware")
+        more = ("--seed", "3", "--iterations", "1", "--no-compare", "--no-uncertainty", "--out", "run-one")
+        assert here("optimize", *words, *more).code == 0
+        done = here(
+            "optimize", "--resume", "run-one", "--iterations", "2", "--no-compare", "--no-uncertainty", "--json"
+        )
+        assert done.code == 0, done.err
+        wrong = here("optimize", "gemm", "K=256", "--resume", "run-one")
+    assert done.json["problem"]["K"] == 128 and done.json["replay"] == "lockstep" and done.json["seed"] == 3
+    assert [step["outcomes"][0]["code"] for step in done.json["steps"]] == ["grid-collision", "scored"]
+    assert "XCD" not in json.dumps(server.proposals[-1]["messages"])
+    assert wrong.code != 0 and "cannot resume: its problem" in wrong.err
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -1,9 +1,11 @@
 """Does the loop hold: propose, judge, remember, stop, and stand beside the others?"""
 
+import dataclasses
 import json
 
 import pytest
 
+from swizzle_agent import baselines
 from swizzle_agent.loop import END, STEP, repeat_run
 from swizzle_agent.transcript import Transcript
 from swizzle_sim.swizzle import family
@@ -48,6 +50,33 @@ def test_what_stands_beside(run_script):
     assert by_proposer.count("families") == 3 and by_proposer.count("search") == len(SCRIPT)
     assert by_proposer[0] == "baseline"
     assert all(a.score is not None for a in run.attempts if a.proposer in ("families", "search"))
+
+
+def test_the_search_beside_has_its_own_evaluations_and_is_counted(run_script, monkeypatch):
+    monkeypatch.setattr(baselines, "LEAST_EVALUATIONS", 12)
+    counted = []
+    run, _, _ = run_script(SCRIPT[2:3], on_compared=lambda done, total: counted.append((done, total)))
+    searched = [a.proposer for a in run.attempts].count("search")
+    assert 1 < searched <= 12, "more than the one of the model; it ends at the bound"
+    assert counted == sorted(counted) and len({total for _, total in counted}) == 1
+
+
+def test_what_stands_beside_is_left_out_on_request(run_script):
+    run, _, _ = run_script(SCRIPT[2:3], no_compare=True)
+    assert [a.proposer for a in run.attempts] == ["baseline", "llm:openai/scripted"]
+    run, server, _ = run_script(SCRIPT[2:3], resume=True)
+    assert not server.requests and "search" in {a.proposer for a in run.attempts}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "plan"), [(0.001, (400, 3, 60)), (0.5, (30, 3, 50)), (9.0, (1, 1, 2)), (100.0, (1, 1, 1))]
+)
+def test_a_slow_kernel_is_compared_in_a_minute(run_script, seconds, plan, monkeypatch):
+    run, _, _ = run_script(SCRIPT[2:3], no_compare=True)
+    monkeypatch.setattr(baselines, "LEAST_EVALUATIONS", 60)
+    slow = [dataclasses.replace(a, cost_ms=1e3 * seconds) for a in run.attempts]
+    assert tuple(baselines._plan(slow, 400, 1).values()) == plan
+    assert seconds * sum(plan) < 60 or plan == (1, 1, 1)
 
 
 def test_a_run_is_repeated_to_the_byte_with_no_model(run_script, tmp_path):

@@ -25,7 +25,7 @@ SMALLER = [  # (pattern, what takes its place), in this order
 
 PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"--model|--replay runs/\S+-llm-": "needs a key or a recorded run of a model: tests/agent",
-    r"--proposer llm --resume": "needs a run of a model: tests/agent",
+    r"optimize --resume runs": "needs a run of a model: tests/agent",
     r"study progression": "needs runs of a model: tests/agent",
     r"--scheduler": "needs a Dask cluster: tests/search",
     r"swizzle-sim (import|agreement)": "replays what an H200 measured, at its size: tests/hardware",
