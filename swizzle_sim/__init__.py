@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from swizzle_sim.capture.describe import describe
     from swizzle_sim.capture.user_kernel import kernel
     from swizzle_sim.display import Picture, show_map
     from swizzle_sim.history import Attempt, History
@@ -37,6 +38,7 @@ _HOME = {
     "Swizzle": "swizzle_sim.swizzle",
     "SwizzleSimError": "xcd_model.errors",
     "Verdict": "swizzle_sim.swizzle",
+    "describe": "swizzle_sim.capture.describe",
     "emit_hip": "swizzle_sim.swizzle",
     "emit_triton": "swizzle_sim.swizzle",
     "family": "swizzle_sim.swizzle",
@@ -67,6 +69,7 @@ __all__ = [
     "Swizzle",
     "SwizzleSimError",
     "Verdict",
+    "describe",
     "emit_hip",
     "emit_triton",
     "family",

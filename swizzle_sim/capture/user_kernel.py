@@ -300,7 +300,11 @@ def kernel_of(
         make_inputs=inputs_of(request),
         triton_source=manifest["source"],
         sharing=facts["sharing"],
-        sources=(f"{manifest['how']} in Triton {manifest['triton']}'s interpreter",),
+        sources=(
+            f"{manifest['how']} in Triton {manifest['triton']}'s interpreter"
+            if manifest["triton"]
+            else manifest["how"],
+        ),
         at_grids=lambda: [(grid_of(at["grid"], at["tiles"]), at["sizes"]) for at in manifest["grids"]],
         programs=facts["programs"],
         make_launch=(lambda: Launch.from_dict(manifest["launch"], inputs_of(request))) if request else None,

@@ -4,6 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
+from swizzle_sim import describe
 from tests.docs.typed import ROOT, files_on
 
 MINE = """\
@@ -31,6 +32,12 @@ def matmul(a_ptr, n, BLOCK: tl.constexpr):
 """
 
 
+def _touch(build, at):
+    """A row of tiles for each workgroup along x."""
+    rows = build.array("rows", rows=64, cols=128, item_bytes=2)
+    build.step(build.read(rows, row=at.x * 16, col=at.y * 64, rows=16, cols=64))
+
+
 def set_scene(folder: Path, page: str, text: str, run: Path) -> None:
     """Put into a folder what the command of a page reads; ``run`` is a small finished run."""
     files = {"mine.txt": MINE, "best.txt": MINE, "my_code.py": CODE, **files_on(page)}
@@ -39,6 +46,10 @@ def set_scene(folder: Path, page: str, text: str, run: Path) -> None:
     for name, what in files.items():
         (folder / name).write_text(what, encoding="utf-8")
     shutil.copy(ROOT / "xcd_model" / "spec" / "gpus" / "mi300x.toml", folder / "mine.toml")
+    if "hip_gemm.trace.npz" in text:
+        describe(
+            "hip_gemm", "4x2", {"threads": 64, "vgprs": 32, "lds_bytes": 0}, _touch, file=folder / "hip_gemm.trace.npz"
+        )
     read = re.sub(r"(--out|-o) \S+", "", text)
     for name in re.findall(r"\bruns/[\w.-]+|\bRUN\b", read):
         shutil.copytree(run, folder / name)

@@ -120,8 +120,8 @@ def test_the_public_names_of_the_machine_are_pinned():
 def test_the_public_names_are_pinned():
     assert swizzle_sim.__all__ == [
         *("Attempt", "Gpu", "Grid", "History", "Kernel", "NotBijective", "Picture", "Run", "Score", "Scorer"),
-        *("Swizzle", "SwizzleSimError", "Verdict", "emit_hip", "emit_triton", "family", "gpu", "gpu_names", "kernel"),
-        *("kernel_names", "optimize", "record", "score", "show_map", "verify", "version", "what_if"),
+        *("Swizzle", "SwizzleSimError", "Verdict", "describe", "emit_hip", "emit_triton", "family", "gpu", "gpu_names"),
+        *("kernel", "kernel_names", "optimize", "record", "score", "show_map", "verify", "version", "what_if"),
     ]
     for name in swizzle_sim.__all__:
         assert getattr(swizzle_sim, name).__doc__
