@@ -139,7 +139,7 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
     """
     works = list(launches)
     source = read_kernel(rewritten.path, rewritten.original, rewritten.function)
-    waiting = source.waiting_loop(source.functions[rewritten.function])
+    waiting = source.waiting_loop(source.functions[source.inner(rewritten.function)])
     if waiting:
         raise RewriteError(
             "waits in a loop for another program, which cannot be interpreted one program at a time: rewrite it with "

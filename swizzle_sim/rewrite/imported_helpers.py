@@ -16,7 +16,7 @@ from pathlib import Path
 
 from swizzle_sim.rewrite.source import read_kernel
 from swizzle_sim.triton_source.imports import Imports
-from swizzle_sim.triton_source.source_file import SourceFile
+from swizzle_sim.triton_source.source_file import SourceFile, parameters_of
 from xcd_model.errors import RewriteError
 
 _Renamed = tuple[ast.expr, str]  # a mention of a name, and what stands there in the copy
@@ -43,7 +43,7 @@ def with_own_helpers(path: Path, text: bytes, kernel: str) -> bytes:
     """
     source = read_kernel(path, text, kernel)
     copies = _Copies(source)
-    function = source.functions[kernel]
+    function = source.functions[source.inner(kernel)]
     mentions = [one for inner in source.reachable(function) for one in copies.mentions(inner, source)]
     if not mentions:
         return text
@@ -67,9 +67,14 @@ class _Copies:
 
     def mentions(self, function: ast.AST, source: SourceFile) -> Iterator[_Renamed]:
         """Yield each mention of another file's helper that reads a program id, with the name of its copy."""
+        calls = {id(node.func): node for node in ast.walk(function) if isinstance(node, ast.Call)}
         for node in _named(function):
             home = Imports.of(source).resolve(ast.unparse(node))
             if home is None or home[0] is self.source or not _reads_ids(*home):
+                continue
+            call = calls.get(id(node))
+            if call and (text := self._inlined(call, *home)):
+                yield call, text
                 continue
             if home[1] not in home[0].functions:
                 raise RewriteError(
@@ -78,6 +83,29 @@ class _Copies:
                     line=node.lineno,
                 )
             yield node, self._copied(*home)
+
+    def _inlined(self, call: ast.Call, source: SourceFile, name: str) -> str:
+        """Text of a call of a helper that only returns an id of a given axis, ``id_of(0)``; empty for any other."""
+        function = source.functions.get(name)
+        given: dict[int | str | None, ast.expr] = dict(enumerate(call.args))
+        given |= {one.arg: one.value for one in call.keywords}
+        if function is None or call.lineno != call.end_lineno:
+            return ""
+        values = {one.arg: given.get(i, given.get(one.arg)) for i, one in enumerate(parameters_of(function))}
+        body = [one for one in function.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+        if not all(isinstance(value, ast.Constant) for value in values.values()) or len(body) != 1 or not values:
+            return ""
+        if not isinstance(body[0], ast.Return) or body[0].value is None:
+            return ""
+        found = ast.parse(ast.unparse(body[0].value), mode="eval")
+        for node in ast.walk(found):
+            if isinstance(node, ast.Name):
+                known = values.get(node.id)
+                here = self.source.aliases.name_of(source.aliases.top.get(node.id, ""))
+                if known is None and here is None:
+                    return ""
+                node.id = ast.unparse(known) if known is not None else str(here)
+        return ast.unparse(found)
 
     def _copied(self, source: SourceFile, name: str) -> str:
         """Name of the copy of a function, made the first time."""
@@ -104,7 +132,8 @@ class _Copies:
             if isinstance(node, ast.Name) and id(node) not in done and node.id not in own | set(dir(builtins)):
                 meaning = source.aliases.top.get(node.id)
                 if meaning is None or self.source.aliases.top.get(node.id) != meaning:
-                    yield node, self._imported(source, node.id)
+                    here = self.source.aliases.name_of(meaning) if meaning else None  # the same under another name
+                    yield node, here or self._imported(source, node.id)
 
     def _imported(self, source: SourceFile, name: str) -> str:
         """Name in the kernel's file for a global of another: imported from there."""

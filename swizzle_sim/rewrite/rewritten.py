@@ -58,7 +58,8 @@ class Rewritten:
         """Grid of what is remapped, at another launch of the kernel whose grid is ``grid``."""
         if self.at == "program":
             return grid
-        kernel = read_kernel(self.path, self.original, self.function).functions[self.function]
+        source = read_kernel(self.path, self.original, self.function)
+        kernel = source.functions[source.inner(self.function)]
         found = grid_of_tiles(Definitions(kernel), self.count, launch, grid)
         if found is None:
             raise RewriteError(f"cannot tell how many tiles {self.count} is", path=self.path)

@@ -48,8 +48,8 @@ class EditableSource:
     """
 
     def __init__(self, path: Path, text: bytes, kernel: str):
-        self.path, self.kernel = path, kernel
         self.facts = read_kernel(path, text, kernel)
+        self.path, self.kernel = path, self.facts.inner(kernel)
         try:
             module = cst.parse_module(text)
         except cst.ParserSyntaxError as error:
@@ -165,7 +165,7 @@ def read_kernel(path: Path, text: bytes, kernel: str) -> SourceFile:
         found = parse_source(text, str(path))
     except LanguageError as error:
         raise RewriteError(error.message, path=path, line=error.line) from None
-    if kernel not in found.functions:
+    if found.inner(kernel) not in found.functions:
         raise RewriteError(f"has no function {kernel!r} at its top level", path=path)
     return found
 

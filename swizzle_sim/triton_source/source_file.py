@@ -132,6 +132,11 @@ class SourceFile:
         made = {name: one.function for name, one in self.wrapped.items() if one.is_jitted}
         return found | {name: found[function] for name, function in made.items() if function in found}
 
+    def inner(self, name: str) -> str:
+        """Name of the function that ``kernel = triton.jit(function)`` stands for; any other name itself."""
+        made = self.wrapped.get(name)
+        return made.function if made and made.is_jitted else name
+
     @cached_property
     def constants(self) -> dict[str, ast.expr]:
         """Values assigned to a name at the top level, of names that are assigned once."""

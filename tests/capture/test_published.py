@@ -7,9 +7,14 @@ themselves are tried with ``pytest -m packages`` (see `swizzle_benchmarks.kernel
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 
 from swizzle_sim.capture.capture import capture_all
+from swizzle_sim.capture.process import shared_worker
+from swizzle_sim.rewrite import rewrite_kernel
+from swizzle_sim.sharing import lines_of
+from swizzle_sim.swizzle import Swizzle, family
 from swizzle_sim.workload import workload
 from tests.capture.same_trace import assert_equal_traces, needs_triton
 from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
@@ -221,7 +226,8 @@ def folder(tmp_path, uncompiled):  # noqa: F811
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(textwrap.dedent(text))
-    return tmp_path
+    with shared_worker():  # which starts in seconds
+        yield tmp_path
 
 
 def launch_of(folder, name, **sizes):
@@ -264,6 +270,27 @@ def test_kernels_made_by_assignment_are_those_inside(folder):
     followed, interpreted = capture_all(launches), capture_all(launches, full=True)
     for launch, ours, real in zip(launches, followed, interpreted, strict=True):
         assert_equal_traces(ours.trace, real.trace, launch.function)
+
+
+def test_a_rewritten_file_takes_the_place_of_the_original(folder):
+    """Under the original's name in its package: its imports, autotuner and heuristics hold, and no caller changes."""
+    sizes = {"tiled": 160, "tuned": 2048, "jitted": 1000}
+    works = [workload(f"{folder / 'declared.py'}:{name}", {"n": n}) for name, n in sizes.items()]
+    swizzle = Swizzle.parse(family("contiguous"))
+    found = [rewrite_kernel(one.launch, swizzle, grid=one.grid, num_xcds=8, sizes=one.problem) for one in works]
+    before = capture_all([one.launch for one in works])
+    for one in found:
+        one.path.write_bytes(one.text)
+    after = capture_all([launch_of(folder, name, n=n) for name, n in sizes.items()])
+    for work, theirs, ours in zip(works, before, after, strict=True):
+        order = swizzle.permutation(work.grid, 8, work.problem)
+        assert (order != np.arange(order.size)).any()
+        for program, tile in enumerate(order):
+            np.testing.assert_array_equal(lines_at(ours.trace, program), lines_at(theirs.trace, tile))
+
+
+def lines_at(trace, workgroup):
+    return lines_of(trace, np.arange(trace.start[workgroup], trace.start[workgroup + 1]))[0]
 
 
 def test_what_cannot_be_loaded_is_one_line_with_its_place_and_a_remedy(folder):

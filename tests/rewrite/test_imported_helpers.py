@@ -113,6 +113,33 @@ def test_both_kernels_compute_the_same_with_the_device_library_too(path):
     assert case.whole and case.moved > 8 and not case.unwritten
 
 
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+def test_an_id_of_a_given_axis_is_read_where_the_helper_is_called(path):
+    """As flag-gems does in hundreds of places; with an axis that is not said here the call is refused as before."""
+    (path.parent / "ids.py").write_text(
+        "import triton\nimport triton.language as language\n\n\n@triton.jit\ndef id_of(axis: int) -> language.tensor:\n"
+        '    """Wide."""\n    return language.program_id(axis).to(language.int64)\n'
+    )
+    body = "at = id_of(axis=1) * 4 + ids.id_of(0)\n    tl.store(y_ptr + at, tl.load(x_ptr + at))\n"
+    path.write_text(
+        "import triton\nimport triton.language as tl\n\nfrom pack import ids\nfrom pack.ids import id_of\n\n\n"
+        f"@triton.jit\ndef k(x_ptr, y_ptr):\n    {body}"
+    )
+    arrays = {"x_ptr": Array(shape=(20,), dtype="fp32"), "y_ptr": Array(shape=(20,), dtype="fp32", role="out")}
+    made = lambda seed: {"x_ptr": np.arange(20, dtype=np.float32)}  # noqa: E731
+    launch = Launch(
+        path=path, function="k", arguments=arrays, constexprs={}, grid=(4, 5), sliced_for="gfx942", make_inputs=made
+    )
+    found = rewrite_kernel(launch, Swizzle.parse(family("contiguous")), grid=Grid((4, 5)), num_xcds=8, sizes={})
+    assert b"at = swizzled_pid_y.to(tl.int64) * 4 + swizzled_pid_x.to(tl.int64)" in found.text
+    work = Workload(name="k", problem={}, grid=Grid((4, 5)), launch=launch, others=(), at=None)
+    (case,) = run_side_by_side(found, [(work, None, "off a multiple")])
+    assert case.whole and case.moved > 8 and not case.unwritten
+    path.write_text(path.read_text().replace("id_of(axis=1)", "id_of(tl.constexpr(1))"))
+    with pytest.raises(RewriteError, match="only a literal axis"):
+        rewrite_kernel(launch, Swizzle.parse(family("contiguous")), grid=Grid((4, 5)), num_xcds=8, sizes={})
+
+
 @pytest.mark.parametrize(("fewest", "runs"), [(64, 64), (LAST_RESORT + 8, None), (24, 48)])
 def test_a_kernel_of_no_small_grid_is_run_at_its_smallest(fewest, runs):
     def at(sizes):
