@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from swizzle_sim.candidates import Candidate, family_candidates
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.ranking import Objective, Ranking
@@ -27,6 +29,7 @@ PLAN = "beside"  # kind of note
 SEARCHED_FOR = ("costs", "sizes", "screened")  # keys of a verdict that only the search ranks by
 LEAST_EVALUATIONS = 60  # full replays of the search, where time allows
 FINALISTS = 3  # families that the full replay decides between, of those screened in lockstep
+SLOW_S = 2.0  # for an attempt, from which nothing is replayed to measure how long a replay takes
 SCREEN_S, FINALISTS_S, SEARCH_S = 15.0, 12.0, 25.0  # together under a minute
 
 
@@ -72,7 +75,8 @@ def add_baselines(scorer: Scorer, history: History, ranking: Ranking, notes: Not
             history.append(replace(one.judged, number=len(history), score=score))
         return
     space = family_candidates(scorer.kernel, scorer.gpu)
-    notes.note(PLAN, how.evaluations, _plan(there, len(space), how.evaluations))
+    if notes.noted(PLAN, how.evaluations) is None:
+        notes.note(PLAN, how.evaluations, _plan(*_seconds(scorer, there), len(space), how.evaluations))
     plan = notes.noted(PLAN, how.evaluations)
     total = plan["screened"] + plan["finalists"] + plan["evaluations"]
     finalists = [one for one in there if one.proposer == FAMILIES]
@@ -89,14 +93,26 @@ def add_baselines(scorer: Scorer, history: History, ranking: Ranking, notes: Not
         )
 
 
-def _plan(attempts: Sequence[Attempt], families: int, evaluations: int) -> dict[str, int]:
+def _plan(screen_s: float, replay_s: float, families: int, evaluations: int) -> dict[str, int]:
     """How many families are screened, how many are replayed, and how many evaluations the search has."""
-    seconds = min(one.cost_ms for one in attempts if one.score is not None) / 1e3
     return {
-        "screened": max(1, min(families, int(SCREEN_S / seconds))),
-        "finalists": max(1, min(FINALISTS, int(FINALISTS_S / seconds))),
-        "evaluations": max(1, min(max(LEAST_EVALUATIONS, evaluations), int(SEARCH_S / seconds))),
+        "screened": max(1, min(families, int(SCREEN_S / screen_s))),
+        "finalists": max(1, min(FINALISTS, int(FINALISTS_S / replay_s))),
+        "evaluations": max(1, min(max(LEAST_EVALUATIONS, evaluations), int(SEARCH_S / replay_s))),
     }
+
+
+def _seconds(scorer: Scorer, attempts: Sequence[Attempt]) -> tuple[float, float]:
+    """What an order costs in lockstep and in the run's replay [s]; of a slow kernel what an attempt has cost."""
+    judged = min(one.cost_ms for one in attempts if one.score is not None) / 1e3
+    if judged > SLOW_S:
+        return judged, judged
+    order = np.arange(scorer.kernel.grid.num_pids)[::-1].copy()
+    began = time.perf_counter()
+    quick_of(scorer).score_order(order, baseline_us=1.0)
+    screened = time.perf_counter()
+    scorer.score_order(order, baseline_us=1.0)
+    return screened - began, time.perf_counter() - began
 
 
 def _add_search(

@@ -23,6 +23,7 @@ from ..paper import audit, suite_page
 from ..remaps import page as remaps
 from . import explore_picture, language, notebooks, readme_words
 from .commands import commands_markdown
+from .exchange import exchange
 from .gpus import catalogue_markdown
 from .readme_words import fidelity_words, run_words
 
@@ -39,6 +40,7 @@ def pages() -> dict[str, str]:
         "docs/families.md": families_table(),
         "docs/cli.md": commands_markdown(),
         "docs/language.md": language_page(),
+        "docs/agent.md": fill("docs/agent.md", "exchange", exchange()),
         decision: fill(decision, "index", readme_words.by_order().rstrip()),
         "README.md": readme(),
     }
