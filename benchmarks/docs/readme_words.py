@@ -47,8 +47,8 @@ def fidelity_words(path: Path = TABLE) -> str:
     ours = sum(one.data.startswith("H200") for one in targets)
     return f"""\
 This validates request counting only: one workload, one wave of workgroups, so every line is missed once per XCD.
-[docs/fidelity.md](docs/fidelity.md) has all {len(rows)} measured rows, worst first, fitted kernels and held-out ones
-separately:
+[Model against measurement](fidelity.md) has all {len(rows)} measured rows, worst first, fitted kernels and held-out
+ones separately:
 
 - MI300X, timed replay: mean error of the L2 hit rate {fit.model:.1f} points on kernels that constants were fitted to,
   {held.model:.1f} on held-out ones ({fit.rows} and {held.rows} orders; "no order matters" would have
@@ -60,7 +60,7 @@ separately:
 {ours} of the {len(targets)} fidelity targets are rows of an H200, which has no XCDs. They exercise mechanisms that the
 model of an MI300X does not use (a partitioned L2, row activation, read-write turnaround) and skip others that it does:
 the Infinity Cache, instruction fetch, and the bound on outstanding reads per CU. The MI300X and MI355X path is
-compared only with counters that others published. [docs/model.md](docs/model.md) lists each assumption with its source.
+compared only with counters that others published. [The model](model.md) lists each assumption with its source.
 Lockstep overestimates hit rates of poor mappings: it screens, and the timed replay, the default, compares mappings."""
 
 

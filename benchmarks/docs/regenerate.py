@@ -21,7 +21,7 @@ from xcd_model import gpu
 
 from ..paper import audit, suite_page
 from ..remaps import page as remaps
-from . import explore_picture, language, notebooks, readme_words
+from . import drift_picture, explore_picture, language, notebooks, readme_words
 from .commands import commands_markdown
 from .exchange import exchange
 from .gpus import catalogue_markdown
@@ -42,16 +42,15 @@ def pages() -> dict[str, str]:
         "docs/language.md": language_page(),
         "docs/agent.md": fill("docs/agent.md", "exchange", exchange()),
         decision: fill(decision, "index", readme_words.by_order().rstrip()),
-        "README.md": readme(),
+        "docs/believe.md": believe(),
+        "README.md": fill("README.md", "run", run_words()),
     }
 
 
-def readme() -> str:
-    """``README.md`` with its figures as the model gives them today."""
-    page = None
-    for mark, words in {"measured": measured_table(), "fidelity": fidelity_words(), "run": run_words()}.items():
-        page = fill("README.md", mark, words, page)
-    return str(page)
+def believe() -> str:
+    """``docs/believe.md`` with its figures as the model gives them today."""
+    page = fill("docs/believe.md", "measured", measured_table())
+    return fill("docs/believe.md", "fidelity", fidelity_words(), page)
 
 
 def language_page() -> str:
@@ -99,6 +98,7 @@ def main() -> None:
         return
     for minutes_long in (audit, suite_page, remaps, notebooks, explore_picture):
         minutes_long.main()
+    (ROOT / "docs" / "pictures" / "drift.png").write_bytes(drift_picture.drift_picture())
     with tempfile.TemporaryDirectory() as folder:
         run = example_run(Path(folder) / "run")
         for name in PICTURES:

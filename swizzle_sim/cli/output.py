@@ -37,6 +37,7 @@ SIMULATED = {
     "lockstep": "simulated, lockstep replay; time is a roofline by windows: not measured, no bound, ranks no orders",
     "timed": "simulated, timed replay, arithmetic at the sustained clock or what power allows; not a measurement",
 }
+BELIEVE = "Which replay, and which number to believe: docs/believe.md"
 LEVEL_COLUMNS = (
     "L1\nreads",
     "L1 hit\n[%]",
@@ -161,7 +162,7 @@ def simulated(gpu: str, replay: str) -> str:
     """Note under a table of scores: what kind of numbers these are, and what a time is worth."""
     from swizzle_sim.ranking.evidence import times_note
 
-    return SIMULATED[replay] + (f"\n{times_note(gpu, replay)}" if replay == "timed" else "")
+    return "\n".join([SIMULATED[replay], *([times_note(gpu, replay)] if replay == "timed" else []), BELIEVE])
 
 
 def print_advice(advice: Advice) -> None:

@@ -140,9 +140,9 @@ def _columns(on: OnGpu, several: bool) -> tuple[list[str], list[list[str]]]:
 
 def _note(found: Sequence[OnGpu]) -> str:
     """What kind of numbers these are, and on which of the GPUs times rank orders."""
-    from swizzle_sim.cli.output import SIMULATED
+    from swizzle_sim.cli.output import BELIEVE, SIMULATED
     from swizzle_sim.ranking.evidence import times_note
 
     replay = found[0].scorer.replay
     notes = {times_note(on.scorer.gpu.name, replay) for on in found} if replay == "timed" else set()
-    return "\n".join([SIMULATED[replay], *sorted(notes)])
+    return "\n".join([SIMULATED[replay], *sorted(notes), BELIEVE])
