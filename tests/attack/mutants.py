@@ -29,6 +29,7 @@ SECONDS = 120  # of one mutant: a loop that does not end is noticed, too
 EQUAL = {
     "_before: '(time, events.age[who], who) < (events.time[at], events.age[other], np.int64(other))' #0": "no two "
     "events are of the same slot or CU, so no two keys are equal",
+    "_next_pid: '1' #0": "no work is any negative id",
 }
 
 

@@ -99,6 +99,21 @@ def test_check_order_returns_contiguous_int64():
     assert order.tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
 
 
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [
+        ([0, 1], r"order has shape \(2,\) and type int64"),
+        ([0.0, 1.0, 2.0], r"order has shape \(3,\) and type float64"),
+        ([-1, 0, 1], r"order holds -1\.\.1; workgroups are 0\.\.2"),
+        ([1, 2, 3], r"order holds 1\.\.3; workgroups are 0\.\.2"),
+        ([0, 2, 2], "computes workgroup 2 twice and workgroup 1 not at all"),
+    ],
+)
+def test_what_is_no_order_is_refused_by_what_it_is(order, says):
+    with pytest.raises(ReplayError, match=says):
+        check_order(np.array(order), 3)
+
+
 class Launch(NamedTuple):
     """What dispatch reads of a machine."""
 
