@@ -7,8 +7,8 @@ finite set into itself that merges no two elements is a bijection, and so is one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from swizzle_sim.proof.execute import Path, paths
 from swizzle_sim.proof.injective import same_workgroup
@@ -50,6 +50,12 @@ class Proof:
         """Sizes that the proof covers."""
         top = "2**31 - 1" if self.max_workgroups == INT32_MAX else str(self.max_workgroups)
         return f"up to {top} workgroups and {self.max_xcds} XCDs"
+
+    def with_all(self, others: Sequence[Proof]) -> Proof:
+        """What this proof and all others show together."""
+        every = (self, *others)
+        most, xcds = (min(getattr(one, name) for one in every) for name in ("max_workgroups", "max_xcds"))
+        return replace(self, holds=all(one.holds for one in every), max_workgroups=most, max_xcds=xcds)
 
 
 def prove(

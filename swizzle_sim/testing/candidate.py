@@ -90,6 +90,9 @@ class TextCandidate:
         self.form = self.swizzle.form
         self.reads = self.form.inputs
         self._tiles: tuple[str, ...] = ()
+        self.counted: tuple[str, Form] | None = None
+        if prologue and prologue.counted:
+            self.counted = prologue.launch, self._parse(prologue.counted.with_values(sizes)).form
         if prologue and prologue.surplus and prologue.extents:
             self._surplus = self._parse(prologue.surplus.with_values(sizes))
             self._tiles = prologue.extents

@@ -33,6 +33,7 @@ _BY_SPELLING = {spelling: meaning for meaning, spellings in _MEANINGS.items() fo
 _CHUNK = re.compile(
     r"chunk|group(_?size)?(_?[mn])?$|^(C|W|WGM|wgm|swizzle_w|swizzle_c|panel_?width|window)$|_?(WGM)$|^(group|panel)"
 )
+_FLAG = re.compile(r"^(use|enable|is|has|with)_|(swizzle|remap)(_pid)?$|^up(cast|grade)$", re.IGNORECASE)
 _RATIO = re.compile(r"(quer(y|ies)|heads?|q)_per_(kv|group)", re.IGNORECASE)
 
 
@@ -64,6 +65,8 @@ def guess(
             found[name] = "pid"
         elif meaning and (meaning != "pid" or takes_id):
             found[name] = meaning
+        elif _FLAG.search(name):
+            found[name] = (0, 1)
         elif is_chunk(name):
             found[name] = CHUNKS
         elif _RATIO.search(name):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.ir import Cond, Form
@@ -19,6 +23,10 @@ from swizzle_sim.testing.refuting import grids, with_xcds
 from swizzle_sim.testing.trials import Outcome
 from xcd_model.errors import LanguageError
 
+if TYPE_CHECKING:
+    from swizzle_sim.proof import Proof
+
+MOST_CHOICES = 32  # of values that are each proved
 STEPS_REFUTED = 300  # linear programs of the proof of the condition under which a refuted remap may be right
 
 
@@ -47,10 +55,10 @@ def settle(candidate: Candidate, outcome: Outcome, options: Options, where: Wher
     sizes = {name: value for name, value in options.single.items() if isinstance(value, int)}
     xcds = options.xcds[0] if options.xcds and len(options.xcds) == 1 else None
     if outcome.holds:
-        covers = proof(form, kind_of(form), sizes, stated, xcds)
+        covers = _proof_of_all(form, options.several, sizes, stated, xcds)
         domain = (f"{stated}" if stated else EVERY_GRID) + (f", {xcds} XCDs" if covers and xcds else "")
         return replace(outcome, status=PROVED, domain=domain, covers=covers) if covers else outcome
-    if named(outcome.domain) and not outcome.point_sizes:
+    if named(outcome.domain) and not outcome.point_sizes and not options.several and not options.launch:
         covers = proof(form, kind_of(form), sizes, both(stated, outcome.domain), xcds, STEPS_REFUTED)
         return replace(outcome, covers=covers)
     return outcome
@@ -107,11 +115,29 @@ def _tried_further(verdict: Verdict, candidate: TextCandidate, kind: str, trials
 
 def provable_form(candidate: Candidate, options: Options) -> Form | None:
     """Form of a candidate that a proof can speak of: a text, on all launches of its kind."""
-    if not isinstance(candidate, TextCandidate) or candidate.padded or options.grids or options.several:
+    if not isinstance(candidate, TextCandidate) or candidate.padded or options.grids:
         return None
-    if options.launch and candidate.form.reads_sizes:
-        return None  # sizes and grid depend on each other
+    if options.launch and candidate.form.reads_sizes:  # sizes and grid depend on each other, but for counts of tiles
+        launch, form = candidate.counted or ("", None)
+        return form if launch == options.launch else None
     return candidate.form
+
+
+def _proof_of_all(
+    form: Form, several: Mapping[str, tuple[int, ...]], sizes: dict[str, int], where: str, xcds: int | None
+) -> str:
+    """Sizes that a proof covers whatever the sizes that have several values are, or else for each choice of them."""
+    covers = proof(form, kind_of(form), sizes, where, xcds)
+    several = {name: values for name, values in several.items() if name in form.inputs}
+    if covers or not 1 < math.prod(map(len, several.values())) <= MOST_CHOICES:
+        return covers
+    each: list[Proof] = []
+    for choice in itertools.product(*several.values()):
+        found = _found(form, kind_of(form), sizes | dict(zip(several, choice, strict=True)), where, xcds)
+        if found is None:
+            return ""
+        each.append(found)
+    return each[0].with_all(each).range_text
 
 
 def proof(
@@ -123,13 +149,18 @@ def proof(
     steps: int = 0,
 ) -> str:
     """Sizes that a proof covers; empty where none is found. ``steps`` bounds it; 0 is as `prove` has it."""
+    found = _found(form, kind, sizes, where, xcds, steps)
+    return found.range_text if found else ""
+
+
+def _found(form: Form, kind: str, sizes: dict | None, where: str, xcds: int | None, steps: int = 0) -> Proof | None:
     from swizzle_sim.proof import prove  # noqa: PLC0415 - a check of files that fail never proves
 
     condition = _condition(where)
     if where and condition is None:
-        return ""
+        return None
     found = prove(form, kind, sizes, condition, xcds, **({"steps": steps} if steps else {}))
-    return found.range_text if found.holds else ""
+    return found if found.holds else None
 
 
 def both(one: str, other: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 LANGUAGES = ("triton.language", "triton.experimental.gluon.language")
 _NOTES = ("assume", "static_assert", "static_print", "device_assert", "device_print", "debug_barrier")
 _OTHER_COMPILERS = ("numba", "jax", "torch")  # whose ``jit`` makes no Triton function
+_IDS = ("program_id", "num_programs")
 # Names that ``from triton.language import *`` binds, as far as a prologue uses them.
 _STARRED = {
     "arange", "assume", "cast", "cdiv", "constexpr", "load", "maximum", "minimum", "num_programs", "program_id",
@@ -52,8 +53,9 @@ class Aliases:
         """``program_id`` for whatever means ``triton.language.program_id``; empty for names of other modules."""
         whole, _, last = self.dotted(node).rpartition(".")
         whole = whole.removesuffix(".core")
-        # a module of the user's own may hand the language on: from compat import tl
-        return last if whole in LANGUAGES or whole.rpartition(".")[2] == "tl" else ""
+        # a module of the user's own may hand the language on, from compat import tl, or ids of a wider type
+        ours = whole.rpartition(".")[2] == "tl" or (whole and last in _IDS)
+        return last if whole in LANGUAGES or ours else ""
 
     def called(self, call: ast.Call) -> str:
         """Last part of the name of a called function, whatever module it is of."""

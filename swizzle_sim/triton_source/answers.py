@@ -30,16 +30,37 @@ _OTHERS = (
     ("tile",),
     ("head_idx",),
 )
+_VAGUE = frozenset({"x", "y", "z", "row_idx", "col_idx", "m_block", "n_block"})  # of tensors and loop counters, too
+_TENSORS = frozenset({"arange", "full", "load", "zeros"})
 
 
 def names_of_tile(before: list[ast.stmt], after: list[ast.stmt], source: SourceFile) -> list[str]:
     """Names of the tile among those that a kernel assigns; none where it assigns no usual one."""
-    given = {name for stmt in (*before, *after) for name in stored(stmt)}
+    given = {name for stmt in (*before, *after) for name in stored(stmt)} - _read_or_ranges([*before, *after], source)
     for group in (*CANONICAL[:-1], *_PAIRS, CANONICAL[-1], *_OTHERS):
         found = [name for name in group if name in given]
         if found and (len(found) > 1 or len(group) == 1):
             return _in_launch_order(found, before, source)
     return [name for group in CANONICAL for name in group if name in given][:1]
+
+
+def _read_or_ranges(body: list[ast.stmt], source: SourceFile) -> set[str]:
+    """Names of the vague spellings whose first value comes from memory or a range: tensors, and no coordinates."""
+    known: set[str] = set()
+    seen: set[str] = set()
+    for stmt in sorted((one for outer in body for one in ast.walk(outer) if isinstance(one, ast.Assign)), key=_line):
+        match stmt:
+            case ast.Assign([ast.Name(name)], value) if name not in seen:
+                seen.add(name)
+                parts = list(ast.walk(value))
+                called = {source.aliases.called(one) for one in parts if isinstance(one, ast.Call)}
+                if called & _TENSORS or known & {one.id for one in parts if isinstance(one, ast.Name)}:
+                    known.add(name)
+    return known & _VAGUE
+
+
+def _line(stmt: ast.stmt) -> int:
+    return stmt.lineno
 
 
 def _in_launch_order(names: list[str], before: list[ast.stmt], source: SourceFile) -> list[str]:

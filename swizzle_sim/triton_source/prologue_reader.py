@@ -27,6 +27,7 @@ from swizzle_sim.triton_source.answers import (
     own_counts,
 )
 from swizzle_sim.triton_source.canonical import Canonical, canonical_functions
+from swizzle_sim.triton_source.counts import in_grid_counts, two_quotients
 from swizzle_sim.triton_source.definitions import (
     Definitions,
     Filled,
@@ -94,6 +95,8 @@ class Prologue:
         Whether it reads no program id: its first parameter is one.
     fixed : str
         A count of tiles that is the same whatever the launch, as its sizes are constants of the file.
+    counted : MappedText or None
+        The text in the grid's own counts of tiles, where it reads its sizes for nothing else: what a proof speaks of.
     """
 
     text: MappedText
@@ -108,6 +111,7 @@ class Prologue:
     defaults: tuple[str, ...] = ()
     takes_id: bool = False
     fixed: str = ""
+    counted: MappedText | None = None
 
 
 class PrologueReader:
@@ -158,7 +162,7 @@ class PrologueReader:
         if len(extents) > 2:  # the grid has other counts under these names
             body, last = ([own_counts(stmt, extents) for stmt in part] for part in (body, last))
             extents = tuple(f"of_{side}" if side in GRID_NAMES else side for side in extents)
-        launch = " * ".join(f"({side})" for side in extents) if extents else self._launch(spelled, axes)
+        launch = " * ".join(f"({side})" for side in extents) if extents else self._launch(spelled, axes, body)
         text = self._text([*self._constants(body), *body, *last], tuple(spelled))
         return Prologue(
             text,
@@ -173,7 +177,18 @@ class PrologueReader:
             defaults=tuple(defaults_of(self.function)) if self.returns else (),
             takes_id=not self.reads_id,
             fixed=constant_count([*self._constants(body), *body]),
+            counted=self._counted(body, last, answers, spelled, launch) if axes == 1 and not extents else None,
         )
+
+    def _counted(
+        self, body: list[ast.stmt], last: list[ast.stmt], answers: list[str], spelled: Sequence[str], launch: str
+    ) -> MappedText | None:
+        """Text that reads no size of its launch, but the counts of tiles that they give."""
+        found = slice_of(in_grid_counts(self.function, body, launch), set(answers))[0]
+        read = {name for stmt in found for name in loaded(stmt)}
+        if not found or len(answers) != 2 or read & (loaded(ast.parse(launch)) - {"tl"}):
+            return None
+        return self._text([*self._constants(found), *found, *last], tuple(spelled))
 
     def _refuse_unread(self, body: list[ast.stmt]) -> None:
         """Refuse a tile that depends on what has no counterpart in the language."""
@@ -240,8 +255,8 @@ class PrologueReader:
             return 3 if {"pid_z", "z"} & set(self.parameters) else 2 if {"pid_y", "y"} & set(self.parameters) else 1
         return 1 + max([0, *(_axis(call) for stmt in body for call in self.source.id_calls(stmt))])
 
-    def _launch(self, answers: Sequence[str], axes: int) -> str:
-        """Launch grid in the kernel's sizes, where ``num_pid_m`` and ``num_pid_n`` (x, y, z) are assigned once."""
+    def _launch(self, answers: Sequence[str], axes: int, body: list[ast.stmt]) -> str:
+        """Launch grid in the kernel's sizes: ``num_pid_m`` and ``num_pid_n`` (x, y, z), or two quotients of sizes."""
         known = self._known()
         names = {*self.parameters, *known, *self._fields()}
         sides = {
@@ -251,7 +266,7 @@ class PrologueReader:
         }
         wanted = [count_of(name, sides) for name in answers]
         if not all(wanted) or len(wanted) < 2:
-            return in_order(self._stop, answers) if axes == 1 else ""
+            return in_order(self._stop or two_quotients(self.function, body), answers) if axes == 1 else ""
         return (" * " if axes == 1 else ", ").join(f"({sides[name]})" for name in wanted)
 
     def _fields(self) -> set[str]:
