@@ -53,8 +53,8 @@ class Aliases:
         """``program_id`` for whatever means ``triton.language.program_id``; empty for names of other modules."""
         whole, _, last = self.dotted(node).rpartition(".")
         whole = whole.removesuffix(".core")
-        # a module of the user's own may hand the language on, from compat import tl, or ids of a wider type
-        ours = whole.rpartition(".")[2] == "tl" or (whole and last in _IDS)
+        # a user's module may hand the language on, from compat import tl, or ids of a wider type, package.triton_ids
+        ours = whole.rpartition(".")[2] == "tl" or ("triton" in whole and last in _IDS)
         return last if whole in LANGUAGES or ours else ""
 
     def called(self, call: ast.Call) -> str:

@@ -8,7 +8,7 @@ from swizzle_sim.testing import read_prologue
 from swizzle_sim.testing.run import check_file
 
 GROUPED = """
-from ids import wide
+from package.utils import triton_extension as wide
 
 @triton.jit
 def grouped(pid, rows, cols, tall, BROAD, GROUP_SIZE):
