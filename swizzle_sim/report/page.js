@@ -1,4 +1,44 @@
 "use strict";
+// A button that copies each text: commands, the best swizzle, the source of an attempt.
+for (const text of document.querySelectorAll("pre:not(.wrap)")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(text.textContent).then(
+      () => (button.textContent = "Copied"),
+      () => getSelection().selectAllChildren(text), // where a page may not write: Ctrl-C copies what is selected
+    );
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  });
+  text.before(button);
+}
+
+// A click on a head sorts the table by that column, numbers as numbers; a second click turns it round.
+function sortBy(head) {
+  const body = head.closest("table").tBodies[0];
+  const down = head.getAttribute("aria-sort") === "ascending";
+  const key = (row) => {
+    const cell = row.cells[head.cellIndex].textContent.trim();
+    const number = parseFloat(cell.replace(/[=, ]/g, ""));
+    return Number.isNaN(number) ? cell : number;
+  };
+  const before = (a, b) => (typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1);
+  const rows = [...body.rows].sort((a, b) => (down ? -1 : 1) * before(key(a), key(b)));
+  for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", down ? "descending" : "ascending");
+  body.append(...rows);
+}
+for (const head of document.querySelectorAll(".wide th")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "sort";
+  button.append(...head.childNodes);
+  button.addEventListener("click", () => sortBy(head));
+  head.append(button);
+}
+
 // The slider through dispatch time. Without this script the page shows the whole maps.
 const schedule = JSON.parse(document.getElementById("schedule").textContent);
 const slider = document.getElementById("turn");

@@ -108,6 +108,21 @@ def running(opened, at):
     )[at]
 
 
+def test_a_table_is_sorted_by_a_click_on_a_head_and_texts_are_copied(opened):
+    opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    rates = "[...document.querySelector('.wide table').tBodies[0].rows].map(row => parseFloat(row.cells[2].innerText))"
+    head = opened.locator(".wide th .sort", has_text="L2 hit rate").first
+    for order in ("ascending", "descending"):
+        head.click()
+        assert head.locator("..").get_attribute("aria-sort") == order
+        shown = opened.evaluate(rates)
+        assert len(shown) == 3 and shown == sorted(shown, reverse=order == "descending")
+    text = opened.locator("#s1 pre")
+    opened.locator("#s1 .copy").click()
+    opened.locator("#s1 .copy", has_text="Copied").wait_for()
+    assert opened.evaluate("navigator.clipboard.readText()") == text.evaluate("one => one.textContent")
+
+
 def test_the_slider_moves_the_map_by_keyboard(opened):
     data = json.loads(opened.inner_text("#schedule"))
     whole = opened.inner_text("#turn-text")

@@ -102,3 +102,13 @@ def test_the_command_prints_the_block_alone(monkeypatch):
     monkeypatch.setattr("swizzle_sim.hardware.doctor.checks", lambda: iter([]))
     said = CliRunner().invoke(app, ["doctor", "--report"])
     assert said.exit_code == 0 and said.output.startswith("<!-- swizzle-sim doctor --report -->\n| what |")
+
+
+def test_ci_tests_every_python_that_is_promised():
+    flows = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / ".github" / "workflows").glob("*.yml")}
+    pythons = flows["ci"]["jobs"]["test"]["strategy"]["matrix"]["python"]
+    assert pythons == ["3.10", "3.11", "3.12", "3.13"]
+    lowest = re.search(r"^python_requires = >=(\S+)$", (ROOT / "setup.cfg").read_text(), re.M)[1]
+    assert lowest == pythons[0] and [step.get("run") for step in flows["ci"]["jobs"]["test"]["steps"]][-1] == ".ci/run"
+    for flow in flows.values():
+        assert flow["permissions"] == {"contents": "read"}  # what more a job needs stands at the job
