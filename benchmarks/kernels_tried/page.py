@@ -13,9 +13,11 @@ TEXT = """# Published kernels tried
 
 Kernels that nobody of this project wrote, each loaded from its untouched file with no torch and no GPU, as
 `benchmarks/kernels_tried/declarations` launches it. *Captured*: workgroups of the trace, sampled ones compared with
-real interpretation line by line. *Best*: the family with the highest predicted speedup on MI300X in a minute of search,
-before its compile. *Rewritten*: a remap was put into the file (of the program's id, or of a persistent
-loop's tile), both files were interpreted side by side at small sizes with all outputs equal bit for bit, and compiled.
+real interpretation line by line. *Best*: what `optimize` ranks first on MI300X in a minute of search, before its
+compile: the L2 hit rate in launch order and with it, the predicted speedup (by which orders are not ranked there), and
+how many candidates were tried, 2 where no order can gain hits. *Rewritten*: a remap was put into the file (of the
+program's id, or of a persistent loop's tile), both files were interpreted side by side at small sizes with all outputs
+equal bit for bit, and compiled.
 Written by `python -m swizzle_benchmarks.kernels_tried FOLDER`, then `--page FOLDER`; do not edit.
 
 **{captured} of {total} are captured, {searched} searched, {rewritten} rewritten and verified.**
@@ -63,7 +65,9 @@ def _captured(about: Mapping[str, Any]) -> str:
 
 
 def _best(about: Mapping[str, Any]) -> str:
-    return f"`{about['best']}` {about['speedup']:.3f}"
+    before, after = about["hits"]
+    best = f"`{about['best']}` {before:.1f} to {after:.1f} %, {about['speedup']:.3f}; {about['tried']} tried"
+    return best if after > before else f"no hits gained: {best}"
 
 
 def _rewritten(about: Mapping[str, Any]) -> str:

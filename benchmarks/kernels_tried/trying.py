@@ -74,13 +74,19 @@ class Trial:
         return {"workgroups": found["workgroups"]}
 
     def optimize(self) -> dict[str, Any]:
-        """Best candidate and its predicted gain, and whether the search came to its end."""
+        """Best candidate, its hit rate and predicted gain beside the launch order's, and how many were tried."""
         minutes = f"{self.limits.search_minutes:g}"
         words = ["--max-minutes", minutes, "--no-uncertainty", "--no-compile", "-o", str(self.out / "run")]
         _clear(self.out / "run")
         found = self._command("optimize", self.trace, *words)
         best = found["best"][0]
-        return {"best": best["name"], "speedup": round(best["score"]["speedup"], 3), "tried": found["tried"]}
+        hits = [round(100 * one["score"]["l2_hit_rate"], 1) for one in (found["baseline"], best)]
+        return {
+            "best": best["name"],
+            "hits": hits,
+            "speedup": round(best["score"]["speedup"], 3),
+            "tried": found["tried"],
+        }
 
     def rewrite(self) -> dict[str, Any]:
         """Whose ids were remapped, and at how many small sizes both kernels were equal."""

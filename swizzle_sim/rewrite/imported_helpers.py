@@ -16,7 +16,7 @@ from pathlib import Path
 
 from swizzle_sim.rewrite.source import read_kernel
 from swizzle_sim.triton_source.imports import Imports
-from swizzle_sim.triton_source.source_file import SourceFile, parameters_of
+from swizzle_sim.triton_source.source_file import SourceFile, literal_axis, parameters_of
 from xcd_model.errors import RewriteError
 
 _Renamed = tuple[ast.expr, str]  # a mention of a name, and what stands there in the copy
@@ -70,11 +70,13 @@ class _Copies:
         calls = {id(node.func): node for node in ast.walk(function) if isinstance(node, ast.Call)}
         for node in _named(function):
             home = Imports.of(source).resolve(ast.unparse(node))
-            if home is None or home[0] is self.source or not _reads_ids(*home):
+            if home is None or not _reads_ids(*home):
                 continue
             call = calls.get(id(node))
-            if call and (text := self._inlined(call, *home)):
+            if call and not _says_axes(*home) and (text := self._inlined(call, *home)):
                 yield call, text
+                continue
+            if home[0] is self.source:
                 continue
             if home[1] not in home[0].functions:
                 raise RewriteError(
@@ -165,6 +167,11 @@ def _reads_ids(source: SourceFile, name: str) -> bool:
             if home is not None and home[0] is not source and _reads_ids(*home):
                 return True
     return False
+
+
+def _says_axes(source: SourceFile, name: str) -> bool:
+    """Whether the axis of each id that a function reads itself is a literal."""
+    return all(literal_axis(call) is not None for call in source.id_calls(source.every_function[name]))
 
 
 def _named(function: ast.AST) -> Iterator[ast.expr]:

@@ -135,6 +135,13 @@ def test_an_id_of_a_given_axis_is_read_where_the_helper_is_called(path):
     work = Workload(name="k", problem={}, grid=Grid((4, 5)), launch=launch, others=(), at=None)
     (case,) = run_side_by_side(found, [(work, None, "off a multiple")])
     assert case.whole and case.moved > 8 and not case.unwritten
+    kernel = path.read_text().partition("@triton.jit")[2]
+    path.write_text(
+        (path.parent / "ids.py").read_text()
+        + f"\n\nids, tl = None, language\n\n\n@triton.jit{kernel}".replace("ids.id", "id")
+    )
+    alone = rewrite_kernel(launch, Swizzle.parse(family("contiguous")), grid=Grid((4, 5)), num_xcds=8, sizes={})
+    assert b"at = swizzled_pid_y.to(language.int64) * 4 + swizzled_pid_x.to(language.int64)" in alone.text
     path.write_text(path.read_text().replace("id_of(axis=1)", "id_of(tl.constexpr(1))"))
     with pytest.raises(RewriteError, match="only a literal axis"):
         rewrite_kernel(launch, Swizzle.parse(family("contiguous")), grid=Grid((4, 5)), num_xcds=8, sizes={})
