@@ -15,7 +15,7 @@ Kernel = Annotated[
     str,
     typer.Argument(
         metavar="KERNEL",
-        help="Kernel of `swizzle-sim kernels` to begin with.",
+        help="Kernel to begin with: of `swizzle-sim kernels`, my_kernel.py, or my.trace.npz.",
         autocompletion=offer(known_kernels),
     ),
 ]
@@ -77,10 +77,13 @@ def _has_screen() -> bool:
 def _query(name: str, words: list[str] | None, chip: str, swizzle: str) -> str:
     """Address of what was typed, refused here rather than on the page if it cannot be."""
     from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
-    from swizzle_sim.explore.state import State, start_sizes
+    from swizzle_sim.explore.state import State, serve, start_sizes
+    from swizzle_sim.kernels import is_user_kernel
     from swizzle_sim.swizzle import is_spec
 
     sizes = parse_sizes(words)
+    name = serve("kernel", name) if is_user_kernel(name) else name
+    chip = serve("gpu", chip) if chip.endswith(".toml") else chip
     if not sizes:
         sizes = start_sizes(name)
     state = State(kernel=name, sizes=tuple(sizes.items()), gpu=chip)

@@ -9,10 +9,8 @@ from dash import dcc, html
 
 from swizzle_sim.explore import show
 from swizzle_sim.explore.evaluate import Result
-from swizzle_sim.explore.state import SLIDERS, State, switches
-from swizzle_sim.kernels import kernel_names
+from swizzle_sim.explore.state import SLIDERS, State, known_gpus, known_kernels, switches
 from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
-from xcd_model import gpu_names
 
 LABELS = {"xcds": "XCDs", "cus_per_xcd": "CUs per XCD", "l2.size_bytes": "L2 size per XCD", "l2.ways": "L2 ways"}
 NOTHING = Result(state=State())
@@ -82,7 +80,7 @@ def _left() -> list[Any]:
         _panel(
             "Kernel",
             [
-                _dropdown("kernel", kernel_names()),
+                _dropdown("kernel", known_kernels()),
                 html.P(id="kernel-says", className="soft"),
                 html.Div(id="sizes", className="sizes"),
             ],
@@ -93,7 +91,7 @@ def _left() -> list[Any]:
             [
                 html.Div(
                     [
-                        _dropdown("gpu", gpu_names()),
+                        _dropdown("gpu", known_gpus()),
                         html.Button(
                             "Reset", id="own", className="button small", type="button", title="The GPU's own numbers"
                         ),

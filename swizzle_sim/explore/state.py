@@ -5,14 +5,19 @@ from __future__ import annotations
 import base64
 import binascii
 import inspect
+import json
+import os
 import re
 import shlex
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import metadata
+from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
+from swizzle_sim.capture.user_kernel import load
 from swizzle_sim.kernels import GROUP, Kernel, kernel, kernel_names
 from swizzle_sim.swizzle import Swizzle, family, is_spec
 from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
@@ -27,6 +32,9 @@ MAX_FIELDS = 64
 PLAIN_UNTIL = 1500  # characters of a text that an address holds as they are
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _HERE = "<page>"
+_SERVED = {
+    kind: f"SWIZZLE_SIM_EXPLORE_{kind.upper()}" for kind in ("kernel", "gpu")
+}  # read by the process that replays
 
 
 # Sizes at which the page shows a kernel first, small enough to be replayed while one types; others are defaults.
@@ -59,11 +67,11 @@ class State:
     Parameters
     ----------
     kernel : str
-        A kernel of the registry: no file is read for a page.
+        A kernel of the registry, or the file that the command line named: no other file is read for a page.
     sizes : tuple of (str, int)
         As given; others keep the kernel's default.
     gpu : str
-        A shipped GPU, with or without a mode.
+        A shipped GPU, with or without a mode, or the description that the command line named.
     changes : tuple of (str, int)
         Numbers of the GPU that are not its own, of `SLIDERS`.
     swizzle : str
@@ -83,21 +91,23 @@ class State:
         ------
         UnknownName
         """
-        if self.kernel not in kernel_names():
-            raise UnknownName("kernel", self.kernel[:60], kernel_names())
+        if self.kernel not in known_kernels():
+            raise UnknownName("kernel", self.kernel[:60], known_kernels())
         for name, _ in self.sizes:
             if name not in default_sizes(self.kernel):
                 raise UnknownName(f"size of kernel {self.kernel}", name[:60], default_sizes(self.kernel))
         for key, _ in self.changes:
             if key not in SLIDERS:
                 raise UnknownName("slider", key[:60], SLIDERS)
-        if not _NAME.fullmatch(self.gpu):  # no path: a page opens no file
-            raise UnknownName("GPU", self.gpu[:60], gpu_names())
-        gpu(self.gpu)
+        if self.gpu not in _served("gpu") and not _NAME.fullmatch(self.gpu):  # no path: a page opens no file
+            raise UnknownName("GPU", self.gpu[:60], known_gpus())
+        gpu(_path("gpu", self.gpu))
 
     def load_kernel(self) -> Kernel:
         """Kernel at these sizes; raises UnknownName or SizeError."""
         self.check_names()
+        if self.kernel in _served("kernel"):
+            return _own_kernel(_path("kernel", self.kernel), self.sizes)
         return kernel(self.kernel, **dict(self.sizes))
 
     def load_gpu(self) -> Gpu:
@@ -106,7 +116,7 @@ class State:
         for key, value in self.changes:
             if not 1 <= value <= MOST[key]:
                 raise SizeError(f"{key} = {value}: the page takes 1 to {MOST[key]}; use `swizzle-sim what-if` beyond")
-        return what_if(gpu(self.gpu), dict(self.changes))
+        return what_if(gpu(_path("gpu", self.gpu)), dict(self.changes))
 
     def load_swizzle(self) -> Swizzle:
         """Swizzle, parsed by the closed language; raises LanguageError or UnknownName."""
@@ -126,8 +136,9 @@ class State:
 
     def command(self) -> str:
         """Command line with the same figures: ``score``, or ``what-if`` where numbers of the GPU are changed."""
-        words = ["what-if" if self.changes else "score", self.kernel]
-        words += [f"{name}={value}" for name, value in self.sizes] + ["--gpu", self.gpu, "--replay", "lockstep"]
+        words = ["what-if" if self.changes else "score", _path("kernel", self.kernel)]
+        words += [f"{name}={value}" for name, value in self.sizes]
+        words += ["--gpu", _path("gpu", self.gpu), "--replay", "lockstep"]
         for key, value in self.changes:
             words += ["--set", f"{key}={_with_unit(key, value)}"]
         line = "swizzle-sim " + shlex.join(words)
@@ -248,13 +259,53 @@ def _with_unit(key: str, value: int) -> str:
     return str(value)
 
 
+def serve(kind: str, path: str) -> str:
+    """Let pages of this process, and of those that it starts, open one file of a kernel or GPU; the name it has there.
+
+    Parameters
+    ----------
+    kind : {"kernel", "gpu"}
+    path : str
+        As typed on the command line: ``my_kernel.py``, ``my.trace.npz``, ``mine.toml``.
+    """
+    name = Path(path).name
+    os.environ[_SERVED[kind]] = json.dumps({name: str(Path(path).resolve())})
+    return name
+
+
+def _served(kind: str) -> dict[str, str]:
+    return dict(json.loads(os.environ.get(_SERVED[kind], "{}")))
+
+
+def _path(kind: str, name: str) -> str:
+    """Path of a name that is served; any other name as it is."""
+    return _served(kind).get(name, name)
+
+
+def known_kernels() -> list[str]:
+    """Kernels of the registry, after the file that the command line named."""
+    return [*_served("kernel"), *kernel_names()]
+
+
+def known_gpus() -> list[str]:
+    """Shipped GPUs, after the description that the command line named."""
+    return [*_served("gpu"), *gpu_names()]
+
+
+@lru_cache(maxsize=4)
+def _own_kernel(path: str, sizes: tuple[tuple[str, int], ...]) -> Kernel:
+    return load(path, dict(sizes))
+
+
 def start_sizes(name: str) -> dict[str, int]:
-    """Every size of a kernel of the registry, at its start on the page; empty for a name that is no kernel."""
-    return {**default_sizes(name), **START.get(name, {})} if name in _found() else {}
+    """Every size of a kernel at its start on the page; empty for a name that is no kernel."""
+    return {**default_sizes(name), **START.get(name, {})}
 
 
 def default_sizes(name: str) -> dict[str, int]:
-    """Every size of a kernel of the registry, at its default; empty for a name that is no kernel."""
+    """Every size of a kernel at its default; empty for a name that is no kernel."""
+    if name in _served("kernel"):
+        return dict(_own_kernel(_path("kernel", name), ()).problem)
     return {one.name: int(one.default) for one in _parameters(name) if isinstance(one.default, int)}
 
 

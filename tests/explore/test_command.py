@@ -10,12 +10,14 @@ from typer.testing import CliRunner
 
 from swizzle_sim.cli.app import app
 from swizzle_sim.explore.state import read_query
-from xcd_model.errors import SizeError, SwizzleSimError, UnknownName
+from xcd_model.errors import SizeError, SpecError, SwizzleSimError, UnknownName
 
 
 @pytest.fixture
 def served(monkeypatch):
     """Run the command without a server; gives its answer, and what would be served in ``hosts``."""
+    for kind in ("KERNEL", "GPU"):
+        monkeypatch.setenv(f"SWIZZLE_SIM_EXPLORE_{kind}", "{}")  # and put back what a command serves
     from swizzle_sim.explore import serve
 
     class Server:
@@ -58,7 +60,7 @@ def test_another_host_is_served_with_a_warning(served):
     [
         (["nope"], UnknownName),
         (["gemm", "M=77777777"], SizeError),
-        (["--gpu", "gpu.toml"], UnknownName),
+        (["--gpu", "gpu.toml"], SpecError),
         (["--swizzle", "nope"], UnknownName),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from swizzle_sim import describe
 from swizzle_sim.explore.state import (
     MAX_QUERY,
     SLIDERS,
@@ -19,6 +20,7 @@ from swizzle_sim.explore.state import (
     default_sizes,
     read_query,
     read_sizes,
+    serve,
     slider_values,
     start_sizes,
 )
@@ -132,3 +134,27 @@ def test_what_is_typed_for_a_size_is_an_integer(typed):
     with pytest.raises(SizeError, match="a size is an integer"):
         read_sizes([("M", typed)])
     assert read_sizes([("M", " 64 "), ("N", 5)]) == (("M", 64), ("N", 5))
+
+
+def test_the_page_opens_the_files_that_the_command_line_named_and_no_other(tmp_path, monkeypatch):
+    def touches(build, at):
+        rows = build.array("rows", rows=64, cols=64, item_bytes=2)
+        build.step(build.read(rows, row=at.pid, col=0, rows=1, cols=64))
+
+    figures = {"threads": 64, "vgprs": 32, "lds_bytes": 0}
+    for name in ("mine", "other"):
+        describe("described", 64, figures, touches, sizes={"M": 64}, file=tmp_path / f"{name}.trace.npz")
+        (tmp_path / f"{name}.toml").write_text('base = "mi300x"\nxcds = 4\n')
+    for kind in ("KERNEL", "GPU"):
+        monkeypatch.setenv(f"SWIZZLE_SIM_EXPLORE_{kind}", "{}")  # and put back what serve changes
+    names = serve("kernel", str(tmp_path / "mine.trace.npz")), serve("gpu", str(tmp_path / "mine.toml"))
+    state = read_query(State(kernel=names[0], sizes=(("M", 64),), gpu=names[1]).query())
+    assert state.load_kernel().name == "described" and state.load_gpu().xcds == 4
+    assert start_sizes(names[0]) == {"M": 64}
+    assert f"score {tmp_path / 'mine.trace.npz'} M=64 --gpu {tmp_path / 'mine.toml'}" in state.command()
+    for kernel, chip in ((str(tmp_path / "mine.trace.npz"), "mi300x"), ("other.trace.npz", "mi300x")):
+        with pytest.raises(UnknownName):
+            State(kernel=kernel, sizes=(), gpu=chip).load_kernel()
+    for chip in ("other.toml", str(tmp_path / "mine.toml")):
+        with pytest.raises(UnknownName):
+            State(gpu=chip).load_gpu()
