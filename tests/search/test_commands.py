@@ -45,7 +45,7 @@ def test_ceiling(typed, small, mi300x, tmp_path):
     assert found["formula"]["l2_hit_rate"] >= scorer.score(Swizzle.parse(family("column"))).l2_hit_rate
     assert found["kind"] == "simulated" and found["bound_l2_hit_rate"] >= best
     code, out, err = typed(*words)
-    assert code == 0 and "below the proven bound of" in out and "best formula" in err
+    assert code == 0 and "below the proven bound of" in out and not err  # soon over: no line of progress
     code, _, err = typed(*words, "--out", "table")
     assert code == 2 and "never overwritten" in err
 
