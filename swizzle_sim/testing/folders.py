@@ -11,6 +11,7 @@ from pathspec import GitIgnoreSpec
 
 from swizzle_sim.testing.directive import MARK
 from swizzle_sim.testing.files import SUFFIXES, TEXTS
+from swizzle_sim.triton_source.likeness import MAY_HOLD_A_REMAP
 from xcd_model.errors import OptionError
 
 # A swizzle differs from any other .txt in a folder by an assignment to a name that may be the answer, or a mark.
@@ -28,7 +29,8 @@ def files_under(paths: Iterable[Path], *, marked: bool = False, exclude: Iterabl
     ----------
     paths : iterable of Path
         A file that is named itself is never left out. In a folder, files of `SUFFIXES` count, of ``.txt`` those that
-        assign a coordinate. A folder that cannot be listed is returned as if it were a file: reading it says why.
+        assign a coordinate, of ``.py`` those that name an id.
+        A folder that cannot be listed is returned as if it were a file: reading it says why.
     marked : bool
         Leave out code without a ``# swizzle:`` comment, also files named themselves.
     exclude : iterable of str
@@ -62,7 +64,8 @@ def _inside(folder: Path, excluded: GitIgnoreSpec) -> Iterator[Path]:
             path = here / name
             if path.suffix not in SUFFIXES or not path.is_file() or _left_out(path, (*rules[here], *last)):
                 continue
-            if path.suffix != ".txt" or _holds(path, _A_SWIZZLE):
+            needed = {".txt": _A_SWIZZLE, ".py": MAY_HOLD_A_REMAP}.get(path.suffix)
+            if needed is None or _holds(path, needed):
                 yield path
     yield from unlisted
 
@@ -98,8 +101,9 @@ def _ignored(path: Path, rules: Rules, end: str) -> bool:
 
 
 def _holds(path: Path, what: bytes | re.Pattern[bytes]) -> bool:
-    """Whether a file holds bytes, or cannot be read: then reading it says why."""
+    """Whether a file holds bytes, or is no file of text that can be read: then reading it says why."""
     try:
-        return re.search(what if isinstance(what, re.Pattern) else re.escape(what), path.read_bytes()) is not None
+        data = path.read_bytes()
     except OSError:
         return True
+    return b"\0" in data or re.search(what if isinstance(what, re.Pattern) else re.escape(what), data) is not None

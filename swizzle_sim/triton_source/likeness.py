@@ -18,17 +18,19 @@ from swizzle_sim.triton_source.source_file import SourceFile, parameters_of
 _NAMED = re.compile(
     r"(^|_)n?xcds?(_|$)|chiplet|remap_?(pid|wg|workgroup|block)|pid_remap|swizzle_?(pid|tile|block)|swizzle2d"
 )
-_ID = re.compile(
-    r"^(pid|wid|wgid|bid|wg_?id|(orig|old|linear|start|flat)?_?(pid|tile_?(id|idx)|block_?(id|idx)|workgroup_?id|program_?id|"
-    r"linear_?id)|tile_in_\w+|bx|by|xy|fid)$",
-    re.IGNORECASE,
+_IDS = (
+    r"pid|wid|wgid|bid|wg_?id|(orig|old|linear|start|flat)?_?(pid|tile_?(id|idx)|block_?(id|idx)|workgroup_?id|program_?id|"
+    r"linear_?id)|tile_in_\w+|bx|by|xy|fid"
 )
+_ID = re.compile(rf"^({_IDS})$", re.IGNORECASE)
 _APART = (ast.FloorDiv, ast.Mod, ast.RShift)
 _TOGETHER = (ast.Add, ast.Sub, ast.Mult, ast.BitXor, ast.BitOr, ast.LShift)
 _APART_CALLS = ("remui", "remsi", "divui", "divsi", "divmod", "floordiv", "floormod", "_umod", "_udiv")
 _TOGETHER_CALLS = ("addi", "muli", "subi", "xori", "min", "minimum", "minui", "minsi")
 _WHOLE, _PART, _TOGETHER_AGAIN = 1, 2, 3
 _ID_CALLS = ("program_id", "block_idx", "block_id", "block_id_x", "blockIdx")
+# Bytes without which a Python file has neither an id, as a call or a parameter, nor a comment of ours.
+MAY_HOLD_A_REMAP = re.compile(rf"{'|'.join(_ID_CALLS)}|swizzle|\b({_IDS})\s*[,:)=]".encode(), re.IGNORECASE)
 
 
 def likeness(source: SourceFile, name: str, depth: int = 3) -> str:

@@ -80,8 +80,10 @@ def changes(node):
         yield lambda one: setattr(one, "value", one.value + 1)
     if isinstance(node, ast.Constant) and type(node.value) is bool:
         yield lambda one: setattr(one, "value", not one.value)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
-        yield lambda one: setattr(one, "op", ast.UAdd() if isinstance(one.op, ast.USub) else ast.Not())
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        yield lambda one: setattr(one, "op", ast.UAdd())
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield lambda one: setattr(one, "operand", ast.UnaryOp(ast.Not(), one.operand))
     if isinstance(node, ast.If | ast.While | ast.IfExp):
         yield lambda one: setattr(one, "test", ast.UnaryOp(ast.Not(), one.test))
     for k, part in enumerate(getattr(node, "body", ()) if isinstance(node, ast.stmt) else ()):

@@ -151,10 +151,11 @@ WRONG = "# swizzle-check\ndef lost(pid):\n    return pid // 2\n"
         ({"a.py": "x = 1\n"}, 2, 0),
         ({"a.py": "# swizzle-check\nx = 1\n"}, 2, 0),
         ({}, 2, 0),
-        ({"a.py": RIGHT, "b.py": "def ("}, 2, 2),
+        ({"a.py": RIGHT, "b.py": "def f(pid, ("}, 2, 2),
+        ({"a.py": RIGHT, "b.py": "def ("}, 0, 0),  # whatever it is, no id is in it
         ({"a.py": RIGHT, "b.py": b"\xff\xfe\x00\x01"}, 2, 2),
         ({"a.py": RIGHT, "b.swizzle": b"\x7fELF\x80\x00"}, 2, 2),
-        ({"a.py": WRONG, "b.py": "def ("}, 1, 1),
+        ({"a.py": WRONG, "b.py": "def f(pid, ("}, 1, 1),
         ({"a.py": "import sys\nsys.exit(0)\n" + RIGHT}, 2, 2),
     ],
     ids=lambda value: "+".join(value) if isinstance(value, dict) else str(value),

@@ -28,6 +28,22 @@ def test_hidden_folders_and_other_files_are_left_out(checkout):
     assert found(checkout) == set(FILES) - {".venv/f.py", "kernels/notes.md"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(wgid, n):\n    return wgid",
+        "p = tl.program_id(0)",
+        "bx = T.block_idx()",
+        "# swizzle: off",
+        "def f(a, tile_in_mn=3):",
+    ],
+)
+def test_a_python_file_that_names_an_id_is_listed(checkout, text):
+    (checkout / "a.py").write_text(text)
+    (checkout / "build" / "b.py").write_text("import os\n\nrapid = os.getuid()\n")
+    assert {"a.py", "build/b.py"} & found(checkout) == {"a.py"}
+
+
 def test_gitignore_is_honoured_as_git_does(checkout):
     subprocess.run(["git", "init", "-q", str(checkout)], check=True)
     (checkout / ".gitignore").write_text("build/\n/third_party\n*.swizzle\n")
