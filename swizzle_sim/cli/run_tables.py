@@ -67,12 +67,14 @@ def _orders(scored: Sequence[Sequence[Attempt]]) -> list[tuple[str, list[Any]]]:
 def _print_orders(names: Sequence[str], rows: Sequence[tuple[str, list[Any]]]) -> None:
     from swizzle_sim.cli.output import pct, table
 
-    heads = [f"{name}\n{of}" for name in names for of in ("L2 hit\nrate [%]", "time\n[µs]")]
+    letters = [f"({number})" for number in range(1, len(names) + 1)]
+    heads = [f"{letter}\n{of}" for letter in letters for of in ("L2 hit\nrate [%]", "time\n[µs]")]
     cells = []
     for name, scores in rows:
         figures = [(pct(one.l2_hit_rate), f"{one.time_us:.1f}") if one else ("-", "-") for one in scores]
         cells.append([name, *(cell for pair in figures for cell in pair)])
-    note = "simulated; a dash: the run did not score this order"
+    named = ", ".join(f"{letter} {name}" for letter, name in zip(letters, names, strict=True))
+    note = f"{named}; simulated; a dash: the run did not score this order"
     table(f"The best {TOP} of each, in all", ["swizzle", *heads], cells, note=note)
 
 
