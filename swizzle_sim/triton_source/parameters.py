@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from swizzle_sim.triton_source.aliases import Aliases
@@ -78,7 +78,7 @@ def facts_of(source: SourceFile, name: str) -> FunctionFacts:
         If the file has no such function.
     """
     function = source.kernel(name)
-    uses = _Uses(source.aliases, function)
+    uses = _Uses(source.aliases, function, source.functions)
     defaults = {one: ast.unparse(value) for one, value in defaults_of(function).items()}
     return FunctionFacts(
         name,
@@ -123,10 +123,17 @@ class _Uses:
     ----------
     aliases : Aliases
     function : ast.FunctionDef
+    helpers : mapping of str to ast.FunctionDef
+        Functions of the file: what one of them does with its parameters is done with what it is handed.
     """
 
-    def __init__(self, aliases: Aliases, function: ast.FunctionDef):
+    def __init__(self, aliases: Aliases, function: ast.FunctionDef, helpers: Mapping[str, ast.FunctionDef]):
         self.aliases = aliases
+        called = {
+            one.func.id for one in ast.walk(function) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
+        }
+        others = {name: one for name, one in helpers.items() if one is not function}
+        self._helpers = {name: (others[name], _Uses(aliases, others[name], others)) for name in called & others.keys()}
         names = {one.arg for one in parameters_of(function)}
         self._bases = {name: {name} for name in names}  # parameters that a name may point into
         self._loaded: dict[str, set[str]] = {}  # parameters that a name's value was loaded from
@@ -142,6 +149,9 @@ class _Uses:
                     self._assign(node)
 
     def _use(self, call: ast.Call) -> None:
+        if isinstance(call.func, ast.Name) and call.func.id in self._helpers:
+            self._hand(call, *self._helpers[call.func.id])
+            return
         name = self.aliases.called(call)
         atomic = name.startswith("atomic_") and name not in (*LOADS, *STORES)
         if not call.args or not (name in (*LOADS, *STORES, "make_tensor_descriptor") or atomic):
@@ -152,6 +162,16 @@ class _Uses:
         if name in STORES or atomic:
             self.writes |= into
         self.indices |= self._values(call.args[0])
+
+    def _hand(self, call: ast.Call, helper: ast.FunctionDef, uses: _Uses) -> None:
+        """Take what a helper does with its parameters for what is done with the arguments of a call."""
+        names = [one.arg for one in parameters_of(helper)]
+        given = [*zip(names, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
+        for name, value in given:
+            into = self._first(value)
+            self.reads |= into if name in uses.reads else set()
+            self.writes |= into if name in uses.writes else set()
+            self.indices |= into if name in uses.indices else set()
 
     def _assign(self, node: ast.Assign | ast.AugAssign) -> None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]

@@ -10,6 +10,7 @@ from swizzle_sim.capture.init_kernel import write_declaration
 from swizzle_sim.launch import Array
 from swizzle_sim.swizzle import Grid
 from swizzle_sim.triton_source import parse_source
+from swizzle_sim.triton_source.parameters import facts_of
 from swizzle_sim.triton_source.tile_axes import TileAxes
 
 MATMUL = """
@@ -174,3 +175,25 @@ def test_tile_axes_of_a_declaration_without_tiles_are_those_of_its_source(tmp_pa
     for sizes, tiles in (({}, (8, 8)), ({"N": 1024}, (8, 16))):
         at = declared.sizes_at(sizes)
         assert declared.grid_at(at, declared.at(**sizes)) == Grid((tiles[0] * tiles[1],), tiles)
+
+
+def test_what_a_helper_reads_and_writes_its_caller_points_at():
+    text = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def inner(acc, rows, table, n, out, BLOCK: tl.constexpr):
+    at = tl.load(table + tl.arange(0, BLOCK))
+    tl.store(out + at, acc)
+    return acc + tl.load(rows + at, mask=at < n)
+
+@triton.jit
+def kernel(x, y, places, n, BLOCK: tl.constexpr):
+    rows = x + tl.program_id(0) * n
+    inner(0.0, rows, places, n, out=y, BLOCK=BLOCK)
+"""
+    facts = facts_of(parse_source(text.encode(), "k.py"), "kernel")
+    kinds = {one.name: (one.kind, one.role, one.is_index) for one in facts.parameters if one.kind == "pointer"}
+    assert kinds == {"x": ("pointer", "in", False), "y": ("pointer", "out", False), "places": ("pointer", "in", True)}
+    assert [one.kind for one in facts.parameters if one.name == "n"] == ["size"]
