@@ -33,7 +33,7 @@ from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import Gpu
 from xcd_model.errors import LanguageError, RunError
 
-LOOKUPS = 7e8  # cache lookups of a run of families without a limit of time: about a minute on two cores
+LOOKUPS = 5e8  # cache lookups of a run of families without a limit of time: about a minute on two cores
 LOOKUPS_A_SECOND = 8e6  # of a timed replay on one core: measured on a fused MoE kernel of 25 million
 FEWEST = 12  # candidates that are tried, however long that takes
 NOTHING_TO_GAIN = 1e-3  # of the requests: the launch order is at the bound but for that
