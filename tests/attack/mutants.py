@@ -30,6 +30,7 @@ EQUAL = {
     "_before: '(time, events.age[who], who) < (events.time[at], events.age[other], np.int64(other))' #0": "no two "
     "events are of the same slot or CU, so no two keys are equal",
     "_next_pid: '1' #0": "no work is any negative id",
+    "replay_lru: '0' #0": "the tags of a stream without lines are looked up nowhere",
 }
 
 
@@ -52,7 +53,7 @@ TARGETS = {
             "swizzle_sim.swizzle.vm": "run _evaluate _run_one _operate permutation_of counterexample_of _census",
             "swizzle_sim.swizzle.swizzle": "verify _try_lattice",
         },
-        (f"{UNIT}/test_verify.py", f"{UNIT}/test_machine.py"),
+        (f"{UNIT}/test_verify.py", f"{UNIT}/test_machine.py", "-k", "not slow_candidate and not papers_listings"),
     ),
     "event queue": Target(
         {"xcd_model.replay.event_queue": "event_queue_of _before _set _settle _put _drop"},

@@ -85,21 +85,24 @@ def test_pieces_gather_while_a_line_is_held_and_leave_with_it(touches, ways):
 )
 @example([(0, 1, 0), (0, 2, 15), (1, 3, 0), (0, 2, 15)], 2)  # every mark differs
 def test_the_filler_of_a_line_moves_along_and_is_told_at_a_hit(touches, ways):
-    oracle, filled_by = naive.LruCache(cache(1, ways)), {}
-    words, filler, plain = np.zeros(ways, np.uint32), np.zeros(ways, np.int32), np.zeros(ways, np.uint32)
+    oracle, filled_by, own = naive.LruCache(cache(1, ways)), {}, slice(ways, 2 * ways)
+    words, filler = np.arange(3 * ways, dtype=np.uint32), np.arange(3 * ways, dtype=np.int32)  # and a set on each side
+    words[own] = filler[own] = 0
+    plain, beside = words.copy(), np.delete(filler, own)
     for by, (tag, halves, dirty) in enumerate(touches, 1):
         pieces, wanted = ({bit for bit in range(4) if mask >> bit & 1} for mask in (dirty, halves))
         lacking, _ = oracle.touch(tag, pieces, wanted)
         word = (tag + 1) << MARK_BITS | halves << DIRTY_BITS | dirty
-        found = int(_touch_by(words, filler, 0, ways, word, by))
-        assert found & WORD == int(_touch(plain, 0, ways, word)) & WORD
+        found = int(_touch_by(words, filler, ways, ways, word, by))
+        assert found & WORD == int(_touch(plain, ways, ways, word)) & WORD
         assert words.tolist() == plain.tolist()
         if lacking == 0:
             assert found >> 32 == filled_by[tag]
         else:
             filled_by[tag] = by
-    held = [int(word) >> MARK_BITS for word in words if word]
-    assert [int(one) for one in filler[: len(held)]] == [filled_by[tag - 1] for tag in held]
+    held = [int(word) >> MARK_BITS for word in words[own] if word]
+    assert filler[own][: len(held)].tolist() == [filled_by[tag - 1] for tag in held]
+    assert np.delete(words, own).tolist() == np.delete(filler, own).tolist() == beside.tolist()
 
 
 def test_an_empty_stream_has_no_hits():
