@@ -9,8 +9,10 @@ import errno
 import os
 import sys
 from importlib import metadata
+from typing import Any
 
 import typer
+from typer.core import TyperOption
 
 from swizzle_sim.cli import (
     calibrate,
@@ -33,6 +35,26 @@ from swizzle_sim.cli import (
 from swizzle_sim.cli.help import TASKS, Command, Group, task_of
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write says of a disk
+
+
+class TypedOnce(Command):
+    """A command that refuses an option that is typed twice and counts once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words; what a later one would replace in silence is an error."""
+        from xcd_model.errors import SwizzleSimError
+
+        if "--help-all" in args and not ctx.resilient_parsing:
+            self.format_all(ctx)
+            ctx.exit()
+        typed = self.make_parser(ctx).parse_args(list(args))[2]
+        for one in self.params:
+            single = isinstance(one, TyperOption) and not (one.is_flag or one.multiple or one.count)
+            if single and typed.count(one) > 1:
+                raise SwizzleSimError(f"{one.opts[0]} is given {typed.count(one)} times, and takes one value")
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
     name="swizzle-sim",
     cls=Group,
@@ -91,7 +113,7 @@ _COMMANDS = {
 }
 _BY_TASK = [name for names in TASKS.values() for name in names if name in _COMMANDS]
 for _name in [*_BY_TASK, *sorted(set(_COMMANDS) - set(_BY_TASK))]:
-    app.command(_name, cls=Command, rich_help_panel=task_of(_name))(_COMMANDS[_name])
+    app.command(_name, cls=TypedOnce, rich_help_panel=task_of(_name))(_COMMANDS[_name])
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rich.cells import cell_len
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperCommand, TyperGroup
 
 TASKS = {
     "Look around": ("gpus", "kernels", "show", "doctor"),
@@ -132,22 +132,12 @@ def _print_list(title: str, entries: Iterable[tuple[str, str]], *, names: int = 
 
 
 class Command(TyperCommand):
-    """A command whose help fits one screen, which refuses an option that is typed twice and counts once."""
+    """A command whose help fits one screen."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the words; what a later one would replace in silence is an error."""
-        from xcd_model.errors import SwizzleSimError
-
-        if "--help-all" in args and not ctx.resilient_parsing:
-            super().format_help(ctx, ctx.make_formatter())
-            _print_examples(EXAMPLES.get(self.name or "", ()))
-            ctx.exit()
-        typed = self.make_parser(ctx).parse_args(list(args))[2]
-        for one in self.params:
-            single = isinstance(one, TyperOption) and not (one.is_flag or one.multiple or one.count)
-            if single and typed.count(one) > 1:
-                raise SwizzleSimError(f"{one.opts[0]} is given {typed.count(one)} times, and takes one value")
-        return super().parse_args(ctx, args)
+    def format_all(self, ctx: Any) -> None:
+        """Print the help of every option, and the examples."""
+        super().format_help(ctx, ctx.make_formatter())
+        _print_examples(EXAMPLES.get(self.name or "", ()))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the usage, what the command does, the options of no panel, the names of the others, and examples."""

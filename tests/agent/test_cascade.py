@@ -36,7 +36,8 @@ def test_the_same_permutation_twice(small, mi300x):
     cascade = Cascade(Scorer(small, mi300x, replay="lockstep"))
     assert cascade.judge(family("group_m(size=4)"), 1).code == "scored"
     found = cascade.judge("# in other words\n" + family("group_m(size=4)"), 2)
-    assert (found.code, found.feedback) == ("duplicate", "the same permutation as attempt 1")
+    assert found.code == "duplicate"
+    assert found.feedback.startswith("the same permutation as attempt 1, which had ")
 
 
 def test_what_is_far_worse_in_lockstep_is_not_replayed_in_full(mi300x):

@@ -31,7 +31,7 @@ def test_contexts_then_progression_from_the_record(study, tmp_path):
     with ScriptedServer([SCRIPT[0], SCRIPT[1]] * 3) as server:
         found = run_study(study("contexts", server.base))
         asked = len(server.requests)
-    assert asked == 9  # three contexts, an analysis and two proposals each
+    assert asked == 6  # three contexts, two proposals each: of a kernel of the suite nothing has to be asked
     assert [row["label"] for row in found["rows"]] == ["aware", "unaware", "overload"]
     assert run_study(study("contexts")) == found
     lines = run_study(study("progression"))
