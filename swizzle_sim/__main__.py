@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import _thread
+import atexit
 import shlex
+import signal
 import sys
 import threading
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 def main() -> None:
     """Run the command line; the console script calls this."""
     sys.unraisablehook = _again
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # all is said: nothing is left to interrupt
     try:
         from swizzle_sim.cli import main as run  # noqa: PLC0415 - seconds, in which Ctrl-C may fall
 
