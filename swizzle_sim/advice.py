@@ -18,7 +18,7 @@ from swizzle_sim.ranking import Evidence, Ranking, evidence_of
 from swizzle_sim.ranking.ranking import SLOWER, UNEVEN
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.text import microseconds
-from xcd_model import gpu_names
+from xcd_model import Gpu, gpu_names
 
 BOUND = 0.9  # share of the time from which a busy resource bounds it
 RESOURCES = {
@@ -86,12 +86,13 @@ def advise(
     limit = limit_of(scorer, score) if scorer.replay == "timed" else ""
     gain = ranking.main.gain(score, baseline)
     if best.number == 0 or abs(gain) <= ranking.tolerance:
-        verdict, what, why = "keep", "keep the launch order", _no_gain(ranking, best, tied, gain)
+        verdict, what, why = "keep", "keep the launch order", _no_gain(ranking, best, tied, gain) + one_xcd(scorer.gpu)
         return Advice(verdict, what, why, limit, go_on(scorer, best, run, kept=True))
     verdict, what = _choice(scorer, ranking, score, best.name, gain, evidence)
     why = _figures(scorer, ranking, baseline, score, evidence)
     if tied:
         why += f"; tied with {_few(tied)}"
+    why += one_xcd(scorer.gpu)
     kept = verdict in ("slower", "keep")
     return Advice(verdict, what, why, limit, go_on(scorer, best, run, kept=kept))
 
@@ -155,6 +156,13 @@ def _no_gain(ranking: Ranking, best: Attempt, tied: Sequence[str], gain: float) 
 
 def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
+
+
+def one_xcd(gpu: Gpu) -> str:
+    """Say of one XCD of a chip (CPX) that remaps over XCDs are idle there; empty for other GPUs."""
+    if gpu.xcds > 1 or not gpu.arch.startswith("gfx"):
+        return ""
+    return f"; {gpu.name} is one XCD with one L2: nothing to swizzle over XCDs, only the order in that L2 counts"
 
 
 def limit_of(scorer: Scorer, score: Score) -> str:

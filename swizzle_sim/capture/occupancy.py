@@ -25,7 +25,7 @@ from swizzle_sim.price import CompiledKernel
 from xcd_model import Gpu, Resources, workgroups_per_cu
 from xcd_model.errors import CompileError
 
-ARCHITECTURES = ("gfx942", "gfx950", "sm_90a")
+ARCHITECTURES = ("gfx942", "gfx950", "gfx1250", "sm_90a", "sm_100a", "sm_121a")
 COMPILE_TIMEOUT_S = 600.0
 NOT_HERE = "; not compiled here: "  # in the source of resources, before the reason
 _FORMAT = 3  # of the entries on disk

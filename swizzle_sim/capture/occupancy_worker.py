@@ -136,7 +136,7 @@ def target_of(arch: str) -> GPUTarget:
     """Triton's target for an architecture such as ``gfx942`` or ``sm_90a``."""
     if arch.startswith("sm_"):
         return GPUTarget("cuda", int(arch[3:].rstrip("a")), WARP_SIZE)
-    return GPUTarget("hip", arch, WAVE_SIZE)
+    return GPUTarget("hip", arch, WARP_SIZE if arch.startswith("gfx12") else WAVE_SIZE)
 
 
 def _of_amd(compiled: Any) -> dict[str, Any]:

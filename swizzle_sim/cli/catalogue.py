@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def gpus(json: Json = False) -> None:
     """List the GPUs of the model."""
     from swizzle_sim.cli.output import print_json, table
-    from xcd_model import gpu, gpu_names
+    from xcd_model import gpu, gpu_modes, gpu_names
 
     found = [gpu(name) for name in gpu_names()]
     if json:
@@ -53,7 +53,10 @@ def gpus(json: Json = False) -> None:
         "HBM\n[GiB]",
         "HBM\n[TB/s]",
     )
-    table("GPUs", columns, rows, left=2, note="every number has a source and a status: docs/gpus.md, or --json")
+    note = "every number has a source and a status: docs/gpus.md, or --json"
+    chips = [g.name for g in found if ("CPX", "NPS1") in gpu_modes(g.name)]
+    note += f"\n{chips[0]}-cpx and its like are one XCD with one L2: nothing to swizzle over XCDs"
+    table("GPUs", columns, rows, left=2, note=note)
 
 
 def kernels(gpu: GpuName = "mi300x", json: Json = False) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from swizzle_sim.price import RemapPrice
     from swizzle_sim.scoring import Score, Scorer
     from swizzle_sim.swizzle import Swizzle, Verdict
-    from xcd_model import Traffic
+    from xcd_model import Gpu, Traffic
 
 OF_ONE = "Of one order"
 Swizzles = Annotated[
@@ -217,7 +217,7 @@ def _score_one(
     for file in files:
         print(file)
     if launched:
-        _print_next()
+        _print_next(scorer.gpu)
     else:
         print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
 
@@ -234,13 +234,16 @@ def scored_as_compiled(
     return own, replace(found, price=price), traffic, not_priced
 
 
-def _print_next() -> None:
+def _print_next(gpu: Gpu) -> None:
     """Print the commands that go on from the launch order."""
     import shlex
     import sys
 
+    from swizzle_sim.advice import one_xcd
     from swizzle_sim.cli.output import console
 
+    if said := one_xcd(gpu).removeprefix("; "):
+        console(wide=True).print(f"  {said}", markup=False)
     words = shlex.join(["swizzle-sim", *sys.argv[1:]])
     for command in (f"{words} --swizzle 'contiguous+row'", words.replace(" score ", " optimize ", 1)):
         console(wide=True).print(f"  next: {command}", markup=False)

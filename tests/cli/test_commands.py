@@ -37,14 +37,9 @@ def test_help_names_every_command(spawned):
 def test_what_there_is(typed, monkeypatch):
     monkeypatch.setattr("swizzle_sim.kernels.kernel_names", lambda: ["attention_decode", "gemm"])  # all take a minute
     gpus = typed("gpus", "--json").json["gpus"]
-    assert [(g["name"], g["xcds"]) for g in gpus] == [
-        ("h200", 1),
-        ("mi300a", 6),
-        ("mi300x", 8),
-        ("mi325x", 8),
-        ("mi355x", 8),
-    ]
-    assert gpus[2]["facts"]["l2.size_bytes"]["source"]
+    xcds = {"b200": 1, "gb10": 1, "h100": 1, "h200": 1, "mi300a": 6, "mi300x": 8, "mi308x": 4}
+    assert {g["name"]: g["xcds"] for g in gpus} == xcds | dict.fromkeys(("mi325x", "mi350x", "mi355x", "mi450"), 8)
+    assert gpus[5]["facts"]["l2.size_bytes"]["source"]
     rows = [line.split() for line in typed("gpus").out.splitlines()]
     assert {row[0]: row[-1] for row in rows if row[:1] == ["mi325x"] or row[:1] == ["mi355x"]} == {
         "mi325x": "6.0",

@@ -104,3 +104,12 @@ def test_a_gpu_that_has_no_name_gets_no_command_to_paste(amd):
     other = Scorer(amd.kernel, replace(amd.gpu, name="mi300x[xcds=8]"), replay="lockstep")
     found = advise(other, HITS, BASE, attempt(1, 80.0, 0.6), run="runs/x")
     assert found.next == ("swizzle-sim bundle runs/x",) and found.limit == ""
+
+
+def test_one_xcd_of_a_chip_has_nothing_to_swizzle_over(nvidia):
+    cpx = Scorer(gemm(M=1024, N=1024, K=256, BLOCK_M=128, BLOCK_N=128), gpu("mi308x-cpx"))
+    said = "mi308x-cpx is one XCD with one L2: nothing to swizzle over XCDs"
+    ranking = Ranking(gpu="mi308x-cpx")
+    assert said in advise(cpx, ranking, BASE, attempt(1, 80.0, 0.6)).why  # an order that gains in its one L2
+    assert said in advise(cpx, ranking, BASE, attempt(1, 100.0)).why
+    assert "one XCD" not in advise(nvidia, BY_TIME, BASE, attempt(1, 80.0)).why  # which has no XCDs

@@ -129,7 +129,7 @@ def test_what_cannot_be_compiled_is_refused_before_triton_starts(tmp_path, monke
     launch = Launch(path=tmp_path / "none.py", function="k", arguments={}, constexprs={}, grid=(1,))
     with pytest.raises(CompileError, match=r"none.py: no such file"):
         compile_launch(launch, "gfx942")
-    with pytest.raises(CompileError, match=r"sm_90.*gfx942, gfx950, sm_90a"):
+    with pytest.raises(CompileError, match=r"sm_90.*gfx942, gfx950, gfx1250, sm_90a"):
         compile_launch(launch, "sm_90")
     (tmp_path / "none.py").write_text("")
     monkeypatch.setattr(occupancy, "triton_version", lambda: (_ for _ in ()).throw(CompileError("not installed")))

@@ -5,12 +5,7 @@ inline table ``{ value, status, source }``; the facts stay with the ``Gpu`` unde
 number in a result can be traced to a document, a measurement, the rows it was fitted to, or an assumption. The tables
 ``partitions`` and ``memory_modes`` give the other modes of the chip, of which `xcd_model.spec.modes` derives a device.
 
-A file with ``base = "mi300x"`` states only what differs from that description, and may write a number alone:
-
-    base = "mi300x"
-    xcds = 4
-    [l2]
-    size_bytes = 8_388_608
+A file with ``base = "mi300x"`` states only what differs from that description: see `xcd_model.spec.bases`.
 """
 
 from __future__ import annotations
@@ -23,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xcd_model.errors import SpecError, UnknownName
+from xcd_model.spec.bases import laid_on_base
 from xcd_model.spec.facts import RANGE_FORM, Fact, check_keys, check_table, take_facts, take_values
 from xcd_model.spec.gpu import MEMORY_MODES, PARTITIONS, SECTIONS, EnergyRates, Gpu
 from xcd_model.spec.modes import TABLES, Modes, device_of, read_modes
@@ -134,7 +130,7 @@ def _data_of(path: Path | Traversable, depth: int = 0) -> dict[str, Any]:
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     if "base" not in data:
         return data
-    base = data.pop("base")
+    base = data["base"]
     if not isinstance(base, str):
         raise SpecError(f"base = {base!r} must be the name of a GPU, or a file that ends in .toml")
     if depth == _DEEPEST:
@@ -145,25 +141,12 @@ def _data_of(path: Path | Traversable, depth: int = 0) -> dict[str, Any]:
         under = _data_of(below, depth + 1)
     except OSError as error:
         raise SpecError(f"base = {base!r} cannot be read: {error.strerror}") from error
-    if "xcds" in data:  # the modes divide the base's XCDs
-        under = {key: item for key, item in under.items() if key not in TABLES}
-    own = {"name": Path(path.name).stem, "title": f"{under.get('title', base)}, changed by {path.name}"}
-    return _laid_upon(under, own | data, f"{path.name}, in place of the {base}'s")
+    return laid_on_base(data, under, path.name, TABLES)
 
 
-def _laid_upon(under: Mapping[str, Any], over: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Tables of ``under`` with what ``over`` says in its place; a number alone is a fact, assumed for ``source``."""
-    laid = dict(under)
-    for key, item in over.items():
-        was = under.get(key)
-        if isinstance(was, dict) and not isinstance(item, dict) and "value" in was:
-            span = {"low": item, "high": item} if "low" in was else {}
-            laid[key] = {"value": item, **span, "status": "assumed", "source": f"{source} {was['value']}"}
-        elif isinstance(was, dict) and isinstance(item, dict) and "value" not in was:
-            laid[key] = _laid_upon(was, item, source)
-        else:
-            laid[key] = item
-    return laid
+def base_of(name: str) -> str:
+    """Name of the description that a shipped one lies upon, or empty."""
+    return str(tomllib.loads(shipped(name).read_text(encoding="utf-8")).get("base", ""))
 
 
 def shipped(name: str) -> Traversable:
