@@ -106,6 +106,16 @@ def test_three_random_partitions_against_all_subsets(seed, n):
         assert bounds._fewest_lines(panels, size) <= best
 
 
+def test_a_tensor_that_overlaps_adds_its_lines_to_what_each_xcd_needs():
+    """All workgroups read w; neighbours share a line of x, which is no panel: two XCDs need w twice and x once."""
+    build = TraceBuilder(n_workgroups=8, line_bytes=128)
+    w, x = build.array("w", rows=1, cols=640, item_bytes=2), build.array("x", rows=1, cols=64 * 9, item_bytes=2)
+    build.step(build.read(w, row=0, col=0, rows=1, cols=640))
+    build.step(build.read(x, row=0, col=64 * np.arange(8), rows=1, cols=128))
+    bound, _ = check(build.trace(), np.arange(8), small_gpu(xcds=2), 1)
+    assert bound.l2_misses == 2 * 10 + 9
+
+
 def test_nothing_shared_makes_the_bound_exact():
     """A copy: every order misses each line once, so bound and replay agree."""
     build = TraceBuilder(n_workgroups=12, line_bytes=128)

@@ -163,7 +163,7 @@ def hit_rate_bound(plan: Plan) -> Bound:
     -----
     Proof. Round robin fixes how many workgroups each XCD gets, and a bijection only chooses which. The misses of
     XCD x are at least the distinct lines its workgroups touch, at least `_fewest_lines` of that many workgroups over
-    the tensors whose classes are disjoint. Over all XCDs they are also at least the distinct lines of the trace. What
+    the tensors whose classes are disjoint. Over all XCDs those of any tensor are at least its distinct lines. What
     an L1 answers only takes requests away, so with the most requests the rate is a bound all the same. It is one for
     cold L2s: launches that find lines of the one before have no bound but 1.
 
@@ -174,11 +174,14 @@ def hit_rate_bound(plan: Plan) -> Bound:
         trace.requests_per_template(gpu.l2.read_request_bytes, gpu.l2.write_request_bytes)[trace.template].sum()
     )
     trace = trace.with_lines_of(gpu.l2.fetch_bytes)
-    panels = [p for t in range(len(trace.tensors)) if (p := _panels(trace, t)) is not None]
+    of_tensor = [_panels(trace, t) for t in range(len(trace.tensors))]
+    panels = [p for p in of_tensor if p is not None]
     shares = np.bincount(xcd_of(trace.n_workgroups, gpu, plan.machine.programs), minlength=gpu.xcds)
     per_xcd = {int(n): _fewest_lines(panels, int(n)) if n and panels else 0 for n in np.unique(shares)}
-    everything = _once(trace, np.arange(trace.n_instructions))
-    misses = max(sum(per_xcd[int(n)] for n in shares), _distinct_lines(trace, everything))
+    once = _once(trace, np.arange(trace.n_instructions))
+    in_panels = np.array([p is not None for p in of_tensor])[trace.tensor[trace.template[once]]]
+    others = _distinct_lines(trace, once[~in_panels])
+    misses = max(sum(per_xcd[int(n)] for n in shares), _distinct_lines(trace, once[in_panels])) + others
     return Bound(
         (requests - misses) / requests, misses, requests
     )  # rounds as Traffic.l2_hit_rate does, so they compare exactly
