@@ -157,7 +157,7 @@ def describe(request: Mapping[str, Any]) -> dict[str, Any]:
         "configs": kernel.configs_at(sizes) if launch.config else [],
         "facts": facts,
         "grid": list(grid.launch),
-        "grids": _other_grids(kernel, sizes, set(launch.constexprs)),
+        "grids": _other_grids(kernel, sizes, set(launch.constexprs), tiled=grid.tiles is not None),
         "source": launch.path.read_text(encoding="utf-8"),
     }
 
@@ -176,8 +176,13 @@ def configurations(request: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": kernel.name, "problem": dict(sizes), "configurations": found}
 
 
-def _other_grids(kernel: KernelDeclaration, sizes: Mapping[str, int], fixed: set[str]) -> list[dict[str, Any]]:
-    """Grids at other sizes: halves, thirds, ragged ones; sizes that are constexprs stay."""
+def _other_grids(
+    kernel: KernelDeclaration, sizes: Mapping[str, int], fixed: set[str], *, tiled: bool
+) -> list[dict[str, Any]]:
+    """Grids at other sizes: halves, thirds, ragged ones; sizes that are constexprs stay.
+
+    Of a ``tiled`` kernel none without tile axes: those that the source hides do not fit a grid that rounds down.
+    """
     free = [name for name in sizes if name not in fixed]
     tries = [
         {name: max(1, sizes[name] // part - cut) for name in free} for part in (1, 2, 3, 5, 8, 16) for cut in (0, 1)
@@ -189,6 +194,8 @@ def _other_grids(kernel: KernelDeclaration, sizes: Mapping[str, int], fixed: set
             at = kernel.sizes_at({**sizes, **change})
             grid = kernel.grid_at(at, kernel.at(**at))
         except SwizzleSimError:
+            continue
+        if tiled and grid.tiles is None and grid.num_pids > 1:
             continue
         tiles = list(grid.tiles) if grid.tiles else None
         found.setdefault(str(grid), {"grid": list(grid.launch), "tiles": tiles, "sizes": dict(at)})

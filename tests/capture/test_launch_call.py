@@ -7,6 +7,7 @@ import pytest
 
 from swizzle_sim.capture.declare import KernelDeclaration
 from swizzle_sim.capture.init_kernel import write_declaration
+from swizzle_sim.capture.worker import describe
 from swizzle_sim.launch import Array
 from swizzle_sim.swizzle import Grid
 from swizzle_sim.triton_source import parse_source
@@ -175,6 +176,25 @@ def test_tile_axes_of_a_declaration_without_tiles_are_those_of_its_source(tmp_pa
     for sizes, tiles in (({}, (8, 8)), ({"N": 1024}, (8, 16))):
         at = declared.sizes_at(sizes)
         assert declared.grid_at(at, declared.at(**sizes)) == Grid((tiles[0] * tiles[1],), tiles)
+
+
+@pytest.mark.parametrize("grid", ["s.M // 128 * (s.N // 64)", "-(-s.M // 128) * -(-s.N // 64)"], ids=["down", "up"])
+def test_other_grids_of_a_kernel_with_tile_axes_have_them_too(tmp_path, grid):
+    """A grid that rounds down fits no tiles at ragged sizes; orders by rows and columns are checked where it does."""
+    (tmp_path / "mine.py").write_text(MATMUL)
+    arrays = {"a_ptr": "", "b_ptr": "", "c_ptr": ', role="out"'}
+    lines = [f'"{name}": Array(shape=(s.M, s.N), dtype="fp16"{role}),' for name, role in arrays.items()]
+    ones = ["K", "stride_am", "stride_ak", "stride_bk", "stride_bn", "stride_cm", "stride_cn"]
+    (tmp_path / "my_kernel.py").write_text(
+        "from swizzle_sim.capture import Array, Kernel\n\n"
+        'kernel = Kernel("mine.py:matmul", sizes={"M": 1024, "N": 1024}, '
+        'constexprs={"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32},\n'
+        f"    grid=lambda s: ({grid},),\n"
+        f"    arguments=lambda s: {{{' '.join(lines)} **dict.fromkeys({ones}, 1), 'M': s.M, 'N': s.N}})\n"
+    )
+    found = describe({"path": str(tmp_path / "my_kernel.py"), "name": None, "sizes": {}})
+    assert found["facts"]["tiles"] == [8, 16] and len(found["grids"]) > 5
+    assert all(one["tiles"] for one in found["grids"] if one["grid"] != [1])
 
 
 def test_what_a_helper_reads_and_writes_its_caller_points_at():
