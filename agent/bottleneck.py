@@ -20,7 +20,7 @@ from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Traffic
 from xcd_model.replay import traffic as columns
 
-from .cascade import quick_of
+from .cascade import left_of, quick_of
 from .reuse import KINDS, Reuse, reuse_of
 
 CONFLICTS, DRIFT = "conflicts", "drift"
@@ -30,7 +30,7 @@ UNEXPLAINED = {
 }
 WORTH_NAMING = 0.5  # percent of all misses, below which neither a tensor nor a kind of miss is named
 EVEN_XCDS = 0.5  # points between XCDs up to which their hit rates are one
-COPIES = 1.05  # XCDs that fetch a line, from which a tensor is named
+COPIES = 1.05  # XCDs that touch a line, from which a tensor is named
 IDLE = 5.0  # percent of the CUs' time without work, from which it is told
 
 
@@ -74,7 +74,7 @@ def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: 
             for name, n in misses.items()
             if 100 * n / everything >= WORTH_NAMING
         },
-        **({"xcds_that_fetch_a_line": copies} if copies else {}),
+        **({"xcds_that_touch_a_line": copies} if copies else {}),
         "limit": limit_of(scorer, score) if scorer.replay == "timed" else f"most of the time: {score.limiter}",
         "busy_us": {name: round(us, 1) for name, us in score.busy_us.items()},
     }
@@ -91,7 +91,7 @@ def points_left(scorer: Scorer, score: Score) -> dict[str, float]:
     """Distance to the fewest misses of any order, in this order's requests; nothing where there is no such bound."""
     if _warm(scorer, score):
         return {}
-    return {"points_left": round(100 * (score.l2_misses - scorer.bound.l2_misses) / score.l2_requests, 2)}
+    return {"points_left": round(100 * left_of(scorer, score), 2)}
 
 
 def _warm(scorer: Scorer, score: Score) -> bool:

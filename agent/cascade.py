@@ -286,6 +286,11 @@ class TemplateCascade:
         return TemplateJudgement(code, "template", why, verdict, source=text)
 
 
+def left_of(scorer: Scorer, score: Score) -> float:
+    """How far a hit rate is below what the fewest misses of any order would give it, in its own requests; 0 to 1."""
+    return (score.l2_misses - scorer.bound.l2_misses) / score.l2_requests
+
+
 def reward(kernel: Kernel, text: str, gpu: Gpu, *, replay: str = "timed") -> float:
     """Verifiable reward of one candidate, for training models to write swizzles.
 
@@ -302,8 +307,9 @@ def reward(kernel: Kernel, text: str, gpu: Gpu, *, replay: str = "timed") -> flo
     reward : float
         0 for text outside the language, and for one that beats the proven bound (a defect, never a win); 0.1 for text
         of the language that is no bijection at the kernel's grid; 0.2 for a bijection no better than the launch
-        order; above that up to 1 in proportion to the part of the gap between launch order and bound that its L2 hit
-        rate closes. A candidate that holds only on some grids of the lattice gets nine tenths of the part above 0.2.
+        order; above that up to 1 with the share that its L2 hit rate gains of the points between the launch order and
+        the fewest misses of any order. A candidate that holds only on some grids of the lattice gets nine tenths of
+        the part above 0.2.
 
     Notes
     -----
@@ -317,8 +323,8 @@ def reward_of(found: Judgement, scorer: Scorer) -> float:
     """Reward of a judgement of the cascade."""
     if found.score is None:
         return REFUSED.get(found.stage, 0.2)
-    room = scorer.bound.l2_hit_rate - scorer.baseline.l2_hit_rate
     gain = found.score.l2_hit_rate - scorer.baseline.l2_hit_rate
+    room = gain + max(0.0, left_of(scorer, found.score))
     part = min(1.0, max(0.0, gain / room)) if room > 0 else 0.0
     return 0.2 + 0.8 * part * (1.0 if found.code == "scored" else 0.9)
 

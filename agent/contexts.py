@@ -108,12 +108,11 @@ def _l2_text(l2: Cache) -> str:
         f"line is its number, address // {l2.line_bytes}, modulo the sets"
     )
     rows = () if l2.index == "modulo" else l2.index_rows or ()
-    if l2.index != "modulo":
-        text += ", some of its bits XORed with higher ones of the address"
     if len(rows) > FEW_MASKS or (l2.index != "modulo" and not rows):
-        return f"{text}."
+        return f"{text}, some of its bits XORed with higher ones of the address."
     if rows:
-        text += f" (each of the masks {', '.join(f'{row:#x}' for row in rows)} picks the address bits of one)"
+        masks = ", ".join(f"{row:#x}" for row in rows)
+        text += f", but {len(rows)} of its bits are each the XOR of the address bits in one of the masks {masks}"
     few = "one set" if not rows else f"at most {2 ** len(rows)} sets"
     return f"{text}: lines that are {l2.size_bytes // l2.ways >> 10} KiB or a larger power of two apart reach {few}."
 

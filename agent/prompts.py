@@ -37,11 +37,11 @@ SHOWN_OF_REPORT = (  # of an attempt: under 250 tokens with the swizzle
     "time_us",
     "speedup",
     "misses_pct",
-    "xcds_that_fetch_a_line",
+    "xcds_that_touch_a_line",
     "cus_idle_pct",
     REGISTERS,
 )
-_XCDS = re.compile(r", \d+ XCDs?(?=\))")
+_XCDS = re.compile(r", \d+ XCDs?(?=\))|\b(?:NUM_XCDS|num_xcds), ")  # in messages of the check and of the parser
 
 
 class Notes(Protocol):
@@ -118,10 +118,10 @@ class Briefing:
             Memory analysis.
         """
         best = self.ranking.order(attempts)[0]
-        places = self.ranking.places(attempts)
+        places = self.ranking.places(attempts, with_launch_order=True)
         inputs = {
             "original_kernel": self.source,
-            "bottleneck_report": self._launch_order(attempts, best),
+            "bottleneck_report": self._launch_order(attempts, best, places[0]),
             "memory_analysis": analysis,
             "hardware": self._hardware,
             "language": self._language,
@@ -133,14 +133,14 @@ class Briefing:
             inputs["picture"] = dspy.Image(data_uri(picture_png(self.scorer, self._order(best))))
         return inputs
 
-    def _launch_order(self, attempts: Sequence[Attempt], best: Attempt) -> dict[str, Any]:
+    def _launch_order(self, attempts: Sequence[Attempt], best: Attempt, place: str) -> dict[str, Any]:
         """Objective, best so far, and everything of the launch order."""
         objective = self.ranking.sentence()
         if self.with_hardware:
             objective += " " + times_note(self.scorer.gpu.name, self.scorer.replay)
         report = {"objective": objective, "best": self._best(attempts, best), **self.access}
         figures = {key: value for key, value in self.report(attempts[0]).items() if key != "speedup"}
-        report["launch_order"] = figures
+        report["launch_order"] = {"place": place, **figures}
         if warm := self._launches(attempts[0]):
             report["launches"] = warm
         if self.with_hardware:

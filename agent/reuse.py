@@ -23,8 +23,8 @@ from xcd_model.analysis.schedule import Schedule, schedule_of
 
 FIRST, FIRST_HERE, OWN, ALONG_M, ALONG_N, DIAGONAL, LATER = range(7)
 KINDS = {  # in a report, and what it means
-    "first touch": "no XCD had fetched the line: no order avoids it",
-    "fetched elsewhere": "first touch by this XCD, another one had fetched the line",
+    "first touch": "no XCD had touched the line: no order avoids it",
+    "touched elsewhere": "first touch by this XCD, another one had touched the line",
     "reuse in a workgroup": "the workgroup itself had touched the line",
     "reuse along m": "a workgroup that runs beside it, of the same tile column, had",
     "reuse along n": "a workgroup that runs beside it, of the same tile row, had",

@@ -89,10 +89,10 @@ class Ranking:
         first = next(iter(self.groups(attempts)), [])
         return first if len(self.objectives) > 1 else first[:1]
 
-    def places(self, attempts: Iterable[Attempt]) -> dict[int, str]:
-        """Place by number of an attempt; ties share one, with an equals sign."""
+    def places(self, attempts: Iterable[Attempt], *, with_launch_order: bool = False) -> dict[int, str]:
+        """Place by number of an attempt; ties share one, with an equals sign; the launch order has one on request."""
         found: dict[int, str] = {}
-        groups = [[one for one in group if one.number] for group in self.groups(attempts)]  # the launch order has none
+        groups = [[one for one in group if one.number or with_launch_order] for group in self.groups(attempts)]
         for group in groups:
             place = str(len(found) + 1)
             tied = len(group) > 1 and len(self.objectives) == 1

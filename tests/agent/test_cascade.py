@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from swizzle_agent.cascade import Cascade, reward
+from swizzle_benchmarks.suite.spmv import spmv
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import family
 
@@ -68,6 +69,11 @@ def test_reward_of_what_holds_here_alone_is_less(small, mi300x):
     here = family("contiguous_naive") + family("group_m(size=4)")
     whole, part = (reward(small, text, mi300x, replay="lockstep") for text in (everywhere, here))
     assert part == pytest.approx(0.2 + 0.9 * (whole - 0.2))
+
+
+def test_reward_counts_what_can_be_gained_in_the_requests_that_l1s_leave(mi300x):
+    """Most reads of x end in an L1: the bound of all requests is far above any order's rate, and nobody's to gain."""
+    assert reward(spmv(M=512, N=512), family("contiguous"), mi300x) > 0.8
 
 
 def test_the_public_api_is_what_it_says():

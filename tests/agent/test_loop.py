@@ -20,7 +20,7 @@ def test_each_stage_of_the_cascade_answers_the_model(run_script):
     run, server, _ = run_script(SCRIPT)
     assert codes(run) == ["parse-syntax", "grid-collision", "scored", "duplicate"]
     prompt = json.dumps(server.proposals[-1]["messages"])
-    for told in ("parse-syntax", "grid-collision", "both compute tile", "was never closed", "xcds_that_fetch_a_line"):
+    for told in ("parse-syntax", "grid-collision", "both compute tile", "was never closed", "xcds_that_touch_a_line"):
         assert told in prompt
     assert "pid = pid + 0" not in prompt
     assert "MI300X" in prompt and "round robin" in prompt

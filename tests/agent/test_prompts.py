@@ -47,6 +47,15 @@ def test_a_duplicate_has_the_earlier_result_and_a_collision_its_coordinates():
     assert first["place"] == "1" and inputs["bottleneck_report"]["best"]["attempt"] == 1
 
 
+def test_an_order_worse_than_the_launch_order_comes_after_it():
+    inputs = briefed("smith_waterman")[2]
+    launched, tried = inputs["bottleneck_report"]["launch_order"], inputs["history"][0]
+    assert launched["l2_hit_rate_pct"] > tried["l2_hit_rate_pct"]
+    assert (launched["place"], tried["place"]) == ("1", "2")
+    same = briefed("softmax")[2]  # no row is shared: every order has the hits of the launch order
+    assert same["bottleneck_report"]["launch_order"]["place"] == same["history"][0]["place"] == "=1"
+
+
 def test_a_best_order_that_is_predicted_slower_has_a_warning():
     _, _, inputs = briefed("grouped_gemm")
     best = inputs["bottleneck_report"]["best"]
@@ -64,7 +73,8 @@ def test_the_unaware_arm_hears_of_no_hardware(name):
 
 
 def test_the_unaware_arm_hears_of_none_in_its_figures():
-    said = json.dumps(briefed("layer_norm", context="unaware", tried=("pid = num_pids - 1 - pid",))[2])
+    tried = ("pid = num_pids - 1 - pid", "pid = other", "pid = pid ^ 1")
+    said = json.dumps(briefed("layer_norm", context="unaware", tried=tried)[2])
     assert "points_left" in said
     assert not any(word in said.lower() for word in ("xcd", "mi300", "infinity", "busy", "drift", "elsewhere", "cus"))
 

@@ -59,8 +59,8 @@ def test_the_report_names_the_culprit(mi300x):
     scorer = Scorer(gemm(), mi300x, replay="lockstep")
     report = bottleneck_of(scorer, np.arange(1024), scorer.baseline)
     of_a = report["misses_pct"]["A"]
-    assert max(of_a, key=of_a.get) == "fetched elsewhere" and of_a["fetched elsewhere"] > 50
-    assert report["xcds_that_fetch_a_line"] == {"A": 8.0}
+    assert max(of_a, key=of_a.get) == "touched elsewhere" and of_a["touched elsewhere"] > 50
+    assert report["xcds_that_touch_a_line"] == {"A": 8.0}
     assert sum(sum(kinds.values()) for kinds in report["misses_pct"].values()) == pytest.approx(100, abs=1)
     assert report["points_left"] == pytest.approx(100 * scorer.baseline.distance_to_bound, abs=0.01)
     bare = bottleneck_of(scorer, np.arange(1024), scorer.baseline, hardware=False)

@@ -92,6 +92,7 @@ def test_what_the_model_does_not_tell_apart_is_a_tie():
     given = [attempt(0), best, near, far]
     assert numbers(BY_TIME.groups(given)) == [[2, 1], [3], [0]]  # the shorter text first
     assert BY_TIME.places(given) == {2: "=1", 1: "=1", 3: "3"}
+    assert BY_TIME.places(given, with_launch_order=True) == {2: "=1", 1: "=1", 3: "3", 0: "4"}
 
 
 def test_fewer_registers_break_a_tie_before_the_shorter_text():
