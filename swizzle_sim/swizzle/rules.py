@@ -14,7 +14,7 @@ MAX_NAME_LENGTH = 100
 MAX_LOOPS = 8  # one inside another; CPython compiles 20, and a GPU unrolls or spills long before
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
-# Steps of the virtual machine, about 9 ns each. Counted and not timed, so that every machine gives the same verdict.
+# Steps of the virtual machine, 0.3 to 9 ns each. Counted and not timed, so that every machine gives the same verdict.
 MAX_STEPS_PER_PID = 100_000
 # From the text to the verdict at a grid, whichever is more: some seconds, or what the longest honest candidates need.
 MAX_STEPS = 1_000_000_000

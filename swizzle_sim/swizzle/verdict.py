@@ -8,12 +8,45 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+import numpy as np
+
+from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.rules import MAX_STEPS_PER_PID
+
 PROVED, TESTED, REFUTED = "proved", "tested", "refuted"
 EVERY_GRID = "every grid"  # proved; what is only tested holds on
 EVERY_GRID_TRIED = "every grid tried"
 THIS_GRID_ONLY = "this grid only"
 NOWHERE = "nowhere"
 UNNAMED = "no simple condition"
+# Faults, in the order of the numbers that the compiled code writes. The words are stable.
+FAULTS = ("", "overflow", "division-by-zero", "signed-division", "shift", "step-limit")
+FAULT_TEXT = {
+    "overflow": "a value leaves the signed 32-bit range",
+    "division-by-zero": "a division or remainder by zero",
+    "signed-division": "// or % of operands with opposite signs, where Python rounds down and a GPU towards zero",
+    "shift": "a shift by less than 0 or more than 31 bits",
+    "step-limit": f"more than {MAX_STEPS_PER_PID} steps in one workgroup: shorten the loops",
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a run stopped: a code of `FAULTS`, the workgroup and the line of the text."""
+
+    code: str
+    pid: int
+    line: int
+
+
+@dataclass(frozen=True)
+class OutOfRange:
+    """The first workgroup whose result lies outside the grid."""
+
+    pid: int
+    name: str
+    value: int
+    extent: int
 
 
 @dataclass(frozen=True)
@@ -100,3 +133,53 @@ class Verdict:
     def as_dict(self) -> dict:
         """Return plain data for JSON; the keys are stable."""
         return asdict(self)
+
+
+def gap_of(
+    ids: np.ndarray, owner: np.ndarray, clash: int, out_of_range: OutOfRange | None, grid: Grid, num_xcds: int
+) -> Counterexample:
+    """Reason why tiles are not a permutation of a grid.
+
+    Parameters
+    ----------
+    ids : (num_pids,) int64 array
+        Logical tile of each workgroup, -1 where a coordinate is out of range.
+    owner : (num_pids,) int32 array
+        First workgroup of each tile, -1 where there is none.
+    clash : int
+        First workgroup whose tile another computes; -1 where there is none.
+    out_of_range : OutOfRange or None
+        The first of those.
+    grid : Grid
+    num_xcds : int
+        For the message.
+    """
+    missing = owner < 0
+    distinct = int(grid.num_pids - missing.sum())
+    gaps = f"{_missing_text(missing)} computed by nobody {where_text(grid, num_xcds)}"
+    gaps += f"; {distinct} of {grid.num_pids} tiles are computed"
+    first = int(np.argmax(missing))
+    if out_of_range:
+        lost = out_of_range
+        message = f"pid {lost.pid} computes {lost.name} = {lost.value}, outside 0..{lost.extent - 1}; {gaps}"
+        return Counterexample("out-of-range", message, (lost.pid,), None, first, distinct)
+    tile = int(ids[clash])
+    message = f"pid {clash} and pid {owner[tile]} both compute tile {tile}; {gaps}"
+    return Counterexample("collision", message, (clash, int(owner[tile])), tile, first, distinct)
+
+
+def where_text(grid: Grid, num_xcds: int) -> str:
+    """Grid and XCD count, as every message names them."""
+    return f"(grid {grid}, {num_xcds} XCD{'s' * (num_xcds != 1)})"
+
+
+def _missing_text(missing: np.ndarray) -> str:
+    """First run of missing tiles, and how many others there are."""
+    first = int(np.argmax(missing))
+    after = missing[first:]
+    length = len(after) if after.all() else int(np.argmin(after))
+    others = int(missing.sum()) - length
+    named = f"tiles {first}..{first + length - 1}" if length > 1 else f"tile {first}"
+    if others:
+        return f"{named} and {others} others are"
+    return f"{named} are" if length > 1 else f"{named} is"

@@ -1,9 +1,9 @@
 """Virtual machine: runs a candidate for every workgroup of a grid and decides whether the result is a permutation.
 
 One compiled function runs every candidate, as compiling each (half a second) would cost more than replaying it. It
-computes in 64 bits and checks after every instruction that a signed 32-bit GPU integer would hold the same value and
-that C and Python agree on it. Both sides of a select and of ``and``/``or`` are evaluated, as on a GPU; of an ``if``
-only the branch taken.
+checks after every instruction that a signed 32-bit GPU integer would hold the value and that C and Python agree on it.
+Both sides of a select and of ``and``/``or`` are evaluated, as on a GPU; of an ``if`` only the branch taken. `LANES`
+workgroups run in step; where they part ways or one stops, those run again one by one.
 
     tile = sum over coordinates of value * stride,  where pid -> (pid // stride) % extent decodes the inputs
     permutation <=> every coordinate in range, and every tile computed once
@@ -20,18 +20,10 @@ from numba import njit
 from swizzle_sim.swizzle.grid import Grid, bind, result_digits
 from swizzle_sim.swizzle.lower import Bytecode
 from swizzle_sim.swizzle.rules import MAX_STEPS, MAX_STEPS_PER_PID, MEAN_STEPS_PER_PID
-from swizzle_sim.swizzle.verdict import Counterexample
+from swizzle_sim.swizzle.verdict import FAULT_TEXT, FAULTS, Counterexample, Fault, OutOfRange, gap_of, where_text
 from xcd_model.errors import LanguageError
 
-# Faults, in the order of the numbers that the compiled code writes. The words are stable.
-FAULTS = ("", "overflow", "division-by-zero", "signed-division", "shift", "step-limit")
-_FAULT_TEXT = {
-    "overflow": "a value leaves the signed 32-bit range",
-    "division-by-zero": "a division or remainder by zero",
-    "signed-division": "// or % of operands with opposite signs, where Python rounds down and a GPU towards zero",
-    "shift": "a shift by less than 0 or more than 31 bits",
-    "step-limit": f"more than {MAX_STEPS_PER_PID} steps in one workgroup: shorten the loops",
-}
+LANES, FEWEST_LANES = 256, 16  # workgroups that run in step, an int32 each in a register; fewer are faster one by one
 _CUT = len(FAULTS)  # not a fault of the candidate: the step budget of the run is exhausted
 
 
@@ -57,25 +49,6 @@ class Budget:
         return Budget(min(most, self.left))
 
 
-@dataclass(frozen=True)
-class Fault:
-    """Why a run stopped: a code of `FAULTS`, the workgroup and the line of the text."""
-
-    code: str
-    pid: int
-    line: int
-
-
-@dataclass(frozen=True)
-class OutOfRange:
-    """The first workgroup whose result lies outside the grid."""
-
-    pid: int
-    name: str
-    value: int
-    extent: int
-
-
 @dataclass(frozen=True, eq=False)
 class Execution:
     """Result of one run of a program over a grid.
@@ -84,8 +57,7 @@ class Execution:
     ----------
     ids : (num_pids,) int64 array
         Logical tile of each workgroup, -1 where a coordinate is out of range; undefined from a fault on.
-    fault : Fault or None
-    out_of_range : OutOfRange or None
+    fault, out_of_range : optional
     steps : int
         Instructions executed.
     """
@@ -114,10 +86,6 @@ def run(
         The kernel's size names.
     budget : Budget, optional
         The instructions of all workgroups are taken from it; by default that of a candidate at this grid.
-
-    Returns
-    -------
-    Execution
 
     Raises
     ------
@@ -173,7 +141,27 @@ def _evaluate(code, reg, decode, encode, ids, report):
     report : (8,) int64, output: fault or _CUT, its pid, its line; first pid out of range, coordinate, value; steps.
              The last is an input: steps allowed.
     """
-    for pid in range(ids.size):
+    rows = np.empty((reg.size + 1, LANES), np.int32)
+    for k in range(reg.size):
+        rows[k] = reg[k]
+    fits = np.all((reg >= -2147483648) & (reg <= 2147483647))
+    in_step, apart = 0, 0  # blocks
+    for first in range(0, ids.size, LANES):
+        last = min(first + LANES, ids.size)
+        if fits and last - first >= FEWEST_LANES and apart < in_step + 2:
+            if _run_lanes(code, rows, decode, encode, first, ids[first:last], report):
+                in_step += 1
+                continue
+            apart += 1
+        if _run_each(code, reg, decode, encode, first, ids[first:last], report):
+            return
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _run_each(code, reg, decode, encode, first, ids, report):
+    """Run one workgroup after another; returns whether one stopped."""
+    for i in range(ids.size):
+        pid = first + i
         for k in range(decode.shape[0]):
             reg[decode[k, 0]] = (pid // decode[k, 1]) % decode[k, 2]
         left = report[7] - report[6]
@@ -183,7 +171,7 @@ def _evaluate(code, reg, decode, encode, ids, report):
             fault = _CUT
         if fault:
             report[0], report[1], report[2] = fault, pid, line
-            return
+            return True
         tile = 0
         for k in range(encode.shape[0]):
             stride, extent = encode[k, 1], encode[k, 2]
@@ -194,7 +182,104 @@ def _evaluate(code, reg, decode, encode, ids, report):
                     report[3], report[4], report[5] = pid, k, value
                 break
             tile += value * stride
-        ids[pid] = tile
+        ids[i] = tile
+    return False
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _run_lanes(code, rows, decode, encode, first, ids, report):
+    """Run a block in step; returns False where they part ways, one stops or leaves the grid, or the budget may end."""
+    for k in range(decode.shape[0]):
+        _digits(first, ids.size, decode[k, 1], decode[k, 2], rows[decode[k, 0]])
+    most = min(MAX_STEPS_PER_PID, (report[7] - report[6]) // ids.size)
+    spare = rows[-1]
+    at, steps = 0, 0
+    while at < code.shape[0]:
+        op, dst = code[at, 0], code[at, 1]
+        steps += 1
+        if steps > most:
+            return False
+        if op == 0:
+            at = dst
+            continue
+        a = rows[code[at, 2]]
+        if op == 1:
+            zeros = 0
+            for i in range(LANES):
+                zeros += a[i] == 0
+            if zeros not in (0, LANES):
+                return False
+            at = dst if zeros else at + 1
+            continue
+        if _operate_lanes(op, a, rows[code[at, 3]], rows[code[at, 4]], spare):
+            return False
+        rows[dst] = spare
+        at += 1
+    if _tiles(rows, encode, first, ids):
+        return False
+    report[6] += steps * ids.size
+    return True
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _digits(first, count, stride, extent, out):
+    """Coordinate of each workgroup of a run, ``(pid // stride) % extent``; lanes beyond ``count`` hold the last one."""
+    digit, within = (first // stride) % extent, first % stride
+    for i in range(count):
+        out[i] = digit
+        within += 1
+        if within == stride:
+            digit, within = (digit + 1) % extent, 0
+    out[count:] = out[count - 1]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _tiles(rows, encode, first, ids):
+    """Write the tile of each workgroup of a run; returns whether one lies outside the grid."""
+    lost = 0
+    ids[:] = 0
+    for k in range(encode.shape[0]):
+        stride, extent = encode[k, 1], encode[k, 2]
+        if encode[k, 0] < 0:
+            _digits(first, ids.size, stride, extent, rows[-1])
+        values = rows[encode[k, 0]]  # -1 is the spare row
+        for i in range(ids.size):
+            value = np.int64(values[i])
+            lost |= (value < 0) | (value >= extent)
+            ids[i] += value * stride
+    return lost != 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _operate_lanes(op, a, b, c, out):
+    """Do `_operate` in every lane; returns whether one of them has a fault. ``out`` is none of the operands."""
+    bad = 0
+    if op == 2:
+        out[:] = a
+    elif 3 <= op <= 5:
+        for i in range(LANES):
+            x, y = np.int64(a[i]), np.int64(b[i])
+            wide = x + y if op == 3 else (x - y if op == 4 else x * y)
+            out[i] = wide
+            bad |= wide != np.int64(np.int32(wide))
+    elif 6 <= op <= 7:  # a quotient of 32-bit integers, cut to an integer, is exact in a double
+        for i in range(LANES):
+            x, y = a[i], b[i]
+            divisor = np.float64(y) if y != 0 else 1.0
+            quotient = np.int32(np.float64(x) / divisor)
+            rest = np.int32(x - quotient * y)
+            bad |= (y == 0) | ((rest != 0) & ((x < 0) != (y < 0))) | ((x == -2147483648) & (y == -1))
+            out[i] = quotient if op == 6 else rest
+    elif 8 <= op <= 9:
+        for i in range(LANES):
+            shift = np.int64(b[i])
+            wide = np.int64(a[i]) << (shift & 31) if op == 8 else np.int64(a[i]) >> (shift & 31)
+            out[i] = wide
+            bad |= (shift < 0) | (shift > 31) | (wide != np.int64(np.int32(wide)))
+    else:  # no other has a fault
+        for i in range(LANES):
+            out[i] = _operate(op, np.int64(a[i]), np.int64(b[i]), np.int64(c[i]))[1]
+    return bad != 0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -275,18 +360,11 @@ def permutation_of(
     sizes: Mapping[str, int] | None = None,
     budget: Budget | None = None,
 ) -> tuple[Execution, Counterexample | None]:
-    """Evaluate a program on a grid; the counter-example is None if the result is a permutation.
-
-    Raises
-    ------
-    LanguageError
-        With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the
-        budget is exhausted.
-    """
+    """Evaluate a program on a grid, as `run` does; the counter-example is None if the result is a permutation."""
     found = run(program, grid, num_xcds, sizes, budget)
     if found.fault:
         fault = found.fault
-        message = f"pid {fault.pid}, line {fault.line}: {_FAULT_TEXT[fault.code]} {where_text(grid, num_xcds)}"
+        message = f"pid {fault.pid}, line {fault.line}: {FAULT_TEXT[fault.code]} {where_text(grid, num_xcds)}"
         return found, Counterexample(fault.code, message, (fault.pid,), line=fault.line)
     return found, counterexample_of(found.ids, found.out_of_range, grid, num_xcds)
 
@@ -294,50 +372,10 @@ def permutation_of(
 def counterexample_of(
     ids: np.ndarray, out_of_range: OutOfRange | None, grid: Grid, num_xcds: int
 ) -> Counterexample | None:
-    """Reason why tiles are not a permutation of a grid, None if they are one.
-
-    Parameters
-    ----------
-    ids : (num_pids,) int64 array
-        Logical tile of each workgroup, -1 where a coordinate is out of range.
-    out_of_range : OutOfRange or None
-        The first of those.
-    grid : Grid
-    num_xcds : int
-        For the message.
-    """
+    """Reason why tiles (-1 where a coordinate is out of range) are not a permutation of a grid, None if they are."""
     owner = np.full(grid.num_pids, -1, np.int32)
     distinct, clash = _census(ids, owner)
-    if distinct == grid.num_pids:
-        return None
-    missing = owner < 0
-    gaps = f"{_missing_text(missing)} computed by nobody {where_text(grid, num_xcds)}"
-    gaps += f"; {distinct} of {grid.num_pids} tiles are computed"
-    first = int(np.argmax(missing))
-    if out_of_range:
-        lost = out_of_range
-        message = f"pid {lost.pid} computes {lost.name} = {lost.value}, outside 0..{lost.extent - 1}; {gaps}"
-        return Counterexample("out-of-range", message, (lost.pid,), None, first, distinct)
-    tile = int(ids[clash])
-    message = f"pid {clash} and pid {owner[tile]} both compute tile {tile}; {gaps}"
-    return Counterexample("collision", message, (clash, int(owner[tile])), tile, first, distinct)
-
-
-def where_text(grid: Grid, num_xcds: int) -> str:
-    """Grid and XCD count, as every message names them."""
-    return f"(grid {grid}, {num_xcds} XCD{'s' * (num_xcds != 1)})"
-
-
-def _missing_text(missing: np.ndarray) -> str:
-    """First run of missing tiles, and how many others there are."""
-    first = int(np.argmax(missing))
-    after = missing[first:]
-    length = len(after) if after.all() else int(np.argmin(after))
-    others = int(missing.sum()) - length
-    named = f"tiles {first}..{first + length - 1}" if length > 1 else f"tile {first}"
-    if others:
-        return f"{named} and {others} others are"
-    return f"{named} are" if length > 1 else f"{named} is"
+    return None if distinct == grid.num_pids else gap_of(ids, owner, clash, out_of_range, grid, num_xcds)
 
 
 @njit(cache=True, nogil=True)

@@ -50,7 +50,9 @@ TARGETS = {
     "lru": Target({"xcd_model.cache.lru": "_touch _touch_by _replay_lru replay_lru"}, (f"{UNIT}/test_cache.py",)),
     "verdict": Target(
         {
-            "swizzle_sim.swizzle.vm": "run _evaluate _run_one _operate permutation_of counterexample_of _census",
+            "swizzle_sim.swizzle.vm": "run _evaluate _run_each _run_lanes _digits _tiles _operate_lanes _run_one "
+            "_operate permutation_of counterexample_of _census",
+            "swizzle_sim.swizzle.verdict": "gap_of",
             "swizzle_sim.swizzle.swizzle": "verify _try_lattice",
         },
         (f"{UNIT}/test_verify.py", f"{UNIT}/test_machine.py", "-k", "not slow_candidate and not papers_listings"),

@@ -17,19 +17,62 @@ def run_text(text, grid, num_xcds=8, sizes=None, **limits):
     return run(compile_form(parse_form(text)), grid, num_xcds, sizes, **limits)
 
 
-@settings(max_examples=150, deadline=None)
-@given(form=forms(), num_pids=st.integers(1, 9), num_xcds=st.integers(1, 8), size=st.integers(-5, 5000))
-def test_agrees_with_the_naive_evaluator(form, num_pids, num_xcds, size):
+def check_each(form, num_pids, num_xcds, size):
+    """Hold a run against the naive evaluator, workgroup by workgroup, up to the first that stops."""
     result = run(compile_form(form), Grid((num_pids,)), num_xcds, {"M": size})
+    lost = None
     for pid in range(num_pids):
         inputs = {"pid": pid, "num_pids": num_pids, "num_xcds": num_xcds, "M": size}
         try:
             (value,) = evaluate(form, inputs)
         except NaiveFault as fault:
             assert (result.fault.code, result.fault.pid) == (str(fault), pid)
-            return
-        assert result.ids[pid] == (value if 0 <= value < num_pids else -1)
-    assert result.fault is None
+            break
+        inside = 0 <= value < num_pids
+        lost = (pid, value) if lost is None and not inside else lost
+        assert result.ids[pid] == (value if inside else -1)
+    else:
+        assert result.fault is None
+    assert (result.out_of_range and (result.out_of_range.pid, result.out_of_range.value)) == lost
+
+
+@settings(max_examples=150, deadline=None)
+@given(form=forms(), num_pids=st.integers(1, 9), num_xcds=st.integers(1, 8), size=st.integers(-5, 5000))
+def test_agrees_with_the_naive_evaluator(form, num_pids, num_xcds, size):
+    check_each(form, num_pids, num_xcds, size)
+
+
+@settings(max_examples=40, deadline=None)
+@given(form=forms(), num_pids=st.integers(vm.FEWEST_LANES, 2 * vm.LANES + 40))
+def test_agrees_where_workgroups_run_in_step(form, num_pids):
+    check_each(form, num_pids, 8, 700)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pid = pid ^ 1",
+        "pid = num_pids - 1 - pid",
+        "pid = pid if pid != 300 else 7 // (pid - 300)",
+        "pid = pid + 1",  # the last one is outside
+        "pid = pid - (pid == 257) * 1000",
+        "a = pid * 4194304\npid = pid",  # 2**31 from pid 512 on
+        "pid = (pid << 22 >> 22)",
+        "pid = 1 << (pid // 16)",
+        "pid = 1 << (290 - pid) // 10",
+        "pid = (pid - 600) // 7 + 90",
+        "pid = (pid - 600) // -7",
+        "pid = (600 - pid) % 7",
+        "if pid < 300:\n    a = 4 // (299 - pid)\nelse:\n    a = 3\npid = a",
+        "if pid < 256:\n    a = pid\nelse:\n    a = 767 - pid\npid = a",
+        "a = 0\nfor i in range(pid // 256):\n    a += 1\npid = a",
+        "a = 0\nfor i in range(pid % 3):\n    a += 1\npid = a",
+        "pid = min(pid, 400) if pid <= 500 and pid != 3 else max(pid, 511)",
+        "pid = (pid | 4) & ~1 if not pid == 5 else 0",
+    ],
+)
+def test_blocks_of_workgroups(text):
+    check_each(parse_form(text), 3 * vm.LANES - 1, 8, 700)
 
 
 @pytest.mark.parametrize(
