@@ -156,12 +156,12 @@ class ReplayOptions:
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Command whose parameters of a dataclass type are typed as an option for each field of that class."""
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    parameters = inspect.signature(command, eval_str=True).parameters  # get_type_hints of 3.10 adds Optional to it
+    groups: dict[str, Any] = {name: one.annotation for name, one in parameters.items() if is_dataclass(one.annotation)}
     flat: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(command).parameters.items():
+    for name, parameter in parameters.items():
         if name not in groups:
-            flat.append(_typed(name, hints[name], parameter.default))
+            flat.append(_typed(name, parameter.annotation, parameter.default))
             continue
         of_field = get_type_hints(groups[name], include_extras=True)
         flat += [_typed(f.name, of_field[f.name], f.default) for f in fields(groups[name])]
