@@ -39,6 +39,7 @@ from xcd_model import (
 from xcd_model.nvidia.shared_memory import l1_after_shared_memory
 from xcd_model.replay.launches import MAX_LAUNCHES, Caches, replay_launches
 from xcd_model.replay.service_times import speed_variation_of
+from xcd_model.replay.timed import SPAN_COLUMNS
 from xcd_model.replay.traffic import INSTRUCTIONS, add_fetches, instruction_fetches
 from xcd_model.trace.trace import SECTOR_BYTES
 
@@ -346,8 +347,14 @@ class Replayer(Generic[W]):
         """
         return self._replayed(order, seed, threads, None)
 
-    def traffic_and_spans(self, order: np.ndarray) -> tuple[Traffic, np.ndarray]:
+    def traffic_and_spans(self, order: np.ndarray, spans: np.ndarray | None = None) -> tuple[Traffic, np.ndarray]:
         """Traffic of the timed replay, and when each workgroup of the last launch ran: see `xcd_model.replay_timed`.
+
+        Parameters
+        ----------
+        order : (num_pids,) int array
+        spans : (num_pids, 5) int64 array, optional
+            Filled as the replay goes on, so that another thread can tell how far it is; -1 at first.
 
         Raises
         ------
@@ -356,7 +363,7 @@ class Replayer(Generic[W]):
         """
         if self.replay != "timed":
             raise ReplayError("lockstep has no times of workgroups: use the timed replay")
-        spans = np.full((len(order), 3), -1, np.int64)
+        spans = np.full((len(order), SPAN_COLUMNS), -1, np.int64) if spans is None else spans
         return self._replayed(order, None, 1, spans), spans
 
     def _replayed(self, order: np.ndarray, seed: int | None, threads: int, spans: np.ndarray | None) -> Traffic:

@@ -1,4 +1,4 @@
-"""A timed replay as a trace for ui.perfetto.dev: each workgroup a slice on its CU's slot, the L2 misses a counter.
+"""A timed replay as a trace for ui.perfetto.dev: each workgroup a slice on its CU's slot, L2 misses as counters.
 
 The format is the JSON of Chrome's trace events, times in us: a process an XCD, a thread a slot of a CU.
 
@@ -22,7 +22,7 @@ def perfetto_trace(spans: np.ndarray, order: np.ndarray, traffic: Traffic, gpu: 
 
     Parameters
     ----------
-    spans : (num_pids, 3) int64 array [fs, fs, slot]
+    spans : (num_pids, 5) int64 array [fs, fs, slot, requests, requests]
         As `xcd_model.replay_timed` fills it; -1 of workgroups that touch nothing, which are left out.
     order : (num_pids,) int array
         Tile that each workgroup computes.
@@ -31,7 +31,7 @@ def perfetto_trace(spans: np.ndarray, order: np.ndarray, traffic: Traffic, gpu: 
     gpu : Gpu
     title : str
     """
-    events = [*_names(spans, gpu), *_workgroups(spans, order, gpu), *_misses(traffic)]
+    events = [*_names(spans, gpu), *_workgroups(spans, order, gpu), *_misses(traffic), *_misses_by_cu(spans, gpu)]
     about = {"title": title, "kind": "simulated, timed replay; not a measurement"}
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ns", "otherData": about}, separators=(",", ":"))
 
@@ -54,10 +54,12 @@ def _names(spans: np.ndarray, gpu: Gpu) -> Iterator[dict[str, Any]]:
 
 
 def _workgroups(spans: np.ndarray, order: np.ndarray, gpu: Gpu) -> Iterator[dict[str, Any]]:
-    for pid, ((begin, end, slot), tile) in enumerate(zip(spans.tolist(), order.tolist(), strict=True)):
+    for pid, (span, tile) in enumerate(zip(spans.tolist(), order.tolist(), strict=True)):
+        begin, end, slot, requests, misses = span
         if slot >= 0:
             at = {"pid": slot % gpu.xcds, "tid": slot, "ts": begin / 1e9, "dur": (end - begin) / 1e9}
-            yield {"name": f"workgroup {pid}", "ph": "X", **at, "args": {"tile": tile}}
+            told = {"tile": tile, "L2 requests": requests, "L2 misses": misses}
+            yield {"name": f"workgroup {pid}", "ph": "X", **at, "args": told}
 
 
 def _misses(traffic: Traffic) -> Iterator[dict[str, Any]]:
@@ -71,3 +73,17 @@ def _misses(traffic: Traffic) -> Iterator[dict[str, Any]]:
         if asked := int(requests[at, xcd]):
             rate = 100 * (1 - int(misses[at, xcd]) / asked)
             yield {"name": "L2 hit rate [%]", **now, "args": {"percent": round(rate, 2)}}
+
+
+def _misses_by_cu(spans: np.ndarray, gpu: Gpu) -> Iterator[dict[str, Any]]:
+    """L2 misses of each CU's workgroups, added up as each workgroup ends."""
+    ran = spans[spans[:, 2] >= 0]
+    total: dict[tuple[int, int], int] = {}
+    for _, end, slot, _, misses in ran[np.argsort(ran[:, 1], kind="stable")].tolist():
+        xcd, cu, _ = _place(slot, gpu)
+        before = total.get((xcd, cu), 0)
+        name = f"CU {cu:02d} L2 misses so far"
+        if (xcd, cu) not in total:
+            yield {"name": name, "ph": "C", "pid": xcd, "ts": 0, "args": {"misses": 0}}
+        total[xcd, cu] = before + misses
+        yield {"name": name, "ph": "C", "pid": xcd, "ts": end / 1e9, "args": {"misses": before + misses}}

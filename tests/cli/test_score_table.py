@@ -60,7 +60,7 @@ def test_a_trace_for_perfetto_has_every_workgroup_on_its_cu(tmp_path):
     scorer = sim.Scorer(gemm, gpu)
     order = scorer.permutation(sim.Swizzle.read("contiguous"))
     traffic, spans = scorer.traffic_and_spans(order)
-    begin, end, slot = spans.T
+    begin, end, slot, requests, missed = spans.T
     assert (end > begin).all() and (begin >= 0).all()
     assert (slot % gpu.xcds == np.arange(order.size) % gpu.xcds).all()
     finish = np.zeros_like(traffic.cu_finish)
@@ -69,10 +69,18 @@ def test_a_trace_for_perfetto_has_every_workgroup_on_its_cu(tmp_path):
     assert traffic.time_fs == scorer.traffic(order).time_fs
     events = json.loads(perfetto_trace(spans, order, traffic, gpu, "a gemm"))["traceEvents"]
     slices = {one["name"]: one for one in events if one["ph"] == "X"}
-    assert len(slices) == order.size and slices["workgroup 9"]["args"] == {"tile": int(order[9])}
+    assert len(slices) == order.size and slices["workgroup 9"]["args"]["tile"] == int(order[9])
     assert slices["workgroup 9"]["pid"] == 1 and slices["workgroup 9"]["dur"] == (end[9] - begin[9]) / 1e9
     misses = sum(one["args"]["misses"] for one in events if one["name"] == "L2 misses")
     assert misses == traffic.l2_misses
+    of_code = scorer.fetches.sum(axis=0)  # fetched by no workgroup
+    assert requests.sum() == traffic.l2_requests - of_code[1:3].sum() and missed.sum() == misses - of_code[3]
+    assert slices["workgroup 9"]["args"]["L2 misses"] == missed[9] > 0
+    by_cu = {(one["pid"], one["name"]): one["args"]["misses"] for one in events if one["name"].startswith("CU")}
+    assert len(by_cu) == len({(s % gpu.xcds, s // gpu.xcds % gpu.cus_per_xcd) for s in slot.tolist()})
+    for xcd in range(gpu.xcds):
+        last = sum(count for (where, _), count in by_cu.items() if where == xcd)
+        assert last == missed[slot % gpu.xcds == xcd].sum()
 
 
 @pytest.fixture

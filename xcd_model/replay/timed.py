@@ -30,8 +30,19 @@ from xcd_model.replay.plan import Plan
 from xcd_model.replay.read_queue import _room_at
 from xcd_model.replay.service_times import VARIATION_UNIT, IssueModel, ServiceTimes, service_times_of
 from xcd_model.replay.through_l2 import flush_all
-from xcd_model.replay.traffic import COLUMNS, Tally, Traffic, traffic_of
+from xcd_model.replay.traffic import (
+    COLUMNS,
+    READ_MISSES,
+    READ_REQUESTS,
+    WRITE_MISSES,
+    WRITE_REQUESTS,
+    Tally,
+    Traffic,
+    traffic_of,
+)
 from xcd_model.splitmix import _mix
+
+SPAN_COLUMNS = 5  # of ``spans``: begin, end, slot, L2 requests, L2 misses
 
 
 @njit(inline="always")
@@ -165,6 +176,16 @@ def _note(spans, state, machine, slot, column, now):
     pid = state.slots.pid[slot % machine.xcds, slot // machine.xcds]
     if spans.shape[0] and pid >= 0:
         spans[pid, column], spans[pid, 2] = now, slot
+        if column == 0:
+            spans[pid, 3] = spans[pid, 4] = 0
+
+
+@njit(inline="always")
+def _count_span(spans, pid, counts, sign):
+    """Add or take away (``sign``) what an XCD has counted in a bin, to or from its workgroup's requests and misses."""
+    if spans.shape[0]:
+        spans[pid, 3] += sign * (counts[READ_REQUESTS] + counts[WRITE_REQUESTS])
+        spans[pid, 4] += sign * (counts[READ_MISSES] + counts[WRITE_MISSES])
 
 
 @uncounted()
@@ -192,7 +213,10 @@ def _timed(inputs, state, timeline, totals, bin_fs, spans):
                 continue
         at, bin_fs = _bin_at(timeline, now, bin_fs)
         tally = Tally(timeline[at, xcd], totals[:, xcd])
+        pid = state.slots.pid[xcd, who // machine.xcds]
+        _count_span(spans, pid, tally.counts, -1)  # what the instruction adds is its workgroup's
         latest = max(latest, _issue(inputs, state, who, now, tally))
+        _count_span(spans, pid, tally.counts, 1)
     return latest, bin_fs, at
 
 
@@ -233,9 +257,10 @@ def replay_timed(
         Length of a bin of the timeline; doubled until the kernel's time fits.
     caches : Caches, optional
         Left by an earlier launch, and left for the next; cold where not given.
-    spans : (n_workgroups, 3) int64 array [fs, fs, slot], optional
-        Output: when each hardware workgroup begins and ends, and its slot ``s``: on XCD ``s % xcds``, in place
-        ``s // xcds`` of it, of CU ``place % cus_per_xcd``. Rows of workgroups that touch nothing stay as they are.
+    spans : (n_workgroups, 5) int64 array [fs, fs, slot, requests, requests], optional
+        Output: when each hardware workgroup begins and ends; its slot ``s``: on XCD ``s % xcds``, in place
+        ``s // xcds`` of it, of CU ``place % cus_per_xcd``; its requests to the L2 and those that missed. Rows of
+        workgroups that touch nothing stay as they are.
 
     Returns
     -------
@@ -267,7 +292,7 @@ def replay_timed(
     totals = np.zeros((len(plan.trace.tensors), machine.xcds, len(COLUMNS)), np.int64)
     inputs = TimedInputs(plan.stream, machine, order, times, issue)
     state = timed_state(plan, machine, issue.in_flight, caches)
-    spans = np.zeros((0, 3), np.int64) if spans is None else spans
+    spans = np.zeros((0, SPAN_COLUMNS), np.int64) if spans is None else spans
     time_fs, bin_fs, last = _timed(inputs, state, timeline, totals, bin_fs, spans)
     flushed = flush_all(plan, caches.l2, timeline, last, totals)
     return traffic_of(
