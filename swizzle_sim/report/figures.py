@@ -16,6 +16,7 @@ from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, INK, OTHER, family
 from swizzle_sim.display.tiles import MAX_SIDE, draw_pixels, draw_xcds, legend_of_xcds
 from swizzle_sim.history import Attempt
 from swizzle_sim.ranking import Ranking
+from swizzle_sim.report.titles import give_titles
 from swizzle_sim.scoring import Score
 from swizzle_sim.text import cut, visible
 from xcd_model import Traffic
@@ -150,7 +151,7 @@ def best_so_far(
         levels.append(("bound", scale * baseline.bound_l2_hit_rate, BOUND))
     figure = figure_of(WIDE_INCHES if wide else NARROW_INCHES, 4.4 if wide else 3.8)
     axes = figure.subplots()
-    _dots(axes, [a for a, _ in scored], number, value)
+    _dots(axes, [a for a, _ in scored], number, value, unit)
     axes.step([*number, last], [*best, best[-1]], where="post", color=AFTER, lw=1.8, zorder=3, label="best so far")
     for name, level, colour in levels:
         if name != "best":  # that has its line
@@ -215,7 +216,8 @@ def per_xcd(before: Score, after: Score, *, name: str = BEST, wide: bool = True)
     for score, label, colour, shift in ((before, LAUNCHED, BEFORE, -0.2), (after, name, AFTER, 0.2)):
         rate = 100 * np.array(score.per_xcd_l2_hit_rate)
         at = np.arange(n) + shift
-        axes.bar(at, np.nan_to_num(rate), 0.38, color=colour, label=label)
+        for x, bar in enumerate(axes.bar(at, np.nan_to_num(rate), 0.38, color=colour, label=label)):
+            give_titles(bar, [f"XCD {x}, {label}: " + ("idle" if math.isnan(rate[x]) else f"{rate[x]:.1f} %")])
         for x, value in zip(at, rate, strict=True) if wide and n <= 8 else ():
             text = "idle" if math.isnan(value) else f"{value:.1f}"
             axes.text(x, np.nan_to_num(value) + 1, text, ha="center", va="bottom", fontsize=8, color=INK)
@@ -249,7 +251,8 @@ def capacity(curves: tuple[CapacityCurve, CapacityCurve], size_bytes: int, ways:
     axes = figure.subplots()
     for curve, label, colour in zip(curves, (LAUNCHED, BEST), (BEFORE, AFTER), strict=True):
         mib, rate = capacity_points(curve, ways)
-        axes.plot(mib, 100 * rate, "o-", color=colour, ms=4, lw=1.8, label=label)
+        (dots,) = axes.plot(mib, 100 * rate, "o-", color=colour, ms=4, lw=1.8, label=label)
+        give_titles(dots, [f"{label}, {at:.4g} MiB: {100 * r:.1f} %" for at, r in zip(mib, rate, strict=True)])
     axes.set_xscale("log", base=2)
     axes.axvline(size_bytes / 2**20, color=BOUND, ls="--", lw=1.2, label="this GPU")
     powers = range(math.ceil(math.log2(mib[0])), math.floor(math.log2(mib[-1])) + 1)
@@ -332,7 +335,7 @@ def finished(figure: Figure, title: str) -> Figure:
     return figure
 
 
-def _dots(axes: Axes, attempts: list[Attempt], number: np.ndarray, value: np.ndarray) -> None:
+def _dots(axes: Axes, attempts: list[Attempt], number: np.ndarray, value: np.ndarray, unit: str) -> None:
     """Dots by family or model; those that were tried most have a colour, the others share grey."""
     groups = [_group_of(a) for a in attempts]
     colours = family_colours(groups)
@@ -340,10 +343,13 @@ def _dots(axes: Axes, attempts: list[Attempt], number: np.ndarray, value: np.nda
     for one, colour in {**colours, "other": OTHER}.items():
         mine = (group == one) & np.isfinite(value)
         if mine.any():
-            axes.plot(
+            (dots,) = axes.plot(
                 number[mine], value[mine], "o", color=colour, ms=4.5, alpha=0.75, mew=0, label=one,
                 rasterized=mine.sum() > RASTER_FROM,
             )  # fmt: skip
+            give_titles(
+                dots, [f"{attempts[i].number}: {attempts[i].name}, {value[i]:.4g} {unit}" for i in np.flatnonzero(mine)]
+            )
 
 
 def _group_of(attempt: Attempt) -> str:

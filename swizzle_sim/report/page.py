@@ -15,6 +15,7 @@ from swizzle_sim.access_patterns import uncoalesced
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.ranking import Ranking, times_note, times_rank
 from swizzle_sim.report import content, listing
+from swizzle_sim.report.coloured import coloured
 from swizzle_sim.report.measured import measured_in
 from swizzle_sim.report.pictures import NAMES, Drawing, most_misses, slider_data
 from swizzle_sim.report.rank_stability import stored_lines
@@ -139,6 +140,7 @@ def render(page: Mapping[str, Any]) -> str:
         autoescape=True, undefined=StrictUndefined, finalize=shown, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["visible"] = visible  # for what becomes markup in the template itself
+    environment.filters["coloured"] = coloured
     style, script = _own("page.css"), _own("page.js")
     given = {
         "style": Markup(style),

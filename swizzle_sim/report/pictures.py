@@ -21,6 +21,7 @@ from swizzle_sim.replaying import Balance
 from swizzle_sim.report import figures
 from swizzle_sim.report.balance import balance_figure
 from swizzle_sim.report.replays import Replayed
+from swizzle_sim.report.titles import name_titled, with_titles
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import xcd_of
@@ -201,7 +202,7 @@ def inline_svg(figure: Figure, name: str, theme: dict[str, str]) -> str:
     for at, axes in enumerate(figure.axes):
         axes.patch.set_gid(f"plot-{at}")
         axes.patch.set_facecolor("none")  # the page's paper
-    stream = io.StringIO()
+    stream, titles = io.StringIO(), name_titled(figure)
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "swizzle-sim"}):
         figure.savefig(stream, format="svg", facecolor="none", dpi=200, metadata={"Date": None})
     text = stream.getvalue()
@@ -213,7 +214,7 @@ def inline_svg(figure: Figure, name: str, theme: dict[str, str]) -> str:
     text = re.sub(r'(url\(|href=")#', rf"\1#{name}-", text).replace("xlink:href", "href")
     for colour, instead in theme.items():
         text = text.replace(f'"{colour}"', f'"{instead}"')
-    return re.sub(r"\n\s*", "\n", text)
+    return with_titles(re.sub(r"\n\s*", "\n", text), name, titles)
 
 
 def _attributes(style: str) -> str:

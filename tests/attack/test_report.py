@@ -23,6 +23,7 @@ NASTY = (
     "\u202egnihtemos\u202c \u2066isolated\u2069 \u200bzero \x1b]0;owned\x07 \x85 \u2028 \ufeff",
     "$\\frac{1}{0}$ $x_{ %s %n \\N{BELL} \r\n# next line",
 )
+COLOURS = set("kcsmf")
 HARMFUL = {c for c in map(chr, range(0x3000)) if not c.isprintable()} - {"\n", "\t"}
 
 
@@ -35,6 +36,8 @@ class Tags(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
+        if tag == "span" and len(attrs) == 1 and attrs[0][0] == "class" and attrs[0][1] in COLOURS:
+            return  # of a piece of code
         self.seen.append((tag, tuple(sorted(key for key, _ in attrs))))
 
 
