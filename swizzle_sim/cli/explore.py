@@ -77,7 +77,8 @@ def _has_screen() -> bool:
 def _query(name: str, words: list[str] | None, chip: str, swizzle: str) -> str:
     """Address of what was typed, refused here rather than on the page if it cannot be."""
     from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
-    from swizzle_sim.explore.state import State, serve, start_sizes
+    from swizzle_sim.explore.offered import serve, start_sizes
+    from swizzle_sim.explore.state import State
     from swizzle_sim.kernels import is_user_kernel
     from swizzle_sim.swizzle import is_spec
 

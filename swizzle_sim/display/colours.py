@@ -14,6 +14,7 @@ OTHER = "#8a8a8a"
 BEFORE = "#6b7280"
 AFTER = "#0072b2"
 BOUND = "#b3460b"
+AWAY = "#c3c9d1"  # of tiles that are not looked at
 
 # One for each XCD of today's parts; the black of the original is softened so that numbers on it are read.
 XCDS = ("#3b3b3b", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swizzle_sim.display.colours import INK, on_colour, xcd_colour
+from swizzle_sim.display.colours import AWAY, INK, on_colour, xcd_colour
 from swizzle_sim.swizzle.grid import Grid
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def tile_map(grid: Grid, xcd: np.ndarray, order: np.ndarray) -> np.ndarray:
     return plane(grid, of_tile)
 
 
-def map_png(xcd: np.ndarray, num_xcds: int) -> bytes:
+def map_png(xcd: np.ndarray, num_xcds: int, only: int | None = None) -> bytes:
     """PNG of a map of XCDs, one pixel a tile, to be scaled up without smoothing.
 
     Parameters
@@ -86,11 +86,14 @@ def map_png(xcd: np.ndarray, num_xcds: int) -> bytes:
         XCD of each tile; `NO_TILE` is transparent.
     num_xcds : int
         At most 255.
+    only : int, optional
+        The one XCD that has its colour; the others are grey.
     """
     from PIL import Image  # noqa: PLC0415  (matplotlib's; the process that serves the page draws only on request)
 
     image = Image.fromarray(np.where(xcd < 0, num_xcds, xcd).astype(np.uint8))
-    image.putpalette([int(xcd_colour(x)[i : i + 2], 16) for x in range(num_xcds + 1) for i in (1, 3, 5)])
+    colours = [xcd_colour(x) if only in (None, x) else AWAY for x in range(num_xcds + 1)]
+    image.putpalette([int(colour[i : i + 2], 16) for colour in colours for i in (1, 3, 5)])
     stream = io.BytesIO()
     image.save(stream, format="png", transparency=num_xcds)
     return stream.getvalue()

@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_update
 from dash.exceptions import DashException, PreventUpdate
 from flask import request
 
-from swizzle_sim.explore import layout, show
+from swizzle_sim.explore import compared, layout, show
 from swizzle_sim.explore import state as states
+from swizzle_sim.explore.controls import controls, slider_labels, values
 from swizzle_sim.explore.evaluate import Problem, Result
 from swizzle_sim.explore.guard import policy, refusal
 from swizzle_sim.explore.request_queue import LatestOnlyQueue
-from swizzle_sim.swizzle import family, is_spec, parse_spec, spec_of
+from swizzle_sim.explore.timed_jobs import TimedJobs
 from xcd_model import gpu
 from xcd_model.errors import SwizzleSimError
 
@@ -25,7 +26,7 @@ COMPILING = "compiling ..."
 MALFORMED = (ArithmeticError, AttributeError, DashException, LookupError, RecursionError, TypeError, ValueError)
 
 
-def make_app(queue: LatestOnlyQueue, *, host: str, port: int) -> Dash:
+def make_app(queue: LatestOnlyQueue, *, host: str, port: int, jobs: TimedJobs | None = None) -> Dash:
     """Application in front of a queue.
 
     Parameters
@@ -34,6 +35,8 @@ def make_app(queue: LatestOnlyQueue, *, host: str, port: int) -> Dash:
     host : str
     port : int
         That it will be served on: requests that name another are refused.
+    jobs : TimedJobs, optional
+        Timed replays in the background.
 
     Returns
     -------
@@ -53,6 +56,7 @@ def make_app(queue: LatestOnlyQueue, *, host: str, port: int) -> Dash:
     app.layout = layout.page
     _answer_controls(app, queue)
     _answer_candidate(app, queue)
+    _answer_timed(app, jobs or TimedJobs())
     app.clientside_callback(ClientsideFunction("explore", "address"), Output("address", "data"), Input("tab", "data"))
     app.clientside_callback(ClientsideFunction("explore", "settle"), Output("typed", "data"), Input("text", "value"))
     app.clientside_callback(
@@ -80,20 +84,29 @@ def _answer_controls(app: Dash, queue: LatestOnlyQueue) -> None:
         Output({"slider": ALL}, "value"),
         Output({"slider": ALL}, "max"),
         Output("notice", "children"),
+        Output("pins", "data"),
+        Output("xcd", "data"),
+        Output("timed", "value"),
         Input("address", "data"),
         Input("kernel", "value"),
         Input("gpu", "value"),
         Input({"family": ALL}, "n_clicks"),
         Input("own", "n_clicks"),
         Input("write-out", "n_clicks"),
+        Input("pin", "n_clicks"),
+        Input({"unpin": ALL}, "n_clicks"),
+        Input({"edit": ALL}, "n_clicks"),
+        Input({"xcd": ALL}, "n_clicks"),
         State("text", "value"),
-    )(_controls)
+        State("pins", "data"),
+        State("xcd", "data"),
+    )(controls)
     app.callback(
         Output({"shown": ALL}, "children"),
         Input({"slider": ALL}, "value"),
         Input("steps", "data"),
         State("gpu", "value"),
-    )(_slider_labels)
+    )(slider_labels)
 
 
 def _answer_candidate(app: Dash, queue: LatestOnlyQueue) -> None:
@@ -110,6 +123,7 @@ def _answer_candidate(app: Dash, queue: LatestOnlyQueue) -> None:
         Output({"family": ALL}, "className"),
         Output("status", "children", allow_duplicate=True),
         Output("page", "className"),
+        Output("pinned", "children"),
         Input("typed", "data"),
         Input("kernel", "value"),
         Input({"size": ALL}, "value"),
@@ -119,11 +133,36 @@ def _answer_candidate(app: Dash, queue: LatestOnlyQueue) -> None:
         Input("steps", "data"),
         Input("ready", "data"),
         Input("anyway", "n_clicks"),
+        Input("pins", "data"),
+        Input("xcd", "data"),
+        Input("timed", "value"),
         State({"family": ALL}, "id"),
         State("tab", "data"),
         running=[(Output("status", "className"), "status busy", "status")],
         prevent_initial_call=True,
     )(lambda *given: _evaluate(queue, Controls(*given)))
+
+
+def _answer_timed(app: Dash, jobs: TimedJobs) -> None:
+    """Begin the timed replay of what the page shows, if it is wanted, and show how far it is until it is there."""
+    app.callback(
+        Output("timed-box", "children"),
+        Output("watching", "disabled"),
+        Input("query", "data"),
+        Input("watching", "n_intervals"),
+        State("tab", "data"),
+    )(lambda query, _, tab: _timed(jobs, query, tab))
+
+
+def _timed(jobs: TimedJobs, query: str | None, tab: str) -> tuple[Any, ...]:
+    if not query:
+        raise PreventUpdate
+    state = states.read_query(query)
+    if state.replay != "timed":
+        jobs.drop(tab)
+        return [], True
+    job = jobs.submit(tab, replace(state, xcd=None).query())  # a look at one XCD needs no other replay
+    return compared.timed(job, state.xcd), job.over
 
 
 def _protect(app: Dash, host: str, port: int) -> None:
@@ -161,78 +200,6 @@ def _wait(queue: LatestOnlyQueue) -> tuple[Any, ...]:
     return show.gallery(queue.cards), True, True, no_update
 
 
-def _controls(
-    address: Mapping[str, str] | None,
-    kernel: str | None,
-    chip: str | None,
-    _families: Sequence[int | None],
-    _own: int | None,
-    _write_out: int | None,
-    text: str | None,
-) -> tuple[Any, ...]:
-    """Effect of one control on the others: the address on all, a kernel on the sizes, a GPU on the sliders ..."""
-    by, four = ctx.triggered_id, [no_update] * len(states.SLIDERS)
-    same = (no_update, no_update, no_update, no_update, no_update, four, four, no_update)
-    if by is None or "address.data" in ctx.triggered_prop_ids:  # new buttons count as triggers too
-        if address is None:  # the browser has not sent it yet
-            raise PreventUpdate
-        return _restored(address["search"])
-    if not ctx.triggered[0]["value"]:  # a button that has just been made
-        raise PreventUpdate
-    if by == "kernel":
-        return (*same[:1], layout.size_boxes(kernel or "", states.start_sizes(kernel or "")), *same[2:])
-    if by in ("gpu", "own"):
-        return (*same[:4], *_sliders(chip or "", {}), no_update)
-    if by == "write-out":
-        return (*same[:3], _written_out(text or ""), *same[4:])
-    return (*same[:3], spec_of(parse_spec(by["family"])), *same[4:])
-
-
-def _restored(search: str) -> tuple[Any, ...]:
-    """All controls, from an address; an address with unknown names shows the start, and why."""
-    notice: Any = None
-    try:
-        state = states.read_query(search)
-        state.check_names()
-        sizes = {**states.default_sizes(state.kernel), **dict(state.sizes)}
-    except SwizzleSimError as error:
-        text = f"The address cannot be shown, so this is the start instead. {error}"
-        notice = html.P(show.shown_text(text), className="notice")
-        state = states.read_query("")
-        sizes = dict(state.sizes)
-    steps = _sliders(state.gpu, dict(state.changes))
-    return (state.kernel, layout.size_boxes(state.kernel, sizes), state.gpu, state.swizzle, *steps, notice)
-
-
-def _sliders(name: str, changes: Mapping[str, int]) -> tuple[dict[str, list[int]], list[int], list[int]]:
-    """Steps of the sliders, where each stands, and its last step."""
-    values = states.slider_values(gpu(name))
-    now = {**values, **changes}
-    steps = {key: layout.choices(key, values[key], now[key]) for key in states.SLIDERS}
-    at = [steps[key].index(now[key]) for key in states.SLIDERS]
-    return steps, at, [len(steps[key]) - 1 for key in states.SLIDERS]
-
-
-def _slider_labels(at: Sequence[int], steps: Mapping[str, list[int]], name: str | None) -> list[str]:
-    if not steps or not name:
-        raise PreventUpdate
-    own, now = states.slider_values(gpu(name)), _values(at, steps)
-    return [layout.shown_value(key, now[key], own[key]) for key in states.SLIDERS]
-
-
-def _values(at: Sequence[int], steps: Mapping[str, list[int]]) -> dict[str, int]:
-    """Values that the sliders stand at."""
-    return {key: steps[key][min(int(i), len(steps[key]) - 1)] for key, i in zip(states.SLIDERS, at, strict=True)}
-
-
-def _written_out(text: str) -> Any:
-    """Text of the language that a family's specification stands for."""
-    try:
-        return family(text) if is_spec(text) else no_update
-    except SwizzleSimError:  # the verdict names the error
-        return no_update
-
-
 class Controls(NamedTuple):
     """Values that the callback of the candidate gets, in the order of its inputs."""
 
@@ -245,6 +212,9 @@ class Controls(NamedTuple):
     steps: Mapping[str, list[int]]
     ready: bool
     anyway: int | None
+    pins: Sequence[str]
+    xcd: int | None
+    timed: Sequence[str]
     families: Sequence[Mapping[str, str]]
     tab: str
 
@@ -257,9 +227,10 @@ def _evaluate(queue: LatestOnlyQueue, given: Controls) -> tuple[Any, ...]:
     try:
         states.check_text(state.swizzle)
         typed = states.read_sizes((name["size"], value) for name, value in zip(given.names, given.sizes, strict=True))
-        changes = states.changed(states.slider_values(gpu(given.chip)), _values(given.at, given.steps))
-        state = replace(state, sizes=typed, changes=changes)
+        changes = states.changed(states.slider_values(gpu(given.chip)), values(given.at, given.steps))
+        state = replace(state, sizes=typed, changes=changes, pins=tuple(given.pins or ()), xcd=given.xcd)
         result = queue.submit(given.tab, state.query(), anyway=ctx.triggered_id == "anyway")
+        state = replace(state, replay="timed" if given.timed else "lockstep")
     except SwizzleSimError as error:
         return _nothing(error, len(given.families))
     if result is None:  # superseded by a newer request
@@ -276,6 +247,7 @@ def _evaluate(queue: LatestOnlyQueue, given: Controls) -> tuple[Any, ...]:
         ["card" if one["family"] in result.fits else "card elsewhere" for one in given.families],
         f"{result.seconds:.2f} s",
         "",
+        layout.panel_of_pins(compared.side_by_side(result)),
     )
 
 
@@ -283,4 +255,14 @@ def _nothing(error: SwizzleSimError, n_families: int) -> tuple[Any, ...]:
     """The error alone; earlier figures stay, greyed."""
     result = Result(state=states.State(), problem=Problem(code=error.code, message=str(error)))
     rest = (no_update,) * 4
-    return (show.verdict(result), *rest, "", no_update, no_update, [no_update] * n_families, "refused", "old")
+    return (
+        show.verdict(result),
+        *rest,
+        "",
+        no_update,
+        no_update,
+        [no_update] * n_families,
+        "refused",
+        "old",
+        no_update,
+    )

@@ -13,7 +13,9 @@ import numpy as np
 from swizzle_sim.capture.occupancy import compiled_for
 from swizzle_sim.display.tiles import tile_map
 from swizzle_sim.explore.gallery import fits
-from swizzle_sim.explore.state import State, read_query
+from swizzle_sim.explore.one_xcd import OneXcd, look_at
+from swizzle_sim.explore.state import State, read_order, read_query
+from swizzle_sim.explore.watched import Told, untold, watched_traffic
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle import FAMILIES, Swizzle, Verdict
@@ -25,6 +27,7 @@ MAX_WORKGROUPS = 1 << 20
 MAX_INSTRUCTIONS = 400_000  # of a trace: bounds what preparing it and its bound take
 MAX_LOOKUPS = 25e6  # line look-ups of one replay: about a third of a second, and there are two
 REUSED = 6  # of each: a step back and forth is free, memory stays small
+SCORES = 60  # small: pinned orders over some kernels and GPUs
 
 T = TypeVar("T")
 
@@ -35,6 +38,26 @@ class Problem:
 
     code: str
     message: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pinned:
+    """A pinned order at the page's kernel and GPU.
+
+    Parameters
+    ----------
+    text : str
+    problem : str
+        Why it has no score; empty if it has.
+    tiles : (rows, columns) int array or None
+        XCD of each tile.
+    score : Score or None
+    """
+
+    text: str
+    problem: str = ""
+    tiles: np.ndarray | None = field(default=None, repr=False)
+    score: Score | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,6 +83,10 @@ class Result:
     baseline, score : Score or None
     assigned_bound : float or None
         L2 hit rate that no cache could exceed with the tiles on these XCDs.
+    pinned : tuple of Pinned
+        The pinned orders, as pinned.
+    one_xcd : (OneXcd, OneXcd or None) or None
+        The XCD that is looked at alone, in launch order and with the swizzle.
     too_large : str
         Why it was not replayed; empty if it was.
     seconds : float [s]
@@ -78,12 +105,14 @@ class Result:
     baseline: Score | None = None
     score: Score | None = None
     assigned_bound: float | None = None
+    pinned: tuple[Pinned, ...] = ()
+    one_xcd: tuple[OneXcd, OneXcd | None] | None = None
     too_large: str = ""
     seconds: float = 0.0
 
 
 class Evaluator:
-    """Evaluates states one after the other, in the lockstep replay.
+    """Evaluates states one after the other, in the replay of each.
 
     Parameters
     ----------
@@ -96,11 +125,11 @@ class Evaluator:
         self._compile = compile
         self._kept: dict[str, OrderedDict[Hashable, Any]] = {}
 
-    def __call__(self, query: str, *, anyway: bool = False) -> Result:
+    def __call__(self, query: str, *, anyway: bool = False, told: Told = untold) -> Result:
         """Evaluate the state of an address; see `evaluate`."""
-        return self.evaluate(read_query(query), anyway=anyway)
+        return self.evaluate(read_query(query), anyway=anyway, told=told)
 
-    def evaluate(self, state: State, *, anyway: bool = False) -> Result:
+    def evaluate(self, state: State, *, anyway: bool = False, told: Told = untold) -> Result:
         """Verdict, maps and score of a state; no error of the project's own leaves it.
 
         Parameters
@@ -108,16 +137,18 @@ class Evaluator:
         state : State
         anyway : bool
             Replay it even if it takes long.
+        told : callable
+            Is told how far timed replays are, in workgroups that have ended.
         """
         began = time.perf_counter()
         found: dict[str, Any] = {"state": state}
         try:
-            self._fill(found, state, anyway)
+            self._fill(found, state, anyway or state.replay == "timed", told)
         except SwizzleSimError as error:
             found["problem"] = Problem(code=error.code, message=str(error))
         return Result(**found, seconds=time.perf_counter() - began)
 
-    def _fill(self, found: dict[str, Any], state: State, anyway: bool) -> None:
+    def _fill(self, found: dict[str, Any], state: State, anyway: bool, told: Told) -> None:
         """Fill in one result after the other: an error leaves those before it."""
         scorer = self._scorer(state)
         grid, gpu = scorer.kernel.grid, scorer.gpu
@@ -132,14 +163,19 @@ class Evaluator:
         found["fits"] = tuple(name for name in FAMILIES if fits(name, grid, gpu.xcds))
         swizzle = self._judge(found, scorer, state, xcd)
         found["too_large"] = "" if anyway else self._too_large(scorer)
-        if found["too_large"]:
-            return
-        self._share_bound(scorer, state)
-        found["baseline"] = scorer.baseline
-        if swizzle is not None and found["verdict"].bijective:
+        replays = _Replays(self, scorer, state, told) if not found["too_large"] else None
+        if replays:
+            self._share_bound(scorer, state)
+            found["baseline"] = replays.baseline
+        if replays and swizzle is not None and found["verdict"].bijective:
             order = scorer.permutation(swizzle)
-            found["score"] = scorer.score_order(order, baseline_us=scorer.baseline.time_us)
-            found["assigned_bound"] = scorer.assigned_bound(order)
+            found["score"] = replays.score(order, state.swizzle)
+            found["assigned_bound"] = replays.assigned_bound(order, state.swizzle)
+        found["pinned"] = tuple(_pinned(scorer, replays, text, xcd) for text in state.pins)
+        if replays and state.xcd is not None and state.xcd < gpu.xcds:
+            launched = look_at(scorer, np.arange(xcd.size), replays.baseline, state.xcd)
+            mine = look_at(scorer, order, found["score"], state.xcd) if found.get("score") else None
+            found["one_xcd"] = launched, mine
 
     def _judge(self, found: dict[str, Any], scorer: Scorer, state: State, xcd: np.ndarray) -> Swizzle | None:
         """Verdict and map of the swizzle; an error in its text leaves the launch order's results."""
@@ -157,9 +193,9 @@ class Evaluator:
             gpu, work = state.load_gpu(), self._kernel(state)
             if self._compile:
                 work = self._keep("compiled", (state.kernel, state.sizes, gpu.arch), lambda: compiled_for(work, gpu))
-            return Scorer(work, gpu, replay="lockstep")
+            return Scorer(work, gpu, replay=state.replay)
 
-        return self._keep("scorer", (state.kernel, state.sizes, state.gpu, state.changes), make)
+        return self._keep("scorer", _machine(state), make)
 
     def _kernel(self, state: State) -> Kernel:
         """Kernel whose trace is built once for all GPUs with that line size."""
@@ -202,15 +238,62 @@ class Evaluator:
         )
         scorer.__dict__["bound"] = self._keep("bound", (state.kernel, state.sizes, reads), lambda: scorer.bound)
 
-    def _keep(self, what: str, key: Hashable, make: Callable[[], T]) -> T:
-        """Value of an earlier call, or made now; the oldest of more than `REUSED` is forgotten."""
+    def _keep(self, what: str, key: Hashable, make: Callable[[], T], most: int = REUSED) -> T:
+        """Value of an earlier call, or made now; the oldest of more than ``most`` is forgotten."""
         kept = self._kept.setdefault(what, OrderedDict())
         if key not in kept:
             kept[key] = make()
         kept.move_to_end(key)
-        if len(kept) > REUSED:
+        if len(kept) > most:
             kept.popitem(last=False)
         return kept[key]
+
+
+def _machine(state: State) -> Hashable:
+    """What of a state decides the score of an order."""
+    return state.kernel, state.sizes, state.gpu, state.changes, state.replay
+
+
+class _Replays:
+    """Scores of orders at one kernel and GPU; those of an earlier state are not replayed again."""
+
+    def __init__(self, evaluator: Evaluator, scorer: Scorer, state: State, told: Told):
+        self._evaluator, self._scorer, self._told = evaluator, scorer, told
+        self._machine = _machine(state)
+
+    @property
+    def baseline(self) -> Score:
+        """Score of the launch order."""
+        order = np.arange(self._scorer.kernel.grid.num_pids)
+        return self._keep("baseline", "", lambda: self._replayed(order, "launch order", None))
+
+    def score(self, order: np.ndarray, text: str) -> Score:
+        """Score of the order that a text gives."""
+        before = self.baseline.time_us
+        return self._keep("score", text, lambda: self._replayed(order, text, before))
+
+    def assigned_bound(self, order: np.ndarray, text: str) -> float:
+        """L2 hit rate that no cache could exceed with the tiles on these XCDs."""
+        return self._keep("assigned", text, lambda: self._scorer.assigned_bound(order))
+
+    def _keep(self, what: str, text: str, make: Callable[[], T]) -> T:
+        return self._evaluator._keep(what, (self._machine, text), make, SCORES)
+
+    def _replayed(self, order: np.ndarray, what: str, baseline_us: float | None) -> Score:
+        traffic = watched_traffic(self._scorer, order, what, self._told)
+        return self._scorer.score_traffic(traffic, baseline_us=baseline_us)
+
+
+def _pinned(scorer: Scorer, replays: _Replays | None, text: str, xcd: np.ndarray) -> Pinned:
+    """Figures of one pinned order; an error stays in its place."""
+    tiles = None
+    try:
+        swizzle = read_order(text)
+        tiles = _map_of(scorer, swizzle, xcd)
+        order = scorer.permutation(swizzle)
+        return Pinned(text=text, tiles=tiles, score=replays.score(order, text) if replays else None)
+    except SwizzleSimError as error:
+        return Pinned(text=text, tiles=tiles, problem=str(error))
 
 
 def _map_of(scorer: Scorer, swizzle: Swizzle, xcd: np.ndarray) -> np.ndarray | None:

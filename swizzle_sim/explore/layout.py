@@ -9,7 +9,8 @@ from dash import dcc, html
 
 from swizzle_sim.explore import show
 from swizzle_sim.explore.evaluate import Result
-from swizzle_sim.explore.state import SLIDERS, State, known_gpus, known_kernels, switches
+from swizzle_sim.explore.offered import known_gpus, known_kernels, switches
+from swizzle_sim.explore.state import SLIDERS, State
 from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
 
 LABELS = {"xcds": "XCDs", "cus_per_xcd": "CUs per XCD", "l2.size_bytes": "L2 size per XCD", "l2.ways": "L2 ways"}
@@ -33,7 +34,10 @@ def page() -> html.Div:
             dcc.Store(id="query"),
             dcc.Store(id="ready", data=False),
             dcc.Store(id="steps", data={}),
+            dcc.Store(id="pins", data=[]),
+            dcc.Store(id="xcd"),
             dcc.Interval(id="waiting", interval=300),
+            dcc.Interval(id="watching", interval=500, disabled=True),
             html.Div(id="history", hidden=True),
             _head(),
             html.Main([html.Div(_left(), className="left"), html.Div(_right(), className="right")]),
@@ -69,6 +73,9 @@ def _left() -> list[Any]:
                 html.Div(
                     [
                         html.Span("a family, or statements over pid, num_pids, num_pid_m, num_xcds ..."),
+                        html.Button(
+                            "Pin", id="pin", className="button small", type="button", title="Keep it beside the next"
+                        ),
                         html.Button("Write out", id="write-out", className="button small", type="button"),
                     ],
                     className="under",
@@ -138,8 +145,16 @@ def _right() -> list[Any]:
                     ],
                     className="under",
                 ),
+                dcc.Checklist(
+                    [{"label": " Timed replay as well, in the background", "value": "timed"}],
+                    id="timed",
+                    value=[],
+                    className="timed-choice",
+                ),
+                html.Div(id="timed-box", **_aria(live="polite")),
             ],
         ),
+        html.Div(id="pinned"),
         _panel(
             "The same on the command line",
             [
@@ -187,6 +202,11 @@ def _dropdown(name: str, options: list[str]) -> dcc.Dropdown:
     return dcc.Dropdown(
         options, id=name, clearable=False, searchable=len(options) > 8, className="choice", maxHeight=330
     )
+
+
+def panel_of_pins(parts: list[Any]) -> list[Any]:
+    """Panel of the pinned orders, if there are any."""
+    return [_panel("Pinned orders", parts)] if parts else []
 
 
 def _panel(title: str, children: list[Any], *, label: str = "") -> html.Section:

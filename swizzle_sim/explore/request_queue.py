@@ -11,14 +11,16 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from swizzle_sim.explore.evaluate import Result
     from swizzle_sim.explore.gallery import Card
+    from swizzle_sim.explore.watched import Told
 
 LIMIT_S = 20.0  # of one evaluation; what the page replays by itself takes a second
 ANYWAY_LIMIT_S = 300.0  # of one that the user started in spite of its size
+TIMED_LIMIT_S = 1200.0  # of one in the background
 GIVE_UP_AFTER_S = 2.0  # a superseded evaluation is stopped only then: a new process takes a second
 PAUSE_S = 0.05  # debounce: a slider that is dragged sends many requests
 MAX_PAGES = 100
@@ -28,14 +30,20 @@ _POLL_S = 0.02
 class Worker:
     """One process with an `Evaluator`, started anew when it is stopped; used by one thread at a time.
 
+    Parameters
+    ----------
+    first : bool
+        Whether it evaluates the page's start and draws the gallery before it is ready.
+
     Attributes
     ----------
     cards : list of Card
         The gallery, drawn when the process first was ready; empty before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, first: bool = True) -> None:
         self.cards: list[Card] = []
+        self._first = first
         self._ready = threading.Event()
         self._start()
 
@@ -44,7 +52,14 @@ class Worker:
         """Whether it has compiled, or loaded, what it runs."""
         return self._ready.is_set()
 
-    def evaluate(self, query: str, *, anyway: bool = False, stale: Callable[[], bool] = lambda: False) -> Result | None:
+    def evaluate(
+        self,
+        query: str,
+        *,
+        anyway: bool = False,
+        stale: Callable[[], bool] = lambda: False,
+        told: Told | None = None,
+    ) -> Result | None:
         """Evaluate the state of an address.
 
         Parameters
@@ -54,6 +69,8 @@ class Worker:
             However long it takes, up to `ANYWAY_LIMIT_S`.
         stale : callable
             Whether the request was superseded.
+        told : callable, optional
+            Is told how far timed replays are; with it, it may take up to `TIMED_LIMIT_S`.
 
         Returns
         -------
@@ -67,22 +84,27 @@ class Worker:
         """
         from xcd_model.errors import ReplayError  # noqa: PLC0415
 
-        limit = ANYWAY_LIMIT_S if anyway else LIMIT_S
+        limit = TIMED_LIMIT_S if told else ANYWAY_LIMIT_S if anyway else LIMIT_S
         while not self._ready.wait(_POLL_S * 5):
             if stale():
                 return None
         began = time.monotonic()
         try:
             self._pipe.send((query, anyway))
-            while not self._pipe.poll(_POLL_S):
-                took = time.monotonic() - began
-                if took > GIVE_UP_AFTER_S and stale():
-                    self.restart()
-                    return None
-                if took > limit:
-                    self.restart()
-                    raise ReplayError(f"stopped after {limit:.0f} s: use smaller sizes, or `swizzle-sim score`")
-            return self._pipe.recv()
+            while True:
+                while not self._pipe.poll(_POLL_S):
+                    took = time.monotonic() - began
+                    if took > GIVE_UP_AFTER_S and stale():
+                        self.restart()
+                        return None
+                    if took > limit:
+                        self.restart()
+                        raise ReplayError(f"stopped after {limit:.0f} s: use smaller sizes, or `swizzle-sim score`")
+                said = self._pipe.recv()
+                if not isinstance(said, tuple):
+                    return said
+                if told:
+                    told(*said)
         except (EOFError, OSError):
             self.restart()
             raise ReplayError("the process that evaluates died, most likely out of memory: use smaller sizes") from None
@@ -102,7 +124,7 @@ class Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")  # no thread's lock is copied, and it is the same on all systems
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs,), daemon=True)
+        self._process = context.Process(target=_work, args=(theirs, self._first), daemon=True)
         self._process.start()
         theirs.close()
         threading.Thread(target=self._await_ready, args=(self._pipe,), daemon=True).start()
@@ -139,7 +161,7 @@ class LatestOnlyQueue:
         """The gallery, once `ready`."""
         return self._worker.cards
 
-    def submit(self, page: str, query: str, *, anyway: bool = False) -> Result | None:
+    def submit(self, page: str, query: str, *, anyway: bool = False, told: Told | None = None) -> Result | None:
         """Evaluate the state of a page, unless the page submits another before it has begun.
 
         Parameters
@@ -147,7 +169,8 @@ class LatestOnlyQueue:
         page : str
             Any name; a page's newest request makes its earlier ones stale.
         query : str
-        anyway : bool
+        anyway, told
+            As of `Worker.evaluate`.
 
         Returns
         -------
@@ -168,10 +191,15 @@ class LatestOnlyQueue:
         while not stale():
             if self._busy.acquire(timeout=0.05):
                 try:
-                    return None if stale() else self._worker.evaluate(query, anyway=anyway, stale=stale)
+                    how: dict[str, Any] = {"anyway": anyway, "stale": stale} | ({"told": told} if told else {})
+                    return None if stale() else self._worker.evaluate(query, **how)
                 finally:
                     self._busy.release()
         return None
+
+    def drop(self, page: str) -> None:
+        """Make a page's requests stale."""
+        self._ticket(page)
 
     def _ticket(self, page: str) -> int:
         """Next ticket of a page; the pages that have been silent longest are forgotten."""
@@ -183,7 +211,7 @@ class LatestOnlyQueue:
         return ticket
 
 
-def _work(pipe: Connection) -> None:
+def _work(pipe: Connection, first: bool) -> None:
     """Answer requests until the other end is closed; errors that are not the project's own are reported as defects."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that serves, which then ends this one
     from swizzle_sim.explore.evaluate import Evaluator, Problem, Result  # noqa: PLC0415
@@ -191,15 +219,16 @@ def _work(pipe: Connection) -> None:
     from swizzle_sim.explore.state import State  # noqa: PLC0415
 
     evaluate = Evaluator(compile=os.environ.get("SWIZZLE_SIM_COMPILE", "1") != "0")  # as the commands' `--compile`
-    evaluate(State().query())
-    pipe.send(cards())
+    if first:
+        evaluate(State().query())
+    pipe.send(cards() if first else [])
     while True:
         try:
             query, anyway = pipe.recv()
         except EOFError:
             return
         try:
-            result = evaluate(query, anyway=anyway)
+            result = evaluate(query, anyway=anyway, told=lambda *said: pipe.send(said))
         except MemoryError:
             result = Result(state=State(), problem=Problem(code="memory", message="out of memory: use smaller sizes"))
         except Exception as error:  # a defect must not end the page

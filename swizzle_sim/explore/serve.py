@@ -10,6 +10,7 @@ from werkzeug.serving import BaseWSGIServer, make_server
 
 from swizzle_sim.explore.app import make_app
 from swizzle_sim.explore.request_queue import LatestOnlyQueue, Worker
+from swizzle_sim.explore.timed_jobs import TimedJobs
 
 PORT = 8765
 TRIED = 20  # ports after the first, where none was given
@@ -34,7 +35,8 @@ class Server:
         self._socket = _bound(host, range(PORT, PORT + TRIED) if port is None else [port])
         self.host, self.port = host, int(self._socket.getsockname()[1])
         self._worker = Worker()
-        self.app = make_app(LatestOnlyQueue(self._worker), host=host, port=self.port)
+        self._jobs = TimedJobs()
+        self.app = make_app(LatestOnlyQueue(self._worker), host=host, port=self.port, jobs=self._jobs)
         logging.getLogger("werkzeug").setLevel(logging.ERROR)  # no line for every request
         self._server: BaseWSGIServer = make_server(
             host, self.port, self.app.server, threaded=True, fd=self._socket.fileno()
@@ -52,6 +54,7 @@ class Server:
             self._server.serve_forever()
         finally:
             self._worker.close()
+            self._jobs.close()
             self._server.server_close()
             self._socket.close()
 

@@ -53,7 +53,7 @@ def starting() -> html.Div:
 
 def score(result: Result) -> list[Any]:
     """Bars of the hit rate under its bounds, and the table of figures."""
-    return [_bars(result), _table(result)]
+    return [_bars(result), table(result, "figures")]
 
 
 def _bars(result: Result) -> html.Div:
@@ -75,7 +75,8 @@ def _bars(result: Result) -> html.Div:
     return html.Div(parts, className="bars")
 
 
-def _table(result: Result) -> html.Table:
+def table(result: Result, table_id: str) -> html.Table:
+    """Table of figures, launch order and swizzle side by side; ``table_id`` names it on the page."""
     before, after = result.baseline, result.score
     change = changes(before, after)
     rows = []
@@ -89,7 +90,7 @@ def _table(result: Result) -> html.Table:
     head = html.Tr(
         [html.Th(text, scope="col", className="n") for text in ("", "launch order", "this swizzle", "change")]
     )
-    return html.Table([html.Thead(head), html.Tbody(rows)], id="figures")
+    return html.Table([html.Thead(head), html.Tbody(rows)], id=table_id)
 
 
 def _figures(*texts: str) -> list[html.Td]:
@@ -97,36 +98,88 @@ def _figures(*texts: str) -> list[html.Td]:
 
 
 def maps(result: Result) -> list[Any]:
-    """Maps of XCDs side by side, in launch order and with the swizzle, and their legend."""
-    xcds = [
-        html.Li([html.Span(style={"background": xcd_colour(x)}, className="swatch"), str(x)])
-        for x in range(result.num_xcds)
-    ]
+    """Maps of XCDs side by side, in launch order and with the swizzle, their legend, and the one XCD looked at."""
+    xcds = [html.Li(_of_legend(x, result.state.xcd)) for x in range(result.num_xcds)]
     both = [_map("launch order", result.before, result), _map("this swizzle", result.after, result)]
-    return [html.Div(both, className="maps"), html.Ul(xcds, className="legend", title="XCD")]
+    return [html.Div(both, className="maps"), html.Ul(xcds, className="legend"), *_one_xcd(result)]
+
+
+def _of_legend(xcd: int, chosen: int | None) -> html.Button:
+    """Colour and number of an XCD: a button that shows it alone, and shows all again."""
+    state: dict[str, Any] = {"aria-pressed": str(xcd == chosen).lower(), "aria-label": f"XCD {xcd} alone"}
+    return html.Button(
+        [html.Span(style={"background": xcd_colour(xcd)}, className="swatch"), str(xcd)],
+        id={"xcd": xcd},
+        type="button",
+        title=f"XCD {xcd} alone" if xcd != chosen else "all XCDs",
+        **state,
+    )
+
+
+def _one_xcd(result: Result) -> list[Any]:
+    """Figures of the XCD that is looked at alone."""
+    if result.one_xcd is None:
+        return []
+    before, after = result.one_xcd
+    rows: list[Any] = []
+    for name, figures in (
+        ("Hit rate of its L2", [percent(one.l2_hit_rate) if one else NONE for one in (before, after)]),
+        ("Touched in all", [mib_text(one.touched_bytes) if one else NONE for one in (before, after)]),
+        (
+            f"Touched by the first {before.resident}",
+            [mib_text(one.resident_bytes) if one else NONE for one in (before, after)],
+        ),
+    ):
+        rows.append(html.Tr([html.Th(name, scope="row"), *_figures(*figures)]))
+    head = html.Tr([html.Th(text, scope="col", className="n") for text in ("", "launch order", "this swizzle")])
+    held = mib_text(result.state.load_gpu().l2.size_bytes)
+    said = f"XCD {result.state.xcd} alone. Its L2 holds {held}; {before.resident} workgroups run on it at once."
+    return [
+        html.Div(
+            [html.P(said), html.Table([html.Thead(head), html.Tbody(rows)], id="one-xcd-figures")], className="one-xcd"
+        )
+    ]
+
+
+def mib_text(size_bytes: float) -> str:
+    """Write a size in MiB."""
+    return f"{size_bytes / 2**20:.2f} MiB"
 
 
 def _map(title: str, xcd: np.ndarray | None, result: Result) -> html.Figure:
     if xcd is None:
         return html.Figure([html.Figcaption(html.B(title)), html.Div("no map", className="empty")])
     rows, columns = xcd.shape
-    part = xcd[:MAX_SIDE, :MAX_SIDE]
-    high, wide = part.shape
+    high, wide = min(rows, MAX_SIDE), min(columns, MAX_SIDE)
     unit = f"lines of {columns} workgroups" if result.ribbon else "tiles"
     size = f"{rows} × {columns} tiles" if not result.ribbon else f"{rows} {unit}"
-    size += f"; the first {high} × {wide}" if part.size < xcd.size else ""
+    size += f"; the first {high} × {wide}" if high * wide < xcd.size else ""
+    picture = map_image(xcd, result, f"XCD of each tile, {title}: {size}", title)
+    down, across = ("line", "workgroup of the line") if result.ribbon else ("pid_m", "pid_n")
+    ticks = [_ticks(down, high, "axis down"), picture, _ticks(across, wide, "axis across")]
+    return html.Figure([html.Figcaption([html.B(title), html.Span(size)]), html.Div(ticks, className="plot")])
+
+
+def _ticks(name: str, last: int, style: str) -> html.Div:
+    """Name of an axis between its first and its last tile."""
+    return html.Div([html.Span("0"), html.Span(name), html.Span(str(last - 1))], className=style, **HIDDEN)
+
+
+def map_image(xcd: np.ndarray, result: Result, alt: str = "", title: str = "") -> html.Img:
+    """Picture of a map; with a title it answers to the pointer."""
+    part = xcd[:MAX_SIDE, :MAX_SIDE]
+    high, wide = part.shape
     flat = np.where(part < 0, NO_XCD, part).astype(np.uint8).tobytes()
     data: dict[str, Any] = {"data-rows": str(high), "data-columns": str(wide)}
     data["data-xcd"] = base64.b64encode(flat).decode()
-    picture = html.Img(
-        src="data:image/png;base64," + base64.b64encode(map_png(part, result.num_xcds)).decode(),
-        alt=f"XCD of each tile, {title}: {size}",
-        id={"map": title},
-        className="map",
+    name: dict[str, Any] = {"id": {"map": title}, "className": "map", **data} if title else {"className": "map still"}
+    only = result.state.xcd if result.state.xcd is not None and result.state.xcd < result.num_xcds else None
+    return html.Img(
+        src="data:image/png;base64," + base64.b64encode(map_png(part, result.num_xcds, only)).decode(),
+        alt=alt,
         style={"aspectRatio": f"{min(max(wide / high, 1 / TALLEST), WIDEST):.4f}"},
-        **data,
+        **name,
     )
-    return html.Figure([html.Figcaption([html.B(title), html.Span(size)]), picture])
 
 
 def gallery(cards: Sequence[Card]) -> list[Any]:

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import base64
 import binascii
-import inspect
-import json
-import os
 import re
 import shlex
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import metadata
-from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
-from swizzle_sim.capture.user_kernel import load
-from swizzle_sim.kernels import GROUP, Kernel, kernel, kernel_names
+from swizzle_sim.explore.offered import (
+    START,
+    default_sizes,
+    known_gpus,
+    known_kernels,
+    own_kernel,
+    path_of,
+    served,
+    start_sizes,
+)
+from swizzle_sim.kernels import Kernel, kernel
+from swizzle_sim.replaying import REPLAYS
 from swizzle_sim.swizzle import Swizzle, family, is_spec
 from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
 from swizzle_sim.tuning.what_if import read_changes, what_if
-from xcd_model import Gpu, gpu, gpu_names
+from xcd_model import Gpu, gpu
 from xcd_model.errors import LanguageError, SizeError, UnknownName
 
 SLIDERS = ("xcds", "cus_per_xcd", "l2.size_bytes", "l2.ways")  # what of a GPU the page changes
@@ -32,32 +36,7 @@ MAX_FIELDS = 64
 PLAIN_UNTIL = 1500  # characters of a text that an address holds as they are
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _HERE = "<page>"
-_SERVED = {
-    kind: f"SWIZZLE_SIM_EXPLORE_{kind.upper()}" for kind in ("kernel", "gpu")
-}  # read by the process that replays
-
-
-# Sizes at which the page shows a kernel first, small enough to be replayed while one types; others are defaults.
-START: dict[str, dict[str, int]] = {
-    "attention": {"H": 64, "S": 2048},
-    "attention_decode": {"S": 8192},
-    "attention_gqa": {"S": 2048},
-    "batched_gemm": {"BATCH": 16, "K": 1024},
-    "black_scholes": {"n_assets": 2**22},
-    "conv_2d": {"N": 1, "H": 64, "W": 64, "C": 256},
-    "fdtd_2d": {"Nx": 1024, "Ny": 1024},
-    "fused_elementwise": {"n_elements": 2**22},
-    "gemm": {"M": 4096, "N": 4096, "K": 2048, "BLOCK_M": 128, "BLOCK_N": 128},
-    "gemm_streamk": {"M": 2048, "N": 2048, "K": 1024},
-    "grouped_gemm": {"TOKENS": 1024, "N": 1792, "K": 2048},
-    "layer_norm": {"M": 4096, "N": 4096},
-    "smith_waterman": {"M": 2048, "N": 2048},
-    "softmax": {"M": 4096, "N": 4096},
-    "spmv": {},
-    "stencil_2d": {"M": 2048, "N": 2048},
-    "stencil_3d": {"NX": 128, "NY": 128, "NZ": 128},
-    "transpose": {"M": 4096, "N": 4096},
-}
+MAX_PINS = 3  # orders beside the one that is edited
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +55,12 @@ class State:
         Numbers of the GPU that are not its own, of `SLIDERS`.
     swizzle : str
         A family specification, or a text of the language.
+    pins : tuple of str
+        Orders that stay beside it, at most `MAX_PINS`, written like ``swizzle``.
+    xcd : int or None
+        The XCD that is looked at alone.
+    replay : {"lockstep", "timed"}
+        Lockstep, which answers while one types, or the timed replay as well, in the background.
     """
 
     kernel: str = "gemm"
@@ -83,6 +68,9 @@ class State:
     gpu: str = "mi300x"
     changes: tuple[tuple[str, int], ...] = ()
     swizzle: str = "contiguous+group_m(size=8)"
+    pins: tuple[str, ...] = ()
+    xcd: int | None = None
+    replay: str = "lockstep"
 
     def check_names(self) -> None:
         """Refuse a kernel, a GPU, a size or a slider that there is not: the page has no control to show it in.
@@ -99,15 +87,15 @@ class State:
         for key, _ in self.changes:
             if key not in SLIDERS:
                 raise UnknownName("slider", key[:60], SLIDERS)
-        if self.gpu not in _served("gpu") and not _NAME.fullmatch(self.gpu):  # no path: a page opens no file
+        if self.gpu not in served("gpu") and not _NAME.fullmatch(self.gpu):  # no path: a page opens no file
             raise UnknownName("GPU", self.gpu[:60], known_gpus())
-        gpu(_path("gpu", self.gpu))
+        gpu(path_of("gpu", self.gpu))
 
     def load_kernel(self) -> Kernel:
         """Kernel at these sizes; raises UnknownName or SizeError."""
         self.check_names()
-        if self.kernel in _served("kernel"):
-            return _own_kernel(_path("kernel", self.kernel), self.sizes)
+        if self.kernel in served("kernel"):
+            return own_kernel(path_of("kernel", self.kernel), self.sizes)
         return kernel(self.kernel, **dict(self.sizes))
 
     def load_gpu(self) -> Gpu:
@@ -116,29 +104,26 @@ class State:
         for key, value in self.changes:
             if not 1 <= value <= MOST[key]:
                 raise SizeError(f"{key} = {value}: the page takes 1 to {MOST[key]}; use `swizzle-sim what-if` beyond")
-        return what_if(gpu(_path("gpu", self.gpu)), dict(self.changes))
+        return what_if(gpu(path_of("gpu", self.gpu)), dict(self.changes))
 
     def load_swizzle(self) -> Swizzle:
         """Swizzle, parsed by the closed language; raises LanguageError or UnknownName."""
-        check_text(self.swizzle)
-        if is_spec(self.swizzle):  # by family, so that a name that is none is met with the nearest
-            return Swizzle.parse(family(self.swizzle), name=self.swizzle.strip(), filename=_HERE)
-        return Swizzle.parse(self.swizzle, name="typed", filename=_HERE)
+        return read_order(self.swizzle)
 
     def query(self) -> str:
         """Write the state as the part of an address after the ``?``; `read_query` undoes it."""
         fields = [("kernel", self.kernel), *self.sizes, ("gpu", self.gpu)]
         fields += [(key, _with_unit(key, value)) for key, value in self.changes]
-        if len(self.swizzle) <= PLAIN_UNTIL:
-            return urlencode([*fields, ("swizzle", self.swizzle)], errors="replace")
-        packed = base64.urlsafe_b64encode(zlib.compress(self.swizzle.encode("utf-8", "replace"), 9)).decode()
-        return urlencode([*fields, ("packed", packed)])
+        fields += [("replay", self.replay)] * (self.replay != "lockstep")
+        fields += [("xcd", str(self.xcd))] * (self.xcd is not None)
+        fields += [_text_field(f"pin{i}", f"packed{i}", text) for i, text in enumerate(self.pins, 1)]
+        return urlencode([*fields, _text_field("swizzle", "packed", self.swizzle)], errors="replace")
 
     def command(self) -> str:
         """Command line with the same figures: ``score``, or ``what-if`` where numbers of the GPU are changed."""
-        words = ["what-if" if self.changes else "score", _path("kernel", self.kernel)]
+        words = ["what-if" if self.changes else "score", path_of("kernel", self.kernel)]
         words += [f"{name}={value}" for name, value in self.sizes]
-        words += ["--gpu", _path("gpu", self.gpu), "--replay", "lockstep"]
+        words += ["--gpu", path_of("gpu", self.gpu), "--replay", self.replay]
         for key, value in self.changes:
             words += ["--set", f"{key}={_with_unit(key, value)}"]
         line = "swizzle-sim " + shlex.join(words)
@@ -180,12 +165,44 @@ def read_query(query: str) -> State:
         raise SizeError(f"the address gives {twice[:60]} twice")
     start = State()
     name, chip = given.pop("kernel", start.kernel), given.pop("gpu", start.gpu)
-    packed = given.pop("packed", None)
-    text = given.pop("swizzle", start.swizzle if packed is None else _unpack(packed))
-    check_text(text)
+    text = _pop_text(given, "swizzle", "packed")
+    pins = [_pop_text(given, f"pin{i}", f"packed{i}") for i in range(1, MAX_PINS + 1)]
+    replay, xcd = given.pop("replay", start.replay), given.pop("xcd", None)
+    if replay not in REPLAYS:
+        raise SizeError(f"replay = {replay[:40]!r}: there is {' and '.join(REPLAYS)}")
+    if xcd is not None and not re.fullmatch(r"[0-9]{1,2}", xcd, re.ASCII):
+        raise SizeError(f"xcd = {xcd[:40]!r}: the number of an XCD, from 0")
     changes = {key: given.pop(key) for key in SLIDERS if key in given}
     sizes = read_sizes(given.items()) if given else tuple(start_sizes(name).items())
-    return State(kernel=name, sizes=sizes, gpu=chip, changes=_read_changes(changes), swizzle=text)
+    text = start.swizzle if text is None else text
+    return State(
+        kernel=name, sizes=sizes, gpu=chip, changes=_read_changes(changes), swizzle=text,
+        pins=tuple(pin for pin in pins if pin is not None), xcd=None if xcd is None else int(xcd), replay=replay,
+    )  # fmt: skip
+
+
+def read_order(text: str) -> Swizzle:
+    """Order of a specification or a text; raises LanguageError or UnknownName."""
+    check_text(text)
+    if is_spec(text):  # by family, so that a name that is none is met with the nearest
+        return Swizzle.parse(family(text), name=text.strip(), filename=_HERE)
+    return Swizzle.parse(text, name="typed", filename=_HERE)
+
+
+def _text_field(plain: str, packed: str, text: str) -> tuple[str, str]:
+    """Field of an address for a text: as it is, or packed if it is long."""
+    if len(text) <= PLAIN_UNTIL:
+        return plain, text
+    return packed, base64.urlsafe_b64encode(zlib.compress(text.encode("utf-8", "replace"), 9)).decode()
+
+
+def _pop_text(given: dict[str, str], plain: str, packed: str) -> str | None:
+    """Take a text out of the fields of an address; None if it is not there."""
+    short, long = given.pop(plain, None), given.pop(packed, None)
+    text = short if long is None or short is not None else _unpack(long)
+    if text is not None:
+        check_text(text)
+    return text
 
 
 def read_sizes(pairs: Iterable[tuple[str, object]]) -> tuple[tuple[str, int], ...]:
@@ -257,67 +274,3 @@ def _with_unit(key: str, value: int) -> str:
         if key.endswith("_bytes") and value % size == 0:
             return f"{value // size}{unit}"
     return str(value)
-
-
-def serve(kind: str, path: str) -> str:
-    """Let pages of this process, and of those that it starts, open one file of a kernel or GPU; the name it has there.
-
-    Parameters
-    ----------
-    kind : {"kernel", "gpu"}
-    path : str
-        As typed on the command line: ``my_kernel.py``, ``my.trace.npz``, ``mine.toml``.
-    """
-    name = Path(path).name
-    os.environ[_SERVED[kind]] = json.dumps({name: str(Path(path).resolve())})
-    return name
-
-
-def _served(kind: str) -> dict[str, str]:
-    return dict(json.loads(os.environ.get(_SERVED[kind], "{}")))
-
-
-def _path(kind: str, name: str) -> str:
-    """Path of a name that is served; any other name as it is."""
-    return _served(kind).get(name, name)
-
-
-def known_kernels() -> list[str]:
-    """Kernels of the registry, after the file that the command line named."""
-    return [*_served("kernel"), *kernel_names()]
-
-
-def known_gpus() -> list[str]:
-    """Shipped GPUs, after the description that the command line named."""
-    return [*_served("gpu"), *gpu_names()]
-
-
-@lru_cache(maxsize=4)
-def _own_kernel(path: str, sizes: tuple[tuple[str, int], ...]) -> Kernel:
-    return load(path, dict(sizes))
-
-
-def start_sizes(name: str) -> dict[str, int]:
-    """Every size of a kernel at its start on the page; empty for a name that is no kernel."""
-    return {**default_sizes(name), **START.get(name, {})}
-
-
-def default_sizes(name: str) -> dict[str, int]:
-    """Every size of a kernel at its default; empty for a name that is no kernel."""
-    if name in _served("kernel"):
-        return dict(_own_kernel(_path("kernel", name), ()).problem)
-    return {one.name: int(one.default) for one in _parameters(name) if isinstance(one.default, int)}
-
-
-def switches(name: str) -> set[str]:
-    """Sizes of a kernel that are 0 or 1."""
-    return {one.name for one in _parameters(name) if isinstance(one.default, bool)}
-
-
-def _parameters(name: str) -> list[inspect.Parameter]:
-    found = _found()
-    return list(inspect.signature(found[name].load()).parameters.values()) if name in found else []
-
-
-def _found() -> dict[str, metadata.EntryPoint]:
-    return {entry.name: entry for entry in metadata.entry_points(group=GROUP)}

@@ -11,19 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swizzle_sim import describe
-from swizzle_sim.explore.state import (
-    MAX_QUERY,
-    SLIDERS,
-    START,
-    State,
-    changed,
-    default_sizes,
-    read_query,
-    read_sizes,
-    serve,
-    slider_values,
-    start_sizes,
-)
+from swizzle_sim.explore.offered import START, default_sizes, serve, start_sizes
+from swizzle_sim.explore.state import MAX_QUERY, SLIDERS, State, changed, read_query, read_sizes, slider_values
 from swizzle_sim.kernels import kernel_names
 from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
 from xcd_model import gpu
@@ -42,6 +31,9 @@ STATES = st.builds(
     ).map(lambda found: tuple(sorted(found, key=lambda one: SLIDERS.index(one[0])))),
     swizzle=st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
     | st.text("pid =+\n", min_size=1400, max_size=1700),
+    pins=st.lists(st.just("row") | st.text("pid =+\n", min_size=1, max_size=1700), max_size=3).map(tuple),
+    xcd=st.none() | st.integers(0, 63),
+    replay=st.sampled_from(["lockstep", "timed"]),
 )
 
 
@@ -86,6 +78,11 @@ def test_every_kernel_has_a_start_that_it_takes():
         ("l2.ways=5", SwizzleSimError, "l2"),
         ("swizzle=import os", LanguageError, "language"),
         ("packed=%%%", LanguageError, "damaged"),
+        ("packed2=%%%", LanguageError, "damaged"),
+        ("pin1=" + "x" * (MAX_TEXT_BYTES + 1), LanguageError, "at most"),
+        ("pin4=row", SizeError, "a size is an integer"),
+        ("replay=fast", SizeError, "timed and lockstep"),
+        ("xcd=-1", SizeError, "number of an XCD"),
         ("&".join(f"A{i}=1" for i in range(99)), SizeError, "more than 64"),
         ("M=" + "1" * MAX_QUERY, LanguageError, "at most"),
         ("swizzle=" + "x" * (MAX_TEXT_BYTES + 1), LanguageError, "at most"),

@@ -206,11 +206,27 @@ def assigned_misses(trace: Trace, order: np.ndarray, gpu: Gpu, *, programs: int 
     trace = trace.with_lines_of(gpu.l2.fetch_bytes)
     xcd = np.empty(trace.n_workgroups, np.int64)
     xcd[order] = xcd_of(trace.n_workgroups, gpu, programs)
-    of_instruction = np.repeat(xcd, np.diff(trace.start))
-    misses = np.zeros(gpu.xcds, np.int64)
-    for x in range(gpu.xcds):
-        misses[x] = _distinct_lines(trace, _once(trace, np.flatnonzero(of_instruction == x)))
-    return misses
+    return np.array([_touched(trace, xcd == x) for x in range(gpu.xcds)], np.int64)
+
+
+def touched_bytes(trace: Trace, workgroups: np.ndarray, gpu: Gpu) -> int:
+    """Bytes that workgroups of a trace touch together, in the pieces that an L2 fetches [bytes].
+
+    Parameters
+    ----------
+    trace : Trace
+    workgroups : (n,) int array
+    gpu : Gpu
+    """
+    trace = trace.with_lines_of(gpu.l2.fetch_bytes)
+    mine = np.zeros(trace.n_workgroups, bool)
+    mine[workgroups] = True
+    return _touched(trace, mine) * gpu.l2.fetch_bytes
+
+
+def _touched(trace: Trace, workgroups: np.ndarray) -> int:
+    """Distinct lines of the workgroups of a mask."""
+    return _distinct_lines(trace, _once(trace, np.flatnonzero(np.repeat(workgroups, np.diff(trace.start)))))
 
 
 def bound_with_fetches(bound: Bound, fetches: np.ndarray) -> Bound:

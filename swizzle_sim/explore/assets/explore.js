@@ -80,7 +80,7 @@ document.addEventListener("click", (event) => {
 });
 
 function tileUnder(event) {
-  const map = event.target.closest("img.map");
+  const map = event.target.closest("img.map[data-xcd]");
   const says = document.getElementById("under-pointer");
   if (!says) return;
   if (!map) return;
@@ -89,7 +89,7 @@ function tileUnder(event) {
   const columns = Number(map.dataset.columns);
   const column = Math.min(columns - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * columns)));
   const row = Math.min(rows - 1, Math.max(0, Math.floor(((event.clientY - box.top) / box.height) * rows)));
-  const parts = [...document.querySelectorAll("img.map")].map((one) => {
+  const parts = [...document.querySelectorAll("img.map[data-xcd]")].map((one) => {
     const xcd = atob(one.dataset.xcd).charCodeAt(row * columns + column);
     return xcd === 255 ? "nobody" : "XCD " + xcd;
   });

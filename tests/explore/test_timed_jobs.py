@@ -1,0 +1,100 @@
+"""Does a page's timed replay run in the background, say how far it is, and give way to the page's next one?"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from swizzle_sim.explore import compared
+from swizzle_sim.explore.evaluate import Evaluator
+from swizzle_sim.explore.state import State
+from swizzle_sim.explore.timed_jobs import Job, TimedJobs
+from xcd_model.errors import ReplayError
+
+SMALL = (("M", 512), ("N", 512), ("K", 128), ("BLOCK_M", 128), ("BLOCK_N", 128), ("BLOCK_K", 64))
+
+
+class Slow:
+    """Stands for a worker: answers with its query when it is let, unless it is superseded before."""
+
+    ready, cards = True, ()
+
+    def __init__(self):
+        self.begun, self.given_up, self.may_answer = [], [], threading.Event()
+
+    def evaluate(self, query, *, anyway=False, stale=lambda: False, told=None):
+        self.begun.append(query)
+        told("launch order", 3, 12)
+        while not self.may_answer.is_set():
+            if stale():
+                self.given_up.append(query)
+                return None
+            time.sleep(0.002)
+        if query == "wrong":
+            raise ReplayError("stopped after 1200 s")
+        return query
+
+    def close(self):
+        pass
+
+
+def until(true):
+    end = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.002)
+
+
+@pytest.fixture
+def slow():
+    return Slow()
+
+
+def test_a_job_runs_in_the_background_and_the_page_asks_how_far_it_is(slow):
+    jobs = TimedJobs(lambda: slow)
+    job = jobs.submit("page", "a")
+    assert not job.over and jobs.submit("page", "a") is job
+    until(lambda: job.total)
+    assert (job.what, job.done, job.total) == ("launch order", 3, 12) and jobs.look("page") is job
+    slow.may_answer.set()
+    until(lambda: job.over)
+    assert job.result == "a" and slow.begun == ["a"]
+
+
+def test_a_newer_job_of_the_page_stops_the_older_and_so_does_dropping_it(slow):
+    jobs = TimedJobs(lambda: slow)
+    first = jobs.submit("page", "a")
+    until(lambda: slow.begun == ["a"])
+    second = jobs.submit("page", "b")
+    until(lambda: slow.given_up == ["a"])
+    assert first.error == "superseded" or not first.over
+    until(lambda: slow.begun == ["a", "b"])
+    jobs.drop("page")
+    until(lambda: slow.given_up == ["a", "b"])
+    assert jobs.look("page") is None and second.result is None
+
+
+def test_an_error_is_told(slow):
+    slow.may_answer.set()
+    job = TimedJobs(lambda: slow).submit("page", "wrong")
+    until(lambda: job.over)
+    assert "No timed replay: stopped after" in str(compared.timed(job, None))
+
+
+def test_what_is_shown_of_a_job():
+    job = Job("q")
+    assert "starting" in str(compared.timed(job, None))
+    job.tell("row", 0, 640)
+    job.began_s -= 10
+    job.tell("row", 160, 640)
+    assert 28 < job.left_s < 32
+    assert "replaying row: 160 of 640 workgroups, about 30 s left of this order" in str(compared.timed(job, None))
+    state = State(sizes=SMALL, swizzle="column", pins=("<b>row</b>",), replay="timed")
+    job.result = Evaluator(compile=False).evaluate(state)
+    shown = str(compared.timed(job, 2))
+    assert "timed-figures" in shown and "XCD 2 alone" in shown and "timed-pins" in shown
+    cards = str(compared.side_by_side(job.result))
+    assert "in view" in cards and "<b>row</b>" in cards and "dangerously" not in cards
+    assert compared.side_by_side(Evaluator(compile=False).evaluate(State(sizes=SMALL))) == []
