@@ -193,11 +193,6 @@ def compiled_for(kernel: Kernel, gpu: Gpu) -> Kernel:
     return replace(kernel, resources=found)
 
 
-def resources_of(launch: Launch, arch: str) -> Resources:
-    """Resources of a launch's kernel, compiled for ``arch``; see `compile_launch`."""
-    return compile_launch(launch, arch).resources
-
-
 def compile_launch(launch: Launch, arch: str, *, use_cache: bool = True) -> Compiled:
     """Compile a launch's kernel as the launcher would: aligned pointers, unit strides as constants.
 
@@ -218,24 +213,47 @@ def compile_launch(launch: Launch, arch: str, *, use_cache: bool = True) -> Comp
     CompileError
         If Triton is missing or refuses the kernel, the file cannot be read, or ``arch`` is none of these.
     """
-    if arch not in ARCHITECTURES:
-        raise CompileError(f"arch = {arch!r}: kernels are compiled for {', '.join(ARCHITECTURES)}")
+    (found,) = compile_for(launch, (arch,), use_cache=use_cache)
+    if isinstance(found, CompileError):
+        raise found
+    return found
+
+
+def compile_for(launch: Launch, archs: Sequence[str], *, use_cache: bool = True) -> list[Compiled | CompileError]:
+    """As `compile_launch`, for several architectures in one process; an error takes the place of what does not compile.
+
+    Raises
+    ------
+    CompileError
+        If Triton is missing, the file cannot be read, or one of ``archs`` is no architecture.
+    """
+    for arch in archs:
+        if arch not in ARCHITECTURES:
+            raise CompileError(f"arch = {arch!r}: kernels are compiled for {', '.join(ARCHITECTURES)}")
     path = Path(launch.path).resolve()
     if not path.is_file():
         raise CompileError(f"{path}: no such file")
     version = triton_version()
-    request = request_of(launch, arch)
-    cache, key = DiskCache("compiled"), _key(request, path, version)
-    found = _cached(cache.get(key), request["arguments"]) if use_cache else None
-    if found is None:
-        reply = run_worker(_WORKER, request, interpret=False, timeout_s=COMPILE_TIMEOUT_S)
-        if "error" in reply:
-            raise CompileError(reply["error"])
-        by_value = reply.pop("by_value")
-        found = Compiled(function=launch.function, arch=arch, triton=version, **reply)
-        if use_cache:
-            cache.put(key, {"compiled": asdict(found), "values": request["arguments"] if by_value else None})
-    return found
+    requests = {arch: request_of(launch, arch) for arch in archs}
+    cache, keys = DiskCache("compiled"), {arch: _key(one, path, version) for arch, one in requests.items()}
+    found: dict[str, Compiled | CompileError] = {}
+    for arch, request in requests.items():
+        kept = _cached(cache.get(keys[arch]), request["arguments"]) if use_cache else None
+        if kept is not None:
+            found[arch] = kept
+    missing = [arch for arch in archs if arch not in found]
+    if missing:
+        asked = {"requests": [requests[arch] for arch in missing]}
+        replies = run_worker(_WORKER, asked, interpret=False, timeout_s=COMPILE_TIMEOUT_S)["replies"]
+        for arch, reply in zip(missing, replies, strict=True):
+            if "error" in reply:
+                found[arch] = CompileError(reply["error"])
+                continue
+            values = requests[arch]["arguments"] if reply.pop("by_value") else None
+            one = found[arch] = Compiled(function=launch.function, arch=arch, triton=version, **reply)
+            if use_cache:
+                cache.put(keys[arch], {"compiled": asdict(one), "values": values})
+    return [found[arch] for arch in archs]
 
 
 def request_of(launch: Launch, arch: str) -> dict[str, Any]:

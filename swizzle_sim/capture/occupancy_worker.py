@@ -71,9 +71,9 @@ class Pointer:
 
 
 def main(question: str, answer: str) -> None:
-    """Compile the request's kernel and write its figures, or the error."""
-    request = json.loads(Path(question).read_text(encoding="utf-8"))
-    Path(answer).write_text(json.dumps(answered(request)), encoding="utf-8")
+    """Compile the kernel of each request and write its figures, or the error."""
+    requests = json.loads(Path(question).read_text(encoding="utf-8"))["requests"]
+    Path(answer).write_text(json.dumps({"replies": [answered(one) for one in requests]}), encoding="utf-8")
 
 
 def answered(request: dict[str, Any]) -> dict[str, Any]:

@@ -253,17 +253,16 @@ def manifest_of(found: Captured, source: str) -> dict[str, Any]:
 
 
 def _resources(launch: Launch) -> dict[str, Any]:
-    from swizzle_sim.capture.occupancy import resources_of  # noqa: PLC0415
+    from swizzle_sim.capture.occupancy import compile_for  # noqa: PLC0415
 
-    found: dict[str, Any] = {}
-    for arch in ARCHS:
-        try:
-            found[arch] = asdict(resources_of(launch, arch))
-        except CompileError as error:  # a tile may fit one architecture and not the other
-            found[arch] = {"error": str(error)}
-    if all("error" in one for one in found.values()):
-        raise CompileError(found[ARCHS[0]]["error"])
-    return found
+    found = dict(zip(ARCHS, compile_for(launch, ARCHS), strict=True))  # a tile may fit one and not the other
+    errors = [one for one in found.values() if isinstance(one, CompileError)]
+    if len(errors) == len(found):
+        raise errors[0]
+    return {
+        arch: {"error": str(one)} if isinstance(one, CompileError) else asdict(one.resources)
+        for arch, one in found.items()
+    }
 
 
 def kernel_of(

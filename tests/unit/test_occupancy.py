@@ -9,7 +9,7 @@ import pytest
 from swizzle_sim.capture import occupancy
 from swizzle_sim.capture import occupancy_sass as sass
 from swizzle_sim.capture.kernel_file import digest
-from swizzle_sim.capture.occupancy import compile_launch, limits_of, resources_of
+from swizzle_sim.capture.occupancy import compile_launch, limits_of
 from swizzle_sim.capture.occupancy_code import (
     assembly_notes,
     before_loop,
@@ -76,9 +76,9 @@ def test_an_answer_is_kept_until_the_source_changes(tmp_path, monkeypatch, cache
 
     def once(*args, **options):
         """Compile truly the first time; then give that answer again, with the files as they are by now."""
-        reply = json.loads(compiled[0]) if compiled else inner(*args, **options)
-        compiled.append(json.dumps(reply))
-        return {**reply, "files": {where: digest(where) for where in reply["files"]}}
+        (reply,) = (json.loads(compiled[0]) if compiled else inner(*args, **options))["replies"]
+        compiled.append(json.dumps({"replies": [reply]}))
+        return {"replies": [{**reply, "files": {where: digest(where) for where in reply["files"]}}]}
 
     monkeypatch.setattr(occupancy, "run_worker", once)
     helper, path = tmp_path / "beside_kernel.py", tmp_path / "k.py"
@@ -98,31 +98,31 @@ def test_an_answer_is_kept_until_the_source_changes(tmp_path, monkeypatch, cache
             path=path, function="k", arguments={"x_ptr": x, "N": n, "s": stride}, constexprs={"B": 256}, grid=(4,)
         )
 
-    first = resources_of(launch(1024), "gfx942")
+    first = compile_launch(launch(1024), "gfx942").resources
     assert (first.threads, first.lds_bytes, first.instructions_in_flight) == (256, 0, 1)
-    assert resources_of(launch(1024), "gfx942") == first and len(compiled) == 1
-    resources_of(launch(1040), "gfx942")
-    resources_of(launch(1024), "gfx942")
+    assert compile_launch(launch(1024), "gfx942").resources == first and len(compiled) == 1
+    compile_launch(launch(1040), "gfx942").resources
+    compile_launch(launch(1024), "gfx942").resources
     assert len(compiled) == 3  # a heuristic reads the size, so that its class is not enough
-    resources_of(launch(1024, stride=3), "gfx942")
+    compile_launch(launch(1024, stride=3), "gfx942").resources
     assert len(compiled) == 4  # a stride that is not 1 is other code
     helper.write_text(helper.read_text().replace("x * 2", "x * 3"))
-    resources_of(launch(1024), "gfx942")
+    compile_launch(launch(1024), "gfx942").resources
     assert len(compiled) == 5
     for key in list(DiskCache("compiled", cache)._store):
         DiskCache("compiled", cache).put(key, {"compiled": {"function": "k"}})
-    resources_of(launch(1024), "gfx942")
+    compile_launch(launch(1024), "gfx942").resources
     assert len(compiled) == 6  # what is damaged is made anew
     monkeypatch.setattr(occupancy, "run_worker", inner)
     path.write_text(text.replace("twice(", "thrice("))
     with pytest.raises(CompileError, match=r"k\.py:10: k for gfx942: .*thrice"):
-        resources_of(launch(1024), "gfx942")
+        compile_launch(launch(1024), "gfx942").resources
     path.write_text(text)
     bad = Launch(
         path=path, function="k", arguments={"x_ptr": Array(shape=(4,), dtype="fp32")}, constexprs={}, grid=(1,)
     )
     with pytest.raises(CompileError, match=r"k\.py: k: the launch gives no 'N'"):
-        resources_of(bad, "gfx942")
+        compile_launch(bad, "gfx942").resources
 
 
 def test_what_cannot_be_compiled_is_refused_before_triton_starts(tmp_path, monkeypatch):
