@@ -101,28 +101,28 @@ def test_an_answer_is_kept_until_the_source_changes(tmp_path, monkeypatch, cache
     first = compile_launch(launch(1024), "gfx942").resources
     assert (first.threads, first.lds_bytes, first.instructions_in_flight) == (256, 0, 1)
     assert compile_launch(launch(1024), "gfx942").resources == first and len(compiled) == 1
-    compile_launch(launch(1040), "gfx942").resources
-    compile_launch(launch(1024), "gfx942").resources
+    compile_launch(launch(1040), "gfx942")
+    compile_launch(launch(1024), "gfx942")
     assert len(compiled) == 3  # a heuristic reads the size, so that its class is not enough
-    compile_launch(launch(1024, stride=3), "gfx942").resources
+    compile_launch(launch(1024, stride=3), "gfx942")
     assert len(compiled) == 4  # a stride that is not 1 is other code
     helper.write_text(helper.read_text().replace("x * 2", "x * 3"))
-    compile_launch(launch(1024), "gfx942").resources
+    compile_launch(launch(1024), "gfx942")
     assert len(compiled) == 5
     for key in list(DiskCache("compiled", cache)._store):
         DiskCache("compiled", cache).put(key, {"compiled": {"function": "k"}})
-    compile_launch(launch(1024), "gfx942").resources
+    compile_launch(launch(1024), "gfx942")
     assert len(compiled) == 6  # what is damaged is made anew
     monkeypatch.setattr(occupancy, "run_worker", inner)
     path.write_text(text.replace("twice(", "thrice("))
     with pytest.raises(CompileError, match=r"k\.py:10: k for gfx942: .*thrice"):
-        compile_launch(launch(1024), "gfx942").resources
+        compile_launch(launch(1024), "gfx942")
     path.write_text(text)
     bad = Launch(
         path=path, function="k", arguments={"x_ptr": Array(shape=(4,), dtype="fp32")}, constexprs={}, grid=(1,)
     )
     with pytest.raises(CompileError, match=r"k\.py: k: the launch gives no 'N'"):
-        compile_launch(bad, "gfx942").resources
+        compile_launch(bad, "gfx942")
 
 
 def test_what_cannot_be_compiled_is_refused_before_triton_starts(tmp_path, monkeypatch):
