@@ -110,8 +110,9 @@ def coalesce(address: np.ndarray, item_bytes: int, line_bytes: int, *, at_once: 
     line, at, back = np.unique(sector // per_line, return_index=True, return_inverse=True)
     bits = np.zeros(line.size, np.uint8)
     np.bitwise_or.at(bits, back, (1 << (sector % per_line)).astype(np.uint8))
-    pairs = np.unique(np.stack([back, np.concatenate([instruction, instruction])], axis=1), axis=0)
-    requests = np.bincount(pairs[:, 0], minlength=line.size).astype(np.uint16)
+    n_instructions = int(instruction.max()) + 1
+    pairs = np.unique(back * n_instructions + np.concatenate([instruction, instruction]))
+    requests = np.bincount(pairs // n_instructions, minlength=line.size).astype(np.uint16)
     order = np.argsort(at % kept.size, kind="stable")
     active = np.bincount(kept // (WAVE_SIZE * items))
     waves = waves_of(active, items, together, item_bytes, line_bytes)
