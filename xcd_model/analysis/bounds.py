@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from xcd_model.dispatch import xcd_of
 from xcd_model.replay.plan import Plan
@@ -22,19 +23,19 @@ from xcd_model.spec.gpu import Gpu
 from xcd_model.trace.trace import Trace
 
 MAX_LINES = 1 << 26  # above this a tensor is left out of the per-XCD bound, which stays valid
-INSTRUCTIONS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class _Panels:
     """How one tensor cuts the grid: workgroups of one class touch the same lines, those of two classes none alike.
 
-    ``of`` is (n_workgroups,): class of each workgroup; ``lines`` is the fewest lines a class touches;
-    ``largest`` is the most workgroups in a class; ``count`` the number of classes.
+    ``of`` is (n_workgroups,): class of each workgroup; ``lines`` is the fewest lines a class touches, ``total``
+    those of all; ``largest`` is the most workgroups in a class; ``count`` the number of classes.
     """
 
     of: np.ndarray
     lines: int
+    total: int
     largest: int
     count: int
 
@@ -43,7 +44,7 @@ def _panels(trace: Trace, tensor: int) -> _Panels | None:
     """Classes of workgroups by what they touch of one tensor; None where classes share lines or one has none."""
     mine = np.flatnonzero(trace.tensor[trace.template] == tensor)
     owner = np.searchsorted(trace.start, mine, side="right") - 1
-    if np.unique(owner).size < trace.n_workgroups:
+    if not np.bincount(owner, minlength=trace.n_workgroups).all():
         return None
     # A workgroup's signature is the sum of hashes over its distinct (base, template) pairs.
     pair = _hash(trace.base[mine], trace.template[mine])
@@ -54,10 +55,14 @@ def _panels(trace: Trace, tensor: int) -> _Panels | None:
     kept = once[np.isin(owner[once], first)]
     class_of = np.full(trace.n_workgroups, -1)
     class_of[first] = np.arange(first.size)
-    sizes = _lines_a_class(trace, class_of[owner[kept]], mine[kept], first.size)
-    if sizes is None or sizes.sum() != _distinct_lines(trace, _once(trace, mine)):
+    if int(trace.entries_per_template[trace.template[mine[kept]]].sum()) > MAX_LINES:
         return None
-    return _Panels(of.reshape(-1), int(sizes.min()), int(members.max()), first.size)
+    of_kept = class_of[owner[kept]]
+    by_class = np.argsort(of_kept, kind="stable")
+    sizes = _count(trace, tensor, of_kept[by_class], mine[kept[by_class]], first.size)
+    if sizes is None:
+        return None
+    return _Panels(of.reshape(-1), int(sizes.min()), int(sizes.sum()), int(members.max()), first.size)
 
 
 def _hash(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -70,36 +75,47 @@ def _hash(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return x ^ (x >> np.uint64(31))
 
 
-def _lines_a_class(trace: Trace, of: np.ndarray, instruction: np.ndarray, n_classes: int) -> np.ndarray | None:
-    """Distinct lines of each class, (n_classes,) int64; ``of`` is the class of each instruction. None if too many."""
-    if int(trace.entries_per_template[trace.template[instruction]].sum()) > MAX_LINES:
-        return None
-    line, count = _lines_of(trace, instruction)
-    span = int(line.max()) + 1
-    pairs = np.sort(np.repeat(of, count) * span + line)  # np.unique hashes, ten times slower on such regular numbers
-    pairs = pairs[np.concatenate([[True], pairs[1:] != pairs[:-1]])]
-    return np.bincount(pairs // span, minlength=n_classes)
-
-
-def _lines_of(trace: Trace, instruction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lines that instructions touch, one after the other, and how many each touches."""
-    template = trace.template[instruction]
-    count = trace.entries_per_template[template]
-    entry = np.repeat(trace.rel_start[template] - np.cumsum(count) + count, count) + np.arange(count.sum())
-    return np.repeat(trace.base[instruction], count) + trace.rel[entry], count
-
-
 def _distinct_lines(trace: Trace, instruction: np.ndarray) -> int:
     """Distinct lines that instructions touch."""
     total = 0
     for tensor in range(len(trace.tensors)):  # one address range at a time: they may lie far apart
         mine = instruction[trace.tensor[trace.template[instruction]] == tensor]
         if mine.size:
-            seen = np.zeros(trace.tensors[tensor].n_lines, bool)
-            for part in np.array_split(mine, 1 + mine.size // INSTRUCTIONS_AT_ONCE):
-                seen[_lines_of(trace, part)[0] - trace.tensors[tensor].base_line] = True
-            total += int(seen.sum())
+            counts = _count(trace, tensor, np.zeros(mine.size, np.int64), mine, 1)
+            total += 0 if counts is None else int(counts[0])
     return total
+
+
+def _count(trace: Trace, tensor: int, of: np.ndarray, instruction: np.ndarray, n_classes: int) -> np.ndarray | None:
+    """Distinct lines of one tensor that the instructions of each class touch; None where two touch the same.
+
+    ``of`` is the class of each instruction, rising.
+    """
+    counts, owner = np.zeros(n_classes, np.int64), np.full(trace.tensors[tensor].n_lines, -1, np.int32)
+    base = trace.base - trace.tensors[tensor].base_line
+    apart = _count_lines(of, instruction, base, trace.template, trace.rel_start, trace.rel, owner, counts)
+    return counts if apart else None
+
+
+@njit(cache=True, nogil=True)
+def _count_lines(of, instruction, base, template, rel_start, rel, owner, counts):
+    """Count the lines of each class into ``counts``; returns whether no two classes touch the same.
+
+    of, instruction : (n,) int64, rising class and instruction
+    base            : (n_instructions,) int64, first line, from the tensor's first one
+    owner           : (n_lines,) int32, -1s: the class that touches each line
+    counts          : (n_classes,) int64, zeros
+    """
+    for i in range(instruction.size):
+        k = template[instruction[i]]
+        for entry in range(rel_start[k], rel_start[k + 1]):
+            line = base[instruction[i]] + rel[entry]
+            if owner[line] != of[i]:
+                if owner[line] >= 0:
+                    return False
+                owner[line] = of[i]
+                counts[of[i]] += 1
+    return True
 
 
 def _once(trace: Trace, instruction: np.ndarray) -> np.ndarray:
@@ -178,10 +194,9 @@ def hit_rate_bound(plan: Plan) -> Bound:
     panels = [p for p in of_tensor if p is not None]
     shares = np.bincount(xcd_of(trace.n_workgroups, gpu, plan.machine.programs), minlength=gpu.xcds)
     per_xcd = {int(n): _fewest_lines(panels, int(n)) if n and panels else 0 for n in np.unique(shares)}
-    once = _once(trace, np.arange(trace.n_instructions))
-    in_panels = np.array([p is not None for p in of_tensor])[trace.tensor[trace.template[once]]]
-    others = _distinct_lines(trace, once[~in_panels])
-    misses = max(sum(per_xcd[int(n)] for n in shares), _distinct_lines(trace, once[in_panels])) + others
+    in_panels = np.array([p is not None for p in of_tensor])[trace.tensor[trace.template]]
+    others = _distinct_lines(trace, _once(trace, np.flatnonzero(~in_panels)))
+    misses = max(sum(per_xcd[int(n)] for n in shares), sum(p.total for p in panels)) + others
     return Bound(
         (requests - misses) / requests, misses, requests
     )  # rounds as Traffic.l2_hit_rate does, so they compare exactly
