@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xcd_model.errors import ReplayError
+from xcd_model.numba_setup import njit
 from xcd_model.spec.gpu import Gpu
 from xcd_model.trace.trace import SECTOR_BYTES, Trace
 

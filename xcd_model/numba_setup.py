@@ -2,7 +2,7 @@
 
 numba looks only at the file of a kernel to see whether its compiled form is stale, not at the kernels that it calls
 from other files. After an update that could mean old code and wrong counts in silence. So the folder carries a digest
-of every source file of this package; importing this module, before any kernel, tells numba to use it.
+of every source file of this package; this module tells numba to use it, and kernels take their ``njit`` from here.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def _forget_others(place: Path, name: str) -> None:
 if not os.environ.get("NUMBA_CACHE_DIR"):  # a choice of the user's goes first
     setattr(config, "CACHE_DIR", str(cache_folder()))  # noqa: B010  (numba makes its settings at run time)
 
-_njit: Any = numba.njit  # its stubs do not know _nrt
+njit: Any = numba.njit  # its stubs do not know _nrt; whoever compiles takes it from here, so that the folder is set
 
 # Cached, without the interpreter's lock, and without numba's reference counting, which makes a replay three to ten
 # times slower: it counts references to every array of a tuple that is passed on. In return nothing inside may allocate.
-uncounted = functools.partial(_njit, cache=True, nogil=True, error_model="numpy", _nrt=False)
+uncounted = functools.partial(njit, cache=True, nogil=True, error_model="numpy", _nrt=False)

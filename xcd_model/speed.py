@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xcd_model.cache import replacement
 from xcd_model.cache.packed import Machine, Stream
+from xcd_model.numba_setup import njit
 from xcd_model.trace.trace import Trace
 
 _touch_plain, _touch_by_plain = replacement._touch, replacement._touch_by

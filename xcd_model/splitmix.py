@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from xcd_model.numba_setup import njit
 
 
 @njit(inline="always")

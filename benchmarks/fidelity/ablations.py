@@ -21,9 +21,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xcd_model import Gpu, Trace
+from xcd_model.numba_setup import njit
 
 
 class Stream(NamedTuple):

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 from rich.console import Console
 from rich.progress import track
 
 from xcd_model import gpu
+from xcd_model.numba_setup import njit
 from xcd_model.nvidia.hbm_rows import _activation, closed_rows
 from xcd_model.spec.nvidia import HbmBanks
 

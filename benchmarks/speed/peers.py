@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
 from xcd_model import Cache, Gpu, Trace, xcd_of
 from xcd_model.cache.lru import _locate, index_of
+from xcd_model.numba_setup import njit
 
 CHUNK_LINES = 1 << 20
 

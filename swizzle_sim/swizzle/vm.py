@@ -15,13 +15,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from swizzle_sim.swizzle.grid import Grid, bind, result_digits
 from swizzle_sim.swizzle.lower import Bytecode
 from swizzle_sim.swizzle.rules import MAX_STEPS, MAX_STEPS_PER_PID, MEAN_STEPS_PER_PID
 from swizzle_sim.swizzle.verdict import FAULT_TEXT, FAULTS, Counterexample, Fault, OutOfRange, gap_of, where_text
 from xcd_model.errors import LanguageError
+from xcd_model.numba_setup import njit
 
 LANES, FEWEST_LANES = 256, 16  # workgroups that run in step, an int32 each in a register; fewer are faster one by one
 _CUT = len(FAULTS)  # not a fault of the candidate: the step budget of the run is exhausted

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xcd_model import Plan
 from xcd_model.errors import SearchError
+from xcd_model.numba_setup import njit
 from xcd_model.splitmix import _mix
 from xcd_model.trace.trace import find_tiles
 

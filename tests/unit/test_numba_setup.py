@@ -47,7 +47,7 @@ def test_a_folder_that_cannot_be_written_leads_to_the_users_cache_then_to_a_new_
 
 @pytest.mark.parametrize("chosen", ["", "mine"])
 def test_numba_uses_it_unless_told_otherwise(chosen, tmp_path):
-    code = "import xcd_model; from numba.core import config; print(config.CACHE_DIR)"
+    code = "import xcd_model.dispatch; from numba.core import config; print(config.CACHE_DIR)"
     where = str(tmp_path / chosen) if chosen else ""
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={"PATH": "/usr/bin", "NUMBA_CACHE_DIR": where}

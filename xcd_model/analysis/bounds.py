@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from xcd_model.dispatch import xcd_of
+from xcd_model.numba_setup import njit
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS
 from xcd_model.spec.gpu import Gpu

@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
 from xcd_model.analysis.schedule import Schedule
+from xcd_model.numba_setup import njit
 from xcd_model.replay.plan import Plan
 
 MAX_SAMPLES = 1 << 20

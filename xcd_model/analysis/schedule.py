@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xcd_model.dispatch import _next_instruction, slots_of
+from xcd_model.numba_setup import njit
 from xcd_model.replay.plan import Plan
 
 

@@ -16,13 +16,12 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate, index_of
 from xcd_model.cache.packed import Inputs
 from xcd_model.dispatch import _next_instruction, check_order, slots_of
 from xcd_model.errors import ReplayError
-from xcd_model.numba_setup import uncounted
+from xcd_model.numba_setup import njit, uncounted
 from xcd_model.replay.plan import Plan, prepare
 from xcd_model.replay.through_l1 import CHUNK, _enter_l1, _gather, empty_l1, scratch_of
 from xcd_model.spec.caches import Index

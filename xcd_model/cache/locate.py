@@ -20,9 +20,9 @@ fetches half lines; else the lower bit stands for the whole line. The dirty piec
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from xcd_model.errors import TraceError
+from xcd_model.numba_setup import njit
 from xcd_model.spec.caches import Index, hash_table
 from xcd_model.spec.gpu import Cache
 

@@ -10,10 +10,10 @@ recency-ordered row is its stack distance, so moving to the front is all the boo
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from xcd_model.cache.locate import HIT, MARK_BITS, MARKS, PARTLY, VALID, _locate, check_tags, index_of
 from xcd_model.errors import TraceError
+from xcd_model.numba_setup import njit
 from xcd_model.spec.gpu import Cache
 
 POLICY = "lru"

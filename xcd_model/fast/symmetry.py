@@ -29,10 +29,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xcd_model.cache.locate import MARK_BITS, _coherence_point, _locate
 from xcd_model.cache.packed import BY_TILE, NO_L1, Machine, Stream
+from xcd_model.numba_setup import njit
 from xcd_model.splitmix import _mix
 from xcd_model.trace.trace import Tiles, Trace, find_tiles
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from xcd_model.numba_setup import njit
 from xcd_model.spec.nvidia import HbmBanks
 from xcd_model.splitmix import _mix
 

@@ -12,8 +12,8 @@ a channel loses when it changes direction are tWTR and tRTW.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from xcd_model.numba_setup import njit
 from xcd_model.splitmix import _mix
 
 WINDOW_FS = 1_000_000_000

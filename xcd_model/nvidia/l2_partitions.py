@@ -14,9 +14,9 @@ Source: latencies and memory reads by partition of the SM and point of coherence
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from xcd_model.cache.locate import DIRTY, HIT, PARTLY, WORD, _coherence_point
+from xcd_model.numba_setup import njit
 from xcd_model.speed import _touch, _touch_by
 
 # Functions of their own rather than inlined: most GPUs never run them.

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from xcd_model.numba_setup import njit
 
 
 class EventQueue(NamedTuple):

@@ -14,12 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xcd_model.cache.packed import Inputs
 from xcd_model.dispatch import Slots, _next_instruction, check_order, slots_of
 from xcd_model.errors import ReplayError
-from xcd_model.numba_setup import uncounted
+from xcd_model.numba_setup import njit, uncounted
 from xcd_model.replay.launches import Caches, cold_caches
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.through_l1 import CHUNK, L1, _enter_l1, _gather, empty_l1, scratch_of

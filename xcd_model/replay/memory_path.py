@@ -16,11 +16,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xcd_model.cache.locate import aligned_words
 from xcd_model.cache.packed import Machine, Stream
 from xcd_model.dispatch import Slots, slots_of
+from xcd_model.numba_setup import njit
 from xcd_model.nvidia.hbm_rows import Rows, _activation, closed_rows
 from xcd_model.nvidia.hbm_turnaround import _note_busy, _turnaround, idle_memory
 from xcd_model.replay.event_queue import EventQueue, event_queue_of

@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from xcd_model.numba_setup import njit
 
 HEAD, ENTRIES, REQUESTS = range(3)
 

@@ -28,10 +28,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate
 from xcd_model.cache.packed import BY_LINE, BY_TILE, NO_L1, Machine
+from xcd_model.numba_setup import njit
 from xcd_model.speed import _read_tile, empty_tile_l1
 
 PIECES = np.uint32(1 << FILL_BITS)

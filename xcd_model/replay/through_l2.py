@@ -22,11 +22,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xcd_model.cache.locate import DIRTY, HIT, MARK_BITS, WORD, _fetched, _line_of, _locate, _locate_all, _popcount4
 from xcd_model.cache.packed import Machine
-from xcd_model.numba_setup import uncounted
+from xcd_model.numba_setup import njit, uncounted
 from xcd_model.nvidia.l2_partitions import COPY, _look_up_partitions, _look_up_partitions_by
 from xcd_model.replay.through_l1 import CHUNK
 from xcd_model.replay.traffic import (

@@ -17,11 +17,10 @@ All times are whole femtoseconds: the same inputs give the same bytes on every m
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from xcd_model.dispatch import _next_work, check_order
 from xcd_model.errors import ReplayError
-from xcd_model.numba_setup import uncounted
+from xcd_model.numba_setup import njit, uncounted
 from xcd_model.replay.event_queue import _drop, _put
 from xcd_model.replay.launches import Caches, cold_caches
 from xcd_model.replay.lockstep import MAX_BINS

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xcd_model.dispatch import Resources, xcd_of
+from xcd_model.numba_setup import njit
 from xcd_model.spec.gpu import Gpu
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import itertools
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numba import njit
 
 from xcd_model.errors import TraceError
+from xcd_model.numba_setup import njit
 
 SECTOR_BYTES = 32  # resolution of a trace within a line; every GPU's request size is a multiple of it
 MAX_LINE_BYTES = 8 * SECTOR_BYTES  # the sectors of a line are the bits of one byte
