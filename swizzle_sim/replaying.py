@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -42,6 +42,9 @@ from xcd_model.replay.service_times import speed_variation_of
 from xcd_model.replay.timed import SPAN_COLUMNS
 from xcd_model.replay.traffic import INSTRUCTIONS, add_fetches, instruction_fetches
 from xcd_model.trace.trace import SECTOR_BYTES
+
+if TYPE_CHECKING:
+    from swizzle_sim.knobs import Knobs
 
 REPLAYS = ("timed", "lockstep")  # the first is the default
 EVEN = 0.05  # standard deviation over mean, up to which workgroups count as equally heavy: ragged edges stay below it
@@ -277,6 +280,7 @@ class Replayer(Generic[W]):
             raise ReplayError("the lockstep replay has no time, so no jitter: use the timed replay")
         self.kernel, self.gpu, self.replay, self.seed, self.jitter_ns = kernel, gpu, replay, seed, jitter_ns
         self.occupancy = workgroups_per_cu(kernel.resources, gpu)
+        self.knobs: Knobs | None = None  # beside the order, see `Scorer.with_knobs`
 
     @cached_property
     def flops_per_instruction(self) -> float:
@@ -377,7 +381,8 @@ class Replayer(Generic[W]):
             how: dict[str, Any] = {"issue": issue, "caches": caches, "bin_fs": self.bin_fs, "spans": spans}
             return replay_timed(plan, order, workgroups_per_cu=self.occupancy, **how)
 
-        replayed = replay_launches([self.plan], once, min(self.kernel.launches, MAX_LAUNCHES))[0]
+        plan = self.knobs.on(self.plan, order) if self.knobs else self.plan
+        replayed = replay_launches([plan], once, min(self.kernel.launches, MAX_LAUNCHES))[0]
         return add_fetches(replayed, self.fetches)
 
     def time(self, traffic: Traffic) -> Time:

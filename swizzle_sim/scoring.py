@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.knobs.knobs import Knobs
 from swizzle_sim.price import RemapPrice
 from swizzle_sim.replaying import Balance, Replayer, Work, WorkPerWorkgroup, balance_of, work_per_workgroup
 from swizzle_sim.swizzle import Swizzle, Verdict, verify
@@ -206,6 +208,13 @@ class Scorer(Replayer[Kernel]):
         """Scorer of the same kernel compiled otherwise."""
         kernel = replace(self.kernel, resources=resources)
         return Scorer(kernel, self.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
+
+    def with_knobs(self, knobs: Knobs) -> Scorer:
+        """Scorer of the same kernel with knobs set, trace and plan shared; its launch order has them too."""
+        other = copy.copy(self)
+        other.knobs = knobs
+        other.__dict__.pop("baseline", None)
+        return other
 
     def verify(self, swizzle: Swizzle, *, lattice: bool = True) -> Verdict:
         """Check a candidate at the kernel's grid and, with ``lattice``, at the kernel's other grids and XCD counts."""

@@ -101,10 +101,10 @@ Tune = Annotated[
     str | None,
     _search(
         "--tune",
-        metavar="tiles|configs",
+        metavar="tiles|configs|loop",
         help="Search tile sizes, warps and stages together with GROUP_M; or try all of an autotuner's configurations "
-        "with swizzles.",
-        autocompletion=offer(lambda: ("tiles", "configs")),
+        "with swizzles; or the direction of the main loop and the cache policy of loads with them.",
+        autocompletion=offer(lambda: ("tiles", "configs", "loop")),
     ),
 ]
 

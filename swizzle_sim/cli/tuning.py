@@ -24,7 +24,11 @@ FormulaText = Annotated[
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write the permutation to, as a lookup table.")]
 EVALUATIONS, TOP = 40, 5
-TAKES = {"tiles": ("evaluations", "sampler"), "configs": ("evaluations", "max_minutes")}  # things to tune, and options
+TAKES = {
+    "tiles": ("evaluations", "sampler"),
+    "configs": ("evaluations", "max_minutes"),
+    "loop": ("evaluations",),
+}  # things to tune, and options
 
 
 @grouped
@@ -97,7 +101,7 @@ def tune_kernel(
     Parameters
     ----------
     what : str
-        What to tune: tiles, or configs.
+        What to tune: tiles, configs or loop.
     launch : Launch
     run : RunOptions
     llm, search : mapping
@@ -109,6 +113,21 @@ def tune_kernel(
     SearchError
         If there is nothing of that name to tune, the kernel has no tiles, or an option does not apply.
     """
+    _check(what, llm, search)
+    if what == "configs":
+        from swizzle_sim.cli.configurations import tune_configurations
+
+        tune_configurations(launch, run, search.get("evaluations"), llm.get("max_minutes"), json)
+    elif what == "loop":
+        from swizzle_sim.cli.loop_knobs import tune_loop_knobs
+
+        tune_loop_knobs(launch, run, search.get("evaluations"), json)
+    else:
+        _tune_tiles(launch, run, search, json)
+
+
+def _tune_tiles(launch: Launch, run: RunOptions, search: Mapping[str, Any], json: bool) -> None:
+    """Search tiles, warps, stages and GROUP_M, and print the best."""
     from swizzle_sim.cli.arguments import load_kernel
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.progress import Progress
@@ -120,12 +139,6 @@ def tune_kernel(
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import SearchError
 
-    _check(what, llm, search)
-    if what == "configs":
-        from swizzle_sim.cli.configurations import tune_configurations
-
-        tune_configurations(launch, run, search.get("evaluations"), llm.get("max_minutes"), json)
-        return
     objectives = read_objectives(run.objective or "time")  # tiles of another size have other requests
     if len(objectives) > 1:
         raise SearchError("--tune tiles has one objective", code="objective")

@@ -99,11 +99,11 @@ class Tuned:
     def take(self) -> tuple[Candidate, np.ndarray] | None:
         """Next swizzle to replay, and its permutation; None where there is none left."""
         if self._left is None:
-            self._left = _distinct(self.scorer) if self.scorer else iter(())
+            self._left = distinct_orders(self.scorer) if self.scorer else iter(())
         return next(self._left, None)
 
 
-def _distinct(scorer: Scorer) -> Iterator[tuple[Candidate, np.ndarray]]:
+def distinct_orders(scorer: Scorer) -> Iterator[tuple[Candidate, np.ndarray]]:
     """Launch order, then the families' shortlist, as far as they are permutations of the grid and new."""
     seen: set[bytes] = set()
     first = Candidate(LAUNCH_ORDER, family(LAUNCH_ORDER), "baseline")

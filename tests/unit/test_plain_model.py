@@ -23,6 +23,7 @@ FIFO = """
 import numpy as np
 from numba import njit
 from xcd_model.cache.locate import HIT, MARKS, PARTLY, VALID
+from xcd_model.cache.lru import _to_last, _to_last_by
 
 POLICY = "fifo"
 
@@ -108,7 +109,7 @@ def test_the_whole_model_uses_all_of_it():
 class FifoCache(naive.LruCache):
     """The oracle's cache, first in first out: a hit moves nothing."""
 
-    def touch(self, line, dirty=(), wanted=(0,)):
+    def touch(self, line, dirty=(), wanted=(0,), *, streamed=False):
         lines = self.sets[naive.set_of(line, self.cache)]
         order = OrderedDict.fromkeys(lines)
         found = super().touch(line, dirty, wanted)

@@ -57,6 +57,27 @@ def _touch_by(words, filler, row, ways, word, by):
     return (found if hit else there) | (filled_by << 32)
 
 
+@njit(inline="always")
+def _to_last(words, row, ways):
+    """Put the most recent word of the set at ``words[row]`` behind its other lines: it is the next to be evicted."""
+    front, place = words[row], row
+    while place < row + ways - 1 and words[place + 1]:
+        words[place] = words[place + 1]
+        place += 1
+    words[place] = front
+
+
+@njit(inline="always")
+def _to_last_by(words, filler, row, ways):
+    """As `_to_last`, with the fillers moving along."""
+    by, place = filler[row], row
+    while place < row + ways - 1 and words[place + 1]:
+        filler[place] = filler[place + 1]
+        place += 1
+    filler[place] = by
+    _to_last(words, row, ways)
+
+
 @njit(cache=True, nogil=True)
 def _replay_lru(lines, index, ways, hit):
     """Fill ``hit`` for one cold cache. Checks nothing: `replay_lru` has.

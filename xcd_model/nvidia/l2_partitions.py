@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from xcd_model.cache.locate import DIRTY, HIT, PARTLY, WORD, _coherence_point
+from xcd_model.cache.replacement import _to_last, _to_last_by
 from xcd_model.numba_setup import njit
 from xcd_model.speed import _touch, _touch_by
 
@@ -41,12 +42,16 @@ def _look_up_partitions(n, l2, machine, access, scratch, set_weight):
         owner = _coherence_point(scratch.line[i], machine.coherence_mask)
         if owner != partition:
             found = _touch(l2, row + partition * other, ways, touched & ~DIRTY)
+            if access.streamed:
+                _to_last(l2, row + partition * other, ways)
             if found == HIT and not is_write:
                 continue
             if found not in (HIT, PARTLY) and found & DIRTY:
                 miss_index[made], victims[made] = i, found | COPY
                 made += 1
         found = _touch(l2, row + owner * other, ways, touched)
+        if access.streamed:
+            _to_last(l2, row + owner * other, ways)
         if found != HIT:
             miss_index[made], victims[made] = i, found
             made += 1
@@ -72,6 +77,8 @@ def _look_up_partitions_by(n, l2, machine, access, scratch, arrival, set_weight)
         owner = _coherence_point(scratch.line[i], machine.coherence_mask)
         if owner != partition:
             both = _touch_by(l2.words, l2.filler, row + partition * other, ways, touched & ~DIRTY, by)
+            if access.streamed:
+                _to_last_by(l2.words, l2.filler, row + partition * other, ways)
             found = both & WORD
             if found == HIT and not is_write:
                 there = arrival[both >> 32]
@@ -82,6 +89,8 @@ def _look_up_partitions_by(n, l2, machine, access, scratch, arrival, set_weight)
                 miss_index[made], victims[made] = i, found | COPY
                 made += 1
         both = _touch_by(l2.words, l2.filler, row + owner * other, ways, touched, by)
+        if access.streamed:
+            _to_last_by(l2.words, l2.filler, row + owner * other, ways)
         found = both & WORD
         if found != HIT:
             miss_index[made], victims[made] = i, found

@@ -25,6 +25,7 @@ import numpy as np
 
 from xcd_model.cache.locate import DIRTY, HIT, MARK_BITS, WORD, _fetched, _line_of, _locate, _locate_all, _popcount4
 from xcd_model.cache.packed import Machine
+from xcd_model.cache.replacement import _to_last, _to_last_by
 from xcd_model.numba_setup import njit, uncounted
 from xcd_model.nvidia.l2_partitions import COPY, _look_up_partitions, _look_up_partitions_by
 from xcd_model.replay.through_l1 import CHUNK
@@ -49,7 +50,8 @@ class Access(NamedTuple):
     """What an L2 has to know of the instruction whose lines reach it.
 
     ``partition`` of the L2 is that of the CU, 0 where there are none. A line that hits is under a miss if it arrives
-    later than ``in_time`` [fs]: a line that the L2 has when it takes the instruction up is at the CU by then.
+    later than ``in_time`` [fs]: a line that the L2 has when it takes the instruction up is at the CU by then. Lines of
+    a ``streamed`` load become the first to be evicted.
     """
 
     instruction: int
@@ -57,6 +59,7 @@ class Access(NamedTuple):
     is_write: bool
     partition: int
     in_time: int
+    streamed: bool
 
 
 class TimedL2(NamedTuple):
@@ -71,7 +74,8 @@ def _access(stream, machine, unit, instruction, in_time):
     """`Access` of an instruction on the CU ``unit``."""
     template = stream.template[instruction]
     partition = machine.partition_of[unit % machine.cus] if machine.coherence_mask else np.int64(0)
-    return Access(instruction, stream.tensor[template], stream.is_write[template], partition, in_time)
+    tensor, is_write = stream.tensor[template], stream.is_write[template]
+    return Access(instruction, tensor, is_write, partition, in_time, stream.streamed[tensor] and not is_write)
 
 
 @njit(inline="always")
@@ -85,6 +89,8 @@ def _look_up(n, l2, machine, access, scratch, set_weight):
     n_missed = np.uint64(0)
     for i in range(np.uint64(n)):
         found = _touch(l2, np.int64(at[i]) * ways, ways, np.int64(word[i]) | np.int64(marks[i]))
+        if access.streamed:
+            _to_last(l2, np.int64(at[i]) * ways, ways)
         miss_index[n_missed] = i  # kept or overwritten by the next: a branch would be mispredicted
         victim[n_missed] = found
         n_missed += np.uint64(found != HIT)
@@ -110,6 +116,8 @@ def _look_up_by(n, l2, machine, access, scratch, arrival, set_weight):
         for i in range(np.uint64(n)):
             touched = np.int64(word[i]) | np.int64(marks[i])
             both = _touch_by(words, filler, np.int64(at[i]) * ways, ways, touched, by)
+            if access.streamed:
+                _to_last_by(words, filler, np.int64(at[i]) * ways, ways)
             found = both & WORD
             miss_index[n_missed] = i
             victim[n_missed] = found

@@ -82,6 +82,9 @@ class Trace:
     waves : (n_templates, 3) int64
         `xcd_model.trace.coalesce.Touched.waves` of each template; no counts, only for what users are told. Zeros where
         not given.
+    trip : (n_instructions,) int32
+        Trip of the kernel's main loop that an instruction belongs to, from 0; -1 outside of it. Empty where nobody
+        knows, as in a captured trace.
 
     Raises
     ------
@@ -102,6 +105,7 @@ class Trace:
     tensor: np.ndarray = field(repr=False)
     wave_requests: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.uint16))
     waves: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 3), np.int64))
+    trip: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.int32))
 
     def __post_init__(self):
         if self.wave_requests.size == 0:
@@ -122,6 +126,8 @@ class Trace:
         self._check_templates()
         if self.waves.shape != (self.is_write.size, 3):
             raise TraceError(f"waves has shape {self.waves.shape}: three numbers for each template")
+        if self.trip.size not in (0, self.base.size):
+            raise TraceError(f"trip has {self.trip.size} entries: one for each of the {self.base.size} instructions")
         self._check_bounds()
 
     def _check_types(self):
