@@ -260,22 +260,23 @@ def _operate_lanes(op, a, b, c, out):
         for i in range(LANES):
             x, y = np.int64(a[i]), np.int64(b[i])
             wide = x + y if op == 3 else (x - y if op == 4 else x * y)
-            out[i] = wide
-            bad |= wide != np.int64(np.int32(wide))
+            out[i] = min(max(wide, -2147483648), 2147483647)
+            bad |= (wide < -2147483648) | (wide > 2147483647)
     elif 6 <= op <= 7:  # a quotient of 32-bit integers, cut to an integer, is exact in a double
         for i in range(LANES):
-            x, y = a[i], b[i]
-            divisor = np.float64(y) if y != 0 else 1.0
-            quotient = np.int32(np.float64(x) / divisor)
-            rest = np.int32(x - quotient * y)
-            bad |= (y == 0) | ((rest != 0) & ((x < 0) != (y < 0))) | ((x == -2147483648) & (y == -1))
+            x, y = np.int64(a[i]), np.int64(b[i])
+            none = (y == 0) | ((x == -2147483648) & (y == -1))
+            divisor = y if not none else np.int64(1)
+            quotient = np.int64(np.int32(np.float64(x) / np.float64(divisor)))
+            rest = x - quotient * divisor
+            bad |= none | ((rest != 0) & ((x < 0) != (y < 0)))
             out[i] = quotient if op == 6 else rest
     elif 8 <= op <= 9:
         for i in range(LANES):
             shift = np.int64(b[i])
             wide = np.int64(a[i]) << (shift & 31) if op == 8 else np.int64(a[i]) >> (shift & 31)
-            out[i] = wide
-            bad |= (shift < 0) | (shift > 31) | (wide != np.int64(np.int32(wide)))
+            out[i] = min(max(wide, -2147483648), 2147483647)
+            bad |= (shift < 0) | (shift > 31) | (wide < -2147483648) | (wide > 2147483647)
     else:  # no other has a fault
         for i in range(LANES):
             out[i] = _operate(op, np.int64(a[i]), np.int64(b[i]), np.int64(c[i]))[1]

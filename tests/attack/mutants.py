@@ -26,6 +26,7 @@ os.environ["NUMBA_DISABLE_JIT"] = "1"  # before anything imports numba
 
 UNIT = "tests/unit"
 SECONDS = 120  # of the processor, a mutant: a loop that does not end is noticed, too
+LANES = 8  # workgroups of the virtual machine in step: as plain Python 256 would take minutes
 EQUAL = {
     "_before: '(time, events.age[who], who) < (events.time[at], events.age[other], np.int64(other))' #0": "no two "
     "events are of the same slot or CU, so no two keys are equal",
@@ -149,6 +150,9 @@ def noticed(function, code, tests):
                 function.__code__ = code
             import pytest
 
+            from swizzle_sim.swizzle import vm
+
+            vm.LANES, vm.FEWEST_LANES = LANES, 2
             words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", *tests]
             status = int(pytest.main(words, plugins=[NoShrinking()]))
         os._exit(status)
