@@ -8,12 +8,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from swizzle_sim.kernels import Kernel
-from swizzle_sim.knobs.knobs import Knobs
 from swizzle_sim.price import RemapPrice
 from swizzle_sim.replaying import Balance, Replayer, Work, WorkPerWorkgroup, balance_of, work_per_workgroup
 from swizzle_sim.swizzle import Swizzle, Verdict, verify
@@ -21,6 +20,9 @@ from xcd_model import Bound, Gpu, NotBijective, ReplayError, Resources, Traffic,
 from xcd_model import gpu as load_gpu
 from xcd_model.analysis.bounds import bound_with_fetches
 from xcd_model.replay.traffic import READ_MISSES
+
+if TYPE_CHECKING:
+    from swizzle_sim.knobs import Knobs
 
 TIMED_ONLY = ("limits.reads_in_flight_per_cu", "hbm_rows.")  # keys, or their beginnings, that lockstep does not read
 

@@ -88,6 +88,17 @@ Replay = Annotated[
         autocompletion=offer(lambda: REPLAY_WORDS),
     ),
 ]
+Lengths = Annotated[
+    int,
+    typer.Option(
+        "--lengths",
+        metavar="N",
+        min=1,
+        max=1_000,
+        help="Draws of a kernel's group lengths, its SEED; prints mean and spread of the gain.",
+        rich_help_panel="Of one order",
+    ),
+]
 Seed = Annotated[
     int,
     typer.Option(

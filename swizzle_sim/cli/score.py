@@ -12,6 +12,7 @@ from swizzle_sim.cli.arguments import (
     Json,
     KernelName,
     Launch,
+    Lengths,
     ReplayOptions,
     Sizes,
     grouped,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from swizzle_sim.price import RemapPrice
     from swizzle_sim.scoring import Score, Scorer
     from swizzle_sim.swizzle import Swizzle, Verdict
-    from xcd_model import Gpu, Traffic
+    from xcd_model import Traffic
 
 OF_ONE = "Of one order"
 Swizzles = Annotated[
@@ -110,6 +111,7 @@ class OfOne:
     """What is told of one order on one GPU alone."""
 
     seeds: Seeds = 1
+    lengths: Lengths = 1
     uncertainty: Uncertain = False
     draws: Draws = None
     plots: Plots = None
@@ -129,6 +131,7 @@ class OfOne:
         if self.perfetto is not None and replay == "lockstep":
             raise ReplayError("--perfetto shows times, and lockstep has none: use --replay timed")
         given = {"--seeds": self.seeds > 1, "--uncertainty": self.uncertainty, "--plots": self.plots is not None}
+        given["--lengths"] = self.lengths > 1
         given["--perfetto"] = self.perfetto is not None
         if not one and (typed := [name for name, is_given in given.items() if is_given]):
             raise ReplayError(f"{', '.join(typed)}: of one swizzle on one GPU; name one of each")
@@ -176,6 +179,9 @@ def _score_one(
 
     from swizzle_sim.cli.output import cores, print_advice, print_json, print_verdict
     from swizzle_sim.cli.score_more import (
+        of_lengths,
+        print_lengths,
+        print_next,
         print_spread,
         print_uncertainty,
         replayed_ranges,
@@ -188,6 +194,7 @@ def _score_one(
     order = scorer.permutation(candidate)
     own, found, traffic, not_priced = scored_as_compiled(scorer, candidate, order, compile=how.compile)
     over_seeds = spread(scorer, candidate, more.seeds) if more.seeds > 1 else None
+    over_lengths = of_lengths(scorer, candidate, more.lengths) if more.lengths > 1 else None
     name, files = candidate.name or "candidate", []
     launched = name == LAUNCHED
     advice = _advice(scorer, candidate, verdict, found) if how.replay == "timed" and not launched else None
@@ -199,6 +206,7 @@ def _score_one(
     ranges = replayed_ranges(scorer, order, more.draws) if more.uncertainty else None
     if json:
         document = _document(scorer, candidate, verdict) | {"spread": over_seeds and over_seeds.as_dict()}
+        document |= {"over_lengths": over_lengths and over_lengths.as_dict()}
         document |= {"assigned_bound_l2_hit_rate": scorer.assigned_bound(order), "traffic": traffic_as_dict(traffic)}
         document |= {"baseline": scorer.baseline.as_dict(), "score": found.as_dict(), **_inside_document(scorer)}
         print_json({**document, "advice": advice and advice.as_dict(), "uncertainty": ranges and ranges.as_dict()})
@@ -212,12 +220,14 @@ def _score_one(
     _print_fitted(_fitted(scorer))
     if over_seeds:
         print_spread(over_seeds)
+    if over_lengths:
+        print_lengths(over_lengths)
     if ranges:
         print_uncertainty(ranges, name, how.replay)
     for file in files:
         print(file)
     if launched:
-        _print_next(scorer.gpu)
+        print_next(scorer.gpu)
     else:
         print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
 
@@ -232,21 +242,6 @@ def scored_as_compiled(
     traffic = own.traffic(order, threads=cores())
     found = own.score_traffic(traffic, baseline_us=scorer.baseline.time_us)
     return own, replace(found, price=price), traffic, not_priced
-
-
-def _print_next(gpu: Gpu) -> None:
-    """Print the commands that go on from the launch order."""
-    import shlex
-    import sys
-
-    from swizzle_sim.advice import one_xcd
-    from swizzle_sim.cli.output import console
-
-    if said := one_xcd(gpu).removeprefix("; "):
-        console(wide=True).print(f"  {said}", markup=False)
-    words = shlex.join(["swizzle-sim", *sys.argv[1:]])
-    for command in (f"{words} --swizzle 'contiguous+row'", words.replace(" score ", " optimize ", 1)):
-        console(wide=True).print(f"  next: {command}", markup=False)
 
 
 def _advice(scorer: Scorer, candidate: Swizzle, verdict: Verdict, found: Score) -> Advice:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
+    from swizzle_sim.draws import OverDraws
     from swizzle_sim.scoring import Score, Scorer, Spread
+    from swizzle_sim.swizzle import Swizzle
     from swizzle_sim.uncertainty import Span, Uncertainty
-    from xcd_model import Traffic
+    from xcd_model import Gpu, Traffic
 
 RANGE_COLUMNS = ("as it is", "low", "high", "moved most by", "to, alone")
 OF_CANDIDATE: dict[str, tuple[str, Callable[[float], str]]] = {
@@ -70,6 +72,42 @@ def replayed_ranges(scorer: Scorer, order: np.ndarray, draws: int | None) -> Unc
 
     with Progress("replaying under other constants", "sets of constants") as progress:
         return uncertainty(scorer, order, draws=draws or DRAWS, on_replay=progress)
+
+
+def of_lengths(scorer: Scorer, candidate: Swizzle, draws: int) -> OverDraws:
+    """Scores over draws of the kernel's lengths."""
+    from swizzle_sim.draws import over_draws
+
+    return over_draws(scorer, candidate, draws)
+
+
+def print_lengths(over: OverDraws) -> None:
+    """Print mean and spread over draws of the kernel's lengths."""
+
+    def said(pair: tuple[float, float], scale: float, digits: int) -> str:
+        return f"{scale * pair[0]:.{digits}f} ± {scale * pair[1]:.{digits}f}"
+
+    print(
+        f"over {over.draws} draws of the lengths (mean ± standard deviation): L2 hit rate "
+        f"{said(over.launch_l2_hit_rate, 100, 2)} % in launch order, {said(over.l2_hit_rate, 100, 2)} % so ordered, "
+        f"gain {said(over.gain_points, 1, 2)} points; speedup {said(over.speedup, 1, 3)}, slower on {over.slower} of "
+        f"{over.draws}"
+    )
+
+
+def print_next(gpu: Gpu) -> None:
+    """Print the commands that go on from the launch order."""
+    import shlex
+    import sys
+
+    from swizzle_sim.advice import one_xcd
+    from swizzle_sim.cli.output import console
+
+    if said := one_xcd(gpu).removeprefix("; "):
+        console(wide=True).print(f"  {said}", markup=False)
+    words = shlex.join(["swizzle-sim", *sys.argv[1:]])
+    for command in (f"{words} --swizzle 'contiguous+row'", words.replace(" score ", " optimize ", 1)):
+        console(wide=True).print(f"  next: {command}", markup=False)
 
 
 def print_spread(found: Spread) -> None:

@@ -24,6 +24,11 @@ SIZES = {
         {"BATCH": 2, "M": 50, "N": 70, "K": 33},
         {"BATCH": 5, "M": 1, "N": 33, "K": 1},
     ],
+    "moe_gemm": [
+        {"TOKENS": 5, "EXPERTS": 4, "TOPK": 2, "N": 70, "K": 33},
+        {"TOKENS": 1, "EXPERTS": 3, "TOPK": 1, "N": 32, "K": 16},
+        {"TOKENS": 9, "EXPERTS": 2, "TOPK": 2, "N": 128, "K": 128, "BLOCK_N": 64, "BLOCK_K": 64, "SEED": 7},
+    ],
     "grouped_gemm": [
         {"TOKENS": 50, "EXPERTS": 4, "TOPK": 2, "N": 70, "K": 33},
         {"TOKENS": 3, "EXPERTS": 8, "TOPK": 1, "N": 32, "K": 16},  # experts without tokens
@@ -47,6 +52,7 @@ BLOCKS = {
     "attention_gqa": {"BLOCK_M": 32, "BLOCK_N": 16},
     "attention_decode": {},
     "batched_gemm": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
+    "moe_gemm": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},
     "grouped_gemm": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},
     "conv_2d": {"BLOCK_H": 4, "BLOCK_W": 4, "BLOCK_K": 16, "BLOCK_C": 16},
     "stencil_3d": {"BLOCK_X": 16, "BLOCK_Y": 2, "BLOCK_Z": 2},

@@ -118,6 +118,49 @@ def grouped_tensors(p):
     return tensors | dict.fromkeys(("expert", "first_row", "end_row"), tables)
 
 
+def moe_blocks(p):
+    """(expert, slots) of each block that has any: slot t * TOPK + j is the j-th expert of token t, in rising order."""
+    from swizzle_benchmarks.suite.moe_gemm import make_inputs
+
+    tables = make_inputs(p, 0)
+    rows, found = p["TOKENS"] * p["TOPK"], []
+    for block in range(int(tables["bound"][0]) // p["BLOCK_M"]):
+        slots = tables["slot"][block * p["BLOCK_M"] : (block + 1) * p["BLOCK_M"]].tolist()
+        found.append((int(tables["expert"][block]), [slot if slot < rows else None for slot in slots]))
+    return found, tables["slot"].size, tables["expert"].size
+
+
+def moe_gemm(p, w):
+    n, k, block_m, experts = p["N"], p["K"], p["BLOCK_M"], p["EXPERTS"]
+    tile, pid_n = divmod(w, blocks(n, p["BLOCK_N"]))
+    valid, _, _ = moe_blocks(p)
+    out = [("bound", False, [0])]
+    if tile >= len(valid):
+        return out
+    expert, slots = valid[tile]
+
+    def gathered(of, width, block, start):
+        return [
+            None if slot is None or col >= width else of(slot) * width + col
+            for slot in slots
+            for col in range(start, start + block)
+        ]
+
+    out += [("slot", False, list(range(tile * block_m, (tile + 1) * block_m))), ("expert", False, [tile])]
+    col = pid_n * p["BLOCK_N"]
+    for start in range(0, k, p["BLOCK_K"]):
+        out.append(("A", False, gathered(lambda slot: slot // p["TOPK"], k, p["BLOCK_K"], start)))
+        out.append(("B", False, cells((experts, k, n), (1, p["BLOCK_K"], p["BLOCK_N"]), (expert, start, col))))
+    return [*out, ("C", True, gathered(lambda slot: slot, n, p["BLOCK_N"], col))]
+
+
+def moe_tensors(p):
+    _, slots, of_block = moe_blocks(p)
+    rows = p["TOKENS"] * p["TOPK"]
+    big = {"A": (p["TOKENS"] * p["K"], 2), "B": (p["EXPERTS"] * p["K"] * p["N"], 2), "C": (rows * p["N"], 2)}
+    return big | {"bound": (1, 4), "slot": (slots, 4), "expert": (of_block, 4)}
+
+
 def conv_2d(p, w):
     n, h, wide, c, k, r, s = (p[name] for name in ("N", "H", "W", "C", "K", "R", "S"))
     patches = list(product(range(n), range(0, h, p["BLOCK_H"]), range(0, wide, p["BLOCK_W"])))
@@ -152,6 +195,7 @@ KERNELS = {
     "attention_decode": (decode_tensors, attention_decode),
     "batched_gemm": (batched_tensors, batched_gemm),
     "grouped_gemm": (grouped_tensors, grouped_gemm),
+    "moe_gemm": (moe_tensors, moe_gemm),
     "conv_2d": (conv_tensors, conv_2d),
     "stencil_3d": (lambda p: dict.fromkeys("XY", (p["NX"] * p["NY"] * p["NZ"], 4)), stencil_3d),
 }

@@ -139,7 +139,9 @@ class TraceBuilder:
         """Store a box; see `read_box`."""
         return self._box(array, at, size, True)
 
-    def gather(self, array: PlacedArray, index: np.ndarray, *, write: bool = False) -> Access:
+    def gather(
+        self, array: PlacedArray, index: np.ndarray, *, write: bool = False, groups: int | None = None
+    ) -> Access:
         """Touch items anywhere.
 
         Parameters
@@ -149,14 +151,16 @@ class TraceBuilder:
             Items of the tile in its row-major order, each counted from the array's first item; masked out where
             negative. No instruction where all are.
         write : bool
+        groups : int, optional
+            Length of the first axis where it is not one entry a workgroup: what is returned is of groups, and the
+            caller hands it out to workgroups.
         """
         index = np.asarray(index, np.int64)
         name, item = self._tensors[array.index].name, array.item_bytes
         limit = self._tensors[array.index].size_bytes // item
-        if index.ndim not in (2, 3) or index.shape[0] != self.n_workgroups:
-            raise TraceError(
-                f"tensor {name}: a gather of shape {index.shape}, not ({self.n_workgroups}[, trips], items)"
-            )
+        first = self.n_workgroups if groups is None else groups
+        if index.ndim not in (2, 3) or index.shape[0] != first:
+            raise TraceError(f"tensor {name}: a gather of shape {index.shape}, not ({first}[, trips], items)")
         if index.size and int(index.max()) >= limit:
             raise TraceError(f"tensor {name}: a gather reads item {index.max()}; it has {limit}")
         if SECTOR_BYTES % item:

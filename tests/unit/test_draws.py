@@ -1,0 +1,56 @@
+"""Is a swizzle judged over several draws of group lengths, each draw another, and the spread right?"""
+
+import numpy as np
+import pytest
+
+from swizzle_benchmarks.suite.moe_gemm import lengths_of, tables, tiles_of, valid_tiles
+from swizzle_sim.draws import over_draws
+from swizzle_sim.kernels import kernel
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle import Swizzle, family
+from xcd_model import gpu
+from xcd_model.errors import ReplayError
+
+SIZES = {"TOKENS": 64, "EXPERTS": 8, "TOPK": 2, "N": 256, "K": 128, "BLOCK_M": 16, "BLOCK_N": 64}
+
+
+def moe(**sizes):
+    return kernel("moe_gemm", **SIZES | sizes)
+
+
+def test_lengths_are_drawn_by_their_seed_from_zipf_weights():
+    drawn = [lengths_of(moe(SEED=seed).problem) for seed in (1, 1, 2)]
+    assert (drawn[0] == drawn[1]).all() and (drawn[0] != drawn[2]).any()
+    assert all(one.sum() == 64 * 2 and one.max() <= 64 for one in drawn)
+    even, skewed = (
+        np.mean([np.sort(lengths_of(moe(SEED=s, ZIPF=z, TOKENS=500).problem))[-1] for s in range(1, 30)])
+        for z in (1, 200)
+    )
+    assert even < 1.4 * 500 * 2 / 8 and skewed > 2.5 * 500 * 2 / 8
+
+
+def test_workgroups_beyond_the_bound_read_it_and_leave():
+    work = moe()
+    trace, (blocks, columns), valid = work.build_trace(128), tiles_of(work.problem), valid_tiles(work.problem)
+    assert valid < blocks and tables(work.problem)["bound"][0] == 16 * valid
+    count = np.diff(trace.start)
+    assert (count[: valid * columns] == 1 + 2 + 2 * 2 + 1).all() and (count[valid * columns :] == 1).all()
+    assert trace.start[-1] == valid * columns * 8 + (blocks - valid) * columns
+
+
+def test_the_spread_is_that_of_scores_draw_by_draw():
+    order = Swizzle.parse(family("contiguous"))
+    found = over_draws(Scorer(moe(SEED=3), gpu("mi300x")), order, 3)
+    scores = [(one.baseline, one.score(order)) for one in (Scorer(moe(SEED=s), gpu("mi300x")) for s in (3, 4, 5))]
+    gains = [100 * (after.l2_hit_rate - before.l2_hit_rate) for before, after in scores]
+    assert found.gain_points == pytest.approx((np.mean(gains), np.std(gains, ddof=1)))
+    speedups = [before.time_us / after.time_us for before, after in scores]
+    assert found.speedup == pytest.approx((np.mean(speedups), np.std(speedups, ddof=1)))
+    assert found.slower == sum(one < 1 for one in speedups)
+
+
+def test_a_kernel_without_drawn_lengths_is_refused():
+    with pytest.raises(ReplayError, match="gemm has none: its lengths are its sizes"):
+        over_draws(Scorer(kernel("gemm", M=512, N=512, K=64), gpu("mi300x")), Swizzle.parse("identity"), 3)
+    with pytest.raises(ReplayError, match="needs at least 2"):
+        over_draws(Scorer(moe(), gpu("mi300x")), Swizzle.parse("identity"), 1)
