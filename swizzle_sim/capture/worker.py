@@ -195,7 +195,7 @@ def _other_grids(
             grid = kernel.grid_at(at, kernel.at(**at))
         except SwizzleSimError:
             continue
-        if tiled and grid.tiles is None and grid.num_pids > 1:
+        if tiled and grid.tiles is None:
             continue
         tiles = list(grid.tiles) if grid.tiles else None
         found.setdefault(str(grid), {"grid": list(grid.launch), "tiles": tiles, "sizes": dict(at)})

@@ -31,7 +31,8 @@ def tile_counts(
     """Text of ``num_pid_m`` and ``num_pid_n`` in the kernel's parameters.
 
     An expression is taken if the kernel gives it that very name, or if it is the only ``cdiv`` of the kernel with the
-    right value at the target grid and at every other launch known. The other count may be the quotient.
+    right value at the target grid and at every other launch known. The other count may be the quotient. Constants
+    that are no sizes are those of the launch everywhere; where no count fits so, they may differ, and do not tell.
 
     Parameters
     ----------
@@ -50,9 +51,13 @@ def tile_counts(
     RewriteError
         If the source does not determine a count; the message has the line to add.
     """
-    points: list[tuple[Grid, dict]] = [(grid, values_of(launch))]
-    points += [(other, dict(sizes)) for other, sizes in lattice if sizes and other.tiles]
-    found = {name: _only(name, definitions, points) for name in _OF_TILES}
+    others = [(other, dict(sizes)) for other, sizes in lattice if sizes and other.tiles]
+    found: dict[str, ast.expr | None] = {}
+    for constants in (dict(launch.constexprs), {}):
+        points = [(grid, values_of(launch)), *((other, {**constants, **sizes}) for other, sizes in others)]
+        found = {name: _only(name, definitions, points) for name in _OF_TILES}
+        if any(found.values()):
+            break
     texts = {}
     for name in wanted:
         own, other = found[name], found[_OF_TILES[1 - _OF_TILES.index(name)]]

@@ -95,7 +95,7 @@ class TileAxes:
 
     def tiles(self, values: Values, grid: Sequence[int]) -> tuple[int, int] | None:
         """Rows and columns of tiles of a launch; None where the source does not give two that fit its grid."""
-        if len([side for side in grid if side > 1]) != 1 or grid[0] < 2:
+        if any(side > 1 for side in grid[1:]):
             return None
         total, found = grid[0], self.axes()
         if found is None:

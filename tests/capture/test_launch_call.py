@@ -194,7 +194,8 @@ def test_other_grids_of_a_kernel_with_tile_axes_have_them_too(tmp_path, grid):
     )
     found = describe({"path": str(tmp_path / "my_kernel.py"), "name": None, "sizes": {}})
     assert found["facts"]["tiles"] == [8, 16] and len(found["grids"]) > 5
-    assert all(one["tiles"] for one in found["grids"] if one["grid"] != [1])
+    assert all(one["tiles"] for one in found["grids"])
+    assert (grid[0] == "-") == any(one["tiles"] == [1, 1] for one in found["grids"])
 
 
 def test_what_a_helper_reads_and_writes_its_caller_points_at():

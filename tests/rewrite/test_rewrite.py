@@ -3,6 +3,7 @@
 import ast
 import re
 import textwrap
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from swizzle_sim.kernels import kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.rewrite import check_target, rewrite_kernel, write_rewritten
 from swizzle_sim.rewrite.guard import guarded
+from swizzle_sim.rewrite.tile_counts import tile_counts
 from swizzle_sim.swizzle import Grid, Swizzle, emit_triton, family
 from swizzle_sim.swizzle.grid import result_digits
+from swizzle_sim.triton_source.definitions import Definitions
 from tests import naive_language
 from tests.rewrite import workloads
 from tests.unit import emit_cases
@@ -332,3 +335,14 @@ def test_written_whole_and_never_over_the_original(tmp_path):
         with pytest.raises(RewriteError):
             write_rewritten(found, place)
     assert launch.path.read_text() == PLAIN
+
+
+def test_a_square_does_not_pass_columns_off_as_rows():
+    """Both counts are 8 here; at other sizes the block of the launch tells them apart, and rows are the quotient."""
+    text = "def k(c, M, N, B: tl.constexpr):\n    n = tl.program_id(0) % tl.cdiv(N, B)\n"
+    launch = SimpleNamespace(arguments={"M": 1024, "N": 1024}, constexprs={"B": 128}, function="k", path="k.py")
+    others = [(Grid((20,), (5, 4)), {"M": 640, "N": 512})]
+    found = tile_counts(
+        ("num_pid_m", "num_pid_n"), Definitions(ast.parse(text).body[0]), launch, Grid((64,), (8, 8)), others, "total"
+    )
+    assert found == {"num_pid_m": "total // tl.cdiv(N, B)", "num_pid_n": "tl.cdiv(N, B)"}
