@@ -353,18 +353,16 @@ def _dots(axes: Axes, attempts: list[Attempt], number: np.ndarray, value: np.nda
 
 
 def _group_of(attempt: Attempt) -> str:
-    if not attempt.proposer.startswith("llm:"):
-        return family_of(attempt.name)
-    return cut(visible(attempt.proposer), 60).encode("ascii", "replace").decode()  # the font has no other letters
+    model = attempt.proposer.startswith("llm:")  # the font has no letters but those of ASCII
+    return cut(visible(attempt.proposer), 60).encode("ascii", "replace").decode() if model else family_of(attempt.name)
 
 
 def _mark_without_score(axes: Axes, attempts: Sequence[Attempt]) -> None:
     """Ticks at the foot, where there is no value to read off."""
     number = [a.number for a in attempts if a.score is None]
     if number:
-        foot = np.full(len(number), 0.02)
         axes.plot(
-            number, foot, "|", transform=axes.get_xaxis_transform(), color=OTHER, ms=7, label="no score",
+            number, np.full(len(number), 0.02), "|", transform=axes.get_xaxis_transform(), color=OTHER, ms=7, label="no score",
             rasterized=len(number) > RASTER_FROM,
         )  # fmt: skip
 
@@ -382,8 +380,8 @@ def _scale_of_attempts(axes: Axes, last: int) -> None:
 
 def _room(axes: Axes, values: Sequence[float]) -> None:
     """Limits with room for the ticks at the foot."""
-    known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
-    low, high = min(known), max(known)
+    known = [value for value in values if math.isfinite(value)]
+    low, high = min(known, default=0.0), max(known, default=1.0)
     pad = max(0.07 * (high - low), 0.005 * abs(high), 1e-9)
     axes.set_ylim(low - 1.6 * pad, high + pad)
 
@@ -392,9 +390,8 @@ def _label_levels(axes: Axes, levels: list[tuple[str, float, str]], form: str, w
     """Write names and values from the top down, spaced where they would touch: right of the axes, or inside them."""
     low, high = axes.get_ylim()
     gap, above = (0.06 if wide else 0.1) * (high - low), np.inf
-    for label, value, colour in sorted(levels, key=lambda level: -level[1]):
-        if not math.isfinite(value):
-            continue
+    finite = [level for level in levels if math.isfinite(level[1])]
+    for label, value, colour in sorted(finite, key=lambda level: -level[1]):
         y = above = min(value, above - gap)
         axes.annotate(
             f"{label} {form % value}", (1.01 if wide else 0.99, y), xycoords=("axes fraction", "data"),

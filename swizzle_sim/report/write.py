@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,8 @@ def write_report(history: History, scorer: Scorer | None = None, *, refresh_s: i
         page |= result(scorer, folder, attempts, ranking, Replays(replayed, drawn, baseline), best)
         # by its name alone: the page is the same wherever the folder lies, and however it was typed
         page["advice"] = advise_run(scorer, ranking, attempts, folder.resolve().name)
-    files[PAGE] = render({**page, "refresh_s": refresh_s}).encode("utf-8", "replace")
+    written = time.strftime("%H:%M:%S UTC", time.gmtime()) if refresh_s else ""  # a page that stays has the same bytes
+    files[PAGE] = render({**page, "refresh_s": refresh_s, "written": written}).encode("utf-8", "replace")
     for name, data in files.items():  # the page last: where it is new, all is
         write_whole(folder / name, data)
     return folder / PAGE

@@ -81,8 +81,9 @@ def test_action_and_workflow_are_of_githubs_schema(tmp_path):
     done = holds("vendor.github-actions", ROOT / "action.yml")
     assert done.returncode == 0, done.stdout
     (tmp_path / "workflow.yml").write_text(NAMED["workflow"])
-    done = holds("vendor.github-workflows", tmp_path / "workflow.yml")
-    assert done.returncode == 0, done.stdout
+    for flow in (tmp_path / "workflow.yml", *sorted((ROOT / ".github" / "workflows").glob("*.yml"))):
+        done = holds("vendor.github-workflows", flow)
+        assert done.returncode == 0, done.stdout
     (tmp_path / "broken.yml").write_text(NAMED["workflow"].replace("runs-on", "run-on"))
     assert holds("vendor.github-workflows", tmp_path / "broken.yml").returncode == 1
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
