@@ -1,7 +1,10 @@
 """A fixture for tests of captures that ask nothing of registers: kernels are not compiled, which takes seconds each."""
 
+from dataclasses import asdict
+
 import pytest
 
+from swizzle_sim.capture.user_kernel import ARCHS
 from xcd_model import Resources
 
 
@@ -9,4 +12,6 @@ from xcd_model import Resources
 def uncompiled(monkeypatch):
     """Give every kernel the same resources, where ``swizzle_sim.capture`` would ask the compiler."""
     made_up = Resources(threads=256, vgprs=64, lds_bytes=0, instructions_in_flight=2, source="made up")
-    monkeypatch.setattr("swizzle_sim.capture.occupancy.resources_of", lambda launch, arch: made_up)
+    monkeypatch.setattr(
+        "swizzle_sim.capture.user_kernel._resources", lambda launch: {arch: asdict(made_up) for arch in ARCHS}
+    )
