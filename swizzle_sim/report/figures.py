@@ -362,8 +362,8 @@ def _mark_without_score(axes: Axes, attempts: Sequence[Attempt]) -> None:
     number = [a.number for a in attempts if a.score is None]
     if number:
         axes.plot(
-            number, np.full(len(number), 0.02), "|", transform=axes.get_xaxis_transform(), color=OTHER, ms=7, label="no score",
-            rasterized=len(number) > RASTER_FROM,
+            number, [0.02 for _ in number], "|", transform=axes.get_xaxis_transform(), color=OTHER, ms=7,
+            label="no score", rasterized=len(number) > RASTER_FROM,
         )  # fmt: skip
 
 

@@ -54,7 +54,10 @@ def tile_counts(
     others = [(other, dict(sizes)) for other, sizes in lattice if sizes and other.tiles]
     found: dict[str, ast.expr | None] = {}
     for constants in (dict(launch.constexprs), {}):
-        points = [(grid, values_of(launch)), *((other, {**constants, **sizes}) for other, sizes in others)]
+        points: list[tuple[Grid, dict]] = [
+            (grid, values_of(launch)),
+            *((other, {**constants, **sizes}) for other, sizes in others),
+        ]
         found = {name: _only(name, definitions, points) for name in _OF_TILES}
         if any(found.values()):
             break
