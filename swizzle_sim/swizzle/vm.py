@@ -104,7 +104,8 @@ def run(
     # A coordinate that the candidate does not compute has no register: the hardware's digit stays.
     encode += [(-1, digit.stride, digit.extent) for digit in unchanged.values()]
     ids = np.empty(grid.num_pids, np.int64)
-    report = np.array([0, 0, 0, -1, 0, 0, 0, budget.left], np.int64)
+    report = np.zeros(8, np.int64)
+    report[3], report[7] = -1, budget.left
     _evaluate(program.code, registers, _table(decode), _table(encode), ids, report)
     budget.left -= min(int(report[6]), budget.left)
     if report[0] == _CUT:

@@ -109,10 +109,11 @@ def test_the_branch_not_taken_is_not_evaluated():
 def test_the_budget_of_a_whole_run_is_kept():
     text = "a = pid + 1\npid = a - 1"
     steps = run_text(text, Grid((1000,))).steps
-    assert run_text(text, Grid((1000,)), budget=Budget(steps)).fault is None
+    shared = Budget(2 * steps + 1)
+    assert all(run_text(text, Grid((1000,)), budget=shared).fault is None for _ in range(2)) and shared.left == 1
     with pytest.raises(LanguageError, match=r"too large to decide.* 999 of 1000 workgroups") as caught:
         run_text(text, Grid((1000,)), budget=Budget(steps - 1))
-    assert caught.value.code == "limit"
+    assert (caught.value.code, caught.value.line, caught.value.column) == ("limit", 2, 1)
 
 
 def test_a_whole_run_may_take_longer_on_a_larger_grid(monkeypatch):
