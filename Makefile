@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
-.PHONY: browser fidelity kernels paper run wheel test test-llm test-random mutants audit lint docs pages speed clean
+.PHONY: browser fidelity kernels paper run wheel test test-llm test-random coverage mutants audit lint docs pages speed clean
 
 run: .venv/installed
 	$(BIN)/swizzle-sim optimize attention CAUSAL=1 H=64 S=2048
@@ -23,6 +23,10 @@ kernels: .venv/installed-test  ## compile the replays once: two test processes w
 test-random: .venv/installed-test  ## all tests in another order each time; the seed is in the first lines
 	$(PIP) pytest-randomly
 	$(BIN)/python -m pytest -n 2 --dist worksteal -p randomly
+
+coverage: .venv/installed-test  ## lines that tests run, by file, in random order; compiled kernels and other processes are not seen
+	$(PIP) pytest-cov pytest-randomly
+	$(BIN)/python -m pytest -n 2 --dist worksteal -p randomly --cov=swizzle_sim --cov=xcd_model --cov=agent --cov=benchmarks
 
 mutants: .venv/installed-test  ## change the rules that counts rest on, one operator at a time: does a test notice?
 	$(BIN)/python -m tests.attack.mutants

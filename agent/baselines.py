@@ -29,7 +29,7 @@ PLAN = "beside"  # kind of note
 SEARCHED_FOR = ("costs", "sizes", "screened")  # keys of a verdict that only the search ranks by
 LEAST_EVALUATIONS = 60  # full replays of the search, where time allows
 FINALISTS = 3  # families that the full replay decides between, of those screened in lockstep
-SLOW_S = 8.0  # for an attempt, from which nothing is replayed to measure how long a replay takes
+SLOW_S = 2.0  # for an attempt, from which nothing is replayed to measure how long a replay takes
 SCREEN_S, FINALISTS_S, SEARCH_S = 15.0, 12.0, 25.0  # together under a minute
 
 
