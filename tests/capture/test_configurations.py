@@ -60,7 +60,7 @@ def test_every_configuration_is_scored_or_refused_and_tiles_are_captured_once(ty
     assert again == found
     code, out, _ = typed(*(word for word in WORDS if word != "--json"), "--resume", "tuned")
     assert code == 0 and "configuration x swizzle" in out
-    assert "@3 is not scored: spills 3 registers" in out and f"next: swizzle-sim optimize {FILE}:@" in out
+    assert "@3 is not scored: spills 3 registers" in out and "next: swizzle-sim optimize " in out and f"{FILE}:@" in out
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ The opt-in part fetches the packages: ``KERNELS_TRIED=FOLDER pytest -m packages 
 
 import json
 import os
+import shlex
 import stat
 import sys
 from pathlib import Path
@@ -45,7 +46,8 @@ def test_each_kernel_has_a_declaration():
 def fake(tmp_path, monkeypatch):
     """A command in place of ours, which does what the file ``does`` says."""
     command = tmp_path / "command"
-    command.write_text(f"#!{sys.executable}\nexec(open({str(tmp_path / 'does')!r}).read())\n")
+    words = shlex.join([sys.executable, str(tmp_path / "does")])
+    command.write_text(f'#!/bin/sh\nexec {words} "$@"\n')  # a path with blanks cannot follow #!
     command.chmod(command.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setattr(trying.sys, "executable", str(command))
     return (tmp_path / "does").write_text

@@ -1,6 +1,7 @@
 """Do the commands do what they say, for people and for programs?"""
 
 import contextlib
+import shlex
 import signal
 import subprocess
 import sys
@@ -176,6 +177,6 @@ def test_a_full_disk_is_a_line_and_no_traceback(words):
 
 def test_the_module_is_the_command_and_a_closed_stdout_is_no_error():
     for end, code in (">&-", 0), ("| true", 0):
-        words = ["sh", "-c", f"{sys.executable} -m swizzle_sim gpus {end}"]
+        words = ["sh", "-c", f"{shlex.quote(sys.executable)} -m swizzle_sim gpus {end}"]
         done = subprocess.run(words, capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stderr) == (code, "")

@@ -27,7 +27,6 @@ COUNTS = dict.fromkeys(COUNTERS, 8.0) | {
     "launch__shared_mem_per_block": 17408.0,
 }
 STAND_IN = '''\
-#!{python}
 """Takes ncu's words, leaves its table and prints what the launched program would."""
 import json, sys, time
 from pathlib import Path
@@ -60,8 +59,10 @@ def ncu(tmp_path, monkeypatch):
     monkeypatch.setattr(counters, "_driver", lambda: "580.1")
 
     def make(made, behaviour=""):
-        path = tmp_path / "ncu"
-        path.write_text(STAND_IN.format(python=sys.executable, counts=COUNTS, made=made, behaviour=behaviour))
+        path, script = tmp_path / "ncu", tmp_path / "ncu.py"
+        script.write_text(STAND_IN.format(counts=COUNTS, made=made, behaviour=behaviour))
+        words = shlex.join([sys.executable, str(script)])
+        path.write_text(f'#!/bin/sh\nexec {words} "$@"\n')  # a path with blanks cannot follow #!
         path.chmod(0o755)
         return str(path)
 

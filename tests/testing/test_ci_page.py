@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from importlib import resources
@@ -115,7 +116,9 @@ def test_the_script_of_the_action(repository, inputs, status):
     values = {k: given.get(k.lower(), action["inputs"][name]["default"]) for k, name in names.items()}
     (repository / "bin").mkdir()
     command = repository / "bin" / "swizzle-sim"
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from swizzle_sim.cli import main; main()" "$@"\n')
+    command.write_text(
+        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "from swizzle_sim.cli import main; main()" "$@"\n'
+    )
     command.chmod(0o755)
     environment = {**os.environ, **values, "PATH": f"{command.parent}:{os.environ['PATH']}", "GITHUB_ACTIONS": "true"}
     shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]  # as GitHub runs it
