@@ -90,6 +90,11 @@ COMMANDS = {
         "counters:counters", "counters of the H200 table's kernels under any order",
         ("h200_again.csv", "contributed.csv"), f"{TORCH}, ncu with access to the counters; 4 min for all", "...",
     ),
+    "bundles": Command(
+        "bundles_counted:bundles_counted", "time and counters of every order of many bundles, in two processes",
+        ("h200_held_out.csv", "h100_held_out.csv"), f"{TORCH}, ncu with access to the counters; 3 min for 80 orders",
+        "...",
+    ),
     "fdtd-stores": Command(
         "compiled_code:fdtd_stores", "store instructions of FDTD with border masks on gfx942", (), "Triton, no GPU", "",
     ),

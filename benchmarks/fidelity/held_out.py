@@ -1,0 +1,264 @@
+"""Launches drawn by a seed, predicted as a user's ``bundle`` predicts them, then counted: no constant is set from them.
+
+    python -m swizzle_benchmarks.fidelity.held_out draw FOLDER --gpu h200 --seed 31
+    python benchmarks/lab/bundles_counted.py FOLDER counted.csv           # on the node: PyTorch, Triton, ncu
+    python -m swizzle_benchmarks.fidelity.held_out table FOLDER/predicted.csv counted.csv
+
+``SWIZZLE_SIM_TRITON`` names the Triton that the node has, whose registers decide how many workgroups an SM holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median
+
+import numpy as np
+
+from swizzle_sim.capture.occupancy import compiled_for
+from swizzle_sim.hardware.bundle import Finalist, make_bundle
+from swizzle_sim.hardware.device import device_of
+from swizzle_sim.kernels import kernel
+from swizzle_sim.progress import Progress
+from swizzle_sim.rewrite.price import score_as_compiled
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle import Swizzle, family
+from xcd_model import gpu
+
+LAUNCHED = "launch order"
+ORDERS = 4  # beside the launch order
+PLANE = (
+    ("group_m(size=8)",),
+    (
+        *("row", "column", "snake", "hilbert", "morton", "group_m(size=2)", "group_m(size=4)", "group_m(size=16)"),
+        *("group_n(size=2)", "group_n(size=4)", "group_n(size=16)", "blocks(rows=8,cols=8,size=4)", "reverse"),
+    ),
+)
+BOXES = (
+    ("boxes(x=4,y=4,z=4)",),
+    (
+        *("morton_3d", "reverse", "boxes(x=2,y=8,z=1)", "boxes(x=8,y=2,z=1)", "boxes(x=8,y=8,z=1)"),
+        *("boxes(x=1,y=1,z=8)", "boxes(x=2,y=2,z=2)", "boxes(x=16,y=4,z=2)"),
+    ),
+)
+Sizes = dict[str, int]
+Between = Callable[[int, int], int]
+Pool = tuple[tuple[str, ...], tuple[str, ...]]  # always taken, and to draw from
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """How the launches of one kernel are drawn: sizes, and the orders that its grid knows."""
+
+    sizes: Callable[[Between], Sizes]
+    pool: Pool = PLANE
+
+
+def _gemm(between: Between) -> Sizes:
+    tile = {"BLOCK_M": 128, "BLOCK_N": 128 * between(1, 2), "BLOCK_K": 64}
+    return {"M": 128 * between(24, 96), "N": 256 * between(12, 48), "K": 64 * between(32, 240), **tile}
+
+
+KERNELS = {
+    "gemm": Drawn(_gemm),
+    "attention": Drawn(
+        lambda between: {"B": 1, "H": 8 * between(2, 10), "S": 256 * between(8, 28), "CAUSAL": between(0, 1)}
+    ),
+    "transpose": Drawn(lambda between: {"M": 32 * between(64, 400), "N": 32 * between(64, 400)}),
+    "stencil_2d": Drawn(lambda between: {"M": 32 * between(64, 400), "N": 32 * between(64, 400)}),
+    "batched_gemm": Drawn(
+        lambda between: {
+            **{"BATCH": between(3, 24), "M": 128 * between(8, 28), "N": 128 * between(8, 28), "K": 64 * between(8, 40)}
+        },
+        BOXES,
+    ),
+    "stencil_3d": Drawn(
+        lambda between: {"NX": 64 * between(3, 9), "NY": 4 * between(32, 120), "NZ": 4 * between(32, 120)}, BOXES
+    ),
+    "moe_gemm": Drawn(
+        lambda between: {"TOKENS": 256 * between(1, 6), "N": 128 * between(8, 20), "SEED": between(2, 99)}
+    ),
+}
+LAUNCHES = {  # of each kernel, by GPU
+    "h200": {
+        **{"gemm": 5, "attention": 3, "transpose": 2, "stencil_2d": 2},
+        **{"batched_gemm": 2, "stencil_3d": 2, "moe_gemm": 1},
+    },
+    "h100": {"gemm": 2, "attention": 1, "transpose": 1, "stencil_2d": 1, "batched_gemm": 1},
+}
+PREDICTED = ("bundle", "kernel", "problem", "candidate", "order", "time_us", "dram_read_bytes", "workgroups")
+
+
+def drawn(name: str, seed: int) -> Iterator[tuple[str, Sizes, list[str]]]:
+    """Kernel, sizes and orders of each launch of a GPU; the same for the same seed."""
+    rng = np.random.default_rng(seed)
+    for one, times in LAUNCHES[name].items():
+        for _ in range(times):
+            sizes = KERNELS[one].sizes(lambda low, high: int(rng.integers(low, high + 1)))
+            always, others = KERNELS[one].pool
+            picked = rng.choice(len(others), ORDERS - len(always), replace=False)
+            yield one, sizes, [*always, *(others[place] for place in picked)]
+
+
+def draw(folder: Path, name: str, seed: int) -> None:
+    """Write a bundle for each launch, and ``predicted.csv``, which is to be committed before anything is counted."""
+    folder.mkdir(parents=True)
+    device = gpu(name)
+    launches = list(drawn(name, seed))
+    with (
+        Progress("predicting", "launches") as progress,
+        (folder / "predicted.csv").open("w", encoding="utf-8", newline="") as file,
+    ):
+        out = csv.writer(file)
+        out.writerow(PREDICTED)
+        for number, (what, sizes, orders) in enumerate(launches):
+            scorer = Scorer(compiled_for(kernel(what, **sizes), device), device)
+            finalists = []
+            for order in orders:
+                swizzle = Swizzle.parse(family(order), order)
+                finalists.append(Finalist(name=order, source=swizzle.source, score=score_as_compiled(scorer, swizzle)))
+            place = f"{number:02d}-{what}"
+            made = make_bundle(
+                scorer.kernel, device_of(device), finalists, folder / place, baseline=scorer.baseline, check=False
+            )
+            problem = " ".join(f"{key}={value}" for key, value in made["problem"].items())
+            scores = [(LAUNCHED, scorer.baseline), *((one.name, one.score) for one in finalists)]
+            for candidate, (order, score) in zip(made["candidates"], scores, strict=True):
+                held = score.price.after.workgroups_per_cu if score.price else scorer.occupancy
+                out.writerow(
+                    [place, what, problem, candidate["id"], order, f"{score.time_us:.2f}", score.hbm_read_bytes, held]
+                )
+            file.flush()
+            progress(number + 1, len(launches), note=what)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch, predicted and counted.
+
+    Parameters
+    ----------
+    bundle, kernel, problem, order : str
+    predicted_us, measured_us : float [us]
+        Of the timed replay; median of cold launches.
+    predicted_bytes, counted_bytes, asked_bytes : float
+        Read from memory; asked of the L2 by the SMs, as counted.
+    """
+
+    bundle: str
+    kernel: str
+    problem: str
+    order: str
+    predicted_us: float
+    measured_us: float
+    predicted_bytes: float
+    counted_bytes: float
+    asked_bytes: float
+
+    @property
+    def read_error(self) -> float:
+        """Predicted over counted bytes, less 1."""
+        return self.predicted_bytes / self.counted_bytes - 1
+
+    @property
+    def points(self) -> float:
+        """Predicted less counted share of the asked bytes that memory did not answer [points]."""
+        return 100 * (self.counted_bytes - self.predicted_bytes) / self.asked_bytes
+
+
+def read(predicted: Path, counted: Path) -> list[Launch]:
+    """Launches that were both predicted and counted, right results only."""
+    with counted.open(encoding="utf-8", newline="") as file:
+        ran = {(one["bundle"], one["candidate"]): one for one in csv.DictReader(file)}
+    found = []
+    with predicted.open(encoding="utf-8", newline="") as file:
+        for one in csv.DictReader(file):
+            other = ran.get((one["bundle"], one["candidate"]))
+            if other is None or other["result"] == "differs" or not other["dram_read_bytes"]:
+                continue
+            found.append(
+                Launch(
+                    *(one[key] for key in ("bundle", "kernel", "problem", "order")),
+                    float(one["time_us"]), float(other["time_cold_us"]), float(one["dram_read_bytes"]),
+                    float(other["dram_read_bytes"]), 32 * float(other["read_sectors"]),
+                )
+            )  # fmt: skip
+    return found
+
+
+def of_launch(found: Iterable[Launch]) -> list[list[Launch]]:
+    """Orders of one launch together, the launch order first."""
+    return [list(group) for _, group in itertools.groupby(found, key=lambda one: one.bundle)]
+
+
+def pairs(found: Sequence[Launch], apart: float = 0.03) -> tuple[int, int]:
+    """Pairs of orders of a launch whose measured times are ``apart``: those predicted the right way round, and all."""
+    right = every = 0
+    for group in of_launch(found):
+        for one, other in itertools.combinations(group, 2):
+            if abs(math.log(one.measured_us / other.measured_us)) > math.log1p(apart):
+                every += 1
+                right += (one.predicted_us < other.predicted_us) == (one.measured_us < other.measured_us)
+    return right, every
+
+
+def regrets(found: Sequence[Launch]) -> dict[str, float]:
+    """Mean over launches of the measured time over the best one's, less 1: of three ways to choose an order."""
+    fixed = {order for _, pool in ((one, one.pool[0]) for one in KERNELS.values()) for order in pool}
+    picks: dict[str, Callable[[list[Launch]], Launch]] = {
+        "least predicted time": lambda group: min(group, key=lambda one: one.predicted_us),
+        "launch order": lambda group: group[0],
+        "group_m(size=8), boxes of 4": lambda group: next((one for one in group if one.order in fixed), group[0]),
+    }
+    groups = of_launch(found)
+    return {
+        name: mean(pick(group).measured_us / min(one.measured_us for one in group) - 1 for group in groups)
+        for name, pick in picks.items()
+    }
+
+
+def table(found: Sequence[Launch]) -> str:
+    """Summary by kernel, Markdown."""
+    lines = [
+        "| kernel | launches | reads within 20 % | median error of reads [%] | hit rate, mean error [points] | "
+        "pairs over 3 % apart | regret [%]: least predicted time | launch order | group_m(8), boxes of 4 |",
+        "| --- " * 9 + "|",
+    ]
+    for name in (*dict.fromkeys(one.kernel for one in found), "all"):
+        mine = [one for one in found if name in (one.kernel, "all")]
+        near = sum(abs(one.read_error) <= 0.2 for one in mine)
+        right, every = pairs(mine)
+        lines.append(
+            f"| {name} | {len(mine)} | {near} | {100 * median(abs(one.read_error) for one in mine):.2f} | "
+            f"{mean(abs(one.points) for one in mine):.2f} | {right} of {every} | "
+            + " | ".join(f"{100 * value:.2f}" for value in regrets(mine).values())
+            + " |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run one of the two commands."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    one = verbs.add_parser("draw", help="draw launches, predict them, write their bundles")
+    one.add_argument("folder", type=Path)
+    one.add_argument("--gpu", choices=LAUNCHES, default="h200")
+    one.add_argument("--seed", type=int, required=True)
+    other = verbs.add_parser("table", help="compare with what was counted")
+    other.add_argument("predicted", type=Path)
+    other.add_argument("counted", type=Path)
+    given = parser.parse_args()
+    if given.verb == "draw":
+        draw(given.folder, given.gpu, given.seed)
+    else:
+        print(table(read(given.predicted, given.counted)))
+
+
+if __name__ == "__main__":
+    main()
