@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 from swizzle_sim.kernels import GROUP
 
@@ -22,7 +23,7 @@ def digest_of(*modules: str) -> str:
     digest = hashlib.sha256()
     for module in modules_behind(*modules):
         path = Path(_path(module) or "")
-        digest.update(module.encode() + b"\0" + _code(ast.parse(path.read_text(encoding="utf-8"))).encode())
+        digest.update(module.encode() + b"\0" + _read(path.read_text(encoding="utf-8")).code)
         if module in TABLES:
             digest.update((path.parent / TABLES[module]).read_bytes())
     return digest.hexdigest()[:16]
@@ -48,9 +49,9 @@ def modules_behind(*modules: str) -> list[str]:
         path = _path(module)
         if path is None:
             continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-        todo += sorted(name for name in _imports(tree, package) if name.split(".")[0] in FOLLOWED)
+        imported = _read(path.read_text(encoding="utf-8")).imported(package)
+        todo += sorted(name for name in imported if name.split(".")[0] in FOLLOWED)
     return sorted(module for module in seen if _path(module))
 
 
@@ -63,19 +64,31 @@ def _path(module: str) -> Path | None:
     return Path(found.origin) if found and found.origin and found.origin.endswith(".py") else None
 
 
-def _imports(tree: ast.AST, package: str) -> list[str]:
-    found = []
+class _Source(NamedTuple):
+    """What a text imports, as (dots, module, names), and its code without docstrings."""
+
+    imports: tuple[tuple[int, str, tuple[str, ...]], ...]
+    code: bytes
+
+    def imported(self, package: str) -> list[str]:
+        """Modules, and names that may be modules, for a text that stands in ``package``."""
+        found = []
+        for dots, module, names in self.imports:
+            base = ".".join(part for part in (package if dots else "", module) if part)
+            found += [base, *(f"{base}.{name}" for name in names)]
+        return found
+
+
+@cache
+def _read(text: str) -> _Source:
+    """A text parsed, once: the digests of two kernels have most of their modules in common."""
+    tree, imports = ast.parse(text), []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            imports += [(0, alias.name, ()) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            base = ".".join(part for part in (package if node.level else "", node.module) if part)
-            found += [base, *(f"{base}.{alias.name}" for alias in node.names)]
-    return found
-
-
-def _code(tree: ast.AST) -> str:
+            imports.append((node.level, node.module or "", tuple(alias.name for alias in node.names)))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
-    return ast.dump(tree)
+    return _Source(tuple(imports), ast.dump(tree).encode())
