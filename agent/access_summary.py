@@ -54,7 +54,12 @@ def access_summary(scorer: Scorer, *, hardware: bool = True) -> dict[str, Any]:
     }
     summary: dict[str, Any] = {"grid": str(kernel.grid), "tensors": tensors, "work": str(scorer.work)}
     if kernel.programs:
-        summary["persistent"] = f"{kernel.programs} programs; program p computes p, p + {kernel.programs}, ..."
+        takes = f"program p computes p, p + {kernel.programs}, ..."
+        if kernel.claims:
+            pools, local = kernel.claims.pools, kernel.claims.local
+            takes = f"a free program p claims the next of ids p % {pools}, p % {pools} + {pools}, ... below {local}, "
+            takes += "or, once those are gone, the next of the other ids"
+        summary["persistent"] = f"{kernel.programs} programs; {takes}"
     if tables := index_tables(kernel):
         summary["index_tables"] = tables
     if not kernel.sharing.strip():

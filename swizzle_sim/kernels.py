@@ -15,7 +15,7 @@ from typing import Any
 
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model import Resources, Trace
+from xcd_model import Claims, Resources, Trace
 from xcd_model.errors import SizeError, UnknownName
 
 GROUP = "swizzle_sim.kernels"
@@ -61,6 +61,8 @@ class Kernel:
     programs : int, optional
         Programs launched of a persistent kernel, whose grid is its tiles: program p computes tiles p, p + programs, ...
         of the order.
+    claims : Claims, optional
+        Of a persistent kernel whose programs claim their tiles from atomic counters instead.
     make_launch : callable, optional
         ``make_launch() -> Launch``, the Triton launch, by which the kernel can be captured, compiled and rewritten.
     launches : int
@@ -91,6 +93,7 @@ class Kernel:
     at_grids: Callable[[], Iterable[tuple[Grid, Mapping[str, int]]]] = field(repr=False)
     vector_ops: float = 0.0
     programs: int | None = None
+    claims: Claims | None = None
     make_launch: Callable[[], Launch] | None = field(repr=False, default=None)
     launches: int = 1
     file: str = ""

@@ -18,6 +18,7 @@ import numpy as np
 
 from swizzle_sim.swizzle.grid import Digit
 from xcd_model import (
+    Claims,
     Gpu,
     IssueModel,
     Plan,
@@ -243,6 +244,11 @@ class Work(Protocol):
         ...
 
     @property
+    def claims(self) -> Claims | None:
+        """How its programs claim their tiles, if they do."""
+        ...
+
+    @property
     def launches(self) -> int:
         """Back-to-back launches of a run."""
         ...
@@ -330,7 +336,7 @@ class Replayer(Generic[W]):
             device = l1_after_shared_memory(self.kernel.resources, device)
         if self.replay == "lockstep":  # row activations cost time only, and rule out symmetry
             device = replace(device, hbm_rows=None)
-        return prepare(self.trace, device, programs=self.kernel.programs)
+        return prepare(self.trace, device, programs=self.kernel.programs, claims=self.kernel.claims)
 
     @cached_property
     def fetches(self) -> np.ndarray:

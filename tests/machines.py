@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from hypothesis import strategies as st
 
-from xcd_model import Cache, Gpu, Tensor, Trace, TraceBuilder, gpu
+from xcd_model import Cache, Claims, Gpu, Tensor, Trace, TraceBuilder, gpu
 from xcd_model.spec.nvidia import L2Partitions
 
 MI300X = gpu("mi300x")  # read once: thousands of small ones are made from it
@@ -226,6 +226,15 @@ def cases(draw, traces=None):
     machine = draw(gpus(requests=requests))
     order = np.array(draw(st.permutations(range(trace.n_workgroups))), np.int64)
     return trace, order, machine, draw(st.integers(1, 3))
+
+
+@st.composite
+def claimed(draw, n_tiles, xcds):
+    """Programs and claims of a persistent kernel: one counter, one for each XCD or more, some tiles for all."""
+    local = draw(st.one_of(st.just(n_tiles), st.integers(0, n_tiles)))
+    pools = draw(st.sampled_from([1, xcds, 2 * xcds, 3]))
+    programs = draw(st.integers(min(pools, local, n_tiles) or 1, n_tiles))
+    return {"programs": programs, "claims": Claims(pools=pools, local=local)}
 
 
 def gemm_trace(m, n, k, block_m, block_n, block_k, *, line_bytes=128) -> Trace:

@@ -121,24 +121,42 @@ def queues(n_workgroups, n_xcds, offset):
     return of_xcd
 
 
-def workgroups_of(order, n_xcds, offset, programs):
-    """For each XCD its queue of workgroups, in order, each a list of the trace's that it computes in turn."""
+def workgroups_of(order, n_xcds, offset, programs, claims=None):
+    """For each XCD its queue of programs, in order, each the workgroups of the trace that it computes in turn."""
     if not programs:
-        return [[[int(order[w])] for w in mine] for mine in queues(len(order), n_xcds, offset)]
-    tiles = [[int(order[t]) for t in range(p, len(order), programs)] for p in range(programs)]
+        return [[iter([int(order[w])]) for w in mine] for mine in queues(len(order), n_xcds, offset)]
+    if claims:
+        pools = [list(range(pool, claims.local, claims.pools)) for pool in range(claims.pools)]
+        shared = list(range(claims.local, len(order)))
+        tiles = [claimed(order, pools[p % claims.pools], shared) for p in range(programs)]
+    else:
+        tiles = [iter([int(order[t]) for t in range(p, len(order), programs)]) for p in range(programs)]
     return [[tiles[p] for p in mine] for mine in queues(programs, n_xcds, offset)]
 
 
-def turns(trace, order, gpu, workgroups_per_cu, programs=None):
+def claimed(order, pool, shared):
+    """A program that asks for a tile when it has ended the last: the next of its pool, then of the one for all."""
+    while pool or shared:
+        yield int(order[(pool or shared).pop(0)])
+
+
+def turns(trace, order, gpu, workgroups_per_cu, programs=None, claims=None):
     """Lists of (XCD, CU, instruction), one list a turn: every resident workgroup issues one, slot by slot."""
-    waiting = workgroups_of(order, gpu.xcds, gpu.dispatch_offset, programs)
-    running = {(slot, xcd): [] for slot in range(gpu.cus_per_xcd * workgroups_per_cu) for xcd in range(gpu.xcds)}
+    waiting = workgroups_of(order, gpu.xcds, gpu.dispatch_offset, programs, claims)
+    slots = [(slot, xcd) for slot in range(gpu.cus_per_xcd * workgroups_per_cu) for xcd in range(gpu.xcds)]
+    programs_of, todo_of = {at: iter(()) for at in slots}, {at: [] for at in slots}
     while True:
         turn = []
-        for (slot, xcd), todo in running.items():  # in order of slot, then XCD
-            while not todo and waiting[xcd]:  # a workgroup that touches nothing is over at once
-                for workgroup in waiting[xcd].pop(0):
+        for slot, xcd in slots:
+            todo = todo_of[slot, xcd]
+            while not todo:  # a workgroup that touches nothing is over at once
+                workgroup = next(programs_of[slot, xcd], None)
+                if workgroup is not None:
                     todo.extend(range(int(trace.start[workgroup]), int(trace.start[workgroup + 1])))
+                elif waiting[xcd]:
+                    programs_of[slot, xcd] = waiting[xcd].pop(0)
+                else:
+                    break
             if todo:
                 turn.append((xcd, slot % gpu.cus_per_xcd, todo.pop(0)))
         if not turn:
@@ -146,10 +164,10 @@ def turns(trace, order, gpu, workgroups_per_cu, programs=None):
         yield turn
 
 
-def finish(trace, order, gpu, workgroups_per_cu, programs=None):
+def finish(trace, order, gpu, workgroups_per_cu, programs=None, claims=None):
     """Nested lists (XCD, CU): the turn after a CU's last instruction, 0 for one that has none."""
     ends = [[0] * gpu.cus_per_xcd for _ in range(gpu.xcds)]
-    for turn, issues in enumerate(turns(trace, order, gpu, workgroups_per_cu, programs)):
+    for turn, issues in enumerate(turns(trace, order, gpu, workgroups_per_cu, programs, claims)):
         for xcd, cu, _ in issues:
             ends[xcd][cu] = turn + 1
     return ends
@@ -239,7 +257,7 @@ class Counts:
                     dirty.clear()
 
 
-def replay(trace, order, gpu, workgroups_per_cu, programs=None, caches=None):
+def replay(trace, order, gpu, workgroups_per_cu, programs=None, caches=None, claims=None):
     """Counts of every turn, and by tensor: two nested lists, (turn, XCD, column) and (tensor, XCD, column).
 
     L2s are written back, and allocate without a fetch on a write miss. L1s and the memory-side cache are looked up
@@ -248,7 +266,7 @@ def replay(trace, order, gpu, workgroups_per_cu, programs=None, caches=None):
     caches = caches or Caches(gpu)
     caches.begin()
     counts, turn = Counts(trace, gpu), 0
-    for turn, issues in enumerate(turns(trace, order, gpu, workgroups_per_cu, programs)):
+    for turn, issues in enumerate(turns(trace, order, gpu, workgroups_per_cu, programs, claims)):
         for xcd, cu, instruction in issues:
             _issue(trace, instruction, caches, xcd, cu, counts, turn)
     counts.flush(turn, caches)

@@ -242,13 +242,13 @@ class Running:
     """Workgroups that one slot computes in turn: the instructions, and when each of the present one's was done."""
 
     def __init__(self, trace, workgroups, hardware_id):
-        self.trace, self.workgroups, self.hardware_id = trace, list(workgroups), hardware_id
+        self.trace, self.workgroups, self.hardware_id = trace, workgroups, hardware_id
         self.todo, self.arrived, self.done = [], [], []
 
     def begin(self, now):
         """Start on the next workgroup that touches anything; False if there is none."""
-        while not self.todo and self.workgroups:
-            self.workgroup = self.workgroups.pop(0)
+        while not self.todo and (workgroup := next(self.workgroups, None)) is not None:
+            self.workgroup = workgroup
             self.todo = list(range(int(self.trace.start[self.workgroup]), int(self.trace.start[self.workgroup + 1])))
             self.arrived, self.done, self.began = [], [], now
             self.age = self.hardware_id[self.workgroup]
@@ -269,10 +269,10 @@ class Running:
 class Replay:
     """A replay on its way: who runs where, when each CU is free, and when each slot can issue or begin."""
 
-    def __init__(self, trace, order, gpu, occupancy, pace, programs, caches):
+    def __init__(self, trace, order, gpu, occupancy, pace, programs, claims, caches):
         self.trace, self.gpu, self.pace = trace, gpu, pace
         self.memory = Memory(trace, gpu, caches)
-        self.waiting = naive.workgroups_of(order, gpu.xcds, gpu.dispatch_offset, programs)
+        self.waiting = naive.workgroups_of(order, gpu.xcds, gpu.dispatch_offset, programs, claims)
         self.hardware_id = {int(workgroup): w for w, workgroup in enumerate(order)}
         self.cus = [(xcd, cu) for xcd in range(gpu.xcds) for cu in range(gpu.cus_per_xcd)]
         self.n_slots = gpu.cus_per_xcd * occupancy
@@ -317,8 +317,6 @@ class Replay:
         self.ends.append(self.cu_free[cu])
         if not mine.todo and len(mine.done) == len(mine.arrived):
             self.can_issue[at] = self.cu_free[cu]
-            if not mine.workgroups:
-                del self.running[at]
         elif mine.todo and at not in self.can_issue and mine.issues_at(in_flight) is not None:
             self.can_issue[at] = max(now, mine.issues_at(in_flight))
 
@@ -388,6 +386,7 @@ def replay(
     seed=0,
     speed_variation=0,
     programs=None,
+    claims=None,
     caches=None,
 ):
     """Replay a whole grid and return a `Run`."""
@@ -396,7 +395,7 @@ def replay(
     pace = dict(
         in_flight=in_flight, compute_fs=compute_fs, jitter_fs=jitter_fs, seed=seed, speed_variation=speed_variation
     )
-    one = Replay(trace, order, gpu, workgroups_per_cu, pace, programs, caches)
+    one = Replay(trace, order, gpu, workgroups_per_cu, pace, programs, claims, caches)
     one.run()
     queues = [*one.memory.l2_free, *one.memory.fabric_free, one.memory.mall_free, one.memory.hbm_free]
     time_fs, opening_fs = max(one.ends + queues), one.memory.opening

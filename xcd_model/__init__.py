@@ -45,6 +45,7 @@ _HOME = {
     "NotBijective": "xcd_model.errors",
     "Plan": "xcd_model.replay.plan",
     "ReplayError": "xcd_model.errors",
+    "Claims": "xcd_model.dispatch",
     "Resources": "xcd_model.dispatch",
     "RunError": "xcd_model.errors",
     "SizeError": "xcd_model.errors",
@@ -80,6 +81,7 @@ _HOME = {
 __all__ = [
     "Bound",
     "Cache",
+    "Claims",
     "Energy",
     "Gpu",
     "IssueModel",

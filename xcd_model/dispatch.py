@@ -5,7 +5,8 @@
     slots of an XCD     =  CUs * workgroups a CU, slot s on CU (s mod CUs); a slot that is free takes the next id
 
 A persistent kernel launches P programs in this way, and program p computes tiles p, p + P, p + 2 P, ... one after the
-other. The rule stands here twice: in numpy (`xcd_of`, `first_ids`) and compiled (`_next_pid`).
+other, or, where it has `Claims`, the tiles that atomic counters give it each time that it has ended one. The rule
+stands here twice: in numpy (`xcd_of`, `first_ids`) and compiled (`_next_pid`).
 
     workgroups a CU = min over threads, VGPRs, LDS, barriers of (what the CU has) // (what a workgroup takes)
     loads in flight = min(stages * loads a step, bytes of registers and LDS that loads can land in // bytes a load)
@@ -126,8 +127,42 @@ def workgroups_per_cu(resources: Resources, gpu: Gpu) -> int:
     return min(fits[short], limits.workgroups_per_cu)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Claims:
+    """How the programs of a persistent kernel claim tiles from atomic counters, rather than in steps of the programs.
+
+    Pool k hands out tiles k, k + pools, k + 2 pools, ... as far as they are below ``local``, to programs k, k + pools,
+    ...; a program whose pool is empty claims from one more counter, which hands out ``local``, ``local`` + 1, ... to
+    all. So a single counter is one pool of all tiles; with a pool for each XCD, a tile of a pool is computed on the XCD
+    where round robin would put the workgroup of the same id.
+
+    Parameters
+    ----------
+    pools : int
+        Counters that only some programs ask.
+    local : int
+        Tiles in pools; the others are for all programs.
+
+    Raises
+    ------
+    ReplayError
+        If there is no pool, or a negative number of tiles in them.
+
+    Source: ROCm/tritonBLAS PR 64, AMD-AGI/Primus-Turbo PR 353: their per-XCD, global and hierarchical modes.
+    """
+
+    pools: int
+    local: int
+
+    def __post_init__(self):
+        if self.pools < 1 or self.local < 0:
+            raise ReplayError(f"pools = {self.pools}, local = {self.local}: at least 1 pool, and 0 tiles in them")
+
+
 def xcd_of(n_workgroups: int, gpu: Gpu, programs: int | None = None) -> np.ndarray:
     """XCD that each hardware workgroup id runs on, or each tile of a persistent kernel of so many programs.
+
+    Claimed tiles run there too if all take equally long; which a replay decides.
 
     Parameters
     ----------
@@ -157,13 +192,22 @@ class Slots(NamedTuple):
         Next and end instruction of the slot's workgroup.
     pid : (n_xcds, slots) int64
         Hardware id, or tile of a persistent program; -1 before the first.
+    program : (n_xcds, slots) int64
+        Hardware id of the workgroup, or persistent program, in the slot; -1 before the first.
     waiting : (n_xcds,) int64
         Next hardware id that each XCD dispatches.
+    counters : (pools + 1,) int64
+        Tiles claimed from each pool, and from the counter for all; see `Claims`.
+    follows : (n_tiles + n_xcds * slots,) int64
+        Tile that is claimed after each tile, and the first of each slot, -1 for none, see `slots_in_step`; else empty.
     """
 
     running: np.ndarray
     pid: np.ndarray
+    program: np.ndarray
     waiting: np.ndarray
+    counters: np.ndarray
+    follows: np.ndarray
 
 
 def slots_of(machine: Any) -> Slots:
@@ -171,32 +215,94 @@ def slots_of(machine: Any) -> Slots:
     return Slots(
         running=np.zeros((machine.xcds, machine.slots, 2), np.int64),
         pid=np.full((machine.xcds, machine.slots), -1, np.int64),
+        program=np.full((machine.xcds, machine.slots), -1, np.int64),
         waiting=first_ids(machine.xcds, machine.offset),
+        counters=np.zeros(machine.pools + 1, np.int64),
+        follows=np.zeros(0, np.int64),
     )
 
 
+def slots_in_step(start: np.ndarray, machine: Any, order: np.ndarray) -> Slots:
+    """Empty slots of a replay in lockstep, which runs XCD by XCD: who claims which tile is settled beforehand.
+
+    In a turn every slot issues an instruction; slots that are free in the same turn claim in dispatch order: slot by
+    slot, and of one slot XCD by XCD.
+    """
+    if not machine.pools:
+        return slots_of(machine)
+    follows = np.full(order.size + machine.xcds * machine.slots, -1, np.int64)
+    _claim_in_step(start, machine, order, slots_of(machine), follows)
+    return slots_of(machine)._replace(follows=follows)
+
+
 @njit(inline="always")
-def _next_pid(machine, n_tiles, pid, waiting, xcd):
+def _claim(machine, n_tiles, counters, program):
+    """Tile that a program's atomics give it, ``n_tiles`` where none is left.
+
+    of its pool:  claimed * pools + program mod pools,  while that is below ``local``;   else:  local + claimed by all
+    """
+    pool = program % machine.pools
+    tile = counters[pool] * machine.pools + pool
+    if tile >= machine.local:
+        pool, tile = machine.pools, machine.local + counters[machine.pools]
+    if tile < n_tiles:
+        counters[pool] += 1
+    return min(tile, n_tiles)
+
+
+@njit(inline="always")
+def _next_pid(machine, n_tiles, pid, slots, xcd, slot):
     """Hardware id (tile, if persistent) that a free slot takes up, or -1; ``pid`` is its last, -1 before the first.
 
-    persistent: pid + P while that is a tile;  else: the XCD's next id, waiting[xcd] += X
+    persistent: pid + P, or a claim, while that is a tile;  else: the XCD's next id, waiting[xcd] += X
     """
-    if machine.programs and pid >= 0 and pid + machine.programs < n_tiles:
-        return pid + machine.programs
-    taken = waiting[xcd]
-    if taken >= (machine.programs if machine.programs else n_tiles):
-        return np.int64(-1)
-    waiting[xcd] = taken + machine.xcds
-    return taken
+    if slots.follows.size:
+        return slots.follows[pid if pid >= 0 else n_tiles + slot * machine.xcds + xcd]
+    program = slots.program[xcd, slot]
+    while True:
+        if machine.programs and program >= 0:
+            if machine.pools:
+                tile = _claim(machine, n_tiles, slots.counters, program)
+            else:
+                tile = pid + machine.programs if pid >= 0 else program
+            if tile < n_tiles:
+                return tile
+        program, pid = slots.waiting[xcd], np.int64(-1)
+        if program >= (machine.programs if machine.programs else n_tiles):
+            return np.int64(-1)
+        slots.waiting[xcd] = program + machine.xcds
+        slots.program[xcd, slot] = program
+        if not machine.programs:
+            return program
 
 
 @njit(inline="always")
-def _next_work(start, machine, order, pid, waiting, xcd):
+def _next_work(start, machine, order, pid, slots, xcd, slot):
     """As `_next_pid`, past the workgroups that touch nothing: they end as soon as they begin."""
-    pid = _next_pid(machine, order.size, pid, waiting, xcd)
+    pid = _next_pid(machine, order.size, pid, slots, xcd, slot)
     while pid >= 0 and start[order[pid]] == start[order[pid] + 1]:
-        pid = _next_pid(machine, order.size, pid, waiting, xcd)
+        pid = _next_pid(machine, order.size, pid, slots, xcd, slot)
     return pid
+
+
+@njit(cache=True)
+def _claim_in_step(start, machine, order, slots, follows):
+    """Fill ``follows``: turn by turn, in the order of `slots_in_step`, a slot without instructions claims a tile."""
+    left, busy = np.zeros((machine.slots, machine.xcds), np.int64), True
+    while busy:
+        busy = False
+        for slot in range(machine.slots):
+            for xcd in range(machine.xcds):
+                if left[slot, xcd] == 0:
+                    before = slots.pid[xcd, slot]
+                    pid = _next_work(start, machine, order, before, slots, xcd, slot)
+                    if pid < 0:
+                        continue
+                    follows[before if before >= 0 else order.size + slot * machine.xcds + xcd] = pid
+                    slots.pid[xcd, slot] = pid
+                    left[slot, xcd] = start[order[pid] + 1] - start[order[pid]]
+                left[slot, xcd] -= 1
+                busy = True
 
 
 @njit(inline="always")
@@ -204,7 +310,7 @@ def _next_instruction(start, machine, order, slots, xcd, slot):
     """Instruction that a slot issues in this round, of its workgroup or of its next one; -1 where no work is left."""
     at = slots.running[xcd, slot, 0]
     if at == slots.running[xcd, slot, 1]:
-        pid = _next_work(start, machine, order, slots.pid[xcd, slot], slots.waiting, xcd)
+        pid = _next_work(start, machine, order, slots.pid[xcd, slot], slots, xcd, slot)
         if pid < 0:
             return np.int64(-1)
         slots.pid[xcd, slot] = pid

@@ -232,6 +232,7 @@ def _case(rewritten: Rewritten, work: Workload, sample: list[int] | None, folder
         "order": order,
         "sample": sample,
         "by_program": rewritten.at == "program",
+        "claimed": rewritten.claimed,
     }
 
 

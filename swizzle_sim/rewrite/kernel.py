@@ -104,6 +104,7 @@ def rewrite_kernel(
         constexpr=constexpr,
         count=loops[0].count if loops else "",
         note=note,
+        claimed=any(loop.claimed for loop in loops),
     )
 
 

@@ -40,11 +40,13 @@ class TileLoop:
     variable : str
         Name of the tile id.
     count, step : str
-        Text of the number of tiles, and of what a program adds to come to its next one.
+        Text of the number of tiles, and of what a program adds to come to its next one, or of the claim that gives it.
     reads : list of Name
         Where the tile id is used: these are to be remapped.
     counters : list of Counter
         Ids that run along.
+    claimed : bool
+        Whether an atomic gives the next tile.
     """
 
     loop: Loop
@@ -53,10 +55,14 @@ class TileLoop:
     step: str
     reads: list[cst.Name] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
+    claimed: bool = False
 
 
 def tile_loops(source: EditableSource, calls: list[AxisCall]) -> list[TileLoop]:
     """Find ``for tile in range(pid, num_tiles, num_programs)`` and ``while tile < num_tiles`` loops.
+
+    A while loop goes on in steps, or by the claim that it started with: ``tile = tl.atomic_add(counter, 1)``, or a
+    helper of the file that does.
 
     Returns
     -------
@@ -68,9 +74,12 @@ def tile_loops(source: EditableSource, calls: list[AxisCall]) -> list[TileLoop]:
     RewriteError
         If there is such a loop, and the program id is used besides it in a way that is not understood.
     """
+    claimed = list(_claimed_loops(source))
+    for loop in claimed:
+        _follow(source, loop, {})
     own = [call for call in calls if call.axis == 0]
-    if not own or any(call.function != source.kernel for call in own):
-        return []
+    if claimed or not own or any(call.function != source.kernel for call in own):
+        return claimed
     pids = {name: call for call in own if (name := _assigned_name(source, call.node))}
     loops = [*_for_loops(source, own, pids), *_while_loops(source, pids)]
     for loop in loops:
@@ -105,9 +114,36 @@ def _while_loops(source: EditableSource, pids: dict[str, AxisCall]) -> Iterator[
             yield TileLoop(loop, left.value, source.code(rest[0].comparator), steps[0])
 
 
+def _claimed_loops(source: EditableSource) -> Iterator[TileLoop]:
+    """Loops whose tile id is what the same claim gives before the loop and once inside."""
+    claims = [(node, *found) for node in nodes(source.function) if (found := _claim(source, node))]
+    for loop in nodes(source.function):
+        if not (isinstance(loop, cst.While) and isinstance(loop.test, cst.Comparison)):
+            continue
+        left, rest = loop.test.left, loop.test.comparisons
+        if not (isinstance(left, cst.Name) and len(rest) == 1 and isinstance(rest[0].operator, cst.LessThan)):
+            continue
+        inside = {id(node) for node in nodes(loop.body)}
+        own = [(id(node) in inside, text) for node, name, text in claims if name == left.value]
+        if sorted(is_inside for is_inside, _ in own) == [False, True] and len({text for _, text in own}) == 1:
+            yield TileLoop(loop, left.value, source.code(rest[0].comparator), own[0][1], claimed=True)
+
+
+def _claim(source: EditableSource, node: cst.CSTNode) -> tuple[str, str] | None:
+    """Name that gets the value of an atomic, or of a helper that has one, and the text of that value."""
+    if not (isinstance(node, cst.Assign) and len(node.targets) == 1 and isinstance(node.targets[0].target, cst.Name)):
+        return None
+    called = {source.code(one.func) for one in nodes(node.value) if isinstance(one, cst.Call)}
+    helpers = [source.functions[name] for name in called if name in source.functions]
+    inner = {source.code(one.func) for helper in helpers for one in nodes(helper) if isinstance(one, cst.Call)}
+    if not any(name.split(".")[-1] == "atomic_add" for name in called | inner):
+        return None
+    return node.targets[0].target.value, source.code(node.value)
+
+
 def _follow(source: EditableSource, loop: TileLoop, pids: dict[str, AxisCall]) -> None:
     """Collect the uses of a loop's tile id, and of ids that run along with it."""
-    advance = next((node for node in nodes(loop.loop.body) if _step(source, node, loop.variable) == loop.step), None)
+    advance = next((node for node in nodes(loop.loop.body) if _goes_on(source, node, loop)), None)
     skipped = {id(node) for node in nodes(advance)} if advance else set()
     for node in nodes(loop.loop.body):
         if not (isinstance(node, cst.Name) and node.value == loop.variable) or id(node) in skipped:
@@ -121,6 +157,13 @@ def _follow(source: EditableSource, loop: TileLoop, pids: dict[str, AxisCall]) -
         loop.reads.append(node)
     for name in _second_ids(source, loop, pids):
         loop.counters.append(_counter(source, loop, name))
+
+
+def _goes_on(source: EditableSource, node: cst.CSTNode, loop: TileLoop) -> bool:
+    """Whether a statement gives a loop its next tile."""
+    if loop.claimed:
+        return _claim(source, node) == (loop.variable, loop.step)
+    return _step(source, node, loop.variable) == loop.step
 
 
 def _second_ids(source: EditableSource, loop: TileLoop, pids: dict[str, AxisCall]) -> list[str]:

@@ -40,6 +40,8 @@ class Rewritten:
         In a persistent kernel, the text of its number of tiles.
     note : str
         Why the program's id is remapped in a kernel that looks persistent; empty otherwise.
+    claimed : bool
+        In a persistent kernel, whether its programs claim their tiles from an atomic counter.
     """
 
     path: Path
@@ -53,6 +55,7 @@ class Rewritten:
     constexpr: str
     count: str = ""
     note: str = ""
+    claimed: bool = False
 
     def grid_at(self, launch: Launch, grid: Grid) -> Grid:
         """Grid of what is remapped, at another launch of the kernel whose grid is ``grid``."""

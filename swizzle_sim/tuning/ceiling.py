@@ -115,12 +115,14 @@ def ceiling(
     Raises
     ------
     SearchError
-        If the grid is too large, or there is nothing to spend.
+        If the grid is too large, tiles are claimed from atomic counters, or there is nothing to spend.
     """
     if kernel.grid.num_pids > MOST_WORKGROUPS:
         raise SearchError(
             f"{kernel.name} has {kernel.grid.num_pids} workgroups; a ceiling is found up to {MOST_WORKGROUPS}"
         )
+    if kernel.claims:
+        raise SearchError(f"{kernel.name}: its programs claim tiles, so no permutation says which XCD computes which")
     if min(formulas, evaluations) < 1:
         raise SearchError(f"formulas = {formulas}, evaluations = {evaluations}: each at least 1")
     scorer = Scorer(kernel, gpu, replay=replay, seed=seed)

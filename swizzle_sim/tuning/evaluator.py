@@ -106,6 +106,9 @@ class Evaluator:
         """Upper bound of the gain in hit rate over the launch order, for any cache, with this assignment to XCDs."""
         gains = []
         for scorer, graph, order in zip(self.scorers, self.graphs, orders, strict=True):
+            if scorer.kernel.claims:  # which XCD computes a tile is not known before the replay
+                gains.append(scorer.bound.l2_hit_rate - scorer.baseline.l2_hit_rate)
+                continue
             xcd = np.empty(order.size, np.int64)
             xcd[order] = xcd_of(order.size, scorer.gpu, scorer.kernel.programs)
             code = int(scorer.fetches[:, READ_MISSES].sum())  # misses under every order

@@ -11,6 +11,7 @@ SIZES = {
     "fdtd_2d": "Nx=1024 Ny=1056",
     "fused_elementwise": "",
     "gemm": "M=3072 N=2048 K=512",
+    "gemm_dynamic": "M=2048 N=2048 K=512 BLOCK_M=128 BLOCK_N=128 PROGRAMS=64 LOCAL=50",
     "gemm_streamk": "M=2048 N=2048 K=512",
     "grouped_gemm": "TOKENS=512 EXPERTS=8 TOPK=2 N=1024 K=512",
     "layer_norm": "M=1024 N=8192",

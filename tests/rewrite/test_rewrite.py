@@ -109,6 +109,33 @@ def test_a_persistent_kernel_is_remapped_at_its_tile():
     assert program.at == "program" and "start_pid = swizzle(tl.program_id(axis=0)," in program.text.decode()
 
 
+def test_a_claimed_tile_is_remapped_and_no_program():
+    work = kernel("gemm_dynamic", M=1024, N=512, K=64)
+    found = rewritten(work.launch, "contiguous", grid=work.grid, sizes=work.problem, lattice=list(work.at_grids()))
+    assert changed(found) == (
+        ["pid_m = tile // num_pid_n", "pid_n = tile % num_pid_n"],
+        [
+            "NUM_XCDS: tl.constexpr = 8,",
+            "swizzled_tile = swizzle(tile, num_tiles, NUM_XCDS)",
+            "pid_m = swizzled_tile // num_pid_n",
+            "pid_n = swizzled_tile % num_pid_n",
+        ],
+    )
+    assert found.at == "tile" and found.claimed and found.grid == work.grid
+
+
+def test_only_what_the_same_atomic_gives_before_and_in_the_loop_is_a_claim(tmp_path):
+    body = (
+        "    p = tl.program_id(0)\n    t = tl.atomic_add(c_ptr, 1)\n    while t < N:\n        tl.store(x_ptr + t, p)\n"
+    )
+    text = HEAD + "def k(x_ptr, c_ptr, N, B: tl.constexpr):\n" + body
+    arguments = {"x_ptr": Array(shape=(24,), dtype="int32"), "c_ptr": Array(shape=(1,), dtype="int32"), "N": 24}
+    same, other = "        t = tl.atomic_add(c_ptr, 1)\n", "        t = tl.atomic_add(c_ptr, 2)\n"
+    for last, claimed in ((same, True), (other, False), (other + same, False)):
+        found = rewritten(launch_of(tmp_path / "k.py", text + last, arguments=arguments, B=4))
+        assert found.claimed == claimed and found.at == ("tile" if claimed else "program")
+
+
 @pytest.mark.parametrize(
     ("head", "call"),
     [

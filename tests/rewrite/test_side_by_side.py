@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from swizzle_sim.rewrite import check_rewritten, rewrite_kernel
+from swizzle_sim.kernels import kernel
+from swizzle_sim.rewrite import check_rewritten, rewrite_kernel, rewrite_workload
 from swizzle_sim.rewrite.check import run_side_by_side
 from swizzle_sim.rewrite.small_sizes import small_workloads
 from swizzle_sim.swizzle import Grid, Swizzle, family
-from swizzle_sim.workload import Workload, workload
+from swizzle_sim.workload import Workload, of_kernel, workload
 from tests.rewrite import workloads
 from xcd_model.errors import RewriteError, SizeError
 
@@ -94,6 +95,16 @@ def test_outputs_are_equal_bit_for_bit(name, spec, at):
     assert found.at == at
     (case,) = run_side_by_side(found, [(work, None, "whole")])
     assert case.moved > 0 and case.whole and not case.unwritten
+
+
+def test_claimed_tiles_leave_the_same_memory_and_lost_ones_do_not():
+    work = of_kernel(kernel("gemm_dynamic", M=150, N=70, K=33, BLOCK_M=32, BLOCK_N=32, BLOCK_K=16, PROGRAMS=9))
+    found = rewrite_workload(work, Swizzle.parse(family("contiguous+group_m(size=2)")), num_xcds=8)
+    (case,) = run_side_by_side(found, [(work, None, "whole")])
+    assert case.moved > 0 and case.whole and not case.unwritten
+    lost = found.text.replace(b"swizzled_tile = swizzle(tile,", b"swizzled_tile = swizzle(tile // 2,")
+    with pytest.raises(RewriteError, match="c_ptr differs"):
+        run_side_by_side(replace(found, text=lost), [(work, None, "whole")])
 
 
 def test_a_kernel_that_computes_otherwise_is_noticed():

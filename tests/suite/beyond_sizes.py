@@ -24,6 +24,12 @@ SIZES = {
         {"BATCH": 2, "M": 50, "N": 70, "K": 33},
         {"BATCH": 5, "M": 1, "N": 33, "K": 1},
     ],
+    "gemm_dynamic": [
+        {"M": 64, "N": 96, "K": 32, "PROGRAMS": 4, "POOLS": 2, "LOCAL": 75},
+        {"M": 150, "N": 70, "K": 33, "PROGRAMS": 9, "POOLS": 8, "LOCAL": 50},
+        {"M": 90, "N": 100, "K": 16, "PROGRAMS": 5, "POOLS": 1, "LOCAL": 100},
+        {"M": 33, "N": 32, "K": 1, "PROGRAMS": 30, "POOLS": 4, "LOCAL": 100},  # fewer tiles than pools
+    ],
     "moe_gemm": [
         {"TOKENS": 5, "EXPERTS": 4, "TOPK": 2, "N": 70, "K": 33},
         {"TOKENS": 1, "EXPERTS": 3, "TOPK": 1, "N": 32, "K": 16},
@@ -52,6 +58,7 @@ BLOCKS = {
     "attention_gqa": {"BLOCK_M": 32, "BLOCK_N": 16},
     "attention_decode": {},
     "batched_gemm": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
+    "gemm_dynamic": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
     "moe_gemm": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},
     "grouped_gemm": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},
     "conv_2d": {"BLOCK_H": 4, "BLOCK_W": 4, "BLOCK_K": 16, "BLOCK_C": 16},

@@ -83,6 +83,21 @@ def batched_tensors(p):
     return {name: (p["BATCH"] * p[a] * p[b], 2) for name, a, b in (("A", "M", "K"), ("B", "K", "N"), ("C", "M", "N"))}
 
 
+def gemm_dynamic(p, tile):
+    pid_m, pid_n = divmod(tile, blocks(p["N"], p["BLOCK_N"]))
+    row, col = pid_m * p["BLOCK_M"], pid_n * p["BLOCK_N"]
+    out = []
+    for start in range(0, p["K"], p["BLOCK_K"]):
+        out.append(("A", False, cells((p["M"], p["K"]), (p["BLOCK_M"], p["BLOCK_K"]), (row, start))))
+        out.append(("B", False, cells((p["K"], p["N"]), (p["BLOCK_K"], p["BLOCK_N"]), (start, col))))
+    return [*out, ("C", True, cells((p["M"], p["N"]), (p["BLOCK_M"], p["BLOCK_N"]), (row, col)))]
+
+
+def dynamic_tensors(p):
+    sides = {"A": p["M"] * p["K"], "B": p["K"] * p["N"], "C": p["M"] * p["N"]}
+    return {name: (items, 2) for name, items in sides.items()} | {"counter": (p["POOLS"] + 1, 4)}
+
+
 def row_tiles(p):
     """[(expert, rows)] of the tiles: rows are dealt to experts in proportion to 3E, 3E - 2, 3E - 4 ..., in order."""
     experts, rows = p["EXPERTS"], p["TOKENS"] * p["TOPK"]
@@ -194,6 +209,7 @@ KERNELS = {
     "attention_gqa": (attention_tensors, attention),
     "attention_decode": (decode_tensors, attention_decode),
     "batched_gemm": (batched_tensors, batched_gemm),
+    "gemm_dynamic": (dynamic_tensors, gemm_dynamic),
     "grouped_gemm": (grouped_tensors, grouped_gemm),
     "moe_gemm": (moe_tensors, moe_gemm),
     "conv_2d": (conv_tensors, conv_2d),

@@ -1,8 +1,8 @@
 """Run kernels under TRITON_INTERPRET=1: ``python -m tests.suite.run_beyond FOLDER``.
 
 FOLDER holds ``cases.json``, ``[[kernel, sizes], ...]``. Every case runs as launched and with its programs in another
-order, the hardware ids mapped by a swizzle; every output starts as NaN between guard items. Writes ``<i>.npz`` with
-``<order>/<output>`` for each case.
+order, the hardware ids (those of a persistent kernel's programs) mapped by a swizzle; every output starts as NaN
+between guard items. Writes ``<i>.npz`` with ``<order>/<output>`` for each case.
 """
 
 import importlib.util
@@ -14,11 +14,11 @@ import numpy as np
 from triton.runtime import interpreter
 
 from swizzle_sim.kernels import kernel
-from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.swizzle import Grid, Swizzle, family
 
 GUARD = 64  # items before and after an output that no workgroup may store to
 NUMPY = {"fp16": np.float16, "fp32": np.float32, "int32": np.int32}
-SWIZZLES = {1: "contiguous+column", 2: "contiguous+group_m(size=3)", 3: "contiguous+boxes(x=1, y=2, z=2)"}
+SWIZZLES = {1: "contiguous", 2: "contiguous+group_m(size=3)", 3: "contiguous+boxes(x=1, y=2, z=2)"}
 
 
 class Tensor:
@@ -107,7 +107,8 @@ def run(work, ids):
 def main(folder):
     for i, (name, sizes) in enumerate(json.loads(Path(folder, "cases.json").read_text())):
         work = kernel(name, **sizes)
-        orders = {"plain": np.arange(work.grid.num_pids), "swizzled": swizzled(work.grid)}
+        launched = Grid(work.launch.grid) if work.programs else work.grid
+        orders = {"plain": np.arange(launched.num_pids), "swizzled": swizzled(launched)}
         answers = {f"{order}/{out}": values for order, ids in orders.items() for out, values in run(work, ids).items()}
         np.savez(Path(folder, f"{i}.npz"), moved=np.count_nonzero(orders["swizzled"] != orders["plain"]), **answers)
 

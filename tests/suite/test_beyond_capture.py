@@ -8,6 +8,6 @@ from tests.suite.beyond_sizes import SIZES
 
 
 @needs_triton
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", sorted(set(SIZES) - {"gemm_dynamic"}))
 def test_access_model_is_the_kernel(name):
     assert_same_trace(*(kernel(name, **sizes) for sizes in SIZES[name]))

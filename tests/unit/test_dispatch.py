@@ -121,6 +121,8 @@ class Launch(NamedTuple):
     slots: int
     offset: int
     programs: int
+    pools: int = 0
+    local: int = 0
 
 
 @njit(cache=True)
@@ -131,27 +133,43 @@ def next_instruction(start, machine, order, slots, xcd, slot):
 @settings(max_examples=100)
 @given(
     lengths=st.lists(st.integers(0, 3), min_size=1, max_size=14),
-    machine=st.builds(Launch, st.integers(1, 4), st.integers(1, 3), st.integers(0, 3), st.integers(0, 6)),
+    machine=st.builds(
+        Launch,
+        xcds=st.integers(1, 4),
+        slots=st.integers(1, 3),
+        offset=st.integers(0, 3),
+        programs=st.integers(0, 6),
+        pools=st.integers(0, 4),
+        local=st.integers(0, 14),
+    ),
     seed=st.integers(0, 2**16),
 )
 def test_a_slot_issues_what_the_queues_hold(lengths, machine, seed):
     """Slots ask in a random order; an oracle of lists says which instruction each gets, to the last."""
     n, draw = len(lengths), np.random.default_rng(seed)
     machine = machine._replace(programs=min(machine.programs, n), offset=machine.offset % machine.xcds)
+    machine = machine._replace(pools=machine.pools * bool(machine.programs), local=min(machine.local, n))
+    pools = [list(range(k, machine.local, machine.pools)) for k in range(machine.pools)]
+    shared = list(range(machine.local, n))
     order = draw.permutation(n)
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     queues = naive.queues(machine.programs or n, machine.xcds, machine.offset)
-    slots, last, left = slots_of(machine), {}, {}
+    slots, last, left, program = slots_of(machine), {}, {}, {}
     assert slots.running.shape == (machine.xcds, machine.slots, 2) and not slots.running.any()
-    assert (slots.pid == -1).all()
+    assert (slots.pid == -1).all() and (slots.program == -1).all() and slots.counters.size == machine.pools + 1
     for _ in range(3 * int(start[-1]) + 40):
         at = int(draw.integers(machine.xcds)), int(draw.integers(machine.slots))
         while not left.get(at):
             pid = last.get(at, -1)
-            if machine.programs and 0 <= pid < n - machine.programs:
+            mine = pools[program[at] % machine.pools] if machine.pools and at in program else []
+            if machine.pools and at in program and (mine or shared):
+                pid = (mine or shared).pop(0)
+            elif machine.programs and not machine.pools and 0 <= pid < n - machine.programs:
                 pid += machine.programs
             elif queues[at[0]]:
-                pid = queues[at[0]].pop(0)
+                pid = program[at] = queues[at[0]].pop(0)
+                if machine.pools:
+                    continue
             else:
                 break
             last[at], left[at] = pid, list(range(start[order[pid]], start[order[pid] + 1]))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import naive
-from tests.machines import built_traces, cases, gemm_trace, small_gpu
+from tests.machines import built_traces, cases, claimed, gemm_trace, small_gpu
 from xcd_model import Tensor, Trace, TraceBuilder, gpu, prepare, replay_lockstep, xcd_of
 from xcd_model.errors import ReplayError, TraceError
 from xcd_model.replay.traffic import COLUMNS, READ_MISSES, WRITE_MISSES
@@ -27,20 +27,21 @@ def test_oracle_has_the_same_columns():
 @given(case=cases(), data=st.data())
 def test_replay_is_the_naive_replay(case, data):
     trace, order, machine, occupancy = case
-    programs = data.draw(st.one_of(st.none(), st.integers(1, trace.n_workgroups)))
+    stepping = st.builds(dict, programs=st.one_of(st.none(), st.integers(1, trace.n_workgroups)))
+    launched = data.draw(st.one_of(stepping, claimed(trace.n_workgroups, machine.xcds)))
     caches = naive.Caches(machine)
-    expected, by_tensor = naive.replay(trace, order, machine, occupancy, programs, caches)
+    expected, by_tensor = naive.replay(trace, order, machine, occupancy, caches=caches, **launched)
     for symmetry in (False, True):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(symmetry_module, "WORTHWHILE", 1.0)  # take classes even where they save nothing
             patch.setattr(fills, "QUEUE_LINES", data.draw(st.sampled_from([1, 64, 1 << 18])))  # windows of any length
-            plan = prepare(trace, machine, programs=programs, symmetry=symmetry)
+            plan = prepare(trace, machine, symmetry=symmetry, **launched)
             got = replay_lockstep(plan, order, workgroups_per_cu=occupancy, threads=data.draw(st.integers(1, 2)))
         assert (got.turns, got.turns_per_bin) == (len(expected), 1)
         assert (got.remote_hits, got.flushed) == (caches.far_hits, caches.flushed)
         np.testing.assert_array_equal(got.timeline, expected)
         np.testing.assert_array_equal(got.by_tensor, by_tensor)
-        np.testing.assert_array_equal(got.cu_finish, naive.finish(trace, order, machine, occupancy, programs))
+        np.testing.assert_array_equal(got.cu_finish, naive.finish(trace, order, machine, occupancy, **launched))
 
 
 @settings(max_examples=100, deadline=None)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from swizzle_benchmarks.suite.gemm import gemm
 from tests import naive, naive_timed
-from tests.machines import cases, gemm_trace, small_gpu, tiled_traces
+from tests.machines import cases, claimed, gemm_trace, small_gpu, tiled_traces
 from xcd_model import (
     IssueModel,
     TraceBuilder,
@@ -90,22 +90,23 @@ paces = st.builds(
 )
 
 
-def timed(case, pace, *, symmetry=True, programs=None, **options):
+def timed(case, pace, *, symmetry=True, launched=None, **options):
     trace, order, machine, occupancy = case
-    plan = prepare(trace, machine, programs=programs, symmetry=symmetry)
+    plan = prepare(trace, machine, symmetry=symmetry, **(launched or {}))
     return replay_timed(plan, order, workgroups_per_cu=occupancy, issue=IssueModel(**pace), **options)
 
 
 @settings(max_examples=300, deadline=None)
 @given(case=rated_cases(), pace=paces, bin_fs=st.sampled_from([7 * NS, 300 * NS, 10**9]), data=st.data())
 def test_timed_replay_is_the_naive_one(case, pace, bin_fs, data):
-    programs = data.draw(st.one_of(st.none(), st.integers(1, case[0].n_workgroups)))
+    stepping = st.builds(dict, programs=st.one_of(st.none(), st.integers(1, case[0].n_workgroups)))
+    launched = data.draw(st.one_of(stepping, claimed(case[0].n_workgroups, case[2].xcds)))
     caches = naive.Caches(case[2])
-    expected = naive_timed.replay(*case, **pace, programs=programs, caches=caches)
+    expected = naive_timed.replay(*case, **pace, **launched, caches=caches)
     for symmetry in (False, True):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(symmetry_module, "WORTHWHILE", 1.0)  # take classes even where they save nothing
-            got = timed(case, pace, symmetry=symmetry, programs=programs, bin_fs=bin_fs)
+            got = timed(case, pace, symmetry=symmetry, launched=launched, bin_fs=bin_fs)
         assert (got.time_fs, got.activation_fs) == (expected.time_fs, expected.opening_fs)
         assert (got.remote_hits, got.hits_under_miss, got.flushed) == (
             caches.far_hits,

@@ -177,7 +177,8 @@ def hit_rate_bound(plan: Plan) -> Bound:
 
     Notes
     -----
-    Proof. Round robin fixes how many workgroups each XCD gets, and a bijection only chooses which. The misses of
+    Proof. Round robin fixes how many workgroups each XCD gets, and a bijection only chooses which; of claimed tiles
+    only those of a pool whose programs are all on one XCD are certain to run there. The misses of
     XCD x are at least the distinct lines its workgroups touch, at least `_fewest_lines` of that many workgroups over
     the tensors whose classes are disjoint. Over all XCDs those of any tensor are at least its distinct lines. What
     an L1 answers only takes requests away, so with the most requests the rate is a bound all the same. It is one for
@@ -192,7 +193,7 @@ def hit_rate_bound(plan: Plan) -> Bound:
     trace = trace.with_lines_of(gpu.l2.fetch_bytes)
     of_tensor = [_panels(trace, t) for t in range(len(trace.tensors))]
     panels = [p for p in of_tensor if p is not None]
-    shares = np.bincount(xcd_of(trace.n_workgroups, gpu, plan.machine.programs), minlength=gpu.xcds)
+    shares = _shares(plan)
     per_xcd = {int(n): _fewest_lines(panels, int(n)) if n and panels else 0 for n in np.unique(shares)}
     in_panels = np.array([p is not None for p in of_tensor])[trace.tensor[trace.template]]
     others = _distinct_lines(trace, _once(trace, np.flatnonzero(~in_panels)))
@@ -200,6 +201,15 @@ def hit_rate_bound(plan: Plan) -> Bound:
     return Bound(
         (requests - misses) / requests, misses, requests
     )  # rounds as Traffic.l2_hit_rate does, so they compare exactly
+
+
+def _shares(plan: Plan) -> np.ndarray:
+    """(n_xcds,) int64: workgroups that each XCD gets, or of claimed tiles gets at least, under any order."""
+    machine, xcd = plan.machine, xcd_of(plan.n_workgroups, plan.gpu, plan.machine.programs)
+    if machine.pools:
+        certain = machine.local if machine.pools % machine.xcds == 0 else 0
+        xcd = xcd_of(plan.n_workgroups, plan.gpu)[:certain]
+    return np.bincount(xcd, minlength=machine.xcds)
 
 
 def assigned_misses(trace: Trace, order: np.ndarray, gpu: Gpu, *, programs: int | None = None) -> np.ndarray:

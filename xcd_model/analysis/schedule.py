@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.dispatch import _next_instruction, slots_of
+from xcd_model.dispatch import _next_instruction, slots_in_step
 from xcd_model.numba_setup import njit
 from xcd_model.replay.plan import Plan
 
@@ -104,5 +104,6 @@ def schedule_of(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int) -> Sch
     sequence, owner = np.empty((2, n), np.int64)
     ends, (born, died, begin, end) = np.empty(machine.xcds, np.int64), np.zeros((4, workgroups), np.int64)
     found = _Found(sequence, owner, ends, born, died, begin, end, np.full(workgroups, -1))
-    _schedule(plan.trace.start, machine, np.asarray(order, np.int64), slots_of(machine), found)
+    order = np.asarray(order, np.int64)
+    _schedule(plan.trace.start, machine, order, slots_in_step(plan.trace.start, machine, order), found)
     return Schedule(*found)

@@ -19,7 +19,7 @@ import numpy as np
 
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate, index_of
 from xcd_model.cache.packed import Inputs
-from xcd_model.dispatch import _next_instruction, check_order, slots_of
+from xcd_model.dispatch import _next_instruction, check_order, slots_in_step
 from xcd_model.errors import ReplayError
 from xcd_model.numba_setup import njit, uncounted
 from xcd_model.replay.plan import Plan, prepare
@@ -200,8 +200,9 @@ def capacity_curve(
     wanted = tuple(sorted(set(sets or [l2.sets * 2**k // 4 for k in range(5)])))
     if wanted[0] < 1:
         raise ReplayError(f"sets = {wanted[0]} is out of range; a cache has at least one set")
-    whole = prepare(plan.trace, plan.gpu, programs=plan.machine.programs or None, symmetry=False)
-    machine = whole.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)
+    whole = prepare(plan.trace, plan.gpu, symmetry=False)
+    launched = {name: getattr(plan.machine, name) for name in ("programs", "pools", "local")}
+    machine = whole.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu, **launched)
     highest = plan.trace.highest_line
     index = [index_of(replace(l2, size_bytes=n * l2.ways * l2.line_bytes), highest) for n in wanted]
     most_tags = max(1, *(i.hash.size for i in index), *(highest // i.n_sets + 1 for i in index))
@@ -216,7 +217,8 @@ def capacity_curve(
     )
     for c, one in enumerate(index):
         stacks.hash[c, : one.hash.size] = one.hash
-    slots, l1, scratch, requests = slots_of(machine), empty_l1(machine), scratch_of(machine), 0
+    slots, l1 = slots_in_step(plan.trace.start, machine, order), empty_l1(machine)
+    scratch, requests = scratch_of(machine), 0
     for xcd in range(machine.xcds):
         stacks.words[:] = 0
         requests += _curve(Inputs(whole.stream, machine, order), slots, l1, xcd, scratch, stacks)

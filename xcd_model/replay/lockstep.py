@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xcd_model.cache.packed import Inputs
-from xcd_model.dispatch import Slots, _next_instruction, check_order, slots_of
+from xcd_model.dispatch import Slots, _next_instruction, check_order, slots_in_step
 from xcd_model.errors import ReplayError
 from xcd_model.numba_setup import njit, uncounted
 from xcd_model.replay.launches import Caches, cold_caches
@@ -174,7 +174,7 @@ def _state_of(plan: Plan, inputs: Inputs, l2: np.ndarray, window: int, n_bins: i
     """Empty slots, L1s and queues, and nothing counted."""
     machine, most_lines = inputs.machine, int(np.diff(inputs.stream.rel_start).max())
     return LockstepState(
-        slots=slots_of(machine),
+        slots=slots_in_step(inputs.stream.start, machine, inputs.order),
         l1=empty_l1(machine),
         l2=l2,
         queue=queue_of(machine, window, most_lines),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, MARK_BITS, check_tags
 from xcd_model.cache.packed import Machine, Stream, machine_of, stream_of
+from xcd_model.dispatch import Claims
 from xcd_model.errors import ReplayError
 from xcd_model.spec.gpu import Gpu
 from xcd_model.speed import shorten
@@ -96,7 +97,9 @@ def _check_fit(trace: Trace, gpu: Gpu) -> None:
         check_tags(trace.highest_line, cache, f"{gpu.name} {name}", mark_bits=FILL_BITS if name == "l1" else MARK_BITS)
 
 
-def prepare(trace: Trace, gpu: Gpu, *, programs: int | None = None, symmetry: bool = True) -> Plan:
+def prepare(
+    trace: Trace, gpu: Gpu, *, programs: int | None = None, claims: Claims | None = None, symmetry: bool = True
+) -> Plan:
     """Make a trace ready for replays on one GPU.
 
     Parameters
@@ -106,6 +109,9 @@ def prepare(trace: Trace, gpu: Gpu, *, programs: int | None = None, symmetry: bo
     programs : int, optional
         Of a persistent kernel: that many are launched, and program p computes tiles p, p + programs, ... of the
         order, each a workgroup of the trace.
+    claims : Claims, optional
+        Of a persistent kernel whose programs claim their tiles from atomic counters: tile t of a counter is the order's
+        t-th. A claim takes no time.
     symmetry : bool
         Simulate one cache set of each class of equivalent sets, where there are such classes and the GPU has no
         ``hbm_rows``. Counts are the same.
@@ -118,14 +124,19 @@ def prepare(trace: Trace, gpu: Gpu, *, programs: int | None = None, symmetry: bo
     ------
     ReplayError
         If the trace was built for another line size, the L2's write policy or request sizes are not modelled, or
-        there are fewer than one or more programs than tiles.
+        there are fewer than one or more programs than tiles, or a pool of claimed tiles has none.
     TraceError
         If an address does not fit the model's tags.
     """
     _check_fit(trace, gpu)
     if programs is not None and not 1 <= programs <= trace.n_workgroups:
         raise ReplayError(f"programs = {programs} is out of range; must be 1..{trace.n_workgroups}, the kernel's tiles")
-    machine = machine_of(gpu, trace.highest_line, programs=programs or 0)
+    if claims is not None and programs is None:
+        raise ReplayError("claims are those of persistent programs: give programs too")
+    if claims is not None and (programs or 0) < min(claims.pools, claims.local, trace.n_workgroups):
+        raise ReplayError(f"programs = {programs}: each of {claims.pools} pools needs a program that claims its tiles")
+    pools, local = (claims.pools, min(claims.local, trace.n_workgroups)) if claims else (0, 0)
+    machine = machine_of(gpu, trace.highest_line, programs=programs or 0, pools=pools, local=local)
     stream = stream_of(trace, gpu, machine)
     by_class = symmetry and gpu.hbm_rows is None  # rows of the memory span classes of sets
     short = shorten(trace, stream, machine, by_tile=gpu.l1 is not None, by_class=by_class)

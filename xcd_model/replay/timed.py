@@ -152,12 +152,11 @@ def _start(inputs, state, slot, now):
     """Give an empty slot its next workgroup; return when that begins, or -1 if there is none."""
     start, machine, order, slots = inputs.stream.start, inputs.machine, inputs.order, state.slots
     xcd, place = slot % machine.xcds, slot // machine.xcds
-    before = slots.pid[xcd, place]
-    pid = _next_work(start, machine, order, before, slots.waiting, xcd)
+    before = slots.program[xcd, place]
+    pid = _next_work(start, machine, order, slots.pid[xcd, place], slots, xcd, place)
     if pid < 0:
         return np.int64(-1)
-    goes_on = machine.programs and (pid - before) % machine.programs == 0  # a persistent program's next tile
-    if before >= 0 and not goes_on:
+    if before >= 0 and slots.program[xcd, place] != before:  # else a persistent program goes on with its next tile
         now += inputs.times.workgroup_gap
     slots.pid[xcd, place] = pid
     state.events.age[slot] = pid

@@ -10,7 +10,7 @@ import numpy as np
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import Grid
-from xcd_model import Resources, Trace
+from xcd_model import Claims, Resources, Trace
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,6 +34,7 @@ class Workload:
     schedule : callable, optional
         ``schedule(order, xcds) -> tiles`` where a workgroup computes more than one tile, or none.
     programs : int, optional
+    claims : Claims, optional
     launches : int
         Launches in a row that the counts are taken after.
     swizzled : Grid, optional
@@ -56,6 +57,7 @@ class Workload:
     schedule: Callable[[str, int], np.ndarray] | None = field(repr=False, default=None)
     vector_ops: float = 0.0
     programs: int | None = None
+    claims: Claims | None = None
     launches: int = 1
     swizzled: Grid | None = None
     note: str = ""
@@ -83,6 +85,7 @@ class Workload:
             build_trace=kernel.build_trace,
             grid=kernel.grid.launch,
             programs=kernel.programs,
+            claims=kernel.claims,
             launches=kernel.launches,
             swizzled=kernel.grid,
             fitted=kernel.fitted,

@@ -1,0 +1,128 @@
+"""Do programs that claim tiles get each tile once, and the ones that the counters have left when they are free?"""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from swizzle_sim.kernels import kernel
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.tuning.ceiling import ceiling
+from tests import naive
+from tests.machines import cases, claimed, small_gpu
+from xcd_model import Claims, IssueModel, TraceBuilder, gpu, hit_rate_bound, prepare, replay_lockstep, replay_timed
+from xcd_model.analysis.schedule import schedule_of
+from xcd_model.dispatch import slots_in_step
+from xcd_model.errors import ReplayError, SearchError, SizeError
+
+SMALL = {"M": 512, "N": 640, "K": 64, "BLOCK_M": 64, "BLOCK_N": 64, "PROGRAMS": 24}
+
+
+def work(lengths):
+    """A trace whose workgroup w reads ``lengths[w]`` lines of its own, one an instruction."""
+    build = TraceBuilder(n_workgroups=len(lengths), line_bytes=128)
+    x = build.array("X", rows=len(lengths), cols=64 * max(lengths), item_bytes=2)
+    rows = np.arange(len(lengths))
+    for i in range(max(lengths)):
+        build.step(build.read(x, row=rows, col=64 * i, rows=1, cols=np.where(np.array(lengths) > i, 64, 0)))
+    return build.trace()
+
+
+def spans_of(trace, order, machine, **launched):
+    """(begin, end, slot) of each hardware id in a timed replay in which only instructions take time."""
+    spans = np.full((len(order), 5), -1, np.int64)
+    issue = IssueModel(in_flight=1, compute_fs=10**12)
+    replay_timed(prepare(trace, machine, **launched), order, workgroups_per_cu=1, issue=issue, spans=spans)
+    return spans
+
+
+def test_whoever_is_free_first_takes_the_next_tile():
+    """Four programs: 1 ends tiles after 2, 4 and 6, then begins a long one; 2 ends one after 7, takes the last."""
+    trace, machine = work([20, 2, 7, 12, 2, 2, 12, 1]), small_gpu(xcds=2, cus=2)
+    launched = {"programs": 4, "claims": Claims(pools=1, local=8)}
+    assert spans_of(trace, np.arange(8), machine, **launched)[:, 2].tolist() == [0, 1, 2, 3, 1, 1, 1, 2]
+    assert spans_of(trace, np.arange(8), machine, programs=4)[:, 2].tolist() == [0, 1, 2, 3] * 2
+
+
+def test_in_lockstep_the_next_is_the_first_free_in_dispatch_order():
+    """By hand, in turns: programs 0 to 3 take tiles 0 to 3, of 4, 1, 2, 1 instructions.
+
+    After turn 0 programs 1 and 3 are free: tiles 4 and 5, of one. After turn 1 programs 1, 2 and 3: tiles 6, 7 and 8.
+    """
+    trace, machine = work([4, 1, 2, 1, 1, 1, 1, 1, 1]), small_gpu(xcds=2, cus=2)
+    plan = prepare(trace, machine, programs=4, claims=Claims(pools=1, local=9))
+    found = schedule_of(plan, np.arange(9), workgroups_per_cu=1)
+    assert found.begin.tolist() == [0, 0, 0, 0, 1, 1, 2, 2, 2]
+    assert found.xcd.tolist() == [0, 1, 0, 1, 1, 1, 1, 0, 1]
+
+
+def test_a_pool_feeds_its_own_programs_and_then_all_claim_from_the_rest():
+    """Two pools of tiles 0, 2, 4 and 1, 3, 5; XCD 0's tiles are long, so XCD 1 takes what is for all, 6 to 9."""
+    trace, machine = work([9, 1, 9, 1, 9, 1, 1, 1, 1, 1]), small_gpu(xcds=2, cus=1)
+    launched = {"programs": 2, "claims": Claims(pools=2, local=6)}
+    assert spans_of(trace, np.arange(10), machine, **launched)[:, 2].tolist() == [0, 1, 0, 1, 0, 1, 1, 1, 1, 1]
+    alone = {"programs": 2, "claims": Claims(pools=2, local=10)}
+    assert spans_of(trace, np.arange(10), machine, **alone)[:, 2].tolist() == [0, 1] * 5
+
+
+@settings(max_examples=150, deadline=None)
+@given(case=cases(), data=st.data())
+def test_each_tile_is_claimed_once_and_no_replay_beats_the_bound(case, data):
+    trace, order, machine, occupancy = case
+    launched = data.draw(claimed(trace.n_workgroups, machine.xcds))
+    plan = prepare(trace, machine, **launched)
+    bound, numbers = hit_rate_bound(plan), plan.machine._replace(slots=machine.cus_per_xcd * occupancy)
+    follows = slots_in_step(trace.start, numbers, order).follows
+    works = np.diff(trace.start)[order] > 0
+    assert Counter(follows[follows >= 0].tolist()) == Counter(np.flatnonzero(works).tolist())
+    issued = [i for turn in naive.turns(trace, order, machine, occupancy, **launched) for _, _, i in turn]
+    assert sorted(issued) == list(range(trace.n_instructions))
+    timed = replay_timed(plan, order, workgroups_per_cu=occupancy, issue=IssueModel(in_flight=2, compute_fs=7))
+    for got in (replay_lockstep(plan, order, workgroups_per_cu=occupancy), timed):
+        assert got.per_xcd[:, 0].sum() == trace.n_instructions
+        assert got.l2_hit_rate <= bound.l2_hit_rate
+
+
+def test_a_pool_an_xcd_is_round_robin_where_tiles_take_equally_long():
+    """Then neither counters nor steps of the programs move a tile: all three are one schedule."""
+    trace, machine = work([3] * 21), small_gpu(xcds=2, cus=2)
+    plans = [
+        prepare(trace, machine, programs=4, claims=claims)
+        for claims in (None, Claims(pools=2, local=21), Claims(pools=1, local=21), Claims(pools=2, local=10))
+    ]
+    found = [schedule_of(plan, np.arange(21), workgroups_per_cu=1) for plan in plans]
+    for one in found[1:3]:
+        assert one.xcd.tolist() == found[0].xcd.tolist() and one.begin.tolist() == found[0].begin.tolist()
+
+
+def test_what_makes_no_claims_is_refused():
+    trace, machine = work([1, 1, 1]), small_gpu(xcds=2, cus=1)
+    with pytest.raises(ReplayError, match="pools = 0, local = 3"):
+        Claims(pools=0, local=3)
+    with pytest.raises(ReplayError, match="give programs too"):
+        prepare(trace, machine, claims=Claims(pools=1, local=3))
+    with pytest.raises(ReplayError, match="programs = 1: each of 2 pools needs a program"):
+        prepare(trace, machine, programs=1, claims=Claims(pools=2, local=3))
+    for sizes, says in (({"LOCAL": 101}, "LOCAL = 101"), ({"PROGRAMS": 7}, "a pool without a program")):
+        with pytest.raises(SizeError, match=says):
+            kernel("gemm_dynamic", **sizes)
+
+
+def test_a_pool_for_each_xcd_keeps_what_an_order_gives_it_and_one_counter_does_not():
+    """8192^3: an order that gives each XCD neighbouring tiles needs counters that hand them to that XCD."""
+    order = Swizzle.parse(family("contiguous+group_m(size=4)"))
+    rate = {
+        (pools, local): Scorer(kernel("gemm_dynamic", POOLS=pools, LOCAL=local), gpu("mi300x")).score(order).l2_hit_rate
+        for pools, local in ((1, 100), (8, 75), (8, 100))
+    }
+    assert rate[1, 100] + 0.1 < rate[8, 75] < rate[8, 100] - 0.05
+
+
+def test_bounds_of_an_order_say_no_more_than_is_known():
+    found = Scorer(kernel("gemm_dynamic", **SMALL, POOLS=8, LOCAL=100), gpu("mi300x"), replay="lockstep")
+    assert found.assigned_bound(np.arange(80)) == found.bound.l2_hit_rate
+    with pytest.raises(SearchError, match="claim tiles"):
+        ceiling(found.kernel, gpu("mi300x"), replay="lockstep", formulas=2, evaluations=2, seed=0)
