@@ -5,6 +5,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
 
+unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of Python processes: each would compile all of the source anew
+
 .PHONY: browser fidelity kernels paper run wheel test test-llm test-random coverage mutants audit lint docs pages speed clean
 
 run: .venv/installed

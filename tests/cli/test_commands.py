@@ -112,7 +112,7 @@ def test_check_names_the_domain(typed, tmp_path):
     assert typed("check", "hilbert", "--grid", "8x16x4").code == 2
 
 
-def test_optimize_report_and_runs(typed, tmp_path):
+def test_optimize_report_and_runs(typed, tmp_path, request):
     tiles = ("M=512", "N=512", "K=128", "BLOCK_M=64", "BLOCK_N=64")  # an order can raise its hit rate
     document = typed("optimize", "gemm", *tiles, "--report", "--json").json
     folder = tmp_path / document["run"]
@@ -131,6 +131,7 @@ def test_optimize_report_and_runs(typed, tmp_path):
     assert not (tmp_path / "runs/gemm-mi300x-002/report.html").exists() and "report.html" not in again.out
     assert again.out.splitlines()[-1] == "next: swizzle-sim report runs/gemm-mi300x-002 --open"
     assert [r["state"] for r in typed("runs", "--json").json["runs"]] == ["finished", "finished"]
+    request.getfixturevalue("sketched")  # `report` has been drawn once, by `optimize`
     assert typed("report", document["run"]).code == 0
     best = f"{document['run']}/best.txt"
     known = {one["source"]: one["score"] for one in (*document["best"], document["baseline"])}
@@ -140,8 +141,9 @@ def test_optimize_report_and_runs(typed, tmp_path):
     assert typed("optimize", "gemm", *tiles, "--out", document["run"]).code == 2
 
 
+@pytest.mark.usefixtures("sketched")
 def test_ctrl_c_leaves_a_run_that_opens_and_goes_on(typed, tmp_path):
-    words = ["optimize", "gemm", "M=4096", "N=4096", "K=256", "--out", "cut"]
+    words = ["optimize", "gemm", "M=2048", "N=2048", "K=256", "--out", "cut"]
     heed = [sys.executable, "-c", HEED_CTRL_C, COMMAND, *words]
     process = subprocess.Popen(heed, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     wait_for_attempts(tmp_path / "cut", 3)
@@ -153,7 +155,7 @@ def test_ctrl_c_leaves_a_run_that_opens_and_goes_on(typed, tmp_path):
     assert typed("report", "cut").code == 0
     assert (tmp_path / "cut" / "report.html").exists()
     resumed = typed("optimize", *words[1:5], "--resume", "cut", "--json")
-    assert resumed.json["tried"] > 200
+    assert resumed.json["tried"] > 100
     assert typed("runs", ".", "--json").json["runs"][0]["state"] == "finished"
 
 
