@@ -52,6 +52,8 @@ class Array:
         Whether the kernel reads it, writes it, or both.
     is_index : bool
         Its values decide addresses (as CSR row pointers do), so capture needs them real.
+    is_counter : bool
+        Its items, 0 at first, are atomic counters from which programs claim tiles.
     block : tuple of int, optional
         Where the launch hands over a host tensor descriptor of it: the descriptor's block shape.
     points_to : tuple of str
@@ -69,6 +71,7 @@ class Array:
     strides: tuple[int, ...] | None = None
     role: str = "in"
     is_index: bool = False
+    is_counter: bool = False
     block: tuple[int, ...] | None = None
     points_to: tuple[str, ...] = ()
 
@@ -117,6 +120,7 @@ class Array:
             "strides": list(self.strides) if self.strides is not None else None,
             "role": self.role,
             "is_index": self.is_index,
+            **({"is_counter": True} if self.is_counter else {}),
             **({"block": list(self.block)} if self.block else {}),
             **({"points_to": list(self.points_to)} if self.points_to else {}),
         }
@@ -131,6 +135,7 @@ class Array:
             strides=tuple(strides) if strides is not None else None,
             role=values["role"],
             is_index=values["is_index"],
+            is_counter=values.get("is_counter", False),
             block=tuple(values["block"]) if "block" in values else None,
             points_to=tuple(values.get("points_to", ())),
         )

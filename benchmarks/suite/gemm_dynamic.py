@@ -140,7 +140,7 @@ def launch(problem: Mapping[str, int]) -> Launch:
             "a_ptr": Array(shape=(m, k), dtype="fp16"),
             "b_ptr": Array(shape=(k, n), dtype="fp16"),
             "c_ptr": Array(shape=(m, n), dtype="fp16", role="out"),
-            "counter_ptr": Array(shape=(pools + 1,), dtype="int32", role="inout", is_index=True),
+            "counter_ptr": Array(shape=(pools + 1,), dtype="int32", role="inout", is_counter=True),
             **{"M": m, "N": n, "K": k},
         },
         constexprs={"LOCAL": _local(problem), "POOLS": pools, **{name: problem[name] for name in BLOCKS}},

@@ -57,13 +57,15 @@ class FollowingBuilder:
     grid : tuple of 3 int
     index_data : dict of int to 1-D array
         Items of the index tensors, by position in the space.
+    claims : TileClaims
     """
 
     def __init__(
-        self, parts: Parts, table: Patterns, recorder: InstructionRecorder, pids: np.ndarray, grid, index_data
+        self, parts: Parts, table: Patterns, recorder: InstructionRecorder, pids: np.ndarray, grid, index_data, claims
     ):
         self._parts, self._table, self._recorder = parts, table, recorder
         self._pids, self._grid, self._index_data = pids, grid, index_data
+        self._claims, self._turn, self._works = claims, 0, False
         self._real = parts.interpreter.InterpreterBuilder()
         self.options = parts.interpreter.InterpreterOptions(sanitize_overflow=False)
         self.codegen_fns, self.arch = self._real.codegen_fns, None
@@ -195,9 +197,29 @@ class FollowingBuilder:
         self._touch(pointer, mask, "store", is_write=True, value=value)
 
     def create_atomic_rmw(self, op, pointer, value, mask, sem, scope):
-        """Record an atomic as one write; what it returns is unknown."""
+        """Record an atomic as one write, whose value is unknown, or claim a tile, which is not recorded."""
+        where = known(pointer, "the address of this atomic")
+        owners = self._recorder.space.owner(np.unique(where.u)).tolist()
+        if any(self._recorder.space.arrays[i].is_counter for i in owners):
+            return self._claim(op, where, value)
         self._touch(pointer, mask, "atomic", is_write=True)
         return Unknown(f"what the atomic at {source_line()} returns")
+
+    def _claim(self, op: Any, where: Known, value: Value) -> Known:
+        """Value of a tile counter before 1 is added, see `TileClaims`."""
+        scalar, added = self._table.intern(np.zeros(1, np.int64)), force(value)
+        one = isinstance(added, Known) and not isinstance(added.u, np.ndarray) and (added.u, added.p) == (1, scalar)
+        if not str(op).endswith(".ADD") or not one or isinstance(where.p, np.ndarray) or where.p != scalar:
+            refuse("a tile counter is claimed from by adding 1 to one item")
+        if self._works and not self._turn:
+            refuse("touches memory before it claims its tile")
+        workgroups = self._recorder.workgroups
+        self._turn += 1
+        kind = element_type(where.dtype).name
+        if self._works:
+            return self.integer(self._claims.spent(self._turn), kind)
+        address = np.broadcast_to(where.u, workgroups.shape).astype(np.int64)
+        return self.integer(self._claims.values(self._turn - 1, address, workgroups), kind)
 
     def create_atomic_cas(self, pointer, expected, value, sem, scope):
         """Record a compare-and-swap as one write; what it returns is unknown."""
@@ -222,6 +244,7 @@ class FollowingBuilder:
         where = known(pointer, f"the address of this {what}")
         under = None if mask is None else known(mask, f"the mask of this {what}")
         owners = self._recorder.touch(where, under, item_bytes(where.dtype), is_write)
+        self._works |= any(owner not in self._index_data for owner in owners)
         for owner in owners:
             if is_write and owner in self._index_data and not self._is_there(where, under, value):
                 refuse(f"writes {self._recorder.space.names[owner]}, whose values decide addresses")

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from swizzle_sim.capture.claims import TileClaims
 from swizzle_sim.capture.follow import program_ids
 from swizzle_sim.capture.interpret import Interpreter, Touch
 from swizzle_sim.capture.loaded_kernel import LoadedKernel
@@ -47,6 +48,7 @@ def check(
     trace: Trace,
     workgroups: Sequence[int],
     index_data: Mapping[int, np.ndarray],
+    claims: TileClaims,
 ) -> list[int]:
     """Interpret workgroups for real and compare, instruction by instruction and line by line.
 
@@ -59,7 +61,7 @@ def check(
     CaptureError
         If one differs; the trace is then worthless.
     """
-    real = Interpreter(kernel.language.parts, kernel.space, trace.line_bytes, index_data)
+    real = Interpreter(kernel.language.parts, kernel.space, trace.line_bytes, index_data, claims)
     real.builder.set_grid_dim(*kernel.grid)
     done: list[int] = []
     instructions = 0
@@ -68,7 +70,7 @@ def check(
             break
         x, y, z = program_ids(np.array([workgroup]), kernel.grid)[:, 0].tolist()
         real.builder.set_grid_idx(x, y, z)
-        real.touches.clear()
+        real.begin(workgroup)
         kernel.run(real.builder)
         _compare(kernel, trace, workgroup, real.touches)
         done.append(workgroup)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from swizzle_sim.launch import Array, Launch
 from swizzle_sim.swizzle.grid import MAX_WORKGROUPS, Grid
 from swizzle_sim.triton_source.source_file import read_source
 from swizzle_sim.triton_source.tile_axes import TileAxes
+from xcd_model import Claims
 from xcd_model.errors import CaptureError, LanguageError, SizeError, UnknownName
 
 PEAK = {
@@ -87,6 +88,9 @@ class KernelDeclaration:
         Of a persistent kernel, whose program p computes tiles p, p + programs, ...: the size that says how many
         programs are launched. With as many programs as tiles each computes one tile, which is how the kernel is
         captured; a capture at the real number of programs is compared with it.
+    claims : callable, optional
+        Of a persistent kernel whose programs claim tiles from atomic counters instead, arrays with ``is_counter=True``:
+        ``claims(s) -> (pools, tiles in them)``, see `xcd_model.Claims`; ``(1, tiles)`` of a single counter.
     name, summary, sharing : str, optional
         For people: what the kernel is, and in words which workgroups share data.
     """
@@ -106,6 +110,7 @@ class KernelDeclaration:
     dtype: str | None = None
     tiles: Callable[[Sizes], Sequence[int] | int] | None = None
     programs: str | None = None
+    claims: Callable[[Sizes], tuple[int, int]] | None = None
     name: str = ""
     summary: str = ""
     sharing: str = ""
@@ -119,6 +124,10 @@ class KernelDeclaration:
             raise CaptureError(
                 f"{self.name}: programs = {self.programs!r} is no size; there is: {', '.join(self.sizes)}",
                 code="declaration",
+            )
+        if self.claims is not None and self.programs is None:
+            raise CaptureError(
+                f"{self.name}: claims= are those of persistent programs: give programs=", code="declaration"
             )
 
     @property
@@ -332,5 +341,24 @@ class KernelDeclaration:
             "dtype": self.dtype or (floats[0] if floats else "fp32"),
             "tiles": list(grid.tiles) if grid.tiles else None,
             "programs": min(grid.num_pids, Grid(launch.grid).num_pids) if self.programs else None,
+            **self._claims_at(Sizes({**launch.constexprs, **s}), launch),
             "flops": float(self._value("flops", self.flops, s)) if self.flops else 0.0,
         }
+
+    def _claims_at(self, s: Sizes, launch: Launch) -> dict[str, Any]:
+        """Pools and the tiles in them, by the name of a fact, of a kernel that claims its tiles."""
+        counters = [name for name, array in launch.arrays.items() if array.is_counter]
+        if self.claims is None and not counters:
+            return {}
+        if self.claims is None or not counters:
+            raise CaptureError(
+                f"{self.name}: tiles are claimed from arrays with is_counter=True, and claims=lambda s: (pools, tiles "
+                "in them) says which: give both",
+                code="declaration",
+            )
+        given = self._value("claims", self.claims, s)
+        try:
+            pools, local = map(int, given)
+        except (TypeError, ValueError):
+            raise CaptureError(f"{self.name}: claims gives {given!r}: two integers", code="declaration") from None
+        return {"claims": asdict(Claims(pools=pools, local=local))}

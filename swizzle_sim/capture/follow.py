@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from swizzle_sim.capture.builder import FollowingBuilder
+from swizzle_sim.capture.claims import TileClaims
 from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from swizzle_sim.capture.record import InstructionRecorder, Templates
 from swizzle_sim.capture.values import Fork, Patterns
@@ -33,7 +34,11 @@ def program_ids(workgroups: np.ndarray, grid: tuple[int, ...]) -> np.ndarray:
 
 
 def follow(
-    kernel: LoadedKernel, line_bytes: int, index_data: Mapping[int, np.ndarray], on_progress: OnProgress
+    kernel: LoadedKernel,
+    line_bytes: int,
+    index_data: Mapping[int, np.ndarray],
+    claims: TileClaims,
+    on_progress: OnProgress,
 ) -> tuple[Trace, list[np.ndarray]]:
     """Trace of a launch, and the workgroups of each path.
 
@@ -57,7 +62,7 @@ def follow(
                 code="not-followed",
             )
         try:
-            kernel.run(FollowingBuilder(kernel.language.parts, table, recorder, pids, grid, index_data))
+            kernel.run(FollowingBuilder(kernel.language.parts, table, recorder, pids, grid, index_data, claims))
         except Fork as fork:
             waiting.extend(workgroups[part] for part in reversed(fork.parts))
             continue

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from swizzle_sim.capture.claims import TileClaims
 from swizzle_sim.capture.follow import ControlFlowPath, assemble, program_ids
 from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from swizzle_sim.capture.memory import AddressSpace
@@ -45,10 +46,14 @@ class Interpreter:
     line_bytes : int
     memory : mapping of int to 1-D array
         Items by tensor; a tensor without reads as zeros and drops what is written, and ``tl.dot`` adds nothing then.
+    claims : TileClaims
     """
 
-    def __init__(self, parts: Any, space: AddressSpace, line_bytes: int, memory: Mapping[int, np.ndarray]):
-        self.space, self.line_bytes, self.memory = space, line_bytes, memory
+    def __init__(
+        self, parts: Any, space: AddressSpace, line_bytes: int, memory: Mapping[int, np.ndarray], claims: TileClaims
+    ):
+        self.space, self.line_bytes, self.memory, self.claims = space, line_bytes, memory, claims
+        self.workgroup, self._turn = 0, 0
         self.touches: list[Touch] = []
         self._shapes: dict[tuple, Touched] = {}
         self.builder = parts.interpreter.InterpreterBuilder()
@@ -63,6 +68,11 @@ class Interpreter:
         self.builder.create_masked_store = self._store
         self.builder.create_atomic_rmw = self._rmw
         self.builder.create_atomic_cas = self._cas
+
+    def begin(self, workgroup: int) -> None:
+        """Forget what was touched: the next to run is this workgroup."""
+        self.workgroup, self._turn = workgroup, 0
+        self.touches.clear()
 
     def _touch(self, pointer: Any, mask: Any, is_write: bool) -> int | None:
         """List one instruction; the tensor it touches, None for none."""
@@ -107,10 +117,22 @@ class Interpreter:
             self._raw["create_masked_store"](self._real(pointer, tensor), value, mask, cache_policy)
 
     def _rmw(self, op, pointer, value, mask, sem, scope):
+        if self.space.arrays[int(self.space.owner(int(pointer.data.flat[0])))].is_counter:
+            return self._claim(pointer, value)
         tensor = self._touch(pointer, mask, True)
         if tensor not in self.memory:
             return self._handle(np.zeros_like(value.data), value.dtype)
         return self._raw["create_atomic_rmw"](op, self._real(pointer, tensor), value, mask, sem, scope)
+
+    def _claim(self, pointer: Any, value: Any) -> Any:
+        """As that of `swizzle_sim.capture.builder.FollowingBuilder`."""
+        if all(self.space.arrays[touch.tensor].is_index for touch in self.touches):
+            address, own = pointer.data.reshape(-1).astype(np.int64), np.array([self.workgroup])
+            found = int(self.claims.values(self._turn, address, own)[0])
+        else:
+            found = self.claims.spent(self._turn + 1)
+        self._turn += 1
+        return self._handle(np.full_like(value.data, found), value.dtype)
 
     def _cas(self, pointer, expected, value, sem, scope):
         tensor = self._touch(pointer, None, True)
@@ -139,14 +161,14 @@ def interpret_all(
     on_progress : callable
         ``on_progress(done, total)``.
     """
-    real = Interpreter(kernel.language.parts, kernel.space, line_bytes, memory)
-    real.builder.set_grid_dim(*kernel.grid)
     total = int(np.prod(kernel.grid, dtype=np.int64))
+    real = Interpreter(kernel.language.parts, kernel.space, line_bytes, memory, TileClaims(total))
+    real.builder.set_grid_dim(*kernel.grid)
     templates, paths = Templates(), []
     for workgroup in range(total):
         own = np.array([workgroup], np.int64)
         real.builder.set_grid_idx(*program_ids(own, kernel.grid)[:, 0].tolist())
-        real.touches.clear()
+        real.begin(workgroup)
         kernel.run(real.builder)
         base, number = np.empty((len(real.touches), 1), np.int64), np.empty((len(real.touches), 1), np.int32)
         for i, touch in enumerate(real.touches):

@@ -54,6 +54,10 @@ def check_manifest(manifest: Mapping[str, Any], n_workgroups: int) -> None:
     programs = _there(facts, "programs")
     if programs is not None:
         _integer(programs, "facts.programs", 1, MAX_SIZE)
+    if "claims" in facts:
+        claims = _mapping(facts, "claims")
+        for key, least in (("pools", 1), ("local", 0)):
+            _integer(claims.get(key), f"facts.claims.{key}", least, MAX_SIZE)
     _mapping(manifest, "launch")
     grid = _grid(manifest.get("grid"), _there(facts, "tiles"), "grid")
     if grid.num_pids != n_workgroups:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,7 +27,7 @@ from swizzle_sim.kernels import Kernel, declared_name, file_of, is_user_kernel
 from swizzle_sim.kernels import kernel as registered
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model import Gpu, Resources, Trace
+from xcd_model import Claims, Gpu, Resources, Trace
 from xcd_model import gpu as load_gpu
 from xcd_model.errors import CaptureError, CompileError, SizeError
 
@@ -167,6 +167,9 @@ def capture_file(
         found = capture(launch, **options)
         return found.trace, _manifest(found, described, request)
     spread = Launch.from_dict(by_tile, inputs_of({**request, "sizes": sizes}))
+    if "claims" in described["facts"]:  # the clock decides what a program computes
+        tiles = replace(capture(spread, **options), launch=launch)
+        return tiles.trace, _manifest(tiles, described, request)
     found, tiles = capture_all([launch, spread], **options)
     check_tiles(described["facts"]["name"], tiles.trace, found.trace)
     return tiles.trace, _manifest(found, described, request)
@@ -216,7 +219,8 @@ def capture_kernel(kernel: Kernel, **options: Any) -> tuple[Trace, dict[str, Any
     """
     if kernel.launch is None:
         raise CaptureError(f"{kernel.name} has an access model only, no Triton kernel to capture")
-    found = capture(kernel.launch, **options)
+    by_tile = replace(kernel.launch, grid=kernel.grid.launch) if kernel.claims else kernel.launch
+    found = replace(capture(by_tile, **options), launch=kernel.launch)
     described = {
         "facts": {
             "name": kernel.name,
@@ -225,10 +229,11 @@ def capture_kernel(kernel: Kernel, **options: Any) -> tuple[Trace, dict[str, Any
             "problem": dict(kernel.problem),
             "dtype": kernel.dtype,
             "tiles": list(kernel.grid.tiles) if kernel.grid.tiles else None,
-            "programs": None,
+            "programs": kernel.programs,
+            **({"claims": asdict(kernel.claims)} if kernel.claims else {}),
             "flops": kernel.flops,
         },
-        "grid": list(kernel.launch.grid),
+        "grid": list(by_tile.grid),
         "grids": [
             {"grid": list(grid.launch), "tiles": list(grid.tiles) if grid.tiles else None, "sizes": dict(sizes)}
             for grid, sizes in kernel.at_grids()
@@ -306,6 +311,7 @@ def kernel_of(
         ),
         at_grids=lambda: [(grid_of(at["grid"], at["tiles"]), at["sizes"]) for at in manifest["grids"]],
         programs=facts["programs"],
+        claims=Claims(**facts["claims"]) if "claims" in facts else None,
         make_launch=(lambda: Launch.from_dict(manifest["launch"], inputs_of(request))) if request else None,
         file=file,
         digest=_digest(trace, manifest),

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.capture.check import check, sample
+from swizzle_sim.capture.claims import TileClaims
 from swizzle_sim.capture.declare import KernelDeclaration
 from swizzle_sim.capture.follow import follow
 from swizzle_sim.capture.interpret import interpret_all
@@ -90,9 +91,10 @@ def _capture_one(language: Language, launch: Launch, request, folder: Path, i: i
         trace = interpret_all(kernel, request["line_bytes"], data, on_progress)
         n_paths = None
     else:
-        trace, paths = follow(kernel, request["line_bytes"], data, on_progress)
+        claims = TileClaims(int(np.prod(kernel.grid, dtype=np.int64)))
+        trace, paths = follow(kernel, request["line_bytes"], data, claims, on_progress)
         n_paths = len(paths)
-        checked = check(kernel, trace, sample(kernel.grid, paths, request["seed"]), data)
+        checked = check(kernel, trace, sample(kernel.grid, paths, request["seed"]), data, claims)
     np.savez(folder / f"trace-{i}.npz", **{name: getattr(trace, name) for name in (*ARRAYS, *TOLD)})
     return {"paths": n_paths, "checked": checked}
 

@@ -8,8 +8,10 @@ import pytest
 from swizzle_sim.capture.capture import capture_all
 from swizzle_sim.capture.check import check_tiles
 from swizzle_sim.capture.user_kernel import capture_file, load, request_of
+from swizzle_sim.kernels import kernel
 from tests.capture.same_trace import needs_triton
 from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
+from xcd_model import Claims
 from xcd_model.errors import CaptureError
 
 pytestmark = needs_triton
@@ -116,3 +118,73 @@ def test_empty_workgroups_and_flags_that_are_set_already():
     cleared = dataclasses.replace(hard.flags.at(), make_inputs=lambda seed: {"flag_ptr": np.full(8, 2, np.int32)})
     with pytest.raises(CaptureError, match="writes flag_ptr, whose values decide addresses"):
         capture_all([cleared])
+
+
+CLAIMED = """
+import triton
+import triton.language as tl
+from swizzle_sim.capture import Array, Kernel
+
+@triton.jit
+def doubled(x_ptr, y_ptr, counter_ptr, n, B: tl.constexpr):
+    tile = tl.atomic_add(counter_ptr, 1)
+    while tile < n:
+        at = tile * B + tl.arange(0, B)
+        tl.store(y_ptr + at, 2 * tl.load(x_ptr + at))
+        tile = tl.atomic_add(counter_ptr, 1)
+
+kernel = Kernel(
+    doubled, sizes={"n": 21, "P": 6},
+    arguments=lambda s: {
+        "x_ptr": Array(shape=(s.n * 64,), dtype="fp32"), "y_ptr": Array(shape=(s.n * 64,), dtype="fp32", role="out"),
+        "counter_ptr": Array(shape=(1,), dtype="int32", role="inout", COUNTER), "n": s.n,
+    },
+    constexprs={"B": 64}, grid=lambda s: (min(s.P, s.n),), programs="P", CLAIMS
+)
+"""
+COUNTER, CLAIMS = "is_counter=True", "claims=lambda s: (1, s.n)"
+
+
+def claimed_in(folder, counter=COUNTER, claims=CLAIMS, text=CLAIMED):
+    (folder / "claimed.py").write_text(text.replace("COUNTER", counter).replace("CLAIMS", claims))
+    return load(str(folder / "claimed.py"), {})
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_claimed_tile_is_what_its_number_says(tmp_path, monkeypatch, uncompiled, full):  # noqa: F811
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found = claimed_in(tmp_path)
+    assert (found.grid.num_pids, found.programs, found.claims) == (21, 6, Claims(pools=1, local=21))
+    trace, manifest = capture_file(request_of(str(tmp_path / "claimed.py"), {}), full=full)
+    assert manifest["facts"]["claims"] == {"pools": 1, "local": 21}
+    for tile in range(21):  # 64 floats are two lines, and no tile has a claim among its instructions
+        read, written = touched(trace, tile)
+        assert (read[0], written[0]) == (False, True) and read[2] == written[2] == [0, 1]
+        assert read[1] == 2 * tile and written[1] == trace.tensors[1].base_line + 2 * tile
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"counter": "is_index=False"}, "is_counter=True"),
+        ({"claims": ""}, "give both"),
+        ({"claims": "claims=lambda s: 3"}, "claims gives 3: two integers"),
+        ({"claims": CLAIMS, "text": CLAIMED.replace('programs="P", ', "")}, "give programs="),
+        ({"text": CLAIMED.replace("atomic_add(counter_ptr, 1)", "atomic_add(counter_ptr, 2)")}, "adding 1 to one item"),
+        (
+            {"text": CLAIMED.replace("    tile = tl.atomic", "    tl.store(y_ptr, 1.0)\n    tile = tl.atomic", 1)},
+            "touches memory before it claims its tile",
+        ),
+    ],
+)
+def test_what_does_not_claim_tiles_is_refused_by_one_line(tmp_path, monkeypatch, uncompiled, change, says):  # noqa: F811
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(CaptureError, match=says):
+        claimed_in(tmp_path, **change)
+
+
+def test_fewer_programs_than_tiles_are_refused_and_do_not_hang():
+    work = kernel("gemm_dynamic", M=128, N=128, K=16, BLOCK_M=16, BLOCK_N=16, BLOCK_K=16, PROGRAMS=8)
+    for full in (False, True):
+        with pytest.raises(CaptureError, match="launch as many programs as tiles"):
+            capture_all([work.launch], full=full)
