@@ -31,6 +31,7 @@ EQUAL = {
     "_before: '(time, events.age[who], who) < (events.time[at], events.age[other], np.int64(other))' #0": "no two "
     "events are of the same slot or CU, so no two keys are equal",
     "_next_pid: '1' #0": "no work is any negative id",
+    "slots_in_step: '1' #0": "no tile is any negative id",
     "_claim: 'tile < n_tiles' #0": "a counter past its tiles gives none, however far past",
     "replay_lru: '0' #0": "the tags of a stream without lines are looked up nowhere",
 }
@@ -46,8 +47,11 @@ class Target:
 
 TARGETS = {
     "dispatch": Target(
-        {"xcd_model.dispatch": "xcd_of first_ids slots_of _claim _next_pid _next_work _next_instruction check_order"},
-        (f"{UNIT}/test_dispatch.py", f"{UNIT}/test_claims.py", "-k", "test_dispatch or in_lockstep or pool_an_xcd"),
+        {
+            "xcd_model.dispatch": "xcd_of first_ids slots_of slots_in_step _claim _next_pid _next_work "
+            "_next_instruction check_order"
+        },
+        (f"{UNIT}/test_dispatch.py",),
     ),
     "lru": Target({"xcd_model.cache.lru": "_touch _touch_by _replay_lru replay_lru"}, (f"{UNIT}/test_cache.py",)),
     "verdict": Target(

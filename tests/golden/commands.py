@@ -5,6 +5,7 @@ SIZES = {
     "attention": "B=1 H=16 S=1024 D=64",
     "attention_decode": "",
     "attention_gqa": "B=1 H=16 HKV=4 S=1024 D=64 CAUSAL=1",
+    "attention_paged": "B=4 H=16 HKV=4 S=512 SPLITS=4",
     "batched_gemm": "BATCH=4 M=1024 N=1024 K=256",
     "black_scholes": "n_assets=1000000",
     "conv_2d": "N=4 H=28 W=28 C=64 K=128",

@@ -19,6 +19,12 @@ SIZES = {
         {"B": 1, "H": 2, "HKV": 2, "S": 5, "D": 4, "SPLITS": 4, "BLOCK_N": 2},  # the last split has no keys
         {"B": 1, "H": 1, "HKV": 1, "S": 1, "D": 1, "SPLITS": 1, "BLOCK_N": 1},
     ],
+    "attention_paged": [
+        {"B": 3, "H": 4, "HKV": 2, "S": 64, "D": 32, "SPLITS": 2, "PAGE": 8},
+        {"B": 2, "H": 3, "HKV": 1, "S": 77, "D": 16, "SPLITS": 3, "PAGE": 16, "SEED": 5},
+        {"B": 4, "H": 2, "HKV": 2, "S": 9, "D": 4, "SPLITS": 4, "PAGE": 2},  # splits without pages
+        {"B": 1, "H": 1, "HKV": 1, "S": 1, "D": 1, "SPLITS": 1, "PAGE": 1},
+    ],
     "batched_gemm": [
         {"BATCH": 3, "M": 64, "N": 96, "K": 32},
         {"BATCH": 2, "M": 50, "N": 70, "K": 33},
@@ -57,6 +63,7 @@ BLOCKS = {
     "attention": {"BLOCK_M": 32, "BLOCK_N": 16},
     "attention_gqa": {"BLOCK_M": 32, "BLOCK_N": 16},
     "attention_decode": {},
+    "attention_paged": {},
     "batched_gemm": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
     "gemm_dynamic": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
     "moe_gemm": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},

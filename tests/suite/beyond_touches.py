@@ -83,6 +83,40 @@ def batched_tensors(p):
     return {name: (p["BATCH"] * p[a] * p[b], 2) for name, a, b in (("A", "M", "K"), ("B", "K", "N"), ("C", "M", "N"))}
 
 
+def paged_tables(p):
+    from swizzle_benchmarks.suite.attention_paged import make_inputs
+
+    found = make_inputs(p, 0)
+    return found["length"].tolist(), found["table"].tolist()
+
+
+def attention_paged(p, w):
+    b, h, hkv, d, page, splits = (p[name] for name in ("B", "H", "HKV", "D", "PAGE", "SPLITS"))
+    batch, head, split = w % b, w // b % h, w // b // h
+    lengths, table = paged_tables(p)
+    pages, query, most = blocks(lengths[batch], page), batch * h + head, blocks(p["S"], page)
+    own = [i for i in range(pages) if i // blocks(pages, splits) == split]
+    out = [("length", False, [batch]), ("Q", False, cells((b * h, d), (1, d), (query, 0)))]
+    for i in own:
+        first = table[batch][i] * page
+        box = cells(
+            (b * most * page, hkv, d),
+            (page, 1, d),
+            (first, head // (h // hkv), 0),
+            lambda at, i=i, first=first: i * page + at[0] - first >= lengths[batch],
+        )
+        out += [("table", False, [batch * most + i]), ("K", False, box), ("V", False, box)]
+    place = query * splits + split
+    return [*out, ("part", True, cells((b * h * splits, d), (1, d), (place, 0))), ("lse", True, [place])]
+
+
+def paged_tensors(p):
+    b, h, d, most = p["B"], p["H"], p["D"], blocks(p["S"], p["PAGE"])
+    keys, places = (b * most * p["PAGE"] * p["HKV"] * d, 2), b * h * p["SPLITS"]
+    sizes = {"Q": (b * h * d, 2), "K": keys, "V": keys, "part": (places * d, 4), "lse": (places, 4)}
+    return sizes | {"length": (b, 4), "table": (b * most, 4)}
+
+
 def gemm_dynamic(p, tile):
     pid_m, pid_n = divmod(tile, blocks(p["N"], p["BLOCK_N"]))
     row, col = pid_m * p["BLOCK_M"], pid_n * p["BLOCK_N"]
@@ -208,6 +242,7 @@ KERNELS = {
     "attention": (attention_tensors, attention),
     "attention_gqa": (attention_tensors, attention),
     "attention_decode": (decode_tensors, attention_decode),
+    "attention_paged": (paged_tensors, attention_paged),
     "batched_gemm": (batched_tensors, batched_gemm),
     "gemm_dynamic": (dynamic_tensors, gemm_dynamic),
     "grouped_gemm": (grouped_tensors, grouped_gemm),

@@ -1,5 +1,6 @@
 """Do workgroups go to the XCD they should, and as many to a CU as fit?"""
 
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numba import njit
 from tests import naive
 from tests.machines import small_gpu
 from xcd_model import Resources, TraceBuilder, gpu, loads_in_flight, workgroups_per_cu, xcd_of
-from xcd_model.dispatch import _next_instruction, check_order, slots_of
+from xcd_model.dispatch import Claims, _next_instruction, check_order, slots_in_step, slots_of
 from xcd_model.errors import ReplayError
 
 
@@ -177,3 +178,27 @@ def test_a_slot_issues_what_the_queues_hold(lengths, machine, seed):
         assert next_instruction(start, machine, order, slots, *at) == expected
         if expected >= 0:
             assert slots.pid[at] == last[at] and slots.running[at][0] == expected + 1
+
+
+@settings(max_examples=100)
+@given(
+    lengths=st.lists(st.integers(0, 3), min_size=1, max_size=14),
+    machine=st.builds(Launch, st.integers(1, 4), st.integers(1, 3), st.integers(0, 3), st.integers(1, 6)),
+    pools=st.integers(1, 4),
+    local=st.integers(0, 14),
+    seed=st.integers(0, 2**16),
+)
+def test_claims_settled_beforehand_are_those_of_all_xcds_in_step(lengths, machine, pools, local, seed):
+    n = len(lengths)
+    machine = machine._replace(
+        programs=min(machine.programs, n), offset=machine.offset % machine.xcds, pools=pools, local=min(local, n)
+    )
+    order = np.random.default_rng(seed).permutation(n)
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    gpu = SimpleNamespace(xcds=machine.xcds, cus_per_xcd=machine.slots, dispatch_offset=machine.offset)
+    slots, claims = slots_in_step(start, machine, order), Claims(pools=pools, local=machine.local)
+    turns = [*naive.turns(SimpleNamespace(start=start), order, gpu, 1, machine.programs, claims), []]
+    for xcd in reversed(range(machine.xcds)):  # one after the other, and the last first
+        for turn in turns:
+            asked = [(slot, next_instruction(start, machine, order, slots, xcd, slot)) for slot in range(machine.slots)]
+            assert [one for one in asked if one[1] >= 0] == [(slot, i) for x, slot, i in turn if x == xcd]
