@@ -19,6 +19,7 @@ from swizzle_sim.search import Run, optimize
 from swizzle_sim.swizzle.families import families_table
 from xcd_model import gpu
 
+from ..fidelity import held_out
 from ..paper import audit, suite_page
 from ..remaps import page as remaps
 from . import drift_picture, explore_picture, language, notebooks, readme_words
@@ -43,6 +44,7 @@ def pages() -> dict[str, str]:
         "docs/agent.md": fill("docs/agent.md", "exchange", exchange()),
         decision: fill(decision, "index", readme_words.by_order().rstrip()),
         "docs/believe.md": believe(),
+        "docs/hardware.md": fill("docs/hardware.md", "held-out", held_out.tables()),
         "README.md": fill("README.md", "run", run_words()),
     }
 
