@@ -21,6 +21,20 @@ if TYPE_CHECKING:
     from xcd_model import Gpu
 
 
+_SHOWN = {  # figures of the table by the facts that they come from
+    "XCDs": ("xcds",),
+    "CUs": ("cus_per_xcd",),
+    "L2": ("l2.size_bytes",),
+    "Infinity Cache": ("mall.size_bytes",),
+    "HBM": ("hbm.size_bytes", "hbm.peak_bandwidth_gbps"),
+}
+
+
+def _assumed(gpu: Gpu, key: str) -> bool:
+    one_l2 = key == "xcds" and gpu.xcds == 1  # how a GPU with one L2 is modelled
+    return not one_l2 and key in gpu.facts and gpu.facts[key].status == "assumed"
+
+
 def gpus(json: Json = False) -> None:
     """List the GPUs of the model."""
     from swizzle_sim.cli.output import print_json, table
@@ -54,6 +68,9 @@ def gpus(json: Json = False) -> None:
         "HBM\n[TB/s]",
     )
     note = "every number has a source and a status: docs/gpus.md, or --json"
+    for g in found:
+        if guessed := [name for name, keys in _SHOWN.items() if any(_assumed(g, key) for key in keys)]:
+            note += f"\n{g.name}: assumed, not published: {', '.join(guessed)}"
     chips = [g.name for g in found if ("CPX", "NPS1") in gpu_modes(g.name)]
     note += f"\n{chips[0]}-cpx and its like are one XCD with one L2: nothing to swizzle over XCDs"
     table("GPUs", columns, rows, left=2, note=note)

@@ -38,7 +38,7 @@ def test_a_time_that_does_not_rank_is_to_be_measured(amd):
     found = advise(amd, HITS, BASE, attempt(1, 80.0, 0.6))
     assert found.verdict == "try" and found.what == "try a1, and measure"
     assert found.why.startswith("L2 hit rate 50.0 to 60.0 %; predicted 20.0 % faster")
-    assert "times do not rank orders here: 28 of 62 measured pairs" in found.why
+    assert "times do not rank orders here: 23 of 62 measured pairs" in found.why
     slower = advise(amd, HITS, BASE, attempt(1, 125.0, 0.6))
     assert slower.verdict == "try" and "predicted 25.0 % slower (100.0 to 125.0 µs)" in slower.why
 
@@ -55,11 +55,11 @@ def test_lost_occupancy_comes_first(nvidia):
 
 
 def test_what_is_not_told_apart_leaves_the_launch_order(amd, nvidia):
-    tie = advise(nvidia, BY_TIME, BASE, attempt(1, 99.9))
+    tie = advise(nvidia, BY_TIME, BASE, attempt(1, 99.95))
     assert tie.verdict == "keep" and "which the model does not tell apart" in tie.why
     none = advise_run(nvidia, BY_TIME, [attempt(0), attempt(1, 150.0)], "runs/x")
     assert none.line.startswith("keep the launch order: no candidate is better in predicted time")
-    tied = advise_run(nvidia, BY_TIME, [attempt(0), attempt(1, 99.9)], "runs/x")
+    tied = advise_run(nvidia, BY_TIME, [attempt(0), attempt(1, 99.95)], "runs/x")
     assert "a1 gain nothing in predicted time" in tied.why
     bound = advise_run(amd, HITS, [attempt(0, rate=0.9), attempt(1, rate=0.6)], "runs/x")
     assert "is the bound, which no balanced order exceeds" in bound.why
