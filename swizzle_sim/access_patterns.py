@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from xcd_model import Trace
+from xcd_model import Gpu, Trace
 
 SHARE = 0.01  # least part of all requests of the waves, below which nothing is said
 
@@ -102,3 +102,17 @@ def _step(rel: np.ndarray) -> int:
         return 0
     values, counts = np.unique(np.abs(np.diff(rel)), return_counts=True)
     return int(values[np.argmax(counts)])
+
+
+def pitch_note(trace: Trace, gpu: Gpu) -> str:
+    """Line on rows a power of two apart; empty where there are none, or the GPU's sets are documented."""
+    known = gpu.facts.get("l2.index_rows")
+    if gpu.xcds == 1 or known is None or known.status not in ("assumed", "fitted"):
+        return ""
+    found = trace.power_of_two_pitches
+    pitches = ", ".join(f"{name} {pitch >> 10} KiB" for name, pitch in found.items())
+    said = (
+        f"Rows lie a power of two apart ({pitches}): there the hit rate depends most on how the L2 picks a set, "
+        f"which is {known.status} of {gpu.name}; --uncertainty says by how much\n"
+    )
+    return said if found else ""

@@ -69,7 +69,7 @@ class _Clean(Console):
 
 
 def _folds(text: str) -> bool:
-    return not text.startswith(" ") and "\n" not in text
+    return not text.startswith(" ") and "\n" not in text.rstrip("\n")
 
 
 def console(*, wide: bool = False) -> Console:

@@ -217,7 +217,7 @@ def _score_one(
     if not launched:
         _print_price(scorer, found.price, not_priced)
     _print_inside(scorer)
-    _print_fitted(_fitted(scorer))
+    _print_constants(scorer)
     if over_seeds:
         print_spread(over_seeds)
     if over_lengths:
@@ -386,10 +386,14 @@ def _fitted(scorer: Scorer) -> list[str]:
     return list(fitted_constants(scorer.gpu, scorer.kernel, scorer.replay, scorer.occupancy))
 
 
-def _print_fitted(names: list[str]) -> None:
+def _print_constants(scorer: Scorer) -> None:
+    """What the figures depend on that is fitted, or is assumed and matters here."""
     from swizzle_sim.cli.output import console
 
+    names, say = _fitted(scorer), console(wide=True)
     listed = f": {', '.join(names)} (rows: docs/gpus.md)" if names else ""
-    console(wide=True).print(
-        f"{len(names)} constant{'' if len(names) == 1 else 's'} fitted to measured rows{listed}", markup=False
-    )
+    say.print(f"{len(names)} constant{'' if len(names) == 1 else 's'} fitted to measured rows{listed}", markup=False)
+    if scorer.trace.power_of_two_pitches:
+        from swizzle_sim.access_patterns import pitch_note
+
+        say.print(pitch_note(scorer.trace, scorer.gpu), markup=False, end="")

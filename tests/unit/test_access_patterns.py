@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from swizzle_sim.access_patterns import uncoalesced
+from swizzle_sim.access_patterns import pitch_note, uncoalesced
 from swizzle_sim.kernels import kernel
-from xcd_model import TraceBuilder
+from xcd_model import TraceBuilder, gpu
 
 LINE = 128
 TILE = 64
@@ -60,3 +60,15 @@ def test_nothing_is_said_where_lanes_are_not_known():
 def test_no_kernel_of_the_suite_is_named(name):
     """Loads item by item, of rows, of windows, and in blocks; all against compiled code in tests/capture."""
     assert uncoalesced(kernel(name).build_trace(LINE)) == []
+
+
+@pytest.mark.parametrize(("cols", "pitches"), [(2048, {"A": 4096}), (1024, {}), (3072, {}), (8192, {"A": 16384})])
+def test_rows_a_power_of_two_apart_are_named(cols, pitches):
+    build = TraceBuilder(n_workgroups=2, line_bytes=LINE)
+    a = build.array("A", rows=256, cols=cols, item_bytes=2)
+    x = build.array("x", rows=1, cols=1 << 16, item_bytes=2)  # one row: no distance
+    at = np.array([0, 1])
+    build.step(build.read(a, row=at * TILE, col=0, rows=TILE, cols=TILE), build.read(x, row=0, col=at, rows=1, cols=9))
+    trace = build.trace()
+    assert trace.power_of_two_pitches == pitches
+    assert bool(pitch_note(trace, gpu("mi300x"))) == bool(pitches) and pitch_note(trace, gpu("h200")) == ""

@@ -20,6 +20,9 @@ from xcd_model.numba_setup import njit
 SECTOR_BYTES = 32  # resolution of a trace within a line; every GPU's request size is a multiple of it
 MAX_LINE_BYTES = 8 * SECTOR_BYTES  # the sectors of a line are the bits of one byte
 MAX_LINES = 2**54  # of the address space: a byte address, and twice a line number, are far from the ends of an int64
+FEWEST_ROWS = 4  # of a tile, below which their distance says nothing
+MOST_TEMPLATES = 4096  # looked at for rows: a gather may have one for each workgroup
+LEAST_PITCH = 4096  # bytes: rows so far apart begin in the same of 16 channels of 256
 UNCOALESCED = 4  # rows of a tile of 32 B or less, in lines of 128 B
 # The compiled replays read these arrays with no check of their own.
 DTYPES = {
@@ -214,6 +217,19 @@ class Trace:
         """(n_templates,) bool: whether waves make `UNCOALESCED` times the requests of lanes side by side."""
         requests = np.add.reduceat(self.wave_requests, self.rel_start[:-1], dtype=np.int64)
         return (self.waves[:, 1] > 0) & (requests >= UNCOALESCED * self.waves[:, 1])
+
+    @property
+    def power_of_two_pitches(self) -> dict[str, int]:
+        """Distance [bytes] of a tile's rows by tensor, where it is a power of two from `LEAST_PITCH` on."""
+        most: dict[str, tuple[int, int]] = {}
+        for template, tensor in enumerate(self.tensor[:MOST_TEMPLATES]):
+            lines = np.unique(self.rel[self.rel_start[template] : self.rel_start[template + 1]])
+            rows = lines[np.flatnonzero(np.diff(lines, prepend=lines[:1] - 2) > 1)]  # each begins behind a gap
+            name = self.tensors[int(tensor)].name
+            if rows.size >= FEWEST_ROWS and rows.size > most.get(name, (0, 0))[0]:
+                steps, counts = np.unique(np.diff(rows), return_counts=True)
+                most[name] = int(rows.size), int(steps[np.argmax(counts)]) * self.line_bytes
+        return {name: far for name, (_, far) in most.items() if far >= LEAST_PITCH and far & (far - 1) == 0}
 
     @property
     def highest_line(self) -> int:
