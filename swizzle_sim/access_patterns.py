@@ -10,6 +10,7 @@ Of an access model's gathers a trace does not know how many lanes asked.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -104,15 +105,13 @@ def _step(rel: np.ndarray) -> int:
     return int(values[np.argmax(counts)])
 
 
-def pitch_note(trace: Trace, gpu: Gpu) -> str:
-    """Line on rows a power of two apart; empty where there are none, or the GPU's sets are documented."""
+def pitch_note(pitches: Mapping[str, int], gpu: Gpu) -> str:
+    """Sentence on rows a power of two apart, see `Trace.power_of_two_pitches`; empty where the GPU's sets are known."""
     known = gpu.facts.get("l2.index_rows")
     if gpu.xcds == 1 or known is None or known.status not in ("assumed", "fitted"):
         return ""
-    found = trace.power_of_two_pitches
-    pitches = ", ".join(f"{name} {pitch >> 10} KiB" for name, pitch in found.items())
-    said = (
-        f"Rows lie a power of two apart ({pitches}): there the hit rate depends most on how the L2 picks a set, "
-        f"which is {known.status} of {gpu.name}; --uncertainty says by how much\n"
+    far = ", ".join(f"{name} {pitch >> 10} KiB" for name, pitch in pitches.items())
+    return (
+        f"Rows lie a power of two apart ({far}): there the hit rate depends most on how the L2 picks a set, which is "
+        f"{known.status} on {gpu.name}; --uncertainty says by how much"
     )
-    return said if found else ""

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from importlib import resources
 from statistics import mean
 
+from .held_out import regret
+
 LAUNCHED, GROUPED = "as launched", "group_m(size=8)"
 _PREDICTED, _MEASURED = "data/h200_bundles_predicted.csv", "data/h200_bundles.csv"
 
@@ -81,10 +83,7 @@ def regrets(found: list[Order]) -> dict[str, list[float]]:
         f"`{GROUPED}`": lambda one: one.order == GROUPED,
     }
     return {
-        name: [
-            next(one.measured_us for one in mine if is_it(one)) / min(one.measured_us for one in mine) - 1
-            for mine in by_kernel.values()
-        ]
+        name: [regret(mine, next(one for one in mine if is_it(one))) for mine in by_kernel.values()]
         for name, is_it in picks.items()
     }
 

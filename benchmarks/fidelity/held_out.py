@@ -1,6 +1,6 @@
 """Launches drawn by a seed, predicted as a user's ``bundle`` predicts them, then counted: no constant is set from them.
 
-    python -m swizzle_benchmarks.fidelity.held_out draw FOLDER --gpu h200 --seed 31
+    python -m swizzle_benchmarks.fidelity.held_out draw FOLDER --gpu h200 --seed 33
     python benchmarks/lab/bundles_counted.py FOLDER counted.csv           # on the node: PyTorch, Triton, ncu
     python -m swizzle_benchmarks.fidelity.held_out table FOLDER/predicted.csv counted.csv
 
@@ -12,11 +12,11 @@ from __future__ import annotations
 import argparse
 import csv
 import itertools
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
+from typing import Protocol
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import gpu
 
 from .rows import DATA
+from .statistics import right_way_round
 
 LAUNCHED = "launch order"
 ORDERS = 4  # beside the launch order
@@ -93,7 +94,7 @@ LAUNCHES = {  # of each kernel, by GPU
     },
     "h100": {"gemm": 2, "attention": 1, "transpose": 1, "stencil_2d": 1, "batched_gemm": 1},
 }
-COUNTED = ("h200", "h100")
+COUNTED = {"h200": 31, "h100": 32}  # seeds of the committed tables, by GPU
 PREDICTED = ("bundle", "kernel", "problem", "candidate", "order", "time_us", "dram_read_bytes", "workgroups")
 
 
@@ -140,9 +141,18 @@ def draw(folder: Path, name: str, seed: int) -> None:
             progress(number + 1, len(launches), note=what)
 
 
+class Timed(Protocol):
+    """What was measured."""
+
+    @property
+    def measured_us(self) -> float:
+        """Median of cold launches [us]."""
+        ...
+
+
 @dataclass(frozen=True)
-class Launch:
-    """One launch, predicted and counted.
+class Ran:
+    """One order of one launch, predicted and counted.
 
     Parameters
     ----------
@@ -174,8 +184,8 @@ class Launch:
         return 100 * (self.counted_bytes - self.predicted_bytes) / self.asked_bytes
 
 
-def read(predicted: Path, counted: Path) -> list[Launch]:
-    """Launches that were both predicted and counted, right results only."""
+def read(predicted: Path, counted: Path) -> list[Ran]:
+    """Orders that were both predicted and counted, right results only."""
     with counted.open(encoding="utf-8", newline="") as file:
         ran = {(one["bundle"], one["candidate"]): one for one in csv.DictReader(file)}
     found = []
@@ -185,7 +195,7 @@ def read(predicted: Path, counted: Path) -> list[Launch]:
             if other is None or other["result"] == "differs" or not other["dram_read_bytes"]:
                 continue
             found.append(
-                Launch(
+                Ran(
                     *(one[key] for key in ("bundle", "kernel", "problem", "order")),
                     float(one["time_us"]), float(other["time_cold_us"]), float(one["dram_read_bytes"]),
                     float(other["dram_read_bytes"]), 32 * float(other["read_sectors"]),
@@ -194,43 +204,41 @@ def read(predicted: Path, counted: Path) -> list[Launch]:
     return found
 
 
-def committed(name: str) -> list[Launch]:
-    """Launches of the committed tables of a GPU, one of `COUNTED`."""
+def committed(name: str) -> list[Ran]:
+    """Orders of the committed tables of a GPU, one of `COUNTED`."""
     return read(DATA / f"{name}_held_out_predicted.csv", DATA / f"{name}_held_out.csv")
 
 
-def of_launch(found: Iterable[Launch]) -> list[list[Launch]]:
+def of_launch(found: Iterable[Ran]) -> list[list[Ran]]:
     """Orders of one launch together, the launch order first."""
     return [list(group) for _, group in itertools.groupby(found, key=lambda one: one.bundle)]
 
 
-def pairs(found: Sequence[Launch], apart: float = 0.03) -> tuple[int, int]:
-    """Pairs of orders of a launch whose measured times are ``apart``: those predicted the right way round, and all."""
-    right = every = 0
-    for group in of_launch(found):
-        for one, other in itertools.combinations(group, 2):
-            if abs(math.log(one.measured_us / other.measured_us)) > math.log1p(apart):
-                every += 1
-                right += (one.predicted_us < other.predicted_us) == (one.measured_us < other.measured_us)
-    return right, every
+def pairs(found: Sequence[Ran]) -> tuple[int, int]:
+    """Pairs of orders of a launch whose measured times are apart: those predicted the right way round, and all."""
+    ranked = [right_way_round([(one.measured_us, one.predicted_us) for one in group]) for group in of_launch(found)]
+    return sum(right for right, _ in ranked), sum(apart for _, apart in ranked)
 
 
-def regrets(found: Sequence[Launch]) -> dict[str, float]:
-    """Mean over launches of the measured time over the best one's, less 1: of three ways to choose an order."""
-    fixed = {order for _, pool in ((one, one.pool[0]) for one in KERNELS.values()) for order in pool}
-    picks: dict[str, Callable[[list[Launch]], Launch]] = {
+def regret(group: Iterable[Timed], picked: Timed) -> float:
+    """Measured time of the picked order over that of the best of a launch, less 1."""
+    return picked.measured_us / min(one.measured_us for one in group) - 1
+
+
+def regrets(found: Sequence[Ran]) -> dict[str, float]:
+    """Mean regret over launches of three ways to choose an order."""
+    picks: dict[str, Callable[[list[Ran]], Ran]] = {
         "least predicted time": lambda group: min(group, key=lambda one: one.predicted_us),
         "launch order": lambda group: group[0],
-        "group_m(size=8), boxes of 4": lambda group: next((one for one in group if one.order in fixed), group[0]),
+        "group_m(size=8), boxes of 4": lambda group: next(
+            one for one in group if one.order in KERNELS[one.kernel].pool[0]
+        ),
     }
     groups = of_launch(found)
-    return {
-        name: mean(pick(group).measured_us / min(one.measured_us for one in group) - 1 for group in groups)
-        for name, pick in picks.items()
-    }
+    return {name: mean(regret(group, pick(group)) for group in groups) for name, pick in picks.items()}
 
 
-def table(found: Sequence[Launch]) -> str:
+def table(found: Sequence[Ran]) -> str:
     """Summary by kernel, Markdown."""
     lines = [
         "| kernel | orders run | reads within 20 % | median error of reads [%] | hit rate, mean error [points] | "

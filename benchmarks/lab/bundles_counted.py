@@ -23,6 +23,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from swizzle_sim.hardware.node.counted_launch import name_pattern
 from swizzle_sim.hardware.node.counting import find_program
 from swizzle_sim.hardware.node.manifest import read_manifest
 from swizzle_sim.hardware.node.ncu import NsightCompute
@@ -81,7 +82,7 @@ def count(folder: Path, scratch: Path) -> list[dict[str, float]]:
         sys.exit("no ncu on the PATH: the times are written, the counters left empty")
     command = NsightCompute().command(program, METRICS, scratch, functions[0], words)
     place = command.index("--kernel-name") + 1
-    command[place] = f"regex:^({'|'.join(functions)})(_[0-9][0-9a-zA-Z]*)*$"
+    command[place] = f"regex:{'|'.join(map(name_pattern, functions))}"
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     found, notes = NsightCompute().read(scratch)
     print(*notes, sep="\n", flush=True)
@@ -125,7 +126,8 @@ def write(folder: Path, out: Path, said: list[dict[str, Any]], counted: list[dic
                 for state, values in states.items():
                     times.setdefault((one["bundle"], name, state), []).extend(values)
         if one["what"] == "check":
-            checked.setdefault((one["bundle"], one["candidate"]), one["how"])
+            how = "differs" if one.get("permutation") == "differs" else one["how"]
+            checked.setdefault((one["bundle"], one["candidate"]), how)
     orders = [(place.name, one) for place in bundles(folder) for one in read_manifest(place)["candidates"]]
     rows = counted if len(counted) == len(orders) else [{}] * len(orders)
     with out.open("w", encoding="utf-8", newline="") as file:

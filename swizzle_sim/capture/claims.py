@@ -10,9 +10,7 @@ import numpy as np
 
 from xcd_model.errors import CaptureError
 
-MOST_CLAIMS = (
-    64  # of one program: one for its tile in each pool that it asks, and as many again to learn that none is left
-)
+MOST_CLAIMS = 64  # of one program: to its tile in each pool that it asks, and to learn that none is left
 
 
 class TileClaims:

@@ -393,7 +393,8 @@ def _print_constants(scorer: Scorer) -> None:
     names, say = _fitted(scorer), console(wide=True)
     listed = f": {', '.join(names)} (rows: docs/gpus.md)" if names else ""
     say.print(f"{len(names)} constant{'' if len(names) == 1 else 's'} fitted to measured rows{listed}", markup=False)
-    if scorer.trace.power_of_two_pitches:
+    if pitches := scorer.trace.power_of_two_pitches:
         from swizzle_sim.access_patterns import pitch_note
 
-        say.print(pitch_note(scorer.trace, scorer.gpu), markup=False, end="")
+        if note := pitch_note(pitches, scorer.gpu):
+            say.print(note, markup=False)

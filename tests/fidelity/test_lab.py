@@ -1,11 +1,17 @@
 """Does each command of the laboratory say what it does before it does it, and write what was counted?"""
 
+import csv
 import sys
+from pathlib import Path
 
 import pytest
 
 from swizzle_benchmarks.fidelity.rows import DATA
 from swizzle_benchmarks.lab import __main__ as lab
+from swizzle_benchmarks.lab import bundles_counted
+from swizzle_sim.hardware.node.manifest import read_manifest
+
+BUNDLES = Path(__file__).parents[1] / "hardware" / "data" / "h200"
 
 NCU = """#!/bin/sh
 while [ "$1" != --log-file ]; do [ "$1" = --metrics ] && counter=$2; shift; done
@@ -74,3 +80,26 @@ def test_the_module_runs(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["swizzle_benchmarks.lab"])
     lab.main()
     assert capsys.readouterr().out == lab.listing()
+
+
+def test_the_table_of_bundles_has_times_and_counters_and_names_a_wrong_order(tmp_path):
+    found = bundles_counted.bundles(BUNDLES)
+    orders = [(place.name, one["id"]) for place in found for one in read_manifest(place)["candidates"]]
+    said = []
+    for number, (bundle, name) in enumerate(orders):
+        permutation = "differs" if number == 1 else "equal"
+        said.append(
+            {"bundle": bundle, "what": "check", "candidate": name, "how": "bitwise", "permutation": permutation}
+        )
+        times = {name: {"cold": [3.0, 1.0, 2.0], "warm": [1.0]}}
+        said.append({"bundle": bundle, "what": "times", "times": times})
+    counted = [dict.fromkeys(bundles_counted.METRICS, 10.0 * number) for number in range(len(orders))]
+    whole = [str(10 * number) for number in range(len(orders))]
+    for rows, reads in ((counted, whole), (counted[1:], [""] * len(orders))):
+        bundles_counted.write(BUNDLES, tmp_path / "counted.csv", said, rows)
+        with (tmp_path / "counted.csv").open(newline="") as file:
+            lines = list(csv.DictReader(file))
+        assert [(one["bundle"], one["candidate"]) for one in lines] == orders
+        assert [one["dram_read_bytes"] for one in lines] == reads
+        assert [one["result"] for one in lines] == ["bitwise", "differs", *["bitwise"] * (len(orders) - 2)]
+        assert {(one["time_cold_us"], one["time_warm_us"]) for one in lines} == {("2.0", "1.0")}
