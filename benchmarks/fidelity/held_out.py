@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -279,7 +280,10 @@ def main() -> None:
     if given.verb == "draw":
         draw(given.folder, given.gpu, given.seed)
     else:
-        print(table(read(given.predicted, given.counted)))
+        try:
+            print(table(read(given.predicted, given.counted)))
+        except OSError as error:
+            sys.exit(f"{error.filename}: {error.strerror}")
 
 
 if __name__ == "__main__":

@@ -107,10 +107,14 @@ def bundles_counted(words: Sequence[str]) -> None:
     if given.verb == "time":
         time(given.folder, given.out, given.samples)
         return
+    if not bundles(given.folder):
+        sys.exit(f"{given.folder}: no bundles here")
     with tempfile.TemporaryDirectory() as scratch:
         lines = Path(scratch) / "times.jsonl"
         words = [sys.executable, __file__, str(given.folder), str(lines), "--verb", "time"]
         subprocess.run([*words, "--samples", str(given.samples)], check=False)
+        if not lines.exists():
+            sys.exit("nothing was timed: see above")
         said = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
         write(given.folder, given.out, said, [])
         write(given.folder, given.out, said, count(given.folder, Path(scratch)))

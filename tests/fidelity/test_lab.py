@@ -103,3 +103,8 @@ def test_the_table_of_bundles_has_times_and_counters_and_names_a_wrong_order(tmp
         assert [one["dram_read_bytes"] for one in lines] == reads
         assert [one["result"] for one in lines] == ["bitwise", "differs", *["bitwise"] * (len(orders) - 2)]
         assert {(one["time_cold_us"], one["time_warm_us"]) for one in lines} == {("2.0", "1.0")}
+
+
+def test_a_folder_without_bundles_is_refused(tmp_path):
+    with pytest.raises(SystemExit, match="no bundles here"):
+        lab.main(["bundles", str(tmp_path), str(tmp_path / "counted.csv")])
