@@ -25,6 +25,12 @@ SIZES = {
         {"B": 4, "H": 2, "HKV": 2, "S": 9, "D": 4, "SPLITS": 4, "PAGE": 2},  # splits without pages
         {"B": 1, "H": 1, "HKV": 1, "S": 1, "D": 1, "SPLITS": 1, "PAGE": 1},
     ],
+    "attention_varlen": [
+        {"B": 3, "H": 4, "HKV": 2, "S": 80, "D": 16},
+        {"B": 2, "H": 3, "HKV": 1, "S": 100, "D": 32, "CAUSAL": 0, "SEED": 5},
+        {"B": 5, "H": 1, "HKV": 1, "S": 33, "D": 16, "BLOCK_M": 16, "BLOCK_N": 32, "SEED": 3},
+        {"B": 1, "H": 2, "HKV": 2, "S": 1, "D": 16},
+    ],
     "batched_gemm": [
         {"BATCH": 3, "M": 64, "N": 96, "K": 32},
         {"BATCH": 2, "M": 50, "N": 70, "K": 33},
@@ -35,6 +41,17 @@ SIZES = {
         {"M": 150, "N": 70, "K": 33, "PROGRAMS": 9, "POOLS": 8, "LOCAL": 50},
         {"M": 90, "N": 100, "K": 16, "PROGRAMS": 5, "POOLS": 1, "LOCAL": 100},
         {"M": 33, "N": 32, "K": 1, "PROGRAMS": 30, "POOLS": 4, "LOCAL": 100},  # fewer tiles than pools
+    ],
+    "gemm_splitk": [
+        {"M": 64, "N": 96, "K": 64, "SPLITS": 2},
+        {"M": 50, "N": 70, "K": 75, "SPLITS": 4},  # five steps: the third split has one, the last none
+        {"M": 1, "N": 33, "K": 40, "SPLITS": 3},
+        {"M": 33, "N": 32, "K": 1, "SPLITS": 1},
+    ],
+    "mla_decode": [
+        {"B": 2, "H": 32, "S": 64, "LATENT": 64, "ROPE": 32, "SPLITS": 2},
+        {"B": 3, "H": 20, "S": 77, "LATENT": 32, "ROPE": 16, "SPLITS": 3},
+        {"B": 1, "H": 1, "S": 5, "LATENT": 16, "ROPE": 16, "SPLITS": 4},  # the last split has no tokens
     ],
     "moe_gemm": [
         {"TOKENS": 5, "EXPERTS": 4, "TOPK": 2, "N": 70, "K": 33},
@@ -64,8 +81,11 @@ BLOCKS = {
     "attention_gqa": {"BLOCK_M": 32, "BLOCK_N": 16},
     "attention_decode": {},
     "attention_paged": {},
+    "attention_varlen": {"BLOCK_M": 32, "BLOCK_N": 16},
     "batched_gemm": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
     "gemm_dynamic": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
+    "gemm_splitk": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
+    "mla_decode": {"BLOCK_H": 16, "BLOCK_N": 16},
     "moe_gemm": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},
     "grouped_gemm": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},
     "conv_2d": {"BLOCK_H": 4, "BLOCK_W": 4, "BLOCK_K": 16, "BLOCK_C": 16},

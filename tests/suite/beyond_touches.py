@@ -117,6 +117,64 @@ def paged_tensors(p):
     return sizes | {"length": (b, 4), "table": (b * most, 4)}
 
 
+def mla_decode(p, w):
+    b, h, s, latent, rope, block = (p[name] for name in ("B", "H", "S", "LATENT", "ROPE", "BLOCK_H"))
+    of_heads = blocks(h, block)
+    batch, head, split = w % b, w // b % of_heads * block, w // b // of_heads
+    wide, length = latent + rope, blocks(s, p["SPLITS"])
+    keys = [key for key in range(s) if key // length == split]
+    parts = (0, latent), (latent, rope)
+    out = [("Q", False, cells((b, h, wide), (1, block, width), (batch, head, col))) for col, width in parts]
+    for start in keys[:: p["BLOCK_N"]]:
+        for col, width in parts:
+            box = cells((b, s, wide), (1, p["BLOCK_N"], width), (batch, start, col), lambda at: at[1] not in keys)
+            out.append(("KV", False, box))
+    partial = cells((b, h, p["SPLITS"], latent), (1, block, 1, latent), (batch, head, split, 0))
+    return [
+        *out,
+        ("part", True, partial),
+        ("lse", True, cells((b, h, p["SPLITS"]), (1, block, 1), (batch, head, split))),
+    ]
+
+
+def mla_tensors(p):
+    wide, places = p["LATENT"] + p["ROPE"], p["B"] * p["H"] * p["SPLITS"]
+    cached = {"Q": (p["B"] * p["H"] * wide, 2), "KV": (p["B"] * p["S"] * wide, 2)}
+    return cached | {"part": (places * p["LATENT"], 4), "lse": (places, 4)}
+
+
+def varlen_starts(p):
+    from swizzle_benchmarks.suite.attention_varlen import make_inputs
+
+    return make_inputs(p, 0)["cu_seqlens"].tolist()
+
+
+def attention_varlen(p, w):
+    h, hkv, d, block_m, block_n = (p[name] for name in ("H", "HKV", "D", "BLOCK_M", "BLOCK_N"))
+    block, column = w % blocks(p["S"], block_m), w // blocks(p["S"], block_m)
+    batch, head = column // h, column % h
+    starts = varlen_starts(p)
+    mine = range(starts[batch], starts[batch + 1])
+    queries = list(mine)[block * block_m : (block + 1) * block_m]
+    out = [("cu_seqlens", False, [batch]), ("cu_seqlens", False, [batch + 1])]
+    if not queries:
+        return out
+    own = cells((starts[-1], h, d), (block_m, 1, d), (queries[0], head, 0), lambda at: at[0] not in queries)
+    out.append(("Q", False, own))
+    for start in mine[::block_n]:
+        if not p["CAUSAL"] or start <= queries[-1]:
+            at = (start, head // (h // hkv), 0)
+            keys = cells((starts[-1], hkv, d), (block_n, 1, d), at, lambda at: at[0] not in mine)
+            out += [("K", False, keys), ("V", False, keys)]
+    return [*out, ("O", True, own)]
+
+
+def varlen_tensors(p):
+    tokens = varlen_starts(p)[-1]
+    queries, keys = (tokens * heads * p["D"] for heads in (p["H"], p["HKV"]))
+    return {"Q": (queries, 2), "K": (keys, 2), "V": (keys, 2), "O": (queries, 2), "cu_seqlens": (p["B"] + 1, 4)}
+
+
 def gemm_dynamic(p, tile):
     pid_m, pid_n = divmod(tile, blocks(p["N"], p["BLOCK_N"]))
     row, col = pid_m * p["BLOCK_M"], pid_n * p["BLOCK_N"]
@@ -130,6 +188,25 @@ def gemm_dynamic(p, tile):
 def dynamic_tensors(p):
     sides = {"A": p["M"] * p["K"], "B": p["K"] * p["N"], "C": p["M"] * p["N"]}
     return {name: (items, 2) for name, items in sides.items()} | {"counter": (p["POOLS"] + 1, 4)}
+
+
+def gemm_splitk(p, u):
+    m, n, k = p["M"], p["N"], p["K"]
+    split, tile = u % p["SPLITS"], u // p["SPLITS"]
+    pid_m, pid_n = divmod(tile, blocks(n, p["BLOCK_N"]))
+    row, col = pid_m * p["BLOCK_M"], pid_n * p["BLOCK_N"]
+    starts = list(range(0, k, p["BLOCK_K"]))
+    each = blocks(len(starts), p["SPLITS"])
+    out = []
+    for start in starts[split * each : (split + 1) * each]:
+        out.append(("A", False, cells((m, k), (p["BLOCK_M"], p["BLOCK_K"]), (row, start))))
+        out.append(("B", False, cells((k, n), (p["BLOCK_K"], p["BLOCK_N"]), (start, col))))
+    return [*out, ("part", True, cells((p["SPLITS"], m, n), (1, p["BLOCK_M"], p["BLOCK_N"]), (split, row, col)))]
+
+
+def splitk_tensors(p):
+    m, n, k = p["M"], p["N"], p["K"]
+    return {"A": (m * k, 2), "B": (k * n, 2), "part": (p["SPLITS"] * m * n, 4)}
 
 
 def row_tiles(p):
@@ -243,9 +320,12 @@ KERNELS = {
     "attention_gqa": (attention_tensors, attention),
     "attention_decode": (decode_tensors, attention_decode),
     "attention_paged": (paged_tensors, attention_paged),
+    "attention_varlen": (varlen_tensors, attention_varlen),
     "batched_gemm": (batched_tensors, batched_gemm),
     "gemm_dynamic": (dynamic_tensors, gemm_dynamic),
+    "gemm_splitk": (splitk_tensors, gemm_splitk),
     "grouped_gemm": (grouped_tensors, grouped_gemm),
+    "mla_decode": (mla_tensors, mla_decode),
     "moe_gemm": (moe_tensors, moe_gemm),
     "conv_2d": (conv_tensors, conv_2d),
     "stencil_3d": (lambda p: dict.fromkeys("XY", (p["NX"] * p["NY"] * p["NZ"], 4)), stencil_3d),

@@ -33,8 +33,12 @@ DEFAULTS = {
     "attention_gqa": (32 * 64, 32 * 64 * (2 + 2 * 64), 32 * 64 * (2 * 128 * 2 + 2 * 4096 * 2)),
     # 2048 keys a split in 32 steps; Q is 2 lines, the partial sum 4, its weight 1
     "attention_decode": (4096, 4096 * (3 + 2 * 32), 4096 * (2 + 2 * 2048 * 2 + 4 + 1)),
+    # 2048 tokens a split in 64 steps, 9 lines each; 16 queries of 9 lines, sums of 16, weights 64 bytes apart
+    "mla_decode": (512, 512 * (4 + 2 * 64), 512 * (2048 * 9 + 16 * (9 + 16) + 8)),
     # 16 x 16 tiles of 32 products; 32 steps of 128 lines each; C is 256
     "batched_gemm": (8192, 8192 * (1 + 2 * 32), 8192 * (32 * 256 + 256)),
+    # 4 x 64 tiles in 4 splits of 112 steps; 64 lines of A and 64 x 2 of B a step, 64 rows of 4 lines of the product
+    "gemm_splitk": (1024, 1024 * (1 + 2 * 112), 1024 * (112 * 192 + 256)),
     # 4 x 64 x 64 boxes; for the lines see below
     "stencil_3d": (4 * 64 * 64, 4 * 64 * 64 * 28, None),
 }
@@ -115,11 +119,19 @@ def test_kernel_says_where_it_comes_from(name):
         ("attention_decode", {"S": 8, "SPLITS": 16}, "a split has at least one key"),
         ("attention_decode", {"HKV": 7}, "HKV divides H"),
         ("attention_decode", {"BLOCK_N": 3}, "BLOCK_N = 3"),
+        ("attention_varlen", {"HKV": 7}, "HKV divides H"),
+        ("attention_varlen", {"BLOCK_N": 48}, "BLOCK_N = 48"),
+        ("attention_varlen", {"B": 1 << 12}, "Q or O has"),
         ("batched_gemm", {"BLOCK_K": 2048}, "BLOCK_K = 2048"),
         ("batched_gemm", {"BATCH": 1 << 20}, "batched_gemm: 268435456 workgroups"),
+        ("gemm_splitk", {"K": 128, "SPLITS": 3}, "SPLITS = 3, K = 128: a split has a BLOCK_K step, and there are 2"),
+        ("gemm_splitk", {"BLOCK_N": 96}, "BLOCK_N = 96"),
+        ("gemm_splitk", {"SPLITS": 1 << 10, "K": 1 << 16, "BLOCK_K": 64}, "the partial products has 2147483648 items"),
         ("grouped_gemm", {"TOPK": 9}, "a token goes to an expert at most once"),
         ("grouped_gemm", {"EXPERTS": 1 << 20}, "EXPERTS = 1048576"),
         ("grouped_gemm", {"TOKENS": 1 << 20}, "A or C has"),
+        ("mla_decode", {"ROPE": 8}, "ROPE = 8"),
+        ("mla_decode", {"S": 8, "SPLITS": 16}, "a split has at least one token"),
         ("conv_2d", {"BLOCK_H": 1, "BLOCK_W": 8}, r"BLOCK_H \* BLOCK_W = 8"),
         ("conv_2d", {"BLOCK_H": 3}, "BLOCK_H = 3"),
         ("conv_2d", {"R": 16}, "a filter side is at most 15"),

@@ -44,6 +44,19 @@ def test_decode_gains_where_the_queries_of_a_key_head_follow_each_other():
     assert together == pytest.approx(7 / 8, abs=0.02)  # eight query heads read each key once
 
 
+def test_blocks_of_heads_that_share_latents_gain_behind_one_l2():
+    """Eight of them a sequence and split: with three sequences, ids B apart are on eight XCDs."""
+    plain, together = hit_rates(kernel("mla_decode", B=3, S=8192), "identity", "contiguous+boxes(x=1, y=8, z=1)")
+    assert plain < 0.2
+    assert together == pytest.approx(7 / 8, abs=0.07)  # eight blocks of heads read each token once; the rest is Q, sums
+
+
+def test_split_k_gains_where_tiles_of_one_split_run_together_and_loses_where_its_splits_do():
+    work = kernel("gemm_splitk", N=4096, K=14336)
+    plain, contiguous, grouped = hit_rates(work, "identity", "contiguous", "group_n(size=8)")
+    assert contiguous < plain - 0.05 and grouped > plain + 0.1
+
+
 def test_a_patch_of_pixels_stays_with_its_channels():
     plain, contiguous = hit_rates(kernel("conv_2d", N=1, W=64), "identity", "contiguous", replay="lockstep")
     assert contiguous > plain + 0.1

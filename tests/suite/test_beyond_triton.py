@@ -32,7 +32,7 @@ def tolerance(name, inputs, problem):
     """Largest error of one output item that rounding allows: fp16 of the result, and fp32 sums in another order."""
     if name == "stencil_3d":
         return 27 * 2.0**-23 * 5  # 27 products of at most about 5, weights below 1
-    if name.startswith("attention"):
+    if name.startswith(("attention", "mla")):
         # weights rounded to fp16 sum to 1, V is at most about 5; decode keeps its weights in fp32
         return 5 * (2.0**-18 if name in ("attention_decode", "attention_paged") else 2.0**-10)
     depth = problem["R"] * problem["S"] * problem["C"] if name == "conv_2d" else problem["K"]

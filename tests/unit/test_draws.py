@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from swizzle_benchmarks.suite.attention_varlen import lengths_of as varlen_lengths
 from swizzle_benchmarks.suite.moe_gemm import lengths_of, tables, tiles_of, valid_tiles
 from swizzle_sim.draws import over_draws
 from swizzle_sim.kernels import kernel
@@ -36,6 +37,26 @@ def test_workgroups_beyond_the_bound_read_it_and_leave():
     count = np.diff(trace.start)
     assert (count[: valid * columns] == 1 + 2 + 2 * 2 + 1).all() and (count[valid * columns :] == 1).all()
     assert trace.start[-1] == valid * columns * 8 + (blocks - valid) * columns
+
+
+def test_blocks_beyond_a_sequences_end_read_its_place_and_leave():
+    work = kernel("attention_varlen", B=3, H=2, HKV=1, S=200, D=16, BLOCK_M=32, BLOCK_N=32, CAUSAL=0, SEED=4)
+    lengths, count = varlen_lengths(work.problem), np.diff(work.build_trace(128).start).reshape(3, 2, -1)
+    assert (lengths != varlen_lengths({**work.problem, "SEED": 5})).any() and lengths.max() <= 200
+    for length, of_heads in zip(lengths.tolist(), count, strict=True):
+        blocks = -(-length // 32)
+        assert 0 < blocks <= 7 and (of_heads[:, :blocks] == 2 + 1 + 2 * blocks + 1).all()
+        assert (of_heads[:, blocks:] == 2).all()
+
+
+def test_heads_of_unequal_sequences_dealt_in_runs_leave_xcds_idle():
+    """Four sequences on eight XCDs: the order that suits equal heads gives the longest sequence to two of them."""
+    found = over_draws(
+        Scorer(kernel("attention_varlen", B=4, H=16, HKV=4, S=2048), gpu("mi300x")),
+        Swizzle.parse(family("head_first_swizzled")),
+        3,
+    )
+    assert found.slower == 3 and found.speedup[0] < 0.8
 
 
 def test_the_spread_is_that_of_scores_draw_by_draw():
