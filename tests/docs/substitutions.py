@@ -18,6 +18,7 @@ SMALLER = [  # (pattern, what takes its place), in this order
     (r"powers 1024\.\.4096", "powers 512..1024"),
     (r"\bS=131072\b", "S=4096"),
     (r"\bmoe_gemm( TOKENS=128)?(?= --swizzle)", "moe_gemm TOKENS=16 EXPERTS=8 N=256 K=256"),
+    (r"\battention_varlen(?= --swizzle)", "attention_varlen B=4 H=8 HKV=2 S=1024"),
     (r"--lengths \d+", "--lengths 2"),
     (r"--evaluations \d+", "--evaluations 5"),
     (r"--proposer search(?!.*--evaluations)", "--proposer search --evaluations 5"),
