@@ -1,6 +1,7 @@
 """The one place that imports `xcd_model.fast`, with what the replays use where that folder is missing.
 
     _touch, _touch_by, _prefetch                    an LRU row of up to 16 ways as one vector; else `cache.replacement`
+    _way_of                                         a line among many ways, sixteen at a time; else one by one
     empty_tile_l1, _read_tile                       the L1 by tile; else every L1 by line
     shorten                                         one L2 set of each class of equal ones; else all sets
 
@@ -38,6 +39,15 @@ def _read_no_tile(stream, machine, l1, unit, instruction, arrival):
 
 
 @njit(inline="always")
+def _way_of_plain(words, row, ways, word, within):
+    """Way of the set at ``words[row]`` whose word differs from ``word`` by less than ``within``, or -1."""
+    way = np.int64(-1)
+    for place in range(ways):
+        way = max(way, place if (words[row + place] ^ word) < within else np.int64(-1))
+    return way
+
+
+@njit(inline="always")
 def _prefetch_nothing(words, at):
     pass
 
@@ -55,12 +65,15 @@ except ModuleNotFoundError as missing:
         raise
     _touch: Any = _touch_plain
     _touch_by: Any = _touch_by_plain
+    _way_of: Any = _way_of_plain
     _prefetch: Any = _prefetch_nothing
     empty_tile_l1: Any = _no_tiles
     _read_tile: Any = _read_no_tile
     shorten: Any = _whole
 else:
-    _touch_row, _touch_row_by, WAYS = lru_simd._touch_row, lru_simd._touch_row_by, lru_simd.WAYS
+    _touch_row, _touch_row_by, _lane_of, WAYS = (
+        lru_simd._touch_row, lru_simd._touch_row_by, lru_simd._lane_of, lru_simd.WAYS,
+    )  # fmt: skip
 
     @njit(inline="always")
     def _touch_vector(words, row, ways, word):
@@ -76,9 +89,19 @@ else:
             return _touch_row_by(words, filler, row, word, np.int64(1) << (ways - 1), by)
         return _touch_by_plain(words, filler, row, ways, word, by)
 
+    @njit(inline="always")
+    def _way_of_vector(words, row, ways, word, within):
+        """`_way_of_plain`, by vectors; behind the last set there is one of slack."""
+        way = np.int64(-1)
+        for place in range(0, ways, WAYS):
+            lane = _lane_of(words, row + place, np.int64(word), np.int64(within))
+            way = place + lane if lane >= 0 and place + lane < ways else way
+        return way
+
     by_vector = lru_simd.POLICY == replacement.POLICY
     _touch = _touch_vector if by_vector else _touch_plain
     _touch_by = _touch_by_vector if by_vector else _touch_by_plain
+    _way_of = _way_of_vector
     _prefetch = lru_simd._prefetch
     empty_tile_l1, _read_tile = symmetry.empty_tile_l1, symmetry._read_tile
     shorten = symmetry.shorten

@@ -14,7 +14,7 @@ to drop a line). A launch starts with empty L1s. By line, each set is a ring of 
     miss:  newest <- the oldest way, filled anew: the ring turns by one
     hit:   the way is taken out of the ring and put in before the newest
 
-Searching 64 ways is a loop that LLVM vectorises; moving them up on each miss would not be one. Where no line belongs to
+The ways of a set are searched by vectors; moving them up on each miss would not be one. Where no line belongs to
 two tiles that are read, `xcd_model.fast.symmetry` gives the same counts by tile.
 
 Chunks are short so that their arrays stay in the host's L1, and each step over them is a pass of its own. All of it is
@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate
+from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate, aligned_words
 from xcd_model.cache.packed import BY_LINE, BY_TILE, NO_L1, Machine
 from xcd_model.numba_setup import njit
-from xcd_model.speed import _read_tile, empty_tile_l1
+from xcd_model.speed import _read_tile, _way_of, empty_tile_l1
 
 PIECES = np.uint32(1 << FILL_BITS)
 
@@ -65,7 +65,7 @@ def empty_line_l1(machine: Machine) -> LineL1:
     ways = np.arange(machine.l1_ways, dtype=np.int16)
     n_words = lines if machine.l1_mode == BY_LINE else 0
     return LineL1(
-        words=np.zeros((n, n_words), np.uint32),
+        words=aligned_words(n * n_words).reshape(n, n_words),
         filler=np.zeros((n, n_words), np.int32),
         older=np.broadcast_to(np.tile((ways + 1) % machine.l1_ways, sets), (n, lines))[:, :n_words].copy(),
         newer=np.broadcast_to(np.tile((ways - 1) % machine.l1_ways, sets), (n, lines))[:, :n_words].copy(),
@@ -90,9 +90,7 @@ def _read_line(l1, unit, at, ways, word, instruction):
     row, top = at * ways, newest[at]
     if words[row + top] == word:
         return np.int64(filler[row + top])
-    way = np.int64(-1)
-    for place in range(ways):
-        way = max(way, place if (words[row + place] ^ word) < PIECES else np.int64(-1))
+    way = _way_of(words, row, ways, word, PIECES)
     oldest = np.int64(newer[row + top])
     by = np.int64(-1)
     if way < 0:
