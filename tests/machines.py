@@ -218,10 +218,37 @@ def tiled_traces(draw, line_bytes=128):
 
 
 @st.composite
+def shared_traces(draw, line_bytes=128):
+    """Tiles that share lines: the same ones in other sectors, read and written, or with rows of lines between them."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    row, n_tiles, rows = int(rng.choice([4, 8, 16])), draw(st.integers(1, 6)), int(rng.integers(1, 4))
+    step = int(rng.choice([0, 1, rows]))  # rows between tiles: all the same, some shared, or none
+    tiles = np.arange(rows * row) + row * step * np.arange(n_tiles)[:, None]
+    copies = 1 + draw(st.integers(0, 2))
+    rel, n_lines = np.tile(tiles, (copies, 1)), int(tiles.max()) + 1 + draw(st.sampled_from([0, 0, 3]))
+    sectors = np.repeat(rng.integers(1, 1 << (line_bytes // 32), len(rel)), rows * row)
+    lengths = rng.integers(0, 9, draw(st.integers(1, 24)))
+    lengths[rng.integers(lengths.size)] += 1
+    return Trace(
+        line_bytes=line_bytes,
+        tensors=(Tensor("t", 0, n_lines, n_lines * line_bytes),),
+        start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        base=np.zeros(lengths.sum(), np.int64),
+        template=rng.integers(0, len(rel), lengths.sum()).astype(np.int32),
+        rel_start=np.arange(len(rel) + 1, dtype=np.int64) * (rows * row),
+        rel=rel.reshape(-1).astype(np.int32),
+        sectors=sectors.astype(np.uint8),
+        is_write=rng.random(len(rel)) < rng.choice([0, 0.3, 0.8]),
+        tensor=np.zeros(len(rel), np.int32),
+        wave_requests=rng.integers(1, 5, rel.size).astype(np.uint16),
+    )
+
+
+@st.composite
 def cases(draw, traces=None):
     """(trace, order, gpu, workgroups per CU) that fit each other."""
     requests = draw(st.sampled_from(REQUESTS))
-    make = traces or draw(st.sampled_from([built_traces, raw_traces, tiled_traces]))
+    make = traces or draw(st.sampled_from([built_traces, raw_traces, tiled_traces, shared_traces]))
     trace = draw(make(line_bytes=requests[0]))
     machine = draw(gpus(requests=requests))
     order = np.array(draw(st.permutations(range(trace.n_workgroups))), np.int64)

@@ -3,17 +3,20 @@
     set s  sees  A0 A1 B0 . C0 A0 A1 ...        rename A0 -> D0, A1 -> D1, ... : the same hits, misses and victims,
     set t  sees  D0 D1 E0 . F0 D0 D1 ...        so simulate s and count it twice
 
-A tile (see `xcd_model.trace.trace`) is touched whole, in one order, but for the L1 sets that have their part of it. If
-every line belongs to one tile only, and two L2 sets get the lines of every tile in the same arrangement (as many, of
-the same L1 sets, with the same dirty pieces, feeding Infinity Cache sets that are arranged alike; in a partitioned L2
-with the same points of coherence and read by as many requests), then a renaming of lines carries the stream of one set
-into that of the other, whatever the order of workgroups. Replacement does not look at names: the counts are equal.
+A tile (see `xcd_model.trace.trace`) is touched whole, in one order, but for the L1 sets that have their part of it.
+The lines of an L2 set are numbered as the tiles, taken in any one order, first have them. If two sets get the lines of
+every tile in the same arrangement (lines of the same numbers, of the same L1 sets, with the same dirty pieces, feeding
+Infinity Cache sets that are arranged alike; in a partitioned L2 with the same points of coherence and read by as many
+requests), then the renaming of lines of one number carries the stream of one set into that of the other, whatever the
+order of workgroups. Replacement does not look at names: the counts are equal. Where no line belongs to two tiles, a
+line's rank in its tile does for its number.
 
 Arrangements are compared through sums of 64-bit hashes, so classes are found without knowing the index function; two
 different arrangements are taken for equal with a chance below 1e-12 a plan.
 
-Tiles shorten the vector L1 too, where no line belongs to two tiles that are read; the counts are those of
-`xcd_model.replay.through_l1`. All lines of a tile in one set have one stack distance:
+Tiles shorten the vector L1 too, where those that are read have either the same lines, maybe in other sectors, or none
+in common; the counts are those of `xcd_model.replay.through_l1`. Elsewhere the L1 is replayed line by line, so it needs
+all lines and no L2 set can stand for another. All lines of a tile in one set have one stack distance:
 
     distance of tile T in set s  =  distinct lines of s touched since T was, and T's own
     T is there in set s          <=>  distance <= ways
@@ -30,8 +33,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.cache.locate import MARK_BITS, _coherence_point, _locate
-from xcd_model.cache.packed import BY_TILE, NO_L1, Machine, Stream
+from xcd_model.cache.locate import DIRTY_BITS, MARK_BITS, _coherence_point, _locate
+from xcd_model.cache.packed import BY_LINE, BY_TILE, Machine, Stream
 from xcd_model.numba_setup import njit
 from xcd_model.splitmix import _mix
 from xcd_model.trace.trace import Tiles, Trace, find_tiles
@@ -81,14 +84,52 @@ def _by_set(stream, first, index, lines, requests):
             requests[tile, at] += stream.pieces[entry]
 
 
-def with_tiles(stream: Stream, tiles: Tiles, machine: Machine) -> Stream:
-    """Add the tiles to a stream: which one each instruction touches, and their lines and requests by L1 set."""
+@njit(cache=True, nogil=True)
+def _number_blocks(stream, first, owner, block):
+    """Number the tiles that are read; those of the same lines in the same order alike. False if others share a line.
+
+    owner : (highest line + 1,) int32, -1s: a tile that has the line;  block : (n_tiles,) int32, output
+    """
+    for tile in range(first.size):
+        base, template = stream.base[first[tile]], stream.template[first[tile]]
+        if stream.is_write[template]:
+            continue
+        begin, end = stream.rel_start[template], stream.rel_start[template + 1]
+        other = owner[base + stream.rel[begin]]
+        if other < 0:
+            block[tile] = tile
+            for entry in range(begin, end):
+                if owner[base + stream.rel[entry]] >= 0:
+                    return False
+                owner[base + stream.rel[entry]] = tile
+            continue
+        shift, template = base - stream.base[first[other]], stream.template[first[other]]
+        if stream.rel_start[template + 1] - stream.rel_start[template] != end - begin:
+            return False
+        back = stream.rel_start[template] - begin
+        for entry in range(begin, end):
+            if stream.rel[entry] + shift != stream.rel[entry + back]:
+                return False
+            if stream.marks[entry] >> DIRTY_BITS != stream.marks[entry + back] >> DIRTY_BITS:
+                return False
+        block[tile] = other
+    return True
+
+
+def with_tiles(stream: Stream, tiles: Tiles, machine: Machine, highest_line: int) -> Stream | None:
+    """Add the tiles to a stream: which one each instruction touches, and their lines and requests by L1 set.
+
+    None where two tiles that are read share some of their lines.
+    """
+    block = np.zeros(tiles.first.size, np.int32)
+    if not _number_blocks(stream, tiles.first, np.full(highest_line + 1, -1, np.int32), block):
+        return None
     n_sets = machine.l1.n_sets
     lines, requests = np.zeros((2, tiles.first.size, n_sets), np.int32)
     if n_sets:
         _by_set(stream, tiles.first, machine.l1, lines, requests)
     sets = ((lines > 0) << np.arange(n_sets)).sum(axis=1).astype(np.int64)
-    return stream._replace(tile=tiles.of, tile_lines=lines, tile_requests=requests, tile_sets=sets)
+    return stream._replace(tile=tiles.of, tile_lines=lines, tile_requests=requests, tile_sets=sets, tile_block=block)
 
 
 @njit(inline="always")
@@ -111,15 +152,15 @@ def _drop(tiles, distance, filler, count, mine, ways):
 
 
 @njit(inline="always")
-def _touch_tile(tile_lines, ways, l1, unit, tile, instruction):
-    """Touch a tile in the L1 of ``unit``; return (its place there, the sets where it is missing, as bits)."""
+def _touch_tile(tile_lines, ways, l1, unit, tile, block, instruction):
+    """Touch a tile, of the lines of ``block``, in the L1 ``unit``; return (its place, the sets that miss, as bits)."""
     tiles, distance, filler = l1.tiles[unit], l1.distance[unit], l1.filler[unit]
     n_sets = tile_lines.shape[1]
     count, mine, missing = l1.resident[unit], np.int64(0), np.int64(0)
-    while mine < count and tiles[mine] != tile:
+    while mine < count and tiles[mine] != block:
         mine += 1
     if mine == count:
-        tiles[mine] = tile
+        tiles[mine] = block
         for at in range(n_sets):
             distance[mine, at] = ways + 1
         count += 1
@@ -143,7 +184,7 @@ def _read_tile(stream, machine, l1, unit, instruction, arrival):
     arrival : (n_instructions,) int64 [fs], when the CU had what each instruction read; empty in lockstep
     """
     tile, tile_lines, tile_requests = stream.tile[instruction], stream.tile_lines, stream.tile_requests
-    place, missing = _touch_tile(tile_lines, machine.l1_ways, l1, unit, tile, instruction)
+    place, missing = _touch_tile(tile_lines, machine.l1_ways, l1, unit, tile, stream.tile_block[tile], instruction)
     requests = lines = wait = np.int64(0)
     for at in range(machine.l1.n_sets):
         is_missing = (missing >> at) & 1
@@ -179,15 +220,17 @@ class Classes:
 
 
 @njit(cache=True, nogil=True)
-def _sign_groups(stream, machine, first, group_hash, group_set):
+def _sign_groups(stream, machine, first, number, group_hash, group_set):
     """Sum, per Infinity Cache set (per L2 set without one), hashes of (tile, L1 set, rank in the L2 set, marks).
 
-    Of a partitioned L2, of the point of coherence and read requests too.
+    Where tiles share lines, of a line's number in its L2 set; of a partitioned L2, of the point of coherence and read
+    requests too.
 
+    number     : (highest line + 1,) int32, -1s; empty where tiles share no line
     group_hash : (n_groups,) uint64, zeros; group_set : (n_groups,) int64, -1: L2 set that feeds the group.
     Returns False if a group is fed by two L2 sets.
     """
-    rank = np.zeros(machine.l2.n_sets, np.int64)
+    rank, numbered = np.zeros((2, machine.l2.n_sets), np.int64)
     for tile in range(first.size):
         base, template = stream.base[first[tile]], stream.template[first[tile]]
         tile_hash = _mix(tile)
@@ -199,6 +242,11 @@ def _sign_groups(stream, machine, first, group_hash, group_set):
                 return False
             group_set[group] = index
             part = _mix(tile_hash ^ np.uint64(_locate(line, machine.l1)[0])) if machine.l1.n_sets else tile_hash
+            if number.size:
+                if number[line] < 0:
+                    number[line] = numbered[index]
+                    numbered[index] += 1
+                part = _mix(part ^ np.uint64(number[line]))
             if machine.coherence_mask:
                 part = _mix(
                     part
@@ -237,13 +285,12 @@ def _select(stream, machine, first, representative, rel_start, rel, marks, piece
     rel_start[first.size] = at
 
 
-def find_classes(stream: Stream, machine: Machine, tiles: Tiles) -> Classes | None:
+def find_classes(stream: Stream, machine: Machine, tiles: Tiles, highest_line: int) -> Classes | None:
     """Group the L2 sets that see the same stream up to names; None where that is not exact or not worth it."""
-    if not tiles.disjoint:
-        return None
     n_groups = machine.mall.n_sets or machine.l2.n_sets
     group_hash, group_set = np.zeros(n_groups, np.uint64), np.full(n_groups, -1, np.int64)
-    if not _sign_groups(stream, machine, tiles.first, group_hash, group_set):
+    number = np.full(0 if tiles.disjoint else highest_line + 1, -1, np.int32)
+    if not _sign_groups(stream, machine, tiles.first, number, group_hash, group_set):
         return None
     signature = np.zeros(machine.l2.n_sets, np.uint64)
     _sign_sets(group_hash, group_set, signature)
@@ -294,17 +341,18 @@ def shorten(
     Returns
     -------
     stream, machine
-        The same ones where a line belongs to two tiles.
+        The same ones where there are too many lines to look at.
     simulated_fraction : float
         L2 sets looked up one by one, of all.
     """
     tiles = find_tiles(trace) if by_tile or by_class else None
     if tiles is None:
         return stream, machine, 1.0
-    if tiles.reads_disjoint:
-        stream = with_tiles(stream, tiles, machine)
-        machine = machine._replace(l1_mode=BY_TILE if by_tile else NO_L1)
-    classes = find_classes(stream, machine, tiles) if by_class else None
+    with_l1 = with_tiles(stream, tiles, machine, trace.highest_line) if by_tile else None
+    if with_l1 is not None:
+        stream, machine = with_l1, machine._replace(l1_mode=BY_TILE)
+    by_class &= machine.l1_mode != BY_LINE
+    classes = find_classes(stream, machine, tiles, trace.highest_line) if by_class else None
     if classes is None:
         return stream, machine, 1.0
     return select_lines(stream, machine, tiles, classes), machine, classes.n_classes / machine.l2.n_sets

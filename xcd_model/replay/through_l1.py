@@ -14,8 +14,8 @@ to drop a line). A launch starts with empty L1s. By line, each set is a ring of 
     miss:  newest <- the oldest way, filled anew: the ring turns by one
     hit:   the way is taken out of the ring and put in before the newest
 
-The ways of a set are searched by vectors; moving them up on each miss would not be one. Where no line belongs to
-two tiles that are read, `xcd_model.fast.symmetry` gives the same counts by tile.
+The ways of a set are searched by vectors; moving them up on each miss would not be one. Where
+tiles that are read have all lines in common or none, `xcd_model.fast.symmetry` gives the same counts by tile.
 
 Chunks are short so that their arrays stay in the host's L1, and each step over them is a pass of its own. All of it is
 inlined into its callers, see `xcd_model.numba_setup`.

@@ -350,23 +350,18 @@ class Tiles:
         An instruction that touches each tile.
     disjoint : bool
         No line belongs to two tiles.
-    reads_disjoint : bool
-        No line belongs to two tiles that are read.
     """
 
     of: np.ndarray = field(repr=False)
     first: np.ndarray = field(repr=False)
     disjoint: bool
-    reads_disjoint: bool
 
 
 @njit(cache=True, nogil=True)
-def _are_disjoint(base, template, rel_start, rel, skip, first, seen):
-    """Mark the lines of each tile in ``seen``; False if a line belongs to two tiles, templates to ``skip`` left out."""
+def _are_disjoint(base, template, rel_start, rel, first, seen):
+    """Mark the lines of each tile in ``seen``; False if a line belongs to two tiles."""
     for tile in range(first.size):
         line, of = base[first[tile]], template[first[tile]]
-        if skip[of]:
-            continue
         for entry in range(rel_start[of], rel_start[of + 1]):
             if seen[line + rel[entry]]:
                 return False
@@ -382,10 +377,6 @@ def find_tiles(trace: Trace) -> Tiles | None:
     if lines.sum() > MAX_TILE_LINES or highest >= 2**31:
         return None
     first = first.astype(np.int64)
-
-    def disjoint(skip: np.ndarray) -> bool:
-        arrays = (trace.base, trace.template, trace.rel_start, trace.rel)
-        return bool(_are_disjoint(*arrays, skip, first, np.zeros(highest + 1, np.bool_)))
-
-    everything = disjoint(np.zeros_like(trace.is_write))
-    return Tiles(of.reshape(-1).astype(np.int32), first, everything, everything or disjoint(trace.is_write))
+    arrays = (trace.base, trace.template, trace.rel_start, trace.rel)
+    disjoint = bool(_are_disjoint(*arrays, first, np.zeros(highest + 1, np.bool_)))
+    return Tiles(of.reshape(-1).astype(np.int32), first, disjoint)
