@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -9,35 +13,42 @@ from pathlib import Path
 
 import numpy as np
 
-from xcd_model import Cache, Gpu, Trace, xcd_of
+from xcd_model import Cache, Gpu, Trace
 from xcd_model.cache.lru import _locate, index_of
+from xcd_model.cache.packed import machine_of, stream_of
+from xcd_model.dispatch import _next_instruction, slots_of
 from xcd_model.numba_setup import njit
 
 CHUNK_LINES = 1 << 20
 
 
-def stream_of_xcd(trace: Trace, gpu: Gpu, xcd: int, n_lines: int) -> np.ndarray:
-    """First lines that reach the L2 of one XCD in lockstep, dispatched in order, one workgroup a CU.
+@njit(cache=True)
+def _walk(stream, machine, order, slots, xcd, lines):
+    """Fill ``lines`` with what one XCD touches, turn by turn and slot by slot; return how many there are."""
+    n, idle = 0, False
+    while not idle:
+        idle = True
+        for slot in range(machine.slots):
+            at = _next_instruction(stream.start, machine, order, slots, xcd, slot)
+            if at < 0:
+                continue
+            idle = False
+            template = stream.template[at]
+            for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
+                lines[n] = stream.base[at] + stream.rel[entry]
+                n += 1
+                if n == lines.size:
+                    return n
+    return n
 
-    Raises
-    ------
-    ValueError
-        If workgroups differ in length: then a slot is not refilled when all the others are.
-    """
-    lengths = np.unique(np.diff(trace.start))
-    if lengths.size > 1:
-        raise ValueError("the benchmark's stream needs workgroups of equal length")
-    mine = np.flatnonzero(xcd_of(trace.n_workgroups, gpu) == xcd)
-    parts, have = [], 0
-    for first in range(0, mine.size, gpu.cus_per_xcd):
-        for step in range(int(lengths[0])):
-            for instruction in trace.start[mine[first : first + gpu.cus_per_xcd]] + step:
-                at = trace.template[instruction]
-                parts.append(trace.base[instruction] + trace.rel[trace.rel_start[at] : trace.rel_start[at + 1]])
-                have += parts[-1].size
-            if have >= n_lines:
-                return np.concatenate(parts)[:n_lines]
-    return np.concatenate(parts)
+
+def stream_of_xcd(trace: Trace, gpu: Gpu, xcd: int, n_lines: int, workgroups_per_cu: int = 1) -> np.ndarray:
+    """First lines that reach the L2 of one XCD in lockstep, dispatched in order, with no L1 before it; int64."""
+    plain = machine_of(gpu, trace.highest_line, programs=0, pools=0, local=0)
+    machine = plain._replace(slots=gpu.cus_per_xcd * workgroups_per_cu)
+    lines = np.empty(min(n_lines, trace.n_touches), np.int64)
+    n = _walk(stream_of(trace, gpu, plain), machine, np.arange(trace.n_workgroups), slots_of(machine), xcd, lines)
+    return lines[:n]
 
 
 @njit(cache=True)
@@ -71,6 +82,33 @@ def pycachesim(lines: np.ndarray, cache: Cache) -> tuple[float, int]:
         level.backend.iterload(chunk, length=1)
         seconds += time.perf_counter() - began
     return seconds, int(level.stats()["HIT_count"])
+
+
+@functools.lru_cache(maxsize=1)
+def _compiled() -> Path:
+    """``lru.cpp`` beside this file, compiled for this machine; raises FileNotFoundError where there is no g++."""
+    program = Path(tempfile.mkdtemp()) / "lru"
+    atexit.register(shutil.rmtree, program.parent, ignore_errors=True)
+    source = Path(__file__).with_name("lru.cpp")
+    subprocess.run(["g++", "-O3", "-march=native", "-o", str(program), str(source)], check=True)
+    return program
+
+
+def plain_lru(lines: np.ndarray, cache: Cache) -> tuple[float, int]:
+    """CPU seconds and hits of ``lru.cpp``, of 16 ways; lines are renamed beforehand for the cache's index.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no g++.
+    """
+    renamed = lines.copy()
+    _renumber(renamed, index_of(cache, int(lines.max())))
+    with tempfile.NamedTemporaryFile(suffix=".lines") as file:
+        renamed.astype(np.uint32).tofile(file.name)
+        command = [str(_compiled()), file.name, str(cache.sets)]
+        hits, seconds = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    return float(seconds), int(hits)
 
 
 def libcachesim(lines: np.ndarray, n_lines: int) -> tuple[float, int]:

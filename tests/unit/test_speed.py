@@ -1,6 +1,13 @@
 """Does the speed script still know how to ask for its rows?"""
 
+import shutil
+
+import pytest
+
+from swizzle_benchmarks.speed import peers, suite
 from swizzle_benchmarks.speed.replay import build, own_rows, peer_rows
+from swizzle_sim.kernels import kernel
+from xcd_model import gpu, replay_lru
 
 
 def test_rows_of_a_small_size():
@@ -11,3 +18,23 @@ def test_rows_of_a_small_size():
     replays = {n for name, n in hits.items() if name.startswith(("lockstep", "timed", "pycachesim"))}
     assert len(replays) == 1 and replays.pop() > 0  # no replay, with symmetry or without, counts others
     assert any(name.startswith("replay_lru") for name in hits)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ here")
+def test_the_plain_lru_counts_the_hits_of_ours():
+    device = gpu("mi300x")
+    lines = peers.stream_of_xcd(build(1024), device, 3, 1 << 20)
+    assert peers.plain_lru(lines, device.l2)[1] == replay_lru(lines, device.l2).sum() > 0
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ here")
+def test_a_row_of_the_suite_has_every_stage():
+    found = suite.row(kernel("gemm", M=512, N=512, K=128), gpu("mi300x"))
+    assert (found.l1, len(found.cells())) == ("tile", len(suite.HEAD))
+    assert found.accesses == 4 * 2 * (256 + 64 * 4) + 512 * 8  # 4 workgroups, 2 steps: rows of A, of B, and C
+
+
+def test_a_stream_has_every_access_of_its_xcd_though_workgroups_differ_in_length():
+    trace, device = kernel("attention", B=1, H=8, S=512, D=64, CAUSAL=1).build_trace(128), gpu("mi300x")
+    streams = [peers.stream_of_xcd(trace, device, xcd, trace.n_touches, 2) for xcd in range(device.xcds)]
+    assert sum(stream.size for stream in streams) == trace.n_touches

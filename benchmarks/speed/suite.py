@@ -1,0 +1,107 @@
+"""``python -m swizzle_benchmarks.speed.suite``: seconds of each stage of every kernel of the suite, in Markdown.
+
+    trace -> plan -> bound                    once a kernel and GPU
+                  -> lockstep or timed        once a candidate; a kernel launched repeatedly: one launch of it
+
+Default sizes, of the paper's ten those that it measured, in launch order on MI300X, on one core. Seconds are CPU time:
+medians of three of a candidate, single runs of what is done once. Beside them `lru.cpp`, a plain C++ LRU cache of the
+L2's sets and ways, on the first lines that XCD 0 touches in lockstep.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from swizzle_sim.kernels import Kernel, kernel, kernel_names
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.suite import PAPER
+from xcd_model import Gpu, gpu, hit_rate_bound, replay_lockstep, replay_timed
+from xcd_model.cache.packed import BY_LINE, BY_TILE, NO_L1
+
+from . import peers
+
+REPEATS = 3
+PEER_LINES = 1 << 24
+L1 = {NO_L1: "", BY_TILE: "tile", BY_LINE: "line"}
+HEAD = (
+    *("kernel", "M accesses", "sets simulated", "L1 by", "trace [s]", "plan [s]", "bound [s]", "lockstep [s]"),
+    *("timed [s]", "lockstep [M/s]", "timed [M/s]", "C++ LRU [M/s]", "lockstep / C++", "timed / C++"),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel: stages [CPU s], line accesses, the share of L2 sets simulated, how the L1 is replayed, C++ [1/s]."""
+
+    name: str
+    accesses: int
+    simulated: float
+    l1: str
+    seconds: dict[str, float]
+    plain_lru: float
+
+    def cells(self) -> list[str]:
+        """One string a column."""
+        rates = [self.accesses / self.seconds[stage] for stage in ("lockstep", "timed")]
+        return [
+            f"`{self.name}`{' *' if self.name in PAPER else ''}",
+            f"{self.accesses / 1e6:.1f}",
+            f"{100 * self.simulated:.1f} %",
+            self.l1,
+            *(f"{seconds:.2f}" for seconds in self.seconds.values()),
+            *(f"{rate / 1e6:.0f}" for rate in (*rates, self.plain_lru)),
+            *(f"{rate / self.plain_lru:.2f}" for rate in rates),
+        ]
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU seconds of one call, and what it gave."""
+    began = time.process_time()
+    got = call()
+    return time.process_time() - began, got
+
+
+def row(work: Kernel, device: Gpu) -> Row:
+    """Time one kernel; what it calls has been compiled before."""
+    scorer, seconds = Scorer(work, device), {}
+    seconds["trace"], trace = timed(lambda: scorer.trace)
+    seconds["plan"], plan = timed(lambda: scorer.plan)
+    seconds["bound"], _ = timed(lambda: hit_rate_bound(plan))
+    order, occupancy = np.arange(plan.n_workgroups), scorer.occupancy
+    replays = {
+        "lockstep": lambda: replay_lockstep(plan, order, workgroups_per_cu=occupancy),
+        "timed": lambda: replay_timed(plan, order, workgroups_per_cu=occupancy, issue=scorer.issue_model),
+    }
+    for stage, replay in replays.items():
+        seconds[stage] = statistics.median(timed(replay)[0] for _ in range(REPEATS))
+    lines = peers.stream_of_xcd(trace, device, 0, PEER_LINES, occupancy)
+    plain = statistics.median(peers.plain_lru(lines, device.l2)[0] for _ in range(REPEATS))
+    return Row(
+        work.name, trace.n_touches, plan.simulated_fraction, L1[plan.machine.l1_mode], seconds, lines.size / plain
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m swizzle_benchmarks.speed.suite", description=__doc__)
+    parser.add_argument("kernels", nargs="*", help="by default all of the suite, the paper's first")
+    names = parser.parse_args().kernels or [*PAPER, *(name for name in kernel_names() if name not in PAPER)]
+    device = gpu("mi300x")
+    row(kernel("gemm", M=512, N=512, K=512), device)  # compiles
+    print("| " + " | ".join(HEAD) + " |\n| --- | ---: | ---: | --- |" + " ---: |" * (len(HEAD) - 4))
+    for name in names:
+        print("| " + " | ".join(row(kernel(name), device).cells()) + " |")
+        sys.stdout.flush()
+    print("\n\\* one of the paper's ten, at the size measured there; `fdtd_2d`: one of its launches.")
+
+
+if __name__ == "__main__":
+    main()
