@@ -56,9 +56,10 @@ def access_summary(scorer: Scorer, *, hardware: bool = True) -> dict[str, Any]:
     if kernel.programs:
         takes = f"program p computes p, p + {kernel.programs}, ..."
         if kernel.claims:
-            pools, local = kernel.claims.pools, kernel.claims.local
+            pools, local, steals = kernel.claims.pools, kernel.claims.local, kernel.claims.steals
             takes = f"a free program p claims the next of ids p % {pools}, p % {pools} + {pools}, ... below {local}, "
-            takes += "or, once those are gone, the next of the other ids"
+            takes += "or, once those are gone, " + "of the pools after its own in turn, then " * steals
+            takes += "the next of the other ids"
         summary["persistent"] = f"{kernel.programs} programs; {takes}"
     if tables := index_tables(kernel):
         summary["index_tables"] = tables

@@ -257,11 +257,12 @@ def cases(draw, traces=None):
 
 @st.composite
 def claimed(draw, n_tiles, xcds):
-    """Programs and claims of a persistent kernel: one counter, one for each XCD or more, some tiles for all."""
+    """Programs and claims of a persistent kernel: one counter, one for each XCD or more; tiles for all, or stolen."""
     local = draw(st.one_of(st.just(n_tiles), st.integers(0, n_tiles)))
     pools = draw(st.sampled_from([1, xcds, 2 * xcds, 3]))
-    programs = draw(st.integers(min(pools, local, n_tiles) or 1, n_tiles))
-    return {"programs": programs, "claims": Claims(pools=pools, local=local)}
+    steals = draw(st.booleans())
+    programs = draw(st.integers(1 if steals else min(pools, local, n_tiles) or 1, n_tiles))
+    return {"programs": programs, "claims": Claims(pools=pools, local=local, steals=steals)}
 
 
 def gemm_trace(m, n, k, block_m, block_n, block_k, *, line_bytes=128) -> Trace:

@@ -128,16 +128,19 @@ def workgroups_of(order, n_xcds, offset, programs, claims=None):
     if claims:
         pools = [list(range(pool, claims.local, claims.pools)) for pool in range(claims.pools)]
         shared = list(range(claims.local, len(order)))
-        tiles = [claimed(order, pools[p % claims.pools], shared) for p in range(programs)]
+        others = claims.pools if claims.steals else 1
+        tiles = [
+            claimed(order, [pools[(p + i) % claims.pools] for i in range(others)] + [shared]) for p in range(programs)
+        ]
     else:
         tiles = [iter([int(order[t]) for t in range(p, len(order), programs)]) for p in range(programs)]
     return [[tiles[p] for p in mine] for mine in queues(programs, n_xcds, offset)]
 
 
-def claimed(order, pool, shared):
-    """A program that asks for a tile when it has ended the last: the next of its pool, then of the one for all."""
-    while pool or shared:
-        yield int(order[(pool or shared).pop(0)])
+def claimed(order, pools):
+    """A program that asks for a tile when it has ended the last: the next of the first of its pools that has one."""
+    while any(pools):
+        yield int(order[next(pool for pool in pools if pool).pop(0)])
 
 
 def turns(trace, order, gpu, workgroups_per_cu, programs=None, claims=None):

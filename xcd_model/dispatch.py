@@ -134,7 +134,8 @@ class Claims:
     Pool k hands out tiles k, k + pools, k + 2 pools, ... as far as they are below ``local``, to programs k, k + pools,
     ...; a program whose pool is empty claims from one more counter, which hands out ``local``, ``local`` + 1, ... to
     all. So a single counter is one pool of all tiles; with a pool for each XCD, a tile of a pool is computed on the XCD
-    where round robin would put the workgroup of the same id.
+    where round robin would put the workgroup of the same id. Where programs steal, one whose pool is empty claims from
+    the next pools in turn before it claims from the counter for all, and no tile is bound to an XCD.
 
     Parameters
     ----------
@@ -142,17 +143,21 @@ class Claims:
         Counters that only some programs ask.
     local : int
         Tiles in pools; the others are for all programs.
+    steals : bool
+        Whether a program whose pool is empty claims from the others'.
 
     Raises
     ------
     ReplayError
         If there is no pool, or a negative number of tiles in them.
 
-    Source: ROCm/tritonBLAS PR 64, AMD-AGI/Primus-Turbo PR 353: their per-XCD, global and hierarchical modes.
+    Source: ROCm/tritonBLAS PR 64, AMD-AGI/Primus-Turbo PR 353: their per-XCD, global and hierarchical modes;
+    ROCm/tritonBLAS PR 86 for stealing.
     """
 
     pools: int
     local: int
+    steals: bool = False
 
     def __post_init__(self):
         if self.pools < 1 or self.local < 0:
@@ -239,14 +244,18 @@ def slots_in_step(start: np.ndarray, machine: Any, order: np.ndarray) -> Slots:
 def _claim(machine, n_tiles, counters, program):
     """Tile that a program's atomics give it, ``n_tiles`` where none is left.
 
-    of its pool:  claimed * pools + program mod pools,  while that is below ``local``;   else:  local + claimed by all
+    of pool k:  claimed * pools + k,  while that is below ``local``;   else, of no pool:  local + claimed by all
+    asked: k = program mod pools, and where programs steal k + 1, k + 2, ... mod pools
     """
-    pool = program % machine.pools
-    tile = counters[pool] * machine.pools + pool
-    if tile >= machine.local:
-        pool, tile = machine.pools, machine.local + counters[machine.pools]
+    for step in range(machine.pools if machine.steals else 1):
+        pool = (program + step) % machine.pools
+        tile = counters[pool] * machine.pools + pool
+        if tile < machine.local:
+            counters[pool] += 1
+            return tile
+    tile = machine.local + counters[machine.pools]
     if tile < n_tiles:
-        counters[pool] += 1
+        counters[machine.pools] += 1
     return min(tile, n_tiles)
 
 

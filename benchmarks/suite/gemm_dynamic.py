@@ -1,8 +1,10 @@
 """Persistent GEMM whose programs claim tiles from atomic counters: one for all, or one an XCD and one for the rest.
 
+Programs whose pool is empty may claim from the other pools before that (STEAL).
+
 A tile is its counter's value, so that a swizzle orders what the counters hand out.
-Sources: ROCm/tritonBLAS PR 64 (work-stealing persistent GEMM; its per-XCD, global and hierarchical modes), with that
-library's 8192^3, tile 256 x 256 x 64, eight waves, 304 programs.
+Sources: ROCm/tritonBLAS PR 64 (work-stealing persistent GEMM; its per-XCD, global and hierarchical modes) and PR 86
+(stealing from other pools), with that library's 8192^3, tile 256 x 256 x 64, eight waves, 304 programs.
 """
 
 from __future__ import annotations
@@ -32,9 +34,9 @@ HUNDREDTHS = 100  # of the tiles, in LOCAL
 
 SHARING = """\
 Workgroups are PROGRAMS programs that stay; one that has ended a tile claims the next: program p from pool p % POOLS,
-which hands out tiles p % POOLS, p % POOLS + POOLS, ... below LOCAL hundredths of all; where that is empty, from the
-tiles after them, which are for all. Tile (m, n), numbered row by row, reads row panel m of A and column panel n of B, a
-BLOCK_K slice of each per step, and writes tile (m, n) of C once."""
+which hands out tiles p % POOLS, p % POOLS + POOLS, ... below LOCAL hundredths of all; where that is empty, if STEAL is
+1 from the next pools in turn, and then from the tiles after them, which are for all. Tile (m, n), numbered row by row,
+reads row panel m of A and column panel n of B, a BLOCK_K slice of each per step, and writes tile (m, n) of C once."""
 
 
 def gemm_dynamic(
@@ -48,6 +50,7 @@ def gemm_dynamic(
     PROGRAMS: int = 304,
     POOLS: int = 8,
     LOCAL: int = 75,
+    STEAL: bool = False,
 ) -> Kernel:
     """Product of row-major fp16 matrices by programs that claim tiles.
 
@@ -58,11 +61,13 @@ def gemm_dynamic(
     BLOCK_M, BLOCK_N, BLOCK_K : int
         Tile; powers of two from 16 to 1024.
     PROGRAMS : int
-        Programs launched, at least one for each pool; more than tiles are as many as tiles.
+        Programs launched, at least one for each pool unless they steal; more than tiles are as many as tiles.
     POOLS : int
         Counters of their own that programs ask first; 1 with LOCAL = 100 is a single counter.
     LOCAL : int
         Tiles in pools, in hundredths of all; the others are for all programs.
+    STEAL : bool
+        Whether a program whose pool is empty claims from the next pools in turn.
 
     Returns
     -------
@@ -75,7 +80,7 @@ def gemm_dynamic(
         to trace.
     """
     problem = {"M": M, "N": N, "K": K, "BLOCK_M": BLOCK_M, "BLOCK_N": BLOCK_N, "BLOCK_K": BLOCK_K}
-    problem |= {"PROGRAMS": PROGRAMS, "POOLS": POOLS, "LOCAL": LOCAL}
+    problem |= {"PROGRAMS": PROGRAMS, "POOLS": POOLS, "LOCAL": LOCAL, "STEAL": int(STEAL)}
     _check(problem)
     tiles = _tiles(problem)
     n_tiles = tiles[0] * tiles[1]
@@ -96,7 +101,7 @@ def gemm_dynamic(
         sources=("ROCm/tritonBLAS PR 64", "AMD-AGI/Primus-Turbo PR 353"),
         at_grids=lambda: _at_grids(problem),
         programs=min(PROGRAMS, n_tiles),
-        claims=Claims(pools=POOLS, local=_local(problem)),
+        claims=Claims(pools=POOLS, local=_local(problem), steals=bool(STEAL)),
         make_launch=lambda: launch(problem),
     )
 
@@ -118,7 +123,7 @@ def _check(problem: Mapping[str, int]) -> None:
     workgroups = tiles[0] * tiles[1]
     if problem["LOCAL"] > HUNDREDTHS:
         raise SizeError(f"{NAME}: LOCAL = {problem['LOCAL']}: hundredths of the tiles, at most {HUNDREDTHS}")
-    if problem["PROGRAMS"] < min(pools, _local(problem)):
+    if not problem["STEAL"] and problem["PROGRAMS"] < min(pools, _local(problem)):
         raise SizeError(
             f"{NAME}: PROGRAMS = {problem['PROGRAMS']}, POOLS = {pools}: a pool without a program is never emptied"
         )
@@ -143,7 +148,8 @@ def launch(problem: Mapping[str, int]) -> Launch:
             "counter_ptr": Array(shape=(pools + 1,), dtype="int32", role="inout", is_counter=True),
             **{"M": m, "N": n, "K": k},
         },
-        constexprs={"LOCAL": _local(problem), "POOLS": pools, **{name: problem[name] for name in BLOCKS}},
+        constexprs={"LOCAL": _local(problem), "POOLS": pools, "STEAL": bool(problem["STEAL"])}
+        | {name: problem[name] for name in BLOCKS},
         grid=(min(problem["PROGRAMS"], tiles[0] * tiles[1]),),
         num_warps=NUM_WARPS,
         num_stages=NUM_STAGES,

@@ -1,7 +1,7 @@
 """Triton source of the suite's GEMM with claimed tiles: programs stay and take a tile from an atomic counter each time.
 
-Source: the persistent product of the Triton documentation; counters as in ROCm/tritonBLAS PR 64, a pool for each XCD
-and one for all, written anew without an order of its own.
+Source: the persistent product of the Triton documentation; counters as in ROCm/tritonBLAS PRs 64 and 86, a pool for
+each XCD and one for all, written anew without an order of its own.
 """
 
 import triton
@@ -9,10 +9,15 @@ import triton.language as tl
 
 
 @triton.jit
-def claim(counter_ptr, pid, LOCAL: tl.constexpr, POOLS: tl.constexpr):
-    """Next tile of the program's pool; of the tiles from LOCAL on where that is empty."""
+def claim(counter_ptr, pid, LOCAL: tl.constexpr, POOLS: tl.constexpr, STEAL: tl.constexpr):
+    """Next tile of the program's pool, if STEAL else of the next pools in turn; where none has one, from LOCAL on."""
     pool = pid % POOLS
     tile = tl.atomic_add(counter_ptr + pool, 1) * POOLS + pool
+    if STEAL:
+        for step in range(1, POOLS):
+            if tile >= LOCAL:
+                pool = (pid + step) % POOLS
+                tile = tl.atomic_add(counter_ptr + pool, 1) * POOLS + pool
     if tile >= LOCAL:
         tile = LOCAL + tl.atomic_add(counter_ptr + POOLS, 1)
     return tile
@@ -29,6 +34,7 @@ def gemm_dynamic(
     K,
     LOCAL: tl.constexpr,
     POOLS: tl.constexpr,
+    STEAL: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -37,7 +43,7 @@ def gemm_dynamic(
     pid = tl.program_id(0)
     num_pid_n = tl.cdiv(N, BLOCK_N)
     num_tiles = tl.cdiv(M, BLOCK_M) * num_pid_n
-    tile = claim(counter_ptr, pid, LOCAL, POOLS)
+    tile = claim(counter_ptr, pid, LOCAL, POOLS, STEAL)
     while tile < num_tiles:
         pid_m = tile // num_pid_n
         pid_n = tile % num_pid_n
@@ -53,4 +59,4 @@ def gemm_dynamic(
             acc = tl.dot(a, b, acc)
         c_mask = (rows[:, None] < M) & (cols[None, :] < N)
         tl.store(c_ptr + rows[:, None] * N + cols[None, :], acc.to(c_ptr.dtype.element_ty), mask=c_mask)
-        tile = claim(counter_ptr, pid, LOCAL, POOLS)
+        tile = claim(counter_ptr, pid, LOCAL, POOLS, STEAL)

@@ -90,7 +90,8 @@ class KernelDeclaration:
         captured; a capture at the real number of programs is compared with it.
     claims : callable, optional
         Of a persistent kernel whose programs claim tiles from atomic counters instead, arrays with ``is_counter=True``:
-        ``claims(s) -> (pools, tiles in them)``, see `xcd_model.Claims`; ``(1, tiles)`` of a single counter.
+        ``claims(s) -> (pools, tiles in them)``, see `xcd_model.Claims`; ``(1, tiles)`` of a single counter. A third,
+        true value says that programs steal from other pools.
     name, summary, sharing : str, optional
         For people: what the kernel is, and in words which workgroups share data.
     """
@@ -110,7 +111,7 @@ class KernelDeclaration:
     dtype: str | None = None
     tiles: Callable[[Sizes], Sequence[int] | int] | None = None
     programs: str | None = None
-    claims: Callable[[Sizes], tuple[int, int]] | None = None
+    claims: Callable[[Sizes], tuple[int, ...]] | None = None
     name: str = ""
     summary: str = ""
     sharing: str = ""
@@ -358,7 +359,8 @@ class KernelDeclaration:
             )
         given = self._value("claims", self.claims, s)
         try:
-            pools, local = map(int, given)
+            pools, local, *steals = map(int, given)
+            claims = Claims(pools=pools, local=local, steals=steals == [1])
         except (TypeError, ValueError):
             raise CaptureError(f"{self.name}: claims gives {given!r}: two integers", code="declaration") from None
-        return {"claims": asdict(Claims(pools=pools, local=local))}
+        return {"claims": asdict(claims)}

@@ -58,6 +58,8 @@ def check_manifest(manifest: Mapping[str, Any], n_workgroups: int) -> None:
         claims = _mapping(facts, "claims")
         for key, least in (("pools", 1), ("local", 0)):
             _integer(claims.get(key), f"facts.claims.{key}", least, MAX_SIZE)
+        if not isinstance(claims.get("steals", False), bool):
+            _refuse("facts.claims.steals", claims["steals"], "true or false")
     _mapping(manifest, "launch")
     grid = _grid(manifest.get("grid"), _there(facts, "tiles"), "grid")
     if grid.num_pids != n_workgroups:

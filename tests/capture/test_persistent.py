@@ -156,7 +156,7 @@ def test_a_claimed_tile_is_what_its_number_says(tmp_path, monkeypatch, uncompile
     found = claimed_in(tmp_path)
     assert (found.grid.num_pids, found.programs, found.claims) == (21, 6, Claims(pools=1, local=21))
     trace, manifest = capture_file(request_of(str(tmp_path / "claimed.py"), {}), full=full)
-    assert manifest["facts"]["claims"] == {"pools": 1, "local": 21}
+    assert manifest["facts"]["claims"] == {"pools": 1, "local": 21, "steals": False}
     for tile in range(21):  # 64 floats are two lines, and no tile has a claim among its instructions
         read, written = touched(trace, tile)
         assert (read[0], written[0]) == (False, True) and read[2] == written[2] == [0, 1]

@@ -40,6 +40,7 @@ SIZES = {
         {"M": 64, "N": 96, "K": 32, "PROGRAMS": 4, "POOLS": 2, "LOCAL": 75},
         {"M": 150, "N": 70, "K": 33, "PROGRAMS": 9, "POOLS": 8, "LOCAL": 50},
         {"M": 90, "N": 100, "K": 16, "PROGRAMS": 5, "POOLS": 1, "LOCAL": 100},
+        {"M": 150, "N": 130, "K": 16, "PROGRAMS": 3, "POOLS": 4, "LOCAL": 60, "STEAL": 1},  # a pool without a program
         {"M": 33, "N": 32, "K": 1, "PROGRAMS": 30, "POOLS": 4, "LOCAL": 100},  # fewer tiles than pools
     ],
     "gemm_splitk": [

@@ -68,6 +68,17 @@ def test_a_pool_feeds_its_own_programs_and_then_all_claim_from_the_rest():
     assert spans_of(trace, np.arange(10), machine, **alone)[:, 2].tolist() == [0, 1] * 5
 
 
+def test_a_program_whose_pool_is_empty_steals_from_the_next_pools_in_turn():
+    """Three pools, 0 3 6, 1 4 7 and 2 5 8, a program each; program 1 is done first, asks pool 2, later pool 0.
+
+    With tiles 6, 7 and 8 for all, program 2 asks pool 0, and the others what is for all once no pool has any.
+    """
+    trace, machine = work([8, 1, 6, 9, 1, 7, 9, 1, 6]), small_gpu(xcds=3, cus=1)
+    all_, some = ({"programs": 3, "claims": Claims(pools=3, local=n, steals=True)} for n in (9, 6))
+    assert spans_of(trace, np.arange(9), machine, **all_)[:, 2].tolist() == [0, 1, 2, 0, 1, 1, 1, 1, 2]
+    assert spans_of(trace, np.arange(9), machine, **some)[:, 2].tolist() == [0, 1, 2, 2, 1, 1, 0, 1, 1]
+
+
 @settings(max_examples=150, deadline=None)
 @given(case=cases(), data=st.data())
 def test_each_tile_is_claimed_once_and_no_replay_beats_the_bound(case, data):
@@ -106,7 +117,11 @@ def test_what_makes_no_claims_is_refused():
         prepare(trace, machine, claims=Claims(pools=1, local=3))
     with pytest.raises(ReplayError, match="programs = 1: each of 2 pools needs a program"):
         prepare(trace, machine, programs=1, claims=Claims(pools=2, local=3))
-    for sizes, says in (({"LOCAL": 101}, "LOCAL = 101"), ({"PROGRAMS": 7}, "a pool without a program")):
+    for sizes, says in (
+        ({"LOCAL": 101}, "LOCAL = 101"),
+        ({"STEAL": 2}, "STEAL = 2"),
+        ({"PROGRAMS": 7}, "a pool without a program"),
+    ):
         with pytest.raises(SizeError, match=says):
             kernel("gemm_dynamic", **sizes)
 
@@ -119,6 +134,8 @@ def test_a_pool_for_each_xcd_keeps_what_an_order_gives_it_and_one_counter_does_n
         for pools, local in ((1, 100), (8, 75), (8, 100))
     }
     assert rate[1, 100] + 0.1 < rate[8, 75] < rate[8, 100] - 0.05
+    steals = Scorer(kernel("gemm_dynamic", LOCAL=100, STEAL=1), gpu("mi300x")).score(order).l2_hit_rate
+    assert rate[8, 75] + 0.05 < steals < rate[8, 100]
 
 
 def test_bounds_of_an_order_say_no_more_than_is_known():

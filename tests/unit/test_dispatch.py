@@ -12,6 +12,7 @@ from numba import njit
 from tests import naive
 from tests.machines import small_gpu
 from xcd_model import Resources, TraceBuilder, gpu, loads_in_flight, workgroups_per_cu, xcd_of
+from xcd_model.cache.packed import machine_of
 from xcd_model.dispatch import Claims, _next_instruction, check_order, slots_in_step, slots_of
 from xcd_model.errors import ReplayError
 
@@ -124,6 +125,7 @@ class Launch(NamedTuple):
     programs: int
     pools: int = 0
     local: int = 0
+    steals: bool = False
 
 
 @njit(cache=True)
@@ -142,6 +144,7 @@ def next_instruction(start, machine, order, slots, xcd, slot):
         programs=st.integers(0, 6),
         pools=st.integers(0, 4),
         local=st.integers(0, 14),
+        steals=st.booleans(),
     ),
     seed=st.integers(0, 2**16),
 )
@@ -162,9 +165,12 @@ def test_a_slot_issues_what_the_queues_hold(lengths, machine, seed):
         at = int(draw.integers(machine.xcds)), int(draw.integers(machine.slots))
         while not left.get(at):
             pid = last.get(at, -1)
-            mine = pools[program[at] % machine.pools] if machine.pools and at in program else []
-            if machine.pools and at in program and (mine or shared):
-                pid = (mine or shared).pop(0)
+            mine = []
+            if machine.pools and at in program:
+                own = program[at] % machine.pools
+                mine = [pools[own], *(pools[own + 1 :] + pools[:own] if machine.steals else []), shared]
+            if any(mine):
+                pid = next(pool for pool in mine if pool).pop(0)
             elif machine.programs and not machine.pools and 0 <= pid < n - machine.programs:
                 pid += machine.programs
             elif queues[at[0]]:
@@ -186,17 +192,17 @@ def test_a_slot_issues_what_the_queues_hold(lengths, machine, seed):
     machine=st.builds(Launch, st.integers(1, 4), st.integers(1, 3), st.integers(0, 3), st.integers(1, 6)),
     pools=st.integers(1, 4),
     local=st.integers(0, 14),
+    steals=st.booleans(),
     seed=st.integers(0, 2**16),
 )
-def test_claims_settled_beforehand_are_those_of_all_xcds_in_step(lengths, machine, pools, local, seed):
+def test_claims_settled_beforehand_are_those_of_all_xcds_in_step(lengths, machine, pools, local, steals, seed):
     n = len(lengths)
-    machine = machine._replace(
-        programs=min(machine.programs, n), offset=machine.offset % machine.xcds, pools=pools, local=min(local, n)
-    )
+    launched = {"programs": min(machine.programs, n), "pools": pools, "local": min(local, n), "steals": steals}
+    gpu = small_gpu(xcds=machine.xcds, cus=machine.slots, offset=machine.offset % machine.xcds)
+    machine = machine_of(gpu, 0, **launched)  # of its own type: what is compiled here is kept beside the package
     order = np.random.default_rng(seed).permutation(n)
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    gpu = SimpleNamespace(xcds=machine.xcds, cus_per_xcd=machine.slots, dispatch_offset=machine.offset)
-    slots, claims = slots_in_step(start, machine, order), Claims(pools=pools, local=machine.local)
+    slots, claims = slots_in_step(start, machine, order), Claims(pools=pools, local=machine.local, steals=steals)
     turns = [*naive.turns(SimpleNamespace(start=start), order, gpu, 1, machine.programs, claims), []]
     for xcd in reversed(range(machine.xcds)):  # one after the other, and the last first
         for turn in turns:

@@ -207,7 +207,7 @@ def _shares(plan: Plan) -> np.ndarray:
     """(n_xcds,) int64: workgroups that each XCD gets, or of claimed tiles gets at least, under any order."""
     machine, xcd = plan.machine, xcd_of(plan.n_workgroups, plan.gpu, plan.machine.programs)
     if machine.pools:
-        certain = machine.local if machine.pools % machine.xcds == 0 else 0
+        certain = machine.local if machine.pools % machine.xcds == 0 and not machine.steals else 0
         xcd = xcd_of(plan.n_workgroups, plan.gpu)[:certain]
     return np.bincount(xcd, minlength=machine.xcds)
 

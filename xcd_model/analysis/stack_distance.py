@@ -201,7 +201,7 @@ def capacity_curve(
     if wanted[0] < 1:
         raise ReplayError(f"sets = {wanted[0]} is out of range; a cache has at least one set")
     whole = prepare(plan.trace, plan.gpu, symmetry=False)
-    launched = {name: getattr(plan.machine, name) for name in ("programs", "pools", "local")}
+    launched = {name: getattr(plan.machine, name) for name in ("programs", "pools", "local", "steals")}
     machine = whole.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu, **launched)
     highest = plan.trace.highest_line
     index = [index_of(replace(l2, size_bytes=n * l2.ways * l2.line_bytes), highest) for n in wanted]

@@ -56,8 +56,8 @@ class Stream(NamedTuple):
 class Machine(NamedTuple):
     """The numbers of a GPU and a launch that the compiled replays read; a cache that is absent has 0 sets.
 
-    ``programs`` is the number of persistent programs, or 0 where each workgroup computes one tile; ``pools`` and
-    ``local`` are those of their `xcd_model.dispatch.Claims`, 0 without. Of a partitioned L2
+    ``programs`` is the number of persistent programs, or 0 where each workgroup computes one tile; ``pools``,
+    ``local`` and ``steals`` are those of their `xcd_model.dispatch.Claims`, 0 without. Of a partitioned L2
     (`xcd_model.nvidia.l2_partitions`) ``coherence_mask`` picks the bits of a line's number whose parity is its point of
     coherence, and ``partition_of`` (cus,) is the partition of each CU; of any other L2 0 and empty.
     """
@@ -69,6 +69,7 @@ class Machine(NamedTuple):
     programs: int
     pools: int
     local: int
+    steals: bool
     l1_mode: int
     l1: Index
     l1_ways: int
@@ -88,7 +89,7 @@ class Inputs(NamedTuple):
     order: np.ndarray
 
 
-def machine_of(gpu: Gpu, highest_line: int, *, programs: int, pools: int, local: int) -> Machine:
+def machine_of(gpu: Gpu, highest_line: int, *, programs: int, pools: int, local: int, steals: bool) -> Machine:
     """Numbers of a GPU for the compiled replays, with one slot a CU and the L1 replayed line by line."""
     return Machine(
         xcds=gpu.xcds,
@@ -98,6 +99,7 @@ def machine_of(gpu: Gpu, highest_line: int, *, programs: int, pools: int, local:
         programs=programs,
         pools=pools,
         local=local,
+        steals=steals,
         l1_mode=BY_LINE if gpu.l1 else NO_L1,
         l1=index_of(gpu.l1, highest_line),
         l1_ways=gpu.l1.ways if gpu.l1 else 0,

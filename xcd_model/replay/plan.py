@@ -133,10 +133,12 @@ def prepare(
         raise ReplayError(f"programs = {programs} is out of range; must be 1..{trace.n_workgroups}, the kernel's tiles")
     if claims is not None and programs is None:
         raise ReplayError("claims are those of persistent programs: give programs too")
-    if claims is not None and (programs or 0) < min(claims.pools, claims.local, trace.n_workgroups):
+    owned = claims.pools if claims and not claims.steals else 0
+    if claims is not None and (programs or 0) < min(owned, claims.local, trace.n_workgroups):
         raise ReplayError(f"programs = {programs}: each of {claims.pools} pools needs a program that claims its tiles")
     pools, local = (claims.pools, min(claims.local, trace.n_workgroups)) if claims else (0, 0)
-    machine = machine_of(gpu, trace.highest_line, programs=programs or 0, pools=pools, local=local)
+    steals = claims is not None and claims.steals
+    machine = machine_of(gpu, trace.highest_line, programs=programs or 0, pools=pools, local=local, steals=steals)
     stream = stream_of(trace, gpu, machine)
     by_class = symmetry and gpu.hbm_rows is None  # rows of the memory span classes of sets
     short = shorten(trace, stream, machine, by_tile=gpu.l1 is not None, by_class=by_class)
