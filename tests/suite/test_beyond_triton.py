@@ -63,6 +63,19 @@ def test_triton_source_computes_the_reference(answers, i):
 
 
 @needs_triton
+@pytest.mark.parametrize("name", ["gemm_splitk", "mla_decode", "attention_varlen"])
+def test_registers_and_lds_are_the_compilers(name):
+    from swizzle_sim.capture.occupancy import compile_launch
+
+    work = kernel(name)
+    found = compile_launch(work.launch, "gfx942")
+    if not found.triton.startswith("3.9."):
+        pytest.skip(f"figures are of Triton 3.9, this is {found.triton}")
+    assert (work.resources.vgprs, work.resources.lds_bytes) == (found.vgprs, found.lds_bytes)
+    assert (work.resources.threads, found.vgpr_spills) == (found.threads, 0)
+
+
+@needs_triton
 @pytest.mark.parametrize("name", SIZES)
 def test_the_other_order_moves_workgroups(answers, name):
     assert any(answer["moved"] for answer, case in zip(answers, CASES, strict=True) if case[0] == name)
