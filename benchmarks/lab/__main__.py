@@ -52,6 +52,10 @@ COMMANDS = {
         "memory:waits", "read latency under load, and the gap between two workgroups of an SM",
         (f"{H200}_waits.csv", f"{H200}_starts.csv"), f"{NVCC}, 6 GiB; 10 s",
     ),
+    "fill": Command(
+        "memory:fill", "how long a workgroup waits for a burst of copies to shared memory, and what it adds a byte",
+        (f"{H200}_fill.csv",), f"{NVCC}; 5 s",
+    ),
     "l1": Command(
         "caches:l1", "L1 capacity next to shared memory, and the shared memory taken for a launch",
         (f"{H200}_l1.csv", f"{H200}_l1_drawn.csv", f"{H200}_carve_outs.csv"), f"{NCU}; 30 s",

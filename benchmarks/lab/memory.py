@@ -2,7 +2,8 @@
 
 ``latency`` runs `machine.cu` three times into ``machine.csv`` and prints medians; ``waits`` runs `waits.cu` into
 ``waits.csv`` (read latency by loads, stores and bytes) and ``starts.csv`` (gap between two workgroups of an SM), and
-prints what a GPU's description takes from them.
+prints what a GPU's description takes from them; ``fill`` runs `fill.cu` into ``fill.csv`` (bursts of copies to shared
+memory).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import csv
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from statistics import median
+from statistics import linear_regression, median
 
 from .cuda_programs import compiled, cuda_source, outputs, run
 
@@ -81,4 +82,32 @@ def turnarounds(lines: Iterable[Mapping[str, str]]) -> dict[tuple[int, int, int]
         (idle_rate, idle_ns), *loaded = sorted(points)
         slopes = [(ns - idle_ns) / (rate - idle_rate) * most for rate, ns in loaded if rate <= SPARE * most]
         found[kind] = median(slopes[len(slopes) // 2 :])  # lighter ones differ by less than noise
+    return found
+
+
+def fill(folder: Path) -> None:
+    """Time bursts of copies from the L2 and the L1 to shared memory."""
+    with compiled(cuda_source("fill.cu")) as program:
+        (folder / "fill.csv").write_text(run([program]), encoding="utf-8")
+    with (folder / "fill.csv").open(encoding="utf-8", newline="") as file:
+        for kind, (clocks, rate) in fills(csv.DictReader(file)).items():
+            print(f"{', '.join(kind)}: {clocks:.0f} clocks, and one for each {rate:.1f} B of an SM")
+
+
+def fills(lines: Iterable[Mapping[str, str]]) -> dict[tuple[str, ...], tuple[float, float]]:
+    """Clocks that a burst takes at least, and bytes a clock of an SM that longer ones add, by kind: a straight line.
+
+    A kind is (copies, SMs, workgroups an SM, threads, bursts ahead), in words.
+    """
+    kinds: dict[tuple[str, ...], list[tuple[float, float]]] = defaultdict(list)
+    for line in lines:
+        kind = (
+            *(line["copies"], f"{line['sms']} SMs", f"{line['workgroups_per_sm']} workgroups an SM"),
+            *(f"{line['threads']} threads", f"{line['ahead']} ahead"),
+        )
+        kinds[kind].append((float(line["burst_bytes"]) * int(line["workgroups_per_sm"]), float(line["clocks"])))
+    found = {}
+    for kind, points in kinds.items():
+        slope, least = linear_regression(*zip(*points, strict=True))
+        found[kind] = (least, 1 / slope)
     return found

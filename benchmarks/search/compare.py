@@ -15,20 +15,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.capture.occupancy import compiled_for
 from swizzle_sim.kernels import kernel
 from swizzle_sim.progress import Progress
+from swizzle_sim.ranking import default_objectives
 from swizzle_sim.release import version
 from swizzle_sim.tuning.jobs import FILE, PointStore, run_points
 from xcd_model import gpu
 
 from . import optimum
 from .methods import METHODS, timed
-from .page import draw, page, table
+from .page import by_gpu, draw, page, picture_of, table
 
 ROOT = Path(__file__).resolve().parents[2]
-GPU, EVALUATIONS, SEEDS = "mi300x", 60, 5
+GPUS, EVALUATIONS, SEEDS = ("mi300x", "h200"), 60, 5
 SIZES: dict[str, dict[str, int]] = {  # of the paper's ten kernels: each evaluation takes milliseconds
-    "gemm": {"M": 8192, "N": 6144, "K": 4096},
+    "gemm": {"M": 8192, "N": 6144, "K": 1024},
     "softmax": {"M": 4096, "N": 4096},
     "layer_norm": {"M": 4096, "N": 4096},
     "transpose": {"M": 2048, "N": 2048},
@@ -43,9 +45,11 @@ SIZES: dict[str, dict[str, int]] = {  # of the paper's ten kernels: each evaluat
 
 def points_of(kernels: Sequence[str], evaluations: int, seeds: int) -> list[dict[str, Any]]:
     """Every trial, JSON-ready; kernels one after the other."""
-    about = {"gpu": GPU, "evaluations": evaluations, "version": version()}
+    about = {"evaluations": evaluations, "version": version()}
+    boards = [{"gpu": name, "objective": default_objectives(name, "timed")[0].name} for name in GPUS]
     return [
-        {**about, "kernel": name, "problem": SIZES[name], "method": method, "seed": seed}
+        {**about, **board, "kernel": name, "problem": SIZES[name], "method": method, "seed": seed}
+        for board in boards
         for name in kernels
         for method in METHODS
         for seed in range(seeds)
@@ -54,7 +58,8 @@ def points_of(kernels: Sequence[str], evaluations: int, seeds: int) -> list[dict
 
 def trial(point: Mapping[str, Any]) -> dict[str, Any]:
     """Run one trial."""
-    work, device = kernel(point["kernel"], **point["problem"]), gpu(point["gpu"])
+    device = gpu(point["gpu"])
+    work = compiled_for(kernel(point["kernel"], **point["problem"]), device)
     return asdict(timed(METHODS[point["method"]], work, device, point["evaluations"], point["seed"]))
 
 
@@ -65,7 +70,8 @@ def compare(points: Sequence[Mapping[str, Any]], folder: Path) -> list[dict[str,
             trial({**missing, "evaluations": 1})  # compiles the kernels, once a machine
 
         def on_point(point: Mapping[str, Any], row: Mapping[str, Any], done: int, total: int) -> None:
-            progress(done, total, note=f"{point['kernel']}, {point['method']}: {100 * max(row['rates']):.2f} %")
+            best = f"{100 * max(row['rates']):.2f} %, {min(row['times_us']):.1f} us"
+            progress(done, total, note=f"{point['gpu']}, {point['kernel']}, {point['method']}: {best}")
 
         return run_points(points, trial, store, backend="serial", on_point=on_point)
 
@@ -86,16 +92,18 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=EVALUATIONS)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--cache", type=Path, default=Path("runs/compare"))
-    parser.add_argument("--write", action="store_true", help="write docs/search.md and docs/search.png")
+    parser.add_argument("--write", action="store_true", help="write docs/search.md and its pictures")
     options = parser.parse_args()
     points = points_of(options.kernels, options.evaluations, options.seeds)
     rows = compare(points, options.cache)
     if not options.write:
-        print(table(points, rows))
+        for name, mine, of in by_gpu(points, rows):
+            print(f"{name}\n\n{table(mine, of)}\n")
         return
     (ROOT / "docs/search.md").write_text(page(points, rows, optimum_text(options.cache)), encoding="utf-8")
-    draw(points, rows, ROOT / "docs/search.png")
-    print("written: docs/search.md, docs/search.png")
+    for name, mine, of in by_gpu(points, rows):
+        draw(mine, of, ROOT / "docs" / picture_of(name))
+    print("written: docs/search.md and its pictures")
 
 
 if __name__ == "__main__":

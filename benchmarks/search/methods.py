@@ -11,6 +11,7 @@ from pathlib import Path
 
 from swizzle_sim.candidates import family_candidates
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.scoring import Score
 from swizzle_sim.swizzle import family
 from swizzle_sim.templates import TemplateSpace, family_templates
 from swizzle_sim.tuning.evaluator import Evaluator
@@ -28,37 +29,47 @@ STARTS, KEPT = 4, 4  # families that edits begin with, and formulas that they go
 
 @dataclass(frozen=True)
 class Trial:
-    """One method on one kernel with one seed: hit rates in the order of the evaluations, and the time they took.
+    """One method on one kernel with one seed: scores in the order of the evaluations, and the time they took.
 
     Parameters
     ----------
     rates : list of float
-        The first is that of the launch order, which costs no evaluation.
+        L2 hit rates, 0 to 1. The first is that of the launch order, which costs no evaluation.
+    times_us : list of float
+        Predicted times of the same orders.
     wall_s, cpu_s : float [s]
     """
 
     rates: list[float]
+    times_us: list[float]
     wall_s: float
     cpu_s: float
 
 
-Method = Callable[[Kernel, Gpu, int, int], list[float]]
+Method = Callable[[Kernel, Gpu, int, int], list[Score]]
 
 
 def timed(method: Method, work: Kernel, device: Gpu, evaluations: int, seed: int) -> Trial:
     """Run a method and take its time."""
     wall, cpu = time.perf_counter(), time.process_time()
-    rates = method(work, device, evaluations, seed)
-    return Trial(rates, time.perf_counter() - wall, time.process_time() - cpu)
+    scores = method(work, device, evaluations, seed)
+    return Trial(
+        rates=[score.l2_hit_rate for score in scores],
+        times_us=[score.time_us for score in scores],
+        wall_s=time.perf_counter() - wall,
+        cpu_s=time.process_time() - cpu,
+    )
 
 
-def _scored(work: Kernel, device: Gpu, sources: Callable[[list], Iterator[str]], evaluations: int) -> list[float]:
+def _scored(work: Kernel, device: Gpu, sources: Callable[[list], Iterator[str]], evaluations: int) -> list[Score]:
     """Score new permutations of a stream of texts until the evaluations are spent.
 
-    ``sources(pool)`` may look at ``pool``, the (rate, text) pairs scored so far.
+    ``sources(pool)`` may look at ``pool``, the (cost, text) pairs scored so far; less is better.
     """
-    bench = Evaluator([work], device, replay="lockstep")
-    pool = [(bench.main.baseline.l2_hit_rate, family("identity"))]
+    bench = Evaluator([work], device, replay="timed")
+    cost = bench.objectives[0].cost
+    scores = [bench.main.baseline]
+    pool = [(cost(scores[0]), family("identity"))]
     seen = {bench.judge(pool[0][1]).digest}
     for tries, source in enumerate(sources(pool)):
         if len(pool) > evaluations or tries >= TRIES * evaluations:
@@ -66,18 +77,19 @@ def _scored(work: Kernel, device: Gpu, sources: Callable[[list], Iterator[str]],
         judged = bench.judge(source)
         if judged.orders is not None and judged.digest not in seen:
             seen.add(judged.digest)
-            pool.append((bench.score(judged.orders)[0].l2_hit_rate, source))
-    return [rate for rate, _ in pool]
+            scores += bench.score(judged.orders)
+            pool.append((cost(scores[-1]), source))
+    return scores
 
 
-def families(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[float]:
+def families(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[Score]:
     """Published families at published parameters, in random order."""
     listed = family_candidates(work, device)
     random.Random(seed).shuffle(listed)
     return _scored(work, device, lambda pool: (one.source for one in listed), evaluations)
 
 
-def parameters(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[float]:
+def parameters(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[Score]:
     """A template of the families and its parameters, both drawn at random."""
 
     def sources(pool: list) -> Iterator[str]:
@@ -97,22 +109,22 @@ def parameters(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[f
     return _scored(work, device, sources, evaluations)
 
 
-def two_stage(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[float]:
+def two_stage(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[Score]:
     """The search as it is by default, over the templates of the families."""
     with tempfile.TemporaryDirectory() as folder:
         plan = SearchPlan(evaluations=evaluations)
-        found = search([work], device, Path(folder) / "run", plan, replay="lockstep", seed=seed, threads=1)
-    return [a.score.l2_hit_rate for a in found.run.attempts if a.score is not None]
+        found = search([work], device, Path(folder) / "run", plan, replay="timed", seed=seed, threads=1)
+    return [a.score for a in found.run.attempts if a.score is not None]
 
 
-def edits(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[float]:
+def edits(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[Score]:
     """Random edits of the best formulas so far, beginning with a few families."""
 
     def sources(pool: list) -> Iterator[str]:
         draw = random.Random(seed)
         yield from (one.source for one in draw.sample(family_candidates(work, device), STARTS))
         while True:
-            best = sorted(pool, reverse=True)[:KEPT]
+            best = sorted(pool)[:KEPT]
             yield edited(draw.choice(best)[1], draw)
 
     return _scored(work, device, sources, evaluations)

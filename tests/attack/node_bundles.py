@@ -1,6 +1,6 @@
 """Bundles and surroundings not to be trusted, on a node with a GPU: is each refused, and does the rest go on?
 
-    python -m tests.attack.node_bundles BUNDLE [--json]        BUNDLE: of transpose, with two candidates
+    python -m tests.attack.node_bundles BUNDLE [--json FILE] [--jobs N]     BUNDLE: of transpose, with two candidates
 
 Each attack works on a copy of the bundle and runs its ``confirm.py``. Where it changes a file it also mends the
 manifest, as somebody would who wants to be believed; where it does not, the digests must notice.
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -195,16 +196,16 @@ def main() -> int:
     """Try every attack; status 1 if one ends as it should not."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("bundle", type=Path)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path, help="file to write what came of each into, as it comes")
+    parser.add_argument("--jobs", type=int, default=1, help="attacks at a time")
     given = parser.parse_args()
     found = []
-    for attack in ATTACKS:
-        one = tried(given.bundle.resolve(), attack)
-        found.append(one)
-        if not given.json:
-            print(f"{'as it should be' if one['expected'] else 'NOT AS IT SHOULD BE'}: {one}", flush=True)
-    if given.json:
-        print(json.dumps(found, indent=2))
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for done in as_completed([pool.submit(tried, given.bundle.resolve(), attack) for attack in ATTACKS]):
+            found.append(done.result())
+            print(f"{'as it should be' if found[-1]['expected'] else 'NOT AS IT SHOULD BE'}: {found[-1]}", flush=True)
+            if given.json:
+                given.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     return 0 if all(one["expected"] for one in found) else 1
 
 
