@@ -44,7 +44,7 @@ def _walk(stream, machine, order, slots, xcd, lines):
 
 def stream_of_xcd(trace: Trace, gpu: Gpu, xcd: int, n_lines: int, workgroups_per_cu: int = 1) -> np.ndarray:
     """First lines that reach the L2 of one XCD in lockstep, dispatched in order, with no L1 before it; int64."""
-    plain = machine_of(gpu, trace.highest_line, programs=0, pools=0, local=0)
+    plain = machine_of(gpu, trace.highest_line, programs=0, pools=0, local=0, steals=False)
     machine = plain._replace(slots=gpu.cus_per_xcd * workgroups_per_cu)
     lines = np.empty(min(n_lines, trace.n_touches), np.int64)
     n = _walk(stream_of(trace, gpu, plain), machine, np.arange(trace.n_workgroups), slots_of(machine), xcd, lines)

@@ -238,7 +238,7 @@ def scored_as_compiled(
     """Scorer of a candidate's rewritten kernel, score and traffic with it, and why its price is not known."""
     from swizzle_sim.cli.output import cores
 
-    own, price, not_priced = _priced(scorer, candidate, order) if compile else (scorer, None, "--no-compile")
+    own, price, not_priced = _priced(scorer, candidate) if compile else (scorer, None, "--no-compile")
     traffic = own.traffic(order, threads=cores())
     found = own.score_traffic(traffic, baseline_us=scorer.baseline.time_us)
     return own, replace(found, price=price), traffic, not_priced
@@ -258,10 +258,8 @@ def _advice(scorer: Scorer, candidate: Swizzle, verdict: Verdict, found: Score) 
     return advise(scorer, ranking, scorer.baseline, one)
 
 
-def _priced(scorer: Scorer, candidate: Swizzle, order: np.ndarray) -> tuple[Scorer, RemapPrice | None, str]:
+def _priced(scorer: Scorer, candidate: Swizzle) -> tuple[Scorer, RemapPrice | None, str]:
     """Scorer of the kernel as rewritten, the price of the swizzle, and why there is none."""
-    if order.tolist() == list(range(order.size)):
-        return scorer, None, "the launch order, which needs no rewriting"
     from swizzle_sim.progress import Progress
     from swizzle_sim.rewrite.price import as_compiled
     from xcd_model.errors import SwizzleSimError
@@ -271,7 +269,7 @@ def _priced(scorer: Scorer, candidate: Swizzle, order: np.ndarray) -> tuple[Scor
             own, price = as_compiled(scorer, candidate)
     except SwizzleSimError as error:
         return scorer, None, str(error).splitlines()[0]
-    return own, price, ""
+    return own, price, "" if price else "the launch order, which needs no rewriting"
 
 
 def _inside(scorer: Scorer) -> tuple[OwnRemap, Score] | None:

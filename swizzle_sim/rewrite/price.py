@@ -26,10 +26,11 @@ from swizzle_sim.rewrite.kernel import rewrite_workload
 from swizzle_sim.rewrite.rewritten import Rewritten
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.swizzle.lattice import lattice_like
 from swizzle_sim.swizzle.swizzle import Swizzle
 from swizzle_sim.workload import Workload
 from xcd_model import Gpu, Resources
-from xcd_model.errors import CompileError, RewriteError
+from xcd_model.errors import CompileError, NotBijective, RewriteError
 
 _WORKER = "swizzle_sim.rewrite.price_worker"
 _FORMAT = 1  # of the entries on disk
@@ -103,19 +104,35 @@ def as_compiled(scorer: Scorer, swizzle: Swizzle) -> tuple[Scorer, RemapPrice | 
     own : Scorer
         The same one where the compile changes nothing that a replay reads.
     price : RemapPrice or None
-        None for the launch order, which needs no rewriting.
+        None for the launch order, which needs no rewriting. A candidate that is the launch order at this size only is
+        rewritten for other sizes, and has a price.
 
     Raises
     ------
     SwizzleSimError
         As `price`.
     """
-    order = scorer.permutation(swizzle)
-    if np.array_equal(order, np.arange(order.size)):
+    if is_launch_order(scorer, swizzle):
         return scorer, None
     found = price(scorer.kernel, swizzle, scorer.gpu)
     own = resources_after(scorer.kernel.resources, found)
     return scorer if own == scorer.kernel.resources else scorer.with_resources(own), found
+
+
+def is_launch_order(scorer: Scorer, swizzle: Swizzle) -> bool:
+    """Whether a candidate leaves every workgroup where it is, at this launch and on small grids of its kind."""
+    if not _is_identity(scorer.permutation(swizzle)) or swizzle.form.reads_sizes:
+        return False
+    try:
+        return all(
+            _is_identity(swizzle.permutation(grid, scorer.gpu.xcds)) for grid in lattice_like(scorer.kernel.grid)
+        )
+    except NotBijective:
+        return False
+
+
+def _is_identity(order: np.ndarray) -> bool:
+    return np.array_equal(order, np.arange(order.size))
 
 
 def score_as_compiled(scorer: Scorer, swizzle: Swizzle, known: Score | None = None) -> Score:

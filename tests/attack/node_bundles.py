@@ -140,7 +140,7 @@ def costs_itself_only(code: int, result: dict[str, Any], _: str) -> bool:
     others = [entries.get(name, {}) for name in ("original", "candidate_2")]
     return (
         code == 1
-        and _checks(result, "candidate_1") in ("failed", "differs", "")
+        and _checks(result, "candidate_1") in ("failed", "differs", "hung", "")
         and "time_us" not in entries["candidate_1"]
         and all("time_us" in one and one["check_before"]["how"] == "bitwise" for one in others)
     )

@@ -47,6 +47,8 @@ def test_every_line_of_the_tables_is_there():
         "h200_held_out.csv": 85,
         "h200_held_out_predicted.csv": 85,
         "h200_suite_path.csv": 24,
+        "h200_suite_path_counted.csv": 24,
+        "h200_suite_path_predicted.csv": 24,
         "mi300x_published.csv": 23,
         "mi300x_published_more.csv": 33,
         "mi300x_swizzleperf.csv": 80,

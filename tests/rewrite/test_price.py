@@ -92,6 +92,9 @@ def test_a_candidate_is_replayed_with_its_own_occupancy(monkeypatch):
     assert np.isclose(score.speedup, scorer.baseline.time_us / score.time_us)
     same, none = pricing.as_compiled(scorer, Swizzle.parse(family("row")))
     assert same is scorer and none is None  # the launch order is not rewritten
+    there = Swizzle.parse(family("group_n(size=8)"))  # it is the launch order where the grid has eight columns
+    assert scorer.kernel.grid.tiles[1] == 8 and scorer.permutation(there).tolist() == list(range(order.size))
+    assert pricing.as_compiled(scorer, there)[1] == price
 
 
 @needs_triton
