@@ -1,4 +1,4 @@
-"""Write the table of docs/speed.md anew: ``make speed``."""
+"""Write the tables of docs/speed.md anew: ``make speed``."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ PAGE = "docs/speed.md"
 
 
 def main() -> None:
-    """Run the speed benchmark and put its tables into the page."""
-    command = [sys.executable, "-m", "swizzle_benchmarks.speed.replay"]
-    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    (ROOT / PAGE).write_text(fill(PAGE, "speed", printed.rstrip()), encoding="utf-8")
+    """Run the speed benchmarks and put their tables into the page."""
+    page = None
+    for mark, module in (("speed", "replay"), ("suite", "suite")):
+        command = [sys.executable, "-m", f"swizzle_benchmarks.speed.{module}"]
+        printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        page = fill(PAGE, mark, printed.rstrip(), page)
+    (ROOT / PAGE).write_text(str(page), encoding="utf-8")
     print("written:", PAGE)
 
 

@@ -4,8 +4,9 @@
                   -> lockstep or timed        once a candidate; a kernel launched repeatedly: one launch of it
 
 Default sizes, of the paper's ten those that it measured, in launch order on MI300X, on one core. Seconds are CPU time:
-medians of three of a candidate, single runs of what is done once. Beside them `lru.cpp`, a plain C++ LRU cache of the
-L2's sets and ways, on the first lines that XCD 0 touches in lockstep.
+medians of three of a candidate, single runs of what is done once. Beside them two plain LRU caches of the L2's sets and
+ways on the first lines that XCD 0 touches in lockstep: `lru.cpp`, a few lines of C++ that count no more than hits, and
+pycachesim. A test holds their hits to ours.
 """
 
 from __future__ import annotations
@@ -29,17 +30,18 @@ from xcd_model.cache.packed import BY_LINE, BY_TILE, NO_L1
 from . import peers
 
 REPEATS = 3
-PEER_LINES = 1 << 24
+PEER_LINES, PYCACHESIM_LINES = 1 << 24, 1 << 22
 L1 = {NO_L1: "", BY_TILE: "tile", BY_LINE: "line"}
 HEAD = (
     *("kernel", "M accesses", "sets simulated", "L1 by", "trace [s]", "plan [s]", "bound [s]", "lockstep [s]"),
-    *("timed [s]", "lockstep [M/s]", "timed [M/s]", "C++ LRU [M/s]", "lockstep / C++", "timed / C++"),
+    *("timed [s]", "lockstep [M/s]", "timed [M/s]", "C++ LRU [M/s]", "pycachesim [M/s]", "lockstep / C++"),
+    *("timed / C++", "timed / pycachesim"),
 )
 
 
 @dataclass(frozen=True)
 class Row:
-    """One kernel: stages [CPU s], line accesses, the share of L2 sets simulated, how the L1 is replayed, C++ [1/s]."""
+    """One kernel: stages [CPU s], line accesses, share of L2 sets simulated, how the L1 is replayed, peers [1/s]."""
 
     name: str
     accesses: int
@@ -47,6 +49,7 @@ class Row:
     l1: str
     seconds: dict[str, float]
     plain_lru: float
+    pycachesim: float
 
     def cells(self) -> list[str]:
         """One string a column."""
@@ -57,8 +60,9 @@ class Row:
             f"{100 * self.simulated:.1f} %",
             self.l1,
             *(f"{seconds:.2f}" for seconds in self.seconds.values()),
-            *(f"{rate / 1e6:.0f}" for rate in (*rates, self.plain_lru)),
+            *(f"{rate / 1e6:.0f}" for rate in (*rates, self.plain_lru, self.pycachesim)),
             *(f"{rate / self.plain_lru:.2f}" for rate in rates),
+            f"{rates[1] / self.pycachesim:.2f}",
         ]
 
 
@@ -84,8 +88,15 @@ def row(work: Kernel, device: Gpu) -> Row:
         seconds[stage] = statistics.median(timed(replay)[0] for _ in range(REPEATS))
     lines = peers.stream_of_xcd(trace, device, 0, PEER_LINES, occupancy)
     plain = statistics.median(peers.plain_lru(lines, device.l2)[0] for _ in range(REPEATS))
+    few = lines[:PYCACHESIM_LINES]
     return Row(
-        work.name, trace.n_touches, plan.simulated_fraction, L1[plan.machine.l1_mode], seconds, lines.size / plain
+        name=work.name,
+        accesses=trace.n_touches,
+        simulated=plan.simulated_fraction,
+        l1=L1[plan.machine.l1_mode],
+        seconds=seconds,
+        plain_lru=lines.size / plain,
+        pycachesim=few.size / peers.pycachesim(few, device.l2, time.process_time)[0],
     )
 
 
