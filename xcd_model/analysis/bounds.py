@@ -20,6 +20,7 @@ from xcd_model.numba_setup import njit
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS
 from xcd_model.spec.gpu import Gpu
+from xcd_model.splitmix import _mix
 from xcd_model.trace.trace import Trace
 
 MAX_LINES = 1 << 26  # above this a tensor is left out of the per-XCD bound, which stays valid
@@ -42,48 +43,113 @@ class _Panels:
 
 def _panels(trace: Trace, tensor: int) -> _Panels | None:
     """Classes of workgroups by what they touch of one tensor; None where classes share lines or one has none."""
-    mine = np.flatnonzero(trace.tensor[trace.template] == tensor)
-    owner = np.searchsorted(trace.start, mine, side="right") - 1
-    if not np.bincount(owner, minlength=trace.n_workgroups).all():
+    mine = trace.tensor == tensor
+    signature, kept = np.zeros(trace.n_workgroups, np.uint64), np.zeros(trace.n_instructions, np.bool_)
+    longest = int(np.diff(trace.start).max())
+    seen = np.zeros(_room(longest), np.uint64), np.full(_room(longest), -1, np.int32)
+    if not _sign(trace.start, trace.template, trace.base, mine, seen, signature, kept):
         return None
-    # A workgroup's signature is the sum of hashes over its distinct (base, template) pairs.
-    pair = _hash(trace.base[mine], trace.template[mine])
-    _, once = np.unique(_hash(pair, owner), return_index=True)
-    signature = np.zeros(trace.n_workgroups, np.uint64)
-    np.add.at(signature, owner[once], pair[once])
-    _, first, of, members = np.unique(signature, return_index=True, return_inverse=True, return_counts=True)
-    kept = once[np.isin(owner[once], first)]
-    class_of = np.full(trace.n_workgroups, -1)
-    class_of[first] = np.arange(first.size)
-    if int(trace.entries_per_template[trace.template[mine[kept]]].sum()) > MAX_LINES:
+    of, first, members = np.zeros((3, trace.n_workgroups), np.int32)
+    count = _number(signature, np.full(_room(signature.size), -1, np.int32), of, first, members)
+    chosen = _of_classes(trace.start, kept, first[:count])
+    if int(trace.entries_per_template[trace.template[chosen]].sum()) > MAX_LINES:
         return None
-    of_kept = class_of[owner[kept]]
-    by_class = np.argsort(of_kept, kind="stable")
-    sizes = _count(trace, tensor, of_kept[by_class], mine[kept[by_class]], first.size)
+    sizes = _count(trace, tensor, of[np.searchsorted(trace.start, chosen, side="right") - 1], chosen, count)
     if sizes is None:
         return None
-    return _Panels(of.reshape(-1), int(sizes.min()), int(sizes.sum()), int(members.max()), first.size)
+    return _Panels(of, int(sizes.min()), int(sizes.sum()), int(members.max()), count)
 
 
-def _hash(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Scramble pairs of integers into 64 bits; (n,) uint64. Source: as `xcd_model.splitmix._mix`."""
-    with np.errstate(over="ignore"):
-        x = left.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + right.astype(np.uint64)
-        x += np.uint64(0x2545F4914F6CDD1D)  # nothing may scramble to 0: it would not show in a sum
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+def _room(n: int) -> int:
+    """Places of a hash table for ``n`` entries: a power of two, at most half of it full."""
+    return 1 << int(2 * n - 1).bit_length()
 
 
-def _distinct_lines(trace: Trace, instruction: np.ndarray) -> int:
-    """Distinct lines that instructions touch."""
+@njit(cache=True, nogil=True)
+def _sign(start, template, base, mine, seen, signature, kept):
+    """Sum hashes of the distinct (base, template) pairs of each workgroup; False where one has none.
+
+    mine      : (n_templates,) bool, the tensor's
+    seen      : (n,) uint64 and int32, a hash table: pairs, and the workgroup that put them there; -1s
+    signature : (n_workgroups,) uint64, zeros
+    kept      : (n_instructions,) bool, output: the first of each pair in its workgroup
+    """
+    pairs, by = seen
+    mask = np.uint64(pairs.size - 1)
+    for workgroup in range(start.size - 1):
+        has = False
+        for i in range(start[workgroup], start[workgroup + 1]):
+            if not mine[template[i]]:
+                continue
+            has = True
+            pair = _mix(_mix(base[i]) ^ np.uint64(template[i]))
+            at = pair & mask
+            while by[at] == workgroup and pairs[at] != pair:
+                at = (at + np.uint64(1)) & mask
+            if by[at] != workgroup:
+                by[at], pairs[at], kept[i] = workgroup, pair, True
+                signature[workgroup] += pair
+        if not has:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _number(signature, table, of, first, members):
+    """Number workgroups of one signature alike, in order of appearance; returns how many numbers there are.
+
+    table : (n,) int32, -1s: the numbers by hash;  of : (n_workgroups,) int32, output
+    first, members : (n_workgroups,) int32, zeros: of each number its first workgroup and how many it has
+    """
+    mask, count = np.uint64(table.size - 1), 0
+    for workgroup in range(signature.size):
+        at = signature[workgroup] & mask
+        while table[at] >= 0 and signature[first[table[at]]] != signature[workgroup]:
+            at = (at + np.uint64(1)) & mask
+        if table[at] < 0:
+            table[at], first[count] = count, workgroup
+            count += 1
+        of[workgroup] = table[at]
+        members[table[at]] += 1
+    return count
+
+
+def _of_classes(start: np.ndarray, kept: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Kept instructions of the first workgroup of each class, rising."""
+    is_first = np.zeros(start.size - 1, np.bool_)
+    is_first[first] = True
+    return np.flatnonzero(kept & np.repeat(is_first, np.diff(start)))
+
+
+def _distinct_lines(trace: Trace, wanted: np.ndarray) -> int:
+    """Distinct lines of the instructions of a mask."""
+    instruction = np.flatnonzero(wanted)
+    if not instruction.size:
+        return 0
+    template, base, once = trace.template[instruction], trace.base[instruction], np.zeros(instruction.size, np.bool_)
+    seen = np.zeros(_room(once.size), np.uint64), np.full(_room(once.size), -1, np.int32)
+    everything = np.ones(trace.tensor.size, np.bool_)
+    _sign(np.array([0, once.size]), template, base, everything, seen, np.zeros(1, np.uint64), once)
+    template, base = template[once], base[once]
     total = 0
-    for tensor in range(len(trace.tensors)):  # one address range at a time: they may lie far apart
-        mine = instruction[trace.tensor[trace.template[instruction]] == tensor]
-        if mine.size:
-            counts = _count(trace, tensor, np.zeros(mine.size, np.int64), mine, 1)
-            total += 0 if counts is None else int(counts[0])
+    for number, tensor in enumerate(trace.tensors):  # one address range at a time: they may lie far apart
+        mine = trace.tensor[template] == number
+        marked = np.zeros(tensor.n_lines // 64 + 1, np.uint64)
+        total += _mark_lines(base[mine] - tensor.base_line, template[mine], trace.rel_start, trace.rel, marked)
     return total
+
+
+@njit(cache=True, nogil=True)
+def _mark_lines(base, template, rel_start, rel, marked):
+    """Mark lines by bits of (n,) uint64 zeros; returns how many there are."""
+    count = np.int64(0)
+    for i in range(base.size):
+        for entry in range(rel_start[template[i]], rel_start[template[i] + 1]):
+            line = np.uint64(base[i] + rel[entry])
+            word, bit = line >> np.uint64(6), np.uint64(1) << (line & np.uint64(63))
+            count += (marked[word] & bit) == 0
+            marked[word] |= bit
+    return count
 
 
 def _count(trace: Trace, tensor: int, of: np.ndarray, instruction: np.ndarray, n_classes: int) -> np.ndarray | None:
@@ -116,12 +182,6 @@ def _count_lines(of, instruction, base, template, rel_start, rel, owner, counts)
                 owner[line] = of[i]
                 counts[of[i]] += 1
     return True
-
-
-def _once(trace: Trace, instruction: np.ndarray) -> np.ndarray:
-    """Instructions without repetitions of the same (base, template)."""
-    pair = _hash(trace.base[instruction], trace.template[instruction])
-    return instruction[np.unique(pair, return_index=True)[1]]
 
 
 def _fewest_lines(panels: list[_Panels], n: int) -> int:
@@ -196,7 +256,7 @@ def hit_rate_bound(plan: Plan) -> Bound:
     shares = _shares(plan)
     per_xcd = {int(n): _fewest_lines(panels, int(n)) if n and panels else 0 for n in np.unique(shares)}
     in_panels = np.array([p is not None for p in of_tensor])[trace.tensor[trace.template]]
-    others = _distinct_lines(trace, _once(trace, np.flatnonzero(~in_panels)))
+    others = _distinct_lines(trace, ~in_panels)
     misses = max(sum(per_xcd[int(n)] for n in shares), sum(p.total for p in panels)) + others
     return Bound(
         (requests - misses) / requests, misses, requests
@@ -251,7 +311,7 @@ def touched_bytes(trace: Trace, workgroups: np.ndarray, gpu: Gpu) -> int:
 
 def _touched(trace: Trace, workgroups: np.ndarray) -> int:
     """Distinct lines of the workgroups of a mask."""
-    return _distinct_lines(trace, _once(trace, np.flatnonzero(np.repeat(workgroups, np.diff(trace.start)))))
+    return _distinct_lines(trace, np.repeat(workgroups, np.diff(trace.start)))
 
 
 def bound_with_fetches(bound: Bound, fetches: np.ndarray) -> Bound:
