@@ -19,6 +19,8 @@ SMALLER = [  # (pattern, what takes its place), in this order
     (r"\bS=131072\b", "S=4096"),
     (r"\bmoe_gemm( TOKENS=128)?(?= --swizzle)", "moe_gemm TOKENS=16 EXPERTS=8 N=256 K=256"),
     (r"\battention_varlen(?= --swizzle)", "attention_varlen B=4 H=8 HKV=2 S=1024"),
+    (r"\battention_persistent( PROGRAMS=256)?(?= --)", "attention_persistent H=8 HKV=2 S=1024 PROGRAMS=64"),
+    (r"\bgemm_jagged( LEAST=100)?(?= --)", "gemm_jagged GROUPS=8 S=512"),
     (r"--lengths \d+", "--lengths 2"),
     (r"--evaluations \d+", "--evaluations 5"),
     (r"--proposer search(?!.*--evaluations)", "--proposer search --evaluations 5"),

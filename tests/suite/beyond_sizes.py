@@ -25,6 +25,11 @@ SIZES = {
         {"B": 4, "H": 2, "HKV": 2, "S": 9, "D": 4, "SPLITS": 4, "PAGE": 2},  # splits without pages
         {"B": 1, "H": 1, "HKV": 1, "S": 1, "D": 1, "SPLITS": 1, "PAGE": 1},
     ],
+    "attention_persistent": [
+        {"B": 1, "H": 4, "HKV": 2, "S": 80, "D": 16, "PROGRAMS": 10},
+        {"B": 2, "H": 3, "HKV": 1, "S": 33, "D": 16, "CAUSAL": 0, "PROGRAMS": 4},
+        {"B": 1, "H": 1, "HKV": 1, "S": 20, "D": 32, "PROGRAMS": 9},  # fewer tiles than programs
+    ],
     "attention_varlen": [
         {"B": 3, "H": 4, "HKV": 2, "S": 80, "D": 16},
         {"B": 2, "H": 3, "HKV": 1, "S": 100, "D": 32, "CAUSAL": 0, "SEED": 5},
@@ -42,6 +47,12 @@ SIZES = {
         {"M": 90, "N": 100, "K": 16, "PROGRAMS": 5, "POOLS": 1, "LOCAL": 100},
         {"M": 150, "N": 130, "K": 16, "PROGRAMS": 3, "POOLS": 4, "LOCAL": 60, "STEAL": 1},  # a pool without a program
         {"M": 33, "N": 32, "K": 1, "PROGRAMS": 30, "POOLS": 4, "LOCAL": 100},  # fewer tiles than pools
+    ],
+    "gemm_jagged": [
+        {"GROUPS": 3, "S": 40, "N": 70, "K": 33},
+        {"GROUPS": 2, "S": 50, "N": 33, "K": 16, "LEAST": 100},
+        {"GROUPS": 5, "S": 33, "N": 32, "K": 40, "SEED": 3},
+        {"GROUPS": 1, "S": 1, "N": 1, "K": 1},
     ],
     "gemm_splitk": [
         {"M": 64, "N": 96, "K": 64, "SPLITS": 2},
@@ -82,9 +93,11 @@ BLOCKS = {
     "attention_gqa": {"BLOCK_M": 32, "BLOCK_N": 16},
     "attention_decode": {},
     "attention_paged": {},
+    "attention_persistent": {"BLOCK_M": 32, "BLOCK_N": 16},
     "attention_varlen": {"BLOCK_M": 32, "BLOCK_N": 16},
     "batched_gemm": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
     "gemm_dynamic": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
+    "gemm_jagged": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},
     "gemm_splitk": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
     "mla_decode": {"BLOCK_H": 16, "BLOCK_N": 16},
     "moe_gemm": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},

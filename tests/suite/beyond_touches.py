@@ -41,6 +41,12 @@ def attention(p, w):
     return [*out, ("O", True, mine)]
 
 
+def attention_persistent(p, tile):
+    """The tile that `attention` numbers head by head."""
+    block, head = divmod(tile, p["B"] * p["H"])
+    return attention(p, head * blocks(p["S"], p["BLOCK_M"]) + block)
+
+
 def attention_tensors(p):
     queries, keys = (p["B"] * heads * p["S"] * p["D"] for heads in (p["H"], p.get("HKV", p["H"])))
     return {"Q": (queries, 2), "K": (keys, 2), "V": (keys, 2), "O": (queries, 2)}
@@ -190,6 +196,38 @@ def dynamic_tensors(p):
     return {name: (items, 2) for name, items in sides.items()} | {"counter": (p["POOLS"] + 1, 4)}
 
 
+def jagged_ends(p):
+    from swizzle_benchmarks.suite.gemm_jagged import make_inputs
+
+    return make_inputs(p, 0)["offset"].tolist()
+
+
+def gemm_jagged(p, w):
+    groups, n, k = p["GROUPS"], p["N"], p["K"]
+    tile, pid_n = divmod(w, blocks(n, p["BLOCK_N"]))
+    group, block = divmod(tile, blocks(p["S"], p["BLOCK_M"]))
+    ends, col = jagged_ends(p), pid_n * p["BLOCK_N"]
+    mine = list(range(ends[group], ends[group + 1]))[block * p["BLOCK_M"] :][: p["BLOCK_M"]]
+    out = [("offset", False, [group]), ("offset", False, [group + 1])]
+    if not mine:
+        return out
+
+    def panel(width, side, start):
+        return cells((ends[-1], width), (p["BLOCK_M"], side), (mine[0], start), lambda place: place[0] not in mine)
+
+    for start in range(0, k, p["BLOCK_K"]):
+        out.append(("A", False, panel(k, p["BLOCK_K"], start)))
+        out.append(("B", False, cells((groups, n, k), (1, p["BLOCK_N"], p["BLOCK_K"]), (group, col, start))))
+    bias = cells((groups, n), (1, p["BLOCK_N"]), (group, col))
+    return [*out, ("bias", False, bias), ("C", True, panel(n, p["BLOCK_N"], col))]
+
+
+def jagged_tensors(p):
+    rows, groups = jagged_ends(p)[-1], p["GROUPS"]
+    sizes = {"A": rows * p["K"], "B": groups * p["N"] * p["K"], "bias": groups * p["N"], "C": rows * p["N"]}
+    return {name: (items, 2) for name, items in sizes.items()} | {"offset": (groups + 1, 4)}
+
+
 def gemm_splitk(p, u):
     m, n, k = p["M"], p["N"], p["K"]
     split, tile = u % p["SPLITS"], u // p["SPLITS"]
@@ -320,9 +358,11 @@ KERNELS = {
     "attention_gqa": (attention_tensors, attention),
     "attention_decode": (decode_tensors, attention_decode),
     "attention_paged": (paged_tensors, attention_paged),
+    "attention_persistent": (attention_tensors, attention_persistent),
     "attention_varlen": (varlen_tensors, attention_varlen),
     "batched_gemm": (batched_tensors, batched_gemm),
     "gemm_dynamic": (dynamic_tensors, gemm_dynamic),
+    "gemm_jagged": (jagged_tensors, gemm_jagged),
     "gemm_splitk": (splitk_tensors, gemm_splitk),
     "grouped_gemm": (grouped_tensors, grouped_gemm),
     "mla_decode": (mla_tensors, mla_decode),

@@ -31,6 +31,12 @@ DEFAULTS = {
     # 32 query blocks of 128 heads; Q, 64 blocks of 64 keys of K and V, O; a row is 2 lines
     "attention": (32 * 128, 32 * 128 * (2 + 2 * 64), 32 * 128 * (2 * 128 * 2 + 2 * 4096 * 2)),
     "attention_gqa": (32 * 64, 32 * 64 * (2 + 2 * 64), 32 * 64 * (2 * 128 * 2 + 2 * 4096 * 2)),
+    # 16 query blocks of 32 heads; block i reads 4 (i + 1) tiles of 64 keys of K and of V; a row is 2 lines
+    "attention_persistent": (
+        512,
+        32 * sum(2 + 8 * i for i in range(1, 17)),
+        32 * sum(1024 + 1024 * i for i in range(1, 17)),
+    ),
     # 2048 keys a split in 32 steps; Q is 2 lines, the partial sum 4, its weight 1
     "attention_decode": (4096, 4096 * (3 + 2 * 32), 4096 * (2 + 2 * 2048 * 2 + 4 + 1)),
     # 2048 tokens a split in 64 steps, 9 lines each; 16 queries of 9 lines, sums of 16, weights 64 bytes apart
@@ -119,11 +125,14 @@ def test_kernel_says_where_it_comes_from(name):
         ("attention_decode", {"S": 8, "SPLITS": 16}, "a split has at least one key"),
         ("attention_decode", {"HKV": 7}, "HKV divides H"),
         ("attention_decode", {"BLOCK_N": 3}, "BLOCK_N = 3"),
+        ("attention_persistent", {"HKV": 7}, "attention_persistent: H = 32, HKV = 7"),
         ("attention_varlen", {"HKV": 7}, "HKV divides H"),
         ("attention_varlen", {"BLOCK_N": 48}, "BLOCK_N = 48"),
         ("attention_varlen", {"B": 1 << 12}, "Q or O has"),
         ("batched_gemm", {"BLOCK_K": 2048}, "BLOCK_K = 2048"),
         ("batched_gemm", {"BATCH": 1 << 20}, "batched_gemm: 268435456 workgroups"),
+        ("gemm_jagged", {"LEAST": 101}, "LEAST = 101: hundredths of S"),
+        ("gemm_jagged", {"GROUPS": 1 << 10}, "A or C has"),
         ("gemm_splitk", {"K": 128, "SPLITS": 3}, "SPLITS = 3, K = 128: a split has a BLOCK_K step, and there are 2"),
         ("gemm_splitk", {"BLOCK_N": 96}, "BLOCK_N = 96"),
         ("gemm_splitk", {"SPLITS": 1 << 10, "K": 1 << 16, "BLOCK_K": 64}, "the partial products has 2147483648 items"),

@@ -63,7 +63,7 @@ def test_triton_source_computes_the_reference(answers, i):
 
 
 @needs_triton
-@pytest.mark.parametrize("name", ["gemm_splitk", "mla_decode", "attention_varlen"])
+@pytest.mark.parametrize("name", ["gemm_jagged", "gemm_splitk", "mla_decode", "attention_varlen"])
 def test_registers_and_lds_are_the_compilers(name):
     from swizzle_sim.capture.occupancy import compile_launch
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from swizzle_benchmarks.suite.attention_varlen import lengths_of as varlen_lengths
+from swizzle_benchmarks.suite.gemm_jagged import lengths_of as jagged_lengths
 from swizzle_benchmarks.suite.moe_gemm import lengths_of, tables, tiles_of, valid_tiles
 from swizzle_sim.draws import over_draws
 from swizzle_sim.kernels import kernel
@@ -47,6 +48,17 @@ def test_blocks_beyond_a_sequences_end_read_its_place_and_leave():
         blocks = -(-length // 32)
         assert 0 < blocks <= 7 and (of_heads[:, :blocks] == 2 + 1 + 2 * blocks + 1).all()
         assert (of_heads[:, blocks:] == 2).all()
+
+
+def test_blocks_beyond_a_groups_end_read_where_it_ends_and_leave():
+    work = kernel("gemm_jagged", GROUPS=6, S=200, N=64, K=48, LEAST=20, SEED=4, BLOCK_M=32, BLOCK_N=32, BLOCK_K=16)
+    lengths = jagged_lengths(work.problem)
+    assert (lengths != jagged_lengths({**work.problem, "SEED": 5})).any() and 40 <= lengths.min() < lengths.max() <= 200
+    assert set(jagged_lengths({**work.problem, "LEAST": 100})) == {200}
+    of_blocks = np.diff(work.build_trace(128).start).reshape(6, 7, 2)
+    for length, count in zip(lengths.tolist(), of_blocks, strict=True):
+        valid = -(-length // 32)
+        assert (count[:valid] == 2 + 2 * 3 + 2).all() and (count[valid:] == 2).all()
 
 
 def test_heads_of_unequal_sequences_dealt_in_runs_leave_xcds_idle():
