@@ -15,7 +15,7 @@ from typing import Any
 
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model import Claims, Resources, Trace
+from xcd_model import Claims, Clusters, Gpu, Resources, Trace
 from xcd_model.errors import SizeError, UnknownName
 
 GROUP = "swizzle_sim.kernels"
@@ -63,6 +63,9 @@ class Kernel:
         of the order.
     claims : Claims, optional
         Of a persistent kernel whose programs claim their tiles from atomic counters instead.
+    clusters : Clusters, optional
+        Of a launch each of whose programs is a cluster of workgroups, as Triton's ``num_ctas`` has it; ``grid`` and the
+        trace are of programs, so a candidate moves whole clusters. ``resources`` are those of one workgroup.
     make_launch : callable, optional
         ``make_launch() -> Launch``, the Triton launch, by which the kernel can be captured, compiled and rewritten.
     launches : int
@@ -94,6 +97,7 @@ class Kernel:
     vector_ops: float = 0.0
     programs: int | None = None
     claims: Claims | None = None
+    clusters: Clusters | None = None
     make_launch: Callable[[], Launch] | None = field(repr=False, default=None)
     launches: int = 1
     file: str = ""
@@ -107,6 +111,10 @@ class Kernel:
     def launch(self) -> Launch | None:
         """The Triton launch, if there is one."""
         return None if self.make_launch is None else self.make_launch()
+
+    def runs_on(self, gpu: Gpu) -> bool:
+        """Whether a GPU dispatches such clusters as the kernel is launched in; true without clusters."""
+        return self.clusters is None or self.clusters.size <= (gpu.limits.workgroups_per_cluster or 1)
 
     @cached_property
     def lattice(self) -> tuple[tuple[Grid, Mapping[str, int]], ...]:

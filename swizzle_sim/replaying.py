@@ -9,21 +9,20 @@ other, so the work of a workgroup is its tensor instructions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from swizzle_sim.swizzle.grid import Digit
+from swizzle_sim.work import Work
 from xcd_model import (
-    Claims,
     Gpu,
     IssueModel,
     Plan,
     ReplayError,
-    Resources,
     Time,
     Trace,
     Traffic,
@@ -210,50 +209,6 @@ def balance_of(traffic: Traffic, time: Time) -> Balance:
     )
 
 
-class Work(Protocol):
-    """Attributes of a workload that a replay reads; `Kernel` documents each."""
-
-    @property
-    def dtype(self) -> str:
-        """Type of the arithmetic, a key of ``Gpu.peak_tflops``."""
-        ...
-
-    @property
-    def issued_flops(self) -> float:
-        """Operations that the hardware executes."""
-        ...
-
-    @property
-    def vector_ops(self) -> float:
-        """Vector instructions, per lane, that no matrix operation can overlap."""
-        ...
-
-    @property
-    def resources(self) -> Resources:
-        """Resources that a workgroup occupies."""
-        ...
-
-    @property
-    def build_trace(self) -> Callable[[int], Trace]:
-        """``build_trace(line_bytes) -> Trace``."""
-        ...
-
-    @property
-    def programs(self) -> int | None:
-        """Programs launched of a persistent kernel."""
-        ...
-
-    @property
-    def claims(self) -> Claims | None:
-        """How its programs claim their tiles, if they do."""
-        ...
-
-    @property
-    def launches(self) -> int:
-        """Back-to-back launches of a run."""
-        ...
-
-
 W = TypeVar("W", bound=Work)
 
 
@@ -291,17 +246,17 @@ class Replayer(Generic[W]):
     @cached_property
     def flops_per_instruction(self) -> float:
         """Operations that the hardware executes, per tensor instruction of the kernel."""
-        return self.kernel.issued_flops / self.trace.n_instructions
+        return self.kernel.issued_flops / self.sent.n_instructions
 
     @cached_property
     def vector_ops_per_instruction(self) -> float:
         """Vector instructions, per lane, per tensor instruction of the kernel."""
-        return self.kernel.vector_ops / self.trace.n_instructions
+        return self.kernel.vector_ops / self.sent.n_instructions
 
     @cached_property
     def in_flight(self) -> int:
         """Tensor instructions of one workgroup in flight at once."""
-        return loads_in_flight(self.kernel.resources, self.trace)
+        return loads_in_flight(self.kernel.resources, self.sent)
 
     @cached_property
     def issue_model(self) -> IssueModel:
@@ -328,6 +283,11 @@ class Replayer(Generic[W]):
         """Lines that the kernel touches, in the GPU's line size."""
         return self.kernel.build_trace(self.gpu.l2.line_bytes)
 
+    @property
+    def sent(self) -> Trace:
+        """Trace of the workgroups that are dispatched: `trace`, or the workgroups of its clusters."""
+        return self.plan.trace if self.kernel.clusters else self.trace
+
     @cached_property
     def plan(self) -> Plan:
         """The kernel's trace, prepared for the GPU with the L1 that remains after the kernel's LDS."""
@@ -336,7 +296,8 @@ class Replayer(Generic[W]):
             device = l1_after_shared_memory(self.kernel.resources, device)
         if self.replay == "lockstep":  # row activations cost time only, and rule out symmetry
             device = replace(device, hbm_rows=None)
-        return prepare(self.trace, device, programs=self.kernel.programs, claims=self.kernel.claims)
+        work = self.kernel
+        return prepare(self.trace, device, programs=work.programs, claims=work.claims, clusters=work.clusters)
 
     @cached_property
     def fetches(self) -> np.ndarray:

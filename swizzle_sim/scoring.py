@@ -234,7 +234,8 @@ class Scorer(Replayer[Kernel]):
         """
         if self.kernel.claims:
             return self.bound.l2_hit_rate
-        misses = assigned_misses(self.plan.trace, order, self.gpu, programs=self.kernel.programs)
+        trace = self.trace if self.kernel.clusters else self.plan.trace  # an order is one of clusters
+        misses = assigned_misses(trace, order, self.gpu, programs=self.kernel.programs)
         fewest = int(misses.sum()) + int(self.fetches[:, READ_MISSES].sum())
         return (self.bound.l2_requests - fewest) / self.bound.l2_requests
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         SizeError,
         SpecError,
         SwizzleSimError,
+        TornCluster,
         TraceError,
         UnknownName,
     )
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from xcd_model.spec.gpu import Cache, Gpu, Memory
     from xcd_model.spec.load import gpu, gpu_modes, gpu_names, load_gpu
     from xcd_model.trace.builder import TraceBuilder
+    from xcd_model.trace.clusters import Clusters
     from xcd_model.trace.trace import Tensor, Trace
 
 _HOME = {
@@ -46,12 +48,14 @@ _HOME = {
     "Plan": "xcd_model.replay.plan",
     "ReplayError": "xcd_model.errors",
     "Claims": "xcd_model.dispatch",
+    "Clusters": "xcd_model.trace.clusters",
     "Resources": "xcd_model.dispatch",
     "RunError": "xcd_model.errors",
     "SizeError": "xcd_model.errors",
     "SpecError": "xcd_model.errors",
     "SwizzleSimError": "xcd_model.errors",
     "Tensor": "xcd_model.trace.trace",
+    "TornCluster": "xcd_model.errors",
     "Time": "xcd_model.analysis.timing",
     "Trace": "xcd_model.trace.trace",
     "TraceBuilder": "xcd_model.trace.builder",
@@ -82,6 +86,7 @@ __all__ = [
     "Bound",
     "Cache",
     "Claims",
+    "Clusters",
     "Energy",
     "Gpu",
     "IssueModel",
@@ -97,6 +102,7 @@ __all__ = [
     "SwizzleSimError",
     "Tensor",
     "Time",
+    "TornCluster",
     "Trace",
     "TraceBuilder",
     "TraceError",

@@ -5,7 +5,8 @@
     slots of an XCD     =  CUs * workgroups a CU, slot s on CU (s mod CUs); a slot that is free takes the next id
 
 A persistent kernel launches P programs in this way, and program p computes tiles p, p + P, p + 2 P, ... one after the
-other, or, where it has `Claims`, the tiles that atomic counters give it each time that it has ended one. The rule
+other, or, where it has `Claims`, the tiles that atomic counters give it each time that it has ended one. Clusters of
+workgroups are dispatched by `xcd_model.cluster_dispatch`. The rule
 stands here twice: in numpy (`xcd_of`, `first_ids`) and compiled (`_next_pid`).
 
     workgroups a CU = min over threads, VGPRs, LDS, barriers of (what the CU has) // (what a workgroup takes)
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xcd_model.cluster_dispatch import _next_of_cluster
 from xcd_model.errors import ReplayError
 from xcd_model.numba_setup import njit
 from xcd_model.spec.gpu import Gpu
@@ -205,6 +207,10 @@ class Slots(NamedTuple):
         Tiles claimed from each pool, and from the counter for all; see `Claims`.
     follows : (n_tiles + n_xcds * slots,) int64
         Tile that is claimed after each tile, and the first of each slot, -1 for none, see `slots_in_step`; else empty.
+    met : (n_xcds, slots) bool
+        Whether a place of a cluster waits for the others, or in lockstep may issue what it waited for.
+    multicast : (n_instructions,) bool
+        Whether an instruction is issued by all workgroups of a cluster together; empty without clusters.
     """
 
     running: np.ndarray
@@ -213,10 +219,12 @@ class Slots(NamedTuple):
     waiting: np.ndarray
     counters: np.ndarray
     follows: np.ndarray
+    met: np.ndarray
+    multicast: np.ndarray
 
 
-def slots_of(machine: Any) -> Slots:
-    """Empty slots of a `xcd_model.cache.packed.Machine`, every queue at its first hardware id."""
+def slots_of(machine: Any, multicast: np.ndarray | None = None) -> Slots:
+    """Empty slots of a `xcd_model.cache.packed.Machine`, every queue at its first hardware id, or cluster."""
     return Slots(
         running=np.zeros((machine.xcds, machine.slots, 2), np.int64),
         pid=np.full((machine.xcds, machine.slots), -1, np.int64),
@@ -224,17 +232,19 @@ def slots_of(machine: Any) -> Slots:
         waiting=first_ids(machine.xcds, machine.offset),
         counters=np.zeros(machine.pools + 1, np.int64),
         follows=np.zeros(0, np.int64),
+        met=np.zeros((machine.xcds, machine.slots), np.bool_),
+        multicast=np.zeros(0, np.bool_) if multicast is None else multicast,
     )
 
 
-def slots_in_step(start: np.ndarray, machine: Any, order: np.ndarray) -> Slots:
+def slots_in_step(start: np.ndarray, machine: Any, order: np.ndarray, multicast: np.ndarray | None = None) -> Slots:
     """Empty slots of a replay in lockstep, which runs XCD by XCD: who claims which tile is settled beforehand.
 
     In a turn every slot issues an instruction; slots that are free in the same turn claim in dispatch order: slot by
     slot, and of one slot XCD by XCD.
     """
     if not machine.pools:
-        return slots_of(machine)
+        return slots_of(machine, multicast)
     follows = np.full(order.size + machine.xcds * machine.slots, -1, np.int64)
     _claim_in_step(start, machine, order, slots_of(machine), follows)
     return slots_of(machine)._replace(follows=follows)
@@ -317,6 +327,8 @@ def _claim_in_step(start, machine, order, slots, follows):
 @njit(inline="always")
 def _next_instruction(start, machine, order, slots, xcd, slot):
     """Instruction that a slot issues in this round, of its workgroup or of its next one; -1 where no work is left."""
+    if machine.cluster > 1:
+        return np.int64(_next_of_cluster(start, machine, order, slots, xcd, slot))
     at = slots.running[xcd, slot, 0]
     if at == slots.running[xcd, slot, 1]:
         pid = _next_work(start, machine, order, slots.pid[xcd, slot], slots, xcd, slot)

@@ -8,6 +8,7 @@
     ├── SizeError        problem sizes that make no sense for a kernel
     ├── LanguageError    a candidate outside the closed language
     ├── NotBijective     a candidate that is not a permutation of the grid
+    ├── TornCluster      an order that parts workgroups which are dispatched together
     ├── RunError         a run folder that is missing, in the way or damaged
     ├── ModelError       a language model that cannot be asked, or did not answer
     ├── SearchError      a space with nothing in it, or a search or sweep that cannot be run
@@ -123,6 +124,12 @@ class NotBijective(SwizzleSimError):
     """A candidate is not a permutation of the grid, so it has no score."""
 
     code = "not-bijective"
+
+
+class TornCluster(SwizzleSimError):
+    """An order parts workgroups that the hardware dispatches as one cluster, so it cannot run."""
+
+    code = "torn-cluster"
 
 
 class RunError(SwizzleSimError):

@@ -15,7 +15,7 @@ from swizzle_sim.suite import PAPER, Suite, facts_of, score_suite, suite_markdow
 from xcd_model import Gpu, gpu
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "suite.md"
-GPU = "mi300x"
+GPU, CLUSTERED_GPU = "mi300x", "h200"  # the latter for kernels in clusters, which an MI300X does not dispatch
 # L2 hit rate in launch order [%], from the public logs behind arXiv 2508.20258, and the range over their runs.
 MEASURED = {
     "gemm_streamk": (49.4, 47.7, 58.8),
@@ -31,7 +31,7 @@ MEASURED = {
 }
 
 
-def page(paper: Suite, beyond: Suite, device: Gpu) -> str:
+def page(paper: Suite, beyond: Suite, device: Gpu, clustered: Suite) -> str:
     """Markdown of the suite."""
     kernels = [kernel(found.kernel) for found in (*paper.results, *beyond.results)]
     return "\n".join(
@@ -56,8 +56,23 @@ def page(paper: Suite, beyond: Suite, device: Gpu) -> str:
             "## Beyond the paper",
             "",
             suite_markdown(beyond),
+            *clusters(clustered),
         ]
     )
+
+
+def clusters(found: Suite) -> list[str]:
+    """Section of the kernels that are launched in clusters of workgroups."""
+    kernels = [kernel(result.kernel) for result in found.results]
+    return [
+        "## In clusters",
+        "",
+        f"Launched in clusters of workgroups (decision 0048), which an MI300X does not dispatch: on {CLUSTERED_GPU}.",
+        "",
+        _kernels(kernels, gpu(CLUSTERED_GPU)),
+        "",
+        suite_markdown(found),
+    ]
 
 
 def _kernels(kernels: Sequence[Kernel], device: Gpu) -> str:
@@ -92,12 +107,15 @@ def _measured(paper: Suite) -> str:
 def make() -> str:
     """Score everything and write the text of the page."""
     device, others = gpu(GPU), [name for name in kernel_names() if name not in PAPER]
+    beyond = [name for name in others if kernel(name).runs_on(device)]
+    clustered = [name for name in others if name not in beyond]
+    parts = (("paper", PAPER, GPU), ("beyond", beyond, GPU), ("clusters", clustered, CLUSTERED_GPU))
     with tempfile.TemporaryDirectory() as folder:
         found = [
-            score_suite([kernel(name) for name in names], device, Path(folder) / part, on_kernel=_say)
-            for part, names in (("paper", PAPER), ("beyond", others))
+            score_suite([kernel(name) for name in names], gpu(on), Path(folder) / part, on_kernel=_say)
+            for part, names, on in parts
         ]
-    return page(found[0], found[1], device)
+    return page(found[0], found[1], device, found[2])
 
 
 def _say(name: str, done: int, total: int, best: float) -> None:

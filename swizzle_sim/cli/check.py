@@ -12,7 +12,9 @@ import typer
 from swizzle_sim.cli.arguments import Json, grouped, known_families, known_gpus, known_kernels, offer
 
 if TYPE_CHECKING:
+    from swizzle_sim.swizzle import Grid, Swizzle
     from swizzle_sim.testing.run import CheckResult
+    from xcd_model.errors import TornCluster
 
 FILES = "Files and folders"
 First = Annotated[
@@ -43,6 +45,15 @@ OfGpu = Annotated[
     ),
 ]
 Xcds = Annotated[int | None, typer.Option("--xcds", min=1, max=4096, help="XCDs, in place of the GPU's.")]
+Cluster = Annotated[
+    int,
+    typer.Option(
+        "--cluster",
+        min=1,
+        max=1024,
+        help="Workgroups, neighbours by their ids, that are dispatched as one cluster and have to stay together.",
+    ),
+]
 Where = Annotated[
     str,
     typer.Option(
@@ -142,6 +153,7 @@ class Given:
     kernel: OfKernel = None
     gpu: OfGpu = None
     xcds: Xcds = None
+    cluster: Cluster = 1
     where: Where = ""
     launch: LaunchText = ""
     answer: Answer = ""
@@ -215,6 +227,8 @@ def check(
 
     if not any(given.targets):
         raise SizeError(f"nothing to check in {' '.join(given.words)}: name a file or a family first")
+    if given.cluster > 1 and not given.at_one_grid:
+        raise SizeError("--cluster is checked at one grid: add --grid, or --kernel")
     results = _at_one_grid(given, json) if given.at_one_grid else _on_all_grids(given, folders, json)
     _write(results, junit, sarif)
     print_annotations(results, json=json)
@@ -265,11 +279,30 @@ def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
             print_verdict(candidate, str(where), num_xcds, verdict)
         wrong = verdict.counterexample
         status, said, code = ("failed", wrong.message, wrong.code) if wrong else ("passed", claim_of(verdict), "")
+        if status == "passed" and (torn := _torn(candidate, where, num_xcds, names, given.cluster)):
+            status, said, code = "failed", str(torn), torn.code
+            document["torn"] = said
+            if not json:
+                print(said)
         name, seconds = candidate.name or target, time.perf_counter() - begin
         results.append(CheckResult(target, name, status, said, seconds, 0, code, verdict.status))
     if json:
         print_json(documents[0] if len(documents) == 1 else {"results": documents})
     return results
+
+
+def _torn(candidate: Swizzle, where: Grid, num_xcds: int, sizes: dict[str, int], cluster: int) -> TornCluster | None:
+    """How a bijection tears a cluster of neighbouring workgroups apart, if it does."""
+    from xcd_model.errors import SizeError, TornCluster
+    from xcd_model.trace.clusters import check_together
+
+    if where.num_pids % cluster or where.launch[0] % cluster:
+        raise SizeError(f"--cluster {cluster}: the grid {where} is not a whole number of clusters along x")
+    try:
+        check_together(candidate.permutation(where, num_xcds, sizes), cluster)
+    except TornCluster as torn:
+        return torn
+    return None
 
 
 def _on_all_grids(given: Given, folders: Folders, json: bool) -> list[CheckResult]:

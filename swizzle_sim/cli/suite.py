@@ -78,7 +78,7 @@ def suite(
     """Score kernels of the suite at their default sizes: launch order, best family, and bound."""
     from swizzle_sim.cli.optimize import next_folder
     from swizzle_sim.cli.output import print_json
-    from swizzle_sim.kernels import kernel_names
+    from swizzle_sim.kernels import kernel, kernel_names
     from swizzle_sim.progress import Progress
     from swizzle_sim.suite import PAPER, score_suite
     from xcd_model import gpu as load_gpu
@@ -90,8 +90,9 @@ def suite(
     for path in tables.paths():
         if not path.absolute().parent.is_dir():
             raise RunError(f"{path}: there is no folder {path.parent}")
-    names = list(PAPER) if paper else list(dict.fromkeys(kernels or kernel_names()))
     device = load_gpu(gpu)
+    every = (name for name in kernel_names() if kernel(name).runs_on(device))
+    names = list(PAPER) if paper else list(dict.fromkeys(kernels or every))
     chosen = _compiled(names, device)
     folder = given or next_folder(Path(RUNS), f"suite-{'paper-' if paper else ''}{device.name}")
     try:

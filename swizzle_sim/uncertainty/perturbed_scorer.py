@@ -198,7 +198,8 @@ def _digest(scorer: Scorer, order: np.ndarray) -> str:
     digest.update(np.ascontiguousarray(order, np.int64).tobytes())
     gpu = {key: value for key, value in scorer.gpu.as_dict().items() if key not in ("facts", "name", "title")}
     about = (gpu, scorer.replay, scorer.seed, scorer.jitter_ns, scorer.occupancy, kernel.programs, kernel.launches)
-    digest.update(repr(kernel.claims).encode() if kernel.claims else b"")
+    for launched in (kernel.claims, kernel.clusters):
+        digest.update(repr(launched).encode() if launched else b"")
     digest.update(
         json.dumps([*about, kernel.dtype, kernel.issued_flops, kernel.vector_ops, repr(kernel.resources)]).encode()
     )

@@ -64,7 +64,7 @@ def test_no_help_text_is_taken_for_markup():
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("score gem", {"gemm", "gemm_dynamic", "gemm_jagged", "gemm_splitk", "gemm_streamk"}),
+        ("score gem", {"gemm", "gemm_cluster", "gemm_dynamic", "gemm_jagged", "gemm_splitk", "gemm_streamk"}),
         ("score gemm --gpu mi300x-c", {"mi300x-cpx-nps1", "mi300x-cpx-nps4"}),
         ("score gemm --swizzle contiguous+sna", {"contiguous+snake"}),
         ("check snak", {"snake"}),

@@ -28,6 +28,7 @@ SIZES = {
     "stencil_3d": "NX=64 NY=64 NZ=64",
     "transpose": "M=2048 N=2000",
 }
+CLUSTERED = {"gemm_cluster": "M=2048 N=2048 K=512"}  # by kernel, on a GPU that dispatches clusters
 OTHER_GPUS = [
     (gpu, kernel) for gpu in ("mi355x", "h200", "mi300a-cpx") for kernel in ("gemm", "transpose", "layer_norm")
 ]
@@ -38,7 +39,7 @@ def _score(kernel, gpu, replay, swizzle=CONTIGUOUS, *more):
     return (
         "score",
         kernel,
-        *SIZES[kernel].split(),
+        *{**SIZES, **CLUSTERED}[kernel].split(),
         *smaller,
         "--gpu",
         gpu,
@@ -56,7 +57,7 @@ def commands():
     for replay in ("lockstep", "timed"):
         for kernel in SIZES:
             found[f"score-{kernel}-mi300x-{replay}"] = _score(kernel, "mi300x", replay)
-        for gpu, kernel in OTHER_GPUS:
+        for gpu, kernel in [*OTHER_GPUS, *(("h200", kernel) for kernel in CLUSTERED)]:
             found[f"score-{kernel}-{gpu}-{replay}"] = _score(kernel, gpu, replay)
     found["score-gemm-row-seeds"] = _score("gemm", "mi300x", "timed", "row", "--seeds", "3", "--jitter", "20")
     for kernel, words in (("gemm", SIZES["gemm"]), ("stencil_2d", "M=512 N=500")):  # by symmetry, and without

@@ -41,6 +41,11 @@ SIZES = {
         {"BATCH": 2, "M": 50, "N": 70, "K": 33},
         {"BATCH": 5, "M": 1, "N": 33, "K": 1},
     ],
+    "gemm_cluster": [
+        {"M": 64, "N": 96, "K": 32},
+        {"M": 150, "N": 70, "K": 33, "MULTICAST": 0},
+        {"M": 33, "N": 32, "K": 1},
+    ],
     "gemm_dynamic": [
         {"M": 64, "N": 96, "K": 32, "PROGRAMS": 4, "POOLS": 2, "LOCAL": 75},
         {"M": 150, "N": 70, "K": 33, "PROGRAMS": 9, "POOLS": 8, "LOCAL": 50},
@@ -96,6 +101,7 @@ BLOCKS = {
     "attention_persistent": {"BLOCK_M": 32, "BLOCK_N": 16},
     "attention_varlen": {"BLOCK_M": 32, "BLOCK_N": 16},
     "batched_gemm": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
+    "gemm_cluster": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
     "gemm_dynamic": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
     "gemm_jagged": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},
     "gemm_splitk": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},

@@ -361,6 +361,7 @@ KERNELS = {
     "attention_persistent": (attention_tensors, attention_persistent),
     "attention_varlen": (varlen_tensors, attention_varlen),
     "batched_gemm": (batched_tensors, batched_gemm),
+    "gemm_cluster": (lambda p: {name: dynamic_tensors({**p, "POOLS": 0})[name] for name in "ABC"}, gemm_dynamic),
     "gemm_dynamic": (dynamic_tensors, gemm_dynamic),
     "gemm_jagged": (jagged_tensors, gemm_jagged),
     "gemm_splitk": (splitk_tensors, gemm_splitk),

@@ -235,3 +235,20 @@ def test_a_process_that_dies_is_said(tmp_path, monkeypatch):
     done = check(tmp_path, "--jobs", "2")
     assert isinstance(done.exception, SwizzleSimError)
     assert done.exit_code != 0
+
+
+def test_a_bijection_that_tears_a_cluster_apart_fails_by_name():
+    torn = check("contiguous", "--grid", 64, "--cluster", 2)
+    assert torn.exit_code == 1
+    assert "workgroups 0..1 are dispatched as one cluster of 2 and would compute 0, 8" in torn.stdout
+    found = json.loads(check("contiguous", "--grid", 64, "--cluster", 2, "--json").stdout)
+    assert found["verdict"]["status"] == "proved" and found["torn"].endswith("remap pid // 2 and keep pid % 2")
+    kept = "pid = (num_pids // 2 - 1 - pid // 2) * 2 + pid % 2"
+    assert check(kept, "--grid", "8x8", "--cluster", 2).exit_code == 0
+    for words, says in (
+        (("contiguous", "--grid", "63", "--cluster", 2), "not a whole number of clusters"),
+        (("contiguous", "--grid", "3x8", "--cluster", 2), "not a whole number of clusters along x"),
+        ((FILE, "--cluster", 2), "checked at one grid"),
+    ):
+        refused = check(*words)
+        assert isinstance(refused.exception, SwizzleSimError) and says in str(refused.exception)

@@ -126,6 +126,8 @@ class Launch(NamedTuple):
     pools: int = 0
     local: int = 0
     steals: bool = False
+    cus: int = 1
+    cluster: int = 1
 
 
 @njit(cache=True)
@@ -145,6 +147,8 @@ def next_instruction(start, machine, order, slots, xcd, slot):
         pools=st.integers(0, 4),
         local=st.integers(0, 14),
         steals=st.booleans(),
+        cus=st.just(1),
+        cluster=st.just(1),
     ),
     seed=st.integers(0, 2**16),
 )

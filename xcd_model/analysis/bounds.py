@@ -265,7 +265,8 @@ def hit_rate_bound(plan: Plan) -> Bound:
 
 def _shares(plan: Plan) -> np.ndarray:
     """(n_xcds,) int64: workgroups that each XCD gets, or of claimed tiles gets at least, under any order."""
-    machine, xcd = plan.machine, xcd_of(plan.n_workgroups, plan.gpu, plan.machine.programs)
+    machine, clusters = plan.machine, plan.n_workgroups // plan.machine.cluster
+    xcd = np.repeat(xcd_of(clusters, plan.gpu, machine.programs), machine.cluster)
     if machine.pools:
         certain = machine.local if machine.pools % machine.xcds == 0 and not machine.steals else 0
         xcd = xcd_of(plan.n_workgroups, plan.gpu)[:certain]

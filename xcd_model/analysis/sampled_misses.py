@@ -131,6 +131,6 @@ def sampled_touches(plan: Plan, schedule: Schedule, most: int = MAX_SAMPLES) -> 
 
 
 def misses_of_workgroups(plan: Plan, schedule: Schedule, touches: Touches) -> np.ndarray:
-    """Estimated L2 misses of each workgroup, (n_workgroups,) float [lines]."""
+    """Estimated L2 misses of each workgroup of the schedule, or cluster, (n,) float [lines]."""
     owner = schedule.owner[touches.at[touches.misses(plan)]]
-    return np.bincount(owner, minlength=plan.n_workgroups) * float(touches.one_in)
+    return np.bincount(owner, minlength=schedule.begin.size) * float(touches.one_in)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +43,25 @@ class Schedule:
     def turns(self) -> int:
         """Turns in all."""
         return int(self.end.max())
+
+    def of_clusters(self, size: int) -> Schedule:
+        """The same by cluster: a cluster is born with its first workgroup and dies with its last."""
+
+        def folded(array: np.ndarray, last: bool) -> np.ndarray:
+            of = array.reshape(-1, size)
+            idle = (self.xcd < 0).reshape(-1, size)  # touches nothing
+            found = np.where(idle, of.min() if last else of.max(), of)
+            return np.where(idle.all(axis=1), 0, found.max(axis=1) if last else found.min(axis=1))
+
+        return replace(
+            self,
+            owner=self.owner // size,
+            born=folded(self.born, False),
+            died=folded(self.died, True),
+            begin=folded(self.begin, False),
+            end=folded(self.end, True),
+            xcd=self.xcd.reshape(-1, size).max(axis=1),
+        )
 
 
 class _Found(NamedTuple):
@@ -91,19 +110,23 @@ def schedule_of(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int) -> Sch
     ----------
     plan : Plan
         Of a persistent kernel too: then a slot goes on with its program's next tile.
-    order : (n_workgroups,) int64
+    order : (n_workgroups,) or (n_clusters,) int64
         A permutation.
     workgroups_per_cu : int
 
     Returns
     -------
     Schedule
+        Of workgroups, or of clusters if ``order`` is one of them.
     """
+    by_cluster = np.size(order) != plan.n_workgroups
     n, workgroups = plan.trace.n_instructions, plan.trace.n_workgroups
     machine = plan.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)
     sequence, owner = np.empty((2, n), np.int64)
     ends, (born, died, begin, end) = np.empty(machine.xcds, np.int64), np.zeros((4, workgroups), np.int64)
     found = _Found(sequence, owner, ends, born, died, begin, end, np.full(workgroups, -1))
-    order = np.asarray(order, np.int64)
-    _schedule(plan.trace.start, machine, order, slots_in_step(plan.trace.start, machine, order), found)
-    return Schedule(*found)
+    order = plan.order_of_workgroups(order)
+    slots = slots_in_step(plan.trace.start, machine, order, plan.stream.multicast)
+    _schedule(plan.trace.start, machine, order, slots, found)
+    schedule = Schedule(*found)
+    return schedule.of_clusters(machine.cluster) if by_cluster else schedule

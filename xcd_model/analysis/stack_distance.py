@@ -19,7 +19,7 @@ import numpy as np
 
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate, index_of
 from xcd_model.cache.packed import Inputs
-from xcd_model.dispatch import _next_instruction, check_order, slots_in_step
+from xcd_model.dispatch import _next_instruction, slots_in_step
 from xcd_model.errors import ReplayError
 from xcd_model.numba_setup import njit, uncounted
 from xcd_model.replay.plan import Plan, prepare
@@ -190,7 +190,7 @@ def capacity_curve(
     SpecError
         If the GPU's index function has no such number of sets.
     """
-    order, l2 = check_order(order, plan.n_workgroups), plan.gpu.l2
+    order, l2 = plan.order_of_workgroups(order), plan.gpu.l2
     if workgroups_per_cu < 1 or not 1 <= depth <= MAX_DEPTH:
         raise ReplayError(
             f"workgroups_per_cu = {workgroups_per_cu}, depth = {depth} out of range; occupancy must be at least 1, "
@@ -201,7 +201,7 @@ def capacity_curve(
     if wanted[0] < 1:
         raise ReplayError(f"sets = {wanted[0]} is out of range; a cache has at least one set")
     whole = prepare(plan.trace, plan.gpu, symmetry=False)
-    launched = {name: getattr(plan.machine, name) for name in ("programs", "pools", "local", "steals")}
+    launched = {name: getattr(plan.machine, name) for name in ("programs", "pools", "local", "steals", "cluster")}
     machine = whole.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu, **launched)
     highest = plan.trace.highest_line
     index = [index_of(replace(l2, size_bytes=n * l2.ways * l2.line_bytes), highest) for n in wanted]
@@ -217,7 +217,7 @@ def capacity_curve(
     )
     for c, one in enumerate(index):
         stacks.hash[c, : one.hash.size] = one.hash
-    slots, l1 = slots_in_step(plan.trace.start, machine, order), empty_l1(machine)
+    slots, l1 = slots_in_step(plan.trace.start, machine, order, plan.stream.multicast), empty_l1(machine)
     scratch, requests = scratch_of(machine), 0
     for xcd in range(machine.xcds):
         stacks.words[:] = 0

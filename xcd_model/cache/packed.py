@@ -28,7 +28,8 @@ class Stream(NamedTuple):
     ``tile_lines, tile_requests`` are (n_tiles, l1_sets): lines and L2 requests of each tile, ``tile_sets`` (n_tiles,)
     the sets where it has lines, as bits, ``tile_block`` (n_tiles,) one number for tiles of the same lines.
     ``tensor_lines`` is (n_tensors, 2): first line and the one after the last; ``streamed`` (n_tensors,) bool: its loads
-    leave their lines the first to be evicted from the L2.
+    leave their lines the first to be evicted from the L2. ``multicast`` is (n_instructions,) bool, empty without
+    clusters.
     """
 
     start: np.ndarray
@@ -51,13 +52,15 @@ class Stream(NamedTuple):
     tile_block: np.ndarray
     tensor_lines: np.ndarray
     streamed: np.ndarray
+    multicast: np.ndarray
 
 
 class Machine(NamedTuple):
     """The numbers of a GPU and a launch that the compiled replays read; a cache that is absent has 0 sets.
 
     ``programs`` is the number of persistent programs, or 0 where each workgroup computes one tile; ``pools``,
-    ``local`` and ``steals`` are those of their `xcd_model.dispatch.Claims`, 0 without. Of a partitioned L2
+    ``local`` and ``steals`` are those of their `xcd_model.dispatch.Claims`, 0 without; ``cluster`` is the number of
+    workgroups that are dispatched together, 1 without clusters. Of a partitioned L2
     (`xcd_model.nvidia.l2_partitions`) ``coherence_mask`` picks the bits of a line's number whose parity is its point of
     coherence, and ``partition_of`` (cus,) is the partition of each CU; of any other L2 0 and empty.
     """
@@ -70,6 +73,7 @@ class Machine(NamedTuple):
     pools: int
     local: int
     steals: bool
+    cluster: int
     l1_mode: int
     l1: Index
     l1_ways: int
@@ -100,6 +104,7 @@ def machine_of(gpu: Gpu, highest_line: int, *, programs: int, pools: int, local:
         pools=pools,
         local=local,
         steals=steals,
+        cluster=1,
         l1_mode=BY_LINE if gpu.l1 else NO_L1,
         l1=index_of(gpu.l1, highest_line),
         l1_ways=gpu.l1.ways if gpu.l1 else 0,
@@ -136,4 +141,5 @@ def stream_of(trace: Trace, gpu: Gpu, machine: Machine) -> Stream:
         tile_block=np.zeros(0, np.int32),
         tensor_lines=np.array([(t.base_line, t.base_line + t.n_lines) for t in trace.tensors], np.int64),
         streamed=np.zeros(len(trace.tensors), np.bool_),
+        multicast=np.zeros(0, np.bool_),
     )

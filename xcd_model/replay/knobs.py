@@ -70,7 +70,7 @@ def with_knobs(plan: Plan, *, backwards: np.ndarray | None = None, streamed: Seq
     ----------
     plan : Plan
     backwards : (n_workgroups,) bool array, optional
-        Of the trace's workgroups; none where not given.
+        Of the trace's workgroups, or of its clusters; none where not given.
     streamed : sequence of str
         Names of tensors.
 
@@ -86,6 +86,8 @@ def with_knobs(plan: Plan, *, backwards: np.ndarray | None = None, streamed: Seq
     UnknownName
         If the trace has no such tensor.
     """
+    if backwards is not None:
+        backwards = np.repeat(backwards, plan.machine.cluster)  # workgroups of a cluster walk the same way
     trace, stream = plan.trace, plan.stream
     names = [tensor.name for tensor in trace.tensors]
     for name in streamed:
@@ -96,6 +98,6 @@ def with_knobs(plan: Plan, *, backwards: np.ndarray | None = None, streamed: Seq
     if backwards is not None and backwards.any():
         order = instructions_walked(trace, backwards)
         trace = replace(trace, base=trace.base[order], template=trace.template[order], trip=trace.trip[order])
-        tile = stream.tile[order] if stream.tile.size else stream.tile
-        stream = stream._replace(base=stream.base[order], template=stream.template[order], tile=tile)
+        moved = {name: getattr(stream, name) for name in ("base", "template", "tile", "multicast")}
+        stream = stream._replace(**{name: array[order] if array.size else array for name, array in moved.items()})
     return replace(plan, trace=trace, stream=stream)

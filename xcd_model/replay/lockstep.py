@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xcd_model.cache.packed import Inputs
-from xcd_model.dispatch import Slots, _next_instruction, check_order, slots_in_step
+from xcd_model.dispatch import Slots, _next_instruction, slots_in_step
 from xcd_model.errors import ReplayError
 from xcd_model.numba_setup import njit, uncounted
 from xcd_model.replay.launches import Caches, cold_caches
@@ -155,7 +155,7 @@ def replay_lockstep(
     ReplayError
         If ``order`` is no permutation of the trace's workgroups, or the occupancy is below 1.
     """
-    order = check_order(order, plan.n_workgroups)
+    order = plan.order_of_workgroups(order)
     if workgroups_per_cu < 1 or threads < 1:
         raise ReplayError(
             f"workgroups_per_cu = {workgroups_per_cu}, threads = {threads} out of range; both must be at least 1"
@@ -174,7 +174,7 @@ def _state_of(plan: Plan, inputs: Inputs, l2: np.ndarray, window: int, n_bins: i
     """Empty slots, L1s and queues, and nothing counted."""
     machine, most_lines = inputs.machine, int(np.diff(inputs.stream.rel_start).max())
     return LockstepState(
-        slots=slots_in_step(inputs.stream.start, machine, inputs.order),
+        slots=slots_in_step(inputs.stream.start, machine, inputs.order, inputs.stream.multicast),
         l1=empty_l1(machine),
         l2=l2,
         queue=queue_of(machine, window, most_lines),
@@ -239,7 +239,7 @@ def replay_some_xcds(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int, x
     machine = plan.machine._replace(
         slots=plan.gpu.cus_per_xcd * workgroups_per_cu, mall=plan.machine.mall._replace(n_sets=0)
     )
-    inputs = Inputs(plan.stream, machine, order)
+    inputs = Inputs(plan.stream, machine, plan.order_of_workgroups(order))
     state = _state_of(plan, inputs, cold_caches(plan).l2, 1, 1)
     turns = plan.trace.n_instructions + 1  # more than any XCD can have
     for xcd in xcds:

@@ -234,7 +234,7 @@ def timed_state(plan: Plan, machine: Machine, in_flight: int, caches: Caches) ->
         arrival=np.zeros(n_instructions + 1, np.int64),
         mall=caches.mall,
         l1=empty_l1(machine, n_instructions=n_instructions),
-        slots=slots_of(machine),
+        slots=slots_of(machine, plan.stream.multicast),
         free=np.zeros((machine.xcds, 2), np.int64),
         shared=np.zeros(3, np.int64),
         rows=closed_rows(plan.gpu.hbm_rows, plan.gpu.l2.line_bytes),

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, MARK_BITS, check_tags
 from xcd_model.cache.packed import Machine, Stream, machine_of, stream_of
-from xcd_model.dispatch import Claims
+from xcd_model.dispatch import Claims, check_order
 from xcd_model.errors import ReplayError
 from xcd_model.spec.gpu import Gpu
 from xcd_model.speed import shorten
+from xcd_model.trace.clusters import Clusters, check_together, order_of_workgroups, spread
 from xcd_model.trace.trace import SECTOR_BYTES, Trace
 
 
@@ -41,6 +44,32 @@ class Plan:
     def n_workgroups(self) -> int:
         """Workgroups of the trace."""
         return self.trace.n_workgroups
+
+    def order_of_workgroups(self, order: np.ndarray) -> np.ndarray:
+        """Order of the trace's workgroups, from one of them or, where they are clusters, of the clusters.
+
+        Parameters
+        ----------
+        order : (n_workgroups,) or (n_clusters,) int array
+
+        Returns
+        -------
+        order : (n_workgroups,) int64 array
+
+        Raises
+        ------
+        ReplayError
+            If it is no permutation.
+        TornCluster
+            If it parts the workgroups of a cluster.
+        """
+        size, n = self.machine.cluster, self.trace.n_workgroups
+        if size > 1 and np.size(order) != n:
+            return order_of_workgroups(check_order(order, n // size), size)
+        order = check_order(order, n)
+        if size > 1:
+            check_together(order, size)
+        return order
 
 
 def _check_policy(gpu: Gpu) -> None:
@@ -84,6 +113,24 @@ def _check_policy(gpu: Gpu) -> None:
         )
 
 
+def check_clusters(clusters: Clusters, gpu: Gpu, programs: int | None = None) -> None:
+    """Refuse clusters that a GPU does not dispatch, or that are not modelled.
+
+    Raises
+    ------
+    ReplayError
+    """
+    most = gpu.limits.workgroups_per_cluster or 1
+    if clusters.size > min(most, gpu.cus_per_xcd):
+        has = f"at most {most} workgroups, on {gpu.cus_per_xcd} CUs" if most > 1 else "no clusters"
+        raise ReplayError(
+            f"{gpu.name} has {has} (limits.workgroups_per_cluster), and the kernel is launched in clusters of "
+            f"{clusters.size}: choose a GPU that has them, such as h200 or mi450"
+        )
+    if programs is not None:
+        raise ReplayError("clusters of persistent programs are not modelled: leave out programs or clusters")
+
+
 def _check_fit(trace: Trace, gpu: Gpu) -> None:
     _check_policy(gpu)
     for name, cache in (("l1", gpu.l1), ("l2", gpu.l2), ("mall", gpu.mall)):
@@ -98,7 +145,13 @@ def _check_fit(trace: Trace, gpu: Gpu) -> None:
 
 
 def prepare(
-    trace: Trace, gpu: Gpu, *, programs: int | None = None, claims: Claims | None = None, symmetry: bool = True
+    trace: Trace,
+    gpu: Gpu,
+    *,
+    programs: int | None = None,
+    claims: Claims | None = None,
+    clusters: Clusters | None = None,
+    symmetry: bool = True,
 ) -> Plan:
     """Make a trace ready for replays on one GPU.
 
@@ -112,6 +165,8 @@ def prepare(
     claims : Claims, optional
         Of a persistent kernel whose programs claim their tiles from atomic counters: tile t of a counter is the order's
         t-th. A claim takes no time.
+    clusters : Clusters, optional
+        Of a launch whose programs, the workgroups of ``trace``, are clusters of workgroups.
     symmetry : bool
         Simulate one cache set of each class of equivalent sets, where there are such classes and the GPU has no
         ``hbm_rows``. Counts are the same.
@@ -124,10 +179,16 @@ def prepare(
     ------
     ReplayError
         If the trace was built for another line size, the L2's write policy or request sizes are not modelled, or
-        there are fewer than one or more programs than tiles, or a pool of claimed tiles has none.
+        there are fewer than one or more programs than tiles, a pool of claimed tiles has none, or the GPU has no such
+        clusters.
+    UnknownName
+        If a cluster shares the loads of a tensor that the trace does not have.
     TraceError
         If an address does not fit the model's tags.
     """
+    if clusters is not None:
+        check_clusters(clusters, gpu, programs)
+        trace = spread(trace, clusters)
     _check_fit(trace, gpu)
     if programs is not None and not 1 <= programs <= trace.n_workgroups:
         raise ReplayError(f"programs = {programs} is out of range; must be 1..{trace.n_workgroups}, the kernel's tiles")
@@ -140,6 +201,9 @@ def prepare(
     steals = claims is not None and claims.steals
     machine = machine_of(gpu, trace.highest_line, programs=programs or 0, pools=pools, local=local, steals=steals)
     stream = stream_of(trace, gpu, machine)
+    if clusters is not None:
+        machine = machine._replace(cluster=clusters.size)
+        stream = stream._replace(multicast=trace.multicast[trace.template])
     by_class = symmetry and gpu.hbm_rows is None  # rows of the memory span classes of sets
     short = shorten(trace, stream, machine, by_tile=gpu.l1 is not None, by_class=by_class)
     return Plan(trace, gpu, *short)

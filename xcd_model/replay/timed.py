@@ -18,28 +18,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcd_model.dispatch import _next_work, check_order
 from xcd_model.errors import ReplayError
 from xcd_model.numba_setup import njit, uncounted
 from xcd_model.replay.event_queue import _drop, _put
 from xcd_model.replay.launches import Caches, cold_caches
 from xcd_model.replay.lockstep import MAX_BINS
-from xcd_model.replay.memory_path import ACTIVATION, TimedInputs, _issue_at, timed_state
+from xcd_model.replay.memory_path import ACTIVATION, TimedInputs, timed_state
 from xcd_model.replay.plan import Plan
-from xcd_model.replay.read_queue import _room_at
-from xcd_model.replay.service_times import VARIATION_UNIT, IssueModel, ServiceTimes, service_times_of
+from xcd_model.replay.service_times import IssueModel, ServiceTimes, service_times_of
+from xcd_model.replay.slot_events import _compute_next, _issue, _note, _start, _start_cluster
 from xcd_model.replay.through_l2 import flush_all
-from xcd_model.replay.traffic import (
-    COLUMNS,
-    READ_MISSES,
-    READ_REQUESTS,
-    WRITE_MISSES,
-    WRITE_REQUESTS,
-    Tally,
-    Traffic,
-    traffic_of,
-)
-from xcd_model.splitmix import _mix
+from xcd_model.replay.traffic import COLUMNS, Tally, Traffic, traffic_of
 
 SPAN_COLUMNS = 5  # of ``spans``: begin, end, slot, L2 requests, L2 misses
 
@@ -58,134 +47,6 @@ def _bin_at(timeline, now, bin_fs):
     return now // bin_fs, bin_fs
 
 
-@njit(inline="always")
-def _compute(issue, tile):
-    """Compute time of one instruction of a workgroup [fs]."""
-    if issue.speed_variation == 0:
-        return np.int64(issue.compute_fs)
-    draw = _mix(_mix(issue.seed) ^ np.uint64(tile)) % np.uint64(2 * issue.speed_variation + 1)
-    return issue.compute_fs + issue.compute_fs // VARIATION_UNIT * (np.int64(draw) - issue.speed_variation)
-
-
-@njit(inline="always")
-def _computed(inputs, state, slot, unit, done):
-    """Note when the next instruction of a slot's workgroup is done."""
-    position = state.computed[slot]
-    state.ring[slot, position % inputs.issue.in_flight] = done
-    state.computed[slot] = position + 1
-    state.cu[unit] = done
-
-
-@njit(inline="always")
-def _issue(inputs, state, slot, now, tally):
-    """Issue the next instruction of a slot; return the latest time it made."""
-    stream, machine, issue, events = inputs.stream, inputs.machine, inputs.issue, state.events
-    xcd, place = slot % machine.xcds, slot // machine.xcds
-    unit = xcd * machine.cus + place % machine.cus
-    running = state.slots.running[xcd, place]
-    instruction = running[0]
-    is_write = stream.is_write[stream.template[instruction]]
-    if state.reads.limit and not is_write:
-        room_at = _room_at(state.reads, unit, now)
-        if room_at > now:
-            _put(events, slot, room_at)
-            return np.int64(0)
-    arrive, l2_end = _issue_at(inputs, state, xcd, unit, instruction, now, tally)
-    position = state.issued[slot]
-    tile = inputs.order[state.slots.pid[xcd, place]]
-    if issue.jitter_fs and not is_write:
-        draw = _mix(_mix(_mix(issue.seed) ^ np.uint64(tile)) ^ np.uint64(position))
-        arrive += np.int64(draw % np.uint64(issue.jitter_fs + 1))
-    state.arrive[slot, position % issue.in_flight] = arrive
-    state.issued[slot] = position + 1
-    running[0] = instruction + 1
-    if machine.slots == machine.cus:  # one workgroup a CU: no other one to wait for
-        done = max(arrive, state.cu[unit]) + _compute(issue, tile)
-        _computed(inputs, state, slot, unit, done)
-        ended = running[0] == running[1]
-        _put(events, slot, done if ended else max(now, state.ring[slot, (position + 1) % issue.in_flight]))
-        return max(done, l2_end)
-    can = max(arrive, state.cu[unit])
-    cu = machine.xcds * machine.slots + unit
-    if events.place[cu] < 0 or events.time[events.place[cu]] > can:
-        _put(events, cu, can)
-    if running[0] < running[1] and position + 1 - issue.in_flight < state.computed[slot]:
-        _put(events, slot, max(now, state.ring[slot, (position + 1) % issue.in_flight]))
-    else:
-        _drop(events, slot)
-    return l2_end
-
-
-@njit(inline="always")
-def _compute_next(inputs, state, unit, now):
-    """Let a CU compute for the workgroup whose data came first; return when that is done."""
-    machine, issue, events = inputs.machine, inputs.issue, state.events
-    xcd, cu = unit // machine.cus, unit % machine.cus
-    who = machine.xcds * machine.slots + unit
-    chosen, first = np.int64(-1), np.int64(0)
-    for place in range(cu, machine.slots, machine.cus):
-        slot = place * machine.xcds + xcd
-        if state.issued[slot] > state.computed[slot]:
-            arrive = state.arrive[slot, state.computed[slot] % issue.in_flight]
-            if chosen < 0 or (arrive, events.age[slot]) < (first, events.age[chosen]):
-                chosen, first = slot, arrive
-    if chosen < 0:
-        _drop(events, who)
-        return np.int64(0)
-    if first > now:
-        _put(events, who, first)
-        return np.int64(0)
-    place = chosen // machine.xcds
-    done = now + _compute(issue, inputs.order[state.slots.pid[xcd, place]])
-    _computed(inputs, state, chosen, unit, done)
-    _put(events, who, done)
-    running = state.slots.running[xcd, place]
-    ended = running[0] == running[1] and state.computed[chosen] == state.issued[chosen]
-    waited = running[0] < running[1] and state.issued[chosen] - state.computed[chosen] == issue.in_flight - 1
-    if ended or waited:
-        _put(events, chosen, done)
-    return done
-
-
-@njit(inline="always")
-def _start(inputs, state, slot, now):
-    """Give an empty slot its next workgroup; return when that begins, or -1 if there is none."""
-    start, machine, order, slots = inputs.stream.start, inputs.machine, inputs.order, state.slots
-    xcd, place = slot % machine.xcds, slot // machine.xcds
-    before = slots.program[xcd, place]
-    pid = _next_work(start, machine, order, slots.pid[xcd, place], slots, xcd, place)
-    if pid < 0:
-        return np.int64(-1)
-    if before >= 0 and slots.program[xcd, place] != before:  # else a persistent program goes on with its next tile
-        now += inputs.times.workgroup_gap
-    slots.pid[xcd, place] = pid
-    state.events.age[slot] = pid
-    state.issued[slot] = state.computed[slot] = 0
-    slots.running[xcd, place, 0] = start[order[pid]]
-    slots.running[xcd, place, 1] = start[order[pid] + 1]
-    for i in range(state.ring.shape[1]):
-        state.ring[slot, i] = now
-    return np.int64(now)
-
-
-@njit(inline="always")
-def _note(spans, state, machine, slot, column, now):
-    """Note in ``spans``, unless it is empty, when the workgroup of a slot begins (column 0) or ends (1)."""
-    pid = state.slots.pid[slot % machine.xcds, slot // machine.xcds]
-    if spans.shape[0] and pid >= 0:
-        spans[pid, column], spans[pid, 2] = now, slot
-        if column == 0:
-            spans[pid, 3] = spans[pid, 4] = 0
-
-
-@njit(inline="always")
-def _count_span(spans, pid, counts, sign):
-    """Add or take away (``sign``) what an XCD has counted in a bin, to or from its workgroup's requests and misses."""
-    if spans.shape[0]:
-        spans[pid, 3] += sign * (counts[READ_REQUESTS] + counts[WRITE_REQUESTS])
-        spans[pid, 4] += sign * (counts[READ_MISSES] + counts[WRITE_MISSES])
-
-
 @uncounted()
 def _timed(inputs, state, timeline, totals, bin_fs, spans):
     """Replay the whole grid; fill ``timeline``, return (time of the kernel, time a bin, last bin). Checks nothing."""
@@ -201,6 +62,9 @@ def _timed(inputs, state, timeline, totals, bin_fs, spans):
         running = state.slots.running[xcd, who // machine.xcds]
         if running[0] == running[1]:
             _note(spans, state, machine, who, 1, now)
+            if machine.cluster > 1:
+                _start_cluster(inputs, state, who, now, spans)
+                continue
             begins = _start(inputs, state, who, now)
             if begins < 0:
                 _drop(events, who)
@@ -211,10 +75,7 @@ def _timed(inputs, state, timeline, totals, bin_fs, spans):
                 continue
         at, bin_fs = _bin_at(timeline, now, bin_fs)
         tally = Tally(timeline[at, xcd], totals[:, xcd])
-        pid = state.slots.pid[xcd, who // machine.xcds]
-        _count_span(spans, pid, tally.counts, -1)  # what the instruction adds is its workgroup's
-        latest = max(latest, _issue(inputs, state, who, now, tally))
-        _count_span(spans, pid, tally.counts, 1)
+        latest = max(latest, _issue(inputs, state, who, now, tally, spans))
     return latest, bin_fs, at
 
 
@@ -246,7 +107,8 @@ def replay_timed(
     plan : Plan
         A trace made ready for a GPU, see `prepare`; shared by all orders.
     order : (n_workgroups,) int array
-        ``order[w]`` is the workgroup of the trace that hardware workgroup ``w`` computes: a permutation.
+        ``order[w]`` is the workgroup of the trace that hardware workgroup ``w`` computes: a permutation; of clusters,
+        where the plan has them, also by cluster.
     workgroups_per_cu : int
         Occupancy, at least 1.
     issue : IssueModel
@@ -276,7 +138,7 @@ def replay_timed(
     Fills of one instruction arrive together. So cache sets of one class (see `xcd_model.fast.symmetry`) stay alike, and
     counts and times by symmetry equal those of the plain replay.
     """
-    order = check_order(order, plan.n_workgroups)
+    order = plan.order_of_workgroups(order)
     if workgroups_per_cu < 1 or bin_fs < 1:
         raise ReplayError(
             f"workgroups_per_cu = {workgroups_per_cu}, bin_fs = {bin_fs} out of range; both must be at least 1"

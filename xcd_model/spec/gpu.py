@@ -72,6 +72,8 @@ class Limits:
         Maximum of workgroups of two or more waves on one CU: each occupies a barrier.
     reads_in_flight_per_cu : int, optional
         Limit on outstanding L2 reads of a CU: at the limit it issues no further load; no limit where not given.
+    workgroups_per_cluster : int, optional
+        Most workgroups that are dispatched as one cluster; none are where it is left out.
     workgroup_gap_ns : float, optional
         From the end of a workgroup to the first instruction of its successor in the slot; none where not given [ns].
     matrix_beside_vector : bool, optional
@@ -90,6 +92,7 @@ class Limits:
     reads_in_flight_per_cu: int | None = None
     lds_reserved_bytes: int | None = None
     lanes_per_simd: int | None = None
+    workgroups_per_cluster: int | None = None
     workgroup_gap_ns: float | None = None
     matrix_beside_vector: bool | None = None
 

@@ -35,6 +35,7 @@ DTYPES = {
     "is_write": np.bool_,
     "tensor": np.int32,
     "wave_requests": np.uint16,
+    "multicast": np.bool_,
 }
 
 
@@ -85,6 +86,9 @@ class Trace:
     waves : (n_templates, 3) int64
         `xcd_model.trace.coalesce.Touched.waves` of each template; no counts, only for what users are told. Zeros where
         not given.
+    multicast : (n_templates,) bool
+        Loads of which a cluster's workgroups fetch a part each and get all, see `xcd_model.trace.clusters`. None where
+        not given.
     trip : (n_instructions,) int32
         Trip of the kernel's main loop that an instruction belongs to, from 0; -1 outside of it. Empty where nobody
         knows, as in a captured trace.
@@ -108,11 +112,14 @@ class Trace:
     tensor: np.ndarray = field(repr=False)
     wave_requests: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.uint16))
     waves: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 3), np.int64))
+    multicast: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.bool_))
     trip: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.int32))
 
     def __post_init__(self):
         if self.wave_requests.size == 0:
             object.__setattr__(self, "wave_requests", np.ones(self.rel.size, np.uint16))
+        if self.multicast.size == 0:
+            object.__setattr__(self, "multicast", np.zeros(self.is_write.size, np.bool_))
         self._check_types()
         if self.waves.size == 0:
             object.__setattr__(self, "waves", np.zeros((self.is_write.size, 3), np.int64))

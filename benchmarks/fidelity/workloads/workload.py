@@ -10,7 +10,7 @@ import numpy as np
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.swizzle import Grid
-from xcd_model import Claims, Resources, Trace
+from xcd_model import Claims, Clusters, Resources, Trace
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,6 +35,7 @@ class Workload:
         ``schedule(order, xcds) -> tiles`` where a workgroup computes more than one tile, or none.
     programs : int, optional
     claims : Claims, optional
+    clusters : Clusters, optional
     launches : int
         Launches in a row that the counts are taken after.
     swizzled : Grid, optional
@@ -58,6 +59,7 @@ class Workload:
     vector_ops: float = 0.0
     programs: int | None = None
     claims: Claims | None = None
+    clusters: Clusters | None = None
     launches: int = 1
     swizzled: Grid | None = None
     note: str = ""
@@ -86,6 +88,7 @@ class Workload:
             grid=kernel.grid.launch,
             programs=kernel.programs,
             claims=kernel.claims,
+            clusters=kernel.clusters,
             launches=kernel.launches,
             swizzled=kernel.grid,
             fitted=kernel.fitted,

@@ -1,0 +1,241 @@
+"""What an event of the timed replay does: a slot issues or begins a workgroup, a CU computes.
+
+    _issue           a slot's next instruction, or that of all slots of its cluster where it is a multicast load
+    _compute_next    a CU computes for the workgroup whose data was there first
+    _start           an empty slot takes up its next workgroup;  _start_cluster: all slots of a cluster do
+
+Of a cluster the last place that ends takes up the next workgroups for all, and the last one that comes to a multicast
+load sends the parts of all, in the order of their places; each goes on when all parts are there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from xcd_model.cluster_dispatch import _first_place, _take_cluster
+from xcd_model.dispatch import _next_work
+from xcd_model.numba_setup import njit
+from xcd_model.replay.event_queue import _drop, _put
+from xcd_model.replay.memory_path import _issue_at
+from xcd_model.replay.read_queue import _room_at
+from xcd_model.replay.service_times import VARIATION_UNIT
+from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
+from xcd_model.splitmix import _mix
+
+
+@njit(inline="always")
+def _compute(issue, tile):
+    """Compute time of one instruction of a workgroup [fs]."""
+    if issue.speed_variation == 0:
+        return np.int64(issue.compute_fs)
+    draw = _mix(_mix(issue.seed) ^ np.uint64(tile)) % np.uint64(2 * issue.speed_variation + 1)
+    return issue.compute_fs + issue.compute_fs // VARIATION_UNIT * (np.int64(draw) - issue.speed_variation)
+
+
+@njit(inline="always")
+def _computed(inputs, state, slot, unit, done):
+    """Note when the next instruction of a slot's workgroup is done."""
+    position = state.computed[slot]
+    state.ring[slot, position % inputs.issue.in_flight] = done
+    state.computed[slot] = position + 1
+    state.cu[unit] = done
+
+
+@njit(inline="always")
+def _note(spans, state, machine, slot, column, now):
+    """Note in ``spans``, unless it is empty, when the workgroup of a slot begins (column 0) or ends (1)."""
+    pid = state.slots.pid[slot % machine.xcds, slot // machine.xcds]
+    if spans.shape[0] and pid >= 0:
+        spans[pid, column], spans[pid, 2] = now, slot
+        if column == 0:
+            spans[pid, 3] = spans[pid, 4] = 0
+
+
+@njit(inline="always")
+def _count_span(spans, pid, counts, sign):
+    """Add or take away (``sign``) what an XCD has counted in a bin, to or from its workgroup's requests and misses."""
+    if spans.shape[0]:
+        spans[pid, 3] += sign * (counts[READ_REQUESTS] + counts[WRITE_REQUESTS])
+        spans[pid, 4] += sign * (counts[READ_MISSES] + counts[WRITE_MISSES])
+
+
+@njit(inline="always")
+def _together(inputs, state, slot, now):
+    """Let a slot join its cluster's common fetch; return when all are there and have room, -1 while some are not."""
+    machine, slots = inputs.machine, state.slots
+    xcd, place = slot % machine.xcds, slot // machine.xcds
+    first, room_at = _first_place(machine, place), np.int64(now)
+    slots.met[xcd, place] = True
+    for one in range(first, first + machine.cluster):
+        if not slots.met[xcd, one]:
+            return np.int64(-1)
+        if state.reads.limit:
+            room_at = max(room_at, _room_at(state.reads, xcd * machine.cus + one % machine.cus, now))
+    if room_at == now:
+        for one in range(first, first + machine.cluster):
+            slots.met[xcd, one] = False
+    return room_at
+
+
+@njit(inline="always")
+def _send(inputs, state, slot, now, tally, spans):
+    """Send a slot's next instruction, with its arrival in ``state.arrive``; return when the L2 port is done with it."""
+    stream, machine, issue = inputs.stream, inputs.machine, inputs.issue
+    xcd, place = slot % machine.xcds, slot // machine.xcds
+    unit, instruction = xcd * machine.cus + place % machine.cus, state.slots.running[xcd, place, 0]
+    pid = state.slots.pid[xcd, place]
+    _count_span(spans, pid, tally.counts, -1)  # what the instruction adds is its workgroup's
+    arrive, l2_end = _issue_at(inputs, state, xcd, unit, instruction, now, tally)
+    _count_span(spans, pid, tally.counts, 1)
+    position = state.issued[slot]
+    if issue.jitter_fs and not stream.is_write[stream.template[instruction]]:
+        draw = _mix(_mix(_mix(issue.seed) ^ np.uint64(inputs.order[pid])) ^ np.uint64(position))
+        arrive += np.int64(draw % np.uint64(issue.jitter_fs + 1))
+    state.arrive[slot, position % issue.in_flight] = arrive
+    state.issued[slot] = position + 1
+    state.slots.running[xcd, place, 0] = instruction + 1
+    return l2_end
+
+
+@njit(inline="always")
+def _go_on(inputs, state, slot, now, arrive):
+    """What a slot and its CU do next, when the data of the instruction that it has sent is there at ``arrive``."""
+    machine, issue, events = inputs.machine, inputs.issue, state.events
+    xcd, place = slot % machine.xcds, slot // machine.xcds
+    unit, running, position = (
+        xcd * machine.cus + place % machine.cus,
+        state.slots.running[xcd, place],
+        state.issued[slot],
+    )
+    if machine.slots == machine.cus:  # one workgroup a CU: no other one to wait for
+        done = max(arrive, state.cu[unit]) + _compute(issue, inputs.order[state.slots.pid[xcd, place]])
+        _computed(inputs, state, slot, unit, done)
+        ended = running[0] == running[1]
+        _put(events, slot, done if ended else max(now, state.ring[slot, position % issue.in_flight]))
+        return np.int64(done)
+    can = max(arrive, state.cu[unit])
+    cu = machine.xcds * machine.slots + unit
+    if events.place[cu] < 0 or events.time[events.place[cu]] > can:
+        _put(events, cu, can)
+    if running[0] < running[1] and position - issue.in_flight < state.computed[slot]:
+        _put(events, slot, max(now, state.ring[slot, position % issue.in_flight]))
+    elif events.place[slot] >= 0:
+        _drop(events, slot)
+    return np.int64(0)
+
+
+@njit(inline="always")
+def _issue(inputs, state, slot, now, tally, spans):
+    """Issue the next instruction of a slot, or of all slots of its cluster; return the latest time it made."""
+    stream, machine, events = inputs.stream, inputs.machine, state.events
+    xcd, place = slot % machine.xcds, slot // machine.xcds
+    instruction = state.slots.running[xcd, place, 0]
+    first, together = np.int64(place), np.int64(1)
+    if state.reads.limit and not stream.is_write[stream.template[instruction]]:
+        room_at = _room_at(state.reads, xcd * machine.cus + place % machine.cus, now)
+        if room_at > now:
+            _put(events, slot, room_at)
+            return np.int64(0)
+    if machine.cluster > 1 and state.slots.multicast[instruction]:
+        room_at = _together(inputs, state, slot, now)
+        if room_at < 0:
+            _drop(events, slot)
+            return np.int64(0)
+        if room_at > now:
+            _put(events, slot, room_at)
+            return np.int64(0)
+        first, together = np.int64(_first_place(machine, place)), np.int64(machine.cluster)
+    latest = arrive = np.int64(0)
+    for one in range(first, first + together):
+        who = one * machine.xcds + xcd
+        latest = max(latest, _send(inputs, state, who, now, tally, spans))
+        arrive = max(arrive, state.arrive[who, (state.issued[who] - 1) % inputs.issue.in_flight])
+    for one in range(first, first + together):
+        who = one * machine.xcds + xcd
+        state.arrive[who, (state.issued[who] - 1) % inputs.issue.in_flight] = arrive
+        latest = max(latest, _go_on(inputs, state, who, now, arrive))
+    return latest
+
+
+@njit(inline="always")
+def _compute_next(inputs, state, unit, now):
+    """Let a CU compute for the workgroup whose data came first; return when that is done."""
+    machine, issue, events = inputs.machine, inputs.issue, state.events
+    xcd, cu = unit // machine.cus, unit % machine.cus
+    who = machine.xcds * machine.slots + unit
+    chosen, first = np.int64(-1), np.int64(0)
+    for place in range(cu, machine.slots, machine.cus):
+        slot = place * machine.xcds + xcd
+        if state.issued[slot] > state.computed[slot]:
+            arrive = state.arrive[slot, state.computed[slot] % issue.in_flight]
+            if chosen < 0 or (arrive, events.age[slot]) < (first, events.age[chosen]):
+                chosen, first = slot, arrive
+    if chosen < 0:
+        _drop(events, who)
+        return np.int64(0)
+    if first > now:
+        _put(events, who, first)
+        return np.int64(0)
+    place = chosen // machine.xcds
+    done = now + _compute(issue, inputs.order[state.slots.pid[xcd, place]])
+    _computed(inputs, state, chosen, unit, done)
+    _put(events, who, done)
+    running = state.slots.running[xcd, place]
+    ended = running[0] == running[1] and state.computed[chosen] == state.issued[chosen]
+    waited = running[0] < running[1] and state.issued[chosen] - state.computed[chosen] == issue.in_flight - 1
+    if ended or waited:
+        _put(events, chosen, done)
+    return done
+
+
+@njit(inline="always")
+def _start(inputs, state, slot, now):
+    """Give an empty slot its next workgroup; return when that begins, or -1 if there is none."""
+    start, machine, order, slots = inputs.stream.start, inputs.machine, inputs.order, state.slots
+    xcd, place = slot % machine.xcds, slot // machine.xcds
+    before = slots.program[xcd, place]
+    pid = _next_work(start, machine, order, slots.pid[xcd, place], slots, xcd, place)
+    if pid < 0:
+        return np.int64(-1)
+    if before >= 0 and slots.program[xcd, place] != before:  # else a persistent program goes on with its next tile
+        now += inputs.times.workgroup_gap
+    slots.pid[xcd, place] = pid
+    slots.running[xcd, place, 0] = start[order[pid]]
+    slots.running[xcd, place, 1] = start[order[pid] + 1]
+    _begin(state, slot, pid, now)
+    return np.int64(now)
+
+
+@njit(inline="always")
+def _begin(state, slot, pid, now):
+    """Let a slot begin a workgroup with nothing issued."""
+    state.events.age[slot] = pid
+    state.issued[slot] = state.computed[slot] = 0
+    for i in range(state.ring.shape[1]):
+        state.ring[slot, i] = now
+
+
+@njit(inline="always")
+def _start_cluster(inputs, state, slot, now, spans):
+    """Let an empty slot wait for the others of its cluster; the last of them gives all their next workgroups."""
+    machine, slots, start = inputs.machine, state.slots, inputs.stream.start
+    xcd, place = slot % machine.xcds, slot // machine.xcds
+    _drop(state.events, slot)
+    first = _first_place(machine, place)
+    slots.met[xcd, place] = True
+    if first < 0:
+        return
+    for one in range(first, first + machine.cluster):
+        if not slots.met[xcd, one]:
+            return
+    if slots.program[xcd, first] >= 0:
+        now += inputs.times.workgroup_gap
+    if not _take_cluster(start, machine, inputs.order, slots, xcd, first):
+        return
+    for one in range(first, first + machine.cluster):
+        if slots.running[xcd, one, 0] < slots.running[xcd, one, 1]:
+            who = one * machine.xcds + xcd
+            slots.met[xcd, one] = False
+            _begin(state, who, slots.pid[xcd, one], now)
+            _note(spans, state, machine, who, 0, now)
+            _put(state.events, who, now)
