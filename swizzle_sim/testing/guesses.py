@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from swizzle_sim.swizzle.ir import GRID_NAMES
+from swizzle_sim.triton_source.canonical import OWN
 
 CHUNKS = (1, 2, 4, 8, 16, 32, 64)  # tried for a constant that is a chunk, window or group
 # What a whole spelling means, in lower case and without underscores.
@@ -89,4 +90,4 @@ def as_comment(guessed: dict[str, int | str | tuple[int, ...]]) -> str:
 
 
 def _meaning(name: str) -> str:
-    return _BY_SPELLING.get(re.sub("_", "", name).lower(), "")
+    return _BY_SPELLING.get(re.sub("_", "", name.removeprefix(OWN)).lower(), "")

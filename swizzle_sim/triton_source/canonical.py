@@ -14,6 +14,7 @@ from swizzle_sim.triton_source.source_file import SourceFile, is_integer
 _HINTS = ("multiple_of", "max_contiguous", "max_constancy")
 _INTEGERS = ("int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _OF_ANOTHER = ("type", "dtype")  # ``x.type``: an integer's, as everything that a tile is computed from is an integer
+OWN = "own_"  # before the name of a field that a name of its function hides
 # tl.swizzle2d as Triton's documentation defines it: groups of size_g rows, a group column by column.
 _BUILTIN = """
 def swizzle2d(i, j, size_i, size_j, size_g):
@@ -43,7 +44,7 @@ def _add(
     key: str, function: ast.FunctionDef, source: SourceFile, found: dict[str, ast.FunctionDef], *, foreign: bool
 ) -> None:
     """Add one function and what it calls."""
-    spelling = Canonical(source.aliases, own=key.rpartition(".")[0])
+    spelling = Canonical(source.aliases, own=key.rpartition(".")[0], taken=_own_values(function))
     copied = found[key] = copy.copy(function)
     copied.body = [spelling.visit(copy.deepcopy(stmt)) for stmt in function.body]
     if foreign:
@@ -62,6 +63,20 @@ def _add(
             call.func = ast.copy_location(ast.Name(known, ast.Load()), call)
         if known not in found:
             _add(known, other.function(its_name), other, found, foreign=foreign or not own)
+
+
+def _own_values(function: ast.FunctionDef) -> frozenset[str]:
+    """Names that a function assigns, but those that it only takes out of a record: ``size = self.size``."""
+    found = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign([ast.Name(name)], ast.Attribute(attr=field)) if field == name:
+                continue
+            case ast.Assign(targets):
+                found |= {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+            case ast.AugAssign(ast.Name(name)) | ast.AnnAssign(ast.Name(name)):
+                found.add(name)
+    return frozenset(found)
 
 
 def _fill_constants(function: ast.FunctionDef, source: SourceFile) -> None:
@@ -90,10 +105,12 @@ class Canonical(ast.NodeTransformer):
         Of the file.
     own : str
         Class whose method it is: ``self.size`` is the name ``size``.
+    taken : frozenset of str
+        Names that hold something else: ``self.size`` is ``own_size`` beside a ``size`` of the function.
     """
 
-    def __init__(self, aliases: Aliases, own: str = ""):
-        self.aliases, self.own = aliases, own
+    def __init__(self, aliases: Aliases, own: str = "", taken: frozenset[str] = frozenset()):
+        self.aliases, self.own, self.taken = aliases, own, taken
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Leave out casts between integers and hints; spell the rest as the language does."""
@@ -121,7 +138,8 @@ class Canonical(ast.NodeTransformer):
         built = as_expression(node, self.aliases)
         known = built or self._respelled(node, node.ctx)
         if known is None and isinstance(node.ctx, ast.Load) and self._is_record(node.value):
-            return ast.copy_location(ast.Name(node.attr, node.ctx), node)
+            name = f"{OWN}{node.attr}" if node.attr in self.taken else node.attr
+            return ast.copy_location(ast.Name(name, node.ctx), node)
         return known or self.generic_visit(node)
 
     def _is_record(self, node: ast.expr) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Collection
 from typing import Any
 
 from swizzle_sim.triton_source.definitions import Definitions
@@ -12,7 +13,7 @@ from swizzle_sim.triton_source.inlining import assign, loaded
 _OF_ROWS, _OF_COLUMNS = "of_rows", "of_columns"
 
 
-def two_quotients(function: ast.FunctionDef, body: list[ast.stmt]) -> str:
+def two_quotients(function: ast.FunctionDef, body: list[ast.stmt], fields: Collection[str] = ()) -> str:
     """Product of the two ``cdiv`` of four parameters that statements hold; empty where they are others, or more.
 
     Parameters
@@ -21,18 +22,22 @@ def two_quotients(function: ast.FunctionDef, body: list[ast.stmt]) -> str:
         Whose parameters the sizes are.
     body : list of ast.stmt
         Of it, with helpers put in place.
+    fields : collection of str
+        Of its object, which are as parameters.
     """
-    counts = list(_definitions(function, body).quotients())
+    counts = list(_definitions(function, body, fields).quotients())
     names = {name for one in counts for name in loaded(one)} - {"tl"}
     return " * ".join(map(ast.unparse, counts)) if len(counts) == 2 and len(names) == 4 else ""
 
 
-def in_grid_counts(function: ast.FunctionDef, body: list[ast.stmt], launch: str) -> list[ast.stmt]:
+def in_grid_counts(
+    function: ast.FunctionDef, body: list[ast.stmt], launch: str, fields: Collection[str] = ()
+) -> list[ast.stmt]:
     """Statements that read ``num_pid_m`` and ``num_pid_n`` where they worked out the factors of a launch.
 
     Parameters
     ----------
-    function, body
+    function, body, fields
         As for `two_quotients`.
     launch : str
         Product of the counts of rows and columns of tiles, in parameters.
@@ -46,7 +51,7 @@ def in_grid_counts(function: ast.FunctionDef, body: list[ast.stmt], launch: str)
     if not (isinstance(product, ast.BinOp) and isinstance(product.op, ast.Mult)):
         return []
     names = {ast.unparse(product.left): _OF_ROWS, ast.unparse(product.right): _OF_COLUMNS}
-    counted = _Counted(_definitions(function, body), names)
+    counted = _Counted(_definitions(function, body, fields), names)
     found: list[ast.stmt] = [counted.visit(copy.deepcopy(stmt)) for stmt in body]
     place = body[0]
     return [
@@ -56,11 +61,11 @@ def in_grid_counts(function: ast.FunctionDef, body: list[ast.stmt], launch: str)
     ]
 
 
-def _definitions(function: ast.FunctionDef, body: list[ast.stmt]) -> Definitions:
+def _definitions(function: ast.FunctionDef, body: list[ast.stmt], fields: Collection[str]) -> Definitions:
     """What names of statements mean, of those inside others, too."""
     flat = copy.copy(function)
     flat.body = [one for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Assign)]
-    return Definitions(flat)
+    return Definitions(flat, fields)
 
 
 class _Counted(ast.NodeTransformer):

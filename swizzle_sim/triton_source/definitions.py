@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from swizzle_sim.swizzle.rules import FUNCTIONS
 from swizzle_sim.triton_source.source_file import parameters_of
@@ -24,7 +24,7 @@ _CALLS: dict[str, Callable[[int, int], int]] = {
     "min": min,
     "max": max,
 }
-_MAX_EXPANSIONS = 200
+_MOST_PARTS = 400  # of an expression with the meaning of its names in their places
 _COUNT = re.compile(r"(num|n|total|grid)_?(pid|tile|block|wg|workgroup|cta|col|row)?s?(_?[mnxy])?$|grid", re.IGNORECASE)
 
 
@@ -45,46 +45,55 @@ class Definitions:
     Parameters
     ----------
     function : ast.FunctionDef
+    fields : iterable of str
+        Names of fields of its object, which mean themselves as parameters do.
     """
 
-    def __init__(self, function: ast.FunctionDef):
-        self.parameters = [one.arg for one in parameters_of(function)]
+    def __init__(self, function: ast.FunctionDef, fields: Iterable[str] = ()):
+        self.parameters = [*(one.arg for one in parameters_of(function)), *fields]
         self._once = {name: value for name, value in assigned_once(function).items() if name not in self.parameters}
         self._function = function
+        self._left = 0
 
     def in_parameters(self, text: str) -> ast.expr | None:
         """Return an expression with local names replaced by what they mean; None if that is not arithmetic."""
-        return self._expand(ast.parse(text, mode="eval").body, _MAX_EXPANSIONS)
+        return self._whole(ast.parse(text, mode="eval").body)
 
     def meaning_of(self, name: str) -> ast.expr | None:
         """Return what a local name means in parameters, or None."""
-        return self._expand(ast.Name(name), _MAX_EXPANSIONS) if name in self._once else None
+        return self._whole(ast.Name(name)) if name in self._once else None
 
     def quotients(self) -> Iterator[ast.expr]:
         """Yield every ``cdiv`` of parameters in the function, each once."""
         seen = set()
         for node in ast.walk(self._function):
             if isinstance(node, ast.Call) and _called(node) == "cdiv":
-                whole = self._expand(node, _MAX_EXPANSIONS)
+                whole = self._whole(node)
                 if whole is not None and ast.unparse(whole) not in seen:
                     seen.add(ast.unparse(whole))
                     yield whole
 
-    def _expand(self, node: ast.expr, left: int) -> ast.expr | None:
+    def _expand(self, node: ast.expr, within: tuple[str, ...] = ()) -> ast.expr | None:
+        """Expression in parameters; ``within`` are the names that it is the meaning of: none is made of itself."""
+        self._left -= 1
         match node:
             case ast.Constant(int()):
                 return node
             case ast.Name(name) if name in self.parameters:
                 return node
-            case ast.Name(name) if name in self._once and left:
-                return self._expand(self._once[name], left - 1)
-            case ast.BinOp(one, op, other) if type(op) in _OPS:
-                parts = self._expand(one, left - 1), self._expand(other, left - 1)
+            case ast.Name(name) if name in self._once and name not in within and self._left > 0:
+                return self._expand(self._once[name], (*within, name))
+            case ast.BinOp(one, op, other) if type(op) in _OPS and self._left > 0:
+                parts = self._expand(one, within), self._expand(other, within)
                 return ast.BinOp(parts[0], op, parts[1]) if parts[0] and parts[1] else None
             case ast.Call(func, [one, other], []) if _called(node) in _CALLS:
-                parts = self._expand(one, left - 1), self._expand(other, left - 1)
+                parts = self._expand(one, within), self._expand(other, within)
                 return ast.Call(func, [parts[0], parts[1]], []) if parts[0] and parts[1] else None
         return None
+
+    def _whole(self, node: ast.expr) -> ast.expr | None:
+        self._left = _MOST_PARTS
+        return self._expand(node)
 
 
 def folded(node: ast.expr, constants: Mapping[str, ast.expr]) -> ast.expr:

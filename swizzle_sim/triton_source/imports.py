@@ -17,6 +17,7 @@ _DEEPEST = 5  # files that hand a name on
 _HIGHEST = 8  # folders above a file in which its headers are looked for
 _MOST_HEADERS = 200
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
+_BEFORE_PARENTHESIS = re.compile(r"\b(\w+)\s*\(")
 
 
 class Imports:
@@ -88,17 +89,21 @@ class Imports:
 
     def _included(self, name: str) -> tuple[SourceFile, str] | None:
         """Function of a header of the user's tree, or of one that it includes."""
-        here = Path(self.source.filename).resolve()
-        todo = _headers(self.source.text, here)
-        for path in todo:  # grows
-            text = _text(path)
-            todo += [one for one in _headers(text, path) if one not in todo and one != here][
-                : _MOST_HEADERS - len(todo)
-            ]
-            found = self._parsed(path) if re.search(rf"\b{name}\s*\(", text) else None
+        for path in self._headers:
+            found = self._parsed(path) if name.rpartition(".")[2] in _called_in(path) else None
             if found is not None and name in found.every_function:
                 return found, name
         return None
+
+    @cached_property
+    def _headers(self) -> list[Path]:
+        """Headers of the user's tree that a file includes, and those that they include."""
+        here = Path(self.source.filename).resolve()
+        found = list(_files_included(self.source.text, here))
+        for path in found:  # grows
+            more = [one for one in _files_included(_text(path), path) if one not in found and one != here]
+            found += more[: max(_MOST_HEADERS - len(found), 0)]
+        return found
 
     def _read(self, level: int, steps: list[str]) -> SourceFile | None:
         """Module in the folder of the file, or in one above it; None where there is none that can be read."""
@@ -129,10 +134,18 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _headers(text: str, path: Path) -> list[Path]:
+@lru_cache(maxsize=1000)
+def _called_in(path: Path) -> frozenset[str]:
+    """Names that stand before a parenthesis in a header."""
+    return frozenset(_BEFORE_PARENTHESIS.findall(_text(path)))
+
+
+@lru_cache(maxsize=1000)
+def _files_included(text: str, path: Path) -> tuple[Path, ...]:
     """Files that a file includes, in its own folder, in those above it, and in their folders ``include``."""
     folders = [one / inside for one in list(path.parents)[:_HIGHEST] for inside in ("", "include")]
     found = []
     for name in _INCLUDE.findall(text):
-        found += [one.resolve() for folder in folders if (one := folder / name).is_file()][:1]
-    return found
+        first = next((one for folder in folders if (one := folder / name).is_file()), None)
+        found += [first.resolve()] if first else []
+    return tuple(found)

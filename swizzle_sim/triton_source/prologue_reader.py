@@ -142,7 +142,7 @@ class PrologueReader:
             before, every = self.inliner.returned(self.function)
             names = self._returned_names() or every
             # what is the same in all workgroups, such as a count returned beside the id, is no coordinate
-            own = [k for k, name in enumerate(every) if self._differs(slice_of(before, {name})[1])] or range(len(every))
+            own = [k for k, name in enumerate(every) if self._differs(*slice_of(before, {name}))] or range(len(every))
             answers, spelled = [every[k] for k in own], [names[k] for k in own]
         else:
             before, answers = self._of_kernel(wanted)
@@ -184,7 +184,7 @@ class PrologueReader:
         self, body: list[ast.stmt], last: list[ast.stmt], answers: list[str], spelled: Sequence[str], launch: str
     ) -> MappedText | None:
         """Text that reads no size of its launch, but the counts of tiles that they give."""
-        found = slice_of(in_grid_counts(self.function, body, launch), set(answers))[0]
+        found = slice_of(in_grid_counts(self.function, body, launch, self._fields()), set(answers))[0]
         read = {name for stmt in found for name in loaded(stmt)}
         if not found or len(answers) != 2 or read & (loaded(ast.parse(launch)) - {"tl"}):
             return None
@@ -204,10 +204,12 @@ class PrologueReader:
         body, _ = slice_of(whole, {_SURPLUS})
         return self._text([*self._constants(body), *body, *handed_on([_SURPLUS], 1, ())], (_SURPLUS,))
 
-    def _differs(self, read: set[str]) -> bool:
-        """Whether names that a value is computed from include an id, or a call that may read one."""
-        ids = {*COORDINATES, *self.parameters[:1]} if not self.reads_id else {"tl"}
-        return bool(read & ids)
+    def _differs(self, statements: list[ast.stmt], read: set[str]) -> bool:
+        """Whether what a value is computed from includes an id, or a call of a function that may read one."""
+        if not self.reads_id:
+            return bool(read & {*COORDINATES, *self.parameters[:1]})
+        called = read & self.inliner.functions.keys()
+        return bool(called) or any(self.source.id_calls(stmt) for stmt in statements)
 
     def _extents(
         self, answers: Sequence[str], spelled: Sequence[str], axes: int, body: list[ast.stmt]
@@ -266,7 +268,8 @@ class PrologueReader:
         }
         wanted = [count_of(name, sides) for name in answers]
         if not all(wanted) or len(wanted) < 2:
-            return in_order(self._stop or two_quotients(self.function, body), answers) if axes == 1 else ""
+            found = self._stop or two_quotients(self.function, body, self._fields())
+            return in_order(found, answers) if axes == 1 else ""
         return (" * " if axes == 1 else ", ").join(f"({sides[name]})" for name in wanted)
 
     def _fields(self) -> set[str]:

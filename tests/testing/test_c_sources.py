@@ -1,5 +1,7 @@
 """Are remaps in C, C++, CUDA and HIP read as their authors mean them, and is what is not read named with its line?"""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -299,3 +301,21 @@ def test_conditions_of_the_preprocessor_and_fields_of_traits(written):
         "#ifdef __HIP_DEVICE_COMPILE__", "#ifdef SOMETHING"
     )  # fmt: skip
     assert results(written(two)).get("gemm") is None or results(written(two))["gemm"].status == "skipped"
+
+
+def test_headers_that_include_each_other_are_searched_once(tmp_path, monkeypatch):
+    for k in range(6):
+        others = "".join(f'#include "h{other}.h"\n' for other in range(6) if other != k)
+        body = "inline int last(int pid, int num_pids) { return num_pids - 1 - pid; }\n" if k == 5 else ""
+        (tmp_path / f"h{k}.h").write_text(f"#pragma once\n{others}{body}", encoding="utf-8")
+    calls = "".join(f"  unknown_{k}(a);\n" for k in range(30))
+    path = tmp_path / "k.hip"
+    path.write_text(
+        '#include "h0.h"\n__global__ void k(float* a, int num_pids) {\n'
+        f"  int pid = last(blockIdx.x / 2 * 2 + blockIdx.x % 2, num_pids);\n{calls}  a[pid] = 0;\n}}\n",
+        encoding="utf-8",
+    )
+    looked, is_file = [], Path.is_file
+    monkeypatch.setattr(Path, "is_file", lambda self: looked.append(self) or is_file(self))
+    assert results(path)["k"].verdict == "proved"
+    assert len(looked) < 100

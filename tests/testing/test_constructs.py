@@ -1,11 +1,14 @@
 """Is each construct of other people's kernels read right, one small function a construct?"""
 
+import ast
+
 import numpy as np
 import pytest
 
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from swizzle_sim.testing import assert_bijective, read_prologue
 from swizzle_sim.testing.run import check_file
+from swizzle_sim.triton_source.definitions import Definitions
 from xcd_model.errors import LanguageError
 
 
@@ -338,3 +341,48 @@ def norm(p, N: tl.constexpr, M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl
 def test_counts_of_a_product_belong_to_the_axes_that_their_names_say(written):
     assert results(written(LAST_AXIS_FIRST.format(by="across")))["norm"].status == "passed"
     assert results(written(LAST_AXIS_FIRST.format(by="tl.cdiv(N, BLOCK_N)")))["norm"].status == "failed"
+
+
+HIDDEN = """
+class Order:
+    @triton.jit
+    def coordinates(self, tile_id):
+        num_pid_m, num_pid_n = tl.cdiv(self.M, self.block_m), tl.cdiv(self.N, self.block_n)
+        in_group = self.group_size_m * num_pid_n
+        first = tile_id // in_group * self.group_size_m
+        group_size_m = tl.minimum(num_pid_m - first, self.group_size_m)
+        within = tile_id % in_group
+        return first + within % group_size_m, within // {by}
+"""
+
+
+def test_a_field_of_the_name_of_a_local_is_another_value(written):
+    found = results(written(HIDDEN.format(by="group_size_m")))["Order.coordinates"]
+    assert found.status == "passed", found.message
+    assert "own_group_size_m=1,2,4" in found.guessed
+    found = results(written(HIDDEN.format(by="self.group_size_m")))["Order.coordinates"]
+    assert found.status == "failed", found.message
+
+
+def test_a_name_that_is_made_of_itself_ends_its_expansion():
+    function = ast.parse("def f(n):\n    a = b + 1\n    b = a + n\n    c = n + n\n    return c\n").body[0]
+    definitions = Definitions(function)
+    assert definitions.meaning_of("a") is None
+    assert ast.unparse(definitions.meaning_of("c")) == "n + n"
+
+
+RANGE = """
+class Order:
+    @triton.jit
+    def persistent_range(self):
+        total = tl.cdiv(self.M, self.block_m) * tl.cdiv(self.N, self.block_n)
+        pid = tl.program_id(0)
+        pid = pid % 8 * (self.num_sms // 8) + min(pid % 8, self.num_sms % 8) + pid // 8
+        return pid, total, self.num_sms
+"""
+
+
+def test_a_count_that_is_returned_beside_the_id_is_no_coordinate(written):
+    found = results(written(RANGE))["Order.persistent_range"]
+    assert found.status == "passed", found.message
+    assert found.guessed == "num_sms=num_pids"
