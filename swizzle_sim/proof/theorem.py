@@ -82,7 +82,8 @@ def prove(
     steps : int
         Linear programs to solve at most: the verdict does not depend on the machine's speed.
     """
-    literal = max(largest_literal(form.body), 1)
+    small = [value for value in (sizes or {}).values() if value <= LARGEST_LITERAL]
+    literal = max(largest_literal(form.body), 1, *small)  # a size with a value is as a literal
     launches, budget = Launches(kind, sizes or {}, where, num_xcds, literal), Budget(steps)
     if literal > LARGEST_LITERAL:
         return Proof(False, f"a literal above {LARGEST_LITERAL}")

@@ -36,9 +36,12 @@ class Candidate(Protocol):
         Inputs and results at least.
     most_workgroups : int
         How many are tried, all launches together, where nobody says which launches.
+    counted : (str, Form) or None
+        Launch in a kernel's sizes, and the form in the grid's counts of tiles that these give.
     """
 
     most_workgroups: int
+    counted: tuple[str, Form] | None
     name: str
     reads: tuple[str, ...]
     form: Form

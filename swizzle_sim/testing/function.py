@@ -45,6 +45,7 @@ class FunctionCandidate:
     """
 
     most_workgroups = 150_000  # it may be called for each
+    counted: tuple[str, Form] | None = None
 
     def __init__(self, function: Callable[..., Any], sizes: Mapping[str, int | str], name: str = ""):
         self.function, self.sizes = function, dict(sizes)

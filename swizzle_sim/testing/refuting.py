@@ -23,9 +23,18 @@ _MOST_PERIODS = 24
 _MOST_PLANES = 220  # of two sides, beside the small ones
 
 
-def periods(form: Form) -> list[int]:
-    """Literals of a text and products of two and three, smallest first: where its behaviour can repeat."""
-    single = sorted({value for value in literals(form.body) if 2 <= value <= LARGEST})
+def periods(form: Form, sizes: tuple[int, ...] = ()) -> list[int]:
+    """Literals of a text and products of two and three, smallest first: where its behaviour can repeat.
+
+    Parameters
+    ----------
+    form : Form
+    sizes : tuple of int
+        Values of its sizes, which are as literals.
+    """
+    single = sorted({value for value in (*literals(form.body), *sizes) if 2 <= value <= LARGEST})
+    if sizes and form.reads_num_xcds:
+        single = sorted({*single, 8})
     found = set(single) | {value + 1 for value in single if value & (value + 1) == 0}
     base = sorted(found)[:8]
     for count in (2, 3):
@@ -40,25 +49,28 @@ def periods(form: Form) -> list[int]:
     return sorted({*single[:_MOST_PERIODS], *kept[:_MOST_PERIODS]})
 
 
-def lines(form: Form) -> list[int]:
+def lines(form: Form, sizes: tuple[int, ...] = ()) -> list[int]:
     """Lengths of launches of one axis."""
     found = {*range(1, 73), 96, 97, 100, 120, 127, 128, 129, 192, 216, 255, 256, 257, 288, 304, 500, 512, 513, 1000}
-    for period in periods(form):
+    for period in periods(form, sizes):
         for times, off in product((1, 2, 3), (-1, 0, 1, 5)):
             found.add(times * period + off)
     found |= {1024, 2049, 4097, 10007, 65537, 2**20 - 3, 2**20}
     return sorted(value for value in found if 1 <= value <= LARGEST)
 
 
-def planes(form: Form) -> list[tuple[int, int]]:
+def planes(form: Form, sizes: tuple[int, ...] = ()) -> list[tuple[int, int]]:
     """Sides of launches of two axes: small ones all, then those past each period, one side short or long."""
     small = {(a, b) for a in range(1, 11) for b in range(1, 11)}
     near = {
-        side for period in periods(form) if period <= 2048 for side in (period - 1, period, period + 1, 2 * period + 1)
+        side
+        for period in periods(form, sizes)
+        if period <= 2048
+        for side in (period - 1, period, period + 1, 2 * period + 1)
     }
     sides = sorted({*_SIDES, *near} - {0})
     drawn = [(a, b) for a in near for b in (1, 2, 3, 5, 8)]
-    for period in periods(form):
+    for period in periods(form, sizes):
         for a in (2, 3, 5, 7, 8, 12, 17, 33):
             drawn += [(a, period // a + more) for more in (0, 1, 2)]
             drawn += [(a, 2 * period // a + 1)]
@@ -72,12 +84,12 @@ def planes(form: Form) -> list[tuple[int, int]]:
     )
 
 
-def boxes(form: Form) -> list[tuple[int, int, int]]:
+def boxes(form: Form, sizes: tuple[int, ...] = ()) -> list[tuple[int, int, int]]:
     """Sides of launches of three axes."""
     low = range(1, 5)
     found = {(a, b, c) for a in low for b in low for c in low}
     found |= {(2, 3, 5), (5, 3, 2), (8, 2, 2), (2, 8, 2), (2, 2, 8), (8, 8, 8), (7, 5, 3)}
-    near = {side for period in periods(form) if period <= 512 for side in (period - 1, period, period + 1)}
+    near = {side for period in periods(form, sizes) if period <= 512 for side in (period - 1, period, period + 1)}
     sides = sorted({*_SIDES[:16], *near} - {0})
     draw = random.Random(0)
     found |= {(draw.choice(sides), draw.choice(sides), draw.choice(sides)) for _ in range(120)}
@@ -86,15 +98,15 @@ def boxes(form: Form) -> list[tuple[int, int, int]]:
     return sorted((one for one in found if one[0] * one[1] * one[2] <= 2**17), key=lambda one: one[0] * one[1] * one[2])
 
 
-def grids(form: Form, kind: str) -> list[Grid]:
-    """Launch grids of a kind, smallest first."""
+def grids(form: Form, kind: str, sizes: tuple[int, ...] = ()) -> list[Grid]:
+    """Launch grids of a kind, smallest first, past every period of a text with these values of its sizes."""
     if kind == "line":
-        return [Grid((n,)) for n in lines(form)]
+        return [Grid((n,)) for n in lines(form, sizes)]
     if kind == "box":
-        return [Grid(sides) for sides in boxes(form)]
+        return [Grid(sides) for sides in boxes(form, sizes)]
     if kind == "tiles":
-        return [Grid((m * n,), (m, n)) for m, n in planes(form)]
-    return [Grid(sides) for sides in planes(form)]
+        return [Grid((m * n,), (m, n)) for m, n in planes(form, sizes)]
+    return [Grid(sides) for sides in planes(form, sizes)]
 
 
 def with_xcds(found: Iterable[Grid], counts: tuple[int, ...] = XCDS) -> Iterator[tuple[Grid, int]]:

@@ -26,7 +26,7 @@ from xcd_model.errors import LanguageError
 if TYPE_CHECKING:
     from swizzle_sim.proof import Proof
 
-MOST_CHOICES = 32  # of values that are each proved
+MOST_CHOICES = 64  # of values that are each proved
 STEPS_REFUTED = 300  # linear programs of the proof of the condition under which a refuted remap may be right
 
 
@@ -127,10 +127,25 @@ def _proof_of_all(
     form: Form, several: Mapping[str, tuple[int, ...]], sizes: dict[str, int], where: str, xcds: int | None
 ) -> str:
     """Sizes that a proof covers whatever the sizes that have several values are, or else for each choice of them."""
-    covers = proof(form, kind_of(form), sizes, where, xcds)
     several = {name: values for name, values in several.items() if name in form.inputs}
-    if covers or not 1 < math.prod(map(len, several.values())) <= MOST_CHOICES:
-        return covers
+    for names in _subsets(several):
+        covers = _proof_of_each(form, {name: several[name] for name in names}, sizes, where, xcds)
+        if covers:
+            return covers
+    return ""
+
+
+def _subsets(several: Mapping[str, tuple[int, ...]]) -> list[tuple[str, ...]]:
+    """Sizes whose values are proved one by one, the others being any number: the fewest choices first."""
+    found = [names for k in range(len(several) + 1) for names in itertools.combinations(several, k)]
+    choices = {names: math.prod(len(several[name]) for name in names) for names in found}
+    return sorted((names for names in found if choices[names] <= MOST_CHOICES), key=lambda names: choices[names])
+
+
+def _proof_of_each(
+    form: Form, several: Mapping[str, tuple[int, ...]], sizes: dict[str, int], where: str, xcds: int | None
+) -> str:
+    """Sizes that the proofs of all choices cover together; empty where one is not found."""
     each: list[Proof] = []
     for choice in itertools.product(*several.values()):
         found = _found(form, kind_of(form), sizes | dict(zip(several, choice, strict=True)), where, xcds)

@@ -13,6 +13,7 @@ from swizzle_sim.swizzle.rules import CHECK_STEPS
 from swizzle_sim.swizzle.verdict import EVERY_GRID_TRIED, REFUTED, TESTED, Counterexample
 from swizzle_sim.swizzle.vm import Budget
 from swizzle_sim.testing.candidate import Candidate
+from swizzle_sim.testing.choices import Sides, launches_of_choices, sized, sizes_of_quotients
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.grids_to_try import (
     Point,
@@ -160,6 +161,11 @@ def points_of(
     if not by_size and not given:
         yield from _without_hint(candidate, options, counts, holds)
         return
+    if by_size and candidate.counted and candidate.counted[0] == options.launch:
+        sides = sizes_of_quotients(options.launch, options)
+        if sides:
+            yield from _by_counts(candidate, options, counts, holds, sides)
+            return
     kind = kind_of(form)
     launches = [(as_grid(one, kind), sizes) for one in given for sizes in each_size(options)]
     for count in counts:
@@ -175,12 +181,30 @@ def _without_hint(
 ) -> Iterator[Point]:
     """Launches that can refute, as many as the candidate is quick enough for."""
     sizes, left = each_size(options), candidate.most_workgroups
+    if len(sizes) > 1:
+        found = launches_of_choices(candidate.form, kind_of(candidate.form), sizes, counts, left, holds)
+        yield from (Point(*one) for one in found)
+        return
     for grid, count in with_xcds(refuting_grids(candidate.form, kind_of(candidate.form)), counts):
         left -= grid.num_pids * len(sizes)
         if left < 0:
             return
         if holds(grid, count):
             yield from (Point(grid, count, one) for one in sizes)
+
+
+def _by_counts(
+    candidate: Candidate,
+    options: Options,
+    counts: tuple[int, ...],
+    holds: Callable[[Grid, int], bool],
+    sides: Sides,
+) -> Iterator[Point]:
+    """Launches of a kernel that reads its sizes for counts of tiles only: past every period of these counts."""
+    assert candidate.counted is not None
+    most, names = candidate.most_workgroups, candidate.form.inputs
+    for one in launches_of_choices(candidate.counted[1], "tiles", each_size(options), counts, most, holds):
+        yield Point(*sized(one, sides, names))
 
 
 def _reads_sizes(candidate: Candidate) -> bool:

@@ -50,6 +50,15 @@ def test_bands_with_a_shared_tail_are_proved():
     assert (found.max_workgroups, found.max_xcds) == (2**30 - 1, 1024)  # a sum on the way reaches twice the grid
 
 
+def test_a_size_with_a_value_is_as_a_literal():
+    text = "span = {0} * {0} * num_xcds\npid = num_pids - 1 - pid if pid + span < 0 else pid"
+    by_size = proved(text.format("GROUP"), sizes={"GROUP": 64})
+    assert by_size.holds, by_size.why
+    assert by_size.max_workgroups * 64 <= 2**31
+    assert by_size.max_xcds * 64 <= by_size.max_workgroups
+    assert proved(text.format("64"), sizes={}).max_workgroups == by_size.max_workgroups
+
+
 @pytest.mark.packages
 @pytest.mark.parametrize("spec", ["panel_snake", "column_panels", "row_panels", "blocks", "boxes"])
 def test_panels_blocks_and_boxes_are_proved(spec):

@@ -1,0 +1,70 @@
+"""Is every choice of sizes tried past its own period, at the cost of one candidate, and proved with few proofs?"""
+
+from itertools import product
+
+import pytest
+
+from swizzle_sim.swizzle import Grid, parse_form
+from swizzle_sim.testing.choices import launches_of_choices, sized, sizes_of_quotients
+from swizzle_sim.testing.directive import Options
+from swizzle_sim.testing.refuting import XCDS
+from swizzle_sim.testing.run import check_file
+from swizzle_sim.testing.settle import _subsets
+
+VALUES = (1, 2, 4, 8, 16, 32, 64)
+FORM = parse_form(
+    "span = num_xcds * CHUNK\npid = pid % span\n"
+    "pid_m = pid // (GROUP * num_pid_n)\npid_n = pid % num_pid_n * (num_pid_m // num_pid_m)"
+)
+KERNEL = """
+# swizzle: CHUNK=8,64 GROUP_M=1,8
+@triton.jit
+def gemm(a, c, M, N, NUM_XCDS, BLOCK_M, BLOCK_N, GROUP_M: tl.constexpr, CHUNK: tl.constexpr):
+    pid = tl.program_id(0)
+    rows, cols = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    span = NUM_XCDS * CHUNK
+    if pid < rows * cols // span * span:
+        at = pid // NUM_XCDS
+        pid = at // CHUNK * span + pid % NUM_XCDS * {stride} + at % CHUNK
+    first = pid // (GROUP_M * cols) * GROUP_M
+    size = min(rows - first, GROUP_M)
+    pid_m = first + pid % (GROUP_M * cols) % size
+    pid_n = pid % (GROUP_M * cols) // size
+    tl.store(c + pid_m, tl.load(a + pid_n))
+"""
+
+
+def test_each_choice_has_launches_past_its_period_and_all_have_a_bound():
+    choices = [{"CHUNK": chunk, "GROUP": group} for chunk, group in product(VALUES, VALUES)]
+    found = list(launches_of_choices(FORM, "tiles", choices, XCDS, 5_000_000, lambda grid, count: True))
+    for choice in choices:
+        largest = max(grid.num_pids for grid, _, sizes in found if sizes == choice)
+        assert largest > 8 * choice["CHUNK"]
+    assert sum(grid.num_pids for grid, _, _ in found) <= 5_000_000
+    assert len(found) <= 5_000_000 // 350
+    assert {count for _, count, _ in found} == set(XCDS)
+
+
+def test_sizes_give_the_counts_of_the_launch():
+    sides = sizes_of_quotients("tl.cdiv(M, BM) * tl.cdiv(N, BN)", Options(sizes={"BN": 32, "GROUP": 4}))
+    assert sides == (("M", "BM"), ("N", "BN"))
+    grid, count, sizes = sized((Grid((15,), (3, 5)), 8, {"BN": 32}), sides, ("M", "N", "BM", "BN"))
+    assert (grid.shape, count) == ((3, 5), 8)
+    assert (-(-sizes["M"] // sizes["BM"]), -(-sizes["N"] // sizes["BN"])) == (3, 5)
+    assert sizes["M"] % sizes["BM"] and sizes["N"] % sizes["BN"]
+    for launch, given in (("cdiv(M, BM) * cdiv(M, BN)", {}), ("cdiv(M, BM) * cdiv(N, BN)", {"M": 64}), ("M", {})):
+        assert sizes_of_quotients(launch, Options(sizes=given)) is None
+
+
+@pytest.mark.parametrize(("stride", "status"), [("CHUNK", "proved"), ("min(CHUNK, 32)", "refuted")])
+def test_a_kernel_with_two_sizes_is_proved_or_refuted_past_512_tiles(written, stride, status):
+    (found,) = check_file(written(KERNEL.format(stride=stride)))
+    assert found.verdict == status, found.message
+
+
+def test_few_choices_are_proved_first():
+    several = {"CHUNK": VALUES, "GROUP": VALUES, "FLAG": (0, 1), "WIDE": VALUES}
+    found = _subsets(several)
+    assert found[:2] == [(), ("FLAG",)]
+    assert ("CHUNK", "GROUP") in found
+    assert ("CHUNK", "GROUP", "FLAG") not in found
