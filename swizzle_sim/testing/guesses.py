@@ -18,7 +18,7 @@ _MEANINGS: dict[str, tuple[str, ...]] = {
     ),
     "num_pid_m": (
         "numtilesm", "tilesm", "gridm", "mtiles", "numblocksm", "mblocks", "nummblocks", "nummtiles", "numrowtiles",
-        "numpidm", "gm",
+        "numpidm", "ntilesm", "gm",
     ),
     "num_pid_n": (
         "numtilesn", "tilesn", "gridn", "ntilesn", "numblocksn", "nblocksn", "numnblocks", "numntiles", "numcoltiles",

@@ -195,6 +195,8 @@ def _comment_to_add(target: Target, error: SwizzleSimError) -> str:
         return f"{begin} swizzle: " + " ".join(f"{name}=..." for name in names)
     if "grids=" in message:
         return f"{begin} swizzle: grids=..., the launch that the constants of the file are for"
+    if "answer=, and" in message:
+        return f"{begin} swizzle: answer=... tiles=..., the names that hold the tile and one count for each"
     if "tiles=" in message:
         return f"{begin} swizzle: tiles=..., one count for each coordinate"
     if "say which names" in message:

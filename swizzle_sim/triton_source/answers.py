@@ -197,6 +197,21 @@ def as_one_number(body: list[ast.stmt]) -> list[ast.stmt]:
     return body if left & {_X, _Y, _WIDE, _HIGH} else found
 
 
+def with_first_axis(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements that read one axis of a launch, as those of a launch with that axis alone; the others stay as is."""
+    calls = [
+        node
+        for stmt in body
+        for node in ast.walk(stmt)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("tl.program_id", "tl.num_programs")
+    ]
+    axes = {literal_axis(call) for call in calls}
+    if axes in ({1}, {2}):
+        for call in calls:
+            call.args, call.keywords = [ast.copy_location(ast.Constant(0), call)], []
+    return body
+
+
 class _Calls(ast.NodeTransformer):
     """Puts the call back for a name that holds an id or a count."""
 

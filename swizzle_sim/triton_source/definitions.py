@@ -25,6 +25,7 @@ _CALLS: dict[str, Callable[[int, int], int]] = {
     "max": max,
 }
 _MOST_PARTS = 400  # of an expression with the meaning of its names in their places
+_DRAWN = (3, 17, 101)  # sizes at which two counts are compared
 _COUNT = re.compile(r"(num|n|total|grid)_?(pid|tile|block|wg|workgroup|cta|col|row)?s?(_?[mnxy])?$|grid", re.IGNORECASE)
 
 
@@ -36,6 +37,9 @@ def assigned_once(function: ast.FunctionDef) -> dict[str, ast.expr]:
         match stmt:
             case ast.Assign([ast.Name(name)], value) if stores.count(name) == 1:
                 found[name] = value
+            case ast.Assign([ast.Tuple(names)], ast.Tuple(values)) if len(names) == len(values):
+                pairs = [(one.id, value) for one, value in zip(names, values, strict=True) if isinstance(one, ast.Name)]
+                found |= {name: value for name, value in pairs if stores.count(name) == 1}
     return found
 
 
@@ -129,6 +133,18 @@ def evaluate(node: ast.expr, values: Mapping[str, object]) -> int | None:
         return None if a is None or b is None else rule(a, b)
     except ZeroDivisionError:
         return None
+
+
+def differ(one: str, other: str) -> bool:
+    """Whether two expressions of sizes have different values at some sizes; no, where one cannot be worked out."""
+    trees = [ast.parse(text, mode="eval").body for text in (one, other)]
+    names = sorted({node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)})
+    for first in _DRAWN:
+        known: dict[str, object] = {name: first + 7 * k * k + 5 * k for k, name in enumerate(names)}
+        values = [evaluate(tree, known) for tree in trees]
+        if None not in values and values[0] != values[1]:
+            return True
+    return False
 
 
 def _called(node: ast.Call) -> str:

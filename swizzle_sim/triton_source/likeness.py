@@ -53,7 +53,7 @@ def likeness(source: SourceFile, name: str, depth: int = 3) -> str:
     body = [stmt for stmt in function.body if not isinstance(stmt, ast.FunctionDef | ast.ClassDef)]
     returned = [one.value for stmt in body for one in ast.walk(stmt) if isinstance(one, ast.Return) and one.value]
     ids = {one.arg for one in parameters_of(function) if _ID.match(one.arg)}
-    if not _reads_id(body) and not (ids and returned):
+    if (not _reads_id(body) and not (ids and returned)) or any(map(_is_no_number, returned)):
         return ""
     if returned:
         needed, coordinates = body, max(len(getattr(value, "elts", ())) for value in returned)
@@ -65,6 +65,17 @@ def likeness(source: SourceFile, name: str, depth: int = 3) -> str:
     if kind == _TOGETHER_AGAIN or _calls_a_remap(source, needed, depth):
         return "remap"
     return "decode" if kind == _PART and coordinates > 1 else ""
+
+
+def _is_no_number(value: ast.expr) -> bool:
+    """Whether a returned value is none, a text or a collection, as of what writes a program."""
+    values = value.elts if isinstance(value, ast.Tuple) else [value]
+    words = (ast.JoinedStr, ast.List, ast.Dict, ast.Set, ast.ListComp, ast.Lambda)
+    return any(isinstance(one, words) or (isinstance(one, ast.Constant) and not _is_int(one)) for one in values)
+
+
+def _is_int(node: ast.Constant) -> bool:
+    return isinstance(node.value, int)
 
 
 def _calls_a_remap(source: SourceFile, body: list[ast.stmt], depth: int) -> bool:

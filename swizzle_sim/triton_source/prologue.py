@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from swizzle_sim.triton_source.prologue_reader import Prologue, PrologueReader
+from swizzle_sim.triton_source.prologue_reader import PrologueReader
+from swizzle_sim.triton_source.prologue_text import Prologue
 from swizzle_sim.triton_source.source_file import read_source
+
+_BETWEEN = re.compile(r",(?![^(]*\))")  # a comma that stands in no bracket
 
 __all__ = ["Prologue", "names_in", "read_prologue"]
 
@@ -56,6 +60,6 @@ def read_prologue(
 
 
 def names_in(given: Iterable[str] | str | None) -> tuple[str, ...]:
-    """Names of a text such as ``"row, col"``, or of any iterable."""
-    parts = given.split(",") if isinstance(given, str) else given or ()
+    """Names, or expressions, of a text such as ``"row, col"`` or ``"cdiv(M, 64), 8"``, or of any iterable."""
+    parts = _BETWEEN.split(given) if isinstance(given, str) else given or ()
     return tuple(part.strip() for part in parts if part.strip())

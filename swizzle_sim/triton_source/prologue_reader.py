@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,6 +24,7 @@ from swizzle_sim.triton_source.answers import (
     in_order,
     names_of_tile,
     own_counts,
+    with_first_axis,
 )
 from swizzle_sim.triton_source.canonical import Canonical, canonical_functions
 from swizzle_sim.triton_source.counts import in_grid_counts, two_quotients
@@ -33,6 +33,7 @@ from swizzle_sim.triton_source.definitions import (
     Filled,
     assigned_once,
     constant_count,
+    differ,
     folded,
     is_arithmetic,
     reads_only,
@@ -48,6 +49,7 @@ from swizzle_sim.triton_source.inlining import (
 )
 from swizzle_sim.triton_source.loops import unrolled
 from swizzle_sim.triton_source.mapped_text import MappedText, written_line
+from swizzle_sim.triton_source.prologue_text import Prologue
 from swizzle_sim.triton_source.source_file import (
     SourceFile,
     defaults_of,
@@ -63,55 +65,6 @@ _LATE = (
 )
 _UNREAD = "unread"  # a call that stands for what has no counterpart, see `c_expressions`
 _SURPLUS = "no_tile"  # 1 in a workgroup that returns before it has a tile
-
-
-@dataclass(frozen=True)
-class Prologue:
-    """What a function computes its tile with.
-
-    Parameters
-    ----------
-    text : MappedText
-        In the language; its last lines assign the coordinates.
-    function : str
-    line : int
-        Of the function.
-    axes : int
-        Axes of the launch whose program id it reads.
-    launch : str
-        Launch grid as an expression of the kernel's sizes, where the source has it (``num_pid_m = tl.cdiv(M, B)``);
-        empty otherwise.
-    parameters : tuple of str
-        Of the function.
-    surplus : MappedText or None
-        Text whose ``pid`` is 1 in a workgroup that returns at once, 0 in one with a tile; None where none returns.
-    extents : tuple of str
-        What each coordinate counts up to, where the coordinates are handed on as one number.
-    free : tuple of str
-        Other names that it takes a value from: fields of a record, names before statements that stand alone.
-    defaults : tuple of str
-        Parameters of a function that returns its tile for which it has a value, and a caller may have another.
-    takes_id : bool
-        Whether it reads no program id: its first parameter is one.
-    fixed : str
-        A count of tiles that is the same whatever the launch, as its sizes are constants of the file.
-    counted : MappedText or None
-        The text in the grid's own counts of tiles, where it reads its sizes for nothing else: what a proof speaks of.
-    """
-
-    text: MappedText
-    function: str
-    line: int
-    axes: int
-    launch: str
-    parameters: tuple[str, ...]
-    surplus: MappedText | None = None
-    extents: tuple[str, ...] = ()
-    free: tuple[str, ...] = ()
-    defaults: tuple[str, ...] = ()
-    takes_id: bool = False
-    fixed: str = ""
-    counted: MappedText | None = None
 
 
 class PrologueReader:
@@ -151,6 +104,7 @@ class PrologueReader:
         whole = _with_literal_axes(self.inliner.block(needed))
         body, _ = slice_of(whole, set(answers))
         body = slice_of(as_one_number(body), set(answers))[0] if len(answers) == 2 else body
+        body = with_first_axis(body) if self.reads_id else body
         self._refuse_unread(body)
         axes = self._axes(body)
         extents = tiles or self._extents(answers, spelled, axes, body)
@@ -268,9 +222,21 @@ class PrologueReader:
         }
         wanted = [count_of(name, sides) for name in answers]
         if not all(wanted) or len(wanted) < 2:
-            found = self._stop or two_quotients(self.function, body, self._fields())
-            return in_order(found, answers) if axes == 1 else ""
-        return (" * " if axes == 1 else ", ").join(f"({sides[name]})" for name in wanted)
+            counts = two_quotients(self.function, body, self._fields()) if axes == 1 else ""
+            self._refuse_more_tiles(counts, answers)
+            return in_order(self._stop or counts, answers) if axes == 1 else ""
+        launch = (" * " if axes == 1 else ", ").join(f"({sides[name]})" for name in wanted)
+        self._refuse_more_tiles(launch if axes == 1 else "", answers)
+        return launch
+
+    def _refuse_more_tiles(self, counts: str, answers: Sequence[str]) -> None:
+        """Refuse a loop over more tiles than two coordinates count, such as those of every group."""
+        if self._stop and counts and len(answers) == 2 and differ(self._stop, counts):
+            self.refuse(
+                self.function,
+                f"the loop is over {self._stop} tiles, of which {' and '.join(answers)} count {counts}: say which "
+                "names hold the whole tile, as answer=, and what each counts up to, as tiles=",
+            )
 
     def _fields(self) -> set[str]:
         """Names that a method reads of its object, or a kernel in C of a record of arguments."""
@@ -298,6 +264,7 @@ class PrologueReader:
                 f"{self.function.name} assigns neither pid, nor pid_m and pid_n, nor pid_x and pid_y: say which names "
                 "hold the tile, such as answer=tile_m,tile_n",
             )
+        before, after = self._past_memory(before, after, answers)
         for name in answers:
             late = next((stmt for stmt in after if name in stored(stmt)), None)
             if late:
@@ -311,6 +278,16 @@ class PrologueReader:
                 found[0], f"{answers[0]} is the program id as it came: say which names hold the tile, if others do"
             )
         return before, answers
+
+    def _past_memory(
+        self, before: list[ast.stmt], after: list[ast.stmt], answers: list[str]
+    ) -> tuple[list[ast.stmt], list[ast.stmt]]:
+        """Statements up to the tile, where it depends on nothing that those between read from memory."""
+        end = max((k for k, stmt in enumerate(after, 1) if stored(stmt) & {*answers}), default=0)
+        needed = slice_of([*before, *after[:end]], {*answers})[0]
+        if not end or any(self.source.touches_memory(stmt) for stmt in needed):
+            return before, after
+        return [*before, *after[:end]], after[end:]
 
     def _at_memory(self, body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
         """Statements before the first memory access, and from there."""

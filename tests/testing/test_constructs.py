@@ -386,3 +386,82 @@ def test_a_count_that_is_returned_beside_the_id_is_no_coordinate(written):
     found = results(written(RANGE))["Order.persistent_range"]
     assert found.status == "passed", found.message
     assert found.guessed == "num_sms=num_pids"
+
+
+BESIDE_MEMORY = """
+@triton.jit
+def scaled(scale, lens, out, M, N, BLOCK_M, BLOCK_N, GROUP_M: tl.constexpr):
+    factor = tl.load(scale)
+    if tl.load(lens) == 0:
+        return
+    rows, cols = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    for tile_id in range(tl.program_id(0), rows * cols, tl.num_programs(0)):
+        first = tile_id // (4 * cols) * 4
+        size = min(rows - first, 4)
+        pid_m = first + tile_id % (4 * cols) % size
+        pid_n = tile_id % (4 * cols) // {by}
+        tl.store(out + pid_m * N + pid_n, factor)
+"""
+
+
+def test_a_tile_that_is_known_without_memory_is_read_past_it(written):
+    found = results(written(BESIDE_MEMORY.format(by="size")))["scaled"]
+    assert found.verdict == "proved", found.message
+    assert results(written(BESIDE_MEMORY.format(by="4")))["scaled"].verdict == "refuted"
+    assert results(written(BESIDE_MEMORY.format(by="(size + factor)")))["scaled"].status == "skipped"
+
+
+BATCHED = """
+@triton.jit
+def batched(out, M, N, BLOCK_M, BLOCK_N):
+    batch = tl.program_id(0)
+    pid = tl.program_id(1)
+    num_pid_m = tl.cdiv(M, BLOCK_M)
+    num_pid_n = tl.cdiv(N, BLOCK_N)
+    pid_m = pid // {by}
+    pid_n = pid % num_pid_n
+    tl.store(out + batch + pid_m * N + pid_n, pid + 1)
+"""
+
+
+def test_a_tile_of_one_axis_is_checked_on_that_axis(written):
+    [found] = check_file(written(BATCHED.format(by="num_pid_n")), function="batched")
+    assert found.verdict == "proved", found.message
+    [found] = check_file(written(BATCHED.format(by="(num_pid_n + 1)")), function="batched")
+    assert found.verdict == "refuted", found.message
+
+
+GROUPS = """
+{note}
+@triton.jit
+def grouped(out, G, M, N, BLOCK_M, BLOCK_N):
+    tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    for at in range(tl.program_id(0), G * tiles_m * tiles_n, tl.num_programs(0)):
+        group = at // (tiles_m * tiles_n)
+        local = at % (tiles_m * tiles_n)
+        pid_m = local // tiles_n + 0 * (at % 8 + at // 8)
+        pid_n = local % tiles_n
+        tl.store(out + group + pid_m * N + pid_n, at)
+"""
+
+
+def test_a_loop_over_more_tiles_than_two_coordinates_count_is_no_failure(written):
+    found = results(written(GROUPS.format(note="")))["grouped"]
+    assert found.status == "skipped"
+    assert "answer=... tiles=..." in found.advice
+    note = '# swizzle: answer=group,pid_m,pid_n tiles="G, cdiv(M, BLOCK_M), cdiv(N, BLOCK_N)"'
+    found = results(written(GROUPS.format(note=note)))["grouped"]
+    assert found.status == "passed", found.message
+
+
+def test_what_returns_texts_or_nothing_is_no_remap(written):
+    path = written(
+        """
+        def index_name(pid, names):
+            at = pid % 8 * 4 + pid // 8
+            if at in names:
+                return None
+            return f"index_{at}"
+        """
+    )
+    assert results(path) == {}
