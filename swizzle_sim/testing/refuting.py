@@ -16,10 +16,12 @@ from swizzle_sim.swizzle.ir import Form, literals
 
 XCDS = (*range(1, 17), 32)
 LARGEST = 2**20  # workgroups of a launch
+_EVERY = (*range(1, 65),)  # counts that a few small launches are tried with: a text may compare with any
 _USUAL = (1, 2, 4, 8)  # counts of XCDs that each launch of middling size is tried with
 _SIDES = (1, 2, 3, 5, 7, 8, 12, 13, 16, 17, 24, 28, 31, 33, 37, 48, 61, 64, 65, 96, 127, 129, 257)
 _SMALL, _MIDDLING = 72, 1200  # workgroups: up to these with all, with several counts of XCDs; above with two
 _MOST_PERIODS = 24
+_CORNERS = 6  # of the periods: both sides at one, where conditions such as m <= 64 and n <= 8 end
 _MOST_PLANES = 220  # of two sides, beside the small ones
 
 
@@ -79,9 +81,10 @@ def planes(form: Form, sizes: tuple[int, ...] = ()) -> list[tuple[int, int]]:
     draw.shuffle(drawn)
     both = [pair for a, b in drawn for pair in ((a, b), (b, a)) if min(a, b) >= 1 and a * b <= LARGEST]
     usual = [(a, b) for a, b in product(_SIDES, repeat=2) if a * b <= 600]
-    return sorted(
-        {*small, *usual[::3], *both[:_MOST_PLANES], (1024, 1024), (1023, 1021)}, key=lambda one: one[0] * one[1]
-    )
+    few = [value for value in periods(form, sizes) if value <= 512][:_CORNERS]
+    corners = [(a, b) for a, b in product(few, repeat=2) if a * b <= _MIDDLING]
+    chosen = {*small, *usual[::3], *corners, *both[:_MOST_PLANES], (1024, 1024), (1023, 1021)}
+    return sorted(chosen, key=lambda one: one[0] * one[1])
 
 
 def boxes(form: Form, sizes: tuple[int, ...] = ()) -> list[tuple[int, int, int]]:
@@ -113,7 +116,7 @@ def with_xcds(found: Iterable[Grid], counts: tuple[int, ...] = XCDS) -> Iterator
     """Launches with their XCD counts: all of a small grid, fewer the larger it is, every count in turn."""
     for k, grid in enumerate(found):
         if grid.num_pids <= _SMALL or len(counts) <= 2:
-            chosen = set(counts)
+            chosen = set(_EVERY if counts == XCDS and k % 11 == 10 else counts)
         else:
             usual = {count for count in _USUAL if count in counts} if grid.num_pids <= _MIDDLING else {counts[-1]}
             usual |= {8} & set(counts)

@@ -102,10 +102,13 @@ def _tried_further(verdict: Verdict, candidate: TextCandidate, kind: str, trials
             trials.append(Trial(grid, count, found is None))
             failing = failing or found
     passed = sum(trial.passed for trial in trials)
-    right = passed == len(trials)
+    domain = verdict.domain
+    if passed < len(trials):
+        domain = name_domain(trials, candidate.form)
+        domain = both(stated, domain) if named(domain) else domain  # none was tried where what was stated does not hold
     return replace(
         verdict,
-        domain=verdict.domain if right else name_domain(trials, candidate.form),
+        domain=domain,
         tested=verdict.tested + len(trials) - 1,
         passed=verdict.passed + passed - 1,
         largest=max(verdict.largest, *(trial.grid.num_pids for trial in trials)),

@@ -206,8 +206,7 @@ def _try_one(text: str, counts: Counter, claims: set, seed: int, proofs_only: bo
     for grid, xcds in launches(kind, seed + zlib.crc32(text.encode())):
         if where(grid, xcds) and not holds_at(swizzle.form, grid, xcds):
             counts[f"false {verdict.status}"] += 1
-            if verdict.status == PROVED:
-                print("FALSE PROVED", verdict.domain, grid, xcds, text, sep="\n", flush=True)
+            print(f"FALSE {verdict.status.upper()}", verdict.domain, f"{grid}, {xcds} XCDs", text, sep="\n", flush=True)
             return
 
 
