@@ -14,6 +14,7 @@ from swizzle_sim.proof.execute import Path, paths
 from swizzle_sim.proof.injective import same_workgroup
 from swizzle_sim.proof.knowledge import MOST_STEPS, Budget, Unproved
 from swizzle_sim.proof.launches import LARGEST_LITERAL, LARGEST_SIZE, MOST_XCDS, ROOT, Launches
+from swizzle_sim.proof.numbered import numbered
 from swizzle_sim.proof.pieces import cuts, largest_literal, same_for_all
 from swizzle_sim.proof.polynomial import Poly, TooLarge
 from swizzle_sim.swizzle.ir import AXES, COORDINATES, Assign, Cond, Form, Name, Stmt
@@ -109,13 +110,24 @@ def _pieces(form: Form, launches: Launches, budget: Budget) -> int:
         cut = None
         for k, carried in cuts(body, results, done):
             try:
-                factor = max(factor, _bijective(body[:k], (carried,), launches, budget, linear))
+                factor = max(factor, _piece(body[:k], (carried,), launches, budget, linear))
             except Unproved:
                 continue
             kept = (*same_for_all(body[:k]), Assign(carried, Name(ROOT)))
             cut, linear = ((*kept, *body[k:]), len(kept)), True
             break
-    return max(factor, _bijective(body, results, launches, budget, linear))
+    return max(factor, _piece(body, results, launches, budget, linear))
+
+
+def _piece(body: tuple[Stmt, ...], results: tuple[str, ...], launches: Launches, budget: Budget, linear: bool) -> int:
+    """Prove one piece, by the number of workgroups alone where it reads no more of the launch."""
+    found = numbered(body, results, launches)
+    if found:
+        try:
+            return _bijective(found[0], results, found[1], budget, True)
+        except (Unproved, TooLarge):  # where a condition on the sides helps
+            pass
+    return _bijective(body, results, launches, budget, linear)
 
 
 def _all_results(results: tuple[str, ...], launches: Launches) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 python -m tests.attack.proof_texts 1000000 --proofs --parts 16 --seconds 500
 
 It prints the counts as parts end. ``--proofs`` leaves out what is only tested, which takes a second a text, so that
-more proofs are attacked; ``--parts`` is a number of processes, each with known texts of its own (at most 37).
+more proofs are attacked; ``--parts`` is a number of processes, each with known texts of its own (at most 38).
 
 A text is drawn from a small grammar of what remaps are made of, or a known remap with one literal, operator or name
 changed. What verification at one grid and a few others finds wrong is dropped; of the rest the verdict is taken, as
@@ -62,6 +62,10 @@ OTHERS = (
     "per = (num_pids + num_xcds - 1) // num_xcds\ntall = num_pids % num_xcds\ntall = num_xcds if tall == 0 else tall\n"
     "xcd, local = pid % num_xcds, pid // num_xcds\n"
     "pid = xcd * per + local if xcd < tall else tall * per + (xcd - tall) * (per - 1) + local\n",
+    "rows, cols = num_pid_m, num_pid_n\ntotal = rows * cols\nq, r = total // 8, total % 8\n"
+    "pid = pid % 8 * q + min(pid % 8, r) + pid // 8\n"
+    "first = pid // (4 * cols) * 4\nsize = min(rows - first, 4)\npid_m = first + pid % (4 * cols) % size\n"
+    "pid_n = pid % (4 * cols) // size\n",
 )
 _NUMBERS = ("0", "1", "2", "3", "4", "7", "8", "16", "32")
 

@@ -9,11 +9,14 @@ import pytest
 from swizzle_sim.proof import prove
 from swizzle_sim.proof.certificate import refutes
 from swizzle_sim.proof.farkas import find
+from swizzle_sim.proof.launches import Launches
+from swizzle_sim.proof.numbered import numbered
 from swizzle_sim.proof.pieces import cuts, same_for_all
 from swizzle_sim.proof.polynomial import poly, variable
 from swizzle_sim.proof.samples import Samples
 from swizzle_sim.swizzle import family, parse_form
 from swizzle_sim.swizzle.parse import parse_condition
+from swizzle_sim.swizzle.variables import live_before
 from swizzle_sim.testing.grids_to_try import kind_of
 
 NAIVE = "pid = pid % num_xcds * (num_pids // num_xcds) + pid // num_xcds"
@@ -57,6 +60,53 @@ def test_a_size_with_a_value_is_as_a_literal():
     assert by_size.max_workgroups * 64 <= 2**31
     assert by_size.max_xcds * 64 <= by_size.max_workgroups
     assert proved(text.format("64"), sizes={}).max_workgroups == by_size.max_workgroups
+
+
+DEALT = """
+rows = num_pid_m
+cols = num_pid_n
+total = {total}
+per = cdiv(total, 8)
+tall = 8 if total % 8 == 0 else total % 8
+xcd = pid % 8
+pid = xcd * per + pid // 8 if xcd < tall else tall * per + (xcd - tall) * (per - 1) + pid // 8
+first = pid // (4 * cols) * 4
+size = min(rows - first, 4)
+pid_m = first + pid % (4 * cols) % size
+pid_n = pid % (4 * cols) // size
+"""
+
+
+def test_a_piece_that_reads_the_product_of_the_sides_alone_is_proved_on_one_axis():
+    found = proved(DEALT.format(total="cols * rows"))
+    assert found.holds, found.why
+    assert not proved(DEALT.format(total="cols * cols")).holds
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("total = num_pid_m * num_pid_n\npid = total - 1 - pid", True),
+        ("a = num_pid_m\nb = a\npid = num_pid_n * b - 1 - pid", True),
+        ("num_pid_m = num_pid_m\npid = num_pid_m * num_pid_n - 1 - pid", True),
+        ("if num_pid_m * num_pid_n > pid + 1:\n    pid = pid ^ 0\npid = num_pids - 1 - pid", True),
+        ("pid = num_pid_m * num_pid_m - 1 - pid", False),
+        ("a = num_pid_m\na = num_pid_n\npid = num_pid_m * a - 1 - pid", False),
+        ("a = num_pid_m\na = 2\npid = num_pid_n * a - 1 - pid", False),
+        ("num_pid_m = num_pid_n\npid = num_pid_m * num_pid_n - 1 - pid", False),
+        ("num_pids = 8\npid = num_pid_m * num_pid_n - 1 - pid", False),
+        ("if pid > 3:\n    a = num_pid_m\nelse:\n    a = num_pid_n\npid = a * num_pid_n - 1 - pid", False),
+        ("for i in range(2):\n    pid = num_pid_m * num_pid_n - 1 - pid", False),
+        ("pid = num_pid_m * num_pid_n - 1 - pid_m * num_pid_n - pid_n", False),
+    ],
+)
+def test_only_the_number_of_workgroups_makes_one_axis_of_two(text, is_one):
+    form = parse_form(text)
+    found = numbered(form.body, ("pid",), Launches("tiles"))
+    assert (found is not None) == is_one
+    if found is not None:
+        assert found[1].kind == "line"
+        assert not {"num_pid_m", "num_pid_n"} & live_before(found[0], ("pid",))
 
 
 @pytest.mark.packages
