@@ -35,6 +35,7 @@ _CHUNK = re.compile(
     r"chunk|group(_?size)?(_?[mn])?$|^(C|W|WGM|wgm|swizzle_w|swizzle_c|panel_?width|window)$|_?(WGM)$|^(group|panel)"
 )
 _FLAG = re.compile(r"^(use|enable|is|has|with)_|(swizzle|remap)(_pid)?$|^up(cast|grade)$", re.IGNORECASE)
+_SPLIT = re.compile(r"^(num_?)?(k_?splits?|splits?_?k)$", re.IGNORECASE)  # with 1, the launch is that of the tiles
 _RATIO = re.compile(r"(quer(y|ies)|heads?|q)_per_(kv|group)", re.IGNORECASE)
 
 
@@ -70,7 +71,7 @@ def guess(
             found[name] = (0, 1)
         elif is_chunk(name):
             found[name] = CHUNKS
-        elif _RATIO.search(name):
+        elif _RATIO.search(name) or _SPLIT.search(name):
             found[name] = 1
     return found
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from swizzle_sim.triton_source.definitions import Definitions
 from swizzle_sim.triton_source.inlining import assign, loaded
+from swizzle_sim.triton_source.source_file import parameters_of
 
 _OF_ROWS, _OF_COLUMNS = "of_rows", "of_columns"
 
@@ -59,6 +60,29 @@ def in_grid_counts(
         assign(_OF_COLUMNS, ast.Name("num_pid_n", ast.Load()), place),
         *found,
     ]
+
+
+def without_counts_read(function: ast.FunctionDef) -> ast.FunctionDef:
+    """A function without ``n = tl.load(n_ptr)``, for which ``n`` is a size: one value of memory for all workgroups.
+
+    Only of what parameters alone address, and of a name that is assigned once.
+    """
+    own = {one.arg for one in parameters_of(function)}
+    stores = [node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+
+    def is_read(stmt: ast.stmt) -> bool:
+        match stmt:
+            case ast.Assign([ast.Name(name)], ast.Call(func, [at], [])) if ast.unparse(func) == "tl.load":
+                return stores.count(name) == 1 and name not in own and loaded(at) <= own and not _calls(at)
+        return False
+
+    left = copy.copy(function)
+    left.body = [stmt for stmt in function.body if not is_read(stmt)]
+    return left
+
+
+def _calls(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.Call) for one in ast.walk(node))
 
 
 def _definitions(function: ast.FunctionDef, body: list[ast.stmt], fields: Collection[str]) -> Definitions:

@@ -27,7 +27,7 @@ from swizzle_sim.triton_source.answers import (
     with_first_axis,
 )
 from swizzle_sim.triton_source.canonical import Canonical, canonical_functions
-from swizzle_sim.triton_source.counts import in_grid_counts, two_quotients
+from swizzle_sim.triton_source.counts import in_grid_counts, two_quotients, without_counts_read
 from swizzle_sim.triton_source.definitions import (
     Definitions,
     Filled,
@@ -82,7 +82,7 @@ class PrologueReader:
     def __init__(self, source: SourceFile, name: str, given: frozenset[str] = frozenset()):
         self.source, self.given, self.name = source, given, name
         functions = canonical_functions(source, name)
-        self.function = functions[name]
+        self.function = without_counts_read(functions[name])
         self.returns = any(isinstance(one, ast.Return) and one.value for one in own_statements(self.function))
         self.reads_id = any(source.id_calls(one) for one in functions.values())
         self.parameters = tuple(one.arg for one in parameters_of(self.function) if one.arg != "self")
@@ -301,10 +301,10 @@ class PrologueReader:
             returns = [one for one in own_statements(stmt) if isinstance(one, ast.Return)]
             if not returns:
                 found.append(stmt)
-            elif isinstance(stmt, ast.If) and isinstance(stmt.body[-1], ast.Return) and len(returns) == 1:
-                found.append(
-                    ast.copy_location(ast.If(stmt.test, [assign(_SURPLUS, ast.Constant(1), stmt)], stmt.orelse), stmt)
-                )
+            elif isinstance(stmt, ast.If) and len(returns) == 1 and returns[0] in (stmt.body[-1], *stmt.orelse[-1:]):
+                noted = [assign(_SURPLUS, ast.Constant(1), stmt)]
+                then, other = (noted if returns[0] in part[-1:] else part for part in (stmt.body, stmt.orelse))
+                found.append(ast.copy_location(ast.If(stmt.test, then, other), stmt))
             elif stored(stmt):
                 self.refuse(returns[0], "the kernel may return inside this statement: return before or after it")
         if any(_SURPLUS in stored(stmt) for stmt in found):

@@ -70,3 +70,36 @@ def test_a_wrong_one_is_refuted(written):
 
 def test_what_is_read_from_memory_is_no_coordinate(written):
     assert not list(check_file(written(ROTARY.format(n="HEADS"))))
+
+
+LOADED = """
+@triton.jit
+def experts(out, length_ptr, N, BLOCK_M, BLOCK_N, SPLIT_K):
+    pid = tl.program_id(0)
+    part = pid % SPLIT_K
+    pid = pid // SPLIT_K
+    length = tl.load({at})
+    rows, cols = tl.cdiv(length, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    if pid < rows * cols:
+        pid = rows * cols - 1 - pid
+    else:
+        return
+    pid_m = pid // {by}
+    pid_n = pid % cols
+    tl.store(out + pid_m * N + pid_n, part)
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "by", "verdict"),
+    [
+        ("length_ptr", "cols", "proved"),
+        ("length_ptr", "(cols + 1)", "refuted"),
+        ("length_ptr + pid", "cols", ""),
+        ("length_ptr + tl.program_id(0)", "cols", ""),
+    ],
+)
+def test_a_count_that_is_the_same_for_all_workgroups_is_a_size(written, at, by, verdict):
+    (found,) = check_file(written(LOADED.format(at=at, by=by)), function="experts")
+    assert found.verdict == verdict, found.message
+    assert not verdict or found.guessed == "SPLIT_K=1"
