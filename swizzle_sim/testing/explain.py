@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from swizzle_sim.swizzle.emit import emit_text
@@ -14,10 +15,10 @@ from swizzle_sim.swizzle.verdict import PROVED, REFUTED
 from swizzle_sim.testing.candidate import Candidate, TextCandidate, load
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.files import targets_of
-from swizzle_sim.testing.grids_to_try import condition, kind_of
+from swizzle_sim.testing.grids_to_try import condition, each_size, kind_of
 from swizzle_sim.testing.refuting import periods
 from swizzle_sim.testing.run import CheckResult
-from swizzle_sim.testing.settle import proof, provable_form, settle
+from swizzle_sim.testing.settle import proof_of_options, provable_form, settle
 from swizzle_sim.testing.trials import Outcome, points_of, try_points
 
 _MOST_PROOFS = 12  # of conditions
@@ -40,19 +41,26 @@ def explain(candidate: Candidate, outcome: Outcome, options: Options) -> list[st
         Conditions that are proved to suffice, the smallest problem that fails where its tiles are known, and the text
         of a repair that is proved. Empty where nothing of it is known, or where the outcome is no refutation.
     """
-    form = provable_form(candidate, options)
+    form, given = provable_form(candidate, options), options
     if outcome.holds or form is None or not isinstance(candidate, TextCandidate):
         return []
-    found = list(_proved_domains(candidate, form, outcome))
+    if form is not candidate.form:  # a kernel whose sizes give counts of tiles: explained in these
+        candidate = _of_form(form, candidate.name)
+        options = replace(options, launch="", sizes={k: v for k, v in options.sizes.items() if k in form.inputs})
+    found = list(_proved_domains(candidate, form, outcome, options))
     lines = [f"proved where {one}" for one in found] or ["no simple condition was proved to suffice"]
-    lines += _problem(outcome, options)
+    lines += _problem(outcome, given)
     for repaired in _repairs(form):
-        fixed = TextCandidate.of(Swizzle(emit_text(repaired), repaired, compile_form(repaired), "the repair"))
+        fixed = _of_form(repaired, "the repair")
         judged = settle(fixed, try_points(fixed, points_of(fixed, options)), options)
         if judged.status == PROVED:
             text = "\n".join(f"    {line}" for line in emit_text(repaired).strip().splitlines())
             return [*lines, f"repaired, {PROVED} for {judged.domain}, {judged.covers}:\n{text}"]
     return [*lines, "no repair was found that is proved"]
+
+
+def _of_form(form: Form, name: str) -> TextCandidate:
+    return TextCandidate.of(Swizzle(emit_text(form), form, compile_form(form), name))
 
 
 def explained(result: CheckResult, over: Options) -> CheckResult:
@@ -68,17 +76,13 @@ def explained(result: CheckResult, over: Options) -> CheckResult:
     return result
 
 
-def _proved_domains(candidate: TextCandidate, form: Form, outcome: Outcome) -> Iterator[str]:
+def _proved_domains(candidate: TextCandidate, form: Form, outcome: Outcome, options: Options) -> Iterator[str]:
     """Conditions of the usual kinds that no launch tried contradicts and that are proved."""
     kind, proofs = kind_of(form), 0
     found: list[str] = []
-    points = []
-    for point in points_of(candidate, Options()):
-        points.append(point)
-        if len(points) >= _TRIED:
-            break
+    points = list(islice(points_of(candidate, options), _TRIED))
     failing = [point for point in points if candidate.counterexample(point.grid, point.num_xcds, point.sizes)]
-    for text in dict.fromkeys([outcome.domain, *_conditions(form, kind)]):
+    for text in dict.fromkeys([outcome.domain, *_conditions(form, kind, options)]):
         if proofs >= _MOST_PROOFS or len(found) >= _MOST_FOUND:
             return
         if any(_implied(text, one) for one in found):
@@ -90,7 +94,7 @@ def _proved_domains(candidate: TextCandidate, form: Form, outcome: Outcome) -> I
         if any(holds(point.grid, point.num_xcds) for point in failing):
             continue
         proofs += 1
-        if proof(form, kind, where=text):
+        if proof_of_options(form, options, text):
             found.append(text)
             yield text
 
@@ -101,10 +105,11 @@ def _implied(text: str, known: str) -> bool:
     return a == b and divisor.isdigit() and smaller.isdigit() and int(divisor) % int(smaller) == 0
 
 
-def _conditions(form: Form, kind: str) -> Iterator[str]:
+def _conditions(form: Form, kind: str, options: Options) -> Iterator[str]:
     sides = {"line": (), "tiles": ("num_pid_m", "num_pid_n"), "plane": ("num_pid_x", "num_pid_y")}
     counts = ("num_pids", *sides.get(kind, ("num_pid_x", "num_pid_y", "num_pid_z")))
-    divisors = [*(["num_xcds"] if form.reads_num_xcds else []), *(str(one) for one in periods(form)[:12])]
+    sizes = tuple({value for choice in each_size(options) for value in choice.values()})
+    divisors = [*(["num_xcds"] if form.reads_num_xcds else []), *(str(one) for one in periods(form, sizes)[:12])]
     for divisor in divisors:
         yield from (f"{count} % {divisor} == 0" for count in counts)
     for divisor in divisors[::-1]:

@@ -52,8 +52,7 @@ def settle(candidate: Candidate, outcome: Outcome, options: Options, where: Wher
     if form is None or callable(where):
         return outcome
     stated = where or options.where
-    sizes = {name: value for name, value in options.single.items() if isinstance(value, int)}
-    xcds = options.xcds[0] if options.xcds and len(options.xcds) == 1 else None
+    sizes, xcds = _fixed(options)
     if outcome.holds:
         covers = _proof_of_all(form, options.several, sizes, stated, xcds)
         domain = (f"{stated}" if stated else EVERY_GRID) + (f", {xcds} XCDs" if covers and xcds else "")
@@ -62,6 +61,18 @@ def settle(candidate: Candidate, outcome: Outcome, options: Options, where: Wher
         covers = proof(form, kind_of(form), sizes, both(stated, outcome.domain), xcds, STEPS_REFUTED)
         return replace(outcome, covers=covers)
     return outcome
+
+
+def proof_of_options(form: Form, options: Options, where: str) -> str:
+    """Sizes that a proof under a condition covers, for the sizes and XCDs of options; empty where none is found."""
+    sizes, xcds = _fixed(options)
+    return _proof_of_all(form, options.several, sizes, both(options.where, where), xcds, STEPS_REFUTED)
+
+
+def _fixed(options: Options) -> tuple[dict[str, int], int | None]:
+    """Sizes that have one value, and the one count of XCDs, of options."""
+    sizes = {name: value for name, value in options.single.items() if isinstance(value, int)}
+    return sizes, options.xcds[0] if options.xcds and len(options.xcds) == 1 else None
 
 
 def settle_verdict(verdict: Verdict, swizzle: Swizzle, grid: Grid, num_xcds: int) -> Verdict:
@@ -127,12 +138,17 @@ def provable_form(candidate: Candidate, options: Options) -> Form | None:
 
 
 def _proof_of_all(
-    form: Form, several: Mapping[str, tuple[int, ...]], sizes: dict[str, int], where: str, xcds: int | None
+    form: Form,
+    several: Mapping[str, tuple[int, ...]],
+    sizes: dict[str, int],
+    where: str,
+    xcds: int | None,
+    steps: int = 0,
 ) -> str:
     """Sizes that a proof covers whatever the sizes that have several values are, or else for each choice of them."""
     several = {name: values for name, values in several.items() if name in form.inputs}
     for names in _subsets(several):
-        covers = _proof_of_each(form, {name: several[name] for name in names}, sizes, where, xcds)
+        covers = _proof_of_each(form, {name: several[name] for name in names}, sizes, where, xcds, steps)
         if covers:
             return covers
     return ""
@@ -146,12 +162,18 @@ def _subsets(several: Mapping[str, tuple[int, ...]]) -> list[tuple[str, ...]]:
 
 
 def _proof_of_each(
-    form: Form, several: Mapping[str, tuple[int, ...]], sizes: dict[str, int], where: str, xcds: int | None
+    form: Form,
+    several: Mapping[str, tuple[int, ...]],
+    sizes: dict[str, int],
+    where: str,
+    xcds: int | None,
+    steps: int,
 ) -> str:
     """Sizes that the proofs of all choices cover together; empty where one is not found."""
     each: list[Proof] = []
     for choice in itertools.product(*several.values()):
-        found = _found(form, kind_of(form), sizes | dict(zip(several, choice, strict=True)), where, xcds)
+        chosen = sizes | dict(zip(several, choice, strict=True))
+        found = _found(form, kind_of(form), chosen, where, xcds, steps)
         if found is None:
             return ""
         each.append(found)

@@ -18,7 +18,7 @@ FORM = parse_form(
     "pid_m = pid // (GROUP * num_pid_n)\npid_n = pid % num_pid_n * (num_pid_m // num_pid_m)"
 )
 KERNEL = """
-# swizzle: CHUNK=8,64 GROUP_M=1,8
+# swizzle: CHUNK=8,64 GROUP_M=8
 @triton.jit
 def gemm(a, c, M, N, NUM_XCDS, BLOCK_M, BLOCK_N, GROUP_M: tl.constexpr, CHUNK: tl.constexpr):
     pid = tl.program_id(0)
