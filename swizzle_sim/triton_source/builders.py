@@ -67,8 +67,8 @@ def _built(node: ast.Call, aliases: Aliases) -> ast.expr | None:
     module, _, name = whole.rpartition(".")
     if not module and not (isinstance(node.func, ast.Name) and node.func.id in ("_raw", "const_expr")):
         return None
-    if whole.partition(".")[0] in _LANGUAGE:
-        return None
+    if whole.partition(".")[0] in _LANGUAGE or (isinstance(node.func, ast.Name) and node.func.id in _CALLS.values()):
+        return None  # in the language's spelling as it is
     make = _maker(name if module else whole)
     return make(node) if make else None
 

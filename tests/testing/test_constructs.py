@@ -465,3 +465,14 @@ def test_what_returns_texts_or_nothing_is_no_remap(written):
         """
     )
     assert results(path) == {}
+
+
+def test_a_function_imported_under_the_languages_own_name_is_that(written):
+    path = written(
+        """
+        from flydsl.expr.arith import min, ceildiv as cdiv
+        def exact(pid, num_pids):
+            return pid % 8 * (num_pids // 8) + min(pid % 8, num_pids % 8) + pid // 8
+        """
+    )
+    assert results(path)["exact"].verdict == "proved", results(path)
