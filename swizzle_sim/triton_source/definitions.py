@@ -135,14 +135,14 @@ def evaluate(node: ast.expr, values: Mapping[str, object]) -> int | None:
         return None
 
 
-def differ(one: str, other: str) -> bool:
-    """Whether two expressions of sizes have different values at some sizes; no, where one cannot be worked out."""
+def exceeds(one: str, other: str) -> bool:
+    """Whether one expression of sizes is above another at some sizes; no, where one cannot be worked out."""
     trees = [ast.parse(text, mode="eval").body for text in (one, other)]
     names = sorted({node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)})
-    for first in _DRAWN:
-        known: dict[str, object] = {name: first + 7 * k * k + 5 * k for k, name in enumerate(names)}
-        values = [evaluate(tree, known) for tree in trees]
-        if None not in values and values[0] != values[1]:
+    for start in _DRAWN:
+        known: dict[str, object] = {name: start + 7 * k * k + 5 * k for k, name in enumerate(names)}
+        above, below = (evaluate(tree, known) for tree in trees)
+        if above is not None and below is not None and above > below:
             return True
     return False
 

@@ -33,7 +33,7 @@ from swizzle_sim.triton_source.definitions import (
     Filled,
     assigned_once,
     constant_count,
-    differ,
+    exceeds,
     folded,
     is_arithmetic,
     reads_only,
@@ -231,7 +231,7 @@ class PrologueReader:
 
     def _refuse_more_tiles(self, counts: str, answers: Sequence[str]) -> None:
         """Refuse a loop over more tiles than two coordinates count, such as those of every group."""
-        if self._stop and counts and len(answers) == 2 and differ(self._stop, counts):
+        if self._stop and counts and len(answers) == 2 and exceeds(self._stop, counts):
             self.refuse(
                 self.function,
                 f"the loop is over {self._stop} tiles, of which {' and '.join(answers)} count {counts}: say which "

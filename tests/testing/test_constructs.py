@@ -476,3 +476,10 @@ def test_a_function_imported_under_the_languages_own_name_is_that(written):
         """
     )
     assert results(path)["exact"].verdict == "proved", results(path)
+
+
+@pytest.mark.parametrize(("stop", "status"), [("rows * cols - REST", "passed"), ("rows * cols * 2", "skipped")])
+def test_a_loop_over_the_first_tiles_is_read_as_one_over_all(written, stop, status):
+    text = GROUPS.format(note="").replace("G * tiles_m * tiles_n", stop.replace("rows * cols", "tiles_m * tiles_n"))
+    text = text.replace("out, G,", "out, REST,")
+    assert results(written(text))["grouped"].status == status
