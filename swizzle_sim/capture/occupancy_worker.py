@@ -1,13 +1,12 @@
 """Compiles kernels with Triton's AMD or NVIDIA backend; a process of its own: whatever imports this runs in one too.
 
-``python -m swizzle_sim.capture.occupancy_worker REQUEST.json REPLY.json``
+Its imports are done before it is forked: `swizzle_sim.capture.forked`.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tempfile
 import time
 import warnings
@@ -221,7 +220,3 @@ def _located(request: dict[str, Any], error: CompilationError) -> str:
 def _plain(options: dict[str, Any]) -> dict[str, Any]:
     kinds = (bool, int, float, str, type(None))
     return {name: value for name, value in sorted(options.items()) if isinstance(value, kinds)}
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -11,25 +11,25 @@ import importlib.util
 import json
 import os
 import platform
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from importlib import metadata
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
+from swizzle_sim.capture.forked import Worker, start_worker
 from swizzle_sim.release import install_hint
 from xcd_model.errors import CaptureError, CompileError
 
 OnProgress = Callable[[str, int, int], None]
 TESTED = ("3.9",)  # minor versions of Triton whose interpreter the capture was tested with
-TAIL = 1500  # characters shown of a dead worker's stderr
+WORKER = "swizzle_sim.capture.worker"
 COMPILER = "SWIZZLE_SIM_TRITON"  # variable with a folder whose Triton compiles, such as the GPU node's version
 ROOT = Path(__file__).resolve().parents[2]
+_PATH = os.environ.get("PYTHONPATH", "")  # as this process was started with
 
 
 def triton_version() -> str:
@@ -80,11 +80,16 @@ def check_installed() -> str:
     return version
 
 
-def environment(*, interpret: bool) -> dict[str, str]:
-    """Environment of a worker: this package importable, no bytecode written to users' folders, Triton's mode."""
+def environment(*, interpret: bool, path: str | None = None) -> dict[str, str]:
+    """Environment of a worker: this package importable, no bytecode written to users' folders, Triton's mode.
+
+    ``path`` takes the place of the present ``PYTHONPATH``.
+    """
     found = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     other = None if interpret else found.get(COMPILER)  # captures are tested with the installed one
-    found["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [other, found.get("PYTHONPATH")])])
+    users = found.get("PYTHONPATH", "") if path is None else path
+    folders = [str(ROOT), *filter(None, [other, *users.split(os.pathsep)])]
+    found["PYTHONPATH"] = os.pathsep.join(os.path.abspath(one) for one in folders)
     found["PYTHONDONTWRITEBYTECODE"] = "1"
     return found | ({"TRITON_INTERPRET": "1"} if interpret else {})
 
@@ -128,9 +133,7 @@ class TritonWorker:
     """A process that runs Triton and users' files; it starts at the first request, and anew once it has ended."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-        self._words: IO[bytes] | None = None  # its stderr
-        self._end = contextlib.ExitStack()
+        self._worker: Worker | None = None
 
     def answer(self, folder: Path, on_progress: OnProgress | None) -> dict[str, Any]:
         """Reply to the request in a folder.
@@ -140,21 +143,22 @@ class TritonWorker:
         CaptureError
             If the process dies of it.
         """
-        if self._process is None or self._process.poll() is not None:
-            self._start()
-        assert self._process and self._process.stdin and self._process.stdout and self._words
-        said_before = os.fstat(self._words.fileno()).st_size
+        if self._worker is None or self._worker.wait(0):
+            self.close()
+            self._worker = _start(WORKER, (), interpret=True)
+        worker = self._worker
+        worker.forget_words()
         try:
             with contextlib.suppress(BrokenPipeError):  # then stdout is empty too
-                os.write(self._process.stdin.fileno(), f"{json.dumps(str(folder))}\n".encode())
-            for line in self._process.stdout:
+                os.write(worker.stdin, f"{json.dumps(str(folder))}\n".encode())
+            for line in worker.stdout:
                 report = json.loads(line)
                 if "spent" in report:
                     break
                 if on_progress:
                     on_progress(report["name"], report["done"], report["total"])
             else:
-                raise CaptureError(_died(self._process.wait(), self._words, said_before))
+                raise CaptureError(_died(worker.end(), worker.last_words))
         except BaseException:
             self.close()
             raise
@@ -164,26 +168,9 @@ class TritonWorker:
 
     def close(self) -> None:
         """End the process, whatever it does."""
-        self._process = self._words = None
-        self._end.close()
-
-    def _start(self) -> None:
-        self.close()
-        with contextlib.ExitStack() as end:
-            self._words = end.enter_context(tempfile.TemporaryFile(prefix="swizzle-sim-"))
-            self._process = end.enter_context(
-                subprocess.Popen(
-                    [sys.executable, "-m", "swizzle_sim.capture.worker"],
-                    env=environment(interpret=True),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=self._words,
-                    text=True,
-                    errors="replace",
-                )
-            )
-            end.callback(self._process.kill)
-            self._end = end.pop_all()
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
 
 
 _SHARED: ContextVar[TritonWorker | None] = ContextVar("_SHARED", default=None)
@@ -208,10 +195,15 @@ def shared_worker() -> Iterator[TritonWorker]:
         worker.close()
 
 
-def _died(status: int, words: IO[bytes], said_before: int) -> str:
-    end = os.fstat(words.fileno()).st_size
-    first = max(said_before, end - 4 * TAIL)  # a character has up to 4 bytes
-    said = os.pread(words.fileno(), end - first, first).decode("utf-8", "replace")[-TAIL:].strip()
+def _start(module: str, arguments: tuple[str, ...], *, interpret: bool, **more: str) -> Worker:
+    """Start a worker: modules that our own folders of ``PYTHONPATH`` add hide none of its imports."""
+    at_import = environment(interpret=interpret, path=_PATH)
+    return start_worker(
+        module, arguments, at_import=at_import, environment={**environment(interpret=interpret), **more}
+    )
+
+
+def _died(status: int, said: str) -> str:
     return f"the process that runs Triton ended with status {status}{': ' if said else ' and said nothing'}{said}"
 
 
@@ -242,20 +234,14 @@ def run_worker(module: str, request: dict[str, Any], *, interpret: bool, timeout
     with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
         question, answer = Path(folder, "request.json"), Path(folder, "reply.json")
         question.write_text(json.dumps(request), encoding="utf-8")
-        command = [sys.executable, "-m", module, str(question), str(answer)]
+        arguments = (str(question), str(answer))
+        worker = _start(module, arguments, interpret=interpret, TRITON_CACHE_DIR=str(Path(folder, "triton")))
         try:
-            done = subprocess.run(
-                command,
-                env={**environment(interpret=interpret), "TRITON_CACHE_DIR": str(Path(folder, "triton"))},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=timeout_s,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise CompileError(f"Triton was stopped after {timeout_s:g} s without an answer") from None
-        if done.returncode or not answer.exists():
-            raise CompileError(f"Triton's process ended with status {done.returncode}:\n{done.stderr[-TAIL:].strip()}")
+            if not worker.wait(timeout_s):
+                raise CompileError(f"Triton was stopped after {timeout_s:g} s without an answer")
+            status = worker.end()
+            if status or not answer.exists():
+                raise CompileError(f"Triton's process ended with status {status}:\n{worker.last_words}")
+        finally:
+            worker.end()
         return json.loads(answer.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The process that imports Triton and runs users' files: ``python -m swizzle_sim.capture.worker``.
+"""The process that imports Triton and runs users' files; forked from one that has called `preload`.
 
 Reads folders from stdin, as JSON lines. Of each it reads ``request.json``, writes ``reply.json`` and arrays there,
 reports progress as JSON lines on stdout, and at last whether it is spent: no longer as a new process would be. What
@@ -34,6 +34,11 @@ from xcd_model.errors import CaptureError, SwizzleSimError, UnknownName
 
 EVERY_S = 0.2  # between two reports
 MAX_GRIDS = 24  # other grids for the check over a lattice
+
+
+def preload() -> None:
+    """Import Triton, for all processes that are forked."""
+    load_parts()
 
 
 def main() -> None:
@@ -243,7 +248,3 @@ VERBS: dict[str, Callable[[dict[str, Any], Path, Any], dict[str, Any]]] = {
     "inputs": lambda request, folder, say: save_inputs(request, folder),
     "reference": lambda request, folder, say: save_reference(request, folder),
 }
-
-if __name__ == "__main__":
-    main()
-    os._exit(0)  # Triton leaves nothing that needs an orderly end

@@ -1,6 +1,6 @@
 """Runs a kernel and its rewritten form in Triton's interpreter and compares them; a process of its own.
 
-``python -m swizzle_sim.rewrite.check_worker REQUEST.json REPLY.json``, with TRITON_INTERPRET=1.
+Its imports are done before it is forked, with TRITON_INTERPRET=1: `swizzle_sim.capture.forked`.
 
 Both run on the same memory, so that not only outputs but the addresses each program touches can be compared: program
 ``p`` of the rewritten kernel must do exactly what program ``order[p]`` of the original does.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -346,7 +345,3 @@ def _digest(name: str, handles: tuple[Any, ...]) -> str:
         if hasattr(handle, "data"):
             found.update(np.ascontiguousarray(handle.data).tobytes())
     return found.hexdigest()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

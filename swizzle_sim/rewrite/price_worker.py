@@ -1,6 +1,6 @@
 """Compiles the spellings of one swizzle in one kernel and keeps the cheapest; a process of its own.
 
-``python -m swizzle_sim.rewrite.price_worker REQUEST.json REPLY.json``
+Its imports are done before it is forked: `swizzle_sim.capture.forked`.
 """
 
 from __future__ import annotations
@@ -136,7 +136,3 @@ def _work(request: Mapping[str, Any]) -> Workload:
 
 def _grid(sides: list[Any]) -> Grid:
     return Grid(tuple(sides[0]), tuple(sides[1]) if sides[1] else None)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,21 +1,21 @@
-"""A fixture for tests of how many processes import Triton: those that capture started."""
-
-import subprocess
+"""A fixture for tests of how many processes run users' files: those that capture started."""
 
 import pytest
+
+from swizzle_sim.capture import process
 
 
 @pytest.fixture
 def started(monkeypatch):
     """Worker processes of capture, in the order in which they started; none may be left at the end of the test."""
-    found = []
+    found, start = [], process.start_worker
 
-    class Counted(subprocess.Popen):
-        def __init__(self, command, **options):
-            super().__init__(command, **options)
-            if "swizzle_sim.capture.worker" in command:
-                found.append(self)
+    def counted(module, *given, **more):
+        worker = start(module, *given, **more)
+        if module == process.WORKER:
+            found.append(worker)
+        return worker
 
-    monkeypatch.setattr(subprocess, "Popen", Counted)
+    monkeypatch.setattr(process, "start_worker", counted)
     yield found
     assert all(worker.returncode is not None for worker in found), "a worker was left running, or as a zombie"

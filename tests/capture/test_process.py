@@ -1,13 +1,16 @@
 """Does a kept worker answer as a process of its own would, and does it end?"""
 
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from swizzle_sim.capture.capture import capture
-from swizzle_sim.capture.process import TAIL, shared_worker
+from swizzle_sim.capture.forked import TAIL
+from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.rewrite.small_sizes import small_workloads
 from swizzle_sim.workload import workload
 from tests.capture.same_trace import needs_triton
@@ -90,8 +93,8 @@ def test_what_a_worker_dies_of_is_said_and_the_next_request_starts_another(start
             odd.at({"n": 7001})
         assert (odd.at({"n": 4}).grid.num_pids, odd.at({"n": 5}).grid.num_pids) == (4, 5)
         assert [worker.returncode for worker in started] == [7, None]
-        started[1].kill()
-        started[1].wait()
+        os.kill(started[1].pid, signal.SIGKILL)
+        assert started[1].wait(60)
         assert odd.at({"n": 6}).grid.num_pids == 6
     assert len(started) == 3
     assert (str(among.value), among.value.code) == (str(alone.value), alone.value.code)
