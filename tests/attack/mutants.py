@@ -3,9 +3,9 @@
     python -m tests.attack.mutants [--only lru "event queue"] [--jobs 2]      prints survivors, and the counts as JSON
 
 Numba is off, so that a compiled function is plain Python, and a mutant is put into it where it stands: its code object
-is exchanged in a forked process, which then runs the tests named here. mutmut and cosmic-ray write mutants into files
-and start Python for each; forking takes a tenth of that. A mutant that changes no result, such as ``<=`` where the two
-are never equal, is on the list `EQUAL` with its reason.
+is exchanged in a forked process, which then runs the tests that call the function, those that take least first, until
+one fails. mutmut and cosmic-ray write mutants into files and start Python for each; forking takes a tenth of that. A
+mutant that changes no result, such as ``<=`` where the two are never equal, is on the list `EQUAL` with its reason.
 """
 
 import argparse
@@ -18,14 +18,18 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import textwrap
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+
+import pytest
 
 os.environ["NUMBA_DISABLE_JIT"] = "1"  # before anything imports numba
 
 UNIT = "tests/unit"
-SECONDS = 120  # of the processor, a mutant: a loop that does not end is noticed, too
+SECONDS, TIMES = 2.0, 5  # of the processor, a test: a loop that does not end is noticed, too
 LANES = 8  # workgroups of the virtual machine in step: as plain Python 256 would take minutes
 EQUAL = {
     "_before: '(time, events.age[who], who) < (events.time[at], events.age[other], np.int64(other))' #0": "no two "
@@ -131,7 +135,7 @@ def _inside(tree):
             yield from ast.walk(stmt)
 
 
-class NoShrinking:
+class Quick:
     """For pytest: the first example that fails is enough, and the same ones are drawn each time."""
 
     def pytest_collection(self, session):
@@ -142,33 +146,104 @@ class NoShrinking:
         settings.load_profile("mutants")
 
 
-def noticed(function, code, tests):
-    """Whether tests fail, or take forever, with other code in a function; in a process of its own."""
-    child = os.fork()
-    if not child:
-        status = 1
-        with contextlib.suppress(BaseException), open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), 1)
-            os.dup2(nowhere.fileno(), 2)
-            signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of the processor: a busy machine notices nothing
-            if code is not None:
-                function.__code__ = code
-            import pytest
+class Recorded(Quick):
+    """Notes what each test takes, and which functions it calls."""
 
-            from swizzle_sim.swizzle import vm
+    def __init__(self, functions):
+        self.names = {function.__code__: function.__name__ for function in functions}
+        self.found = {}
 
-            vm.LANES, vm.FEWEST_LANES = LANES, 2
-            words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", *tests]
-            status = int(pytest.main(words, plugins=[NoShrinking()]))
-        os._exit(status)
-    return os.waitpid(child, 0)[1] != 0
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item):
+        began, called = time.process_time(), set()
+
+        def note(frame, event, _):
+            if name := self.names.get(frame.f_code):
+                called.add(name)
+
+        sys.setprofile(note)
+        try:
+            return (yield)
+        finally:
+            sys.setprofile(None)
+            self.found[item.nodeid] = {"seconds": time.process_time() - began, "called": sorted(called)}
 
 
-def _tried(label, function, code, tests):
-    seen = noticed(function, code, tests)
-    if not seen:
-        print(f"survives: {label}", file=sys.stderr, flush=True)
-    return seen
+class Chosen(Quick):
+    """Runs the tests that call a function, the quickest first, each for a few times what it takes without a mutant."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def pytest_collection_modifyitems(self, items):
+        items[:] = sorted(
+            (one for one in items if one.nodeid in self.seconds), key=lambda one: self.seconds[one.nodeid]
+        )
+
+    def pytest_runtest_setup(self, item):
+        signal.setitimer(signal.ITIMER_PROF, SECONDS + TIMES * self.seconds[item.nodeid])  # of the processor alone
+
+
+def forked(act):
+    """What ``act`` returns, in a process of its own whose prints nobody sees; None if it dies."""
+    with tempfile.TemporaryFile("w+") as answer:
+        child = os.fork()
+        if not child:
+            with contextlib.suppress(BaseException), open(os.devnull, "w") as nowhere:
+                os.dup2(nowhere.fileno(), 1)
+                os.dup2(nowhere.fileno(), 2)
+                json.dump(act(), answer)
+                answer.flush()
+            os._exit(0)
+        os.waitpid(child, 0)
+        answer.seek(0)
+        return json.loads(answer.read() or "null")
+
+
+def ran(tests, plugin):
+    """Whether tests pass."""
+    vm = importlib.import_module("swizzle_sim.swizzle.vm")
+    vm.LANES, vm.FEWEST_LANES = LANES, 2
+    words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", *tests]
+    return int(pytest.main(words, plugins=[plugin])) == 0
+
+
+def recorded(functions, tests):
+    """Seconds and called functions of each test; None if one fails."""
+    plugin = Recorded(functions)
+    return forked(lambda: plugin.found if ran(tests, plugin) else None)
+
+
+def noticed(function, code, tests, record):
+    """Whether tests fail, or take forever, with other code in a function."""
+    seconds = {name: one["seconds"] for name, one in record.items() if function.__name__ in one["called"]}
+
+    def act():
+        function.__code__ = code
+        return ran(tests, Chosen(seconds))
+
+    return not (seconds and forked(act))
+
+
+def survivors_of(target, pool):
+    """Labels of the mutants of one rule that no test notices, and how many there are."""
+    modules = {importlib.import_module(module): names.split() for module, names in target.functions.items()}
+    for path in target.tests:
+        if path.endswith(".py"):  # once, and not in each fork
+            importlib.import_module(path[:-3].replace("/", "."))
+    record = recorded([getattr(module, each) for module, names in modules.items() for each in names], target.tests)
+    if record is None:
+        raise SystemExit(f"{target.tests}: they fail without a mutant")
+
+    def survives(label, function, code):
+        seen = noticed(function, code, target.tests, record)
+        if not seen:
+            print(f"survives: {label}", file=sys.stderr, flush=True)
+        return not seen
+
+    mutants = [one for module, names in modules.items() for each in names for one in mutants_of(module, each)]
+    left = list(pool.map(lambda one: survives(*one), mutants))
+    return [label for (label, *_), survived in zip(mutants, left, strict=True) if survived], len(mutants)
 
 
 def main(arguments):
@@ -180,16 +255,10 @@ def main(arguments):
     found, survivors = {}, []
     with ThreadPoolExecutor(given.jobs) as pool:
         for name in given.only:
-            target = TARGETS[name]
-            modules = {importlib.import_module(module): names.split() for module, names in target.functions.items()}
-            if noticed(None, None, target.tests):
-                raise SystemExit(f"{name}: the tests fail without a mutant")
-            mutants = [one for module, names in modules.items() for each in names for one in mutants_of(module, each)]
-            caught = list(pool.map(lambda one, tests=target.tests: _tried(*one, tests), mutants))
-            left = [label for (label, *_), seen in zip(mutants, caught, strict=True) if not seen]
+            left, count = survivors_of(TARGETS[name], pool)
             equal = [label for label in left if label.split(" ", 1)[1] in EQUAL]  # without module and line
             survivors += [label for label in left if label not in equal]
-            found[name] = {"mutants": len(mutants), "noticed": sum(caught), "equal": len(equal)}
+            found[name] = {"mutants": count, "noticed": count - len(left), "equal": len(equal)}
             print(json.dumps({name: found[name]}), file=sys.stderr, flush=True)
     print(json.dumps({"mutants": found, "survivors": survivors}, indent=2))
     return 1 if survivors else 0
