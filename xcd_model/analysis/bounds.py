@@ -157,7 +157,7 @@ def _count(trace: Trace, tensor: int, of: np.ndarray, instruction: np.ndarray, n
 
     ``of`` is the class of each instruction, rising.
     """
-    counts, owner = np.zeros(n_classes, np.int64), np.full(trace.tensors[tensor].n_lines, -1, np.int32)
+    counts, owner = np.zeros(n_classes, np.int64), np.zeros(trace.tensors[tensor].n_lines, np.int32)
     base = trace.base - trace.tensors[tensor].base_line
     apart = _count_lines(of, instruction, base, trace.template, trace.rel_start, trace.rel, owner, counts)
     return counts if apart else None
@@ -169,17 +169,17 @@ def _count_lines(of, instruction, base, template, rel_start, rel, owner, counts)
 
     of, instruction : (n,) int64, rising class and instruction
     base            : (n_instructions,) int64, first line, from the tensor's first one
-    owner           : (n_lines,) int32, -1s: the class that touches each line
+    owner           : (n_lines,) int32, zeros: 1 + the class that touches each line
     counts          : (n_classes,) int64, zeros
     """
     for i in range(instruction.size):
         k = template[instruction[i]]
         for entry in range(rel_start[k], rel_start[k + 1]):
             line = base[instruction[i]] + rel[entry]
-            if owner[line] != of[i]:
-                if owner[line] >= 0:
+            if owner[line] != of[i] + 1:
+                if owner[line]:
                     return False
-                owner[line] = of[i]
+                owner[line] = of[i] + 1
                 counts[of[i]] += 1
     return True
 

@@ -88,20 +88,20 @@ def _by_set(stream, first, index, lines, requests):
 def _number_blocks(stream, first, owner, block):
     """Number the tiles that are read; those of the same lines in the same order alike. False if others share a line.
 
-    owner : (highest line + 1,) int32, -1s: a tile that has the line;  block : (n_tiles,) int32, output
+    owner : (highest line + 1,) int32, zeros: 1 + a tile that has the line;  block : (n_tiles,) int32, output
     """
     for tile in range(first.size):
         base, template = stream.base[first[tile]], stream.template[first[tile]]
         if stream.is_write[template]:
             continue
         begin, end = stream.rel_start[template], stream.rel_start[template + 1]
-        other = owner[base + stream.rel[begin]]
+        other = owner[base + stream.rel[begin]] - 1
         if other < 0:
             block[tile] = tile
             for entry in range(begin, end):
-                if owner[base + stream.rel[entry]] >= 0:
+                if owner[base + stream.rel[entry]]:
                     return False
-                owner[base + stream.rel[entry]] = tile
+                owner[base + stream.rel[entry]] = tile + 1
             continue
         shift, template = base - stream.base[first[other]], stream.template[first[other]]
         if stream.rel_start[template + 1] - stream.rel_start[template] != end - begin:
@@ -122,7 +122,9 @@ def with_tiles(stream: Stream, tiles: Tiles, machine: Machine, highest_line: int
     None where two tiles that are read share some of their lines.
     """
     block = np.zeros(tiles.first.size, np.int32)
-    if not _number_blocks(stream, tiles.first, np.full(highest_line + 1, -1, np.int32), block):
+    if not _number_blocks(
+        stream, tiles.first, np.zeros(highest_line + 1, np.int32), block
+    ):  # pages that no tile touches stay nobody's
         return None
     n_sets = machine.l1.n_sets
     lines, requests = np.zeros((2, tiles.first.size, n_sets), np.int32)
@@ -226,7 +228,7 @@ def _sign_groups(stream, machine, first, number, group_hash, group_set):
     Where tiles share lines, of a line's number in its L2 set; of a partitioned L2, of the point of coherence and read
     requests too.
 
-    number     : (highest line + 1,) int32, -1s; empty where tiles share no line
+    number     : (highest line + 1,) int32, zeros; empty where tiles share no line
     group_hash : (n_groups,) uint64, zeros; group_set : (n_groups,) int64, -1: L2 set that feeds the group.
     Returns False if a group is fed by two L2 sets.
     """
@@ -243,9 +245,9 @@ def _sign_groups(stream, machine, first, number, group_hash, group_set):
             group_set[group] = index
             part = _mix(tile_hash ^ np.uint64(_locate(line, machine.l1)[0])) if machine.l1.n_sets else tile_hash
             if number.size:
-                if number[line] < 0:
-                    number[line] = numbered[index]
+                if not number[line]:
                     numbered[index] += 1
+                    number[line] = numbered[index]
                 part = _mix(part ^ np.uint64(number[line]))
             if machine.coherence_mask:
                 part = _mix(
@@ -289,7 +291,7 @@ def find_classes(stream: Stream, machine: Machine, tiles: Tiles, highest_line: i
     """Group the L2 sets that see the same stream up to names; None where that is not exact or not worth it."""
     n_groups = machine.mall.n_sets or machine.l2.n_sets
     group_hash, group_set = np.zeros(n_groups, np.uint64), np.full(n_groups, -1, np.int64)
-    number = np.full(0 if tiles.disjoint else highest_line + 1, -1, np.int32)
+    number = np.zeros(0 if tiles.disjoint else highest_line + 1, np.int32)
     if not _sign_groups(stream, machine, tiles.first, number, group_hash, group_set):
         return None
     signature = np.zeros(machine.l2.n_sets, np.uint64)
