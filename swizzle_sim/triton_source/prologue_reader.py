@@ -224,7 +224,7 @@ class PrologueReader:
         if not all(wanted) or len(wanted) < 2:
             counts = two_quotients(self.function, body, self._fields()) if axes == 1 else ""
             self._refuse_more_tiles(counts, answers)
-            return in_order(self._stop or counts, answers) if axes == 1 else ""
+            return in_order(counts or self._stop, answers) if axes == 1 else ""
         launch = (" * " if axes == 1 else ", ").join(f"({sides[name]})" for name in wanted)
         self._refuse_more_tiles(launch if axes == 1 else "", answers)
         return launch
