@@ -124,6 +124,17 @@ def test_a_claimed_tile_is_remapped_and_no_program():
     assert found.at == "tile" and found.claimed and found.grid == work.grid
 
 
+def test_whole_clusters_move_where_a_program_is_one():
+    """With num_ctas Triton's program id is that of a cluster: the kernel is rewritten as without."""
+    work, plain = kernel("gemm_cluster", M=1024, N=512, K=64), kernel("gemm", M=1024, N=512, K=64, BLOCK_N=128)
+    assert work.launch.options == {"num_ctas": work.clusters.size} and work.launch.grid == plain.launch.grid
+    one, other = (
+        rewritten(of.launch, "group_m(size=2)", grid=of.grid, sizes=plain.problem, lattice=list(plain.at_grids()))
+        for of in (work, plain)
+    )
+    assert one.text == other.text and one.at == "program" and changed(one)[0] == ["pid = tl.program_id(0)"]
+
+
 def test_only_what_the_same_atomic_gives_before_and_in_the_loop_is_a_claim(tmp_path):
     body = (
         "    p = tl.program_id(0)\n    t = tl.atomic_add(c_ptr, 1)\n    while t < N:\n        tl.store(x_ptr + t, p)\n"

@@ -35,7 +35,7 @@ def clustered_cases(draw):
     return trace, order, machine, occupancy, clusters
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(case=clustered_cases())
 def test_workgroups_send_what_is_theirs_of_a_program(case):
     trace, *_, clusters = case
@@ -53,7 +53,7 @@ def test_workgroups_send_what_is_theirs_of_a_program(case):
             assert found == sends
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(case=clustered_cases(), pace=paces, data=st.data())
 def test_both_replays_are_the_naive_ones(case, pace, data):
     trace, order, machine, occupancy, clusters = case
