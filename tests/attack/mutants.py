@@ -1,6 +1,7 @@
 """Change one operator, constant or statement at a time of the rules that every count rests on: does a test notice?
 
     python -m tests.attack.mutants [--only lru "event queue"] [--jobs 2]      prints survivors, and the counts as JSON
+    python -m tests.attack.mutants --only lru --functions _touch
 
 Numba is off, so that a compiled function is plain Python, and a mutant is put into it where it stands: its code object
 is exchanged in a forked process, which then runs the tests that call the function, those that take least first, until
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import textwrap
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -35,8 +37,18 @@ EQUAL = {
     "_before: '(time, events.age[who], who) < (events.time[at], events.age[other], np.int64(other))' #0": "no two "
     "events are of the same slot or CU, so no two keys are equal",
     "_next_pid: '1' #0": "no work is any negative id",
+    "_next_pid: '1' #0 (2)": "no work is any negative id",
     "slots_in_step: '1' #0": "no tile is any negative id",
     "_claim: 'tile < n_tiles' #0": "a counter past its tiles gives none, however far past",
+    "run: '1' #0 (2)": "no workgroup is any negative id",
+    "_evaluate: '1' #0": "a row more than the spare one is used by nobody",
+    "_evaluate: '(reg >= -2147483648) & (reg <= 2147483647)' #0": "literals and sizes of more than 32 bits are refused "
+    "before",
+    "_run_one: '0' #0 (9)": "the line of no fault is read by nobody",
+    "_operate: 'a < 0' #0": "zero divided leaves no remainder",
+    "_operate: 'b < 0' #0": "a divisor of zero was refused before",
+    "_operate: '0' #0 (8)": "zero divided leaves no remainder",
+    "_operate: '0' #0 (9)": "a divisor of zero was refused before",
     "replay_lru: '0' #0": "the tags of a stream without lines are looked up nowhere",
 }
 
@@ -114,7 +126,7 @@ def mutants_of(module, name):
     for one in ast.walk(tree.body[0].args):
         if isinstance(one, ast.arg):
             one.annotation = None  # some of them exist for mypy alone
-    first = function.__code__.co_firstlineno - 1
+    first, seen = function.__code__.co_firstlineno - 1, Counter()
     for at, node in enumerate(_inside(tree)):
         for k, _ in enumerate(changes(node)):
             mutant = copy.deepcopy(tree)
@@ -124,7 +136,10 @@ def mutants_of(module, name):
             ast.fix_missing_locations(mutant)
             space = dict(vars(module))
             exec(compile(mutant, module.__file__, "exec"), space)  # our own source
-            label = f"{module.__name__}:{first + getattr(node, 'lineno', 1)} {name}: {before!r} #{k}"
+            what = f"{name}: {before!r} #{k}"
+            seen[what] += 1
+            which = f" ({seen[what]})" if seen[what] > 1 else ""  # the second of the same words, and so on
+            label = f"{module.__name__}:{first + getattr(node, 'lineno', 1)} {what}{which}"
             yield label, function, space[name].__code__
 
 
@@ -225,8 +240,8 @@ def noticed(function, code, tests, record):
     return not (seconds and forked(act))
 
 
-def survivors_of(target, pool):
-    """Labels of the mutants of one rule that no test notices, and how many there are."""
+def survivors_of(target, pool, chosen):
+    """Labels of the mutants of one rule that no test notices, and how many there are; of some functions, or all."""
     modules = {importlib.import_module(module): names.split() for module, names in target.functions.items()}
     for path in target.tests:
         if path.endswith(".py"):  # once, and not in each fork
@@ -241,7 +256,9 @@ def survivors_of(target, pool):
             print(f"survives: {label}", file=sys.stderr, flush=True)
         return not seen
 
-    mutants = [one for module, names in modules.items() for each in names for one in mutants_of(module, each)]
+    module_of = {each: module for module, names in modules.items() for each in names}
+    named = [(module_of[each], each) for each in chosen or module_of]
+    mutants = [one for module, each in named for one in mutants_of(module, each)]
     left = list(pool.map(lambda one: survives(*one), mutants))
     return [label for (label, *_), survived in zip(mutants, left, strict=True) if survived], len(mutants)
 
@@ -250,12 +267,13 @@ def main(arguments):
     """Try every mutant; the counts as JSON, status 1 if one survives that is not on the list."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", nargs="+", default=list(TARGETS), choices=list(TARGETS))
+    parser.add_argument("--functions", nargs="+", default=[])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     given = parser.parse_args(arguments)
     found, survivors = {}, []
     with ThreadPoolExecutor(given.jobs) as pool:
         for name in given.only:
-            left, count = survivors_of(TARGETS[name], pool)
+            left, count = survivors_of(TARGETS[name], pool, given.functions)
             equal = [label for label in left if label.split(" ", 1)[1] in EQUAL]  # without module and line
             survivors += [label for label in left if label not in equal]
             found[name] = {"mutants": count, "noticed": count - len(left), "equal": len(equal)}

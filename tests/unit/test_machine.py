@@ -57,11 +57,19 @@ def test_agrees_where_workgroups_run_in_step(form, num_pids):
         "pid = pid + 1",  # the last one is outside
         "pid = pid - (pid == 257) * 1000",
         "a = pid * 4194304\npid = pid",  # 2**31 from pid 512 on
+        "a = 2147483647 + (pid == 300)\npid = pid",
+        "a = -2147483648 - (pid == 300)\npid = pid",
         "pid = (pid << 22 >> 22)",
+        "pid = (pid << 0) + (pid >> 0) - pid",
+        "pid = pid << pid // 8 >> pid // 8",
+        "pid = pid if pid <= 7 else 22 - pid",
         "pid = 1 << (pid // 16)",
         "pid = 1 << (290 - pid) // 10",
         "pid = (pid - 600) // 7 + 90",
         "pid = (pid - 600) // -7",
+        "pid = pid // -1 * -1",
+        "pid = pid + pid % -1",
+        "a = -2147483648 // 2\npid = pid + a + 1073741824",
         "pid = (600 - pid) % 7",
         "if pid < 300:\n    a = 4 // (299 - pid)\nelse:\n    a = 3\npid = a",
         "if pid < 256:\n    a = pid\nelse:\n    a = 767 - pid\npid = a",
@@ -71,8 +79,10 @@ def test_agrees_where_workgroups_run_in_step(form, num_pids):
         "pid = (pid | 4) & ~1 if not pid == 5 else 0",
     ],
 )
-def test_blocks_of_workgroups(text):
-    check_each(parse_form(text), 3 * vm.LANES - 1, 8, 700)
+def test_blocks_of_workgroups(text, monkeypatch):
+    check_each(parse_form(text), 767, 8, 700)  # three blocks but one, and values beyond 32 bits
+    monkeypatch.setattr(vm, "FEWEST_LANES", 16)  # as compiled, also where nothing is
+    check_each(parse_form(text), 15, 8, 700)  # one by one
 
 
 @pytest.mark.parametrize(
@@ -80,6 +90,7 @@ def test_blocks_of_workgroups(text):
     [
         ("a = pid * 2147483647\npid = a", "overflow", 2, 1),
         ("a = -2147483648\npid = -a", "overflow", 0, 2),
+        ("a = -2147483648\npid = a - 1", "overflow", 0, 2),
         ("pid = abs(-2147483648)", "overflow", 0, 1),
         ("pid = -2147483648 // (pid - 1)", "overflow", 0, 1),
         ("pid = -2147483648 % (pid - 1)", "overflow", 0, 1),
