@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import random
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from swizzle_sim.candidates import family_candidates
 from swizzle_sim.kernels import Kernel
@@ -16,8 +14,7 @@ from swizzle_sim.swizzle import family
 from swizzle_sim.templates import TemplateSpace, family_templates
 from swizzle_sim.tuning.evaluator import Evaluator
 from swizzle_sim.tuning.samplers import Random
-from swizzle_sim.tuning.search import search
-from swizzle_sim.tuning.search_plan import SearchPlan
+from swizzle_sim.tuning.search import search_on
 from xcd_model import Gpu
 from xcd_model.errors import SearchError
 
@@ -111,9 +108,8 @@ def parameters(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[S
 
 def two_stage(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[Score]:
     """The search as it is by default, over the templates of the families."""
-    with tempfile.TemporaryDirectory() as folder:
-        plan = SearchPlan(evaluations=evaluations)
-        found = search([work], device, Path(folder) / "run", plan, replay="timed", seed=seed, threads=1)
+    bench = Evaluator([work], device, replay="timed")
+    found = search_on(bench, evaluations=evaluations, seed=seed)
     return [a.score for a in found.run.attempts if a.score is not None]
 
 

@@ -103,8 +103,8 @@ class PrologueReader:
         needed, _ = slice_of([*self._around(), *before], {*answers, _SURPLUS})
         whole = _with_literal_axes(self.inliner.block(needed))
         body, _ = slice_of(whole, set(answers))
-        body = slice_of(as_one_number(body), set(answers))[0] if len(answers) == 2 else body
         body = with_first_axis(body) if self.reads_id else body
+        body = slice_of(as_one_number(body), set(answers))[0] if len(answers) == 2 else body
         self._refuse_unread(body)
         axes = self._axes(body)
         extents = tiles or self._extents(answers, spelled, axes, body)

@@ -56,6 +56,15 @@ def says(page, words):
     until(page, f"words => ({headline} ?? '').startsWith(words)", words)
 
 
+def addressed(page, swizzle, *, timeout_s=120):
+    """Wait until the address is that of a swizzle; what it says."""
+    end = time.monotonic() + timeout_s
+    while (state := read_query(page.url.partition("?")[2])).swizzle != swizzle:
+        assert time.monotonic() < end, f"the address stays that of {state.swizzle!r}"
+        page.wait_for_timeout(20)
+    return state
+
+
 def swizzled_map(page):
     return page.locator("img.map").nth(1).get_attribute("data-xcd")
 
@@ -76,8 +85,7 @@ def test_a_formula_is_typed_and_verdict_map_score_and_address_follow(explorer):
     assert re.fullmatch(r"[+−][0-9.]+ pt", page.inner_text("#figures tbody tr:first-child td:last-child"))
     shown = np.frombuffer(bytes(page.evaluate("s => [...atob(s)].map(c => c.charCodeAt(0))", swizzled_map(page))), "u1")
     assert all(x == tile // 8 // 2 * 2 + tile % 8 // 4 for tile, x in enumerate(shown)) and shown.size == 64
-    state = read_query(page.url.partition("?")[2])
-    assert state.swizzle == BLOCKS and dict(state.sizes)["K"] == 256
+    assert dict(addressed(page, BLOCKS).sizes)["K"] == 256
     assert page.inner_text("#command").startswith("swizzle-sim score gemm M=1024 N=1024 K=256")
 
     page.fill("#text", "pid = pid % 32")
