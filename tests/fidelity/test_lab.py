@@ -9,6 +9,7 @@ import pytest
 from swizzle_benchmarks.fidelity.rows import DATA
 from swizzle_benchmarks.lab import __main__ as lab
 from swizzle_benchmarks.lab import bundles_counted
+from swizzle_benchmarks.lab.memory import fills
 from swizzle_sim.hardware.node.manifest import read_manifest
 
 BUNDLES = Path(__file__).parents[1] / "hardware" / "data" / "h200"
@@ -108,3 +109,27 @@ def test_the_table_of_bundles_has_times_and_counters_and_names_a_wrong_order(tmp
 def test_a_folder_without_bundles_is_refused(tmp_path):
     with pytest.raises(SystemExit, match="no bundles here"):
         lab.main(["bundles", str(tmp_path), str(tmp_path / "counted.csv")])
+
+
+def test_the_page_of_bursts_has_the_figures_of_the_committed_table():
+    page = (Path(__file__).parents[2] / "docs" / "laboratory" / "h200-sm.md").read_text(encoding="utf-8")
+    with (DATA / "machine" / "h200_fill.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    kinds = fills(lines)
+    for kind in (
+        ("cg", 1, 1, 128, 0),
+        ("cg", 132, 1, 128, 0),
+        ("cg", 132, 1, 256, 0),
+        ("cg", 132, 2, 256, 0),
+        ("ca", 132, 1, 128, 0),
+    ):
+        words = dict(zip(("", "SMs", "workgroups an SM", "threads", "ahead"), kind, strict=True))
+        least, rate = kinds[tuple(f"{value} {name}".strip() for name, value in words.items())]
+        assert f"| {kind[1]} | {kind[2]} | {kind[3]} | {kind[4]} | {least:.0f}, {rate:.1f} |" in page
+    (burst,) = [
+        float(one["clocks"])
+        for one in lines
+        if [one[name] for name in ("copies", "sms", "workgroups_per_sm", "threads", "ahead", "burst_bytes")]
+        == ["cg", "132", "1", "256", "0", "32768"]
+    ]
+    assert f"takes {burst:.0f} clocks" in page.replace("\n", " ")
