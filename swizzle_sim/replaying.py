@@ -258,6 +258,12 @@ class Replayer(Generic[W]):
         """Tensor instructions of one workgroup in flight at once."""
         return loads_in_flight(self.kernel.resources, self.sent)
 
+    @property
+    def step(self) -> int:
+        """Loads of a step that wait for those of the steps before, see `xcd_model.IssueModel`."""
+        step = self.kernel.resources.loads_per_step
+        return step if step and step < self.in_flight and self.in_flight % step == 0 else 0
+
     @cached_property
     def issue_model(self) -> IssueModel:
         """Issue model of the kernel's workgroups: compute time per instruction and loads in flight."""
@@ -274,6 +280,7 @@ class Replayer(Generic[W]):
             round(self.jitter_ns * 1e6),
             self.seed,
             speed_variation_of(self.gpu),
+            self.step,
         )
         issue.check()
         return issue

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tests import naive, naive_timed
+from tests.naive_rates import jitter
 
 
 def workgroups_of_program(trace, program, size, common, multicast):
@@ -130,16 +131,13 @@ class Replay(naive_timed.Replay):
             its = self.running[one, xcd]
             its.arrived.append(max(arrivals))
             self.can_issue.pop((one, xcd), None)
-            if its.todo and its.issues_at(self.pace["in_flight"]) is not None:
-                self.can_issue[one, xcd] = max(now, its.issues_at(self.pace["in_flight"]))
+            self.go_on(now, (one, xcd), its)
 
     def next_cluster(self, now, group, xcd):
         """Begin the next cluster if all places of a group are free."""
         if not all((slot, xcd) in self.free for slot in group):
             return
-        gap = (
-            round((self.gpu.limits.workgroup_gap_ns or 0) * naive_timed.FS_PER_NS) if (group[0], xcd) in self.ran else 0
-        )
+        gap = self.memory.rate["gap"] if (group[0], xcd) in self.ran else 0
         for slot, (w, workgroup, todo) in zip(group, self.queue.take(xcd), strict=False):
             self.ran.add((slot, xcd))
             if todo:
@@ -164,7 +162,7 @@ class Replay(naive_timed.Replay):
             arrive, counts = self.memory.write(now, *cu, lines)
         else:
             arrive, counts = self.read(now, cu, lines, instruction)
-            arrive += naive_timed.jitter(self.pace["seed"], mine.workgroup, len(mine.arrived), self.pace["jitter_fs"])
+            arrive += jitter(self.pace["seed"], mine.workgroup, len(mine.arrived), self.pace["jitter_fs"])
         self.issued.append(
             (now, xcd, int(self.trace.tensor[self.trace.template[instruction]]), {"instructions": 1} | counts)
         )
@@ -173,7 +171,7 @@ class Replay(naive_timed.Replay):
 
 def replay_timed(trace, order, gpu, workgroups_per_cu, size, **pace):
     """As `naive_timed.replay`."""
-    pace = {"jitter_fs": 0, "seed": 0, "speed_variation": 0} | pace
+    pace = {"jitter_fs": 0, "seed": 0, "speed_variation": 0, "step": 0} | pace
     one = Replay(trace, order, gpu, workgroups_per_cu, pace, size)
     one.run()
     queues = [*one.memory.l2_free, *one.memory.fabric_free, one.memory.mall_free, one.memory.hbm_free]

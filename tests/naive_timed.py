@@ -1,15 +1,13 @@
 """Oracle of the timed replay: one event after the other, whole numbers of femtoseconds [fs], nothing clever."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from tests import naive
-from tests.naive_hbm_rows import OpenRows, splitmix
+from tests.naive_hbm_rows import OpenRows
 from tests.naive_hbm_turnaround import Turnaround
-
-FS_PER_NS = 10**6
+from tests.naive_rates import computes_for, jitter, rates_of
 
 
 @dataclass
@@ -53,46 +51,6 @@ class Run:
         return naive.as_table(self.counts(self.issued[-1][0] + 1).by_tensor)
 
 
-def rates_of(gpu):
-    """Femtoseconds of everything, each rounded once, half to even, from the exact quotient."""
-
-    def in_cycles(size, bytes_per_cycle):
-        return round(Fraction(size) * 10**9 / (Fraction(bytes_per_cycle) * Fraction(gpu.clock_mhz)))
-
-    def at_gbps(size, gbps):
-        return round(Fraction(size) * 10**6 / Fraction(gbps))
-
-    fill, piece = gpu.l2.fetch_bytes, gpu.l2.write_request_bytes
-    return {
-        "l1": in_cycles(gpu.l1.line_bytes, gpu.l1.read_bytes_per_cycle) if gpu.l1 else 0,
-        "l1_latency": round(gpu.l1.latency_ns * FS_PER_NS) if gpu.l1 else 0,
-        "l2_read": in_cycles(gpu.l2.read_request_bytes, gpu.l2.read_bytes_per_cycle),
-        "l2_write": in_cycles(piece, Fraction(gpu.l2.read_bytes_per_cycle, 2)),
-        "fabric": in_cycles(fill, gpu.fabric_bytes_per_cycle),
-        "fabric_wb": in_cycles(piece, gpu.fabric_bytes_per_cycle),
-        "mall": at_gbps(fill, gpu.mall.bandwidth_gbps) if gpu.mall else 0,
-        "mall_wb": at_gbps(piece, gpu.mall.bandwidth_gbps) if gpu.mall else 0,
-        "hbm": at_gbps(fill, gpu.hbm.bandwidth_gbps),
-        "hbm_wb": at_gbps(piece, gpu.hbm.bandwidth_gbps),
-        "l2_latency": round(gpu.l2.latency_ns * FS_PER_NS),
-        "l2_far": round(gpu.l2_partitions.remote_ns * FS_PER_NS) if gpu.l2_partitions else 0,
-        "mall_latency": round(gpu.mall.latency_ns * FS_PER_NS) if gpu.mall else 0,
-        "hbm_latency": round(gpu.hbm.latency_ns * FS_PER_NS),
-    }
-
-
-def computes_for(seed, workgroup, compute_fs, speed_variation):
-    """Time of one instruction: up to ``speed_variation`` 65536ths more or less, the same for all of a workgroup."""
-    return compute_fs + compute_fs // 65536 * (
-        splitmix(splitmix(seed) ^ workgroup) % (2 * speed_variation + 1) - speed_variation
-    )
-
-
-def jitter(seed, workgroup, k, jitter_fs):
-    """Delay of the k-th instruction of a workgroup: 0 to ``jitter_fs``."""
-    return splitmix(splitmix(splitmix(seed) ^ workgroup) ^ k) % (jitter_fs + 1)
-
-
 class Memory:
     """The caches, when their lines are there, and when each port is free again."""
 
@@ -103,6 +61,7 @@ class Memory:
         self.stored = [set() for _ in range(gpu.xcds)]  # those of them that a store made, so that none is on its way
         self.ready_l1 = {place: {} for place in caches.l1}
         self.l1_free = dict.fromkeys(caches.l1, 0)
+        self.taken = {}  # when a CU has taken in what its loads got from the L2
         self.l2_free = [0] * gpu.xcds
         self.fabric_free = [0] * gpu.xcds
         self.mall_free = 0
@@ -175,7 +134,8 @@ class Memory:
         for at in brought:
             self.ready[xcd][at] = max(fills)
             self.stored[xcd].discard(at)
-        arrive = max(l2_end + self.rate["l2_latency"], wait, *fills)
+        taken = self.taken[xcd, cu] = max(issued, self.taken.get((xcd, cu), 0)) + requests * self.rate["cu_fill"]
+        arrive = max(l2_end + self.rate["l2_latency"], taken + self.rate["l2_latency"], wait, *fills)
         counts = {"read_requests": requests, "read_misses": fetched}
         if self.caches.mall:
             counts |= {"mall_requests": fetched, "mall_hits": fetched - from_hbm}
@@ -258,12 +218,22 @@ class Running:
         """When the data of the next instruction to compute was there, or None if none has been issued."""
         return self.arrived[len(self.done)] if len(self.done) < len(self.arrived) else None
 
-    def issues_at(self, in_flight):
-        """Instruction k may be issued when instruction k - in_flight is done; None while nobody knows when that is."""
-        behind = len(self.arrived) - in_flight
+    def issues_at(self, in_flight, step=0):
+        """Instruction k may be issued when instruction k - in_flight is done; None while nobody knows when that is.
+
+        The first of a step waits for the data of the step that is in_flight / step - 1 before it, too.
+        """
+        k = len(self.arrived)
+        behind = k - in_flight
         if behind >= len(self.done):
             return None
-        return self.done[behind] if behind >= 0 else self.began
+        at = self.done[behind] if behind >= 0 else self.began
+        if step and k % step == 0:
+            n_steps = in_flight // step
+            first = (k // step - (n_steps - 1)) * step
+            if first >= 0:
+                at = max(at, *self.arrived[first : first + step])
+        return at
 
 
 class Replay:
@@ -309,7 +279,7 @@ class Replay:
                 yield max(arrived, self.cu_free[xcd, cu]), (xcd, cu), slot
 
     def compute(self, now, cu, slot):
-        at, in_flight = (slot, cu[0]), self.pace["in_flight"]
+        at = slot, cu[0]
         mine = self.running[at]
         took = computes_for(self.pace["seed"], mine.workgroup, self.pace["compute_fs"], self.pace["speed_variation"])
         self.cu_free[cu] = now + took
@@ -317,8 +287,13 @@ class Replay:
         self.ends.append(self.cu_free[cu])
         if not mine.todo and len(mine.done) == len(mine.arrived):
             self.can_issue[at] = self.cu_free[cu]
-        elif mine.todo and at not in self.can_issue and mine.issues_at(in_flight) is not None:
-            self.can_issue[at] = max(now, mine.issues_at(in_flight))
+        elif mine.todo and at not in self.can_issue:
+            self.go_on(now, at, mine)
+
+    def go_on(self, now, at, mine):
+        """Note when a slot issues its next instruction, if that is known."""
+        if mine.todo and (known := mine.issues_at(self.pace["in_flight"], self.pace["step"])) is not None:
+            self.can_issue[at] = max(now, known)
 
     def begin(self, now, slot, xcd):
         """Return the workgroup of a slot, its next one if the last is done; None if there is none."""
@@ -333,7 +308,7 @@ class Replay:
     def issue(self, now, _, slot, xcd):
         before = self.running.get((slot, xcd))
         mine, cu = self.begin(now, slot, xcd), (xcd, slot % self.gpu.cus_per_xcd)
-        gap = round((self.gpu.limits.workgroup_gap_ns or 0) * FS_PER_NS)
+        gap = self.memory.rate["gap"]
         if mine and mine is not before and (slot, xcd) in self.ran and gap:
             self.can_issue[slot, xcd] = mine.began = now + gap
             self.age[slot, xcd] = mine.age
@@ -363,15 +338,14 @@ class Replay:
         self.issued.append((now, xcd, tensor, {"instructions": 1} | counts))
         mine.arrived.append(arrive)
         del self.can_issue[slot, xcd]
-        if mine.todo and mine.issues_at(self.pace["in_flight"]) is not None:
-            self.can_issue[slot, xcd] = max(now, mine.issues_at(self.pace["in_flight"]))
+        self.go_on(now, (slot, xcd), mine)
 
     def read(self, now, cu, lines, instruction):
         arrive, counts = self.memory.read(now, *cu, lines, naive.wave_requests(self.trace, instruction))
         if counts.get("read_requests"):
             last = self.under_way[cu][-1][0] if self.under_way[cu] else 0
             self.under_way[cu].append((max(arrive, last), counts["read_requests"]))
-        return arrive, counts
+        return arrive + (self.memory.rate["copy"] if self.pace["step"] else 0), counts
 
 
 def replay(
@@ -385,6 +359,7 @@ def replay(
     jitter_fs=0,
     seed=0,
     speed_variation=0,
+    step=0,
     programs=None,
     claims=None,
     caches=None,
@@ -392,9 +367,8 @@ def replay(
     """Replay a whole grid and return a `Run`."""
     caches = caches or naive.Caches(gpu)
     caches.begin()
-    pace = dict(
-        in_flight=in_flight, compute_fs=compute_fs, jitter_fs=jitter_fs, seed=seed, speed_variation=speed_variation
-    )
+    pace = dict(in_flight=in_flight, compute_fs=compute_fs, jitter_fs=jitter_fs, seed=seed)
+    pace |= dict(speed_variation=speed_variation, step=step)
     one = Replay(trace, order, gpu, workgroups_per_cu, pace, programs, claims, caches)
     one.run()
     queues = [*one.memory.l2_free, *one.memory.fabric_free, one.memory.mall_free, one.memory.hbm_free]

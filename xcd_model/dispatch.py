@@ -49,6 +49,9 @@ class Resources:
         Where the figures come from: compiler and version, or a document.
     code_bytes : int [bytes]
         Length of the kernel's code; 0 where it is not known.
+    loads_per_step : int
+        Of a pipelined loop: loads of a step, which go out together when those of the steps before have come, see
+        `xcd_model.IssueModel`. 0 where the loop is not pipelined, or nobody knows.
     """
 
     threads: int
@@ -57,6 +60,7 @@ class Resources:
     instructions_in_flight: int
     source: str
     code_bytes: int = 0
+    loads_per_step: int = 0
 
 
 def loads_in_flight(resources: Resources, trace: Trace) -> int:

@@ -27,12 +27,23 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class SwizzleSimError(Exception):
     """Base of every error raised on purpose."""
 
     code = "error"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args, vars(self))  # pickled as it is: raised in one process, read in another
+
+
+def _again(kind: type[SwizzleSimError], args: tuple[Any, ...], state: dict[str, Any]) -> SwizzleSimError:
+    """An error without its ``__init__``, which would put its message together a second time."""
+    made = kind.__new__(kind, *args)
+    vars(made).update(state)
+    return made
 
 
 class SpecError(SwizzleSimError):

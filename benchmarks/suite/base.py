@@ -141,7 +141,12 @@ Tile = tuple[int, ...]
 
 
 def resources(
-    compiled: Mapping[tuple[Tile, int], tuple[int, ...]], tile: Tile, *, num_warps: int, in_flight: int
+    compiled: Mapping[tuple[Tile, int], tuple[int, ...]],
+    tile: Tile,
+    *,
+    num_warps: int,
+    in_flight: int,
+    loads_per_step: int = 0,
 ) -> Resources:
     """Resources of one workgroup.
 
@@ -154,6 +159,8 @@ def resources(
     num_warps : int
     in_flight : int
         Tensor instructions that are issued before the first of them is waited for.
+    loads_per_step : int
+        Of a pipelined loop, see `xcd_model.Resources`.
 
     Returns
     -------
@@ -176,4 +183,5 @@ def resources(
         instructions_in_flight=in_flight,
         source=source,
         code_bytes=sum(code),
+        loads_per_step=loads_per_step,
     )

@@ -71,7 +71,9 @@ def batched_gemm(
         grid=Grid(grid),
         flops=2.0 * BATCH * M * N * K,
         issued_flops=2.0 * grid[0] * BLOCK_N * grid[1] * BLOCK_M * BATCH * (-(-K // BLOCK_K) * BLOCK_K),
-        resources=resources(COMPILED, (BLOCK_M, BLOCK_N, BLOCK_K), num_warps=NUM_WARPS, in_flight=2 * NUM_STAGES),
+        resources=resources(
+            COMPILED, (BLOCK_M, BLOCK_N, BLOCK_K), num_warps=NUM_WARPS, in_flight=2 * NUM_STAGES, loads_per_step=2
+        ),
         build_trace=lambda line_bytes: trace(problem, line_bytes),
         reference=reference,
         make_inputs=lambda seed: make_inputs(problem, seed),

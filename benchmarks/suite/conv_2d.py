@@ -83,7 +83,7 @@ def conv_2d(
         grid=Grid((tiles[0] * tiles[1],), tiles),
         flops=2.0 * N * H * W * K * R * S * C,
         issued_flops=2.0 * tiles[0] * BLOCK_H * BLOCK_W * tiles[1] * BLOCK_K * depth,
-        resources=resources(COMPILED, tile, num_warps=NUM_WARPS, in_flight=2 * NUM_STAGES),
+        resources=resources(COMPILED, tile, num_warps=NUM_WARPS, in_flight=2 * NUM_STAGES, loads_per_step=2),
         build_trace=lambda line_bytes: trace(problem, line_bytes),
         reference=lambda inputs: reference(inputs, problem),
         make_inputs=lambda seed: make_inputs(problem, seed),

@@ -125,7 +125,14 @@ def _resources(problem: Mapping[str, int]) -> Resources:
     else:
         vgprs, lds = _estimate(*block)
         source = "estimated: fp32 accumulators over 512 threads plus addresses, one stage of A and B in LDS"
-    return Resources(threads=THREADS, vgprs=vgprs, lds_bytes=lds, instructions_in_flight=2 * NUM_STAGES, source=source)
+    return Resources(
+        threads=THREADS,
+        vgprs=vgprs,
+        lds_bytes=lds,
+        instructions_in_flight=2 * NUM_STAGES,
+        source=source,
+        loads_per_step=2,
+    )
 
 
 def _estimate(block_m: int, block_n: int, block_k: int) -> tuple[int, int]:

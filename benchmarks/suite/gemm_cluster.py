@@ -83,7 +83,7 @@ def gemm_cluster(
         name=NAME,
         summary="C = A B, fp16, a cluster of workgroups a tile, B by multicast",
         problem={**sizes, **cluster},
-        resources=resources(COMPILED, tile, num_warps=NUM_WARPS, in_flight=2 * NUM_STAGES),
+        resources=resources(COMPILED, tile, num_warps=NUM_WARPS, in_flight=2 * NUM_STAGES, loads_per_step=2),
         sharing=SHARING,
         sources=("CUTLASS documentation (clusters, TMA multicast)", "ROCm/rocm-libraries PR 10189 (gfx1250)"),
         clusters=Clusters(size=CTAS, common=("B",), multicast=bool(MULTICAST)),

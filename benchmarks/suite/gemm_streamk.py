@@ -80,7 +80,11 @@ def gemm_streamk(
         flops=2.0 * M * N * K,
         issued_flops=2.0 * tiles * BLOCK_SIZE_M * BLOCK_SIZE_N * steps * BLOCK_SIZE_K,
         resources=resources(
-            COMPILED, (BLOCK_SIZE_M, BLOCK_SIZE_N, BLOCK_SIZE_K), num_warps=NUM_WARPS, in_flight=2 * NUM_STAGES
+            COMPILED,
+            (BLOCK_SIZE_M, BLOCK_SIZE_N, BLOCK_SIZE_K),
+            num_warps=NUM_WARPS,
+            in_flight=2 * NUM_STAGES,
+            loads_per_step=2,
         ),
         build_trace=lambda line_bytes: trace(problem, line_bytes),
         reference=reference,

@@ -88,7 +88,9 @@ def moe_gemm(
         grid=Grid((tiles[0] * tiles[1],), tiles),
         flops=2.0 * TOKENS * TOPK * N * K,
         issued_flops=2.0 * valid * BLOCK_M * tiles[1] * BLOCK_N * (-(-K // BLOCK_K) * BLOCK_K),
-        resources=resources(COMPILED, (BLOCK_M, BLOCK_N, BLOCK_K), num_warps=NUM_WARPS, in_flight=2 * NUM_STAGES),
+        resources=resources(
+            COMPILED, (BLOCK_M, BLOCK_N, BLOCK_K), num_warps=NUM_WARPS, in_flight=2 * NUM_STAGES, loads_per_step=2
+        ),
         build_trace=lambda line_bytes: trace(problem, line_bytes),
         reference=lambda inputs: reference(inputs, problem),
         make_inputs=lambda seed: make_inputs(problem, seed),

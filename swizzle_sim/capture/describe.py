@@ -64,7 +64,7 @@ def describe(
         Workgroups: a count, ``"64x64"`` for a launch along x and y, or a `Grid` with the tiles of a launch in a row.
     resources : Resources or mapping
         ``threads``, ``vgprs`` and ``lds_bytes`` of a workgroup as compiled; ``instructions_in_flight`` (2 where not
-        given) and ``code_bytes``.
+        given), ``code_bytes`` and ``loads_per_step``.
     touches : callable
         ``touches(build, at)`` calls ``build.step`` of a `TraceBuilder` for the loads and stores of all workgroups at
         once, in program order; ``at.pid``, ``at.pid_m``, ``at.x`` and so on are the workgroups' ids.
@@ -130,7 +130,7 @@ def _resources(name: str, given: Resources | Mapping[str, int]) -> dict[str, Any
     if wrong := sorted(set(given) - known) or [key for key in NEEDED if key not in given]:
         rule = f"threads, vgprs and lds_bytes are needed, and {', '.join(sorted(known - set(NEEDED)))} are taken"
         raise CaptureError(f"{name}: resources: {wrong[0]}: {rule}")
-    return {"instructions_in_flight": 2, "code_bytes": 0, "source": "as described", **given}
+    return {"instructions_in_flight": 2, "code_bytes": 0, "loads_per_step": 0, "source": "as described", **given}
 
 
 def _kept(name: str, manifest: str, trace: Any) -> Path:

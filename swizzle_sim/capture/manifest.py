@@ -24,6 +24,7 @@ RESOURCES = {
     "lds_bytes": (0, 1 << 30),
     "instructions_in_flight": (1, 1 << 20),
     "code_bytes": (0, 1 << 40),
+    "loads_per_step": (0, 1 << 20),
 }
 
 
@@ -84,7 +85,7 @@ def _resources(resources: Mapping[str, Any]) -> None:
             _text(found, "error")
             continue
         for key, (least, most) in RESOURCES.items():
-            if key != "code_bytes" or key in found:
+            if key not in ("code_bytes", "loads_per_step") or key in found:
                 _integer(found.get(key), f"resources.{arch}.{key}", least, most)
         _text(found, "source")
         if extra := sorted(set(found) - set(Resources.__dataclass_fields__)):

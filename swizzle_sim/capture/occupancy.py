@@ -105,6 +105,7 @@ class Compiled:
             instructions_in_flight=self.instructions_in_flight,
             source=f"compiled for {self.arch} with Triton {self.triton}",
             code_bytes=self.code_bytes,
+            loads_per_step=self.loads_per_step if self.pipelined else 0,
         )
 
     def on(self, gpu: Gpu) -> CompiledKernel:

@@ -169,6 +169,7 @@ def estimate(values: Mapping[str, int]) -> Resources:
         lds_bytes=(m + n) * k * 2 * max(1, stages - 1),
         instructions_in_flight=2 * stages,
         source=FORMULA,
+        loads_per_step=2 if stages > 1 else 0,
     )
 
 

@@ -1,10 +1,16 @@
 """Does a user's own path, from the compile to the replay, come near what an H200 ran from our bundles?"""
 
 import importlib.util
+from dataclasses import replace
 
 import pytest
 
 from swizzle_benchmarks.fidelity.suite_path import LAUNCHED, WITHIN, line_of, predict, rows
+from swizzle_sim.capture.occupancy import compiled_for
+from swizzle_sim.kernels import kernel
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle import Swizzle, family
+from xcd_model import gpu
 
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
 
@@ -25,3 +31,18 @@ def test_gemm_reads_and_times_are_near_without_a_fact_of_the_profiler():
         assert one.workgroups == one.row.workgroups == 2
         assert abs(one.time_error) <= WITHIN and abs(one.read_error) <= WITHIN, line_of(one)
     assert grouped.read_bytes < launched.read_bytes and grouped.relative < launched.relative == 1.0
+
+
+@needs_triton
+def test_a_convolution_with_one_workgroup_an_sm_waits_for_its_copies():
+    """As its old bundles were compiled: 140 registers, for 118 as launched."""
+    found = {one.order: one for one in rows() if one.kernel == "conv_2d"}
+    launched, grouped = found[LAUNCHED], found["group_m(size=8)"]
+    device = gpu("h200")
+    scorer = Scorer(compiled_for(kernel("conv_2d", **launched.problem), device), device)
+    own = scorer.with_resources(replace(scorer.kernel.resources, vgprs=grouped.registers))
+    assert (scorer.occupancy, own.occupancy) == (launched.workgroups, grouped.workgroups) == (2, 1)
+    order = scorer.permutation(Swizzle.parse(family(grouped.order), grouped.order))
+    baseline_us = scorer.baseline.time_us
+    relative = own.score_order(order, baseline_us=baseline_us).time_us / baseline_us
+    assert relative == pytest.approx(grouped.measured_us / launched.measured_us, rel=WITHIN)

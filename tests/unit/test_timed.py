@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from swizzle_benchmarks.suite.gemm import gemm
 from tests import naive, naive_timed
 from tests.machines import cases, claimed, gemm_trace, small_gpu, tiled_traces
+from tests.naive_rates import computes_for, rates_of
 from xcd_model import (
     IssueModel,
     TraceBuilder,
@@ -68,7 +69,12 @@ def rated_cases(draw, traces=None):
         latency_ns=latency[2],
         turnaround_ns=draw(st.sampled_from([None, 0.001, 230.0, 1e5])),
     )
-    limits = dataclasses.replace(machine.limits, workgroup_gap_ns=draw(st.sampled_from([None, 0.001, 165.0, 9e4])))
+    limits = dataclasses.replace(
+        machine.limits,
+        workgroup_gap_ns=draw(st.sampled_from([None, 0.001, 165.0, 9e4])),
+        fill_bytes_per_cycle=draw(st.sampled_from([None, 0.01, 60.8, 1e4])),
+        copy_ns=draw(st.sampled_from([None, 0.001, 180.0, 9e4])),
+    )
     rows = None if mall else draw(st.one_of(st.none(), hbm_rows(machine.l2.line_bytes)))
     rates = {
         "hbm_rows": rows,
@@ -80,9 +86,11 @@ def rated_cases(draw, traces=None):
     return trace, order, dataclasses.replace(machine, l2=l2, mall=mall, hbm=hbm, **rates), occupancy
 
 
+STEPS = [(1, 0), (2, 0), (3, 0), (4, 0), (2, 1), (4, 1), (4, 2), (6, 2)]  # in flight, and loads of a step
+
 paces = st.builds(
-    dict,
-    in_flight=st.integers(1, 4),
+    lambda steps, **others: {"in_flight": steps[0], "step": steps[1], **others},
+    steps=st.sampled_from(STEPS),
     compute_fs=st.sampled_from([0, 0, 1, NS // 2, 7 * NS, 900 * NS]),
     jitter_fs=st.sampled_from([0, 0, 1, 33 * NS, 2000 * NS]),
     seed=st.integers(0, 2**32 - 1),
@@ -177,13 +185,11 @@ def test_same_seed_same_bytes(case, pace):
 def test_time_is_at_least_the_work_of_each_resource(case, pace):
     """What a read waits for must have been served, and rows opened; fills only, as the last flush takes no time."""
     trace, _, machine, _ = case
-    got, rate = timed(case, pace), naive_timed.rates_of(machine)
+    got, rate = timed(case, pace), rates_of(machine)
     _, reads, writes, fills, _, _, _, held, _, _ = got.per_xcd.T
     assert np.all(reads * rate["l2_read"] + writes * rate["l2_write"] <= got.time_fs)
     speeds = {name: pace[name] for name in ("compute_fs", "speed_variation")}
-    each = [
-        n * naive_timed.computes_for(pace["seed"], w, **speeds) for w, n in enumerate(np.diff(trace.start).tolist())
-    ]
+    each = [n * computes_for(pace["seed"], w, **speeds) for w, n in enumerate(np.diff(trace.start).tolist())]
     assert sum(each) <= got.time_fs * machine.cus
     assert max(each) <= got.time_fs
     if fills.any():
@@ -199,14 +205,14 @@ def test_time_is_at_least_the_work_of_each_resource(case, pace):
 @given(case=rated_cases(), pace=paces)
 def test_time_is_at_most_everything_one_after_the_other(case, pace):
     """The last thing done waited for a chain of services and trips, and no service or trip is twice in a chain."""
-    got, rate = timed(case, pace), naive_timed.rates_of(case[2])
+    got, rate = timed(case, pace), rates_of(case[2])
     instructions, reads, writes, fills, _, writebacks, _, held, asked, _ = got.per_xcd.sum(axis=0).tolist()
     trip = max(rate["l1_latency"], rate["l2_latency"], rate["mall_latency"], rate["hbm_latency"])
-    limits, hbm = case[2].limits, case[2].hbm
+    hbm = case[2].hbm
     compute = 2 * pace["compute_fs"]  # of the slowest workgroup
     wait = round(2 * NS * (hbm.turnaround_ns or 0))  # twice the mean
-    most = instructions * (compute + pace["jitter_fs"] + trip + wait)
-    most += case[0].n_workgroups * round(NS * (limits.workgroup_gap_ns or 0))
+    most = instructions * (compute + pace["jitter_fs"] + trip + wait + rate["copy"])
+    most += case[0].n_workgroups * rate["gap"] + reads * rate["cu_fill"]
     most += asked * rate["l1"] + reads * rate["l2_read"] + writes * rate["l2_write"]
     most += fills * (rate["fabric"] + rate["mall"]) + (fills - held) * rate["hbm"]
     most += writebacks * (rate["fabric_wb"] + rate["mall_wb"] + rate["hbm_wb"]) + got.activation_fs
@@ -243,7 +249,7 @@ def test_one_slot_alone_is_never_faster_on_a_worse_machine(case, pace, data):
     for other_machine, change in [
         (worse, {}),
         (machine, {"compute_fs": pace["compute_fs"] * slow}),
-        (machine, {"in_flight": max(1, pace["in_flight"] - slow)}),
+        (machine, {} if pace["step"] else {"in_flight": max(1, pace["in_flight"] - slow)}),
         (machine, {"jitter_fs": pace["jitter_fs"]}),
     ]:
         after = timed((trace, order, other_machine, 1), base | change)
@@ -291,7 +297,10 @@ PLAN = prepare(gemm_trace(64, 64, 64, 16, 16, 16), small_gpu())
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"in_flight": 0}, {"in_flight": 1025}, {"compute_fs": -1}, {"jitter_fs": -1}, {"seed": -1}, {"seed": 2**63}],
+    [
+        *({"in_flight": 0}, {"in_flight": 1025}, {"compute_fs": -1}, {"jitter_fs": -1}, {"seed": -1}, {"seed": 2**63}),
+        *({"step": 1}, {"step": -1}),
+    ],
 )
 def test_a_pace_that_cannot_be_is_refused(wrong):
     pace = IssueModel(**({"in_flight": 1, "compute_fs": 0} | wrong))

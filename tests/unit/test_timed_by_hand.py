@@ -32,13 +32,13 @@ def hand_gpu(*, xcds=1, cus=1, l2=(1, 16), mall=None):
     )
 
 
-def hand(build, machine, *, occupancy=1, compute_ns=0, in_flight=1, bin_ns=1000):
+def hand(build, machine, *, occupancy=1, compute_ns=0, in_flight=1, step=0, bin_ns=1000):
     trace = build.trace()
     return replay_timed(
         prepare(trace, machine),
         np.arange(trace.n_workgroups),
         workgroups_per_cu=occupancy,
-        issue=IssueModel(in_flight, compute_ns * NS),
+        issue=IssueModel(in_flight, compute_ns * NS, step=step),
         bin_fs=bin_ns * NS,
     )
 
@@ -74,6 +74,40 @@ def test_one_workgroup_by_hand(lines, in_flight, ns):
 def test_compute_follows_its_load_and_the_compute_before(in_flight, ns):
     """Two loads and 500 ns of compute each: one after the other, or the second load under the first's compute."""
     assert hand(row_reader([(0, 1), (1, 1)]), hand_gpu(), in_flight=in_flight, compute_ns=500).time_fs == ns * NS
+
+
+@pytest.mark.parametrize(
+    ("in_flight", "step", "ns"),
+    [
+        (4, 0, 1011 + 8 + 1011),  # four at once, then one when the first is there and one when the second is
+        (4, 2, 2 * (8 + 1011) + 1019),  # a step of two when the step before has come
+        (6, 2, 1011 + 8 + 1011 + 8),  # two steps ahead: the third waits for the first
+        (3, 1, 3 * 1011 + 8),  # two at once, 8 ns apart, and each time one when the one before the last is there
+    ],
+)
+def test_a_step_waits_for_the_data_of_the_steps_before(in_flight, step, ns):
+    build = row_reader([(k, 1) for k in range(6)])
+    found = hand(build, hand_gpu(), in_flight=in_flight, step=step).time_fs
+    assert found == ns * NS
+
+
+def with_limits(**limits):
+    machine = hand_gpu()
+    return dataclasses.replace(machine, limits=dataclasses.replace(machine.limits, **limits))
+
+
+def test_copies_of_a_step_take_their_time_besides():
+    """Two steps of one load, 1011 + 25 ns each; without steps nothing is copied."""
+    build, machine = row_reader([(0, 1), (1, 1)]), with_limits(copy_ns=25.0)
+    assert hand(build, machine, in_flight=2, step=1).time_fs == 2 * 1036 * NS
+    assert hand(build, machine, in_flight=2).time_fs == (1011 + 8) * NS
+
+
+def test_a_cu_takes_in_so_many_bytes_a_clock():
+    """The second load of four lines hits: 512 B at 2 B a clock of 1 ns, and 10 ns of latency."""
+    build = row_reader([(0, 4), (0, 4)])
+    assert hand(build, with_limits(fill_bytes_per_cycle=2.0)).time_fs == (1044 + 256 + 10) * NS
+    assert hand(build, with_limits(fill_bytes_per_cycle=128.0)).time_fs == (1044 + 4 + 10) * NS
 
 
 def test_a_line_that_another_xcd_fetched_comes_from_the_infinity_cache():

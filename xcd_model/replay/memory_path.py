@@ -96,6 +96,7 @@ class TimedState(NamedTuple):
     recent: np.ndarray
     port: np.ndarray
     cu: np.ndarray
+    fill: np.ndarray
     ring: np.ndarray
     arrive: np.ndarray
     computed: np.ndarray
@@ -207,7 +208,11 @@ def _issue_at(inputs, state, xcd, unit, instruction, now, tally):
         service = requests * (times.l2_write if access.is_write else times.l2_read)
         l2_end = max(l1_end, state.free[xcd, 0]) + service
         state.free[xcd, 0] = l2_end
-        wait = max(wait, l2_end + times.l2_latency, l2_wait)
+        filled = l2_end
+        if times.cu_fill and not access.is_write:
+            filled = max(l2_end, max(now, state.fill[unit]) + requests * times.cu_fill)
+            state.fill[unit] = filled
+        wait = max(wait, filled + times.l2_latency, l2_wait)
     fills = np.int64(0) if access.is_write else misses
     writebacks, activation_fs = tally.counts[WRITEBACKS] - written, state.shared[ACTIVATION] - activated
     there = _travel(inputs, state, xcd, l2_end, Moved(fills, fills - mall_hits, writebacks, activation_fs))
@@ -241,6 +246,7 @@ def timed_state(plan: Plan, machine: Machine, in_flight: int, caches: Caches) ->
         recent=idle_memory(),
         port=np.zeros(n_cus, np.int64),
         cu=np.zeros(n_cus, np.int64),
+        fill=np.zeros(n_cus, np.int64),
         ring=np.zeros((n_slots, in_flight), np.int64),
         arrive=np.zeros((n_slots, in_flight), np.int64),
         computed=np.zeros(n_slots, np.int64),

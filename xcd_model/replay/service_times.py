@@ -39,6 +39,9 @@ class IssueModel(NamedTuple):
         Of the jitter and the speed variation.
     speed_variation : int [1 / `VARIATION_UNIT`]
         Each workgroup computes slower or faster than ``compute_fs`` says by up to this, drawn evenly.
+    step : int
+        Loads of a pipelined loop's step, a divisor of ``in_flight`` below it: a step's loads are issued when the data
+        of all steps but the ``in_flight / step - 2`` last ones is there. 0 where loads wait for no other load.
     """
 
     in_flight: int
@@ -46,6 +49,7 @@ class IssueModel(NamedTuple):
     jitter_fs: int = 0
     seed: int = 0
     speed_variation: int = 0
+    step: int = 0
 
     def check(self) -> None:
         """Refuse what cannot be replayed.
@@ -72,6 +76,8 @@ class IssueModel(NamedTuple):
                 f"speed_variation = {self.speed_variation} is out of range; must be 0..{VARIATION_UNIT - 1}, "
                 f"in units of compute_fs / {VARIATION_UNIT}"
             )
+        if self.step and (not 0 < self.step < self.in_flight or self.in_flight % self.step):
+            raise ReplayError(f"step = {self.step} must be 0, or divide in_flight = {self.in_flight} and be below it")
 
 
 def speed_variation_of(gpu: Gpu) -> int:
@@ -84,7 +90,8 @@ class ServiceTimes(NamedTuple):
 
     ``hbm_row_read`` and ``hbm_row_write`` are the least that a read or write takes that activates a row,
     ``turnaround`` is the mean extra latency of reads between writes, ``l2_remote`` that of a hit in the remote
-    partition of an L2, and ``workgroup_gap`` the time from a workgroup to the next in its place.
+    partition of an L2, ``workgroup_gap`` the time from a workgroup to the next in its place, and ``copy``
+    what a step of copies into LDS takes besides the latency of where the data is.
     """
 
     l1: int
@@ -105,6 +112,8 @@ class ServiceTimes(NamedTuple):
     hbm_latency: int
     turnaround: int
     workgroup_gap: int
+    copy: int
+    cu_fill: int
 
 
 def service_times_of(gpu: Gpu) -> ServiceTimes:
@@ -133,4 +142,6 @@ def service_times_of(gpu: Gpu) -> ServiceTimes:
         hbm_latency=round(gpu.hbm.latency_ns * 1e6),
         turnaround=round((gpu.hbm.turnaround_ns or 0.0) * 1e6),
         workgroup_gap=round((gpu.limits.workgroup_gap_ns or 0.0) * 1e6),
+        cu_fill=round(read / gpu.limits.fill_bytes_per_cycle * cycle_fs) if gpu.limits.fill_bytes_per_cycle else 0,
+        copy=round((gpu.limits.copy_ns or 0.0) * 1e6),
     )

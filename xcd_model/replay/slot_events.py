@@ -42,6 +42,17 @@ def _computed(inputs, state, slot, unit, done):
 
 
 @njit(inline="always")
+def _next_at(inputs, state, slot, after):
+    """When a slot can issue its next instruction: its place in flight is free, and a step's data before it is there."""
+    position, in_flight, step = state.issued[slot], inputs.issue.in_flight, inputs.issue.step
+    at = max(after, state.ring[slot, position % in_flight])
+    if step and position % step == 0 and position >= in_flight - step:
+        for i in range(step):
+            at = max(at, state.arrive[slot, (position + step + i) % in_flight])
+    return at
+
+
+@njit(inline="always")
 def _note(spans, state, machine, slot, column, now):
     """Note in ``spans``, unless it is empty, when the workgroup of a slot begins (column 0) or ends (1)."""
     pid = state.slots.pid[slot % machine.xcds, slot // machine.xcds]
@@ -88,7 +99,10 @@ def _send(inputs, state, slot, now, tally, spans):
     arrive, l2_end = _issue_at(inputs, state, xcd, unit, instruction, now, tally)
     _count_span(spans, pid, tally.counts, 1)
     position = state.issued[slot]
-    if issue.jitter_fs and not stream.is_write[stream.template[instruction]]:
+    is_load = not stream.is_write[stream.template[instruction]]
+    if issue.step and is_load:
+        arrive += inputs.times.copy
+    if issue.jitter_fs and is_load:
         draw = _mix(_mix(_mix(issue.seed) ^ np.uint64(inputs.order[pid])) ^ np.uint64(position))
         arrive += np.int64(draw % np.uint64(issue.jitter_fs + 1))
     state.arrive[slot, position % issue.in_flight] = arrive
@@ -111,14 +125,14 @@ def _go_on(inputs, state, slot, now, arrive):
         done = max(arrive, state.cu[unit]) + _compute(issue, inputs.order[state.slots.pid[xcd, place]])
         _computed(inputs, state, slot, unit, done)
         ended = running[0] == running[1]
-        _put(events, slot, done if ended else max(now, state.ring[slot, position % issue.in_flight]))
+        _put(events, slot, done if ended else _next_at(inputs, state, slot, now))
         return np.int64(done)
     can = max(arrive, state.cu[unit])
     cu = machine.xcds * machine.slots + unit
     if events.place[cu] < 0 or events.time[events.place[cu]] > can:
         _put(events, cu, can)
     if running[0] < running[1] and position - issue.in_flight < state.computed[slot]:
-        _put(events, slot, max(now, state.ring[slot, position % issue.in_flight]))
+        _put(events, slot, _next_at(inputs, state, slot, now))
     elif events.place[slot] >= 0:
         _drop(events, slot)
     return np.int64(0)
@@ -184,7 +198,7 @@ def _compute_next(inputs, state, unit, now):
     ended = running[0] == running[1] and state.computed[chosen] == state.issued[chosen]
     waited = running[0] < running[1] and state.issued[chosen] - state.computed[chosen] == issue.in_flight - 1
     if ended or waited:
-        _put(events, chosen, done)
+        _put(events, chosen, done if ended else _next_at(inputs, state, chosen, done))
     return done
 
 

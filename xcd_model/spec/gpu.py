@@ -76,6 +76,11 @@ class Limits:
         Most workgroups that are dispatched as one cluster; none are where it is left out.
     workgroup_gap_ns : float, optional
         From the end of a workgroup to the first instruction of its successor in the slot; none where not given [ns].
+    fill_bytes_per_cycle : float, optional
+        What one CU takes in from the L2 a cycle while all do; as much as the L2 gives where not given.
+    copy_ns : float, optional
+        What a step of copies into LDS takes from the first address to the barrier behind the last byte, besides the
+        latency of where the data is; none where not given [ns].
     matrix_beside_vector : bool, optional
         If true (default), one workgroup's matrix instructions overlap another's vector instructions on a CU.
     """
@@ -94,6 +99,8 @@ class Limits:
     lanes_per_simd: int | None = None
     workgroups_per_cluster: int | None = None
     workgroup_gap_ns: float | None = None
+    fill_bytes_per_cycle: float | None = None
+    copy_ns: float | None = None
     matrix_beside_vector: bool | None = None
 
     def __post_init__(self):

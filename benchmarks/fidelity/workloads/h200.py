@@ -63,6 +63,7 @@ Sizes = Mapping[str, int]
 WARP = 32
 NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1))
 SLICE = 4 * WARP * 4  # items that the four waves of a stencil load at once, four a lane
+PIPELINED = ("gemm", "attention")  # loops of two loads a step
 FITTED = {
     "stencil": dict.fromkeys(("SLICE", "instructions_in_flight"), ("h200/stencil-*:time_us",)),  # decision 0023
     "attention": OF_SOFTMAX,
@@ -99,6 +100,7 @@ def make(name: str, row: Row) -> Workload:
             vgprs=row.resources["registers"],
             lds_bytes=row.resources["shared_bytes"],
             instructions_in_flight=_in_flight(name, shape, row),
+            loads_per_step=2 if name in PIPELINED else 0,
             source="registers and shared memory as Nsight Compute reports them",
         ),
         flops=shape.flops(size),
