@@ -264,6 +264,14 @@ class Replayer(Generic[W]):
         step = self.kernel.resources.loads_per_step
         return step if step and step < self.in_flight and self.in_flight % step == 0 else 0
 
+    @property
+    def remap_fs(self) -> int:
+        """What a CU computes to remap one workgroup [fs]."""
+        limits, resources = self.gpu.limits, self.kernel.resources
+        waves = -(-resources.threads // limits.wave_size)
+        cycles = resources.remap_instructions * waves * (limits.scalar_cycles or 0.0) / limits.simds_per_cu
+        return round(cycles / self.gpu.clock_mhz * 1e9)
+
     @cached_property
     def issue_model(self) -> IssueModel:
         """Issue model of the kernel's workgroups: compute time per instruction and loads in flight."""
@@ -281,6 +289,7 @@ class Replayer(Generic[W]):
             self.seed,
             speed_variation_of(self.gpu),
             self.step,
+            self.remap_fs,
         )
         issue.check()
         return issue

@@ -209,7 +209,12 @@ class Scorer(Replayer[Kernel]):
     def with_resources(self, resources: Resources) -> Scorer:
         """Scorer of the same kernel compiled otherwise."""
         kernel = replace(self.kernel, resources=resources)
-        return Scorer(kernel, self.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
+        other = Scorer(kernel, self.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
+        same_l1 = (other.occupancy, resources.lds_bytes) == (self.occupancy, self.kernel.resources.lds_bytes)
+        for name in ("trace", "plan") if same_l1 else ("trace",):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        return other
 
     def with_knobs(self, knobs: Knobs) -> Scorer:
         """Scorer of the same kernel with knobs set, trace and plan shared; its launch order has them too."""

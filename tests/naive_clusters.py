@@ -142,9 +142,10 @@ class Replay(naive_timed.Replay):
             self.ran.add((slot, xcd))
             if todo:
                 one = self.running[slot, xcd] = naive_timed.Running(self.trace, iter([workgroup]), self.hardware_id)
-                one.begin(now + gap)
+                begins = self.remapped(now + gap, (xcd, slot % self.gpu.cus_per_xcd))
+                one.begin(begins)
                 self.free.discard((slot, xcd))
-                self.can_issue[slot, xcd], self.age[slot, xcd] = now + gap, w
+                self.can_issue[slot, xcd], self.age[slot, xcd] = begins, w
 
     def room_at(self, now, slot, xcd, instruction):
         """When the CU of a slot can issue an instruction: now, or when its first load under way is back."""
@@ -171,7 +172,7 @@ class Replay(naive_timed.Replay):
 
 def replay_timed(trace, order, gpu, workgroups_per_cu, size, **pace):
     """As `naive_timed.replay`."""
-    pace = {"jitter_fs": 0, "seed": 0, "speed_variation": 0, "step": 0} | pace
+    pace = {"jitter_fs": 0, "seed": 0, "speed_variation": 0, "step": 0, "remap_fs": 0} | pace
     one = Replay(trace, order, gpu, workgroups_per_cu, pace, size)
     one.run()
     queues = [*one.memory.l2_free, *one.memory.fabric_free, one.memory.mall_free, one.memory.hbm_free]

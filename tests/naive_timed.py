@@ -134,8 +134,9 @@ class Memory:
         for at in brought:
             self.ready[xcd][at] = max(fills)
             self.stored[xcd].discard(at)
-        taken = self.taken[xcd, cu] = max(issued, self.taken.get((xcd, cu), 0)) + requests * self.rate["cu_fill"]
-        arrive = max(l2_end + self.rate["l2_latency"], taken + self.rate["l2_latency"], wait, *fills)
+        taken = max(issued, self.taken.get((xcd, cu), 0)) + requests * self.rate["cu_fill"]
+        self.taken[xcd, cu] = max(l2_end, taken)
+        arrive = max(self.taken[xcd, cu] + self.rate["l2_latency"], wait, *fills)
         counts = {"read_requests": requests, "read_misses": fetched}
         if self.caches.mall:
             counts |= {"mall_requests": fetched, "mall_hits": fetched - from_hbm}
@@ -246,7 +247,7 @@ class Replay:
         self.hardware_id = {int(workgroup): w for w, workgroup in enumerate(order)}
         self.cus = [(xcd, cu) for xcd in range(gpu.xcds) for cu in range(gpu.cus_per_xcd)]
         self.n_slots = gpu.cus_per_xcd * occupancy
-        self.cu_free = dict.fromkeys(self.cus, 0)
+        self.cu_free, self.scalar_free = dict.fromkeys(self.cus, 0), {}
         self.under_way = {cu: [] for cu in self.cus}  # (when it is back, requests) of each load, in the order of issue
         self.running = {}
         self.can_issue = {(slot, xcd): 0 for slot in range(self.n_slots) for xcd in range(gpu.xcds)}
@@ -295,6 +296,12 @@ class Replay:
         if mine.todo and (known := mine.issues_at(self.pace["in_flight"], self.pace["step"])) is not None:
             self.can_issue[at] = max(now, known)
 
+    def remapped(self, now, cu):
+        """When a CU has remapped one more workgroup."""
+        if self.pace["remap_fs"]:
+            now = self.scalar_free[cu] = max(now, self.scalar_free.get(cu, 0)) + self.pace["remap_fs"]
+        return now
+
     def begin(self, now, slot, xcd):
         """Return the workgroup of a slot, its next one if the last is done; None if there is none."""
         mine = self.running.get((slot, xcd))
@@ -307,12 +314,15 @@ class Replay:
 
     def issue(self, now, _, slot, xcd):
         before = self.running.get((slot, xcd))
+        goes_on = before and before.todo
         mine, cu = self.begin(now, slot, xcd), (xcd, slot % self.gpu.cus_per_xcd)
-        gap = self.memory.rate["gap"]
-        if mine and mine is not before and (slot, xcd) in self.ran and gap:
-            self.can_issue[slot, xcd] = mine.began = now + gap
-            self.age[slot, xcd] = mine.age
-            return
+        if mine and not goes_on:
+            gap = self.memory.rate["gap"] if mine is not before and (slot, xcd) in self.ran else 0
+            mine.began = self.remapped(now + gap, cu)
+            if mine.began > now:
+                self.can_issue[slot, xcd] = mine.began
+                self.age[slot, xcd] = mine.age
+                return
         self.ran.add((slot, xcd))
         if mine is None:
             self.running.pop((slot, xcd), None)
@@ -360,6 +370,7 @@ def replay(
     seed=0,
     speed_variation=0,
     step=0,
+    remap_fs=0,
     programs=None,
     claims=None,
     caches=None,
@@ -368,7 +379,7 @@ def replay(
     caches = caches or naive.Caches(gpu)
     caches.begin()
     pace = dict(in_flight=in_flight, compute_fs=compute_fs, jitter_fs=jitter_fs, seed=seed)
-    pace |= dict(speed_variation=speed_variation, step=step)
+    pace |= dict(speed_variation=speed_variation, step=step, remap_fs=remap_fs)
     one = Replay(trace, order, gpu, workgroups_per_cu, pace, programs, claims, caches)
     one.run()
     queues = [*one.memory.l2_free, *one.memory.fabric_free, one.memory.mall_free, one.memory.hbm_free]

@@ -52,6 +52,8 @@ class Resources:
     loads_per_step : int
         Of a pipelined loop: loads of a step, which go out together when those of the steps before have come, see
         `xcd_model.IssueModel`. 0 where the loop is not pipelined, or nobody knows.
+    remap_instructions : int
+        Instructions that each wave executes at the start of a workgroup because the kernel is remapped.
     """
 
     threads: int
@@ -61,6 +63,7 @@ class Resources:
     source: str
     code_bytes: int = 0
     loads_per_step: int = 0
+    remap_instructions: int = 0
 
 
 def loads_in_flight(resources: Resources, trace: Trace) -> int:

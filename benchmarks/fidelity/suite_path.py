@@ -132,7 +132,7 @@ def predict(wanted: Iterable[Row]) -> Iterator[Predicted]:
 def _as_bundled(scorer: Scorer, order: str) -> tuple[Score, CompiledKernel]:
     swizzle = Swizzle.parse(family(order), order)
     found = price(scorer.kernel, swizzle, scorer.gpu, spellings=(GENERAL,))
-    own = scorer.with_resources(resources_after(scorer.kernel.resources, found))
+    own = scorer.with_resources(resources_after(scorer.kernel.resources, found, scorer.gpu))
     order_of = scorer.permutation(swizzle)
     return own.score_order(order_of, baseline_us=scorer.baseline.time_us), found.after
 

@@ -13,7 +13,13 @@ from swizzle_sim.uncertainty.constants import Constant, Setting, constants_of
 RATES = (
     *("clock_mhz", "sustained_clock_mhz", "compute_spread", "peak_tflops", "fabric_bytes_per_cycle"),
     *("instructions_in_flight", "limits.reads_in_flight_per_cu", "limits.workgroup_gap_ns", "hbm.turnaround_ns"),
-    *("l2_partitions.remote_ns", "limits.matrix_beside_vector", "limits.copy_ns", "energy.power_w"),
+    *(
+        "l2_partitions.remote_ns",
+        "limits.matrix_beside_vector",
+        "limits.copy_ns",
+        "limits.scalar_cycles",
+        "energy.power_w",
+    ),
 )
 RATE_ENDS = ("latency_ns", "bytes_per_cycle", "bandwidth_gbps")
 

@@ -223,6 +223,16 @@ def test_what_copies_to_shared_memory_take_is_what_was_measured():
     assert [device.limits.copy_ns * device.clock_mhz / 1e3] * 2 == pytest.approx(besides, rel=0.02)
 
 
+def test_a_remaps_instructions_take_the_uniform_datapath_as_long_as_was_counted():
+    with (DATA / "machine" / "h200_remap_instructions.csv").open(encoding="utf-8", newline="") as file:
+        found = {one["order"]: one for one in csv.DictReader(file)}
+    launched, hilbert = found["launch order"], found["hilbert"]
+    partitions = 132 * gpu("h200").limits.simds_per_cu
+    more = (int(hilbert["warp_instructions"]) - int(launched["warp_instructions"])) / partitions
+    busy = float(hilbert["uniform_pipe_pct"]) / 100 * int(hilbert["sm_clocks"])
+    assert gpu("h200").limits.scalar_cycles == pytest.approx(busy / more, rel=0.02)
+
+
 def test_what_attention_issues_between_its_products_is_what_was_counted():
     """With one workgroup an SM the matrix unit is busy or instructions are issued, hardly ever both."""
     with (DATA / "machine" / "h200_attention.csv").open(encoding="utf-8", newline="") as file:

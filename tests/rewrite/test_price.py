@@ -69,11 +69,18 @@ class _Always:
 def test_only_what_decides_the_occupancy_changes_the_resources():
     own = Resources(threads=256, vgprs=100, lds_bytes=1000, instructions_in_flight=3, source="declared")
     price = pricing.RemapPrice(before=LAUNCHED, after=REWRITTEN)
-    assert pricing.resources_after(own, price) == replace(own, vgprs=140)
+    mi300x, h200 = gpu("mi300x"), gpu("h200")
+    assert pricing.resources_after(own, price, mi300x) == replace(own, vgprs=140)
     more = pricing.RemapPrice(before=LAUNCHED, after=replace(LAUNCHED, registers=128))
-    assert pricing.resources_after(own, more) is own
+    assert pricing.resources_after(own, more, mi300x) is own
     fewer = pricing.RemapPrice(before=LAUNCHED, after=replace(LAUNCHED, instructions_in_flight=2))
-    assert pricing.resources_after(own, fewer) == replace(own, instructions_in_flight=1)
+    assert pricing.resources_after(own, fewer, mi300x) == replace(own, instructions_in_flight=1)
+    before = LAUNCHED.instructions_before_loop
+    for gained, found in ((40, 40), (-40, 0)):  # fewer than before would be no remap's doing
+        after = replace(LAUNCHED, instructions_before_loop=before + gained)
+        longer = pricing.RemapPrice(before=LAUNCHED, after=after)
+        assert pricing.resources_after(own, longer, h200) == replace(own, remap_instructions=found)
+        assert pricing.resources_after(own, longer, mi300x) is own
 
 
 def test_a_candidate_is_replayed_with_its_own_occupancy(monkeypatch):

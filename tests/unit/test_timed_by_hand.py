@@ -32,13 +32,13 @@ def hand_gpu(*, xcds=1, cus=1, l2=(1, 16), mall=None):
     )
 
 
-def hand(build, machine, *, occupancy=1, compute_ns=0, in_flight=1, step=0, bin_ns=1000):
+def hand(build, machine, *, occupancy=1, compute_ns=0, in_flight=1, step=0, remap_ns=0, bin_ns=1000):
     trace = build.trace()
     return replay_timed(
         prepare(trace, machine),
         np.arange(trace.n_workgroups),
         workgroups_per_cu=occupancy,
-        issue=IssueModel(in_flight, compute_ns * NS, step=step),
+        issue=IssueModel(in_flight, compute_ns * NS, step=step, remap_fs=remap_ns * NS),
         bin_fs=bin_ns * NS,
     )
 
@@ -101,6 +101,16 @@ def test_copies_of_a_step_take_their_time_besides():
     build, machine = row_reader([(0, 1), (1, 1)]), with_limits(copy_ns=25.0)
     assert hand(build, machine, in_flight=2, step=1).time_fs == 2 * 1036 * NS
     assert hand(build, machine, in_flight=2).time_fs == (1011 + 8) * NS
+
+
+@pytest.mark.parametrize(("occupancy", "ns"), [(1, 2 * (25 + 1011)), (2, 2 * 25 + 1011)])
+def test_a_cu_remaps_one_workgroup_after_the_other(occupancy, ns):
+    """Two workgroups that read a line each, one after the other or the second remapped while the first one waits."""
+    build = TraceBuilder(n_workgroups=2, line_bytes=128)
+    x = build.array("x", rows=2, cols=64, item_bytes=2)
+    build.step(build.read(x, row=np.arange(2), col=0, rows=1, cols=64))
+    found = hand(build, hand_gpu(), occupancy=occupancy, remap_ns=25)
+    assert found.time_fs == ns * NS
 
 
 def test_a_cu_takes_in_so_many_bytes_a_clock():

@@ -73,8 +73,8 @@ class TimedState(NamedTuple):
         Open rows of the HBM.
     recent : (5,)
         What the HBM served lately, see `xcd_model.nvidia.hbm_turnaround`.
-    port, cu : (n_xcds * cus,)
-        When L1 port and arithmetic of each CU are free.
+    port, cu, fill, scalar : (n_xcds * cus,)
+        When L1 port, arithmetic, the way in from the L2 and scalar unit of each CU are free.
     ring, arrive : (n_slots, in_flight)
         Of slot ``slot * n_xcds + xcd``: when its latest instructions were computed, and when their data was there.
     computed, issued : (n_slots,)
@@ -97,6 +97,7 @@ class TimedState(NamedTuple):
     port: np.ndarray
     cu: np.ndarray
     fill: np.ndarray
+    scalar: np.ndarray
     ring: np.ndarray
     arrive: np.ndarray
     computed: np.ndarray
@@ -247,6 +248,7 @@ def timed_state(plan: Plan, machine: Machine, in_flight: int, caches: Caches) ->
         port=np.zeros(n_cus, np.int64),
         cu=np.zeros(n_cus, np.int64),
         fill=np.zeros(n_cus, np.int64),
+        scalar=np.zeros(n_cus, np.int64),
         ring=np.zeros((n_slots, in_flight), np.int64),
         arrive=np.zeros((n_slots, in_flight), np.int64),
         computed=np.zeros(n_slots, np.int64),

@@ -42,6 +42,8 @@ class IssueModel(NamedTuple):
     step : int
         Loads of a pipelined loop's step, a divisor of ``in_flight`` below it: a step's loads are issued when the data
         of all steps but the ``in_flight / step - 2`` last ones is there. 0 where loads wait for no other load.
+    remap_fs : int [fs]
+        What a CU computes at the start of a workgroup to remap it, of one workgroup at a time and beside all else.
     """
 
     in_flight: int
@@ -50,6 +52,7 @@ class IssueModel(NamedTuple):
     seed: int = 0
     speed_variation: int = 0
     step: int = 0
+    remap_fs: int = 0
 
     def check(self) -> None:
         """Refuse what cannot be replayed.
@@ -63,7 +66,7 @@ class IssueModel(NamedTuple):
             raise ReplayError(
                 f"in_flight = {self.in_flight} is out of range; must be 1..1024 (num_stages times loads a step)"
             )
-        for name in ("compute_fs", "jitter_fs"):
+        for name in ("compute_fs", "jitter_fs", "remap_fs"):
             if not 0 <= getattr(self, name) <= MAX_FS:
                 raise ReplayError(
                     f"{name} = {getattr(self, name)} is out of range; must be 0..{MAX_FS} fs (18 minutes): cut the "

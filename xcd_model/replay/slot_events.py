@@ -216,17 +216,21 @@ def _start(inputs, state, slot, now):
     slots.pid[xcd, place] = pid
     slots.running[xcd, place, 0] = start[order[pid]]
     slots.running[xcd, place, 1] = start[order[pid] + 1]
-    _begin(state, slot, pid, now)
-    return np.int64(now)
+    return _begin(inputs, state, slot, pid, now)
 
 
 @njit(inline="always")
-def _begin(state, slot, pid, now):
-    """Let a slot begin a workgroup with nothing issued."""
+def _begin(inputs, state, slot, pid, now):
+    """Let a slot begin a workgroup with nothing issued; return when it does, behind its CU's other remaps."""
+    machine = inputs.machine
+    if inputs.issue.remap_fs:
+        unit = slot % machine.xcds * machine.cus + slot // machine.xcds % machine.cus
+        now = state.scalar[unit] = max(now, state.scalar[unit]) + inputs.issue.remap_fs
     state.events.age[slot] = pid
     state.issued[slot] = state.computed[slot] = 0
     for i in range(state.ring.shape[1]):
         state.ring[slot, i] = now
+    return np.int64(now)
 
 
 @njit(inline="always")
@@ -250,6 +254,6 @@ def _start_cluster(inputs, state, slot, now, spans):
         if slots.running[xcd, one, 0] < slots.running[xcd, one, 1]:
             who = one * machine.xcds + xcd
             slots.met[xcd, one] = False
-            _begin(state, who, slots.pid[xcd, one], now)
-            _note(spans, state, machine, who, 0, now)
-            _put(state.events, who, now)
+            begins = _begin(inputs, state, who, slots.pid[xcd, one], now)
+            _note(spans, state, machine, who, 0, begins)
+            _put(state.events, who, begins)

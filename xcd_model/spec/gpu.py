@@ -76,6 +76,8 @@ class Limits:
         Most workgroups that are dispatched as one cluster; none are where it is left out.
     workgroup_gap_ns : float, optional
         From the end of a workgroup to the first instruction of its successor in the slot; none where not given [ns].
+    scalar_cycles : float, optional
+        Cycles of a SIMD that a scalar instruction of a wave takes, as a remap adds them; none where not given.
     fill_bytes_per_cycle : float, optional
         What one CU takes in from the L2 a cycle while all do; as much as the L2 gives where not given.
     copy_ns : float, optional
@@ -99,6 +101,7 @@ class Limits:
     lanes_per_simd: int | None = None
     workgroups_per_cluster: int | None = None
     workgroup_gap_ns: float | None = None
+    scalar_cycles: float | None = None
     fill_bytes_per_cycle: float | None = None
     copy_ns: float | None = None
     matrix_beside_vector: bool | None = None
