@@ -15,7 +15,7 @@ from typing import Any
 
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model import Claims, Clusters, Gpu, Resources, Trace
+from xcd_model import Claims, Clusters, Gpu, Resources, Trace, Waits
 from xcd_model.errors import SizeError, UnknownName
 
 GROUP = "swizzle_sim.kernels"
@@ -66,6 +66,9 @@ class Kernel:
     clusters : Clusters, optional
         Of a launch each of whose programs is a cluster of workgroups, as Triton's ``num_ctas`` has it; ``grid`` and the
         trace are of programs, so a candidate moves whole clusters. ``resources`` are those of one workgroup.
+    waits : callable, optional
+        ``waits(sizes) -> Waits``, of a kernel of several stages whose tiles wait for others; of the tiles at those
+        sizes, which ``problem`` and ``at_grids`` name.
     make_launch : callable, optional
         ``make_launch() -> Launch``, the Triton launch, by which the kernel can be captured, compiled and rewritten.
     launches : int
@@ -98,6 +101,7 @@ class Kernel:
     programs: int | None = None
     claims: Claims | None = None
     clusters: Clusters | None = None
+    waits: Callable[[Mapping[str, int]], Waits] | None = field(repr=False, default=None)
     make_launch: Callable[[], Launch] | None = field(repr=False, default=None)
     launches: int = 1
     file: str = ""

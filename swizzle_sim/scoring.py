@@ -16,10 +16,12 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.price import RemapPrice
 from swizzle_sim.replaying import Balance, Replayer, Work, WorkPerWorkgroup, balance_of, work_per_workgroup
 from swizzle_sim.swizzle import Swizzle, Verdict, verify
+from swizzle_sim.waiting import with_waits
 from xcd_model import Bound, Gpu, NotBijective, ReplayError, Resources, Traffic, assigned_misses, energy, hit_rate_bound
 from xcd_model import gpu as load_gpu
 from xcd_model.analysis.bounds import bound_with_fetches
 from xcd_model.replay.traffic import READ_MISSES
+from xcd_model.trace.waits import check_waits
 
 if TYPE_CHECKING:
     from swizzle_sim.knobs import Knobs
@@ -226,11 +228,15 @@ class Scorer(Replayer[Kernel]):
     def verify(self, swizzle: Swizzle, *, lattice: bool = True) -> Verdict:
         """Check a candidate at the kernel's grid and, with ``lattice``, at the kernel's other grids and XCD counts."""
         others = self.kernel.lattice if lattice else ()
-        return verify(swizzle, self.kernel.grid, self.gpu.xcds, sizes=self.kernel.problem, lattice=others)
+        found = verify(swizzle, self.kernel.grid, self.gpu.xcds, sizes=self.kernel.problem, lattice=others)
+        return with_waits(found, swizzle, self.kernel, self.gpu.xcds, lattice=lattice)
 
     def permutation(self, swizzle: Swizzle) -> np.ndarray:
-        """Workgroup that each hardware id computes, (num_pids,) int64; raises NotBijective if it is no permutation."""
-        return swizzle.permutation(self.kernel.grid, self.gpu.xcds, self.kernel.problem)
+        """Workgroup that each hardware id computes, (num_pids,) int64; raises NotBijective if it has no score."""
+        order = swizzle.permutation(self.kernel.grid, self.gpu.xcds, self.kernel.problem)
+        if self.kernel.waits:
+            check_waits(order, self.kernel.waits(self.kernel.problem))
+        return order
 
     def assigned_bound(self, order: np.ndarray) -> float:
         """L2 hit rate that no cache could exceed with each workgroup on the XCD where ``order`` puts it.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from swizzle_sim.kernels import Kernel, is_user_kernel, kernel
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model import Resources
+from xcd_model import Resources, Waits
 from xcd_model.errors import CompileError, RewriteError
 
 
@@ -30,6 +30,8 @@ class Workload:
         What the kernel itself states, for where there is no compiler.
     programs : int, optional
         Of a persistent kernel whose grid is its tiles, see `swizzle_sim.kernels.Kernel`.
+    waits : callable, optional
+        Of a kernel whose tiles wait for others, see `swizzle_sim.kernels.Kernel`.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Workload:
     at: Callable[[Mapping[str, int]], Workload]
     resources: Resources | None = None
     programs: int | None = None
+    waits: Callable[[Mapping[str, int]], Waits] | None = None
 
 
 def workload(name: str, sizes: Mapping[str, int]) -> Workload:
@@ -81,6 +84,7 @@ def of_kernel(found: Kernel) -> Workload:
         at=lambda sizes: workload(found.file or found.name, sizes),
         resources=found.resources,
         programs=found.programs,
+        waits=found.waits,
     )
 
 

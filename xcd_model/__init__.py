@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from xcd_model.cache.lru import replay_lru
     from xcd_model.dispatch import Resources, loads_in_flight, workgroups_per_cu, xcd_of
     from xcd_model.errors import (
+        Deadlock,
         LanguageError,
         NotBijective,
         ReplayError,
@@ -35,10 +36,12 @@ if TYPE_CHECKING:
     from xcd_model.trace.builder import TraceBuilder
     from xcd_model.trace.clusters import Clusters
     from xcd_model.trace.trace import Tensor, Trace
+    from xcd_model.trace.waits import Waits
 
 _HOME = {
     "Bound": "xcd_model.analysis.bounds",
     "Cache": "xcd_model.spec.gpu",
+    "Deadlock": "xcd_model.errors",
     "Energy": "xcd_model.analysis.timing",
     "Gpu": "xcd_model.spec.gpu",
     "IssueModel": "xcd_model.replay.service_times",
@@ -62,6 +65,7 @@ _HOME = {
     "TraceError": "xcd_model.errors",
     "Traffic": "xcd_model.replay.traffic",
     "UnknownName": "xcd_model.errors",
+    "Waits": "xcd_model.trace.waits",
     "assigned_misses": "xcd_model.analysis.bounds",
     "compute_fs": "xcd_model.analysis.timing",
     "energy": "xcd_model.analysis.timing",
@@ -87,6 +91,7 @@ __all__ = [
     "Cache",
     "Claims",
     "Clusters",
+    "Deadlock",
     "Energy",
     "Gpu",
     "IssueModel",
@@ -108,6 +113,7 @@ __all__ = [
     "TraceError",
     "Traffic",
     "UnknownName",
+    "Waits",
     "assigned_misses",
     "compute_fs",
     "energy",

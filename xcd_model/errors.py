@@ -8,6 +8,7 @@
     ├── SizeError        problem sizes that make no sense for a kernel
     ├── LanguageError    a candidate outside the closed language
     ├── NotBijective     a candidate that is not a permutation of the grid
+    │   └── Deadlock     a permutation that hands out a tile before one that it waits for
     ├── TornCluster      an order that parts workgroups which are dispatched together
     ├── RunError         a run folder that is missing, in the way or damaged
     ├── ModelError       a language model that cannot be asked, or did not answer
@@ -135,6 +136,12 @@ class NotBijective(SwizzleSimError):
     """A candidate is not a permutation of the grid, so it has no score."""
 
     code = "not-bijective"
+
+
+class Deadlock(NotBijective):
+    """A permutation hands out a tile before one that it waits for, so it has no score either: programs may hang."""
+
+    code = "deadlock"
 
 
 class TornCluster(SwizzleSimError):

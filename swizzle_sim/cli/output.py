@@ -211,6 +211,8 @@ def print_verdict(candidate: Swizzle, grid: str, num_xcds: int, verdict: Verdict
 
     out = console(wide=True)
     answer = "a bijection" if verdict.bijective else "NOT a bijection"
+    if verdict.counterexample and verdict.counterexample.code == "deadlock":
+        answer = "a bijection that may WAIT FOR EVER"
     out.print(f"{candidate.name}: {answer} at grid {grid}, {num_xcds} XCDs", markup=False)
     if verdict.counterexample:
         out.print(f"  {verdict.counterexample.message}", markup=False)

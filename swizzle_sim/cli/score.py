@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from swizzle_sim.price import RemapPrice
     from swizzle_sim.scoring import Score, Scorer
     from swizzle_sim.swizzle import Swizzle, Verdict
+    from swizzle_sim.waiting import Waited
     from xcd_model import Traffic
 
 OF_ONE = "Of one order"
@@ -182,6 +183,7 @@ def _score_one(
         of_lengths,
         print_lengths,
         print_next,
+        print_price,
         print_spread,
         print_uncertainty,
         replayed_ranges,
@@ -208,16 +210,17 @@ def _score_one(
         document = _document(scorer, candidate, verdict) | {"spread": over_seeds and over_seeds.as_dict()}
         document |= {"over_lengths": over_lengths and over_lengths.as_dict()}
         document |= {"assigned_bound_l2_hit_rate": scorer.assigned_bound(order), "traffic": traffic_as_dict(traffic)}
-        document |= {"baseline": scorer.baseline.as_dict(), "score": found.as_dict(), **_inside_document(scorer)}
+        document |= {"baseline": scorer.baseline.as_dict(), "score": found.as_dict()}
+        document |= _inside_document(scorer, _waited(own, order))
         print_json({**document, "advice": advice and advice.as_dict(), "uncertainty": ranges and ranges.as_dict()})
         return
     if advice:
         print_advice(advice)
     _print_scores(scorer, candidate, traffic, found)
     if not launched:
-        _print_price(scorer, found.price, not_priced)
+        print_price(scorer, found.price, not_priced)
     _print_inside(scorer)
-    _print_constants(scorer)
+    _print_constants(scorer, _waited(own, order))
     if over_seeds:
         print_spread(over_seeds)
     if over_lengths:
@@ -272,6 +275,12 @@ def _priced(scorer: Scorer, candidate: Swizzle) -> tuple[Scorer, RemapPrice | No
     return own, price, "" if price else "the launch order, which needs no rewriting"
 
 
+def _waited(scorer: Scorer, order: np.ndarray) -> Waited | None:
+    from swizzle_sim.waiting import waited
+
+    return waited(scorer, order)
+
+
 def _inside(scorer: Scorer) -> tuple[OwnRemap, Score] | None:
     """Remap that a user's kernel holds already, and the score without it."""
     if not scorer.kernel.file:
@@ -282,9 +291,10 @@ def _inside(scorer: Scorer) -> tuple[OwnRemap, Score] | None:
     return (found, scorer.score_order(found.without, baseline_us=scorer.baseline.time_us)) if found else None
 
 
-def _inside_document(scorer: Scorer) -> dict[str, Any]:
+def _inside_document(scorer: Scorer, of_waiting: Waited | None) -> dict[str, Any]:
     inside = _inside(scorer)
-    return {"own_remap": inside[0].as_dict(inside[1])} if inside else {}
+    found = {"own_remap": inside[0].as_dict(inside[1])} if inside else {}
+    return {**found, "waited": of_waiting.as_dict()} if of_waiting else found
 
 
 def _print_inside(scorer: Scorer) -> None:
@@ -303,22 +313,6 @@ def _print_inside(scorer: Scorer) -> None:
     if found.constants:
         given = " ".join(f"{name}={value}" for name, value in found.constants.items())
         console(wide=True).print(f"  in its place: swizzle-sim score {scorer.kernel.file} {given} ...", markup=False)
-
-
-def _print_price(scorer: Scorer, price: RemapPrice | None, not_priced: str) -> None:
-    """Print what the remapping costs, or by which resources it was scored instead."""
-    from swizzle_sim.cli.output import console
-
-    say = console(wide=True)
-    if price is None:
-        own = scorer.kernel.resources
-        say.print(f"price of the remap: not compiled ({not_priced}); resources: {own.source}", markup=False)
-        return
-    lost = " (workgroups lost)" if price.loses_occupancy else ""
-    compiled = f"{price.after.arch}, Triton {price.after.triton}"
-    say.print(f"price of the remap: {price}{lost}, written as: {price.emission} ({compiled})", markup=False)
-    if price.advice:
-        say.print(price.advice, markup=False)
 
 
 def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str, Any]:
@@ -384,11 +378,13 @@ def _fitted(scorer: Scorer) -> list[str]:
     return list(fitted_constants(scorer.gpu, scorer.kernel, scorer.replay, scorer.occupancy))
 
 
-def _print_constants(scorer: Scorer) -> None:
-    """What the figures depend on that is fitted, or is assumed and matters here."""
+def _print_constants(scorer: Scorer, of_waiting: Waited | None) -> None:
+    """What the figures leave out, and depend on that is fitted, or is assumed and matters here."""
     from swizzle_sim.cli.output import console
 
     names, say = _fitted(scorer), console(wide=True)
+    if of_waiting:
+        say.print(str(of_waiting), markup=False)
     listed = f": {', '.join(names)} (rows: docs/gpus.md)" if names else ""
     say.print(f"{len(names)} constant{'' if len(names) == 1 else 's'} fitted to measured rows{listed}", markup=False)
     if pitches := scorer.trace.power_of_two_pitches:

@@ -25,6 +25,7 @@ from swizzle_sim.rewrite import check_rewritten, rewrite_workload
 from swizzle_sim.rewrite.emission import GENERAL, named
 from swizzle_sim.scoring import Score
 from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.waiting import with_flags_unset
 from swizzle_sim.workload import Workload, of_kernel
 from xcd_model.errors import HardwareError
 
@@ -119,7 +120,7 @@ def make_bundle(
     original = work.launch.path.read_bytes()
     with shared_worker():
         made = [_candidate(kernel, work, device, one, place, check) for place, one in enumerate(finalists, start=1)]
-    arguments, files = arguments_of(work.launch, seed)
+    arguments, files = arguments_of(with_flags_unset(work.launch) if kernel.waits else work.launch, seed)
     files = {**_node_files(), "kernel_original.py": original, **files}
     for _, more, _ in made:
         files |= more

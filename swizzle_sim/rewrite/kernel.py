@@ -26,6 +26,7 @@ from swizzle_sim.swizzle.variables import arguments
 from swizzle_sim.triton_source.definitions import Definitions
 from swizzle_sim.workload import Workload
 from xcd_model.errors import RewriteError
+from xcd_model.trace.waits import check_waits
 
 AT = ("auto", "program", "tile")
 
@@ -129,7 +130,7 @@ def rewrite_workload(
     RewriteError
         As `rewrite_kernel`; and for ``at="program"`` of a kernel that is declared persistent.
     NotBijective, LanguageError
-        As `rewrite_kernel`.
+        As `rewrite_kernel`; `Deadlock` too, where a tile comes before one that it waits for at the workload's sizes.
     """
     if work.programs is not None and at == "program":
         raise RewriteError(
@@ -139,6 +140,8 @@ def rewrite_workload(
         )
     if at == "auto":
         at = "program" if work.programs is None else "tile"
+    if work.waits:
+        check_waits(swizzle.permutation(work.grid, num_xcds, work.problem), work.waits(work.problem))
     return rewrite_kernel(
         work.launch,
         swizzle,

@@ -56,8 +56,8 @@ class Counterexample:
     Parameters
     ----------
     code : str
-        One of ``collision``, ``out-of-range``, ``overflow``, ``division-by-zero``, ``signed-division``, ``shift``
-        and ``step-limit``; stable.
+        One of ``collision``, ``out-of-range``, ``overflow``, ``division-by-zero``, ``signed-division``, ``shift``,
+        ``step-limit`` and ``deadlock``, a permutation that hands out a tile before one that it waits for; stable.
     message : str
         A sentence with the grid and the XCDs in it.
     pids : tuple of int
@@ -88,7 +88,7 @@ class Verdict:
     Parameters
     ----------
     bijective : bool
-        At the target grid. Decided by trying every workgroup.
+        At the target grid, and an order in which no program may wait for ever. Decided by trying every workgroup.
     domain : str
         ``every grid`` (proved), ``every grid tried``, a condition such as ``num_pids % num_xcds == 0`` that is
         sufficient (if ``status`` is proved; on every grid tried if it is tested), ``this grid only``, ``nowhere``, or

@@ -21,6 +21,7 @@ SIZES = {
     "grouped_gemm": "TOKENS=512 EXPERTS=8 TOPK=2 N=1024 K=512",
     "layer_norm": "M=1024 N=8192",
     "mla_decode": "S=8192",
+    "mlp_megakernel": "M=2048 K=256 H=1024 N=256 PROGRAMS=64",
     "smith_waterman": "M=2048 N=2048",
     "softmax": "M=2048 N=4096",
     "spmv": "",

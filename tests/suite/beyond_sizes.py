@@ -70,6 +70,12 @@ SIZES = {
         {"B": 3, "H": 20, "S": 77, "LATENT": 32, "ROPE": 16, "SPLITS": 3},
         {"B": 1, "H": 1, "S": 5, "LATENT": 16, "ROPE": 16, "SPLITS": 4},  # the last split has no tokens
     ],
+    "mlp_megakernel": [
+        {"M": 64, "K": 32, "H": 96, "N": 64, "PROGRAMS": 10, "POOLS": 1},
+        {"M": 50, "K": 33, "H": 70, "N": 40, "PROGRAMS": 3, "POOLS": 1},
+        {"M": 33, "K": 16, "H": 20, "N": 33, "PROGRAMS": 2, "POOLS": 1, "LOCAL": 50},
+        {"M": 1, "K": 1, "H": 1, "N": 1, "PROGRAMS": 8, "POOLS": 1},
+    ],
     "moe_gemm": [
         {"TOKENS": 5, "EXPERTS": 4, "TOPK": 2, "N": 70, "K": 33},
         {"TOKENS": 1, "EXPERTS": 3, "TOPK": 1, "N": 32, "K": 16},
@@ -106,6 +112,7 @@ BLOCKS = {
     "gemm_jagged": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},
     "gemm_splitk": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
     "mla_decode": {"BLOCK_H": 16, "BLOCK_N": 16},
+    "mlp_megakernel": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
     "moe_gemm": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},
     "grouped_gemm": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},
     "conv_2d": {"BLOCK_H": 4, "BLOCK_W": 4, "BLOCK_K": 16, "BLOCK_C": 16},

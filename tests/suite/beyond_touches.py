@@ -6,24 +6,8 @@
 
 from itertools import product
 
-ALIGN_BYTES = 2 * 1024 * 1024
-
-
-def cells(shape, block, at, outside=lambda place: False):
-    """Items of a box of a row-major array that begins at ``at``; None outside the array or where ``outside`` says."""
-    out = []
-    for step in product(*(range(side) for side in block)):
-        place = [a + s for a, s in zip(at, step, strict=True)]
-        item = 0
-        for p, side in zip(place, shape, strict=True):
-            item = item * side + p
-        inside = all(0 <= p < side for p, side in zip(place, shape, strict=True))
-        out.append(item if inside and not outside(place) else None)
-    return out
-
-
-def blocks(n, block):
-    return len(range(0, n, block))
+from tests.suite.boxes import ALIGN_BYTES, blocks, cells
+from tests.suite.megakernel_touches import megakernel_tensors, mlp_megakernel
 
 
 def attention(p, w):
@@ -368,6 +352,7 @@ KERNELS = {
     "grouped_gemm": (grouped_tensors, grouped_gemm),
     "mla_decode": (mla_tensors, mla_decode),
     "moe_gemm": (moe_tensors, moe_gemm),
+    "mlp_megakernel": (megakernel_tensors, mlp_megakernel),
     "conv_2d": (conv_tensors, conv_2d),
     "stencil_3d": (lambda p: dict.fromkeys("XY", (p["NX"] * p["NY"] * p["NZ"], 4)), stencil_3d),
 }

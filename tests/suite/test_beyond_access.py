@@ -45,6 +45,13 @@ DEFAULTS = {
     "batched_gemm": (8192, 8192 * (1 + 2 * 32), 8192 * (32 * 256 + 256)),
     # 4 x 64 tiles in 4 splits of 112 steps; 64 lines of A and 64 x 2 of B a step, 64 rows of 4 lines of the product
     "gemm_splitk": (1024, 1024 * (1 + 2 * 112), 1024 * (112 * 192 + 256)),
+    # 64 rows of 64 tiles of H, 32 steps and 2 stores each, and of 16 of Y, 128 steps, a poll and a store; 128 rows of
+    # one line and 64 of 2 a step, 256 lines a tile stored, a flag or 64 of them, 2 lines
+    "mlp_megakernel": (
+        64 * 80,
+        64 * (64 * (2 * 32 + 2) + 16 * (2 * 128 + 2)),
+        64 * (64 * (32 * 256 + 256 + 1) + 16 * (128 * 256 + 256 + 2)),
+    ),
     # 4 x 64 x 64 boxes; for the lines see below
     "stencil_3d": (4 * 64 * 64, 4 * 64 * 64 * 28, None),
 }
@@ -144,6 +151,10 @@ def test_kernel_says_where_it_comes_from(name):
         ("grouped_gemm", {"TOKENS": 1 << 20}, "A or C has"),
         ("mla_decode", {"ROPE": 8}, "ROPE = 8"),
         ("mla_decode", {"S": 8, "SPLITS": 16}, "a split has at least one token"),
+        ("mlp_megakernel", {"LOCAL": 101}, "LOCAL = 101: hundredths of the tiles"),
+        ("mlp_megakernel", {"PROGRAMS": 7}, "PROGRAMS = 7, POOLS = 8: a queue without a program"),
+        ("mlp_megakernel", {"BLOCK_K": 8}, "BLOCK_K = 8"),
+        ("mlp_megakernel", {"H": 1 << 19}, "H has 4294967296 items"),
         ("conv_2d", {"BLOCK_H": 1, "BLOCK_W": 8}, r"BLOCK_H \* BLOCK_W = 8"),
         ("conv_2d", {"BLOCK_H": 3}, "BLOCK_H = 3"),
         ("conv_2d", {"R": 16}, "a filter side is at most 15"),

@@ -106,11 +106,12 @@ def test_tiny_grids_score(grid):
 
 def test_the_public_names_of_the_machine_are_pinned():
     assert sorted(xcd_model.__all__) == [
-        *("Bound", "Cache", "Claims", "Clusters", "Energy", "Gpu", "IssueModel", "LanguageError", "Memory"),
+        *("Bound", "Cache", "Claims", "Clusters", "Deadlock", "Energy", "Gpu", "IssueModel", "LanguageError", "Memory"),
         *("NotBijective", "Plan"),
         *("ReplayError", "Resources", "RunError", "SizeError", "SpecError", "SwizzleSimError", "Tensor", "Time"),
         "TornCluster",
-        *("Trace", "TraceBuilder", "TraceError", "Traffic", "UnknownName", "assigned_misses", "compute_fs", "energy"),
+        *("Trace", "TraceBuilder", "TraceError", "Traffic", "UnknownName", "Waits", "assigned_misses", "compute_fs"),
+        "energy",
         *("gpu", "gpu_modes", "gpu_names", "hit_rate_bound", "limited_by_power", "load_gpu", "loads_in_flight"),
         *("prepare", "replay_lockstep", "replay_lru", "replay_timed", "roofline", "timed_time", "workgroups_per_cu"),
         "xcd_of",
