@@ -319,7 +319,8 @@ class Replayer(Generic[W]):
     def fetches(self) -> np.ndarray:
         """Fetches of the kernel's code in one launch; see `xcd_model.replay.traffic`."""
         launched = self.kernel.programs or self.plan.n_workgroups
-        return instruction_fetches(self.gpu, self.kernel.resources, launched)
+        cluster = self.kernel.clusters.size if self.kernel.clusters else 1
+        return instruction_fetches(self.gpu, self.kernel.resources, launched, cluster)
 
     def traffic(self, order: np.ndarray, *, seed: int | None = None, threads: int = 1) -> Traffic:
         """Replay one permutation, launch after launch until the counts repeat or the kernel's launches are used up.

@@ -18,13 +18,15 @@ RESOURCES = fused_elementwise(n_elements=1 << 16).resources
 
 @given(
     n_workgroups=st.integers(1, 40), xcds=st.integers(1, 5), cus=st.integers(1, 5), offset=st.integers(0, 4),
-    code_bytes=st.integers(1, 1000),
+    code_bytes=st.integers(1, 1000), cluster=st.sampled_from([1, 1, 2, 4]),
 )  # fmt: skip
-def test_counts_are_those_of_caches_that_fetch_one_by_one(n_workgroups, xcds, cus, offset, code_bytes):
+def test_counts_are_those_of_caches_that_fetch_one_by_one(n_workgroups, xcds, cus, offset, code_bytes, cluster):
     machine = small_gpu(xcds=xcds, cus=cus, offset=offset % xcds)
     caches = [set() for _ in range(xcds)]
+    n_workgroups *= cluster
     for w in range(n_workgroups):
-        xcd, place = (w + machine.dispatch_offset) % xcds, w // xcds
+        together, inside = divmod(w, cluster)  # a cluster goes to one XCD
+        xcd, place = (together + machine.dispatch_offset) % xcds, together // xcds * cluster + inside
         caches[xcd].add(place % -(-cus // machine.l1i.cus))
     requests, misses = [], []
     for mine in caches:
@@ -35,7 +37,7 @@ def test_counts_are_those_of_caches_that_fetch_one_by_one(n_workgroups, xcds, cu
                 asked += 1
         requests.append(asked)
         misses.append(len(held))
-    counts = instruction_fetches(machine, dataclasses.replace(RESOURCES, code_bytes=code_bytes), n_workgroups)
+    counts = instruction_fetches(machine, dataclasses.replace(RESOURCES, code_bytes=code_bytes), n_workgroups, cluster)
     assert counts[:, READ_REQUESTS].tolist() == requests
     assert counts[:, READ_MISSES].tolist() == misses == counts[:, MALL_REQUESTS].tolist()
     assert counts[:, MALL_REQUESTS].sum() - counts[:, MALL_HITS].sum() == max(misses)

@@ -251,7 +251,7 @@ def traffic_as_dict(traffic: Traffic) -> dict[str, Any]:
 CODE = "(code)"  # among the tensors of a `Traffic`
 
 
-def instruction_fetches(gpu: Gpu, resources: Resources, n_workgroups: int) -> np.ndarray:
+def instruction_fetches(gpu: Gpu, resources: Resources, n_workgroups: int, cluster: int = 1) -> np.ndarray:
     """Count the fetches of code of one launch: they reach the L2, and its counters, like loads.
 
         requests of an XCD = min(workgroups, instruction caches) * (lines of code + prefetched lines)
@@ -268,6 +268,8 @@ def instruction_fetches(gpu: Gpu, resources: Resources, n_workgroups: int) -> np
         With ``code_bytes``; 0 counts none.
     n_workgroups : int
         Workgroups, or persistent programs, of the launch.
+    cluster : int
+        Workgroups that are dealt to an XCD together; those of one are dealt to its caches in turn, like any others.
 
     Returns
     -------
@@ -280,7 +282,7 @@ def instruction_fetches(gpu: Gpu, resources: Resources, n_workgroups: int) -> np
     counts = np.zeros((gpu.xcds, len(COLUMNS)), np.int64)
     if gpu.l1i is None or not resources.code_bytes:
         return counts
-    workgroups = np.bincount(xcd_of(n_workgroups, gpu), minlength=gpu.xcds)
+    workgroups = cluster * np.bincount(xcd_of(n_workgroups // cluster, gpu), minlength=gpu.xcds)
     caches = np.minimum(workgroups, -(-gpu.cus_per_xcd // gpu.l1i.cus))  # workgroups are dealt to caches in turn
     lines = -(-resources.code_bytes // gpu.l1i.line_bytes) + gpu.l1i.prefetch_lines
     counts[:, READ_REQUESTS] = caches * lines
