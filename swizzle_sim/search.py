@@ -145,6 +145,7 @@ def about_run(scorer: Scorer, command: str = "", objectives: Sequence[Objective]
         "jitter_ns": scorer.jitter_ns,
         "version": version(),
         "command": command,
+        **({"cluster": scorer.kernel.clusters.size} if scorer.kernel.clusters else {}),
     }
 
 

@@ -105,7 +105,7 @@ def best_sources(best: Attempt, about: Mapping[str, Any]) -> dict[str, str]:
     return {
         "best.txt": best.source,
         "best_triton.py": f"# {note}\n{emit_triton(swizzle.form)}",
-        "best.hip": f"// {note}\n{emit_hip(swizzle.form)}",
+        "best.hip": f"// {note}\n{emit_hip(swizzle.form, cluster=about.get('cluster', 1))}",
     }
 
 

@@ -36,7 +36,11 @@ _BUILT_IN = """\
 NULL EOF assert errno stdin stdout stderr unix linux i386 INT_MAX INT_MIN threadIdx blockIdx blockDim gridDim
 warpSize hipThreadIdx_x hipBlockIdx_x hipBlockDim_x hipGridDim_x main swizzle_min swizzle_max swizzle_cdiv"""
 _TAKEN = frozenset(f"{_KEYWORDS} {_BUILT_IN}".split())
-_WHERE_PID = ("// where pid is the linear id, x fastest: blockIdx.x on a one-dimensional launch.",)
+_WHERE_PID = "// where pid is the linear id, x fastest: blockIdx.x on a one-dimensional launch."
+_WHERE_CLUSTER = (
+    "// where pid is the cluster's linear id, x fastest: blockIdx.x / {size} on a one-dimensional launch in clusters\n"
+    "// of {size} workgroups, all of which get the same."
+)
 _PRELUDE = """\
 #ifndef SWIZZLE_SIM_HIP
 #define SWIZZLE_SIM_HIP
@@ -52,7 +56,7 @@ __host__ __device__ __forceinline__ int swizzle_cdiv(int a, int b) { return (a +
 """
 
 
-def emit_hip(form: Form, name: str = "swizzle") -> str:
+def emit_hip(form: Form, name: str = "swizzle", *, cluster: int = 1) -> str:
     """C++ source of a function that computes a candidate.
 
     Parameters
@@ -60,6 +64,8 @@ def emit_hip(form: Form, name: str = "swizzle") -> str:
     form : Form
     name : str
         Name of the function.
+    cluster : int
+        Workgroups of a cluster, where ids are those of clusters; `blockIdx` counts workgroups.
 
     Returns
     -------
@@ -83,13 +89,14 @@ def emit_hip(form: Form, name: str = "swizzle") -> str:
     signature = f"{'int' if single else name + '_tile'} {name}({', '.join(f'int {one}' for one in taken)})"
     struct = [] if single else [f"struct {name}_tile {{ int {', '.join(results)}; }};", ""]
     call = f"{'const int ' + results[0] if single else f'const {name}_tile tile'} = {name}({', '.join(taken)});"
+    where = _WHERE_CLUSTER.format(size=cluster) if cluster > 1 else _WHERE_PID
     return "\n".join(
         [
             _PRELUDE,
             *struct,
             "// Workgroup id to tile, emitted by swizzle-sim. In the kernel:",
             f"//     {call}",
-            *_WHERE_PID[: "pid" in form.inputs],
+            *[where] * ("pid" in form.inputs),
             f"__host__ __device__ __forceinline__ {signature} {{",
             *writer.block(form.body, set(form.results), set(form.inputs), INDENT),
             f"{INDENT}return {results[0] if single else '{' + ', '.join(results) + '}'};",

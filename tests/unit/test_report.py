@@ -22,6 +22,7 @@ from swizzle_sim.hardware.results import keep_bundle, keep_result
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.price import CompiledKernel, RemapPrice
 from swizzle_sim.report import write_report
+from swizzle_sim.report.write import best_sources
 from swizzle_sim.scoring import Score, Scorer
 from swizzle_sim.search import about_run
 from swizzle_sim.swizzle import Swizzle, family
@@ -125,6 +126,14 @@ def pixels(path):
 
 def page_of(history):
     return (history.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_in_clusters_the_hip_file_counts_clusters_and_else_workgroups(finished):
+    best = next(one for one in finished if one.score)
+    about = dict(finished.about)
+    assert "linear id, x fastest: blockIdx.x on a one-dimensional launch" in best_sources(best, about)["best.hip"]
+    clustered = best_sources(best, {**about, "cluster": 4})["best.hip"]
+    assert "cluster's linear id, x fastest: blockIdx.x / 4 on" in clustered and "blockIdx.x on" not in clustered
 
 
 def test_a_finished_run_has_every_file(finished):
