@@ -101,10 +101,10 @@ Tune = Annotated[
     str | None,
     _search(
         "--tune",
-        metavar="tiles|configs|loop",
+        metavar="tiles|configs|loop|layout",
         help="Search tile sizes, warps and stages together with GROUP_M; or try all of an autotuner's configurations "
-        "with swizzles; or the direction of the main loop and the cache policy of loads with them.",
-        autocompletion=offer(lambda: ("tiles", "configs", "loop")),
+        "with swizzles; or, with them, the direction of the main loop and the cache policy of loads, or row lengths.",
+        autocompletion=offer(lambda: ("tiles", "configs", "loop", "layout")),
     ),
 ]
 

@@ -28,6 +28,7 @@ TAKES = {
     "tiles": ("evaluations", "sampler"),
     "configs": ("evaluations", "max_minutes"),
     "loop": ("evaluations",),
+    "layout": ("evaluations",),
 }  # things to tune, and options
 
 
@@ -101,7 +102,7 @@ def tune_kernel(
     Parameters
     ----------
     what : str
-        What to tune: tiles, configs or loop.
+        What to tune: tiles, configs, loop or layout.
     launch : Launch
     run : RunOptions
     llm, search : mapping
@@ -122,6 +123,10 @@ def tune_kernel(
         from swizzle_sim.cli.loop_knobs import tune_loop_knobs
 
         tune_loop_knobs(launch, run, search.get("evaluations"), json)
+    elif what == "layout":
+        from swizzle_sim.cli.layout_knobs import tune_layout_knobs
+
+        tune_layout_knobs(launch, run, search.get("evaluations"), json)
     else:
         _tune_tiles(launch, run, search, json)
 
