@@ -1,6 +1,6 @@
 """Launches drawn by a seed, predicted as a user's ``bundle`` predicts them, then counted: no constant is set from them.
 
-    python -m swizzle_benchmarks.fidelity.held_out draw FOLDER --gpu h200 --seed 33
+    python -m swizzle_benchmarks.fidelity.held_out draw FOLDER --draw h200 --seed 33
     python benchmarks/lab/bundles_counted.py FOLDER counted.csv           # on the node: PyTorch, Triton, ncu
     python -m swizzle_benchmarks.fidelity.held_out table FOLDER/predicted.csv counted.csv
 
@@ -87,20 +87,40 @@ KERNELS = {
     "moe_gemm": Drawn(
         lambda between: {"TOKENS": 256 * between(1, 6), "N": 128 * between(8, 20), "SEED": between(2, 99)}
     ),
+    "attention_gqa": Drawn(
+        lambda between: {"B": 1, "H": 8 * between(3, 9), "S": 256 * between(8, 24), "CAUSAL": between(0, 1)}
+    ),
+    "conv_2d": Drawn(
+        lambda between: (
+            {"N": between(1, 3), "H": 8 * between(6, 14), "W": 16 * between(3, 7), "C": 64 * between(3, 9)}
+            | {"K": 128 * between(2, 8)}
+        )
+    ),
+    "attention_decode": Drawn(
+        lambda between: {"B": between(2, 8), "H": 8 * between(3, 9), "S": 512 * between(16, 64)}, BOXES
+    ),
 }
-LAUNCHES = {  # of each kernel, by GPU
+LAUNCHES = {  # of each kernel, by draw: the GPU, and which
     "h200": {
         **{"gemm": 5, "attention": 3, "transpose": 2, "stencil_2d": 2},
         **{"batched_gemm": 2, "stencil_3d": 2, "moe_gemm": 1},
     },
     "h100": {"gemm": 2, "attention": 1, "transpose": 1, "stencil_2d": 1, "batched_gemm": 1},
+    "h200_second": {
+        "gemm": 4,
+        "batched_gemm": 2,
+        "transpose": 1,
+        "attention_gqa": 2,
+        "conv_2d": 2,
+        "attention_decode": 2,
+    },
 }
-COUNTED = {"h200": 31, "h100": 32}  # seeds of the committed tables, by GPU
+COUNTED = {"h200": 31, "h100": 32, "h200_second": 36}  # seeds of the committed tables, by draw
 PREDICTED = ("bundle", "kernel", "problem", "candidate", "order", "time_us", "dram_read_bytes", "workgroups")
 
 
 def drawn(name: str, seed: int) -> Iterator[tuple[str, Sizes, list[str]]]:
-    """Kernel, sizes and orders of each launch of a GPU; the same for the same seed."""
+    """Kernel, sizes and orders of each launch of a draw; the same for the same seed."""
     rng = np.random.default_rng(seed)
     for one, times in LAUNCHES[name].items():
         for _ in range(times):
@@ -113,7 +133,7 @@ def drawn(name: str, seed: int) -> Iterator[tuple[str, Sizes, list[str]]]:
 def draw(folder: Path, name: str, seed: int) -> None:
     """Write a bundle for each launch, and ``predicted.csv``, which is to be committed before anything is counted."""
     folder.mkdir(parents=True)
-    device = gpu(name)
+    device = gpu(name.partition("_")[0])
     launches = list(drawn(name, seed))
     with (
         Progress("predicting", "launches") as progress,
@@ -271,14 +291,14 @@ def main() -> None:
     verbs = parser.add_subparsers(dest="verb", required=True)
     one = verbs.add_parser("draw", help="draw launches, predict them, write their bundles")
     one.add_argument("folder", type=Path)
-    one.add_argument("--gpu", choices=LAUNCHES, default="h200")
+    one.add_argument("--draw", choices=LAUNCHES, default="h200")
     one.add_argument("--seed", type=int, required=True)
     other = verbs.add_parser("table", help="compare with what was counted")
     other.add_argument("predicted", type=Path)
     other.add_argument("counted", type=Path)
     given = parser.parse_args()
     if given.verb == "draw":
-        draw(given.folder, given.gpu, given.seed)
+        draw(given.folder, given.draw, given.seed)
     else:
         try:
             print(table(read(given.predicted, given.counted)))
