@@ -13,6 +13,7 @@ emulator of gfx1250 deals clusters to XCDs in turn, whole). That places are neig
 
 from __future__ import annotations
 
+from xcd_model.numba_inline import inlined
 from xcd_model.numba_setup import njit
 
 
@@ -25,7 +26,7 @@ def _first_place(machine, place):
     return place - cu % machine.cluster
 
 
-@njit(inline="always")
+@inlined
 def _take_cluster(start, machine, order, slots, xcd, first):
     """Give the places from ``first`` on the XCD's next cluster that touches anything; False if there is none."""
     works = False
@@ -43,7 +44,7 @@ def _take_cluster(start, machine, order, slots, xcd, first):
     return True
 
 
-@njit(inline="always")
+@inlined
 def _open_turn(start, machine, order, slots, xcd, first):
     """Begin a turn of a cluster in lockstep: the next one if all have ended; its common fetch if all have come to it.
 
@@ -62,7 +63,7 @@ def _open_turn(start, machine, order, slots, xcd, first):
         slots.met[xcd, place] = met
 
 
-@njit(inline="always")
+@inlined
 def _next_of_cluster(start, machine, order, slots, xcd, slot):
     """Instruction that a slot issues in this turn; -1 where it has none, or waits for its cluster."""
     first = _first_place(machine, slot)

@@ -25,6 +25,7 @@ import numpy as np
 
 from xcd_model.cluster_dispatch import _next_of_cluster
 from xcd_model.errors import ReplayError
+from xcd_model.numba_inline import inlined
 from xcd_model.numba_setup import njit
 from xcd_model.spec.gpu import Gpu
 from xcd_model.trace.trace import SECTOR_BYTES, Trace
@@ -257,7 +258,7 @@ def slots_in_step(start: np.ndarray, machine: Any, order: np.ndarray, multicast:
     return slots_of(machine)._replace(follows=follows)
 
 
-@njit(inline="always")
+@inlined
 def _claim(machine, n_tiles, counters, program):
     """Tile that a program's atomics give it, ``n_tiles`` where none is left.
 
@@ -276,7 +277,7 @@ def _claim(machine, n_tiles, counters, program):
     return min(tile, n_tiles)
 
 
-@njit(inline="always")
+@inlined
 def _next_pid(machine, n_tiles, pid, slots, xcd, slot):
     """Hardware id (tile, if persistent) that a free slot takes up, or -1; ``pid`` is its last, -1 before the first.
 
@@ -302,7 +303,7 @@ def _next_pid(machine, n_tiles, pid, slots, xcd, slot):
             return program
 
 
-@njit(inline="always")
+@inlined
 def _next_work(start, machine, order, pid, slots, xcd, slot):
     """As `_next_pid`, past the workgroups that touch nothing: they end as soon as they begin."""
     pid = _next_pid(machine, order.size, pid, slots, xcd, slot)
@@ -331,7 +332,7 @@ def _claim_in_step(start, machine, order, slots, follows):
                 busy = True
 
 
-@njit(inline="always")
+@inlined
 def _next_instruction(start, machine, order, slots, xcd, slot):
     """Instruction that a slot issues in this round, of its workgroup or of its next one; -1 where no work is left."""
     if machine.cluster > 1:

@@ -57,7 +57,8 @@ def _forget_others(place: Path, name: str) -> None:
 if not os.environ.get("NUMBA_CACHE_DIR"):  # a choice of the user's goes first
     setattr(config, "CACHE_DIR", str(cache_folder()))  # noqa: B010  (numba makes its settings at run time)
 
-njit: Any = numba.njit  # its stubs do not know _nrt; whoever compiles takes it from here, so that the folder is set
+# Whoever compiles takes it from here, so that the folder is set. Without a wrapper for C, which nobody calls.
+njit: Any = functools.partial(numba.njit, no_cfunc_wrapper=True)
 
 # Cached, without the interpreter's lock, and without numba's reference counting, which makes a replay three to ten
 # times slower: it counts references to every array of a tuple that is passed on. In return nothing inside may allocate.

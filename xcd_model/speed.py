@@ -16,10 +16,11 @@ import numpy as np
 
 from xcd_model.cache import replacement
 from xcd_model.cache.packed import Machine, Stream
+from xcd_model.numba_inline import inlined, inlined_twin
 from xcd_model.numba_setup import njit
 from xcd_model.trace.trace import Trace
 
-_touch_plain, _touch_by_plain = replacement._touch, replacement._touch_by
+_touch_plain, _touch_by_plain = inlined_twin(replacement._touch), inlined_twin(replacement._touch_by)
 
 
 class _NoTiles(NamedTuple):
@@ -38,7 +39,7 @@ def _read_no_tile(stream, machine, l1, unit, instruction, arrival):
     return np.int64(-1), np.int64(0), np.int64(0), np.int64(0)
 
 
-@njit(inline="always")
+@inlined
 def _way_of_plain(words, row, ways, word, within):
     """Way of the set at ``words[row]`` whose word differs from ``word`` by less than ``within``, or -1."""
     way = np.int64(-1)
@@ -75,21 +76,21 @@ else:
         lru_simd._touch_row, lru_simd._touch_row_by, lru_simd._lane_of, lru_simd.WAYS,
     )  # fmt: skip
 
-    @njit(inline="always")
+    @inlined
     def _touch_vector(words, row, ways, word):
         """`_touch`, by the vector of a row where that has the ways."""
         if ways <= WAYS:
             return _touch_row(words, row, word, np.int64(1) << (ways - 1))
         return _touch_plain(words, row, ways, word)
 
-    @njit(inline="always")
+    @inlined
     def _touch_by_vector(words, filler, row, ways, word, by):
         """`_touch_by`, by the vectors of a row and its fillers where those have the ways."""
         if ways <= WAYS:
             return _touch_row_by(words, filler, row, word, np.int64(1) << (ways - 1), by)
         return _touch_by_plain(words, filler, row, ways, word, by)
 
-    @njit(inline="always")
+    @inlined
     def _way_of_vector(words, row, ways, word, within):
         """`_way_of_plain`, by vectors; behind the last set there is one of slack."""
         way = np.int64(-1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcd_model.numba_setup import njit
+from xcd_model.numba_inline import inlined
 
 
-@njit(inline="always")
+@inlined
 def _mix(x):
     """Scramble 64 bits. Source: Steele, Lea and Flood, OOPSLA 2014 (SplitMix64)."""
     x = np.uint64(x) + np.uint64(0x9E3779B97F4A7C15)

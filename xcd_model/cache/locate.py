@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from xcd_model.errors import TraceError
+from xcd_model.numba_inline import inlined, inlined_twin
 from xcd_model.numba_setup import njit
 from xcd_model.spec.caches import Index, hash_table
 from xcd_model.spec.gpu import Cache
@@ -101,7 +102,10 @@ def _line_of(at, tag, index):
     return (tag << index.shift) | at
 
 
-@njit(inline="always")
+_locate_inlined, _line_of_inlined, _fetched_inlined = (inlined_twin(one) for one in (_locate, _line_of, _fetched))
+
+
+@inlined
 def _locate_all(line, n, index, at, word):
     """`_locate` of ``n`` lines, unsigned and one step a loop; ``word`` is the tag as a word without marks.
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from xcd_model.cache.locate import HIT, MARK_BITS, MARKS, PARTLY, VALID, _locate, check_tags, index_of
 from xcd_model.errors import TraceError
+from xcd_model.numba_inline import inlined
 from xcd_model.numba_setup import njit
 from xcd_model.spec.gpu import Cache
 
@@ -57,7 +58,7 @@ def _touch_by(words, filler, row, ways, word, by):
     return (found if hit else there) | (filled_by << 32)
 
 
-@njit(inline="always")
+@inlined
 def _to_last(words, row, ways):
     """Put the most recent word of the set at ``words[row]`` behind its other lines: it is the next to be evicted."""
     front, place = words[row], row
@@ -67,7 +68,7 @@ def _to_last(words, row, ways):
     words[place] = front
 
 
-@njit(inline="always")
+@inlined
 def _to_last_by(words, filler, row, ways):
     """As `_to_last`, with the fillers moving along."""
     by, place = filler[row], row

@@ -35,6 +35,7 @@ import numpy as np
 
 from xcd_model.cache.locate import DIRTY_BITS, MARK_BITS, _coherence_point, _locate
 from xcd_model.cache.packed import BY_LINE, BY_TILE, Machine, Stream
+from xcd_model.numba_inline import inlined
 from xcd_model.numba_setup import njit
 from xcd_model.splitmix import _mix
 from xcd_model.trace.trace import Tiles, Trace, find_tiles
@@ -134,7 +135,7 @@ def with_tiles(stream: Stream, tiles: Tiles, machine: Machine, highest_line: int
     return stream._replace(tile=tiles.of, tile_lines=lines, tile_requests=requests, tile_sets=sets, tile_block=block)
 
 
-@njit(inline="always")
+@inlined
 def _drop(tiles, distance, filler, count, mine, ways):
     """Drop the tiles of which no set has a line, but for ``mine``; return (how many stay, where mine is)."""
     place = np.int64(0)
@@ -153,7 +154,7 @@ def _drop(tiles, distance, filler, count, mine, ways):
     return count, mine
 
 
-@njit(inline="always")
+@inlined
 def _touch_tile(tile_lines, ways, l1, unit, tile, block, instruction):
     """Touch a tile, of the lines of ``block``, in the L1 ``unit``; return (its place, the sets that miss, as bits)."""
     tiles, distance, filler = l1.tiles[unit], l1.distance[unit], l1.filler[unit]
@@ -179,7 +180,7 @@ def _touch_tile(tile_lines, ways, l1, unit, tile, block, instruction):
     return mine, missing
 
 
-@njit(inline="always")
+@inlined
 def _read_tile(stream, machine, l1, unit, instruction, arrival):
     """Read a tile through its L1; return (sets that miss, as bits; L2 requests; lines that miss; latest arrival).
 

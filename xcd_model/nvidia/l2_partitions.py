@@ -17,15 +17,13 @@ import numpy as np
 
 from xcd_model.cache.locate import DIRTY, HIT, PARTLY, WORD, _coherence_point
 from xcd_model.cache.replacement import _to_last, _to_last_by
-from xcd_model.numba_setup import njit
+from xcd_model.numba_inline import called
 from xcd_model.speed import _touch, _touch_by
-
-# Functions of their own rather than inlined: most GPUs never run them.
 
 COPY = 1 << 32  # with a victim's word: it made room for a copy, and nothing was fetched
 
 
-@njit
+@called
 def _look_up_partitions(n, l2, machine, access, scratch, set_weight):
     """As `xcd_model.replay.through_l2._look_up` for lines from a CU of ``access.partition``; return how many entries.
 
@@ -60,7 +58,7 @@ def _look_up_partitions(n, l2, machine, access, scratch, set_weight):
     return made
 
 
-@njit
+@called
 def _look_up_partitions_by(n, l2, machine, access, scratch, arrival, set_weight):
     """As `_look_up_partitions`, with fillers.
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xcd_model.numba_inline import inlined
 from xcd_model.numba_setup import njit
 
 
@@ -60,7 +61,7 @@ def _set(events, at, time, who):
     events.place[who] = at
 
 
-@njit(inline="always")
+@inlined
 def _settle(events, at, time, who):
     """Put an event at a place of the heap, then where it belongs."""
     size = events.size[0]
@@ -79,7 +80,7 @@ def _settle(events, at, time, who):
     _set(events, at, time, who)
 
 
-@njit(inline="always")
+@inlined
 def _put(events, who, time):
     """Give a slot or a CU its event, or another time for the one it has."""
     at = np.int64(events.place[who])
@@ -89,7 +90,7 @@ def _put(events, who, time):
     _settle(events, at, time, who)
 
 
-@njit(inline="always")
+@inlined
 def _drop(events, who):
     """Take away the event of a slot or a CU."""
     at = np.int64(events.place[who])

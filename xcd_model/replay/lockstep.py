@@ -18,7 +18,8 @@ import numpy as np
 from xcd_model.cache.packed import Inputs
 from xcd_model.dispatch import Slots, _next_instruction, slots_in_step
 from xcd_model.errors import ReplayError
-from xcd_model.numba_setup import njit, uncounted
+from xcd_model.numba_inline import inlined
+from xcd_model.numba_setup import uncounted
 from xcd_model.replay.launches import Caches, cold_caches
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.through_l1 import CHUNK, L1, _enter_l1, _gather, empty_l1, scratch_of
@@ -65,7 +66,7 @@ class LockstepState(NamedTuple):
     finish: np.ndarray
 
 
-@njit(inline="always")
+@inlined
 def _through_l2(inputs, state, scratch, xcd, access, n, queued, tally):
     """Send ``n`` gathered lines to an L2; return the length of the XCD's queue of missed reads."""
     stream, machine = inputs.stream, inputs.machine
@@ -84,7 +85,7 @@ def _through_l2(inputs, state, scratch, xcd, access, n, queued, tally):
     return queued
 
 
-@njit(inline="always")
+@inlined
 def _issue(inputs, state, scratch, xcd, unit, instruction, queued, tally):
     """Send one instruction to the L1 ``unit`` and the L2; return the length of the queue of missed reads."""
     stream, machine = inputs.stream, inputs.machine

@@ -20,6 +20,7 @@ import numpy as np
 from xcd_model.cache.locate import aligned_words
 from xcd_model.cache.packed import Machine, Stream
 from xcd_model.dispatch import Slots, slots_of
+from xcd_model.numba_inline import inlined
 from xcd_model.numba_setup import njit
 from xcd_model.nvidia.hbm_rows import Rows, _activation, closed_rows
 from xcd_model.nvidia.hbm_turnaround import _note_busy, _turnaround, idle_memory
@@ -116,7 +117,7 @@ class Moved(NamedTuple):
     activation_fs: int
 
 
-@njit(inline="always")
+@inlined
 def _through_l2_at(inputs, state, xcd, access, n, tally):
     """Send ``n`` gathered lines to an L2 and what misses to the Infinity Cache.
 
@@ -145,7 +146,7 @@ def _through_l2_at(inputs, state, xcd, access, n, tally):
     return wait, remote, misses, hits
 
 
-@njit(inline="always")
+@inlined
 def _travel(inputs, state, xcd, l2_end, moved):
     """Queue an instruction's fills and write-backs behind the others; return when the last fill is there."""
     machine, times = inputs.machine, inputs.times
@@ -183,7 +184,7 @@ def _through_port(inputs, state, passage, now):
     return end, max(end + inputs.times.l1_latency, passage.wait)
 
 
-@njit(inline="always")
+@inlined
 def _issue_at(inputs, state, xcd, unit, instruction, now, tally):
     """Issue one instruction; return (when its data is there, when the L2 port is free)."""
     stream, machine, times = inputs.stream, inputs.machine, inputs.times

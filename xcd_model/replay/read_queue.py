@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.numba_setup import njit
+from xcd_model.numba_inline import inlined
 
 HEAD, ENTRIES, REQUESTS = range(3)
 
@@ -46,7 +46,7 @@ def read_queue(limit: int | None, n_cus: int) -> ReadQueue:
     return ReadQueue(limit or 0, np.zeros(ring, np.int64), np.zeros(ring, np.int64), np.zeros((n_cus, 3), np.int64))
 
 
-@njit(inline="always")
+@inlined
 def _room_at(queue, unit, now):
     """When a CU can issue a load: ``now``, or the time at which the first load under way is back."""
     state = queue.state[unit]
@@ -57,7 +57,7 @@ def _room_at(queue, unit, now):
     return now if state[REQUESTS] < queue.limit else queue.back[unit, state[HEAD]]
 
 
-@njit(inline="always")
+@inlined
 def _enqueue(queue, unit, requests, back):
     """Add a load of so many requests that is under way until ``back``, or until those before it are back."""
     state = queue.state[unit]

@@ -14,6 +14,7 @@ import numpy as np
 
 from xcd_model.cluster_dispatch import _first_place, _take_cluster
 from xcd_model.dispatch import _next_work
+from xcd_model.numba_inline import inlined
 from xcd_model.numba_setup import njit
 from xcd_model.replay.event_queue import _drop, _put
 from xcd_model.replay.memory_path import _issue_at
@@ -70,7 +71,7 @@ def _count_span(spans, pid, counts, sign):
         spans[pid, 4] += sign * (counts[READ_MISSES] + counts[WRITE_MISSES])
 
 
-@njit(inline="always")
+@inlined
 def _together(inputs, state, slot, now):
     """Let a slot join its cluster's common fetch; return when all are there and have room, -1 while some are not."""
     machine, slots = inputs.machine, state.slots
@@ -88,7 +89,7 @@ def _together(inputs, state, slot, now):
     return room_at
 
 
-@njit(inline="always")
+@inlined
 def _send(inputs, state, slot, now, tally, spans):
     """Send a slot's next instruction, with its arrival in ``state.arrive``; return when the L2 port is done with it."""
     stream, machine, issue = inputs.stream, inputs.machine, inputs.issue
@@ -111,7 +112,7 @@ def _send(inputs, state, slot, now, tally, spans):
     return l2_end
 
 
-@njit(inline="always")
+@inlined
 def _go_on(inputs, state, slot, now, arrive):
     """What a slot and its CU do next, when the data of the instruction that it has sent is there at ``arrive``."""
     machine, issue, events = inputs.machine, inputs.issue, state.events
@@ -138,7 +139,7 @@ def _go_on(inputs, state, slot, now, arrive):
     return np.int64(0)
 
 
-@njit(inline="always")
+@inlined
 def _issue(inputs, state, slot, now, tally, spans):
     """Issue the next instruction of a slot, or of all slots of its cluster; return the latest time it made."""
     stream, machine, events = inputs.stream, inputs.machine, state.events
@@ -171,7 +172,7 @@ def _issue(inputs, state, slot, now, tally, spans):
     return latest
 
 
-@njit(inline="always")
+@inlined
 def _compute_next(inputs, state, unit, now):
     """Let a CU compute for the workgroup whose data came first; return when that is done."""
     machine, issue, events = inputs.machine, inputs.issue, state.events
@@ -202,7 +203,7 @@ def _compute_next(inputs, state, unit, now):
     return done
 
 
-@njit(inline="always")
+@inlined
 def _start(inputs, state, slot, now):
     """Give an empty slot its next workgroup; return when that begins, or -1 if there is none."""
     start, machine, order, slots = inputs.stream.start, inputs.machine, inputs.order, state.slots
@@ -233,7 +234,7 @@ def _begin(inputs, state, slot, pid, now):
     return np.int64(now)
 
 
-@njit(inline="always")
+@inlined
 def _start_cluster(inputs, state, slot, now, spans):
     """Let an empty slot wait for the others of its cluster; the last of them gives all their next workgroups."""
     machine, slots, start = inputs.machine, state.slots, inputs.stream.start

@@ -18,7 +18,7 @@ The ways of a set are searched by vectors; moving them up on each miss would not
 tiles that are read have all lines in common or none, `xcd_model.fast.symmetry` gives the same counts by tile.
 
 Chunks are short so that their arrays stay in the host's L1, and each step over them is a pass of its own. All of it is
-inlined into its callers, see `xcd_model.numba_setup`.
+inlined into its callers, see `xcd_model.numba_inline`.
 
 Source: Mattson et al., IBM Systems Journal 9(2), 1970 (LRU).
 """
@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate, aligned_words
+from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate_inlined, aligned_words
 from xcd_model.cache.packed import BY_LINE, BY_TILE, NO_L1, Machine
-from xcd_model.numba_setup import njit
+from xcd_model.numba_inline import inlined
 from xcd_model.speed import _read_tile, _way_of, empty_tile_l1
 
 PIECES = np.uint32(1 << FILL_BITS)
@@ -73,7 +73,7 @@ def empty_line_l1(machine: Machine) -> LineL1:
     )
 
 
-@njit(inline="always")
+@inlined
 def _read_line(l1, unit, at, ways, word, instruction):
     """Touch a line in set ``at`` of the L1 ``unit``; return the instruction that filled it, or -1 for a miss.
 
@@ -203,7 +203,7 @@ class Passage(NamedTuple):
     wait: int
 
 
-@njit(inline="always")
+@inlined
 def _enter_l1(stream, machine, l1, unit, instruction):
     """Begin an instruction's passage through the L1 ``unit``; by tile its hits and misses are known at once."""
     template = stream.template[instruction]
@@ -226,7 +226,7 @@ def _enter_l1(stream, machine, l1, unit, instruction):
     )  # fmt: skip
 
 
-@njit(inline="always")
+@inlined
 def _gather_all(stream, base, first, n, scratch):
     """Copy all of ``n`` entries."""
     rel, marks, pieces, line, kept_marks = stream.rel, stream.marks, stream.pieces, scratch.line, scratch.marks
@@ -239,14 +239,14 @@ def _gather_all(stream, base, first, n, scratch):
     return n
 
 
-@njit(inline="always")
+@inlined
 def _gather_sets(stream, index, passage, first, n, scratch):
     """Copy the entries that lie in a missing L1 set; return how many."""
     rel, marks, pieces, line, kept_marks = stream.rel, stream.marks, stream.pieces, scratch.line, scratch.marks
     kept = np.int64(0)
     for i in range(n):
         touched = passage.base + rel[first + i]
-        at, _ = _locate(touched, index)
+        at, _ = _locate_inlined(touched, index)
         line[kept] = touched
         kept_marks[kept] = marks[first + i]
         if scratch.requests.size:
@@ -255,14 +255,14 @@ def _gather_sets(stream, index, passage, first, n, scratch):
     return kept
 
 
-@njit(inline="always")
+@inlined
 def _gather_misses(stream, machine, l1, passage, first, n, scratch):
     """Copy the entries that the L1 misses; return (how many, their L2 requests, latest arrival of the others)."""
     rel, marks, pieces, line, kept_marks = stream.rel, stream.marks, stream.pieces, scratch.line, scratch.marks
     kept = requests = wait = np.int64(0)
     for i in range(n):
         touched = passage.base + rel[first + i]
-        at, tag = _locate(touched, machine.l1)
+        at, tag = _locate_inlined(touched, machine.l1)
         word = np.uint32(((tag + 1) << FILL_BITS) | (np.int64(marks[first + i]) >> DIRTY_BITS))
         by = _read_line(l1.lines, passage.unit, at, machine.l1_ways, word, passage.instruction)
         if by < 0:
@@ -277,7 +277,7 @@ def _gather_misses(stream, machine, l1, passage, first, n, scratch):
     return kept, requests, wait
 
 
-@njit(inline="always")
+@inlined
 def _gather(stream, machine, l1, passage, start, scratch):
     """Copy the lines of one chunk that go on to the L2 into ``scratch``.
 

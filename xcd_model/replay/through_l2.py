@@ -4,7 +4,7 @@ r"""A chunk of lines through an L2 and the Infinity Cache behind it: hits, misse
     for each entry:           fetch what lacks (reads and stores allocate);  a dirty victim is written back
 
 The timed look-up also has who filled each line, so that a read of a line still under way waits for it: a hit under
-miss. All of it is inlined into its callers, see `xcd_model.numba_setup`.
+miss. All of it is inlined into its callers, see `xcd_model.numba_inline`.
 
 Behind the L2s is the Infinity Cache (MALL). The timed replay takes its instructions in order of time, and looks missed
 lines up at once (`_mall_hits`). In lockstep there is one miss queue an XCD, merged in the order of issue:
@@ -23,9 +23,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.cache.locate import DIRTY, HIT, MARK_BITS, WORD, _fetched, _line_of, _locate, _locate_all, _popcount4
+from xcd_model.cache.locate import (
+    DIRTY,
+    HIT,
+    MARK_BITS,
+    WORD,
+    _fetched_inlined,
+    _line_of_inlined,
+    _locate_all,
+    _locate_inlined,
+    _popcount4,
+)
 from xcd_model.cache.packed import Machine
 from xcd_model.cache.replacement import _to_last, _to_last_by
+from xcd_model.numba_inline import inlined
 from xcd_model.numba_setup import njit, uncounted
 from xcd_model.nvidia.l2_partitions import COPY, _look_up_partitions, _look_up_partitions_by
 from xcd_model.replay.through_l1 import CHUNK
@@ -78,7 +89,7 @@ def _access(stream, machine, unit, instruction, in_time):
     return Access(instruction, tensor, is_write, partition, in_time, stream.streamed[tensor] and not is_write)
 
 
-@njit(inline="always")
+@inlined
 def _look_up(n, l2, machine, access, scratch, set_weight):
     """Look ``n`` gathered lines up in an L2; return how many entries of misses that makes."""
     at, word, marks, ways = scratch.cache_set, scratch.word, scratch.marks, machine.l2_ways
@@ -97,7 +108,7 @@ def _look_up(n, l2, machine, access, scratch, set_weight):
     return n_missed
 
 
-@njit(inline="always")
+@inlined
 def _look_up_by(n, l2, machine, access, scratch, arrival, set_weight):
     """As `_look_up`, with fillers.
 
@@ -132,10 +143,10 @@ def _look_up_by(n, l2, machine, access, scratch, arrival, set_weight):
     return n_missed, wait, remote
 
 
-@njit(inline="always")
+@inlined
 def _write_back(stream, machine, at, word, pieces, tally):
     """Count the dirty ``pieces`` of a word that left set ``at``, for the tensor that it belongs to; return its line."""
-    written = _line_of(at, (word >> MARK_BITS) - 1, machine.l2)
+    written = _line_of_inlined(at, (word >> MARK_BITS) - 1, machine.l2)
     owner = 0
     while written < stream.tensor_lines[owner, 0] or written >= stream.tensor_lines[owner, 1]:
         owner += 1
@@ -143,7 +154,7 @@ def _write_back(stream, machine, at, word, pieces, tally):
     return written
 
 
-@njit(inline="always")
+@inlined
 def _miss(stream, machine, scratch, entry, tally):
     """One entry of a look-up's misses, its victim written back.
 
@@ -153,7 +164,7 @@ def _miss(stream, machine, scratch, entry, tally):
     i, victim = scratch.miss_index[entry], scratch.victim[entry]
     at = np.int64(scratch.cache_set[i])
     weight, word = stream.set_weight[at], victim & WORD
-    fetched = weight * _fetched(word, scratch.marks[i]) if victim < COPY else np.int64(0)
+    fetched = weight * _fetched_inlined(word, scratch.marks[i]) if victim < COPY else np.int64(0)
     written, pieces = np.int64(-1), np.int64(0)
     if word & DIRTY:
         pieces = weight * _popcount4(word)
@@ -247,19 +258,19 @@ def queue_of(machine: Machine, turns: int, most_lines: int) -> Queue:
     )
 
 
-@njit(inline="always")
+@inlined
 def _mall_hits(machine, mall, scratch, n, set_weight):
     """Fetch the lines of ``n`` missed entries; return how many the Infinity Cache had, weighted as their L2 sets."""
     hits = np.int64(0)
     for entry in range(n):
         i = scratch.miss_index[entry]
-        at, tag = _locate(scratch.line[i], machine.mall)
+        at, tag = _locate_inlined(scratch.line[i], machine.mall)
         found = _touch(mall, at * machine.mall_ways, machine.mall_ways, (tag + 1) << MARK_BITS)
         hits += set_weight[scratch.cache_set[i]] * np.int64(found == HIT)
     return hits
 
 
-@njit(inline="always")
+@inlined
 def _fetch(machine, mall, line, weight, first, end, scratch):
     """Look lines ``first .. end - 1`` of a queue up in the Infinity Cache; return (requests, hits)."""
     requests = hits = 0

@@ -19,7 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from xcd_model.errors import ReplayError
-from xcd_model.numba_setup import njit, uncounted
+from xcd_model.numba_inline import inlined
+from xcd_model.numba_setup import uncounted
 from xcd_model.replay.event_queue import _drop, _put
 from xcd_model.replay.launches import Caches, cold_caches
 from xcd_model.replay.lockstep import MAX_BINS
@@ -33,7 +34,7 @@ from xcd_model.replay.traffic import COLUMNS, Tally, Traffic, traffic_of
 SPAN_COLUMNS = 5  # of ``spans``: begin, end, slot, L2 requests, L2 misses
 
 
-@njit(inline="always")
+@inlined
 def _bin_at(timeline, now, bin_fs):
     """Bin of a time and the length of a bin, after merging pairs of bins until the time fits."""
     bins, xcds, columns = timeline.shape
