@@ -21,6 +21,7 @@ from swizzle_sim.swizzle.lower import Bytecode
 from swizzle_sim.swizzle.rules import MAX_STEPS, MAX_STEPS_PER_PID, MEAN_STEPS_PER_PID
 from swizzle_sim.swizzle.verdict import FAULT_TEXT, FAULTS, Counterexample, Fault, OutOfRange, gap_of, where_text
 from xcd_model.errors import LanguageError
+from xcd_model.numba_inline import inlined
 from xcd_model.numba_setup import njit
 
 LANES, FEWEST_LANES = 256, 16  # workgroups that run in step, an int32 each in a register; fewer are faster one by one
@@ -142,10 +143,10 @@ def _evaluate(code, reg, decode, encode, ids, report):
     report : (8,) int64, output: fault or _CUT, its pid, its line; first pid out of range, coordinate, value; steps.
              The last is an input: steps allowed.
     """
-    rows = np.empty((reg.size + 1, LANES), np.int32)
+    rows, fits = np.empty((reg.size + 1, LANES), np.int32), True
     for k in range(reg.size):
         rows[k] = reg[k]
-    fits = np.all((reg >= -2147483648) & (reg <= 2147483647))
+        fits &= -2147483648 <= reg[k] <= 2147483647
     in_step, apart = 0, 0  # blocks
     for first in range(0, ids.size, LANES):
         last = min(first + LANES, ids.size)
@@ -158,7 +159,7 @@ def _evaluate(code, reg, decode, encode, ids, report):
             return
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _run_each(code, reg, decode, encode, first, ids, report):
     """Run one workgroup after another; returns whether one stopped."""
     for i in range(ids.size):
@@ -187,7 +188,7 @@ def _run_each(code, reg, decode, encode, first, ids, report):
     return False
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _run_lanes(code, rows, decode, encode, first, ids, report):
     """Run a block in step; returns False where they part ways, one stops or leaves the grid, or the budget may end."""
     for k in range(decode.shape[0]):
@@ -214,7 +215,8 @@ def _run_lanes(code, rows, decode, encode, first, ids, report):
             continue
         if _operate_lanes(op, a, rows[code[at, 3]], rows[code[at, 4]], spare):
             return False
-        rows[dst] = spare
+        for i in range(LANES):  # not a slice: numba compiles the message of its check for a second
+            rows[dst, i] = spare[i]
         at += 1
     if _tiles(rows, encode, first, ids):
         return False
@@ -222,7 +224,7 @@ def _run_lanes(code, rows, decode, encode, first, ids, report):
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _digits(first, count, stride, extent, out):
     """Coordinate of each workgroup of a run, ``(pid // stride) % extent``; lanes beyond ``count`` hold the last one."""
     digit, within = (first // stride) % extent, first % stride
@@ -234,7 +236,7 @@ def _digits(first, count, stride, extent, out):
     out[count:] = out[count - 1]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _tiles(rows, encode, first, ids):
     """Write the tile of each workgroup of a run; returns whether one lies outside the grid."""
     lost = 0
@@ -251,12 +253,13 @@ def _tiles(rows, encode, first, ids):
     return lost != 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _operate_lanes(op, a, b, c, out):
     """Do `_operate` in every lane; returns whether one of them has a fault. ``out`` is none of the operands."""
     bad = 0
     if op == 2:
-        out[:] = a
+        for i in range(LANES):
+            out[i] = a[i]
     elif 3 <= op <= 5:
         for i in range(LANES):
             x, y = np.int64(a[i]), np.int64(b[i])
@@ -284,7 +287,7 @@ def _operate_lanes(op, a, b, c, out):
     return bad != 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inlined
 def _run_one(code, reg, max_steps):
     """Run ``code`` once on ``reg``; returns fault, line and steps."""
     at, steps = 0, 0
