@@ -42,7 +42,7 @@ def _computed(inputs, state, slot, unit, done):
     state.cu[unit] = done
 
 
-@njit(inline="always")
+@inlined
 def _next_at(inputs, state, slot, after):
     """When a slot can issue its next instruction: its place in flight is free, and a step's data before it is there."""
     position, in_flight, step = state.issued[slot], inputs.issue.in_flight, inputs.issue.step
@@ -220,7 +220,7 @@ def _start(inputs, state, slot, now):
     return _begin(inputs, state, slot, pid, now)
 
 
-@njit(inline="always")
+@inlined
 def _begin(inputs, state, slot, pid, now):
     """Let a slot begin a workgroup with nothing issued; return when it does, behind its CU's other remaps."""
     machine = inputs.machine
