@@ -14,10 +14,9 @@ emulator of gfx1250 deals clusters to XCDs in turn, whole). That places are neig
 from __future__ import annotations
 
 from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import njit
 
 
-@njit(inline="always")
+@inlined
 def _first_place(machine, place):
     """First place of the cluster that a slot of an XCD belongs to, or -1 on a CU that is left over."""
     cu = place % machine.cus

@@ -1,8 +1,8 @@
 """How compiled functions are inlined: by LLVM, in the kernel that calls them, after numba has typed each of them once.
 
-    @inlined                 LLVM copies it into each caller: all that has a loop or calls others
+    @inlined                 LLVM copies it into each caller: nearly all of a kernel
     @called                  LLVM calls it, unless it finds it short: what is seldom run, as a call copies arrays
-    @njit(inline="always")   numba copies it and types each copy: only a few lines, and what Python calls too
+    @njit(inline="always")   numba copies it and types each copy: what Python calls too
 
 With a wrapper for Python, machine code of its own and LLVM's optimization at each level of calls, or with numba's
 copies of copies, the timed replay took a minute to compile. What is declared here has none of these: Python cannot call

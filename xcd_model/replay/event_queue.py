@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import njit
 
 
 class EventQueue(NamedTuple):
@@ -48,14 +47,14 @@ def event_queue_of(n_slots: int, n_cus: int) -> EventQueue:
     return EventQueue(np.zeros(n, np.int64), np.arange(n, dtype=np.int32), place, age, np.array([n_slots]))
 
 
-@njit(inline="always")
+@inlined
 def _before(events, time, who, at):
     """Whether an event comes before the one at a place of the heap."""
     other = events.who[at]
     return (time, events.age[who], who) < (events.time[at], events.age[other], np.int64(other))
 
 
-@njit(inline="always")
+@inlined
 def _set(events, at, time, who):
     events.time[at], events.who[at] = time, who
     events.place[who] = at

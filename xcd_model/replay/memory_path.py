@@ -21,7 +21,6 @@ from xcd_model.cache.locate import aligned_words
 from xcd_model.cache.packed import Machine, Stream
 from xcd_model.dispatch import Slots, slots_of
 from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import njit
 from xcd_model.nvidia.hbm_rows import Rows, _activation, closed_rows
 from xcd_model.nvidia.hbm_turnaround import _note_busy, _turnaround, idle_memory
 from xcd_model.replay.event_queue import EventQueue, event_queue_of
@@ -174,7 +173,7 @@ def _travel(inputs, state, xcd, l2_end, moved):
     return there
 
 
-@njit(inline="always")
+@inlined
 def _through_port(inputs, state, passage, now):
     """Take a load through the port of its L1; return (when it leaves, when the CU has what the L1 has)."""
     if passage.l1_requests == 0:

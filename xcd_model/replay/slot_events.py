@@ -15,7 +15,6 @@ import numpy as np
 from xcd_model.cluster_dispatch import _first_place, _take_cluster
 from xcd_model.dispatch import _next_work
 from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import njit
 from xcd_model.replay.event_queue import _drop, _put
 from xcd_model.replay.memory_path import _issue_at
 from xcd_model.replay.read_queue import _room_at
@@ -24,7 +23,7 @@ from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, W
 from xcd_model.splitmix import _mix
 
 
-@njit(inline="always")
+@inlined
 def _compute(issue, tile):
     """Compute time of one instruction of a workgroup [fs]."""
     if issue.speed_variation == 0:
@@ -33,7 +32,7 @@ def _compute(issue, tile):
     return issue.compute_fs + issue.compute_fs // VARIATION_UNIT * (np.int64(draw) - issue.speed_variation)
 
 
-@njit(inline="always")
+@inlined
 def _computed(inputs, state, slot, unit, done):
     """Note when the next instruction of a slot's workgroup is done."""
     position = state.computed[slot]
@@ -53,7 +52,7 @@ def _next_at(inputs, state, slot, after):
     return at
 
 
-@njit(inline="always")
+@inlined
 def _note(spans, state, machine, slot, column, now):
     """Note in ``spans``, unless it is empty, when the workgroup of a slot begins (column 0) or ends (1)."""
     pid = state.slots.pid[slot % machine.xcds, slot // machine.xcds]
@@ -63,7 +62,7 @@ def _note(spans, state, machine, slot, column, now):
             spans[pid, 3] = spans[pid, 4] = 0
 
 
-@njit(inline="always")
+@inlined
 def _count_span(spans, pid, counts, sign):
     """Add or take away (``sign``) what an XCD has counted in a bin, to or from its workgroup's requests and misses."""
     if spans.shape[0]:

@@ -37,7 +37,7 @@ from xcd_model.cache.locate import (
 from xcd_model.cache.packed import Machine
 from xcd_model.cache.replacement import _to_last, _to_last_by
 from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import njit, uncounted
+from xcd_model.numba_setup import uncounted
 from xcd_model.nvidia.l2_partitions import COPY, _look_up_partitions, _look_up_partitions_by
 from xcd_model.replay.through_l1 import CHUNK
 from xcd_model.replay.traffic import (
@@ -80,7 +80,7 @@ class TimedL2(NamedTuple):
     filler: np.ndarray
 
 
-@njit(inline="always")
+@inlined
 def _access(stream, machine, unit, instruction, in_time):
     """`Access` of an instruction on the CU ``unit``."""
     template = stream.template[instruction]
@@ -172,13 +172,13 @@ def _miss(stream, machine, scratch, entry, tally):
     return i, weight, fetched, written, pieces
 
 
-@njit(inline="always")
+@inlined
 def _count_misses(tally, access, misses):
     """Count what a chunk fetched or allocated."""
     _count(tally, access.tensor, WRITE_MISSES if access.is_write else READ_MISSES, misses)
 
 
-@njit(inline="always")
+@inlined
 def _count_instruction(tally, access, requests, l1_requests, l1_hits):
     """Count one instruction and its requests."""
     _count(tally, access.tensor, INSTRUCTIONS, 1)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from xcd_model.dispatch import Resources, xcd_of
-from xcd_model.numba_setup import njit
+from xcd_model.numba_inline import inlined
 from xcd_model.spec.gpu import Gpu
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Tally(NamedTuple):
     by_tensor: np.ndarray
 
 
-@njit(inline="always")
+@inlined
 def _count(tally, tensor, column, n):
     """Add ``n`` to a column, in all and for a tensor."""
     tally.counts[column] += n
