@@ -135,7 +135,7 @@ def _figures(scorer: Scorer, ranking: Ranking, baseline: Score, score: Score, ev
     if scorer.replay == "timed" and not evidence.ranks:
         parts.append(f"times do not rank orders here: {evidence.sentence()}")
     if score.price is not None and score.price.loses_occupancy:
-        old, new = score.price.before, score.price.after
+        old, new = score.price.before, score.price.launched
         lost = f"registers {old.registers} to {new.registers}, workgroups a {new.place}"
         parts.insert(0, f"{lost} {old.workgroups_per_cu} to {new.workgroups_per_cu}")
     return "; ".join(parts)

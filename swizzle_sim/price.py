@@ -81,9 +81,14 @@ class RemapPrice:
     offered: CompiledKernel | None = None
 
     @property
+    def launched(self) -> CompiledKernel:
+        """The rewritten kernel as a bundle launches it: with the options offered, if any."""
+        return self.offered or self.after
+
+    @property
     def loses_occupancy(self) -> bool:
-        """Whether fewer workgroups fit a CU."""
-        return self.after.workgroups_per_cu < self.before.workgroups_per_cu
+        """Whether fewer workgroups fit a CU, however it is launched."""
+        return self.launched.workgroups_per_cu < self.before.workgroups_per_cu
 
     @property
     def is_free(self) -> bool:
@@ -100,7 +105,7 @@ class RemapPrice:
         if self.offered is None:
             return ""
         options = ", ".join(f"{name}={value}" for name, value in self.offer.items())
-        return f"launched with {options}: {_change(self.before, self.offered)}"
+        return f"scored and bundled with {options}: {_change(self.before, self.offered)}"
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""

@@ -154,7 +154,7 @@ def draw(folder: Path, name: str, seed: int) -> None:
             problem = " ".join(f"{key}={value}" for key, value in made["problem"].items())
             scores = [(LAUNCHED, scorer.baseline), *((one.name, one.score) for one in finalists)]
             for candidate, (order, score) in zip(made["candidates"], scores, strict=True):
-                held = score.price.after.workgroups_per_cu if score.price else scorer.occupancy
+                held = score.price.launched.workgroups_per_cu if score.price else scorer.occupancy
                 out.writerow(
                     [place, what, problem, candidate["id"], order, f"{score.time_us:.2f}", score.hbm_read_bytes, held]
                 )

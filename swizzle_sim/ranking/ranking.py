@@ -154,7 +154,7 @@ def uneven_of(score: Score) -> float:
 
 def registers_of(score: Score) -> int:
     """Registers a thread of the rewritten kernel above those of the kernel as launched; 0 where it was not compiled."""
-    return 0 if score.price is None else score.price.after.registers - score.price.before.registers
+    return 0 if score.price is None else score.price.launched.registers - score.price.before.registers
 
 
 def loses_occupancy(score: Score) -> bool:

@@ -163,7 +163,7 @@ def resources_after(resources: Resources, price: RemapPrice, gpu: Gpu) -> Resour
     Registers alone, with the same workgroups a CU, change nothing; nor do instructions where the GPU's description has
     no time for them.
     """
-    old, new = price.before, price.after
+    old, new = price.before, price.launched
     more = new.instructions_before_loop - old.instructions_before_loop
     if gpu.limits.scalar_cycles and more > 0:
         resources = replace(resources, remap_instructions=more)

@@ -71,6 +71,8 @@ def test_only_what_decides_the_occupancy_changes_the_resources():
     price = pricing.RemapPrice(before=LAUNCHED, after=REWRITTEN)
     mi300x, h200 = gpu("mi300x"), gpu("h200")
     assert pricing.resources_after(own, price, mi300x) == replace(own, vgprs=140)
+    given_back = replace(price, offer={"maxnreg": 128}, offered=LAUNCHED)  # a bundle launches it so
+    assert pricing.resources_after(own, given_back, mi300x) is own
     more = pricing.RemapPrice(before=LAUNCHED, after=replace(LAUNCHED, registers=128))
     assert pricing.resources_after(own, more, mi300x) is own
     fewer = pricing.RemapPrice(before=LAUNCHED, after=replace(LAUNCHED, instructions_in_flight=2))

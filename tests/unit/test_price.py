@@ -28,8 +28,9 @@ def test_lost_occupancy_is_named():
     assert str(price) == "118 -> 140 registers, 2 -> 1 workgroups an SM" and price.advice == ""
     bounded = replace(LAUNCHED, registers=128, spills=2)
     offered = replace(price, offer={"maxnreg": 128}, offered=bounded)
+    assert not offered.loses_occupancy and offered.launched is bounded
     assert offered.advice == (
-        "launched with maxnreg=128: 118 -> 128 registers, 0 -> 2 spilled, 2 -> 2 workgroups an SM"
+        "scored and bundled with maxnreg=128: 118 -> 128 registers, 0 -> 2 spilled, 2 -> 2 workgroups an SM"
     )
 
 
@@ -44,7 +45,7 @@ def test_registers_without_occupancy_are_no_loss_and_not_free():
 def test_a_price_survives_json():
     price = RemapPrice(before=LAUNCHED, after=REWRITTEN, emission="x", offer={"maxnreg": 128}, offered=LAUNCHED)
     document = json.loads(json.dumps(price.as_dict()))
-    assert document["loses_occupancy"] is True
+    assert document["loses_occupancy"] is False and price.launched == LAUNCHED  # as it is bundled
     assert RemapPrice.from_dict(document) == price
     plain = RemapPrice(before=LAUNCHED, after=LAUNCHED)
     assert RemapPrice.from_dict(json.loads(json.dumps(plain.as_dict()))) == plain
