@@ -67,9 +67,30 @@ def test_the_prose_beside_the_tables_is_true():
     said = [f"{one.counted_bytes / one.predicted_bytes:.1f}" for one in worst]
     times = [f"{one.counted_bytes / grouped.counted_bytes:.1f}" for one in worst]
     assert f"read {said[0]} and {said[1]} times what is predicted, and {times[0]} and {times[1]} times" in text
-    attention = [group[0] for found in groups.values() for group in found if group[0].kernel == "attention"]
-    low = sorted(one.measured_us / one.predicted_us for one in attention)
+    firsts = [group[0] for found in groups.values() for group in found]
+    low, others = (
+        sorted(one.measured_us / one.predicted_us for one in firsts if one.kernel in names)
+        for names in (["attention"], ["attention_gqa", "attention_decode"])
+    )
     assert f"Attention takes {low[0]:.1f} to {low[-1]:.1f} times the predicted time" in text
+    assert f"and {others[0]:.1f} to {others[-1]:.1f} times with grouped heads or decoding" in text
+    second = committed("h200_second")
+    right, every = pairs(second)
+    least = regrets(second)["least predicted time"]
+    assert f"the last draw has {100 * right / every:.0f} % and {100 * least:.2f} %" in text
+    assert f"All {sum(len(committed(name)) for name in COUNTED)} outputs are equal" in text
+
+
+def test_what_is_said_of_attentions_instructions_was_counted():
+    with (DATA / "machine" / "h200_attention_suite.csv").open(encoding="utf-8", newline="") as file:
+        first = next(csv.DictReader(file))
+    text = " ".join((ROOT / "docs/hardware.md").read_text(encoding="utf-8").split())
+    executed = int(first["warp_instructions"])
+    spilled = (int(first["local_loads"]) + int(first["local_stores"])) / executed
+    a_score = 32 * executed / (64 * 4096**2 / 2)
+    assert f"they are {100 * spilled:.1f} % of what causal attention executes" in text
+    assert f"It executes {a_score:.1f} instructions a score" in text
+    assert f"results: {float(first['issued_pct']) / 100:.2f} a clock" in text
 
 
 def _launch(order, predicted, measured, read=100.0, counted=100.0, bundle="a"):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swizzle_sim.swizzle import Grid, Swizzle, verify, vm
+from swizzle_sim.swizzle.verdict import PROVED, REFUTED, TESTED, THIS_GRID_ONLY
 from tests.paper_figures import FIGURES
 from xcd_model.errors import LanguageError, NotBijective
 
@@ -68,6 +69,13 @@ def test_domains_of_bijections(text, grid, domain):
     )
 
 
+def test_a_verdict_is_proved_tested_or_refuted():
+    """Where a candidate is judged at one grid alone, having run every workgroup proves it."""
+    assert (check("pid = pid", LINE).status, check("pid = pid % 64", LINE).status) == (TESTED, REFUTED)
+    odd = check("pid = pid if num_pids == 1024 else 0", LINE)
+    assert (odd.domain, odd.status) == (THIS_GRID_ONLY, PROVED)
+
+
 def test_a_condition_that_the_grid_in_hand_breaks_is_still_named():
     verdict = check(CHUNKED, Grid((1001,)))
     assert not verdict.bijective
@@ -113,6 +121,8 @@ def test_codes_of_counterexamples(text, grid, code, pids):
     with pytest.raises(NotBijective) as caught:
         Swizzle.parse(text).permutation(grid, 8)
     assert str(caught.value) == verdict.counterexample.message
+    if code == "out-of-range":
+        assert f"outside 0..{(grid.tiles or grid.launch)[-1] - 1}; " in verdict.counterexample.message
 
 
 def test_a_verdict_is_plain_data():
