@@ -213,9 +213,7 @@ class Scorer(Replayer[Kernel]):
         kernel = replace(self.kernel, resources=resources)
         other = Scorer(kernel, self.gpu, replay=self.replay, seed=self.seed, jitter_ns=self.jitter_ns)
         same_l1 = (other.occupancy, resources.lds_bytes) == (self.occupancy, self.kernel.resources.lds_bytes)
-        for name in ("trace", "plan") if same_l1 else ("trace",):
-            if name in self.__dict__:
-                other.__dict__[name] = self.__dict__[name]
+        vars(other).update({k: held for k, held in vars(self).items() if k == "trace" or (same_l1 and k == "plan")})
         return other
 
     def with_knobs(self, knobs: Knobs) -> Scorer:
@@ -227,9 +225,10 @@ class Scorer(Replayer[Kernel]):
 
     def verify(self, swizzle: Swizzle, *, lattice: bool = True) -> Verdict:
         """Check a candidate at the kernel's grid and, with ``lattice``, at the kernel's other grids and XCD counts."""
-        others = self.kernel.lattice if lattice else ()
-        found = verify(swizzle, self.kernel.grid, self.gpu.xcds, sizes=self.kernel.problem, lattice=others)
-        return with_waits(found, swizzle, self.kernel, self.gpu.xcds, lattice=lattice)
+        kernel, xcds = self.kernel, self.gpu.xcds
+        others = kernel.lattice if lattice else ()
+        found = verify(swizzle, kernel.grid, xcds, sizes=kernel.problem, lattice=others)
+        return found if kernel.waits is None else with_waits(found, swizzle, kernel, xcds, lattice=lattice)
 
     def permutation(self, swizzle: Swizzle) -> np.ndarray:
         """Workgroup that each hardware id computes, (num_pids,) int64; raises NotBijective if it has no score."""

@@ -91,7 +91,7 @@ def with_waits(verdict: Verdict, swizzle: Swizzle, kernel: Kernel, num_xcds: int
 
     Other grids are tried with the GPU's XCDs only; one that refuses leaves ``this grid only``.
     """
-    if kernel.waits is None or not verdict.bijective:
+    if kernel.waits is None or not verdict.bijective:  # without stages, or refused already
         return verdict
     if here := _deadlock(swizzle, kernel, kernel.grid, kernel.problem, num_xcds):
         return replace(verdict, bijective=False, counterexample=here, domain=NOWHERE, status=REFUTED, passed=0)

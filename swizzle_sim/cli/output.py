@@ -20,6 +20,7 @@ from swizzle_sim.text import visible
 
 if TYPE_CHECKING:
     from swizzle_sim.advice import Advice
+    from swizzle_sim.price import RemapPrice
     from swizzle_sim.replaying import WorkPerWorkgroup
     from swizzle_sim.scoring import Score, Scorer
     from swizzle_sim.swizzle import Swizzle, Verdict
@@ -288,3 +289,17 @@ def print_balance(work: WorkPerWorkgroup, scores: Mapping[str, Score]) -> None:
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def print_price(scorer: Scorer, price: RemapPrice | None, not_priced: str) -> None:
+    """Print what the remapping costs, or by which resources it was scored instead."""
+    say = console(wide=True)
+    if price is None:
+        own = scorer.kernel.resources
+        say.print(f"price of the remap: not compiled ({not_priced}); resources: {own.source}", markup=False)
+        return
+    lost = " (workgroups lost)" if price.loses_occupancy else ""
+    compiled = f"{price.after.arch}, Triton {price.after.triton}"
+    say.print(f"price of the remap: {price}{lost}, written as: {price.emission} ({compiled})", markup=False)
+    if price.advice:
+        say.print(price.advice, markup=False)

@@ -178,12 +178,11 @@ def _score_one(
     """Score one bijection, and print it."""
     import numpy as np
 
-    from swizzle_sim.cli.output import cores, print_advice, print_json, print_verdict
+    from swizzle_sim.cli.output import cores, print_advice, print_json, print_price, print_verdict
     from swizzle_sim.cli.score_more import (
         of_lengths,
         print_lengths,
         print_next,
-        print_price,
         print_spread,
         print_uncertainty,
         replayed_ranges,
@@ -276,6 +275,8 @@ def _priced(scorer: Scorer, candidate: Swizzle) -> tuple[Scorer, RemapPrice | No
 
 
 def _waited(scorer: Scorer, order: np.ndarray) -> Waited | None:
+    if scorer.kernel.waits is None:
+        return None
     from swizzle_sim.waiting import waited
 
     return waited(scorer, order)

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from swizzle_sim.draws import OverDraws
-    from swizzle_sim.price import RemapPrice
     from swizzle_sim.scoring import Score, Scorer, Spread
     from swizzle_sim.swizzle import Swizzle
     from swizzle_sim.uncertainty import Span, Uncertainty
@@ -109,22 +108,6 @@ def print_next(gpu: Gpu) -> None:
     words = shlex.join(["swizzle-sim", *sys.argv[1:]])
     for command in (f"{words} --swizzle 'contiguous+row'", words.replace(" score ", " optimize ", 1)):
         console(wide=True).print(f"  next: {command}", markup=False)
-
-
-def print_price(scorer: Scorer, price: RemapPrice | None, not_priced: str) -> None:
-    """Print what the remapping costs, or by which resources it was scored instead."""
-    from swizzle_sim.cli.output import console
-
-    say = console(wide=True)
-    if price is None:
-        own = scorer.kernel.resources
-        say.print(f"price of the remap: not compiled ({not_priced}); resources: {own.source}", markup=False)
-        return
-    lost = " (workgroups lost)" if price.loses_occupancy else ""
-    compiled = f"{price.after.arch}, Triton {price.after.triton}"
-    say.print(f"price of the remap: {price}{lost}, written as: {price.emission} ({compiled})", markup=False)
-    if price.advice:
-        say.print(price.advice, markup=False)
 
 
 def print_spread(found: Spread) -> None:

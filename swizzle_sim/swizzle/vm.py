@@ -107,7 +107,8 @@ def run(
     ids = np.empty(grid.num_pids, np.int64)
     report = np.zeros(8, np.int64)
     report[3], report[7] = -1, budget.left
-    _evaluate(program.code, registers, _table(decode), _table(encode), ids, report)
+    tables = (np.array(rows, np.int64).reshape(-1, 3) for rows in (decode, encode))
+    _evaluate(program.code, registers, *tables, ids, report)
     budget.left -= min(int(report[6]), budget.left)
     if report[0] == _CUT:
         raise LanguageError(
@@ -118,10 +119,6 @@ def run(
             code="limit",
         )
     return _read_report(ids, report, list(computed), [digit.extent for digit in computed.values()])
-
-
-def _table(rows: list[tuple[int, int, int]]) -> np.ndarray:
-    return np.array(rows, np.int64).reshape(-1, 3)
 
 
 def _read_report(ids: np.ndarray, report: np.ndarray, names: list[str], extents: list[int]) -> Execution:

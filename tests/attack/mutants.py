@@ -81,7 +81,10 @@ TARGETS = {
             "swizzle_sim.swizzle.verdict": "gap_of",
             "swizzle_sim.swizzle.swizzle": "verify _try_lattice",
         },
-        (f"{UNIT}/test_verify.py", f"{UNIT}/test_machine.py", f"{UNIT}/test_lanes.py", "-k", "not slow_candidate and not papers_listings"),
+        (
+            *(f"{UNIT}/test_verify.py", f"{UNIT}/test_machine.py", f"{UNIT}/test_lanes.py"),
+            *("-k", "not slow_candidate and not papers_listings"),
+        ),
     ),
     "event queue": Target(
         {"xcd_model.replay.event_queue": "event_queue_of _before _set _settle _put _drop"},

@@ -266,6 +266,9 @@ class Gpu:
         """Dense rate of a data type at the sustained clock [TFLOPS]."""
         return self.peak_tflops[dtype] * self.sustained_clock_mhz / self.clock_mhz
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # of IPython and Hypothesis, which print the facts too
+        printer.text(repr(self))
+
     def as_dict(self) -> dict[str, Any]:
         """Everything, facts included, as plain dicts and numbers that ``json.dumps`` takes."""
         return {key: _plain(value) for key, value in self._shallow().items()}
