@@ -53,6 +53,8 @@ EQUAL = {
     "_operate_lanes: 'x < 0' #0": "zero divided leaves no remainder",
     "_operate_lanes: 'y < 0' #0": "a divisor of zero is a fault already",
     "_operate_lanes: '0' #0 (4)": "zero divided leaves no remainder",
+    "_operate_lanes: '0' #0 (5)": "a divisor of zero is a fault already",
+    "_operate_lanes: '2147483648' #0 (5)": "what was shifted past 32 bits is even",
     "replay_lru: '0' #0": "the tags of a stream without lines are looked up nowhere",
 }
 

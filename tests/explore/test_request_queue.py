@@ -13,10 +13,10 @@ from swizzle_sim.explore.request_queue import MAX_PAGES, LatestOnlyQueue, Worker
 from swizzle_sim.explore.state import State
 from xcd_model.errors import ReplayError
 
-SLOW = State(
+SLOW = State(  # no two neighbours in step
     kernel="transpose",
     sizes=(("M", 16384), ("N", 16384)),
-    swizzle="a = 0\nfor i in range(9000):\n    a = a + i % 3\npid = pid + a - a",
+    swizzle="a = 0\nfor i in range(9000):\n    if (pid + i) % 2:\n        a = a + i % 3\npid = pid + a - a",
 )
 
 
