@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 
 from swizzle_sim.capture.occupancy import compiled_for
@@ -132,6 +132,7 @@ def predict(wanted: Iterable[Row]) -> Iterator[Predicted]:
 def _as_bundled(scorer: Scorer, order: str) -> tuple[Score, CompiledKernel]:
     swizzle = Swizzle.parse(family(order), order)
     found = price(scorer.kernel, swizzle, scorer.gpu, spellings=(GENERAL,))
+    found = replace(found, offer={}, offered=None)  # bundles then had no option that gives workgroups back
     own = scorer.with_resources(resources_after(scorer.kernel.resources, found, scorer.gpu))
     order_of = scorer.permutation(swizzle)
     return own.score_order(order_of, baseline_us=scorer.baseline.time_us), found.after
