@@ -25,7 +25,9 @@ RESOURCES = {
     "instructions_in_flight": (1, 1 << 20),
     "code_bytes": (0, 1 << 40),
     "loads_per_step": (0, 1 << 20),
+    "remap_instructions": (0, 1 << 20),
 }
+LATER = ("code_bytes", "loads_per_step", "remap_instructions")  # not in files of earlier versions
 
 
 def check_manifest(manifest: Mapping[str, Any], n_workgroups: int) -> None:
@@ -85,7 +87,7 @@ def _resources(resources: Mapping[str, Any]) -> None:
             _text(found, "error")
             continue
         for key, (least, most) in RESOURCES.items():
-            if key not in ("code_bytes", "loads_per_step") or key in found:
+            if key not in LATER or key in found:
                 _integer(found.get(key), f"resources.{arch}.{key}", least, most)
         _text(found, "source")
         if extra := sorted(set(found) - set(Resources.__dataclass_fields__)):
