@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swizzle_benchmarks.suite.gemm import gemm
+from swizzle_sim.capture.manifest import LATER, RESOURCES
 from swizzle_sim.capture.trace_file import ARRAYS, digest_of, read_trace, write_trace
 from swizzle_sim.capture.user_kernel import kernel_of
 from tests.attack.conftest import attack
@@ -23,9 +24,11 @@ EDGES = (2**63 - 1, -(2**63), 2**62, 2**31, -(2**31), 2**31 - 1, -1, 0, 1, 255)
 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory):
-    """Manifest and arrays of a trace file."""
+    """Manifest and arrays of a trace file that has every figure of a compiled kernel."""
     path = tmp_path_factory.mktemp("honest") / "k.trace.npz"
-    write_trace(path, gemm(M=100, N=100, K=100, BLOCK_M=32, BLOCK_N=32, BLOCK_K=32).build_trace(128), MANIFEST)
+    manifest = copy.deepcopy(MANIFEST)
+    manifest["resources"]["gfx942"] |= dict.fromkeys(LATER, 1)
+    write_trace(path, gemm(M=100, N=100, K=100, BLOCK_M=32, BLOCK_N=32, BLOCK_K=32).build_trace(128), manifest)
     with np.load(path) as held:
         return json.loads(held["manifest"].tobytes()), {name: held[name] for name in ARRAYS}
 
@@ -153,6 +156,20 @@ def test_manifests_are_read_or_refused(honest, tmp_path_factory, data):
     else:
         del holder[at[-1]]
     outcome(forge(tmp_path_factory.getbasetemp() / "manifest.trace.npz", manifest, arrays))
+
+
+@pytest.mark.parametrize("key", RESOURCES)
+def test_a_figure_of_a_kernel_is_read_within_its_bounds_alone(honest, tmp_path, key):
+    least, most = RESOURCES[key]
+
+    def with_figure(value):
+        manifest = copy.deepcopy(honest[0])
+        manifest["resources"]["gfx942"][key] = value
+        return outcome(forge(tmp_path / "k.trace.npz", manifest, honest[1]))
+
+    assert [with_figure(value) for value in (least, most)] == ["read"] * 2
+    for value in (least - 1, most + 1, 2**63, -(2**70), True, 1.0, float("nan"), "1", None, [1]):
+        assert with_figure(value) == "refused", value
 
 
 def test_what_is_no_manifest_is_refused(honest, tmp_path):
