@@ -142,8 +142,8 @@ def _evaluate(code, reg, decode, encode, ids, report):
     """
     rows, fits = np.empty((reg.size + 1, LANES), np.int32), True
     for k in range(reg.size):
-        rows[k] = reg[k]
-        fits &= -2147483648 <= reg[k] <= 2147483647
+        rows[k] = min(max(reg[k], -2147483648), 2147483647)
+        fits &= rows[k, 0] == reg[k]
     in_step, apart = 0, 0  # blocks
     for first in range(0, ids.size, LANES):
         last = min(first + LANES, ids.size)

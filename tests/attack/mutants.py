@@ -42,8 +42,11 @@ EQUAL = {
     "_claim: 'tile < n_tiles' #0": "a counter past its tiles gives none, however far past",
     "run: '1' #0 (2)": "no workgroup is any negative id",
     "_evaluate: '1' #0": "a row more than the spare one is used by nobody",
-    "_evaluate: '(reg >= -2147483648) & (reg <= 2147483647)' #0": "literals and sizes of more than 32 bits are refused "
-    "before",
+    "_tiles: 'encode[k, 0] < 0' #0": "the spare row is written, and the row of register 0 is read",
+    "_tiles: '0' #0 (4)": "the spare row is written, and the row of register 0 is read",
+    "counterexample_of: '1' #0": "no workgroup is any negative id",
+    "_census: 'clash < 0' #0": "the first workgroup clashes with none before it",
+    "_census: '0' #0 (4)": "the first workgroup clashes with none before it",
     "_run_one: '0' #0 (9)": "the line of no fault is read by nobody",
     "_operate: 'a < 0' #0": "zero divided leaves no remainder",
     "_operate: 'b < 0' #0": "a divisor of zero was refused before",
@@ -84,7 +87,7 @@ TARGETS = {
             "swizzle_sim.swizzle.swizzle": "verify _try_lattice",
         },
         (
-            *(f"{UNIT}/test_verify.py", f"{UNIT}/test_machine.py", f"{UNIT}/test_lanes.py"),
+            *(f"{UNIT}/test_verify.py", f"{UNIT}/test_machine.py", f"{UNIT}/test_lanes.py", f"{UNIT}/test_blocks.py"),
             *("-k", "not slow_candidate and not papers_listings"),
         ),
     ),

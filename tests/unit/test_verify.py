@@ -202,6 +202,16 @@ def test_balanced_chunks_are_a_permutation(num_pids, num_xcds):
         assert (np.diff(tiles[xcd::num_xcds]) == 1).all()
 
 
+@pytest.mark.parametrize(
+    ("ids", "owners", "found"),
+    [([2, -1, 0, 2, 0], [2, -1, 0, -1, -1], (2, 3)), ([1, 0], [1, 0], (2, -1)), ([-1, 0, 0], [1, -1, -1], (1, 2))],
+)
+def test_the_census_names_the_first_of_each_tile_and_the_first_that_clashes(ids, owners, found):
+    owner = np.full(len(ids), -1, np.int32)
+    assert vm._census(np.array(ids), owner) == found
+    assert owner.tolist() == owners
+
+
 @settings(max_examples=80, deadline=None)
 @given(data=st.data(), num_pids=st.integers(2, 40))
 def test_any_table_gets_the_verdict_that_counting_gives(data, num_pids):
