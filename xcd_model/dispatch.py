@@ -367,10 +367,11 @@ def check_order(order: np.ndarray, n_workgroups: int) -> np.ndarray:
         raise ReplayError(
             f"order holds {order.min()}..{order.max()}; workgroups are 0..{n_workgroups - 1}: number them from 0"
         )
+    order = np.ascontiguousarray(order, np.int64)  # before NumPy 2.1 `bincount` refuses uint64
     times = np.bincount(order, minlength=n_workgroups)
     if times.max() > 1:
         raise ReplayError(
             f"order computes workgroup {int(times.argmax())} twice and workgroup {int(times.argmin())} not at all; "
             "replay a permutation"
         )
-    return np.ascontiguousarray(order, np.int64)
+    return order
