@@ -13,6 +13,7 @@ from swizzle_sim.swizzle import Grid
 from swizzle_sim.triton_source import parse_source
 from swizzle_sim.triton_source.parameters import facts_of
 from swizzle_sim.triton_source.tile_axes import TileAxes
+from tests.capture.same_trace import needs_triton
 
 MATMUL = """
 import torch
@@ -157,6 +158,7 @@ def test_tile_axes_are_what_the_id_is_divided_by(body, tiles):
     assert TileAxes(source, "kernel").tiles(values, [24]) == tiles
 
 
+@needs_triton
 def test_tile_axes_of_a_declaration_without_tiles_are_those_of_its_source(tmp_path):
     """So that a search tries orders by rows and columns, which a one-dimensional launch hides."""
     (tmp_path / "mine.py").write_text(MATMUL)
@@ -178,6 +180,7 @@ def test_tile_axes_of_a_declaration_without_tiles_are_those_of_its_source(tmp_pa
         assert declared.grid_at(at, declared.at(**sizes)) == Grid((tiles[0] * tiles[1],), tiles)
 
 
+@needs_triton
 @pytest.mark.parametrize("grid", ["s.M // 128 * (s.N // 64)", "-(-s.M // 128) * -(-s.N // 64)"], ids=["down", "up"])
 def test_other_grids_of_a_kernel_with_tile_axes_have_them_too(tmp_path, grid):
     """A grid that rounds down fits no tiles at ragged sizes; orders by rows and columns are checked where it does."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from swizzle_benchmarks.fidelity import contributed
+from tests.capture.same_trace import needs_triton
 from tests.hardware.conftest import DATA, SIZES, STAND_IN
 from tests.in_process import runner
 
@@ -19,6 +20,7 @@ def typed(monkeypatch, capfd, tmp_path):  # as files: `confirm` hands its stderr
     return runner(monkeypatch, capfd, tmp_path)
 
 
+@needs_triton
 def test_from_a_run_to_agreement(typed, tmp_path, confirm, monkeypatch):
     assert typed("optimize", "gemm", *WORDS, "--out", "runs/g").code == 0
     made = typed("bundle", "runs/g", "--top", "1", "-o", "gb", "--no-check")

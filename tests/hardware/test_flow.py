@@ -11,12 +11,14 @@ import pytest
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
 from swizzle_sim.hardware.node.manifest import check_files, identity, read_manifest
 from swizzle_sim.swizzle import family
+from tests.capture.same_trace import needs_triton
 from tests.hardware.conftest import H200, STAND_IN, small
 from xcd_model.errors import HardwareError, NotBijective
 
 COUNT = ("--no-time",)
 
 
+@needs_triton
 def test_all_steps(tmp_path, confirm):
     """Kernels, probes and checks really run, interpreted; times and counts are the stand-ins'."""
     bundle = tmp_path / "tiny"
@@ -44,6 +46,7 @@ def test_all_steps(tmp_path, confirm):
     assert read_manifest(bundle)["bundle"] == result["bundle"]
 
 
+@needs_triton
 def test_an_unsupported_counter_costs_itself_only(bundle, confirm):
     done = confirm(bundle, *COUNT, rocprofv3={"unsupported": ["TCC_READ_sum", "TCC_ATOMIC_sum"]})
     assert done.code == 0
@@ -54,6 +57,7 @@ def test_an_unsupported_counter_costs_itself_only(bundle, confirm):
     assert [one["state"] for one in other["passes"]] == ["ok"] * 4, "what failed once is not asked for again"
 
 
+@needs_triton
 def test_a_pass_that_hangs_is_killed_with_what_it_started(tmp_path, confirm):
     workload, device, found, baseline = small(specs=["contiguous"])
     bundle = tmp_path / "one"
@@ -66,6 +70,7 @@ def test_a_pass_that_hangs_is_killed_with_what_it_started(tmp_path, confirm):
     assert done.code == 0 and "TCC_HIT_sum" in done.result["candidates"]["candidate_1"]["counters"]
 
 
+@needs_triton
 def test_cut_and_empty_and_old_files(bundle, confirm):
     done = confirm(bundle, *COUNT, rocprofv3={"old": True, "cut_on": "TCC_HIT_sum", "empty_on": "TCP_TCC_READ_REQ_sum"})
     first, *_, last = done.result["candidates"]["original"]["passes"]
@@ -74,6 +79,7 @@ def test_cut_and_empty_and_old_files(bundle, confirm):
     assert last["state"] == "empty" and "no counter_collection.csv" in last["notes"][0]
 
 
+@needs_triton
 def test_without_a_profiler_the_rest_is_done(bundle, confirm):
     done = confirm(bundle, *COUNT, path=False)
     assert done.code == 1
@@ -81,6 +87,7 @@ def test_without_a_profiler_the_rest_is_done(bundle, confirm):
     assert done.result["candidates"]["candidate_1"]["check_after"]["how"] == "bitwise"
 
 
+@needs_triton
 def test_nsight_compute(tmp_path, confirm):
     workload, device, found, baseline = small("h200")
     folder = tmp_path / "nvidia"
@@ -93,6 +100,7 @@ def test_nsight_compute(tmp_path, confirm):
     assert done.result["kind"] == "replayed"
 
 
+@needs_triton
 @pytest.mark.parametrize(
     "gpu,words",
     [
@@ -161,6 +169,7 @@ def test_an_order_that_is_no_bijection_is_refused(bundle, confirm):
     assert done.code == 2 and "no bijection of the 9 workgroups" in done.err
 
 
+@needs_triton
 def test_a_wrong_kernel_is_found_out_and_not_counted(bundle, confirm):
     """A candidate whose helper lies: outputs and permutation are checked on the GPU, not believed."""
     import hashlib
@@ -182,6 +191,7 @@ def test_a_wrong_kernel_is_found_out_and_not_counted(bundle, confirm):
     assert "counters" not in entries["candidate_1"] and "counters" not in entries["candidate_2"]
 
 
+@needs_triton
 def test_a_candidate_that_takes_its_process_with_it_costs_itself_only(bundle, confirm):
     """As a kernel that hangs, or writes where it must not and so ends the GPU's context."""
     import hashlib
@@ -205,6 +215,7 @@ def test_too_few_samples_are_refused(bundle, confirm):
     assert done.code == 2 and "at least 50" in done.err
 
 
+@needs_triton
 def test_without_swizzle_sim_installed(bundle, tmp_path):
     """A node has Triton and PyTorch and nothing of ours."""
     packages = [one for one in sys.path if one.endswith("site-packages")]

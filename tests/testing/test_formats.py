@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from swizzle_sim.cli.app import app
 from swizzle_sim.testing.formats import github_annotations, junit, sarif
 from swizzle_sim.testing.run import CheckResult
+from tests.capture.same_trace import needs_triton
 from xcd_model.errors import SwizzleSimError
 
 HOSTILE = "a<b>&\"'\x00\x1b[31m\ud800 ]]> \N{SNOWMAN}"
@@ -77,6 +78,7 @@ def test_junit_holds_any_text():
     assert ElementTree.fromstring(at_a_loss).get("tests") == "1"
 
 
+@needs_triton
 def test_sarif_is_of_the_standard(folder):
     check(*ALL, "--sarif", "reports/out.sarif")
     text = (folder / "reports" / "out.sarif").read_bytes()
@@ -122,6 +124,7 @@ def test_sarif_holds_any_text(folder):
     assert second["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "file:///elsewhere/x.py"}
 
 
+@needs_triton
 def test_annotations_stand_at_the_line_where_github_runs_it(folder, monkeypatch):
     assert "::" not in check("naive.txt").stdout.replace("naive.txt::", "")
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
