@@ -7,7 +7,8 @@ import gc
 import os
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 os.environ["SWIZZLE_SIM_COMPILE"] = "0"  # a compile takes seconds: tests that look at its figures type --compile
 os.environ["SWIZZLE_SIM_REPORT"] = "0"  # so does a report: tests that look at it type --report
@@ -18,9 +19,16 @@ settings.load_profile("swizzle_sim")
 
 def pytest_collection_finish():
     """Look for garbage less often, and not among what was imported and collected: a tenth of the tests' time."""
+    _draw()
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+@settings(max_examples=1, database=None)
+@given(st.none())
+def _draw(_):
+    """Before Hypothesis looks, once, for who holds its random numbers: 6.100 warns where what is frozen does."""
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from werkzeug.test import Client
 
 from swizzle_sim.explore.app import make_app
 from swizzle_sim.explore.request_queue import LatestOnlyQueue
@@ -26,7 +27,7 @@ class Worker:
 
 @pytest.fixture(scope="module")
 def client():
-    return make_app(LatestOnlyQueue(Worker()), host="127.0.0.1", port=8765).server.test_client()
+    return Client(make_app(LatestOnlyQueue(Worker()), host="127.0.0.1", port=8765).server)
 
 
 @pytest.fixture(scope="module")

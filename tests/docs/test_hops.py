@@ -33,7 +33,8 @@ for module in modules.split():
 def profile(frame, event, argument):
     code = frame.f_code
     is_function = code.co_flags & 1  # CO_OPTIMIZED: not a module or a class body
-    if event == "call" and is_function and code.co_filename.startswith(root) and ".venv" not in code.co_filename:
+    ours = code.co_filename.startswith(root) and "site-packages" not in code.co_filename
+    if event == "call" and is_function and ours:
         entered.add(os.path.relpath(code.co_filename, root))
 
 sys.setprofile(profile)

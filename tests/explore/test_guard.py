@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from werkzeug.test import Client
 
 from swizzle_sim.explore.app import make_app
 from swizzle_sim.explore.guard import is_loopback, refusal
@@ -19,7 +20,7 @@ def client():
     class Worker:
         ready, cards = False, ()
 
-    return make_app(LatestOnlyQueue(Worker()), host=HOST, port=PORT).server.test_client()
+    return Client(make_app(LatestOnlyQueue(Worker()), host=HOST, port=PORT).server)
 
 
 @pytest.mark.parametrize(
