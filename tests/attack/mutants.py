@@ -47,6 +47,8 @@ EQUAL = {
     "counterexample_of: '1' #0": "no workgroup is any negative id",
     "_census: 'clash < 0' #0": "the first workgroup clashes with none before it",
     "_census: '0' #0 (4)": "the first workgroup clashes with none before it",
+    "_evaluate: '0' #0": "every lane of a row holds the same",
+    "run: '1' #0 (3)": "NumPy takes any negative side for the one that is to be found",
     "_run_one: '0' #0 (9)": "the line of no fault is read by nobody",
     "_operate: 'a < 0' #0": "zero divided leaves no remainder",
     "_operate: 'b < 0' #0": "a divisor of zero was refused before",

@@ -154,3 +154,15 @@ def test_lanes_without_a_workgroup_do_as_the_last_one(machine):
     """8 to 11 stay together, whatever 12 would do."""
     for text in PART:
         assert machine(text, Grid((72,))).in_step(8, 4, 10**6)[0]
+
+
+def test_the_first_register_may_be_the_result():
+    """Of a program without instructions: what came in, turned round by the strides."""
+    none, decode = np.zeros((0, 6), np.int32), np.array([[0, 1, 4], [1, 4, 2]])
+    encode = np.array([[0, 2, 4], [1, 1, 2]])
+    turned = [0, 2, 4, 6, 1, 3, 5, 7]
+    ids, reg, rows = np.full(8, -9), np.zeros(2, np.int64), np.zeros((3, LANES), np.int32)
+    assert not vm._run_each(none, reg, decode, encode, 0, ids, new_report())
+    assert ids.tolist() == turned
+    assert vm._run_lanes(none, rows, decode, encode, 0, ids, new_report())
+    assert ids.tolist() == turned
