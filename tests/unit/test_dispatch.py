@@ -165,6 +165,8 @@ def test_a_slot_issues_what_the_queues_hold(lengths, machine, seed):
     slots, last, left, program = slots_of(machine), {}, {}, {}
     assert slots.running.shape == (machine.xcds, machine.slots, 2) and not slots.running.any()
     assert (slots.pid == -1).all() and (slots.program == -1).all() and slots.counters.size == machine.pools + 1
+    assert slots.multicast.size == 0
+    assert slots_of(machine, np.ones(3, bool)).multicast.tolist() == [True] * 3  # of a launch in clusters
     for _ in range(3 * int(start[-1]) + 40):
         at = int(draw.integers(machine.xcds)), int(draw.integers(machine.slots))
         while not left.get(at):
@@ -188,6 +190,14 @@ def test_a_slot_issues_what_the_queues_hold(lengths, machine, seed):
         assert next_instruction(start, machine, order, slots, *at) == expected
         if expected >= 0:
             assert slots.pid[at] == last[at] and slots.running[at][0] == expected + 1
+
+
+def test_a_cluster_of_two_begins_side_by_side():
+    machine = Launch(xcds=2, slots=2, offset=0, programs=0, cus=2, cluster=2)
+    order, start = np.arange(8), np.arange(9)  # of one instruction each
+    slots = slots_of(machine, np.zeros(8, bool))
+    turns = [[next_instruction(start, machine, order, slots, x, s) for x in (0, 1) for s in (0, 1)] for _ in range(3)]
+    assert turns == [[0, 1, 2, 3], [4, 5, 6, 7], [-1, -1, -1, -1]]
 
 
 @settings(max_examples=100)
