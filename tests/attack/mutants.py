@@ -60,7 +60,7 @@ EQUAL = {
     "_operate_lanes: '0' #0 (4)": "zero divided leaves no remainder",
     "_operate_lanes: '0' #0 (5)": "a divisor of zero is a fault already",
     "_operate_lanes: '2147483648' #0 (5)": "what was shifted past 32 bits is even",
-    "replay_lru: '0' #0": "the tags of a stream without lines are looked up nowhere",
+    "replay_lru: '0' #0 (2)": "the tags of a stream without lines are looked up nowhere",
 }
 
 
