@@ -36,11 +36,13 @@ import numpy as np
 from xcd_model.cache.locate import DIRTY_BITS, MARK_BITS, _coherence_point, _locate
 from xcd_model.cache.packed import BY_LINE, BY_TILE, Machine, Stream
 from xcd_model.numba_inline import inlined
+from xcd_model.numba_reference import by_reference
 from xcd_model.numba_setup import njit
 from xcd_model.splitmix import _mix
 from xcd_model.trace.trace import Tiles, Trace, find_tiles
 
 
+@by_reference
 class TileL1(NamedTuple):
     """State of all L1s of a GPU by tile, numbered ``xcd * cus + cu``.
 

@@ -11,8 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from xcd_model.numba_inline import inlined
+from xcd_model.numba_reference import by_reference
 
 
+@by_reference
 class EventQueue(NamedTuple):
     """An indexed binary heap of at most one event each of slots and CUs, ``n`` of them together.
 

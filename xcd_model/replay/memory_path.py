@@ -21,6 +21,7 @@ from xcd_model.cache.locate import aligned_words
 from xcd_model.cache.packed import Machine, Stream
 from xcd_model.dispatch import Slots, slots_of
 from xcd_model.numba_inline import inlined
+from xcd_model.numba_reference import by_reference
 from xcd_model.nvidia.hbm_rows import Rows, _activation, closed_rows
 from xcd_model.nvidia.hbm_turnaround import _note_busy, _turnaround, idle_memory
 from xcd_model.replay.event_queue import EventQueue, event_queue_of
@@ -43,6 +44,7 @@ from xcd_model.replay.traffic import MALL_HITS, MALL_REQUESTS, WRITEBACKS, _coun
 MALL_FREE, HBM_FREE, ACTIVATION = range(3)
 
 
+@by_reference
 class TimedInputs(NamedTuple):
     """What a timed replay reads and never writes."""
 
@@ -53,6 +55,7 @@ class TimedInputs(NamedTuple):
     issue: IssueModel
 
 
+@by_reference
 class TimedState(NamedTuple):
     """What changes during a timed replay; times are int64 [fs].
 
