@@ -32,6 +32,11 @@ class Reference(types.NamedTuple):
         super().__init__(fields, cls)
         self.name = f"{cls.__name__}.{hashlib.sha256(self.name.encode()).hexdigest()[:12]}"
 
+    @property
+    def key(self) -> str:
+        """Of equal types, and short: numba hashes a type each time that it meets it."""
+        return self.name
+
 
 def by_reference(cls: Tuple) -> Tuple:
     """Let compiled functions take a class of named tuples by reference."""
@@ -48,25 +53,32 @@ class _ReferenceModel(PrimitiveModel):
 
 @unbox(Reference)
 def _unbox_reference(kind: Reference, tuple_object: Any, c: Any) -> NativeValue:
-    """Put the fields into the frame of the function that Python calls; valid while the kernel runs."""
-    fields = cgutils.alloca_once(c.builder, c.context.get_value_type(kind).pointee)
-    is_error = cgutils.alloca_once_value(c.builder, cgutils.false_bit)
-    natives = []
+    """Put the fields into the frame of the function that Python calls; the tuple keeps its arrays while that runs."""
+    builder, api = c.builder, c.pyapi
+    fields = cgutils.alloca_once(builder, c.context.get_value_type(kind).pointee)
+    failed = cgutils.false_bit
     for i, field in enumerate(kind):
-        native = c.unbox(field, c.pyapi.tuple_getitem(tuple_object, i))
-        c.builder.store(native.value, cgutils.gep_inbounds(c.builder, fields, 0, i))
-        with c.builder.if_then(native.is_error, likely=False):
-            c.builder.store(cgutils.true_bit, is_error)
-        natives.append((field, native))
+        value, place = api.tuple_getitem(tuple_object, i), cgutils.gep_inbounds(builder, fields, 0, i)
+        if isinstance(field, types.Array):  # the dispatcher has looked at the type
+            failed = builder.or_(failed, _adapt(api, value, place))
+        elif field == types.int64:
+            builder.store(api.long_as_longlong(value), place)
+        else:
+            native = c.unbox(field, value)
+            builder.store(native.value, place)
+            failed = builder.or_(failed, native.is_error)
+    failed = builder.or_(failed, cgutils.is_not_null(builder, api.err_occurred()))
+    with builder.if_then(failed, likely=False):
+        api.err_set_string("PyExc_TypeError", f"{kind} is not what the kernel was compiled for")
+    return NativeValue(fields, is_error=failed)
 
-    def cleanup() -> None:
-        for field, native in reversed(natives):
-            if native.cleanup:
-                native.cleanup()
-            if c.context.enable_nrt:
-                c.context.nrt.decref(c.builder, field, native.value)
 
-    return NativeValue(fields, is_error=c.builder.load(is_error), cleanup=cleanup)
+def _adapt(api: Any, array: Any, place: Any) -> Any:
+    """Write numba's structure of an array, one without a count of references, to ``place``; whether that failed."""
+    kind = cgutils.ir.FunctionType(cgutils.int32_t, [api.pyobj, cgutils.voidptr_t])
+    function = cgutils.get_or_insert_function(api.module, kind, "numba_adapt_ndarray")
+    status = api.builder.call(function, (array, api.builder.bitcast(place, cgutils.voidptr_t)))
+    return cgutils.is_not_null(api.builder, status)
 
 
 @lower_getattr_generic(Reference)
