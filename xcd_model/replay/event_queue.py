@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.numba_inline import inlined
+from xcd_model.numba_inline import called, inlined
 from xcd_model.numba_reference import by_reference
 
 
@@ -62,7 +62,7 @@ def _set(events, at, time, who):
     events.place[who] = at
 
 
-@inlined
+@called
 def _settle(events, at, time, who):
     """Put an event at a place of the heap, then where it belongs."""
     size = events.size[0]

@@ -14,7 +14,7 @@ import numpy as np
 
 from xcd_model.cluster_dispatch import _first_place, _take_cluster
 from xcd_model.dispatch import _next_work
-from xcd_model.numba_inline import inlined
+from xcd_model.numba_inline import called, inlined
 from xcd_model.replay.event_queue import _drop, _put
 from xcd_model.replay.memory_path import _issue_at
 from xcd_model.replay.read_queue import _room_at
@@ -70,7 +70,7 @@ def _count_span(spans, pid, counts, sign):
         spans[pid, 4] += sign * (counts[READ_MISSES] + counts[WRITE_MISSES])
 
 
-@inlined
+@called
 def _together(inputs, state, slot, now):
     """Let a slot join its cluster's common fetch; return when all are there and have room, -1 while some are not."""
     machine, slots = inputs.machine, state.slots
@@ -202,7 +202,7 @@ def _compute_next(inputs, state, unit, now):
     return done
 
 
-@inlined
+@called
 def _start(inputs, state, slot, now):
     """Give an empty slot its next workgroup; return when that begins, or -1 if there is none."""
     start, machine, order, slots = inputs.stream.start, inputs.machine, inputs.order, state.slots
@@ -233,7 +233,7 @@ def _begin(inputs, state, slot, pid, now):
     return np.int64(now)
 
 
-@inlined
+@called
 def _start_cluster(inputs, state, slot, now, spans):
     """Let an empty slot wait for the others of its cluster; the last of them gives all their next workgroups."""
     machine, slots, start = inputs.machine, state.slots, inputs.stream.start
