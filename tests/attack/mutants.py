@@ -41,7 +41,8 @@ EQUAL = {
     "slots_in_step: '1' #0": "no tile is any negative id",
     "_claim: 'tile < n_tiles' #0": "a counter past its tiles gives none, however far past",
     "run: '1' #0 (2)": "no workgroup is any negative id",
-    "_evaluate: '1' #0": "a row more than the spare one is used by nobody",
+    "run: '1' #0 (3)": "numpy finds the length that is any negative number",
+    "run: '1' #0 (4)": "a row more than the spare one is used by nobody",
     "_evaluate: '(reg >= -2147483648) & (reg <= 2147483647)' #0": "literals and sizes of more than 32 bits are refused "
     "before",
     "_run_one: '0' #0 (9)": "the line of no fault is read by nobody",
