@@ -46,7 +46,7 @@ class _Remembered(Function):
             self._given[key] = super().get_call_type(context, args, kws)
         return self._given[key]
 
-    def augment(self, other: Function) -> Function | None:
+    def augment(self, other: Any) -> Any:
         """A function of numba's own, with what was registered since."""
         return Function(self.templates).augment(other)
 
