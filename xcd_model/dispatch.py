@@ -26,6 +26,7 @@ import numpy as np
 from xcd_model.cluster_dispatch import _next_of_cluster
 from xcd_model.errors import ReplayError
 from xcd_model.numba_inline import inlined
+from xcd_model.numba_reference import by_reference
 from xcd_model.numba_setup import njit
 from xcd_model.spec.gpu import Gpu
 from xcd_model.trace.trace import SECTOR_BYTES, Trace
@@ -198,6 +199,7 @@ def first_ids(xcds: int, offset: int) -> np.ndarray:
     return (np.arange(xcds, dtype=np.int64) - offset) % xcds
 
 
+@by_reference
 class Slots(NamedTuple):
     """Which workgroup runs in which slot.
 

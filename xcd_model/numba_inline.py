@@ -1,7 +1,7 @@
 """How compiled functions are inlined: by LLVM, in the kernel that calls them, after numba has typed each of them once.
 
     @inlined                 LLVM copies it into each caller: nearly all of a kernel
-    @called                  LLVM calls it, unless it finds it short: what is seldom run, as a call copies arrays
+    @called                  LLVM calls it, unless it finds it short: what is seldom run, or stands in many places
     @njit(inline="always")   numba copies it and types each copy: what Python calls too
 
 With a wrapper for Python, machine code of its own and LLVM's optimization at each level of calls, or with numba's
@@ -20,10 +20,10 @@ from typing import Any
 
 from numba import _dynfunc  # type: ignore[attr-defined]  # compiled: it has no stubs
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
+from xcd_model.numba_pipeline import KernelCompiler
 from xcd_model.numba_setup import njit
 
 # As the entry point from Python it is called on an object that is not callable: a TypeError.
@@ -59,15 +59,11 @@ class _LowerUncompiled(NativeLowering):
         return True
 
 
-class _Uncompiler(CompilerBase):
-    """numba's compiler with `_LowerUncompiled` in place of its own lowering."""
+class _Uncompiler(KernelCompiler):
+    """The compiler of kernels with `_LowerUncompiled` in place of numba's lowering."""
 
-    def define_pipelines(self) -> list[Any]:
-        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        at = [kind for kind, _ in manager.passes].index(NativeLowering)
-        manager.passes[at] = (_LowerUncompiled, "lower without code")
-        manager.finalize()
-        return [manager]
+    def lowering(self, kind: Any) -> Any:
+        return _LowerUncompiled if kind is NativeLowering else kind
 
 
 _options = functools.partial(

@@ -19,6 +19,8 @@ from typing import Any
 import numba
 from numba.core import config
 
+from xcd_model.numba_pipeline import KernelCompiler
+
 PACKAGE = Path(__file__).parent
 PREFIX = "kernels-"
 
@@ -62,4 +64,6 @@ njit: Any = functools.partial(numba.njit, no_cfunc_wrapper=True)
 
 # Cached, without the interpreter's lock, and without numba's reference counting, which makes a replay three to ten
 # times slower: it counts references to every array of a tuple that is passed on. In return nothing inside may allocate.
-uncounted = functools.partial(njit, cache=True, nogil=True, error_model="numpy", _nrt=False)
+uncounted = functools.partial(
+    njit, cache=True, nogil=True, error_model="numpy", _nrt=False, pipeline_class=KernelCompiler
+)

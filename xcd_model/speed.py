@@ -17,12 +17,14 @@ import numpy as np
 from xcd_model.cache import replacement
 from xcd_model.cache.packed import Machine, Stream
 from xcd_model.numba_inline import inlined, inlined_twin
+from xcd_model.numba_reference import by_reference
 from xcd_model.numba_setup import njit
 from xcd_model.trace.trace import Trace
 
 _touch_plain, _touch_by_plain = inlined_twin(replacement._touch), inlined_twin(replacement._touch_by)
 
 
+@by_reference
 class _NoTiles(NamedTuple):
     """State of L1s by tile where there is none."""
 

@@ -22,7 +22,7 @@ from swizzle_sim.swizzle.rules import MAX_STEPS, MAX_STEPS_PER_PID, MEAN_STEPS_P
 from swizzle_sim.swizzle.verdict import FAULT_TEXT, FAULTS, Counterexample, Fault, OutOfRange, gap_of, where_text
 from xcd_model.errors import LanguageError
 from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import njit
+from xcd_model.numba_setup import uncounted
 
 LANES, FEWEST_LANES = 256, 16  # workgroups that run in step, an int32 each in a register; fewer are faster one by one
 _CUT = len(FAULTS)  # not a fault of the candidate: the step budget of the run is exhausted
@@ -108,7 +108,8 @@ def run(
     report = np.zeros(8, np.int64)
     report[3], report[7] = -1, budget.left
     tables = (np.array(rows, np.int64).reshape(-1, 3) for rows in (decode, encode))
-    _evaluate(program.code, registers, *tables, ids, report)
+    rows = np.empty((registers.size + 1, LANES), np.int32)
+    _evaluate(program.code, registers, rows, *tables, ids, report)
     budget.left -= min(int(report[6]), budget.left)
     if report[0] == _CUT:
         raise LanguageError(
@@ -128,19 +129,20 @@ def _read_report(ids: np.ndarray, report: np.ndarray, names: list[str], extents:
     return Execution(ids, fault, lost, steps)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _evaluate(code, reg, decode, encode, ids, report):
+@uncounted()
+def _evaluate(code, reg, rows, decode, encode, ids, report):
     """Run ``code`` for every workgroup. Checks nothing: ``run`` has.
 
     code   : (n, 6) int32, op, dst, a, b, c, line; opcodes as in `lower.OPCODES`
     reg    : (n_registers,) int64, literals and constant inputs filled in
+    rows   : (n_registers + 1, LANES) int32, the same of workgroups in step, and a spare one
     decode : (n_in, 3) int64, register, stride, extent of each input that differs between workgroups
     encode : (n_out, 3) int64, the same for each coordinate of the result; register -1 is the hardware's
     ids    : (num_pids,) int64, output
     report : (8,) int64, output: fault or _CUT, its pid, its line; first pid out of range, coordinate, value; steps.
              The last is an input: steps allowed.
     """
-    rows, fits = np.empty((reg.size + 1, LANES), np.int32), True
+    fits = True
     for k in range(reg.size):
         rows[k] = min(max(reg[k], -2147483648), 2147483647)
         fits &= rows[k, 0] == reg[k]
@@ -309,7 +311,7 @@ def _run_one(code, reg, max_steps):
     return 0, 0, steps
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@inlined
 def _operate(op, a, b, c):  # noqa: PLR0911, PLR0912 - one case an opcode
     """One instruction of int32 values held in 64 bits; returns fault and value."""
     if op == 2:
@@ -380,7 +382,7 @@ def counterexample_of(
     return None if distinct == grid.num_pids else gap_of(ids, owner, clash, out_of_range, grid, num_xcds)
 
 
-@njit(cache=True, nogil=True)
+@uncounted()
 def _census(ids, owner):
     """Count distinct tiles, and find the first workgroup whose tile another computes.
 

@@ -41,7 +41,7 @@ EQUAL = {
     "slots_in_step: '1' #0": "no tile is any negative id",
     "_claim: 'tile < n_tiles' #0": "a counter past its tiles gives none, however far past",
     "run: '1' #0 (2)": "no workgroup is any negative id",
-    "_evaluate: '1' #0": "a row more than the spare one is used by nobody",
+    "run: '1' #0 (4)": "a row more than the spare one is used by nobody",
     "_tiles: 'encode[k, 0] < 0' #0": "the spare row is written, and the row of register 0 is read",
     "_tiles: '0' #0 (4)": "the spare row is written, and the row of register 0 is read",
     "counterexample_of: '1' #0": "no workgroup is any negative id",

@@ -51,7 +51,8 @@ def blocks_of(monkeypatch):
         monkeypatch.setattr(vm, "_run_lanes", run_lanes)
         monkeypatch.setattr(vm, "_run_each", run_each)
         none = np.zeros((0, 3), np.int64)
-        vm._evaluate(none, registers, none, none, np.zeros(num_pids, np.int64), new_report())
+        rows = np.empty((registers.size + 1, LANES), np.int32)
+        vm._evaluate(none, registers, rows, none, none, np.zeros(num_pids, np.int64), new_report())
         return tried, alone
 
     return blocks
@@ -91,7 +92,7 @@ def machine(monkeypatch):
         handed = []
         monkeypatch.setattr(vm, "_evaluate", lambda *arguments: handed.extend(arguments))
         run(compile_form(parse_form(text)), grid, 4, {"M": 5})
-        code, reg, decode, encode = handed[:4]
+        code, reg, _, decode, encode = handed[:5]
 
         def in_step(first, count, left):
             rows = np.full((reg.size + 1, LANES), 77, np.int32)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from xcd_model.replay.event_queue import _drop, _put, event_queue_of
+from xcd_model.replay.event_queue import CHILDREN, NEVER, WHO_BITS, _drop, _put, event_queue_of
 
 SLOTS, CUS = 5, 4
 
@@ -40,10 +40,12 @@ def test_the_first_event_is_the_earliest_then_the_oldest_then_the_lowest(steps):
             times[who] = time
         size = int(events.size[0])
         assert size == len(times)
-        assert {int(who): int(t) for who, t in zip(events.who[:size], events.time[:size], strict=True)} == times
-        assert [events.place[events.who[at]] for at in range(size)] == list(range(size))
+        queued = [int(rank) % 2**WHO_BITS for rank in events.rank[:size]]
+        assert {who: int(t) for who, t in zip(queued, events.time[:size], strict=True)} == times
+        assert [events.place[who] for who in queued] == list(range(size))
+        assert (events.time[size : size + CHILDREN] == NEVER).all()
         assert all(events.place[who] == -1 for who in range(SLOTS + CUS) if who not in times)
         key = {who: (times[who], int(events.age[who]), who) for who in times}
-        order = [key[int(who)] for who in events.who[:size]]
+        order = [key[who] for who in queued]
         assert not order or order[0] == min(order)
-        assert all(order[(at - 1) // 2] < order[at] for at in range(1, size))
+        assert all(order[(at - 1) // CHILDREN] < order[at] for at in range(1, size))

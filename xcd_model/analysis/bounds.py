@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xcd_model.dispatch import xcd_of
-from xcd_model.numba_setup import njit
+from xcd_model.numba_setup import uncounted
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS
 from xcd_model.spec.gpu import Gpu
@@ -65,7 +65,7 @@ def _room(n: int) -> int:
     return 1 << int(2 * n - 1).bit_length()
 
 
-@njit(cache=True, nogil=True)
+@uncounted()
 def _sign(start, template, base, mine, seen, signature, kept):
     """Sum hashes of the distinct (base, template) pairs of each workgroup; False where one has none.
 
@@ -94,7 +94,7 @@ def _sign(start, template, base, mine, seen, signature, kept):
     return True
 
 
-@njit(cache=True, nogil=True)
+@uncounted()
 def _number(signature, table, of, first, members):
     """Number workgroups of one signature alike, in order of appearance; returns how many numbers there are.
 
@@ -139,7 +139,7 @@ def _distinct_lines(trace: Trace, wanted: np.ndarray) -> int:
     return total
 
 
-@njit(cache=True, nogil=True)
+@uncounted()
 def _mark_lines(base, template, rel_start, rel, marked):
     """Mark lines by bits of (n,) uint64 zeros; returns how many there are."""
     count = np.int64(0)
@@ -163,7 +163,7 @@ def _count(trace: Trace, tensor: int, of: np.ndarray, instruction: np.ndarray, n
     return counts if apart else None
 
 
-@njit(cache=True, nogil=True)
+@uncounted()
 def _count_lines(of, instruction, base, template, rel_start, rel, owner, counts):
     """Count the lines of each class into ``counts``; returns whether no two classes touch the same.
 

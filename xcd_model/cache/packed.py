@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xcd_model.cache.locate import DIRTY_BITS, index_of
+from xcd_model.numba_reference import by_reference
 from xcd_model.spec.caches import Index
 from xcd_model.spec.gpu import Gpu
 from xcd_model.trace.trace import Trace
@@ -18,6 +19,7 @@ from xcd_model.trace.trace import Trace
 NO_L1, BY_TILE, BY_LINE = range(3)  # how the L1s are replayed, see `xcd_model.replay.through_l1`
 
 
+@by_reference
 class Stream(NamedTuple):
     """A trace as the compiled replays read it, in the GPU's request sizes.
 
@@ -55,6 +57,7 @@ class Stream(NamedTuple):
     multicast: np.ndarray
 
 
+@by_reference
 class Machine(NamedTuple):
     """The numbers of a GPU and a launch that the compiled replays read; a cache that is absent has 0 sets.
 
@@ -85,6 +88,7 @@ class Machine(NamedTuple):
     mall_ways: int
 
 
+@by_reference
 class Inputs(NamedTuple):
     """What a replay in lockstep reads and never writes; ``order`` is (n_workgroups,) int64, a permutation."""
 

@@ -36,11 +36,13 @@ import numpy as np
 from xcd_model.cache.locate import DIRTY_BITS, MARK_BITS, _coherence_point, _locate
 from xcd_model.cache.packed import BY_LINE, BY_TILE, Machine, Stream
 from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import njit
+from xcd_model.numba_reference import by_reference
+from xcd_model.numba_setup import uncounted
 from xcd_model.splitmix import _mix
 from xcd_model.trace.trace import Tiles, Trace, find_tiles
 
 
+@by_reference
 class TileL1(NamedTuple):
     """State of all L1s of a GPU by tile, numbered ``xcd * cus + cu``.
 
@@ -74,7 +76,7 @@ def empty_tile_l1(machine: Machine) -> TileL1:
     )
 
 
-@njit(cache=True, nogil=True)
+@uncounted()
 def _by_set(stream, first, index, lines, requests):
     """Count lines and L2 read requests of each tile by set of ``index``: both (n_tiles, n_sets), zeros."""
     for tile in range(first.size):
@@ -85,7 +87,7 @@ def _by_set(stream, first, index, lines, requests):
             requests[tile, at] += stream.pieces[entry]
 
 
-@njit(cache=True, nogil=True)
+@uncounted()
 def _number_blocks(stream, first, owner, block):
     """Number the tiles that are read; those of the same lines in the same order alike. False if others share a line.
 
@@ -222,18 +224,19 @@ class Classes:
     n_classes: int
 
 
-@njit(cache=True, nogil=True)
-def _sign_groups(stream, machine, first, number, group_hash, group_set):
+@uncounted()
+def _sign_groups(stream, machine, first, number, in_set, group_hash, group_set):
     """Sum, per Infinity Cache set (per L2 set without one), hashes of (tile, L1 set, rank in the L2 set, marks).
 
     Where tiles share lines, of a line's number in its L2 set; of a partitioned L2, of the point of coherence and read
     requests too.
 
     number     : (highest line + 1,) int32, zeros; empty where tiles share no line
+    in_set     : (2, l2_sets) int64, zeros: lines of the tile, and numbered ones, of each L2 set
     group_hash : (n_groups,) uint64, zeros; group_set : (n_groups,) int64, -1: L2 set that feeds the group.
     Returns False if a group is fed by two L2 sets.
     """
-    rank, numbered = np.zeros((2, machine.l2.n_sets), np.int64)
+    rank, numbered = in_set[0], in_set[1]
     for tile in range(first.size):
         base, template = stream.base[first[tile]], stream.template[first[tile]]
         tile_hash = _mix(tile)
@@ -262,7 +265,7 @@ def _sign_groups(stream, machine, first, number, group_hash, group_set):
     return True
 
 
-@njit(cache=True, nogil=True)
+@uncounted()
 def _sign_sets(group_hash, group_set, signature):
     """Add the scrambled hash of every group to the signature of the L2 set that feeds it."""
     for group in range(group_hash.size):
@@ -270,7 +273,7 @@ def _sign_sets(group_hash, group_set, signature):
             signature[group_set[group]] += _mix(group_hash[group])
 
 
-@njit(cache=True, nogil=True)
+@uncounted()
 def _select(stream, machine, first, representative, rel_start, rel, marks, pieces):
     """Write the lines of each tile that lie in representative sets; with empty ``rel`` only count them."""
     at = 0
@@ -293,7 +296,8 @@ def find_classes(stream: Stream, machine: Machine, tiles: Tiles, highest_line: i
     n_groups = machine.mall.n_sets or machine.l2.n_sets
     group_hash, group_set = np.zeros(n_groups, np.uint64), np.full(n_groups, -1, np.int64)
     number = np.zeros(0 if tiles.disjoint else highest_line + 1, np.int32)
-    if not _sign_groups(stream, machine, tiles.first, number, group_hash, group_set):
+    in_set = np.zeros((2, machine.l2.n_sets), np.int64)
+    if not _sign_groups(stream, machine, tiles.first, number, in_set, group_hash, group_set):
         return None
     signature = np.zeros(machine.l2.n_sets, np.uint64)
     _sign_sets(group_hash, group_set, signature)

@@ -20,11 +20,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xcd_model.numba_reference import by_reference
 from xcd_model.numba_setup import njit
 from xcd_model.spec.nvidia import HbmBanks
 from xcd_model.splitmix import _mix
 
 
+@by_reference
 class Rows(NamedTuple):
     """Rows as the compiled replay reads them; ``open`` (banks,) int64 is the row that each bank has open.
 

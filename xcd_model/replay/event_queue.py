@@ -1,7 +1,9 @@
 """The event queue of a timed replay: slots that can issue and CUs that can compute, the earliest first.
 
-an indexed binary heap:   parent (i - 1) // 2,   children 2 i + 1 and 2 i + 2,   place[who] = i
-order of events:          (time, age, who)
+an indexed heap of four children:   parent (i - 1) // 4,   children 4 i + 1 ... 4 i + 4,   place[who] = i
+order of events:                    (time, age, who),      the last two as one number: rank = (age + 1) << 24 | who
+
+Behind the last event there are `CHILDREN` of the time `NEVER`, so that a parent always has all of its children.
 """
 
 from __future__ import annotations
@@ -10,30 +12,37 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.numba_inline import inlined
+from xcd_model.numba_inline import called, inlined
+from xcd_model.numba_reference import by_reference
+
+WHO_BITS = 24  # of a rank; above it an age of up to 2^39 - 2
+CHILDREN = 4
+NEVER = 2**63 - 1
+ONE, TWO = np.uint64(1), np.uint64(2)
 
 
+@by_reference
 class EventQueue(NamedTuple):
-    """An indexed binary heap of at most one event each of slots and CUs, ``n`` of them together.
+    """An indexed heap of at most one event each of slots and CUs, ``n`` of them together.
 
     A slot's age may change only while its event is the first, and before it is put or dropped: the heap stays one.
 
     Parameters
     ----------
-    time : (n,) int64 [fs]
+    time : (n + `CHILDREN`,) int64 [fs]
         When, by place in the heap.
-    who : (n,) int32
-        Whose event, by place in the heap: a slot, or the number of slots plus a CU.
+    rank : (n + `CHILDREN`,) int64
+        Who comes first of events at one time, by place in the heap: of the lowest age, then the lowest number.
     place : (n,) int32
-        Where in the heap everyone's event is; -1 without one.
+        Where in the heap everyone's event is; -1 without one. Slots first, then CUs.
     age : (n,) int64
-        Among events at one time the lowest goes first, then the lowest ``who``: hardware ids for slots, -1 for CUs.
+        Hardware ids for slots, -1 for CUs.
     size : (1,) int64
         Events in the heap.
     """
 
     time: np.ndarray
-    who: np.ndarray
+    rank: np.ndarray
     place: np.ndarray
     age: np.ndarray
     size: np.ndarray
@@ -44,39 +53,56 @@ def event_queue_of(n_slots: int, n_cus: int) -> EventQueue:
     n = n_slots + n_cus
     age, place = np.zeros(n, np.int64), np.arange(n, dtype=np.int32)
     age[n_slots:] = place[n_slots:] = -1
-    return EventQueue(np.zeros(n, np.int64), np.arange(n, dtype=np.int32), place, age, np.array([n_slots]))
+    time, rank = np.full((2, n + CHILDREN), NEVER)
+    time[:n_slots], rank[:n_slots] = 0, (1 << WHO_BITS) + np.arange(n_slots)
+    return EventQueue(time, rank, place, age, np.array([n_slots]))
 
 
 @inlined
-def _before(events, time, who, at):
-    """Whether an event comes before the one at a place of the heap."""
-    other = events.who[at]
-    return (time, events.age[who], who) < (events.time[at], events.age[other], np.int64(other))
+def _first(events):
+    """(Time of the first event, whose it is)."""
+    return events.time[0], events.rank[0] & ((1 << WHO_BITS) - 1)
 
 
 @inlined
-def _set(events, at, time, who):
-    events.time[at], events.who[at] = time, who
-    events.place[who] = at
+def _before(events, one, time, rank):
+    """1 if the event at a place of the heap comes before another, else 0: a branch would be mispredicted."""
+    first = (events.time[one] < time) | ((events.time[one] == time) & (events.rank[one] < rank))
+    return np.uint64(first)
 
 
 @inlined
-def _settle(events, at, time, who):
-    """Put an event at a place of the heap, then where it belongs."""
-    size = events.size[0]
-    while at > 0 and _before(events, time, who, (at - 1) // 2):
-        up = (at - 1) // 2
-        _set(events, at, events.time[up], events.who[up])
-        at = up
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size and _before(events, events.time[child + 1], np.int64(events.who[child + 1]), child):
-            child += 1
-        if _before(events, time, who, child):
+def _first_child(events, first):
+    """Place of the event that comes first of the four from ``first`` on."""
+    left = first + _before(events, first + ONE, events.time[first], events.rank[first])
+    right = first + TWO
+    right += _before(events, right + ONE, events.time[right], events.rank[right])
+    return left + (right - left) * _before(events, right, events.time[left], events.rank[left])
+
+
+@inlined
+def _set(events, at, time, rank):
+    events.time[at], events.rank[at] = time, rank
+    events.place[np.uint64(rank) & np.uint64((1 << WHO_BITS) - 1)] = np.int32(at)
+
+
+@called
+def _settle(events, at, time, rank):
+    """Put an event at a place of the heap, then where it belongs; places are unsigned, which spares a comparison."""
+    at, size = np.uint64(at), np.uint64(events.size[0])
+    while at > 0:
+        up = (at - ONE) >> TWO
+        if _before(events, up, time, rank):
             break
-        _set(events, at, events.time[child], events.who[child])
+        _set(events, at, events.time[up], events.rank[up])
+        at = up
+    while (at << TWO) + ONE < size:
+        child = _first_child(events, (at << TWO) + ONE)
+        if not _before(events, child, time, rank):
+            break
+        _set(events, at, events.time[child], events.rank[child])
         at = child
-    _set(events, at, time, who)
+    _set(events, at, time, rank)
 
 
 @inlined
@@ -86,7 +112,7 @@ def _put(events, who, time):
     if at < 0:
         at = events.size[0]
         events.size[0] += 1
-    _settle(events, at, time, who)
+    _settle(events, at, time, ((events.age[who] + 1) << WHO_BITS) | who)
 
 
 @inlined
@@ -96,5 +122,7 @@ def _drop(events, who):
     events.place[who] = -1
     events.size[0] -= 1
     last = events.size[0]
+    time, rank = events.time[last], events.rank[last]
+    events.time[last] = NEVER
     if at != last:
-        _settle(events, at, events.time[last], np.int64(events.who[last]))
+        _settle(events, at, time, rank)

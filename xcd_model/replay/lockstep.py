@@ -19,6 +19,7 @@ from xcd_model.cache.packed import Inputs
 from xcd_model.dispatch import Slots, _next_instruction, slots_in_step
 from xcd_model.errors import ReplayError
 from xcd_model.numba_inline import inlined
+from xcd_model.numba_reference import by_reference
 from xcd_model.numba_setup import uncounted
 from xcd_model.replay.launches import Caches, cold_caches
 from xcd_model.replay.plan import Plan
@@ -41,6 +42,7 @@ from xcd_model.replay.traffic import COLUMNS, Tally, Traffic, traffic_of
 MAX_BINS = 4096
 
 
+@by_reference
 class LockstepState(NamedTuple):
     """What changes during a lockstep replay.
 

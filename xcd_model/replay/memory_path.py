@@ -21,9 +21,10 @@ from xcd_model.cache.locate import aligned_words
 from xcd_model.cache.packed import Machine, Stream
 from xcd_model.dispatch import Slots, slots_of
 from xcd_model.numba_inline import inlined
+from xcd_model.numba_reference import by_reference
 from xcd_model.nvidia.hbm_rows import Rows, _activation, closed_rows
 from xcd_model.nvidia.hbm_turnaround import _note_busy, _turnaround, idle_memory
-from xcd_model.replay.event_queue import EventQueue, event_queue_of
+from xcd_model.replay.event_queue import NEVER, EventQueue, event_queue_of
 from xcd_model.replay.launches import Caches
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.read_queue import ReadQueue, _enqueue, read_queue
@@ -43,6 +44,7 @@ from xcd_model.replay.traffic import MALL_HITS, MALL_REQUESTS, WRITEBACKS, _coun
 MALL_FREE, HBM_FREE, ACTIVATION = range(3)
 
 
+@by_reference
 class TimedInputs(NamedTuple):
     """What a timed replay reads and never writes."""
 
@@ -53,6 +55,7 @@ class TimedInputs(NamedTuple):
     issue: IssueModel
 
 
+@by_reference
 class TimedState(NamedTuple):
     """What changes during a timed replay; times are int64 [fs].
 
@@ -79,6 +82,8 @@ class TimedState(NamedTuple):
         Of slot ``slot * n_xcds + xcd``: when its latest instructions were computed, and when their data was there.
     computed, issued : (n_slots,)
         Instructions of its workgroup so far.
+    there : (n_xcds * cus, slots a CU)
+        When the data is there of the next instruction that a CU can compute for each of its slots; `NEVER` for none.
     events : EventQueue
     reads : ReadQueue
     scratch : Scratch
@@ -102,6 +107,7 @@ class TimedState(NamedTuple):
     arrive: np.ndarray
     computed: np.ndarray
     issued: np.ndarray
+    there: np.ndarray
     events: EventQueue
     reads: ReadQueue
     scratch: Scratch
@@ -253,6 +259,7 @@ def timed_state(plan: Plan, machine: Machine, in_flight: int, caches: Caches) ->
         arrive=np.zeros((n_slots, in_flight), np.int64),
         computed=np.zeros(n_slots, np.int64),
         issued=np.zeros(n_slots, np.int64),
+        there=np.full((n_cus, machine.slots // machine.cus), NEVER),
         events=event_queue_of(n_slots, n_cus),
         reads=read_queue(plan.gpu.limits.reads_in_flight_per_cu, n_cus),
         scratch=scratch_of(machine),

@@ -15,10 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from xcd_model.numba_inline import inlined
+from xcd_model.numba_reference import by_reference
 
 HEAD, ENTRIES, REQUESTS = range(3)
 
 
+@by_reference
 class ReadQueue(NamedTuple):
     """Reads under way from each CU, a ring of loads in the order they were issued.
 

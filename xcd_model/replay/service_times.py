@@ -18,12 +18,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from xcd_model.errors import ReplayError
+from xcd_model.numba_reference import by_reference
 from xcd_model.spec.gpu import Gpu
 
 MAX_FS = 2**50  # a step of 18 minutes: beyond it, sums of times could leave 64 bits
 VARIATION_UNIT = 2**16
 
 
+@by_reference
 class IssueModel(NamedTuple):
     """How a kernel's workgroups issue and compute: what a timed replay needs to know besides memory.
 
@@ -88,6 +90,7 @@ def speed_variation_of(gpu: Gpu) -> int:
     return round(3**0.5 * gpu.compute_spread * VARIATION_UNIT)
 
 
+@by_reference
 class ServiceTimes(NamedTuple):
     """Time of one fill or one write request [fs], and the load-to-use latencies [fs]; 0 for an absent level.
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from xcd_model.cluster_dispatch import _first_place, _take_cluster
 from xcd_model.dispatch import _next_work
-from xcd_model.numba_inline import inlined
-from xcd_model.replay.event_queue import _drop, _put
+from xcd_model.numba_inline import called, inlined
+from xcd_model.replay.event_queue import NEVER, _drop, _put
 from xcd_model.replay.memory_path import _issue_at
 from xcd_model.replay.read_queue import _room_at
 from xcd_model.replay.service_times import VARIATION_UNIT
@@ -34,11 +34,15 @@ def _compute(issue, tile):
 
 @inlined
 def _computed(inputs, state, slot, unit, done):
-    """Note when the next instruction of a slot's workgroup is done."""
-    position = state.computed[slot]
-    state.ring[slot, position % inputs.issue.in_flight] = done
+    """Note when the next instruction of a slot's workgroup is done, and when the data of the one after it is there."""
+    machine, position, in_flight = inputs.machine, state.computed[slot], inputs.issue.in_flight
+    state.ring[slot, position % in_flight] = done
     state.computed[slot] = position + 1
     state.cu[unit] = done
+    left = state.issued[slot] > position + 1
+    state.there[unit, slot // machine.xcds // machine.cus] = (
+        state.arrive[slot, (position + 1) % in_flight] if left else NEVER
+    )
 
 
 @inlined
@@ -70,7 +74,7 @@ def _count_span(spans, pid, counts, sign):
         spans[pid, 4] += sign * (counts[READ_MISSES] + counts[WRITE_MISSES])
 
 
-@inlined
+@called
 def _together(inputs, state, slot, now):
     """Let a slot join its cluster's common fetch; return when all are there and have room, -1 while some are not."""
     machine, slots = inputs.machine, state.slots
@@ -127,6 +131,8 @@ def _go_on(inputs, state, slot, now, arrive):
         ended = running[0] == running[1]
         _put(events, slot, done if ended else _next_at(inputs, state, slot, now))
         return np.int64(done)
+    if state.computed[slot] == position - 1:
+        state.there[unit, place // machine.cus] = arrive
     can = max(arrive, state.cu[unit])
     cu = machine.xcds * machine.slots + unit
     if events.place[cu] < 0 or events.time[events.place[cu]] > can:
@@ -176,15 +182,15 @@ def _compute_next(inputs, state, unit, now):
     """Let a CU compute for the workgroup whose data came first; return when that is done."""
     machine, issue, events = inputs.machine, inputs.issue, state.events
     xcd, cu = unit // machine.cus, unit % machine.cus
-    who = machine.xcds * machine.slots + unit
-    chosen, first = np.int64(-1), np.int64(0)
-    for place in range(cu, machine.slots, machine.cus):
-        slot = place * machine.xcds + xcd
-        if state.issued[slot] > state.computed[slot]:
-            arrive = state.arrive[slot, state.computed[slot] % issue.in_flight]
-            if chosen < 0 or (arrive, events.age[slot]) < (first, events.age[chosen]):
-                chosen, first = slot, arrive
-    if chosen < 0:
+    who, there = machine.xcds * machine.slots + unit, state.there[unit]
+    first, chosen = np.int64(NEVER), np.int64(-1)
+    for i in range(there.size):
+        first = min(first, there[i])
+    for i in range(there.size):
+        if there[i] == first:
+            slot = (cu + i * machine.cus) * machine.xcds + xcd
+            chosen = slot if chosen < 0 or events.age[slot] < events.age[chosen] else chosen
+    if first == NEVER:
         _drop(events, who)
         return np.int64(0)
     if first > now:
@@ -202,7 +208,7 @@ def _compute_next(inputs, state, unit, now):
     return done
 
 
-@inlined
+@called
 def _start(inputs, state, slot, now):
     """Give an empty slot its next workgroup; return when that begins, or -1 if there is none."""
     start, machine, order, slots = inputs.stream.start, inputs.machine, inputs.order, state.slots
@@ -233,7 +239,7 @@ def _begin(inputs, state, slot, pid, now):
     return np.int64(now)
 
 
-@inlined
+@called
 def _start_cluster(inputs, state, slot, now, spans):
     """Let an empty slot wait for the others of its cluster; the last of them gives all their next workgroups."""
     machine, slots, start = inputs.machine, state.slots, inputs.stream.start

@@ -32,11 +32,13 @@ import numpy as np
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate_inlined, aligned_words
 from xcd_model.cache.packed import BY_LINE, BY_TILE, NO_L1, Machine
 from xcd_model.numba_inline import inlined
+from xcd_model.numba_reference import by_reference
 from xcd_model.speed import _read_tile, _way_of, empty_tile_l1
 
 PIECES = np.uint32(1 << FILL_BITS)
 
 
+@by_reference
 class LineL1(NamedTuple):
     """State of all L1s of a GPU by line, numbered ``xcd * cus + cu``; empty where they are not replayed by line.
 
@@ -116,6 +118,7 @@ def _read_line(l1, unit, at, ways, word, instruction):
 CHUNK = 256
 
 
+@by_reference
 class L1(NamedTuple):
     """State of all L1s of a GPU, numbered ``xcd * cus + cu``, by line and by tile: a replay uses one of them.
 
@@ -132,6 +135,7 @@ def empty_l1(machine: Machine, *, n_instructions: int = 0) -> L1:
     return L1(empty_line_l1(machine), empty_tile_l1(machine), np.zeros(n_instructions, np.int64))
 
 
+@by_reference
 class Scratch(NamedTuple):
     """Arrays of `CHUNK` + 1 for the lines that reach the L2, and counts that one thread adds up.
 

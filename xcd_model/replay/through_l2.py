@@ -37,6 +37,7 @@ from xcd_model.cache.locate import (
 from xcd_model.cache.packed import Machine
 from xcd_model.cache.replacement import _to_last, _to_last_by
 from xcd_model.numba_inline import inlined
+from xcd_model.numba_reference import by_reference
 from xcd_model.numba_setup import uncounted
 from xcd_model.nvidia.l2_partitions import COPY, _look_up_partitions, _look_up_partitions_by
 from xcd_model.replay.through_l1 import CHUNK
@@ -220,6 +221,7 @@ class Window(NamedTuple):
     turns_per_bin: int
 
 
+@by_reference
 class Queue(NamedTuple):
     """Missed reads of one window, for each XCD.
 

@@ -21,7 +21,7 @@ import numpy as np
 from xcd_model.errors import ReplayError
 from xcd_model.numba_inline import inlined
 from xcd_model.numba_setup import uncounted
-from xcd_model.replay.event_queue import _drop, _put
+from xcd_model.replay.event_queue import _drop, _first, _put
 from xcd_model.replay.launches import Caches, cold_caches
 from xcd_model.replay.lockstep import MAX_BINS
 from xcd_model.replay.memory_path import ACTIVATION, TimedInputs, timed_state
@@ -55,7 +55,7 @@ def _timed(inputs, state, timeline, totals, bin_fs, spans):
     slots = machine.xcds * machine.slots
     latest = at = np.int64(0)
     while events.size[0]:
-        now, who = events.time[0], np.int64(events.who[0])
+        now, who = _first(events)
         if who >= slots:
             latest = max(latest, _compute_next(inputs, state, who - slots, now))
             continue

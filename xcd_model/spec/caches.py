@@ -18,11 +18,13 @@ from typing import NamedTuple
 import numpy as np
 
 from xcd_model.errors import SpecError
+from xcd_model.numba_reference import by_reference
 from xcd_model.spec.facts import check_types, divides, one_of
 
 ADDRESS_BITS = 44  # of a line number: beyond any GPU's memory
 
 
+@by_reference
 class Index(NamedTuple):
     """The set index as compiled code reads it.
 

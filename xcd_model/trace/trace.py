@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from xcd_model.errors import TraceError
-from xcd_model.numba_setup import njit
+from xcd_model.numba_setup import uncounted
 
 SECTOR_BYTES = 32  # resolution of a trace within a line; every GPU's request size is a multiple of it
 MAX_LINE_BYTES = 8 * SECTOR_BYTES  # the sectors of a line are the bits of one byte
@@ -364,7 +364,7 @@ class Tiles:
     disjoint: bool
 
 
-@njit(cache=True, nogil=True)
+@uncounted()
 def _are_disjoint(base, template, rel_start, rel, first, seen):
     """Mark the lines of each tile in ``seen``; False if a line belongs to two tiles."""
     for tile in range(first.size):

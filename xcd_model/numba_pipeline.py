@@ -1,0 +1,97 @@
+"""numba's compiler for kernels, without the passes and the look-ups that they do not need.
+
+A quarter of the time before a first timed replay was numba's passes for closures, contexts, errors that are raised,
+expressions of whole arrays and loops over tuples, none of which kernels have, and its search, once for each ``+``,
+through all that can be added. Its classes are not in numba's public interface; without them kernels are the same.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from numba.core import typed_passes, untyped_passes
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.datamodel import register_default
+from numba.core.datamodel.models import OpaqueModel
+from numba.core.types import Function
+from numba.core.typing import Context
+
+_UNUSED = (
+    untyped_passes.WithLifting,
+    untyped_passes.InlineClosureLikes,
+    untyped_passes.RewriteSemanticConstants,
+    untyped_passes.DeadBranchPrune,
+    untyped_passes.RewriteDynamicRaises,
+    untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.FindLiterallyCalls,
+    untyped_passes.LiteralUnroll,
+    untyped_passes.LiteralPropagationSubPipelinePass,
+    typed_passes.InlineOverloads,
+    typed_passes.NopythonRewrites,
+    typed_passes.DumpParforDiagnostics,
+)
+
+
+class _Remembered(Function):
+    """An operator or a built-in function that is asked once for what it gives of some types."""
+
+    def __init__(self, function: Function) -> None:
+        self.__dict__ = function.__dict__
+        self._given: dict[Any, Any] = {}
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        key = args, tuple(kws.items())
+        if key not in self._given:
+            self._given[key] = super().get_call_type(context, args, kws)
+        return self._given[key]
+
+    def augment(self, other: Any) -> Any:
+        """A function of numba's own, with what was registered since."""
+        return Function(self.templates).augment(other)
+
+
+register_default(_Remembered)(OpaqueModel)
+
+
+@functools.lru_cache
+class _Remembering(Context):
+    """A typing context of numba's, with `_Remembered` functions and what each attribute of a type is."""
+
+    def __init__(self, context: Context) -> None:
+        self.__dict__ = context.__dict__
+        self._functions_given: dict[Any, Any] = {}
+        self._attributes_given: dict[Any, Any] = {}
+
+    def _lookup_global(self, value: Any) -> Any:
+        kind = super()._lookup_global(value)
+        if type(kind) is not Function:
+            return kind
+        if id(kind) not in self._functions_given:
+            self._functions_given[id(kind)] = _Remembered(kind), kind  # which keeps its id from another
+        return self._functions_given[id(kind)][0]
+
+    def resolve_getattr(self, kind: Any, name: str) -> Any:
+        key = kind, name
+        if self._attributes_given.get(key) is None:  # what is not there may yet be registered
+            self._attributes_given[key] = super().resolve_getattr(kind, name)
+        return self._attributes_given[key]
+
+
+class KernelCompiler(CompilerBase):
+    """numba's compiler of nopython mode without `_UNUSED`; a kernel's expressions are typed as any other's."""
+
+    def __init__(self, context: Context, *others: Any) -> None:
+        super().__init__(_Remembering(context), *others)
+        self.state.targetctx.typing_context = self.state.typingctx
+
+    def lowering(self, kind: Any) -> Any:
+        """Pass that takes the place of one of numba's."""
+        return kind
+
+    def define_pipelines(self) -> list[Any]:
+        """Numba's passes but for `_UNUSED`."""
+        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        manager.passes = [(self.lowering(kind), name) for kind, name in manager.passes if kind not in _UNUSED]
+        manager.finalize()
+        return [manager]
