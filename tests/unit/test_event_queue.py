@@ -6,7 +6,7 @@ from numba import njit
 
 from xcd_model.replay.event_queue import CHILDREN, NEVER, WHO_BITS, _drop, _put, event_queue_of
 
-SLOTS, CUS = 5, 4
+SLOTS, CUS = 9, 4  # three levels of a heap of four children
 
 
 @njit(cache=True)
@@ -19,10 +19,10 @@ def drop(events, who):
     _drop(events, who)
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(
     st.lists(
-        st.tuples(st.integers(0, SLOTS + CUS - 1), st.integers(0, 4), st.integers(0, 3), st.booleans()), max_size=40
+        st.tuples(st.integers(0, SLOTS + CUS - 1), st.integers(0, 4), st.integers(0, 3), st.booleans()), max_size=60
     )
 )
 def test_the_first_event_is_the_earliest_then_the_oldest_then_the_lowest(steps):
