@@ -26,7 +26,7 @@ import numpy as np
 
 from swizzle_sim.uncertainty.perturbed_scorer import index_of
 from xcd_model import Gpu
-from xcd_model.cache.locate import index_of as compiled_index
+from xcd_model.cache.packed import index_of as compiled_index
 from xcd_model.errors import HardwareError
 from xcd_model.spec.caches import Cache
 from xcd_model.spec.load import load_gpu

@@ -373,13 +373,11 @@ def permutation_of(
     return found, counterexample_of(found.ids, found.out_of_range, grid, num_xcds)
 
 
-def counterexample_of(
-    ids: np.ndarray, out_of_range: OutOfRange | None, grid: Grid, num_xcds: int
-) -> Counterexample | None:
+def counterexample_of(ids: np.ndarray, lost: OutOfRange | None, grid: Grid, num_xcds: int) -> Counterexample | None:
     """Reason why tiles (-1 where a coordinate is out of range) are not a permutation of a grid, None if they are."""
     owner = np.full(grid.num_pids, -1, np.int32)
     distinct, clash = _census(ids, owner)
-    return None if distinct == grid.num_pids else gap_of(ids, owner, clash, out_of_range, grid, num_xcds)
+    return None if distinct == grid.num_pids else gap_of(ids, owner, clash, lost, grid, num_xcds)
 
 
 @uncounted()

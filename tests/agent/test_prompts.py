@@ -16,7 +16,7 @@ from swizzle_sim.swizzle import Grid, Swizzle
 from tests.agent.prompts import DATA, Notes, briefed, golden_text
 from tests.golden.commands import SIZES
 from xcd_model import gpu
-from xcd_model.cache.locate import index_of
+from xcd_model.cache.packed import index_of
 
 CHARS_PER_TOKEN = 3  # of JSON with figures; English has 4
 FULL = 250  # tokens that an attempt may add

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from tests import naive
 from tests.machines import shapes, small_gpu
 from xcd_model import replay_lru
-from xcd_model.cache.locate import DIRTY_BITS, HIT, MARK_BITS, WORD, _fetched, _line_of, _locate, index_of
+from xcd_model.cache.locate import DIRTY_BITS, HIT, MARK_BITS, WORD, _fetched, _line_of, _locate
 from xcd_model.cache.lru import _touch, _touch_by
+from xcd_model.cache.packed import index_of
 from xcd_model.errors import TraceError
 
 

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from numba import njit
 
 from tests.machines import shapes, small_gpu
-from xcd_model.cache.locate import HOST_LINE_BYTES, MARK_BITS, MARKS, _locate, _locate_all, aligned_words, index_of
+from xcd_model.cache.locate import MARK_BITS, MARKS, _locate, _locate_all
 from xcd_model.cache.lru import _touch, _touch_by
+from xcd_model.cache.packed import HOST_LINE_BYTES, aligned_words, index_of
 from xcd_model.fast.lru_simd import WAYS, _touch_row, _touch_row_by
 
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate, index_of
-from xcd_model.cache.packed import Inputs
+from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate
+from xcd_model.cache.packed import Inputs, index_of
 from xcd_model.dispatch import _next_instruction, slots_in_step
 from xcd_model.errors import ReplayError
 from xcd_model.numba_setup import njit, uncounted

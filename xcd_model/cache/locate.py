@@ -21,11 +21,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcd_model.errors import TraceError
 from xcd_model.numba_inline import inlined, inlined_twin
 from xcd_model.numba_setup import njit
-from xcd_model.spec.caches import Index, hash_table
-from xcd_model.spec.gpu import Cache
 
 DIRTY_BITS = 4
 FILL_BITS = 2  # most pieces in which a line is fetched
@@ -34,7 +31,6 @@ DIRTY = (1 << DIRTY_BITS) - 1
 VALID = ((1 << FILL_BITS) - 1) << DIRTY_BITS
 MARKS = (1 << MARK_BITS) - 1
 WORD = (1 << 32) - 1
-HOST_LINE_BYTES = 64
 HIT, PARTLY = 1, 16  # no line's word: what a look-up returns of a line that is there, with all that is wanted or not
 
 
@@ -49,36 +45,6 @@ def _fetched(victim, marks):
     """Pieces that a miss fetches: the one that lacked of a line partly there, else all that the touch wants."""
     wanted = np.int64(marks) >> DIRTY_BITS
     return np.int64(1) if victim == PARTLY else (wanted & 1) + (wanted >> 1)
-
-
-def check_tags(highest_line: int, cache: Cache, name: str, *, mark_bits: int = MARK_BITS) -> None:
-    """Refuse a trace whose tags would not fit a word.
-
-    Raises
-    ------
-    TraceError
-        If ``highest_line // cache.sets`` is over 2**(32 - mark_bits) - 2.
-    """
-    max_tag = (1 << (32 - mark_bits)) - 2
-    if highest_line // cache.sets > max_tag:
-        limit = max_tag * cache.sets * cache.line_bytes
-        raise TraceError(
-            f"line {highest_line} does not fit the tags of {name}: the model addresses {limit} B there; use smaller "
-            "tensors"
-        )
-
-
-def index_of(cache: Cache | None, highest_line: int) -> Index:
-    """Index function of a cache for lines up to ``highest_line``; no sets at all where there is no cache."""
-    none = np.zeros(0, np.int64)
-    if cache is None:
-        return Index(0, 0, 0, none)
-    n_sets = cache.sets
-    if n_sets & (n_sets - 1):
-        return Index(n_sets, -1, -1, none)
-    shift = n_sets.bit_length() - 1
-    rows = cache.line_rows()
-    return Index(n_sets, n_sets - 1, shift, hash_table(rows, (highest_line >> shift) + 1) if rows else none)
 
 
 @njit(inline="always")
@@ -134,14 +100,3 @@ def _coherence_point(line, mask):
     for shift in (32, 16, 8, 4, 2, 1):
         bits ^= bits >> np.uint64(shift)
     return np.int64(bits & np.uint64(1))
-
-
-def aligned_words(n_words: int) -> np.ndarray:
-    """Empty cache words whose first starts a line of the host's cache, with the slack of a vector behind the last.
-
-    Where a set of 16 words starts a host line, a look-up costs one of them; a vector of a set may reach past the end.
-    """
-    step = HOST_LINE_BYTES // 4
-    words = np.zeros(n_words + 2 * step, np.uint32)
-    skip = -(words.ctypes.data // 4) % step
-    return words[skip : skip + n_words]

@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.cache.locate import DIRTY_BITS, index_of
+from xcd_model.cache.locate import DIRTY_BITS, MARK_BITS
+from xcd_model.errors import TraceError
 from xcd_model.numba_reference import by_reference
-from xcd_model.spec.caches import Index
-from xcd_model.spec.gpu import Gpu
+from xcd_model.spec.caches import Index, hash_table
+from xcd_model.spec.gpu import Cache, Gpu
 from xcd_model.trace.trace import Trace
 
+HOST_LINE_BYTES = 64
 NO_L1, BY_TILE, BY_LINE = range(3)  # how the L1s are replayed, see `xcd_model.replay.through_l1`
 
 
@@ -147,3 +149,44 @@ def stream_of(trace: Trace, gpu: Gpu, machine: Machine) -> Stream:
         streamed=np.zeros(len(trace.tensors), np.bool_),
         multicast=np.zeros(0, np.bool_),
     )
+
+
+def check_tags(highest_line: int, cache: Cache, name: str, *, mark_bits: int = MARK_BITS) -> None:
+    """Refuse a trace whose tags would not fit a word.
+
+    Raises
+    ------
+    TraceError
+        If ``highest_line // cache.sets`` is over 2**(32 - mark_bits) - 2.
+    """
+    max_tag = (1 << (32 - mark_bits)) - 2
+    if highest_line // cache.sets > max_tag:
+        limit = max_tag * cache.sets * cache.line_bytes
+        raise TraceError(
+            f"line {highest_line} does not fit the tags of {name}: the model addresses {limit} B there; use smaller "
+            "tensors"
+        )
+
+
+def index_of(cache: Cache | None, highest_line: int) -> Index:
+    """Index function of a cache for lines up to ``highest_line``; no sets at all where there is no cache."""
+    none = np.zeros(0, np.int64)
+    if cache is None:
+        return Index(0, 0, 0, none)
+    n_sets = cache.sets
+    if n_sets & (n_sets - 1):
+        return Index(n_sets, -1, -1, none)
+    shift = n_sets.bit_length() - 1
+    rows = cache.line_rows()
+    return Index(n_sets, n_sets - 1, shift, hash_table(rows, (highest_line >> shift) + 1) if rows else none)
+
+
+def aligned_words(n_words: int) -> np.ndarray:
+    """Empty cache words whose first starts a line of the host's cache, with the slack of a vector behind the last.
+
+    Where a set of 16 words starts a host line, a look-up costs one of them; a vector of a set may reach past the end.
+    """
+    step = HOST_LINE_BYTES // 4
+    words = np.zeros(n_words + 2 * step, np.uint32)
+    skip = -(words.ctypes.data // 4) % step
+    return words[skip : skip + n_words]

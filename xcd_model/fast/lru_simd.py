@@ -8,7 +8,7 @@ one compare, one shuffle, one masked store. It takes 2.6 ns, a fifth of the scal
 which it equals bit for bit. LLVM lowers 16 x i32 on any target: one AVX-512 register, two of AVX2, four of NEON.
 
 A row of fewer ways is handled as the first lanes of 16; what lies behind it is written back as it was, so the words
-need `WAYS` words of slack at the end (`xcd_model.cache.locate.aligned_words`).
+need `WAYS` words of slack at the end (`xcd_model.cache.packed.aligned_words`).
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from xcd_model.cache.locate import aligned_words
-from xcd_model.cache.packed import Machine
+from xcd_model.cache.packed import Machine, aligned_words
 from xcd_model.errors import ReplayError
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.traffic import READ_REQUESTS, WRITE_REQUESTS, Traffic

@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.cache.locate import aligned_words
-from xcd_model.cache.packed import Machine, Stream
+from xcd_model.cache.packed import Machine, Stream, aligned_words
 from xcd_model.dispatch import Slots, slots_of
 from xcd_model.numba_inline import inlined
 from xcd_model.numba_reference import by_reference
