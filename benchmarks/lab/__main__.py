@@ -80,6 +80,12 @@ COMMANDS = {
         "passes:passes_replayed", "simulated time and row activations of those passes", (f"{H200}_orders.csv",),
         "no GPU; 4 min", "",
     ),
+    "walks": Command("walks:walks", "time of narrow passes over memory, across, down and drawn",
+        (f"{H200}_walks.csv",), f"{NVCC}; 5 s"),
+    "walks-replay": Command(
+        "walks:walks_replayed", "simulated time of those passes, and what opening rows is of it",
+        (f"{H200}_walks.csv",), "no GPU; 4 min", "",
+    ),
     "power": Command(
         "power:power", "joules of bytes, operations and GEMMs",
         (f"{H200}_power.csv", f"{H200}_power_again.csv"), f"{TORCH}, nvcc, a driver that counts joules; 4 min",
