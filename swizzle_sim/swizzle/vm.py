@@ -193,7 +193,7 @@ def _run_lanes(code, rows, decode, encode, first, ids, report):
     for k in range(decode.shape[0]):
         _digits(first, ids.size, decode[k, 1], decode[k, 2], rows[decode[k, 0]])
     most = min(MAX_STEPS_PER_PID, (report[7] - report[6]) // ids.size)
-    spare = rows[-1]
+    spare = rows[rows.shape[0] - 1]
     at, steps = 0, 0
     while at < code.shape[0]:
         op, dst = code[at, 0], code[at, 1]
@@ -243,8 +243,8 @@ def _tiles(rows, encode, first, ids):
     for k in range(encode.shape[0]):
         stride, extent = encode[k, 1], encode[k, 2]
         if encode[k, 0] < 0:
-            _digits(first, ids.size, stride, extent, rows[-1])
-        values = rows[encode[k, 0]]  # -1 is the spare row
+            _digits(first, ids.size, stride, extent, rows[rows.shape[0] - 1])
+        values = rows[encode[k, 0] % rows.shape[0]]  # -1 is the spare row
         for i in range(ids.size):
             value = np.int64(values[i])
             lost |= (value < 0) | (value >= extent)

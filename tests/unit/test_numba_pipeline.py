@@ -43,3 +43,18 @@ def test_a_kernel_computes_what_numbas_own_compiler_makes_of_it(dtype):
     values, out = (np.arange(12) * 7 % 5).astype(dtype), np.zeros(12, np.int64)
     _sum(values, out)
     assert out.tolist() == by_numba(values).tolist()
+
+
+@uncounted(cache=False, boundscheck=True)
+def _set(row, i, value):
+    row[0, i] = row[0, i] + value
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="Python counts from the end")
+def test_an_index_counts_from_the_front_alone():
+    row = np.zeros((1, 3), np.int64)
+    _set(row, 2, 5)
+    assert row.tolist() == [[0, 0, 5]]
+    for i in (-1, 3):
+        with pytest.raises(IndexError):
+            _set(row, i, 5)
