@@ -34,9 +34,7 @@ UNIT = "tests/unit"
 SECONDS, TIMES = 2.0, 5  # of the processor, a test: a loop that does not end is noticed, too
 LANES = 8  # workgroups of the virtual machine in step: as plain Python 256 would take minutes
 EQUAL = {
-    "_before: 'events.rank[one] < rank' #0": "no two events are of the same slot or CU, so no two ranks are equal",
-    "_settle: 'if _before(events, up, time, rank):' #1": "what went up to the first place comes down again",
-    "_settle: '(at << TWO) + ONE < size' #0": "behind the last event there is one that comes never",
+    "_first_of: 'other_rank < rank' #0": "of two events of one rank, at `NEVER`, either is the first",
     "_next_pid: '1' #0": "no work is any negative id",
     "_next_pid: '1' #0 (2)": "no work is any negative id",
     "slots_in_step: '1' #0": "no tile is any negative id",
@@ -95,7 +93,7 @@ TARGETS = {
         ),
     ),
     "event queue": Target(
-        {"xcd_model.replay.event_queue": "event_queue_of _first _before _first_child _set _settle _put _drop"},
+        {"xcd_model.replay.event_queue": "event_queue_of _first _first_of _settle"},
         (f"{UNIT}/test_event_queue.py",),
     ),
 }

@@ -1,9 +1,11 @@
-"""The event queue of a timed replay: slots that can issue and CUs that can compute, the earliest first.
+"""The event queue of a timed replay: which slot can issue first, or which CU of a cluster can compute.
 
-an indexed heap of four children:   parent (i - 1) // 4,   children 4 i + 1 ... 4 i + 4,   place[who] = i
-order of events:                    (time, age, who),      the last two as one number: rank = (age + 1) << 24 | who
+a CU's events:      (time, rank) of each of its slots, in a row;    rank = (age + 1) << 24 | slot, age: hardware id
+in clusters also:   (time, CU) of when it can compute, before those of slots at that time
+a tournament:       node i has the first of nodes 2 i and 2 i + 1;  node CUS + c: the first event of CU c
 
-Behind the last event there are `CHILDREN` of the time `NEVER`, so that a parent always has all of its children.
+What has no event has one at the time `NEVER`. The nodes above a CU are known without a look at any of them, and their
+number is no variable: LLVM unrolls the way up and selects, where a loop would have branches that are mispredicted.
 """
 
 from __future__ import annotations
@@ -12,117 +14,87 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xcd_model.errors import ReplayError
 from xcd_model.numba_inline import called, inlined
 from xcd_model.numba_reference import by_reference
 
-WHO_BITS = 24  # of a rank; above it an age of up to 2^39 - 2
-CHILDREN = 4
+SLOT_BITS = 24  # of a rank; above it an age of up to 2^39 - 2
 NEVER = 2**63 - 1
-ONE, TWO = np.uint64(1), np.uint64(2)
+LEVELS = 12
+CUS = 1 << LEVELS  # most that a GPU may have
+ONE = np.uint64(1)
 
 
 @by_reference
 class EventQueue(NamedTuple):
-    """An indexed heap of at most one event each of slots and CUs, ``n`` of them together.
-
-    A slot's age may change only while its event is the first, and before it is put or dropped: the heap stays one.
+    """Events of slots and CUs.
 
     Parameters
     ----------
-    time : (n + `CHILDREN`,) int64 [fs]
-        When, by place in the heap.
-    rank : (n + `CHILDREN`,) int64
-        Who comes first of events at one time, by place in the heap: of the lowest age, then the lowest number.
-    place : (n,) int32
-        Where in the heap everyone's event is; -1 without one. Slots first, then CUs.
-    age : (n,) int64
-        Hardware ids for slots, -1 for CUs.
-    size : (1,) int64
-        Events in the heap.
+    slot_time, slot_rank : (n_cus, slots a CU) int64 [fs]
+        When each slot of a CU can issue or take up a workgroup, and who is first of events at one time. What is changed
+        counts from `_settle` on.
+    computes : (n_cus,) int64 [fs]
+        When each CU can compute, of clusters; else `NEVER`.
+    time, rank : (2 `CUS`,) int64
+        First event by node; node 0 has none, node 1 the first of all.
     """
 
+    slot_time: np.ndarray
+    slot_rank: np.ndarray
+    computes: np.ndarray
     time: np.ndarray
     rank: np.ndarray
-    place: np.ndarray
-    age: np.ndarray
-    size: np.ndarray
 
 
-def event_queue_of(n_slots: int, n_cus: int) -> EventQueue:
-    """Every slot at time 0, no CU."""
-    n = n_slots + n_cus
-    age, place = np.zeros(n, np.int64), np.arange(n, dtype=np.int32)
-    age[n_slots:] = place[n_slots:] = -1
-    time, rank = np.full((2, n + CHILDREN), NEVER)
-    time[:n_slots], rank[:n_slots] = 0, (1 << WHO_BITS) + np.arange(n_slots)
-    return EventQueue(time, rank, place, age, np.array([n_slots]))
+def event_queue_of(xcds: int, cus: int, slots_per_cu: int) -> EventQueue:
+    """Every slot at time 0, no CU; of a GPU with so many CUs an XCD.
+
+    Raises
+    ------
+    ReplayError
+        If there are more than `CUS` CUs.
+    """
+    n = xcds * cus
+    if n > CUS:
+        raise ReplayError(f"{xcds} XCDs of {cus} CUs are {n} CUs: the timed replay takes at most {CUS}")
+    slot = np.arange(n * slots_per_cu).reshape(slots_per_cu, cus, xcds).transpose(2, 1, 0).reshape(n, slots_per_cu)
+    slot_rank = (1 << SLOT_BITS) + slot
+    time, rank = np.full((2, 2 * CUS), NEVER)
+    time[CUS : CUS + n], rank[CUS : CUS + n] = 0, slot_rank[:, 0]
+    for node in range(CUS - 1, 0, -1):
+        time[node], rank[node] = min((time[child], rank[child]) for child in (2 * node, 2 * node + 1))
+    return EventQueue(np.zeros((n, slots_per_cu), np.int64), slot_rank, np.full(n, NEVER), time, rank)
 
 
 @inlined
 def _first(events):
-    """(Time of the first event, whose it is)."""
-    return events.time[0], events.rank[0] & ((1 << WHO_BITS) - 1)
+    """(Time, rank) of the first event, `NEVER` if there is none."""
+    return events.time[1], events.rank[1]
 
 
 @inlined
-def _before(events, one, time, rank):
-    """1 if the event at a place of the heap comes before another, else 0: a branch would be mispredicted."""
-    first = (events.time[one] < time) | ((events.time[one] == time) & (events.rank[one] < rank))
-    return np.uint64(first)
-
-
-@inlined
-def _first_child(events, first):
-    """Place of the event that comes first of the four from ``first`` on."""
-    left = first + _before(events, first + ONE, events.time[first], events.rank[first])
-    right = first + TWO
-    right += _before(events, right + ONE, events.time[right], events.rank[right])
-    return left + (right - left) * _before(events, right, events.time[left], events.rank[left])
-
-
-@inlined
-def _set(events, at, time, rank):
-    events.time[at], events.rank[at] = time, rank
-    events.place[np.uint64(rank) & np.uint64((1 << WHO_BITS) - 1)] = np.int32(at)
+def _first_of(time, rank, other_time, other_rank):
+    """(Time, rank) of the first of two events."""
+    other = (other_time < time) | ((other_time == time) & (other_rank < rank))
+    return other_time if other else time, other_rank if other else rank
 
 
 @called
-def _settle(events, at, time, rank):
-    """Put an event at a place of the heap, then where it belongs; places are unsigned, which spares a comparison."""
-    at, size = np.uint64(at), np.uint64(events.size[0])
-    while at > 0:
-        up = (at - ONE) >> TWO
-        if _before(events, up, time, rank):
-            break
-        _set(events, at, events.time[up], events.rank[up])
-        at = up
-    while (at << TWO) + ONE < size:
-        child = _first_child(events, (at << TWO) + ONE)
-        if not _before(events, child, time, rank):
-            break
-        _set(events, at, events.time[child], events.rank[child])
-        at = child
-    _set(events, at, time, rank)
-
-
-@inlined
-def _put(events, who, time):
-    """Give a slot or a CU its event, or another time for the one it has."""
-    at = np.int64(events.place[who])
-    if at < 0:
-        at = events.size[0]
-        events.size[0] += 1
-    _settle(events, at, time, ((events.age[who] + 1) << WHO_BITS) | who)
-
-
-@inlined
-def _drop(events, who):
-    """Take away the event of a slot or a CU."""
-    at = np.int64(events.place[who])
-    events.place[who] = -1
-    events.size[0] -= 1
-    last = events.size[0]
-    time, rank = events.time[last], events.rank[last]
-    events.time[last] = NEVER
-    if at != last:
-        _settle(events, at, time, rank)
+def _settle(events, unit):
+    """Let all know of the events of a CU."""
+    times, ranks = events.slot_time[unit], events.slot_rank[unit]
+    time = computes = events.computes[unit]
+    for i in range(times.size):
+        time = min(time, times[i])
+    rank = np.int64(unit)
+    if time < computes:
+        rank = np.int64(NEVER)
+        for i in range(times.size):
+            rank = min(rank, ranks[i] if times[i] == time else np.int64(NEVER))
+    times, ranks, at = events.time, events.rank, np.uint64(CUS + unit)
+    times[at], ranks[at] = time, rank
+    for _ in range(LEVELS):
+        time, rank = _first_of(time, rank, times[at ^ ONE], ranks[at ^ ONE])
+        at >>= ONE
+        times[at], ranks[at] = time, rank

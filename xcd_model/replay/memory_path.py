@@ -259,7 +259,7 @@ def timed_state(plan: Plan, machine: Machine, in_flight: int, caches: Caches) ->
         computed=np.zeros(n_slots, np.int64),
         issued=np.zeros(n_slots, np.int64),
         there=np.full((n_cus, machine.slots // machine.cus), NEVER),
-        events=event_queue_of(n_slots, n_cus),
+        events=event_queue_of(machine.xcds, machine.cus, machine.slots // machine.cus),
         reads=read_queue(plan.gpu.limits.reads_in_flight_per_cu, n_cus),
         scratch=scratch_of(machine),
     )

@@ -1,7 +1,7 @@
 """What an event of the timed replay does: a slot issues or begins a workgroup, a CU computes.
 
     _issue           a slot's next instruction, or that of all slots of its cluster where it is a multicast load
-    _compute_next    a CU computes for the workgroup whose data was there first
+    _compute         a CU computes, each time for the workgroup whose data was there first
     _start           an empty slot takes up its next workgroup;  _start_cluster: all slots of a cluster do
 
 Of a cluster the last place that ends takes up the next workgroups for all, and the last one that comes to a multicast
@@ -15,7 +15,7 @@ import numpy as np
 from xcd_model.cluster_dispatch import _first_place, _take_cluster
 from xcd_model.dispatch import _next_work
 from xcd_model.numba_inline import called, inlined
-from xcd_model.replay.event_queue import NEVER, _drop, _put
+from xcd_model.replay.event_queue import NEVER, SLOT_BITS, _settle
 from xcd_model.replay.memory_path import _issue_at
 from xcd_model.replay.read_queue import _room_at
 from xcd_model.replay.service_times import VARIATION_UNIT
@@ -24,7 +24,7 @@ from xcd_model.splitmix import _mix
 
 
 @inlined
-def _compute(issue, tile):
+def _compute_fs(issue, tile):
     """Compute time of one instruction of a workgroup [fs]."""
     if issue.speed_variation == 0:
         return np.int64(issue.compute_fs)
@@ -54,6 +54,54 @@ def _next_at(inputs, state, slot, after):
         for i in range(step):
             at = max(at, state.arrive[slot, (position + step + i) % in_flight])
     return at
+
+
+@called
+def _compute(inputs, state, unit, now):
+    """Let a CU compute, each time for the workgroup whose data came first; return when it is done.
+
+    It goes on until one of its slots can issue. In clusters a common fetch may bring data before that: until ``now``.
+    """
+    machine, issue, events, free = inputs.machine, inputs.issue, state.events, state.cu
+    there, times, ranks = state.there[unit], events.slot_time[unit], events.slot_rank[unit]
+    xcd, cu, until, latest = unit // machine.cus, unit % machine.cus, np.int64(now), np.int64(0)
+    if machine.cluster == 1:
+        until = np.int64(NEVER)
+        for i in range(times.size):
+            until = min(until, times[i])
+    while True:
+        first, chosen = np.int64(NEVER), np.int64(-1)
+        for i in range(there.size):
+            first = min(first, there[i])
+        begins = max(first, free[unit])
+        if first == NEVER or begins > until:
+            break
+        for i in range(there.size):
+            if there[i] == first:
+                chosen = i if chosen < 0 or ranks[i] < ranks[chosen] else chosen
+        place = chosen * machine.cus + cu
+        slot = place * machine.xcds + xcd
+        latest = begins + _compute_fs(issue, inputs.order[state.slots.pid[xcd, place]])
+        _computed(inputs, state, slot, unit, latest)
+        running = state.slots.running[xcd, place]
+        ended = running[0] == running[1] and state.computed[slot] == state.issued[slot]
+        waited = running[0] < running[1] and state.issued[slot] - state.computed[slot] == issue.in_flight - 1
+        if ended or waited:
+            times[chosen] = latest if ended else _next_at(inputs, state, slot, latest)
+            until = min(until, times[chosen])
+    if machine.cluster > 1:
+        events.computes[unit] = begins if first < NEVER else NEVER
+    _settle(events, unit)
+    return latest
+
+
+@inlined
+def _can_issue(inputs, state, slot, now, time):
+    """Let a slot issue at a time, `NEVER` for none, and its CU compute until then; return when it is done."""
+    machine = inputs.machine
+    unit = slot % machine.xcds * machine.cus + slot // machine.xcds % machine.cus
+    state.events.slot_time[unit, slot // machine.xcds // machine.cus] = time
+    return _compute(inputs, state, unit, now)
 
 
 @inlined
@@ -118,52 +166,36 @@ def _send(inputs, state, slot, now, tally, spans):
 @inlined
 def _go_on(inputs, state, slot, now, arrive):
     """What a slot and its CU do next, when the data of the instruction that it has sent is there at ``arrive``."""
-    machine, issue, events = inputs.machine, inputs.issue, state.events
+    machine, issue = inputs.machine, inputs.issue
     xcd, place = slot % machine.xcds, slot // machine.xcds
     unit, running, position = (
         xcd * machine.cus + place % machine.cus,
         state.slots.running[xcd, place],
         state.issued[slot],
     )
-    if machine.slots == machine.cus:  # one workgroup a CU: no other one to wait for
-        done = max(arrive, state.cu[unit]) + _compute(issue, inputs.order[state.slots.pid[xcd, place]])
-        _computed(inputs, state, slot, unit, done)
-        ended = running[0] == running[1]
-        _put(events, slot, done if ended else _next_at(inputs, state, slot, now))
-        return np.int64(done)
     if state.computed[slot] == position - 1:
         state.there[unit, place // machine.cus] = arrive
-    can = max(arrive, state.cu[unit])
-    cu = machine.xcds * machine.slots + unit
-    if events.place[cu] < 0 or events.time[events.place[cu]] > can:
-        _put(events, cu, can)
-    if running[0] < running[1] and position - issue.in_flight < state.computed[slot]:
-        _put(events, slot, _next_at(inputs, state, slot, now))
-    elif events.place[slot] >= 0:
-        _drop(events, slot)
-    return np.int64(0)
+    more = running[0] < running[1] and position - issue.in_flight < state.computed[slot]
+    return _can_issue(inputs, state, slot, now, _next_at(inputs, state, slot, now) if more else NEVER)
 
 
 @inlined
 def _issue(inputs, state, slot, now, tally, spans):
     """Issue the next instruction of a slot, or of all slots of its cluster; return the latest time it made."""
-    stream, machine, events = inputs.stream, inputs.machine, state.events
+    stream, machine = inputs.stream, inputs.machine
     xcd, place = slot % machine.xcds, slot // machine.xcds
     instruction = state.slots.running[xcd, place, 0]
     first, together = np.int64(place), np.int64(1)
     if state.reads.limit and not stream.is_write[stream.template[instruction]]:
         room_at = _room_at(state.reads, xcd * machine.cus + place % machine.cus, now)
         if room_at > now:
-            _put(events, slot, room_at)
-            return np.int64(0)
+            return _can_issue(inputs, state, slot, now, room_at)
     if machine.cluster > 1 and state.slots.multicast[instruction]:
         room_at = _together(inputs, state, slot, now)
         if room_at < 0:
-            _drop(events, slot)
-            return np.int64(0)
+            return _can_issue(inputs, state, slot, now, NEVER)
         if room_at > now:
-            _put(events, slot, room_at)
-            return np.int64(0)
+            return _can_issue(inputs, state, slot, now, room_at)
         first, together = np.int64(_first_place(machine, place)), np.int64(machine.cluster)
     latest = arrive = np.int64(0)
     for one in range(first, first + together):
@@ -177,46 +209,15 @@ def _issue(inputs, state, slot, now, tally, spans):
     return latest
 
 
-@inlined
-def _compute_next(inputs, state, unit, now):
-    """Let a CU compute for the workgroup whose data came first; return when that is done."""
-    machine, issue, events = inputs.machine, inputs.issue, state.events
-    xcd, cu = unit // machine.cus, unit % machine.cus
-    who, there = machine.xcds * machine.slots + unit, state.there[unit]
-    first, chosen = np.int64(NEVER), np.int64(-1)
-    for i in range(there.size):
-        first = min(first, there[i])
-    for i in range(there.size):
-        if there[i] == first:
-            slot = (cu + i * machine.cus) * machine.xcds + xcd
-            chosen = slot if chosen < 0 or events.age[slot] < events.age[chosen] else chosen
-    if first == NEVER:
-        _drop(events, who)
-        return np.int64(0)
-    if first > now:
-        _put(events, who, first)
-        return np.int64(0)
-    place = chosen // machine.xcds
-    done = now + _compute(issue, inputs.order[state.slots.pid[xcd, place]])
-    _computed(inputs, state, chosen, unit, done)
-    _put(events, who, done)
-    running = state.slots.running[xcd, place]
-    ended = running[0] == running[1] and state.computed[chosen] == state.issued[chosen]
-    waited = running[0] < running[1] and state.issued[chosen] - state.computed[chosen] == issue.in_flight - 1
-    if ended or waited:
-        _put(events, chosen, done if ended else _next_at(inputs, state, chosen, done))
-    return done
-
-
 @called
 def _start(inputs, state, slot, now):
-    """Give an empty slot its next workgroup; return when that begins, or -1 if there is none."""
+    """Give an empty slot its next workgroup; return when that begins, `NEVER` if there is none."""
     start, machine, order, slots = inputs.stream.start, inputs.machine, inputs.order, state.slots
     xcd, place = slot % machine.xcds, slot // machine.xcds
     before = slots.program[xcd, place]
     pid = _next_work(start, machine, order, slots.pid[xcd, place], slots, xcd, place)
     if pid < 0:
-        return np.int64(-1)
+        return np.int64(NEVER)
     if before >= 0 and slots.program[xcd, place] != before:  # else a persistent program goes on with its next tile
         now += inputs.times.workgroup_gap
     slots.pid[xcd, place] = pid
@@ -229,10 +230,10 @@ def _start(inputs, state, slot, now):
 def _begin(inputs, state, slot, pid, now):
     """Let a slot begin a workgroup with nothing issued; return when it does, behind its CU's other remaps."""
     machine = inputs.machine
+    unit = slot % machine.xcds * machine.cus + slot // machine.xcds % machine.cus
     if inputs.issue.remap_fs:
-        unit = slot % machine.xcds * machine.cus + slot // machine.xcds % machine.cus
         now = state.scalar[unit] = max(now, state.scalar[unit]) + inputs.issue.remap_fs
-    state.events.age[slot] = pid
+    state.events.slot_rank[unit, slot // machine.xcds // machine.cus] = ((pid + 1) << SLOT_BITS) | slot
     state.issued[slot] = state.computed[slot] = 0
     for i in range(state.ring.shape[1]):
         state.ring[slot, i] = now
@@ -244,7 +245,7 @@ def _start_cluster(inputs, state, slot, now, spans):
     """Let an empty slot wait for the others of its cluster; the last of them gives all their next workgroups."""
     machine, slots, start = inputs.machine, state.slots, inputs.stream.start
     xcd, place = slot % machine.xcds, slot // machine.xcds
-    _drop(state.events, slot)
+    _can_issue(inputs, state, slot, now, NEVER)
     first = _first_place(machine, place)
     slots.met[xcd, place] = True
     if first < 0:
@@ -262,4 +263,4 @@ def _start_cluster(inputs, state, slot, now, spans):
             slots.met[xcd, one] = False
             begins = _begin(inputs, state, who, slots.pid[xcd, one], now)
             _note(spans, state, machine, who, 0, begins)
-            _put(state.events, who, begins)
+            _can_issue(inputs, state, who, now, begins)

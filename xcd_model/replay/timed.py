@@ -6,6 +6,7 @@
 
 An event is "a slot can issue its next tensor instruction" or "a CU can compute". Events are taken in order of time; of
 those at one time CUs go first, then the workgroup with the lowest hardware id, the oldest, then the slot, then the XCD.
+What a CU computes touches nothing beyond it: after each event its CU computes on until one of its slots can issue.
 An instruction's lines go to the L2 back to back. A workgroup has at most ``in_flight`` instructions between issue and
 the end of their compute. A CU computes for one workgroup at a time, the one whose data was there first, then the
 oldest; it does not wait for a load while another's data is there. Workgroups compute at speeds that differ a little,
@@ -21,13 +22,13 @@ import numpy as np
 from xcd_model.errors import ReplayError
 from xcd_model.numba_inline import inlined
 from xcd_model.numba_setup import uncounted
-from xcd_model.replay.event_queue import _drop, _first, _put
+from xcd_model.replay.event_queue import NEVER, SLOT_BITS, _first
 from xcd_model.replay.launches import Caches, cold_caches
 from xcd_model.replay.lockstep import MAX_BINS
 from xcd_model.replay.memory_path import ACTIVATION, TimedInputs, timed_state
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.service_times import IssueModel, ServiceTimes, service_times_of
-from xcd_model.replay.slot_events import _compute_next, _issue, _note, _start, _start_cluster
+from xcd_model.replay.slot_events import _can_issue, _compute, _issue, _note, _start, _start_cluster
 from xcd_model.replay.through_l2 import flush_all
 from xcd_model.replay.traffic import COLUMNS, Tally, Traffic, traffic_of
 
@@ -52,12 +53,14 @@ def _bin_at(timeline, now, bin_fs):
 def _timed(inputs, state, timeline, totals, bin_fs, spans):
     """Replay the whole grid; fill ``timeline``, return (time of the kernel, time a bin, last bin). Checks nothing."""
     machine, events = inputs.machine, state.events
-    slots = machine.xcds * machine.slots
     latest = at = np.int64(0)
-    while events.size[0]:
-        now, who = _first(events)
-        if who >= slots:
-            latest = max(latest, _compute_next(inputs, state, who - slots, now))
+    while True:
+        now, rank = _first(events)
+        if now == NEVER:
+            return latest, bin_fs, at
+        who = rank & ((1 << SLOT_BITS) - 1)
+        if who == rank:
+            latest = max(latest, _compute(inputs, state, who, now))
             continue
         xcd = who % machine.xcds
         running = state.slots.running[xcd, who // machine.xcds]
@@ -67,17 +70,14 @@ def _timed(inputs, state, timeline, totals, bin_fs, spans):
                 _start_cluster(inputs, state, who, now, spans)
                 continue
             begins = _start(inputs, state, who, now)
-            if begins < 0:
-                _drop(events, who)
-                continue
-            _note(spans, state, machine, who, 0, begins)
+            if begins < NEVER:
+                _note(spans, state, machine, who, 0, begins)
             if begins > now:
-                _put(events, who, begins)
+                latest = max(latest, _can_issue(inputs, state, who, now, begins))
                 continue
         at, bin_fs = _bin_at(timeline, now, bin_fs)
         tally = Tally(timeline[at, xcd], totals[:, xcd])
         latest = max(latest, _issue(inputs, state, who, now, tally, spans))
-    return latest, bin_fs, at
 
 
 def _check_times(plan: Plan, times: ServiceTimes, issue: IssueModel) -> None:
