@@ -74,8 +74,8 @@ except ModuleNotFoundError as missing:
     _read_tile: Any = _read_no_tile
     shorten: Any = _whole
 else:
-    _touch_row, _touch_row_by, _lane_of, WAYS = (
-        lru_simd._touch_row, lru_simd._touch_row_by, lru_simd._lane_of, lru_simd.WAYS,
+    _touch_row, _touch_row_by, _lanes_of, _lowest_bit, WAYS = (
+        lru_simd._touch_row, lru_simd._touch_row_by, lru_simd._lanes_of, lru_simd._lowest_bit, lru_simd.WAYS,
     )  # fmt: skip
 
     @inlined
@@ -95,11 +95,14 @@ else:
     @inlined
     def _way_of_vector(words, row, ways, word, within):
         """`_way_of_plain`, by vectors; behind the last set there is one of slack."""
-        way = np.int64(-1)
-        for place in range(0, ways, WAYS):
-            lane = _lane_of(words, row + place, np.int64(word), np.int64(within))
-            way = place + lane if lane >= 0 and place + lane < ways else way
-        return way
+        for place in range(0, ways, 64):
+            found = np.uint64(0)  # a branch at each vector would be mispredicted
+            for at in range(0, min(ways - place, 64), WAYS):
+                found |= _lanes_of(words, row + place + at, np.int64(word), np.int64(within)) << np.uint64(at)
+            way = place + _lowest_bit(found)
+            if found and way < ways:
+                return way
+        return np.int64(-1)
 
     by_vector = lru_simd.POLICY == replacement.POLICY
     _touch = _touch_vector if by_vector else _touch_plain

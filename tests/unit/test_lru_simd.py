@@ -10,6 +10,7 @@ from xcd_model.cache.locate import MARK_BITS, MARKS, _locate, _locate_all
 from xcd_model.cache.lru import _touch, _touch_by
 from xcd_model.cache.packed import HOST_LINE_BYTES, aligned_words, index_of
 from xcd_model.fast.lru_simd import WAYS, _touch_row, _touch_row_by
+from xcd_model.speed import _way_of
 
 
 @njit
@@ -70,3 +71,18 @@ def test_a_vector_row_with_fillers_is_the_scalar_one(ways, touches):
         assert touch_row_by(*quick, 0, word, 1 << (ways - 1), by) == expected
     for a, b in zip(plain, quick, strict=True):
         assert a[:ways].tolist() == b[:ways].tolist()
+
+
+@njit
+def way_of(words, row, ways, word, within):
+    return _way_of(words, row, ways, word, within)
+
+
+@settings(max_examples=200, deadline=None)
+@given(ways=st.integers(1, 200), row=st.integers(0, 3), way=st.integers(0, 250), marks=st.integers(0, MARKS))
+def test_a_way_is_found_among_any_number_of_them(ways, row, way, marks):
+    """A word in the slack behind the last way is none of the set's."""
+    words = aligned_words(row * ways + max(ways, way + 1))
+    words[:] = np.arange(words.size) + 1000 << MARK_BITS
+    word = np.uint32(1000 + row * ways + way << MARK_BITS | marks)
+    assert way_of(words, row * ways, ways, word, np.uint32(MARKS + 1)) == (way if way < ways else -1)

@@ -116,19 +116,27 @@ def _touch_row_by(typing, words, filler, at, word, last, by):
 
 
 @intrinsic
-def _lane_of(typing, words, at, word, within):
-    """First of the `WAYS` words from ``words[at]`` on that differs from ``word`` by less than ``within``, else -1."""
+def _lanes_of(typing, words, at, word, within):
+    """Which of the `WAYS` words from ``words[at]`` on differ from ``word`` by less than ``within``, as bits."""
 
     def emit(context, builder, signature, args):
         words, at, word, within = args
         address = builder.bitcast(_address(context, builder, signature, 0, words, at), _ROW.as_pointer())
         word, within = builder.trunc(word, _I32), builder.trunc(within, _I32)
         differs = builder.xor(builder.load(address, align=4), _splat(builder, word))
-        same = builder.bitcast(builder.icmp_unsigned("<", differs, _splat(builder, within)), _I16)
-        lane = builder.cttz(builder.zext(same, _I64), _I1(0))
-        return builder.select(builder.icmp_unsigned("==", same, _I16(0)), _I64(-1), lane)
+        return builder.zext(builder.bitcast(builder.icmp_unsigned("<", differs, _splat(builder, within)), _I16), _I64)
 
-    return types.int64(words, types.int64, types.int64, types.int64), emit
+    return types.uint64(words, types.int64, types.int64, types.int64), emit
+
+
+@intrinsic
+def _lowest_bit(typing, bits):
+    """Place of the lowest one of some bits; 64 without one."""
+
+    def emit(context, builder, signature, args):
+        return builder.cttz(args[0], _I1(0))
+
+    return types.int64(types.uint64), emit
 
 
 @intrinsic
