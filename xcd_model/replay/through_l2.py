@@ -265,6 +265,9 @@ def _mall_hits(machine, mall, scratch, n, set_weight):
     """Fetch the lines of ``n`` missed entries; return how many the Infinity Cache had, weighted as their L2 sets."""
     hits = np.int64(0)
     for entry in range(n):
+        at, _ = _locate_inlined(scratch.line[scratch.miss_index[entry]], machine.mall)
+        _prefetch(mall, at * machine.mall_ways)
+    for entry in range(n):
         i = scratch.miss_index[entry]
         at, tag = _locate_inlined(scratch.line[i], machine.mall)
         found = _touch(mall, at * machine.mall_ways, machine.mall_ways, (tag + 1) << MARK_BITS)
