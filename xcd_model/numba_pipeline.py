@@ -18,7 +18,7 @@ from numba.core import typed_passes, untyped_passes
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.datamodel import register_default
 from numba.core.datamodel.models import OpaqueModel
-from numba.core.types import Array, BaseTuple, Function, Integer, UniTuple, uint64
+from numba.core.types import Array, BaseTuple, Dispatcher, Function, Integer, UniTuple, uint64, unliteral
 from numba.core.typing import Context
 
 _UNUSED = (
@@ -86,6 +86,12 @@ class _Remembering(Context):
         if id(kind) not in self._functions_given:
             self._functions_given[id(kind)] = _Remembered(kind), kind  # which keeps its id from another
         return self._functions_given[id(kind)][0]
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        """As numba does, but a function is not typed and lowered anew for each literal that it is called with."""
+        if isinstance(func, Dispatcher):
+            args = tuple(unliteral(one) for one in args)
+        return super().resolve_function_type(func, args, kws)
 
     def resolve_getattr(self, kind: Any, name: str) -> Any:
         key = kind, name

@@ -58,3 +58,21 @@ def test_an_index_counts_from_the_front_alone():
     for i in (-1, 3):
         with pytest.raises(IndexError):
             _set(row, i, 5)
+
+
+@inlined
+def _raised(number, by):
+    return number + by
+
+
+@uncounted(cache=False)
+def _raise_twice(row):
+    row[0] = _raised(_raised(row[0], 1), 2)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_a_function_is_compiled_once_for_all_literals():
+    row = np.zeros(1, np.int64)
+    _raise_twice(row)
+    assert row[0] == 3
+    assert len(_raised.overloads) == 1
