@@ -112,6 +112,27 @@ def test_clusters_go_to_xcds_in_turn():
     assert found.xcd.tolist() == [1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0]
 
 
+def test_a_cu_computes_no_further_than_now_while_a_cluster_waits_to_begin():
+    """Three a CU, 500 ns from a cluster to the next: what a hit brings meanwhile comes before a miss of longer ago."""
+    columns = [[0, 0, 26, 26], [0, 0], [0, 0, 0, 0], [0, 0], [0] * 6, [0, 0], [0, 0, 10, 0, 2]]  # of each program
+    machine = with_clusters(small_gpu(xcds=1, cus=2))
+    machine = dataclasses.replace(machine, limits=dataclasses.replace(machine.limits, workgroup_gap_ns=500.0))
+    build = TraceBuilder(n_workgroups=len(columns), line_bytes=128)
+    x = build.array("x", rows=len(columns), cols=64 * 64, item_bytes=2)
+    for i in range(max(map(len, columns))):
+        at = [(64 * own[i], 128) if i < len(own) else (0, 0) for own in columns]
+        col, cols = np.array(at).T
+        build.step(build.read(x, row=np.arange(len(columns)), col=col, rows=1, cols=cols))
+    trace, clusters, pace = build.trace(), Clusters(size=2), {"in_flight": 1, "compute_fs": NS}
+    order = list(range(2 * len(columns)))
+    expected = naive_clusters.replay_timed(spread(trace, clusters), order, machine, 3, 2, **pace)
+    plan = prepare(trace, machine, clusters=clusters)
+    got = replay_timed(plan, np.arange(len(columns)), workgroups_per_cu=3, issue=IssueModel(**pace), bin_fs=10 * NS)
+    assert got.time_fs == expected.time_fs
+    np.testing.assert_array_equal(got.timeline, expected.table(got.bin_fs))
+    np.testing.assert_array_equal(got.cu_finish, expected.finish())
+
+
 def test_one_fetch_serves_the_cluster_and_those_that_come_early_wait():
     """x is shared: each workgroup asks for one of its two lines, has both when the slower line is there."""
     trace, machine = rows([1]), with_clusters(small_gpu(xcds=1, cus=2))

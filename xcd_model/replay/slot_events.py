@@ -253,14 +253,13 @@ def _start_cluster(inputs, state, slot, now, spans):
     for one in range(first, first + machine.cluster):
         if not slots.met[xcd, one]:
             return
-    if slots.program[xcd, first] >= 0:
-        now += inputs.times.workgroup_gap
+    at = now + (inputs.times.workgroup_gap if slots.program[xcd, first] >= 0 else 0)
     if not _take_cluster(start, machine, inputs.order, slots, xcd, first):
         return
     for one in range(first, first + machine.cluster):
         if slots.running[xcd, one, 0] < slots.running[xcd, one, 1]:
             who = one * machine.xcds + xcd
             slots.met[xcd, one] = False
-            begins = _begin(inputs, state, who, slots.pid[xcd, one], now)
+            begins = _begin(inputs, state, who, slots.pid[xcd, one], at)
             _note(spans, state, machine, who, 0, begins)
             _can_issue(inputs, state, who, now, begins)
