@@ -13,9 +13,9 @@ from typing import Any
 
 def main() -> None:
     """Run the command line; the console script calls this."""
-    sys.unraisablehook = _again
-    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # all is said: nothing is left to interrupt
     try:
+        sys.unraisablehook = _again
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # all is said: nothing is left to interrupt
         from swizzle_sim.cli import main as run  # noqa: PLC0415 - seconds, in which Ctrl-C may fall
 
         run()

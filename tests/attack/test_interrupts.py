@@ -10,10 +10,19 @@ import pytest
 from tests.attack.conftest import TIMES
 
 WORDS = ["optimize", "gemm", "M=512", "N=512", "K=128", "BLOCK_M=64", "BLOCK_N=64"]
-READY = (  # a child of a background job is born deaf to Ctrl-C
-    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "from swizzle_sim.__main__ import main; print('ready', flush=True); sys.exit(main())"
-)
+READY = """
+import atexit, signal, sys
+from swizzle_sim.__main__ import main
+
+def ready(*given):  # called by main, which from then on has to say how to go on
+    atexit.register = register
+    print("ready", flush=True)
+    return register(*given)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a child of a background job is born deaf to Ctrl-C
+register, atexit.register = atexit.register, ready
+sys.exit(main())
+"""
 
 
 def interrupt(folder, wait_s):
