@@ -33,6 +33,8 @@ class CompiledKernel:
         Tensor instructions in flight, see `xcd_model.Resources`.
     code_bytes : int [bytes]
         Length of the code.
+    step_instructions, after_products, past_l1 : int, bool and bool
+        Of the main loop, see `xcd_model.Resources`.
     """
 
     arch: str
@@ -47,6 +49,9 @@ class CompiledKernel:
     instructions_before_loop: int
     instructions_in_flight: int
     code_bytes: int
+    step_instructions: int = 0
+    after_products: bool = False
+    past_l1: bool = False
 
     @property
     def place(self) -> str:

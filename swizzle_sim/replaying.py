@@ -265,12 +265,26 @@ class Replayer(Generic[W]):
         return step if step and step < self.in_flight and self.in_flight % step == 0 else 0
 
     @property
+    def waves_per_simd(self) -> float:
+        """Waves of one workgroup on each SIMD of its CU."""
+        return -(-self.kernel.resources.threads // self.gpu.limits.wave_size) / self.gpu.limits.simds_per_cu
+
+    @property
     def remap_fs(self) -> int:
         """What a CU computes to remap one workgroup [fs]."""
-        limits, resources = self.gpu.limits, self.kernel.resources
-        waves = -(-resources.threads // limits.wave_size)
-        cycles = resources.remap_instructions * waves * (limits.scalar_cycles or 0.0) / limits.simds_per_cu
-        return round(cycles / self.gpu.clock_mhz * 1e9)
+        each = self.gpu.limits.scalar_cycles or 0.0
+        return round(self.kernel.resources.remap_instructions * each * self.waves_per_simd / self.gpu.clock_mhz * 1e9)
+
+    def step_fs(self, compute_fs: int) -> int:
+        """From when a step's first load could be issued until it is [fs]: an instruction a cycle, and products' issue.
+
+        Nothing where the kernel computes between its products: its vector instructions are counted there.
+        """
+        if not self.step or self.kernel.vector_ops:
+            return 0
+        cycles = self.kernel.resources.step_instructions * self.waves_per_simd
+        behind = 0.0 if self.kernel.resources.after_products else self.gpu.limits.products_before_loads or 0.0
+        return round(cycles / self.gpu.sustained_clock_mhz * 1e9 + behind * self.step * compute_fs)
 
     @cached_property
     def issue_model(self) -> IssueModel:
@@ -282,14 +296,17 @@ class Replayer(Generic[W]):
             vector_ops_per_instruction=self.vector_ops_per_instruction,
             workgroups_per_cu=self.occupancy,
         )
+        after_products = bool(self.step) and self.kernel.resources.after_products
         issue = IssueModel(
-            self.in_flight,
+            self.in_flight - self.step * after_products,
             instruction_fs,
             round(self.jitter_ns * 1e6),
             self.seed,
             speed_variation_of(self.gpu),
             self.step,
             self.remap_fs,
+            self.step_fs(instruction_fs),
+            after_products,
         )
         issue.check()
         return issue

@@ -172,7 +172,8 @@ class Replay(naive_timed.Replay):
 
 def replay_timed(trace, order, gpu, workgroups_per_cu, size, **pace):
     """As `naive_timed.replay`."""
-    pace = {"jitter_fs": 0, "seed": 0, "speed_variation": 0, "step": 0, "remap_fs": 0} | pace
+    pace = dict.fromkeys(("jitter_fs", "seed", "speed_variation", "step", "remap_fs", "step_fs"), 0) | pace
+    pace.setdefault("after_products", False)
     one = Replay(trace, order, gpu, workgroups_per_cu, pace, size)
     one.run()
     queues = [*one.memory.l2_free, *one.memory.fabric_free, one.memory.mall_free, one.memory.hbm_free]

@@ -219,22 +219,34 @@ class Running:
         """When the data of the next instruction to compute was there, or None if none has been issued."""
         return self.arrived[len(self.done)] if len(self.done) < len(self.arrived) else None
 
-    def issues_at(self, in_flight, step=0):
+    def issues_at(self, now, in_flight, step, step_fs, after_products):
         """Instruction k may be issued when instruction k - in_flight is done; None while nobody knows when that is.
 
-        The first of a step waits for the data of the step that is in_flight / step - 1 before it, too.
+        The first of a step waits for the data of the step that is in_flight / step - 1 before it, too, or with
+        ``after_products`` until all of the step with k - in_flight are done; and then for step_fs.
         """
         k = len(self.arrived)
+        first_of_step = step and k % step == 0
         behind = k - in_flight
+        if first_of_step and after_products:
+            behind += step - 1
         if behind >= len(self.done):
             return None
-        at = self.done[behind] if behind >= 0 else self.began
-        if step and k % step == 0:
-            n_steps = in_flight // step
-            first = (k // step - (n_steps - 1)) * step
+        at = max(now, self.done[behind] if behind >= 0 else self.began)
+        if not first_of_step:
+            return at
+        if not after_products:
+            first = (k // step - (in_flight // step - 1)) * step
             if first >= 0:
                 at = max(at, *self.arrived[first : first + step])
-        return at
+        return at + step_fs
+
+    def computes_for_all(self, step):
+        """How many instructions' time the next one computes: of a step's instructions the last computes for all."""
+        at, last = len(self.done), not self.todo and len(self.done) + 1 == len(self.arrived)
+        if not step:
+            return 1
+        return at % step + 1 if last or at % step == step - 1 else 0
 
 
 class Replay:
@@ -283,7 +295,7 @@ class Replay:
         at = slot, cu[0]
         mine = self.running[at]
         took = computes_for(self.pace["seed"], mine.workgroup, self.pace["compute_fs"], self.pace["speed_variation"])
-        self.cu_free[cu] = now + took
+        self.cu_free[cu] = now + took * mine.computes_for_all(self.pace["step"])
         mine.done.append(self.cu_free[cu])
         self.ends.append(self.cu_free[cu])
         if not mine.todo and len(mine.done) == len(mine.arrived):
@@ -293,8 +305,9 @@ class Replay:
 
     def go_on(self, now, at, mine):
         """Note when a slot issues its next instruction, if that is known."""
-        if mine.todo and (known := mine.issues_at(self.pace["in_flight"], self.pace["step"])) is not None:
-            self.can_issue[at] = max(now, known)
+        pace = {key: self.pace[key] for key in ("in_flight", "step", "step_fs", "after_products")}
+        if mine.todo and (known := mine.issues_at(now, **pace)) is not None:
+            self.can_issue[at] = known
 
     def remapped(self, now, cu):
         """When a CU has remapped one more workgroup."""
@@ -371,6 +384,8 @@ def replay(
     speed_variation=0,
     step=0,
     remap_fs=0,
+    step_fs=0,
+    after_products=False,
     programs=None,
     claims=None,
     caches=None,
@@ -380,6 +395,7 @@ def replay(
     caches.begin()
     pace = dict(in_flight=in_flight, compute_fs=compute_fs, jitter_fs=jitter_fs, seed=seed)
     pace |= dict(speed_variation=speed_variation, step=step, remap_fs=remap_fs)
+    pace |= dict(step_fs=step_fs, after_products=after_products)
     one = Replay(trace, order, gpu, workgroups_per_cu, pace, programs, claims, caches)
     one.run()
     queues = [*one.memory.l2_free, *one.memory.fabric_free, one.memory.mall_free, one.memory.hbm_free]

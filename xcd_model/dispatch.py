@@ -54,6 +54,12 @@ class Resources:
     loads_per_step : int
         Of a pipelined loop: loads of a step, which go out together when those of the steps before have come, see
         `xcd_model.IssueModel`. 0 where the loop is not pipelined, or nobody knows.
+    after_products : bool
+        Of such a loop: whether a step's loads also wait for products, see `xcd_model.IssueModel`.
+    step_instructions : int
+        Of such a loop: instructions of a step that each wave executes beside loads and products. 0 counts none.
+    past_l1 : bool
+        Of such a loop: whether its loads go past the L1, as ``cp.async.cg`` and the tensor memory accelerator do.
     remap_instructions : int
         Instructions that each wave executes at the start of a workgroup because the kernel is remapped.
     """
@@ -65,6 +71,9 @@ class Resources:
     source: str
     code_bytes: int = 0
     loads_per_step: int = 0
+    after_products: bool = False
+    step_instructions: int = 0
+    past_l1: bool = False
     remap_instructions: int = 0
 
 

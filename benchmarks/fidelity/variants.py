@@ -128,7 +128,9 @@ def _replayed(replay: str, work: Workload, order: np.ndarray, gpu: Gpu) -> Count
     traffic = replayer.traffic(order)
     found = replayer.time(traffic)
     counts = counts_of(traffic, gpu) | {"time_us": found.total_us, "workgroups_per_cu": replayer.occupancy}
-    if gpu.l1 and gpu.l2.read_request_bytes == SECTOR_BYTES:
+    if work.resources.past_l1:
+        counts["l1_hit_pct"] = 0.0
+    elif gpu.l1 and gpu.l2.read_request_bytes == SECTOR_BYTES:
         counts["l1_hit_pct"] = 100 * (1 - counts["l2_read_requests"] / max(1, l1_sectors(replayer.trace)))
     return {name: value for name, value in counts.items() if not math.isnan(value)}
 

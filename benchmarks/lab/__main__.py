@@ -56,6 +56,10 @@ COMMANDS = {
         "memory:fill", "how long a workgroup waits for a burst of copies to shared memory, and what it adds a byte",
         (f"{H200}_fill.csv",), f"{NVCC}; 5 s",
     ),
+    "steps": Command("steps:steps", "time of a step of products by when its copies go out", (f"{H200}_steps.csv",),
+        f"{NVCC} for sm_90a; 5 s"),
+    "steps-replay": Command("steps:steps_replayed", "simulated time of those steps", (f"{H200}_steps.csv",),
+        "no GPU; 20 s", ""),
     "l1": Command(
         "caches:l1", "L1 capacity next to shared memory, and the shared memory taken for a launch",
         (f"{H200}_l1.csv", f"{H200}_l1_drawn.csv", f"{H200}_carve_outs.csv"), f"{NCU}; 30 s",
@@ -81,10 +85,10 @@ COMMANDS = {
         "no GPU; 4 min", "",
     ),
     "walks": Command("walks:walks", "time of narrow passes over memory, across, down and drawn",
-        (f"{H200}_walks.csv",), f"{NVCC}; 5 s"),
+        (f"{H200}_walks.csv", f"{H200}_walks_again.csv"), f"{NVCC}, 2 GiB; 5 s"),
     "walks-replay": Command(
         "walks:walks_replayed", "simulated time of those passes, and what opening rows is of it",
-        (f"{H200}_walks.csv",), "no GPU; 4 min", "",
+        (f"{H200}_walks.csv", f"{H200}_walks_again.csv"), "no GPU; 5 min", "",
     ),
     "power": Command(
         "power:power", "joules of bytes, operations and GEMMs",

@@ -49,6 +49,7 @@ def middles(lines: Iterable[Mapping[str, str]]) -> list[str]:
 
 
 SPARE = 0.6  # of the most that a mix of reads and writes reaches: beyond it requests queue up behind each other
+LIGHT_BYTES = 16 << 10  # of bursts on an SM at a time
 
 
 def waits(folder: Path) -> None:
@@ -97,6 +98,7 @@ def fill(folder: Path) -> None:
 def fills(lines: Iterable[Mapping[str, str]]) -> dict[tuple[str, ...], tuple[float, float]]:
     """Clocks that a burst takes at least, and bytes a clock of an SM that longer ones add, by kind: a straight line.
 
+    Through bursts that leave the L2 half of what it gives out: of longer ones all SMs together take more time.
     A kind is (copies, SMs, workgroups an SM, threads, bursts ahead), in words.
     """
     kinds: dict[tuple[str, ...], list[tuple[float, float]]] = defaultdict(list)
@@ -105,7 +107,9 @@ def fills(lines: Iterable[Mapping[str, str]]) -> dict[tuple[str, ...], tuple[flo
             *(line["copies"], f"{line['sms']} SMs", f"{line['workgroups_per_sm']} workgroups an SM"),
             *(f"{line['threads']} threads", f"{line['ahead']} ahead"),
         )
-        kinds[kind].append((float(line["burst_bytes"]) * int(line["workgroups_per_sm"]), float(line["clocks"])))
+        n_bytes = int(line["burst_bytes"]) * int(line["workgroups_per_sm"])
+        if n_bytes <= LIGHT_BYTES:
+            kinds[kind].append((float(n_bytes), float(line["clocks"])))
     found = {}
     for kind, points in kinds.items():
         slope, least = linear_regression(*zip(*points, strict=True))

@@ -1,8 +1,9 @@
 """Time of narrow passes over memory by order, and the same passes in the model, whose constants saw none of them.
 
-``walks`` runs `walks.cu` into ``walks.csv``: tiles of 32 rows, 64 to 512 B wide, of matrices of 1 GiB, read or written
-across, down or in drawn order by workgroups of one tile or of four. ``walks-replay`` replays those of four, which keep
-memory busy, and prints measured and simulated time beside what activating rows adds.
+``walks`` runs `walks.cu` into ``walks.csv``: tiles of 32 rows, 64 to 512 B wide, of matrices of 1 GiB, read, written or
+copied across, down or in drawn order by workgroups of one tile or of four. ``walks-replay`` replays reads and writes of
+four, which keep memory busy, and copies of one, as a transpose has it, and prints measured and simulated time beside
+what activating rows adds.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .cuda_programs import cuda_source, outputs
 BYTES, ROWS, LANE_BYTES = 1 << 30, 32, 16
 TILES = 4  # of a workgroup, and as many loads of a thread
 PITCHES = (4096, 32768)  # of those that are replayed
+ODD_PITCH = 13248  # of copies too: half lines, so that every second row begins within a line
 
 
 @dataclass(frozen=True)
@@ -46,30 +48,44 @@ def walks(folder: Path) -> None:
 
 
 def measured_walks() -> list[dict[str, str]]:
-    """Lines of the measured table with workgroups of `TILES` tiles and rows of `PITCHES`."""
-    with (DATA / "machine" / "h200_walks.csv").open(encoding="utf-8", newline="") as file:
-        lines = list(csv.DictReader(file))
+    """Reads and writes of the measured table with workgroups of `TILES` tiles and rows of `PITCHES`."""
+    lines = _table("h200_walks.csv")
     return [one for one in lines if int(one["tiles"]) == TILES and int(one["pitch_bytes"]) in PITCHES]
+
+
+def measured_copies() -> list[dict[str, str]]:
+    """Copies by workgroups of one tile, in no drawn order, with rows of `PITCHES` and `ODD_PITCH`."""
+    lines = [one for one in _table("h200_walks_again.csv") if one["what"] == "copy" and "drawn" not in one["order"]]
+    return [one for one in lines if one["tiles"] == "1" and int(one["pitch_bytes"]) in (*PITCHES, ODD_PITCH)]
+
+
+def _table(name: str) -> list[dict[str, str]]:
+    with (DATA / "machine" / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def replayed(lines: Iterable[Mapping[str, str]], device: Gpu, matrix_bytes: int = BYTES) -> Iterator[Walk]:
     """Replay measured lines on a GPU."""
-    issue = IssueModel(TILES, 0, speed_variation=speed_variation_of(device))
     for line in lines:
         what, order, width, pitch = line["what"], line["order"], int(line["width_bytes"]), int(line["pitch_bytes"])
-        down, across = matrix_bytes // (pitch * ROWS), pitch // width
-        row, column = np.divmod(_tiles(order, down, across).reshape(-1, TILES).T, across)
-        build = TraceBuilder(n_workgroups=row.shape[1], line_bytes=device.l2.line_bytes)
-        matrix = build.array("x", rows=down * ROWS, cols=pitch // LANE_BYTES, item_bytes=LANE_BYTES)
-        lanes, access = width // LANE_BYTES, build.read if what == "read" else build.write
-        sides = {"rows": ROWS, "cols": lanes}
-        build.step(*(access(matrix, row=r * ROWS, col=c * lanes, **sides) for r, c in zip(row, column, strict=True)))
+        tiles, down, across = int(line["tiles"]), matrix_bytes // (pitch * ROWS), pitch // width
+        down -= down % tiles
+        lanes = width // LANE_BYTES
+        build = TraceBuilder(n_workgroups=down * across // tiles, line_bytes=device.l2.line_bytes)
+        read, _, written = order.partition("-")
+        passes = {"read": [(build.read, read)], "write": [(build.write, read)]}
+        for access, by in passes.get(what, [(build.read, read), (build.write, written)]):
+            row, column = np.divmod(_tiles(by, down, across).reshape(-1, tiles).T, across)
+            sides = {"rows": down * ROWS, "cols": pitch // LANE_BYTES, "item_bytes": LANE_BYTES}
+            matrix = build.array(access.__name__, **sides)
+            places = zip(row * ROWS, column * lanes, strict=True)
+            build.step(*(access(matrix, row=r, col=c, rows=ROWS, cols=lanes) for r, c in places))
         workgroups = device.limits.waves_per_cu * device.limits.wave_size // (ROWS * lanes)
         got = replay_timed(
             prepare(build.trace(), device),
-            np.arange(row.shape[1]),
+            np.arange(down * across // tiles),
             workgroups_per_cu=min(workgroups, device.limits.workgroups_per_cu),
-            issue=issue,
+            issue=IssueModel(tiles, 0, speed_variation=speed_variation_of(device)),
         )
         ps = (one / (down * across * ROWS * 1e3) for one in (got.time_fs, got.activation_fs))
         yield Walk(what, width, pitch, order, float(line["ps"]), *ps)
@@ -86,7 +102,7 @@ def walks_replayed() -> None:
     """Print measured and simulated time of the passes, and what opening rows is of it."""
     print("| pass | width, B | pitch, B | order | measured, ps | simulated, ps | error | opening rows, ps |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    lines, stderr = measured_walks(), Console(stderr=True)
+    lines, stderr = measured_walks() + measured_copies(), Console(stderr=True)
     for one in track(replayed(lines, gpu("h200")), "walks", len(lines), console=stderr, transient=True):
         error = 100 * (one.simulated_ps / one.measured_ps - 1)
         print(

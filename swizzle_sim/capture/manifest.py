@@ -26,8 +26,9 @@ RESOURCES = {
     "code_bytes": (0, 1 << 40),
     "loads_per_step": (0, 1 << 20),
     "remap_instructions": (0, 1 << 20),
+    "step_instructions": (0, 1 << 20),
 }
-LATER = ("code_bytes", "loads_per_step", "remap_instructions")  # not in files of earlier versions
+LATER = ("code_bytes", "loads_per_step", "remap_instructions", "step_instructions")  # not in files of earlier versions
 
 
 def check_manifest(manifest: Mapping[str, Any], n_workgroups: int) -> None:
@@ -89,6 +90,9 @@ def _resources(resources: Mapping[str, Any]) -> None:
         for key, (least, most) in RESOURCES.items():
             if key not in LATER or key in found:
                 _integer(found.get(key), f"resources.{arch}.{key}", least, most)
+        for key in ("after_products", "past_l1"):
+            if not isinstance(found.get(key, False), bool):
+                _refuse(f"resources.{arch}.{key}", found[key], "true or false")
         _text(found, "source")
         if extra := sorted(set(found) - set(Resources.__dataclass_fields__)):
             _refuse(f"resources.{arch}", extra, "unknown")

@@ -28,7 +28,7 @@ from xcd_model.errors import CompileError
 ARCHITECTURES = ("gfx942", "gfx950", "gfx1250", "sm_90a", "sm_100a", "sm_121a")
 COMPILE_TIMEOUT_S = 600.0
 NOT_HERE = "; not compiled here: "  # in the source of resources, before the reason
-_FORMAT = 3  # of the entries on disk
+_FORMAT = 5  # of the entries on disk
 _WORKER = "swizzle_sim.capture.occupancy_worker"
 
 
@@ -67,6 +67,8 @@ class Compiled:
         Whether the compiler pipelined a loop.
     instructions_in_flight : int
         Assumed: see `swizzle_sim.capture.occupancy_code`.
+    step_instructions, after_products, past_l1 : int, bool and bool
+        Of the main loop, see `xcd_model.Resources`; 0 and false on AMD, where they were not measured.
     compile_s : float [s]
     files : mapping of str to str
         SHA-256 of every source file that took part, by path.
@@ -92,6 +94,9 @@ class Compiled:
     loads_per_step: int
     pipelined: bool
     instructions_in_flight: int
+    step_instructions: int
+    after_products: bool
+    past_l1: bool
     compile_s: float
     files: Mapping[str, str] = field(repr=False)
 
@@ -106,6 +111,9 @@ class Compiled:
             source=f"compiled for {self.arch} with Triton {self.triton}",
             code_bytes=self.code_bytes,
             loads_per_step=self.loads_per_step if self.pipelined else 0,
+            step_instructions=self.step_instructions if self.pipelined else 0,
+            after_products=self.pipelined and self.after_products,
+            past_l1=self.pipelined and self.past_l1,
         )
 
     def on(self, gpu: Gpu) -> CompiledKernel:
@@ -129,6 +137,9 @@ class Compiled:
             instructions_before_loop=self.instructions_before_loop,
             instructions_in_flight=self.instructions_in_flight,
             code_bytes=self.code_bytes,
+            step_instructions=self.resources.step_instructions,
+            after_products=self.resources.after_products,
+            past_l1=self.resources.past_l1,
         )
 
 

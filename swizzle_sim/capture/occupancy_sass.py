@@ -13,6 +13,9 @@ _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\
 _LABEL = re.compile(r"^\.?([\w.$]+):")
 _LOADS = ("LDG", "LDGSTS")
 _TILES = ("UTMALDG", "UBLKCP")  # the tensor memory accelerator: one instruction brings a tile
+_PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")
+_COPIES = ("LDGSTS", *_TILES)
+_NONE_LEFT = re.compile(r"\bgsb\d+, 0x0\b")
 _WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
 _WORD_BYTES = 4
 
@@ -50,9 +53,49 @@ def global_loads(sass: str) -> list[tuple[int, int]]:
 
 
 def before_loop(sass: str) -> int:
-    """Instructions before the first label that a later branch goes back to; all, where none does."""
+    """Instructions before the first loop; all, where there is none."""
+    return min((begin for begin, _ in _loops(sass)), default=len(_instructions(sass)))
+
+
+def main_loop(sass: str) -> dict[str, int | bool]:
+    """What a step of the innermost loop with products and copies executes.
+
+    Returns
+    -------
+    facts : dict of str to int or bool
+        ``step_instructions``, those beside products and copies; ``after_products``, whether all products are waited
+        for behind the last of them and before the copies; ``past_l1``, whether all copies go past the L1. 0 and false
+        where there is no such loop.
+    """
+    code = _instructions(sass)
+    for begin, end in sorted(_loops(sass), key=lambda loop: loop[1] - loop[0]):
+        kinds = [name.split(".")[0] for _, name, _ in code[begin : end + 1]]
+        products = [at for at, kind in enumerate(kinds) if kind in _PRODUCTS]
+        copies = [at for at, kind in enumerate(kinds) if kind in _COPIES]
+        if products and copies:
+            n, last = len(kinds), products[-1]
+            between = min((at - last) % n for at in copies)  # round the loop: the first comes behind the last
+            waits = (code[begin + (last + i) % n] for i in range(1, between))
+            awaited = any(name.startswith("WARPGROUP.DEPBAR") and _NONE_LEFT.search(rest) for _, name, rest in waits)
+            names = [code[begin + at][1] for at in copies]
+            past = all(name.startswith(_TILES) or ".BYPASS" in name for name in names)
+            return {
+                "step_instructions": n - len(products) - len(copies),
+                "after_products": awaited,
+                "past_l1": past,
+            }
+    return {"step_instructions": 0, "after_products": False, "past_l1": False}
+
+
+def code_bytes(sass: str) -> int:
+    """Length of the code: 16 bytes an instruction."""
+    return 16 * len(_instructions(sass))
+
+
+def _loops(sass: str) -> list[tuple[int, int]]:
+    """Places of the first and last instruction between a label and a later branch back to it."""
     places: dict[str, int] = {}
-    count, first = 0, None
+    found, count = [], 0
     for line in sass.splitlines():
         if label := _LABEL.match(line):
             places[label[1].lstrip(".")] = count
@@ -60,14 +103,9 @@ def before_loop(sass: str) -> int:
             target = re.search(r"`\(\.?([\w.$]+)\)", instruction[3]) if instruction[2].startswith("BRA") else None
             back = places.get(target[1]) if target else None
             if back is not None and back != count:  # the branch to itself behind the end is padding
-                first = back if first is None else min(first, back)
+                found.append((back, count))
             count += 1
-    return count if first is None else first
-
-
-def code_bytes(sass: str) -> int:
-    """Length of the code: 16 bytes an instruction."""
-    return 16 * len(_instructions(sass))
+    return found
 
 
 def _instructions(sass: str) -> list[tuple[str, str, str]]:

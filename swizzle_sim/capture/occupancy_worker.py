@@ -146,6 +146,9 @@ def _of_amd(compiled: Any) -> dict[str, Any]:
         **descriptor(compiled.asm["hsaco"], compiled.metadata.name),
         "loads": global_loads(assembly),
         "instructions_before_loop": before_loop(assembly),
+        "step_instructions": 0,
+        "after_products": False,
+        "past_l1": False,
     }
 
 
@@ -160,6 +163,7 @@ def _of_nvidia(compiled: Any) -> dict[str, Any]:
         "lds_bytes": compiled.metadata.shared + RESERVED_BYTES,
         **dict.fromkeys(("agprs_used", "sgprs", "sgpr_spills", "llvm_waves_per_simd"), 0),
         **sass.usage(words),
+        **sass.main_loop(code),
         "loads": sass.global_loads(code),
         "instructions_before_loop": sass.before_loop(code),
         "code_bytes": sass.code_bytes(code),

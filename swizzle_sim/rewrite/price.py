@@ -33,7 +33,7 @@ from xcd_model import Gpu, Resources
 from xcd_model.errors import CompileError, NotBijective, RewriteError
 
 _WORKER = "swizzle_sim.rewrite.price_worker"
-_FORMAT = 1  # of the entries on disk
+_FORMAT = 3  # of the entries on disk
 _CODE = ("capture", "rewrite", "swizzle", "triton_source")  # packages that decide what is emitted and how it is read
 
 
@@ -160,13 +160,16 @@ def score_as_compiled(scorer: Scorer, swizzle: Swizzle, known: Score | None = No
 def resources_after(resources: Resources, price: RemapPrice, gpu: Gpu) -> Resources:
     """Resources of the rewritten kernel: those of the kernel as launched, but for what the compiler makes otherwise.
 
-    Registers alone, with the same workgroups a CU, change nothing; nor do instructions where the GPU's description has
-    no time for them.
+    Registers alone, with the same workgroups a CU, change nothing; nor do instructions before the loop where the GPU's
+    description has no time for them.
     """
     old, new = price.before, price.launched
     more = new.instructions_before_loop - old.instructions_before_loop
     if gpu.limits.scalar_cycles and more > 0:
         resources = replace(resources, remap_instructions=more)
+    if resources.loads_per_step:
+        loop = {key: getattr(new, key) for key in ("step_instructions", "after_products", "past_l1")}
+        resources = replace(resources, **loop)
 
     def decides(one: CompiledKernel) -> tuple[int, int, int]:
         return one.workgroups_per_cu, one.lds_bytes, one.instructions_in_flight

@@ -17,6 +17,7 @@ RATES = (
         "l2_partitions.remote_ns",
         "limits.matrix_beside_vector",
         "limits.copy_ns",
+        "limits.products_before_loads",
         "limits.scalar_cycles",
         "energy.power_w",
     ),

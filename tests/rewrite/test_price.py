@@ -83,6 +83,12 @@ def test_only_what_decides_the_occupancy_changes_the_resources():
         longer = pricing.RemapPrice(before=LAUNCHED, after=after)
         assert pricing.resources_after(own, longer, h200) == replace(own, remap_instructions=found)
         assert pricing.resources_after(own, longer, mi300x) is own
+    slower = pricing.RemapPrice(before=LAUNCHED, after=replace(LAUNCHED, step_instructions=90, after_products=True))
+    assert pricing.resources_after(own, slower, h200) is own  # its loop is not pipelined
+    stepping = replace(own, loads_per_step=2, past_l1=True)
+    assert pricing.resources_after(stepping, slower, h200) == replace(
+        stepping, step_instructions=90, after_products=True, past_l1=False
+    )
 
 
 def test_a_candidate_is_replayed_with_its_own_occupancy(monkeypatch):

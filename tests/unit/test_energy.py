@@ -185,18 +185,16 @@ def test_power_by_hand():
     assert filled.total_us == pytest.approx(12.8)
 
 
-def test_with_power_left_matrix_cores_run_at_the_peak_clock():
-    """1500 of 2000 MHz: of 8 us of compute 2 are saved, and of a time without compute nothing."""
+def test_with_power_left_the_time_is_the_replays():
     got = limited(10.0, 8.0)
-    assert (got.total_us, got.by_resource_us["compute"]) == (8.0, 6.0)
-    assert limited(10.0, 0.0).total_us == 10.0
+    assert (got.total_us, got.by_resource_us["compute"], got.by_resource_us["power"]) == (10.0, 8.0, 0.0)
 
 
 @given(total=st.floats(1, 1e6), share=st.floats(0, 1), flops=AMOUNTS)
 def test_power_never_makes_a_time_shorter_than_its_energy_or_its_memory(total, share, flops):
     got = limited(total, share * total, flops=flops)
     assert got.total_us >= got.by_resource_us["power"]
-    assert got.total_us >= total * (1 - share * 0.25) * (1 - 1e-12)
+    assert got.total_us >= total
     assert limited(total, share * total, flops=2 * flops).total_us >= got.total_us
 
 

@@ -220,10 +220,45 @@ def test_loads_and_what_stands_before_the_loop_are_read_from_both_assemblies():
     assert sass.before_loop(SASS.replace("@!P6 BRA", "EXIT").replace("@P6 BRA", "EXIT")) == 10
     assert global_loads(AMD) == [(16, 2), (4, 1), (2, 1), (1, 1)]
     assert before_loop(AMD) == 1 and before_loop(AMD.replace("s_cbranch_scc1", "s_nop")) == 8
+    nothing = {"step_instructions": 0, "after_products": False, "past_l1": False}
+    assert sass.main_loop(SASS) == nothing
     words = " Function k:\n  REG:118 STACK:12 SHARED:1024 LOCAL:0\n"
     assert sass.usage(words) == {"vgprs": 118, "vgprs_used": 118, "scratch_bytes": 12, "vgpr_spills": 3}
     with pytest.raises(ValueError, match="no resource usage"):
         sass.usage("cuobjdump fatal")
+
+
+def _loop(*words):
+    """SASS of a loop of so many instructions between a prologue and an end."""
+    names = ["S2R R0, SR_TID.X", "LDGSTS.E.BYPASS.128 [R1], desc[UR4][R2.64]", *words, "@!P5 BRA `(.L_x_0)", "EXIT"]
+    lines = [f"        /*{16 * at:04x}*/                   {name} ;" for at, name in enumerate(names)]
+    return "\n".join([*lines[:2], ".L_x_0:", *lines[2:]])
+
+
+WAIT, COPY = "WARPGROUP.DEPBAR.LE gsb0, 0x{}", "LDGSTS.E.BYPASS.128 [R103], desc[UR14][R92.64], P5"
+PRODUCT = "HGMMA.64x128x16.F32 R24, gdesc[UR8].tnspB, R24, gsb0"
+
+
+@pytest.mark.parametrize(
+    ("words", "after_products"),
+    [
+        ((PRODUCT, WAIT.format(0), PRODUCT, WAIT.format(0), "BAR.SYNC 0x0", COPY, "VIADD R1, R1, 0x1", COPY), True),
+        ((PRODUCT, WAIT.format(0), PRODUCT, WAIT.format(1), "BAR.SYNC 0x0", COPY, "VIADD R1, R1, 0x1", COPY), False),
+        ((COPY, "VIADD R1, R1, 0x1", COPY, PRODUCT, WAIT.format(1), PRODUCT, WAIT.format(0), "BAR.SYNC 0x0"), True),
+        ((WAIT.format(0), COPY, "VIADD R1, R1, 0x1", COPY, PRODUCT, "BAR.SYNC 0x0", PRODUCT, WAIT.format(1)), True),
+        ((COPY, WAIT.format(0), "VIADD R1, R1, 0x1", COPY, PRODUCT, "BAR.SYNC 0x0", PRODUCT, WAIT.format(1)), False),
+    ],
+)
+def test_what_a_step_waits_for_is_read_round_its_loop(words, after_products):
+    assert sass.main_loop(_loop(*words)) == {
+        "step_instructions": 5, "after_products": after_products, "past_l1": True,
+    }  # fmt: skip
+
+
+def test_copies_that_an_l1_keeps_are_not_past_it():
+    kept = (PRODUCT, COPY.replace(".BYPASS", ""), COPY)
+    assert not sass.main_loop(_loop(*kept))["past_l1"]
+    assert sass.main_loop(_loop(PRODUCT, "UTMALDG.2D [UR8], [UR4]", COPY))["past_l1"]
 
 
 TTIR = """

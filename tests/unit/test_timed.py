@@ -87,15 +87,17 @@ def rated_cases(draw, traces=None):
 
 
 STEPS = [(1, 0), (2, 0), (3, 0), (4, 0), (2, 1), (4, 1), (4, 2), (6, 2)]  # in flight, and loads of a step
+AFTER_PRODUCTS = [(1, 1), (2, 2), (3, 3), (2, 1), (4, 2), (6, 2)]
 
 paces = st.builds(
-    lambda steps, **others: {"in_flight": steps[0], "step": steps[1], **others},
-    steps=st.sampled_from(STEPS),
+    lambda steps, **others: {"in_flight": steps[0], "step": steps[1], "after_products": steps[2], **others},
+    steps=st.sampled_from([*((*one, False) for one in STEPS), *((*one, True) for one in AFTER_PRODUCTS)]),
     compute_fs=st.sampled_from([0, 0, 1, NS // 2, 7 * NS, 900 * NS]),
     jitter_fs=st.sampled_from([0, 0, 1, 33 * NS, 2000 * NS]),
     seed=st.integers(0, 2**32 - 1),
     speed_variation=st.sampled_from([0, 0, 1, 1135, 65535]),
     remap_fs=st.sampled_from([0, 0, 1, 7 * NS, 900 * NS]),
+    step_fs=st.sampled_from([0, 0, 1, 7 * NS, 900 * NS]),
 )
 
 
@@ -212,7 +214,7 @@ def test_time_is_at_most_everything_one_after_the_other(case, pace):
     hbm = case[2].hbm
     compute = 2 * pace["compute_fs"]  # of the slowest workgroup
     wait = round(2 * NS * (hbm.turnaround_ns or 0))  # twice the mean
-    most = instructions * (compute + pace["jitter_fs"] + trip + wait + rate["copy"])
+    most = instructions * (compute + pace["jitter_fs"] + trip + wait + rate["copy"] + pace["step_fs"])
     most += case[0].n_workgroups * (rate["gap"] + pace["remap_fs"]) + reads * rate["cu_fill"]
     most += asked * rate["l1"] + reads * rate["l2_read"] + writes * rate["l2_write"]
     most += fills * (rate["fabric"] + rate["mall"]) + (fills - held) * rate["hbm"]
@@ -300,7 +302,7 @@ PLAN = prepare(gemm_trace(64, 64, 64, 16, 16, 16), small_gpu())
     "wrong",
     [
         *({"in_flight": 0}, {"in_flight": 1025}, {"compute_fs": -1}, {"jitter_fs": -1}, {"seed": -1}, {"seed": 2**63}),
-        *({"step": 1}, {"step": -1}, {"remap_fs": -1}),
+        *({"step": 1}, {"step": -1}, {"remap_fs": -1}, {"step_fs": -1}, {"after_products": True}),
     ],
 )
 def test_a_pace_that_cannot_be_is_refused(wrong):

@@ -32,13 +32,23 @@ def hand_gpu(*, xcds=1, cus=1, l2=(1, 16), mall=None):
     )
 
 
-def hand(build, machine, *, occupancy=1, compute_ns=0, in_flight=1, step=0, remap_ns=0, bin_ns=1000):
+def hand(
+    build, machine, *, occupancy=1, compute_ns=0, in_flight=1, step=0, remap_ns=0, step_ns=0, after_products=False,
+    bin_ns=1000,
+):  # fmt: skip
     trace = build.trace()
     return replay_timed(
         prepare(trace, machine),
         np.arange(trace.n_workgroups),
         workgroups_per_cu=occupancy,
-        issue=IssueModel(in_flight, compute_ns * NS, step=step, remap_fs=remap_ns * NS),
+        issue=IssueModel(
+            in_flight,
+            compute_ns * NS,
+            step=step,
+            remap_fs=remap_ns * NS,
+            step_fs=step_ns * NS,
+            after_products=after_products,
+        ),
         bin_fs=bin_ns * NS,
     )
 
@@ -101,6 +111,23 @@ def test_copies_of_a_step_take_their_time_besides():
     build, machine = row_reader([(0, 1), (1, 1)]), with_limits(copy_ns=25.0)
     assert hand(build, machine, in_flight=2, step=1).time_fs == 2 * 1036 * NS
     assert hand(build, machine, in_flight=2).time_fs == (1011 + 8) * NS
+
+
+@pytest.mark.parametrize(
+    ("after_products", "in_flight", "step_ns", "ns"),
+    [
+        (True, 2, 0, 2 * (1019 + 100)),  # a step's second load is 8 ns behind its first: both are there, and 2 * 50 ns
+        (False, 4, 0, 2 * 1019 + 100),  # the second step's loads go out when the first one's data is there
+        (False, 4, 30, 30 + 1019 + 30 + 1019 + 100 - 30),  # 30 ns later each, but for the first
+        (True, 2, 30, 2 * (1019 + 100) + 30),
+    ],
+)
+def test_a_step_computes_when_all_of_it_is_there_and_its_loads_may_wait_for_that(
+    after_products, in_flight, step_ns, ns
+):
+    build = row_reader([(k, 1) for k in range(4)])
+    pace = {"compute_ns": 50, "in_flight": in_flight, "step": 2, "step_ns": step_ns, "after_products": after_products}
+    assert hand(build, hand_gpu(), **pace).time_fs == ns * NS
 
 
 @pytest.mark.parametrize(("occupancy", "ns"), [(1, 2 * (25 + 1011)), (2, 2 * 25 + 1011)])

@@ -246,14 +246,13 @@ def _spent(
 def limited_by_power(time: Time, traffic: Traffic, gpu: Gpu, *, flops: float, dtype: str) -> Time:
     """Time of a launch that may draw no more than ``power_w`` of the GPU's rates.
 
-    Two bounds, and the later decides. Without a limit matrix cores would run at the peak clock, where `compute_fs` has
-    them at the sustained one. And what the launch moves and computes takes its energy, at most ``power_w - static_w``
-    of it at a time.
+    Two bounds, and the later decides: the time of the replay, and that what the launch moves and computes takes its
+    energy, at most ``power_w - static_w`` of it at a time.
 
     Parameters
     ----------
     time : Time
-        At the sustained clock.
+        At the sustained clock, which of such a GPU is the one that power does not limit.
     traffic : Traffic
     gpu : Gpu
     flops : float
@@ -264,8 +263,7 @@ def limited_by_power(time: Time, traffic: Traffic, gpu: Gpu, *, flops: float, dt
     Returns
     -------
     Time
-        With ``power`` among its resources, and compute at the peak clock; ``time`` itself where the GPU states no limit
-        or no rate for ``dtype``.
+        With ``power`` among its resources; ``time`` itself where the GPU states no limit or no rate for ``dtype``.
 
     Source: measured on one H200, decision 0021.
     """
@@ -275,10 +273,7 @@ def limited_by_power(time: Time, traffic: Traffic, gpu: Gpu, *, flops: float, dt
     spent = _spent(traffic, gpu, rates, flops=flops, dtype=dtype)
     dynamic_pj = sum(amount * rate.value for amount, rate in spent.values())
     power_us = dynamic_pj * 1e-6 / (rates.power_w.value - rates.static_w.value)
-    compute_us = time.by_resource_us["compute"] * gpu.sustained_clock_mhz / gpu.clock_mhz
-    total_us = max(time.total_us - time.by_resource_us["compute"] + compute_us, power_us)
-    taken_us = time.by_resource_us | {"compute": compute_us, "power": power_us}
-    return Time(total_us, taken_us, time.latency_us)
+    return Time(max(time.total_us, power_us), time.by_resource_us | {"power": power_us}, time.latency_us)
 
 
 def energy(traffic: Traffic, gpu: Gpu, *, flops: float, dtype: str, time_us: float) -> Energy:

@@ -22,7 +22,9 @@ from xcd_model.spec.gpu import Gpu
 
 
 def l1_after_shared_memory(resources: Resources, gpu: Gpu) -> Gpu:
-    """GPU with the L1 that a kernel's launches leave; the same one where LDS is an array of its own.
+    """GPU with the L1 that a kernel's launches leave, none where loads go past it.
+
+    The same one where LDS is an array of its own.
 
     Parameters
     ----------
@@ -42,6 +44,8 @@ def l1_after_shared_memory(resources: Resources, gpu: Gpu) -> Gpu:
     l1 = gpu.l1
     if l1 is None or l1.lds_carve_outs is None:
         return gpu
+    if resources.past_l1:
+        return replace(gpu, l1=None)
     left_bytes = l1.size_bytes - _carve_out_bytes(resources, gpu, l1.lds_carve_outs)
     left = replace(l1, size_bytes=left_bytes, ways=left_bytes // (l1.sets * l1.line_bytes), lds_carve_outs=None)
     return replace(gpu, l1=left)

@@ -43,9 +43,15 @@ class IssueModel(NamedTuple):
         Each workgroup computes slower or faster than ``compute_fs`` says by up to this, drawn evenly.
     step : int
         Loads of a pipelined loop's step, a divisor of ``in_flight`` below it: a step's loads are issued when the data
-        of all steps but the ``in_flight / step - 2`` last ones is there. 0 where loads wait for no other load.
+        of all steps but the ``in_flight / step - 2`` last ones is there, and its compute begins with the last of them.
+        0 where loads wait for no other load.
     remap_fs : int [fs]
         What a CU computes at the start of a workgroup to remap it, of one workgroup at a time and beside all else.
+    step_fs : int [fs]
+        From when a step's first load can be issued until it is: addresses, and products whose issue comes first.
+    after_products : bool
+        A step's loads wait until the whole step that had their place in flight is computed; then ``step`` may be
+        ``in_flight``.
     """
 
     in_flight: int
@@ -55,6 +61,8 @@ class IssueModel(NamedTuple):
     speed_variation: int = 0
     step: int = 0
     remap_fs: int = 0
+    step_fs: int = 0
+    after_products: bool = False
 
     def check(self) -> None:
         """Refuse what cannot be replayed.
@@ -68,7 +76,7 @@ class IssueModel(NamedTuple):
             raise ReplayError(
                 f"in_flight = {self.in_flight} is out of range; must be 1..1024 (num_stages times loads a step)"
             )
-        for name in ("compute_fs", "jitter_fs", "remap_fs"):
+        for name in ("compute_fs", "jitter_fs", "remap_fs", "step_fs"):
             if not 0 <= getattr(self, name) <= MAX_FS:
                 raise ReplayError(
                     f"{name} = {getattr(self, name)} is out of range; must be 0..{MAX_FS} fs (18 minutes): cut the "
@@ -81,8 +89,14 @@ class IssueModel(NamedTuple):
                 f"speed_variation = {self.speed_variation} is out of range; must be 0..{VARIATION_UNIT - 1}, "
                 f"in units of compute_fs / {VARIATION_UNIT}"
             )
-        if self.step and (not 0 < self.step < self.in_flight or self.in_flight % self.step):
-            raise ReplayError(f"step = {self.step} must be 0, or divide in_flight = {self.in_flight} and be below it")
+        if self.after_products and not self.step:
+            raise ReplayError("after_products = True needs a step, whose loads wait")
+        steps = 1 if self.after_products else 2  # at least in flight
+        if self.step and (self.step < 0 or self.in_flight < steps * self.step or self.in_flight % self.step):
+            raise ReplayError(
+                f"step = {self.step} must be 0, or divide in_flight = {self.in_flight} and be below it "
+                "(with after_products, at most it)"
+            )
 
 
 def speed_variation_of(gpu: Gpu) -> int:

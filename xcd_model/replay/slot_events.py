@@ -24,12 +24,17 @@ from xcd_model.splitmix import _mix
 
 
 @inlined
-def _compute_fs(issue, tile):
-    """Compute time of one instruction of a workgroup [fs]."""
+def _compute_fs(issue, tile, position, last):
+    """Compute time of one instruction of a workgroup [fs]: of a step's instructions the last computes for all."""
+    times = np.int64(1)
+    if issue.step:
+        times = position % issue.step + 1
+        if times < issue.step and not last:
+            return np.int64(0)
     if issue.speed_variation == 0:
-        return np.int64(issue.compute_fs)
+        return times * issue.compute_fs
     draw = _mix(_mix(issue.seed) ^ np.uint64(tile)) % np.uint64(2 * issue.speed_variation + 1)
-    return issue.compute_fs + issue.compute_fs // VARIATION_UNIT * (np.int64(draw) - issue.speed_variation)
+    return times * (issue.compute_fs + issue.compute_fs // VARIATION_UNIT * (np.int64(draw) - issue.speed_variation))
 
 
 @inlined
@@ -46,14 +51,21 @@ def _computed(inputs, state, slot, unit, done):
 
 
 @inlined
+def _awaited(issue, position):
+    """How many instructions must be computed before a workgroup issues one, less those that it has ahead."""
+    return position - issue.in_flight + (issue.step if issue.after_products and position % issue.step == 0 else 1)
+
+
+@inlined
 def _next_at(inputs, state, slot, after):
     """When a slot can issue its next instruction: its place in flight is free, and a step's data before it is there."""
     position, in_flight, step = state.issued[slot], inputs.issue.in_flight, inputs.issue.step
-    at = max(after, state.ring[slot, position % in_flight])
-    if step and position % step == 0 and position >= in_flight - step:
+    awaited = _awaited(inputs.issue, position)
+    at = max(after, state.ring[slot, (awaited + in_flight - 1) % in_flight])
+    if step and not inputs.issue.after_products and position % step == 0 and position >= in_flight - step:
         for i in range(step):
             at = max(at, state.arrive[slot, (position + step + i) % in_flight])
-    return at
+    return at + inputs.issue.step_fs if step and position % step == 0 else at
 
 
 @called
@@ -81,11 +93,11 @@ def _compute(inputs, state, unit, now):
                 chosen = i if chosen < 0 or ranks[i] < ranks[chosen] else chosen
         place = chosen * machine.cus + cu
         slot = place * machine.xcds + xcd
-        latest = begins + _compute_fs(issue, inputs.order[state.slots.pid[xcd, place]])
+        running, position = state.slots.running[xcd, place], state.computed[slot]
+        ended = running[0] == running[1] and position + 1 == state.issued[slot]
+        latest = begins + _compute_fs(issue, inputs.order[state.slots.pid[xcd, place]], position, ended)
         _computed(inputs, state, slot, unit, latest)
-        running = state.slots.running[xcd, place]
-        ended = running[0] == running[1] and state.computed[slot] == state.issued[slot]
-        waited = running[0] < running[1] and state.issued[slot] - state.computed[slot] == issue.in_flight - 1
+        waited = running[0] < running[1] and _awaited(issue, state.issued[slot]) == state.computed[slot]
         if ended or waited:
             times[chosen] = latest if ended else _next_at(inputs, state, slot, latest)
             until = min(until, times[chosen])
@@ -175,7 +187,7 @@ def _go_on(inputs, state, slot, now, arrive):
     )
     if state.computed[slot] == position - 1:
         state.there[unit, place // machine.cus] = arrive
-    more = running[0] < running[1] and position - issue.in_flight < state.computed[slot]
+    more = running[0] < running[1] and _awaited(issue, position) <= state.computed[slot]
     return _can_issue(inputs, state, slot, now, _next_at(inputs, state, slot, now) if more else NEVER)
 
 

@@ -83,6 +83,8 @@ class Limits:
     copy_ns : float, optional
         What a step of copies into LDS takes from the first address to the barrier behind the last byte, besides the
         latency of where the data is; none where not given [ns].
+    products_before_loads : float, optional
+        Part of a step's products after which loads behind them in a pipelined loop are issued; none where not given.
     matrix_beside_vector : bool, optional
         If true (default), one workgroup's matrix instructions overlap another's vector instructions on a CU.
     """
@@ -104,6 +106,7 @@ class Limits:
     scalar_cycles: float | None = None
     fill_bytes_per_cycle: float | None = None
     copy_ns: float | None = None
+    products_before_loads: float | None = None
     matrix_beside_vector: bool | None = None
 
     def __post_init__(self):
@@ -176,7 +179,9 @@ class Gpu:
     xcds, cus_per_xcd : int
     clock_mhz, sustained_clock_mhz : float
         Peak engine clock, at which caches are taken to run, and the clock under a heavy matrix kernel at the power
-        cap, at which arithmetic is [MHz].
+        cap, at which arithmetic is; where ``energy.power_w`` states the cap, the clock without it [MHz].
+    peak_clock_mhz : float, optional
+        At which ``peak_tflops`` are; ``clock_mhz`` where not given [MHz].
     compute_spread : float
         Speed variation of workgroups with equal work: standard deviation over mean.
     dispatch_offset : int
@@ -218,6 +223,7 @@ class Gpu:
     cus_per_xcd: int
     clock_mhz: float
     sustained_clock_mhz: float
+    peak_clock_mhz: float | None = None
     compute_spread: float = 0.0
     dispatch_offset: int = 0
     fabric_bytes_per_cycle: int
@@ -264,7 +270,7 @@ class Gpu:
 
     def sustained_tflops(self, dtype: str) -> float:
         """Dense rate of a data type at the sustained clock [TFLOPS]."""
-        return self.peak_tflops[dtype] * self.sustained_clock_mhz / self.clock_mhz
+        return self.peak_tflops[dtype] * self.sustained_clock_mhz / (self.peak_clock_mhz or self.clock_mhz)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # of IPython and Hypothesis, which print the facts too
         printer.text(repr(self))

@@ -64,6 +64,7 @@ WARP = 32
 NEIGHBOURS = ((-1, 0), (1, 0), (0, -1), (0, 1))
 SLICE = 4 * WARP * 4  # items that the four waves of a stencil load at once, four a lane
 PIPELINED = ("gemm", "attention")  # loops of two loads a step
+STEP_INSTRUCTIONS = {(128, 128): 78, (128, 256): 82}  # of GEMM's tiles, as Triton 3.6.0 compiles the table's source
 FITTED = {
     "stencil": dict.fromkeys(("SLICE", "instructions_in_flight"), ("h200/stencil-*:time_us",)),  # decision 0023
     "attention": OF_SOFTMAX,
@@ -101,6 +102,8 @@ def make(name: str, row: Row) -> Workload:
             lds_bytes=row.resources["shared_bytes"],
             instructions_in_flight=_in_flight(name, shape, row),
             loads_per_step=2 if name in PIPELINED else 0,
+            past_l1=name in PIPELINED,
+            step_instructions=STEP_INSTRUCTIONS.get((size["BM"], size["BN"]), 0) if name == "gemm" else 0,
             source="registers and shared memory as Nsight Compute reports them",
         ),
         flops=shape.flops(size),

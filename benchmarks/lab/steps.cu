@@ -1,0 +1,162 @@
+// Clocks that a step of a pipelined product takes, by when its copies go out: what lab's `steps` compiles and runs.
+//
+// The loop is the one that Triton makes of a product in two stages: wait for the step's copies, multiply, issue the
+// copies of the next step into the other buffer. Everything copied stays in the L2, operands are zeros.
+// Prints CSV lines: tile (rows x columns x depth), what is done, workgroups an SM, clocks and nanoseconds a step: the
+// median over workgroups of the mean of each (an SM slows down while it multiplies). What is done:
+//
+//     copies    nothing but the copies          before   copies go out before the products, into a third buffer
+//     products  nothing but the products        beside   copies go out behind the products' instructions
+//     each      as behind, and every product    behind   copies go out when the products are done
+//               instruction waits for the last
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+#include "check.cuh"
+
+constexpr int kTurns = 4096, kWarm = 16, kRows = 128, kDepth = 64, kThreads = 256, kInner = 16;
+constexpr uint32_t kWindow = 96 << 10;
+enum What { kCopies, kProducts, kBefore, kBeside, kBehind, kEach };
+const char* const kNames[] = {"copies", "products", "before", "beside", "behind", "each"};
+
+#define SIXTY_FOUR(d, i)                                                                                           \
+  EIGHT(d, i), EIGHT(d, i + 8), EIGHT(d, i + 16), EIGHT(d, i + 24), EIGHT(d, i + 32), EIGHT(d, i + 40),            \
+      EIGHT(d, i + 48), EIGHT(d, i + 56)
+#define EIGHT(d, i)                                                                                                \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]),      \
+      "+f"(d[i + 7])
+
+// One warpgroup's 64 rows by all columns of the tile, 16 deep; operands as descriptors of shared memory.
+template <int columns>
+__device__ void multiply(float (&d)[columns / 2], uint64_t a, uint64_t b) {
+  if constexpr (columns == 128) {
+    asm volatile(
+        "{.reg .pred add; setp.ne.b32 add, %66, 0;\n\t"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
+        "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,"
+        "%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}, %64, %65, add, 1, 1, 0, 1;}"
+        : SIXTY_FOUR(d, 0)
+        : "l"(a), "l"(b), "r"(1));
+  } else {
+    asm volatile(
+        "{.reg .pred add; setp.ne.b32 add, %130, 0;\n\t"
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
+        "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,"
+        "%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,"
+        "%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,"
+        "%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,"
+        "%119,%120,%121,%122,%123,%124,%125,%126,%127}, %128, %129, add, 1, 1, 0, 1;}"
+        : SIXTY_FOUR(d, 0), SIXTY_FOUR(d, 64)
+        : "l"(a), "l"(b), "r"(1));
+  }
+}
+
+__device__ long long nanoseconds() {
+  long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
+  return now;
+}
+
+__device__ uint64_t descriptor(uint32_t shared, uint32_t leading) {  // rows of 128 B, swizzled, eight of them 1 KiB
+  return (uint64_t(0x40000040) << 32) | (leading << 16) | ((shared >> 4) & 0x3fff);
+}
+
+template <int columns, int what>
+__global__ void __launch_bounds__(kThreads) steps(const char* all, longlong2* took, float* unused) {
+  extern __shared__ __align__(1024) char shared[];
+  constexpr uint32_t kA = kRows * kDepth * 2, kB = columns * kDepth * 2, kStep = kA + kB;
+  constexpr int kBuffers = what == kBefore ? 3 : 2;
+  const uint32_t to = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  const char* mine = all + uint64_t(blockIdx.x) * kWindow;
+  float d[columns / 2] = {};
+  auto copy = [&](int turn) {
+    const uint32_t place = turn % (kWindow / kStep) * kStep, slot = turn % kBuffers * kStep;
+#pragma unroll
+    for (uint32_t at = 0; at < kStep; at += kThreads * 16)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + slot + at + threadIdx.x * 16),
+                   "l"(mine + place + at + threadIdx.x * 16)
+                   : "memory");
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  };
+  if (what != kProducts) copy(0);
+  long long began = 0, began_ns = 0;
+  for (int turn = 0; turn < kTurns + kWarm; ++turn) {
+    if (turn == kWarm) began = clock64(), began_ns = nanoseconds();
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
+    __syncthreads();
+    if (what == kBefore) copy(turn + 1);
+    if (what != kCopies) {
+      const uint32_t a = to + turn % kBuffers * kStep + threadIdx.x / 128 * (kA / 2);
+      const uint32_t b = to + turn % kBuffers * kStep + kA;
+      asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+      for (int i = 0; i < kDepth / kInner; ++i) {
+        multiply<columns>(d, descriptor(a + i * 32, 0), descriptor(b + i * 2048, 512));
+        if (what == kEach) {
+          asm volatile("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;" ::: "memory");
+          asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        }
+      }
+      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+      if (what == kBehind)
+        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+      else
+        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+    }
+    __syncthreads();
+    if (what != kProducts && what != kBefore) copy(turn + 1);
+  }
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  if (threadIdx.x == 0) took[blockIdx.x] = make_longlong2(clock64() - began, nanoseconds() - began_ns);
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  float all_of_it = 0;
+  for (const float one : d) all_of_it += one;
+  if (all_of_it != 0) *unused = all_of_it;  // zeros, which the compiler does not know
+}
+
+template <int columns, int what>
+void measure(const char* from, longlong2* took, float* unused, int sms) {
+  const int bytes = (what == kBefore ? 3 : 2) * (kRows + columns) * kDepth * 2;
+  for (const int held : {1, 2}) {
+    const int asked = std::max(bytes, held == 1 ? 116 << 10 : 78 << 10);  // keeps further workgroups from the SM
+    if (held * asked > 227 << 10 || (held == 2 && columns == 256)) continue;  // by shared memory, by registers
+    CHECK(cudaFuncSetAttribute(steps<columns, what>, cudaFuncAttributeMaxDynamicSharedMemorySize, asked));
+    std::vector<longlong2> all(sms * held);
+    for (int time = 0; time < 3; ++time) steps<columns, what><<<sms * held, kThreads, asked>>>(from, took, unused);
+    CHECK(cudaGetLastError());
+    CHECK(cudaMemcpy(all.data(), took, all.size() * sizeof(all[0]), cudaMemcpyDeviceToHost));
+    std::nth_element(all.begin(), all.begin() + all.size() / 2, all.end(),
+                     [](longlong2 a, longlong2 b) { return a.y < b.y; });
+    const longlong2 median = all[all.size() / 2];
+    std::printf("%d x %d x %d,%s,%d,%.1f,%.1f\n", kRows, columns, kDepth, kNames[what], held,
+                double(median.x) / kTurns, double(median.y) / kTurns);
+  }
+}
+
+template <int columns>
+void measure_all(const char* from, longlong2* took, float* unused, int sms) {
+  measure<columns, kCopies>(from, took, unused, sms);
+  measure<columns, kProducts>(from, took, unused, sms);
+  measure<columns, kBefore>(from, took, unused, sms);
+  measure<columns, kBeside>(from, took, unused, sms);
+  measure<columns, kBehind>(from, took, unused, sms);
+  measure<columns, kEach>(from, took, unused, sms);
+}
+
+int main() {
+  cudaDeviceProp card;
+  CHECK(cudaGetDeviceProperties(&card, 0));
+  char* from;
+  longlong2* took;
+  float* unused;
+  CHECK(cudaMalloc(&from, 64 << 20));
+  CHECK(cudaMemset(from, 0, 64 << 20));
+  CHECK(cudaMalloc(&took, 4096 * sizeof(*took)));
+  CHECK(cudaMalloc(&unused, sizeof(float)));
+  std::printf("tile,what,workgroups_per_sm,clocks,ns\n");
+  measure_all<128>(from, took, unused, card.multiProcessorCount);
+  measure_all<256>(from, took, unused, card.multiProcessorCount);
+}
