@@ -71,6 +71,12 @@ def _gemm(between: Between) -> Sizes:
     return {"M": 128 * between(24, 96), "N": 256 * between(12, 48), "K": 64 * between(32, 240), **tile}
 
 
+def _splitk(between: Between) -> Sizes:
+    splits = 2 ** between(1, 3)
+    sides = {"M": 64 * between(2, 8), "N": 128 * between(32, 96), "K": 64 * splits * between(16, 80)}
+    return {**sides, "SPLITS": splits}
+
+
 KERNELS = {
     "gemm": Drawn(_gemm),
     "attention": Drawn(
@@ -99,6 +105,8 @@ KERNELS = {
             | {"K": 128 * between(2, 8)}
         )
     ),
+    "gemm_splitk": Drawn(_splitk),
+    "mla_decode": Drawn(lambda between: {"B": between(2, 8), "S": 512 * between(16, 96)}, BOXES),
     "attention_decode": Drawn(
         lambda between: {"B": between(2, 8), "H": 8 * between(3, 9), "S": 512 * between(16, 64)}, BOXES
     ),
@@ -116,6 +124,10 @@ LAUNCHES = {  # of each kernel, by draw: the GPU, and which
         "attention_gqa": 2,
         "conv_2d": 2,
         "attention_decode": 2,
+    },
+    "h200_third": {
+        **{"gemm": 4, "batched_gemm": 2, "transpose": 1, "attention_gqa": 1},
+        **{"conv_2d": 2, "gemm_splitk": 2, "mla_decode": 1},
     },
 }
 HEADINGS = {
@@ -161,8 +173,10 @@ def draw(folder: Path, name: str, seed: int) -> None:
             )
             problem = " ".join(f"{key}={value}" for key, value in made["problem"].items())
             attempts = [
-                Attempt(0, LAUNCHED, "", "", {}, scorer.baseline),
-                *(Attempt(at, one.name, one.source, "", {}, one.score) for at, one in enumerate(finalists, 1)),
+                Attempt(number=at, name=name, source=source, proposer="", verdict={}, score=score)
+                for at, (name, source, score) in enumerate(
+                    [(LAUNCHED, "", scorer.baseline), *((one.name, one.source, one.score) for one in finalists)]
+                )
             ]
             ranked = [one.number for one in Ranking((OBJECTIVES["time"],), gpu=device.name).order(attempts)]
             for candidate, one in zip(made["candidates"], attempts, strict=True):
