@@ -71,12 +71,6 @@ def _gemm(between: Between) -> Sizes:
     return {"M": 128 * between(24, 96), "N": 256 * between(12, 48), "K": 64 * between(32, 240), **tile}
 
 
-def _splitk(between: Between) -> Sizes:
-    splits = 2 ** between(1, 3)
-    sides = {"M": 64 * between(2, 8), "N": 128 * between(32, 96), "K": 64 * splits * between(16, 80)}
-    return {**sides, "SPLITS": splits}
-
-
 KERNELS = {
     "gemm": Drawn(_gemm),
     "attention": Drawn(
@@ -105,8 +99,6 @@ KERNELS = {
             | {"K": 128 * between(2, 8)}
         )
     ),
-    "gemm_splitk": Drawn(_splitk),
-    "mla_decode": Drawn(lambda between: {"B": between(2, 8), "S": 512 * between(16, 96)}, BOXES),
     "attention_decode": Drawn(
         lambda between: {"B": between(2, 8), "H": 8 * between(3, 9), "S": 512 * between(16, 64)}, BOXES
     ),
@@ -125,10 +117,7 @@ LAUNCHES = {  # of each kernel, by draw: the GPU, and which
         "conv_2d": 2,
         "attention_decode": 2,
     },
-    "h200_third": {
-        **{"gemm": 4, "batched_gemm": 2, "transpose": 1, "attention_gqa": 1},
-        **{"conv_2d": 2, "gemm_splitk": 2, "mla_decode": 1},
-    },
+    "h200_third": {"gemm": 4, "batched_gemm": 2, "transpose": 1, "attention_gqa": 1, "conv_2d": 2},
 }
 HEADINGS = {
     "h200": "On an H200",
