@@ -99,6 +99,10 @@ KERNELS = {
             | {"K": 128 * between(2, 8)}
         )
     ),
+    "mla_decode": Drawn(lambda between: {"B": between(2, 8), "S": 512 * between(16, 96)}, BOXES),
+    "attention_varlen": Drawn(
+        lambda between: {"B": between(4, 12), "H": 8 * between(2, 4), "S": 256 * between(6, 14), "SEED": between(2, 99)}
+    ),
     "attention_decode": Drawn(
         lambda between: {"B": between(2, 8), "H": 8 * between(3, 9), "S": 512 * between(16, 64)}, BOXES
     ),
@@ -118,6 +122,7 @@ LAUNCHES = {  # of each kernel, by draw: the GPU, and which
         "attention_decode": 2,
     },
     "h200_third": {"gemm": 4, "batched_gemm": 2, "transpose": 1, "attention_gqa": 1, "conv_2d": 2},
+    "h200_fourth": {"mla_decode": 1, "attention_varlen": 2},
 }
 HEADINGS = {
     "h200": "On an H200",
