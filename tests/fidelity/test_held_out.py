@@ -77,7 +77,20 @@ def test_the_prose_beside_the_tables_is_true():
     second = committed("h200_second")
     right, every = pairs(second)
     least = regrets(second)["least predicted time"]
-    assert f"the last draw has {100 * right / every:.0f} % and {100 * least:.2f} %" in text
+    assert f"The second draw has {100 * right / every:.0f} % of the pairs and {100 * least:.2f} %" in text
+    last = [*committed("h200_third"), *committed("h200_fourth")]
+    near = sum(abs(one.read_error) <= 0.2 for one in last)
+    points = sum(abs(one.points) for one in last) / len(last)
+    right, every = pairs(last)
+    lost = {name: f"{100 * value:.2f} %" for name, value in regrets(last).items()}
+    assert f"{len(last)} orders of {len(of_launch(last))} launches" in text
+    assert (
+        f"have {100 * near / len(last):.0f} % of the reads, {points:.2f} points, {right} of {every} pairs and" in text
+    )
+    chosen, launched, grouped = (
+        lost[name] for name in ("the tool's choice", "launch order", "group_m(size=8), boxes of 4")
+    )
+    assert f"pairs and {chosen}, where the launch order has {launched} and `group_m(size=8)` {grouped}" in text
     assert f"All {sum(len(committed(name)) for name in COUNTED)} outputs are equal" in text
 
 
