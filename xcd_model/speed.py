@@ -1,7 +1,7 @@
 """The one place that imports `xcd_model.fast`, with what the replays use where that folder is missing.
 
     _touch, _touch_by, _prefetch                    an LRU row of up to 16 ways as one vector; else `cache.replacement`
-    _way_of                                         a line among many ways, sixteen at a time; else one by one
+    _way_of                                         a line among many ways, 64 at a time; else one by one
     empty_tile_l1, _read_tile                       the L1 by tile; else every L1 by line
     shorten                                         one L2 set of each class of equal ones; else all sets
 
@@ -74,9 +74,8 @@ except ModuleNotFoundError as missing:
     _read_tile: Any = _read_no_tile
     shorten: Any = _whole
 else:
-    _touch_row, _touch_row_by, _lanes_of, _lowest_bit, WAYS = (
-        lru_simd._touch_row, lru_simd._touch_row_by, lru_simd._lanes_of, lru_simd._lowest_bit, lru_simd.WAYS,
-    )  # fmt: skip
+    _touch_row, _touch_row_by, WAYS = lru_simd._touch_row, lru_simd._touch_row_by, lru_simd.WAYS
+    _lanes_of, _lowest_bit, LANES = lru_simd._lanes_of, lru_simd._lowest_bit, lru_simd.LANES
 
     @inlined
     def _touch_vector(words, row, ways, word):
@@ -94,11 +93,9 @@ else:
 
     @inlined
     def _way_of_vector(words, row, ways, word, within):
-        """`_way_of_plain`, by vectors; behind the last set there is one of slack."""
-        for place in range(0, ways, 64):
-            found = np.uint64(0)  # a branch at each vector would be mispredicted
-            for at in range(0, min(ways - place, 64), WAYS):
-                found |= _lanes_of(words, row + place + at, np.int64(word), np.int64(within)) << np.uint64(at)
+        """`_way_of_plain`, by vectors; behind the last set there is a vector of slack."""
+        for place in range(0, ways, LANES):
+            found = _lanes_of(words, row + place, np.int64(word), np.int64(within))
             way = place + _lowest_bit(found)
             if found and way < ways:
                 return way

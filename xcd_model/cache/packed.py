@@ -18,6 +18,7 @@ from xcd_model.spec.gpu import Cache, Gpu
 from xcd_model.trace.trace import Trace
 
 HOST_LINE_BYTES = 64
+SLACK = 64  # words, behind those of a cache: as many as the longest vector of `xcd_model.fast.lru_simd`
 NO_L1, BY_TILE, BY_LINE = range(3)  # how the L1s are replayed, see `xcd_model.replay.through_l1`
 
 
@@ -187,6 +188,6 @@ def aligned_words(n_words: int) -> np.ndarray:
     Where a set of 16 words starts a host line, a look-up costs one of them; a vector of a set may reach past the end.
     """
     step = HOST_LINE_BYTES // 4
-    words = np.zeros(n_words + 2 * step, np.uint32)
+    words = np.zeros(n_words + step + SLACK, np.uint32)
     skip = -(words.ctypes.data // 4) % step
     return words[skip : skip + n_words]

@@ -23,16 +23,18 @@ from xcd_model.cache.locate import HIT, MARKS, PARTLY, VALID
 intrinsic: Any = extending.intrinsic  # its own type knows only the call while compiling
 POLICY = "lru"  # the replacement policy that these rows have
 WAYS = 16
+LANES = 64  # of `_lanes_of`: the ways of a CDNA 3 L1
 
 _I1, _I16, _I32, _I64 = ir.IntType(1), ir.IntType(WAYS), ir.IntType(32), ir.IntType(64)
 _ROW = ir.VectorType(_I32, WAYS)
 _MASK = ir.VectorType(_I1, WAYS)
+_LANES = ir.VectorType(_I32, LANES)
 
 
-def _splat(builder, word):
-    undefined = ir.Constant(_ROW, ir.Undefined)
+def _splat(builder, word, lanes=WAYS):
+    undefined = ir.Constant(ir.VectorType(_I32, lanes), ir.Undefined)
     one = builder.insert_element(undefined, word, _I32(0))
-    return builder.shuffle_vector(one, undefined, ir.Constant(_ROW, [0] * WAYS))
+    return builder.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(_I32, lanes), [0] * lanes))
 
 
 def _address(context, builder, signature, argument, words, at):
@@ -117,14 +119,14 @@ def _touch_row_by(typing, words, filler, at, word, last, by):
 
 @intrinsic
 def _lanes_of(typing, words, at, word, within):
-    """Which of the `WAYS` words from ``words[at]`` on differ from ``word`` by less than ``within``, as bits."""
+    """Which of the `LANES` words from ``words[at]`` on differ from ``word`` by less than ``within``, as bits."""
 
     def emit(context, builder, signature, args):
         words, at, word, within = args
-        address = builder.bitcast(_address(context, builder, signature, 0, words, at), _ROW.as_pointer())
-        word, within = builder.trunc(word, _I32), builder.trunc(within, _I32)
-        differs = builder.xor(builder.load(address, align=4), _splat(builder, word))
-        return builder.zext(builder.bitcast(builder.icmp_unsigned("<", differs, _splat(builder, within)), _I16), _I64)
+        address = builder.bitcast(_address(context, builder, signature, 0, words, at), _LANES.as_pointer())
+        word, within = (_splat(builder, builder.trunc(value, _I32), LANES) for value in (word, within))
+        differs = builder.xor(builder.load(address, align=4), word)
+        return builder.bitcast(builder.icmp_unsigned("<", differs, within), _I64)
 
     return types.uint64(words, types.int64, types.int64, types.int64), emit
 
