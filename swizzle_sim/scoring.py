@@ -69,6 +69,7 @@ def _is_read(key: str, kernel: Described, replay: str, occupancy: int) -> bool:
     return replay == "timed" or not key.startswith(TIMED_ONLY)
 
 
+INSTRUCTION = 40  # lookups that take as long as what else an instruction costs: 0.4 us and 11 ns (docs/speed.md)
 MAY_BE_NAN = ("l1_hit_rate", "mall_hit_rate", "energy_j", "energy_low_j", "energy_high_j")
 
 
@@ -205,8 +206,10 @@ class Scorer(Replayer[Kernel]):
 
     @property
     def lookups(self) -> float:
-        """Cache lookups of one replay, by which its seconds can be told beforehand."""
-        return self.plan.trace.n_touches * self.plan.simulated_fraction * self.baseline.launch
+        """What one replay costs, in cache lookups: its own, and `INSTRUCTION` for each tensor instruction."""
+        trace = self.plan.trace
+        of_launch = trace.n_touches * self.plan.simulated_fraction + INSTRUCTION * trace.n_instructions
+        return of_launch * self.baseline.launch
 
     def with_resources(self, resources: Resources) -> Scorer:
         """Scorer of the same kernel compiled otherwise."""

@@ -111,6 +111,7 @@ def next_folder(where: Path, stem: str) -> Path:
 
 def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: float | None, json: bool) -> None:
     """Try the known families."""
+    from swizzle_sim.candidates import family_specs
     from swizzle_sim.progress import Progress
     from swizzle_sim.ranking import BestSoFar, chosen_objectives
     from swizzle_sim.scoring import Scorer
@@ -120,14 +121,14 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
     settings: dict[str, Any] = {"replay": given.replay or "timed", "seed": given.seed, "jitter_ns": given.jitter}
     began = time.monotonic()
     best = BestSoFar(chosen_objectives(given.objective, device.name, settings["replay"])[0])
+    every = 1 + sum(1 for _ in family_specs(work, device))
 
     def on_attempt(attempt: Attempt, done: int, total: int) -> None:
-        if done == 1 and (estimate := _estimate(attempt, total, given.threads)):
+        if done == 1 and (estimate := _estimate(attempt, total, every, given, max_minutes)):
             print(estimate, file=sys.stderr, flush=True)
         progress(done, total, note=best(attempt.score))
 
     _say_inside(work, device)
-    _say_beforehand(work, device, given, max_minutes)
     try:
         with Progress(f"optimizing {work.name} on {device.title}", "candidates") as progress:
             run = search(
@@ -154,31 +155,18 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
         print_run(end, scorer)
 
 
-def _say_beforehand(work: Kernel, device: Gpu, given: RunOptions, max_minutes: float | None) -> None:
-    """How many candidates are tried at most and how long that may take, where it takes long."""
-    from swizzle_sim.candidates import family_specs
-    from swizzle_sim.search import FEWEST, LOOKUPS, LOOKUPS_A_SECOND
-
-    touches = work.build_trace(device.l2.line_bytes).n_touches * work.launches
-    every = 1 + sum(1 for _ in family_specs(work, device))
-    most = every if max_minutes is not None else min(every, max(FEWEST, int(LOOKUPS / touches)))
-    seconds = most * touches / LOOKUPS_A_SECOND / (given.threads or os.cpu_count() or 1)
-    if given.replay == "lockstep" or seconds < WORTH_SAYING_S:
-        return
-    minutes = seconds / 60 if max_minutes is None else min(max_minutes, seconds / 60)
-    many = f"{most} of {every} candidates, most promising first" if most < every else f"{every} candidates"
-    more = "; --max-minutes tries more" if most < every else ""
-    print(
-        f"{many}, {touches / 1e6:.1f} M line touches each: about {minutes:.1f} min{more}", file=sys.stderr, flush=True
-    )
-
-
-def _estimate(first: Attempt, total: int, threads: int | None) -> str:
+def _estimate(first: Attempt, total: int, every: int, given: RunOptions, max_minutes: float | None) -> str:
     """How long the rest may take, by the launch order's replay; empty where that is soon."""
-    seconds = first.cost_ms / 1e3 * (total - 1) / (threads or os.cpu_count() or 1)
+    each = first.cost_ms / 1e3
+    seconds = each * (total - 1) / (given.threads or os.cpu_count() or 1)
     if seconds < WORTH_SAYING_S:
         return ""
-    return f"{total} candidates at about {first.cost_ms / 1e3:.1f} s: about {max(1, round(seconds / 60))} min at most"
+    minutes = max(1, round(seconds / 60))
+    if max_minutes is not None and max_minutes < minutes:
+        return f"{total} candidates at about {each:.1f} s: as many as {max_minutes:g} min allow, most promising first"
+    many = f"{total} of {every} candidates, most promising first," if total < every else f"{total} candidates"
+    more = "; --max-minutes tries more" if total < every else ""
+    return f"{many} at about {each:.1f} s: about {minutes} min at most{more}"
 
 
 def _say_inside(work: Kernel, device: Gpu) -> None:

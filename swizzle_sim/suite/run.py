@@ -33,7 +33,7 @@ PAPER = (
     *("black_scholes", "fdtd_2d", "smith_waterman", "stencil_2d"),
 )
 ABOUT = "suite.json"  # of the run folder: the command's options
-LOOKUPS = 500_000_000  # cache lookups spent on the candidates of one kernel
+LOOKUPS = 6e8  # spent on the candidates of one kernel, as `Scorer.lookups`: four seconds on two cores
 FEWEST = 8  # candidates, however much they cost
 
 OnKernel = Callable[[str, int, int, float], None]
@@ -60,7 +60,7 @@ def score_suite(
         Run folder to make; with ``resume`` one that an earlier call left: its kernels are not repeated.
     replay : {"timed", "lockstep"}
     effort : float
-        Multiple of `LOOKUPS` cache lookups a kernel; what is tried does not depend on the machine.
+        Multiple of `LOOKUPS` a kernel; what is tried does not depend on the machine.
     threads : int, optional
         Replays at once, by default one a core; the result does not depend on it.
     resume : bool

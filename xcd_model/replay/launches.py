@@ -1,6 +1,6 @@
 """Caches that outlive a launch, and repeated launches of a kernel until its counts are steady.
 
-steady:  |count - count of the launch before| <= 1e-3 * max(count before, from launch 10 on: L2 requests)
+steady:  |count - count of the launch before| <= 1e-3 * max(count before, L2 requests),    times as counts
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from xcd_model.replay.plan import Plan
 from xcd_model.replay.traffic import READ_REQUESTS, WRITE_REQUESTS, Traffic
 
 MAX_LAUNCHES = 10_000
-STEADY = 1e-3  # two launches whose counts and times differ by less count as equal: timed launches need never repeat
-PATIENCE = 10  # after this many launches, converge relative to total requests instead of each counter
+STEADY = 1e-3  # a tenth of a point of the hit rate: timed launches need never repeat
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,16 +106,14 @@ def replay_launches(
     for launch in range(1, launches + 1):
         found = [replace(replay_one(plan, caches), launch=launch) for plan in plans]
         now = np.array([[traffic.time_fs, *traffic.per_xcd.sum(axis=0)] for traffic in found], float)
-        if before is not None and np.all(np.abs(now - before) <= STEADY * _scale(before, launch)):
+        if before is not None and np.all(np.abs(now - before) <= STEADY * _scale(before)):
             return tuple(replace(traffic, steady=True) for traffic in found)
         before = now
     return tuple(found)
 
 
-def _scale(before: np.ndarray, launch: int) -> np.ndarray:
+def _scale(before: np.ndarray) -> np.ndarray:
     """What a change of each kernel's time and columns is a share of; both (n_kernels, 1 + n_columns)."""
-    if launch < PATIENCE:
-        return before
     requests = before[:, 1 + READ_REQUESTS] + before[:, 1 + WRITE_REQUESTS]
     return np.hstack([before[:, :1], np.maximum(before[:, 1:], requests[:, None])])
 
