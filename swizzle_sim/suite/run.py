@@ -34,7 +34,7 @@ PAPER = (
 )
 ABOUT = "suite.json"  # of the run folder: the command's options
 LOOKUPS = 6e8  # spent on the candidates of one kernel, as `Scorer.lookups`: four seconds on two cores
-FEWEST = 8  # candidates, however much they cost
+FEWEST = 6  # candidates, however much they cost
 
 OnKernel = Callable[[str, int, int, float], None]
 

@@ -30,8 +30,8 @@ class Stream(NamedTuple):
     ``tensor``. Of entries: ``marks`` (see
     `xcd_model.cache.locate`), ``pieces`` (read requests of the line), ``wave_requests``.
     ``set_weight`` is (l2_sets,): how many sets each L2 set stands for. ``tile`` is (n_instructions,);
-    ``tile_lines, tile_requests`` are (n_tiles, l1_sets): lines and L2 requests of each tile, ``tile_sets`` (n_tiles,)
-    the sets where it has lines, as bits, ``tile_block`` (n_tiles,) one number for tiles of the same lines.
+    ``tile_lines, tile_requests`` are (n_tiles, l1_sets): lines and L2 requests of each tile, ``tile_block``
+    (n_tiles,) one number for tiles of the same lines.
     ``tensor_lines`` is (n_tensors, 2): first line and the one after the last; ``streamed`` (n_tensors,) bool: its loads
     leave their lines the first to be evicted from the L2. ``multicast`` is (n_instructions,) bool, empty without
     clusters.
@@ -53,7 +53,6 @@ class Stream(NamedTuple):
     tile: np.ndarray
     tile_lines: np.ndarray
     tile_requests: np.ndarray
-    tile_sets: np.ndarray
     tile_block: np.ndarray
     tensor_lines: np.ndarray
     streamed: np.ndarray
@@ -138,13 +137,12 @@ def stream_of(trace: Trace, gpu: Gpu, machine: Machine) -> Stream:
         wave_requests=trace.wave_requests,
         is_write=trace.is_write,
         requests=trace.requests_per_template(gpu.l2.read_request_bytes, gpu.l2.write_request_bytes),
-        waves=np.add.reduceat(trace.wave_requests.astype(np.int64), trace.rel_start[:-1]),
+        waves=np.add.reduceat(trace.wave_requests, trace.rel_start[:-1], dtype=np.int64),
         tensor=trace.tensor,
         set_weight=np.ones(machine.l2.n_sets, np.int64),
         tile=np.zeros(0, np.int32),
         tile_lines=none,
         tile_requests=none,
-        tile_sets=np.zeros(0, np.int64),
         tile_block=np.zeros(0, np.int32),
         tensor_lines=np.array([(t.base_line, t.base_line + t.n_lines) for t in trace.tensors], np.int64),
         streamed=np.zeros(len(trace.tensors), np.bool_),

@@ -133,8 +133,7 @@ def with_tiles(stream: Stream, tiles: Tiles, machine: Machine, highest_line: int
     lines, requests = np.zeros((2, tiles.first.size, n_sets), np.int32)
     if n_sets:
         _by_set(stream, tiles.first, machine.l1, lines, requests)
-    sets = ((lines > 0) << np.arange(n_sets)).sum(axis=1).astype(np.int64)
-    return stream._replace(tile=tiles.of, tile_lines=lines, tile_requests=requests, tile_sets=sets, tile_block=block)
+    return stream._replace(tile=tiles.of, tile_lines=lines, tile_requests=requests, tile_block=block)
 
 
 @inlined
@@ -184,14 +183,15 @@ def _touch_tile(tile_lines, ways, l1, unit, tile, block, instruction):
 
 @inlined
 def _read_tile(stream, machine, l1, unit, instruction, arrival):
-    """Read a tile through its L1; return (sets that miss, as bits; L2 requests; lines that miss; latest arrival).
+    """Read a tile through its L1; return (sets that miss, as bits, -1 for all; L2 requests; lines that miss; arrival).
 
     arrival : (n_instructions,) int64 [fs], when the CU had what each instruction read; empty in lockstep
     """
     tile, tile_lines, tile_requests = stream.tile[instruction], stream.tile_lines, stream.tile_requests
     place, missing = _touch_tile(tile_lines, machine.l1_ways, l1, unit, tile, stream.tile_block[tile], instruction)
-    requests = lines = wait = np.int64(0)
+    requests = lines = has = wait = np.int64(0)
     for at in range(machine.l1.n_sets):
+        has += tile_lines[tile, at]
         is_missing = (missing >> at) & 1
         requests += is_missing * tile_requests[tile, at]
         lines += is_missing * tile_lines[tile, at]
@@ -200,7 +200,7 @@ def _read_tile(stream, machine, l1, unit, instruction, arrival):
         for at in range(machine.l1.n_sets):
             if tile_lines[tile, at] and not (missing >> at) & 1:
                 wait = max(wait, arrival[filler[place, at]])
-    return missing, requests, lines, wait
+    return np.int64(-1) if lines == has else missing, requests, lines, wait
 
 
 WORTHWHILE = 0.5  # classes a set, above which the plain replay is as good

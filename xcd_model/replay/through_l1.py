@@ -219,7 +219,7 @@ def _enter_l1(stream, machine, l1, unit, instruction):
         l1_requests = l1_hits = stream.waves[template]
     if machine.l1_mode == BY_TILE and not is_write:
         missing, requests, lines, wait = _read_tile(stream, machine, l1.tiles, unit, instruction, l1.arrival)
-        whole = missing == stream.tile_sets[stream.tile[instruction]]
+        whole = missing < 0
         l1_hits -= lines
         end = end if missing else begin
     if by_line:
