@@ -122,7 +122,7 @@ def _all_facts(found: list[Kernel], device: Gpu) -> list[tuple[Kernel, Facts | N
     from swizzle_sim.suite.facts import facts_of, is_known
     from xcd_model.errors import ReplayError
 
-    unknown = sum(not is_known(k, device) for k in found)
+    unknown = sum(k.runs_on(device) and not is_known(k, device) for k in found)
     if unknown and not sys.stderr.isatty():
         say(f"tracing {unknown} kernels, once; the figures are cached ...")
     listed: list[tuple[Kernel, Facts | None]] = []

@@ -47,7 +47,8 @@ def test_what_there_is(typed, monkeypatch):
         "mi355x": "8.0",
     }
     assert "gemm" in [kernel["name"] for kernel in typed("kernels", "--json").json["kernels"]]
-    assert "gemm" in typed("kernels").out
+    listed = typed("kernels")
+    assert "gemm" in listed.out and "tracing" not in listed.err  # known by now, all that the GPU can run
     shown = typed("show", "gemm", *SMALL, "--json").json
     assert shown["tiles"] == [4, 4] and 0 < shown["bound_l2_hit_rate"] < 1
     assert "row panel" in typed("show", "gemm", *SMALL).out
