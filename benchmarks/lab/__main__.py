@@ -100,6 +100,8 @@ COMMANDS = {
     ),
     "skew": Command("skew:skew", "how far workgroups of one launch run ahead of each other", ("drift/h200.csv",),
         f"{TORCH}; 10 s"),
+    "gpc-drift": Command("gpc_drift:gpc_drift", "which GPCs are slow, and how two workgroups of an SM stand",
+        ("drift/h200_gpcs.csv", "drift/h200_pairs.csv"), f"{TORCH}; 10 s"),
     "counters": Command(
         "counters:counters", "counters of the H200 table's kernels under any order",
         ("h200_again.csv", "contributed.csv"), f"{TORCH}, ncu with access to the counters; 4 min for all", "...",

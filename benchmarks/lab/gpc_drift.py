@@ -1,11 +1,10 @@
 """How GEMM's workgroups drift apart: by GPC from wave to wave, and the two of an SM from each other.
 
-    python -m swizzle_benchmarks.lab.gpc_drift FOLDER
-
-Notes when each workgroup begins and ends, its SM and its first warp; of the second of two launches, the L2 overwritten
-before each. ``gpcs.csv`` says how much longer than on average a turn (the begin of a workgroup to that of the next in
-its place) takes on the SMs of each GPC; ``pairs.csv`` how two workgroups of an SM stand to each other. The first 64 SMs
-are two of each of eight GPCs in turn: SM ``s`` is of GPC ``s // 2 % 8``; those beyond are left out of its mean.
+``gpc-drift`` notes when each workgroup begins and ends, its SM and its first warp; of the second of two launches, the
+L2 overwritten before each. ``h200_gpcs.csv`` says how much longer than on average a turn (the begin of a workgroup to
+that of the next in its place) takes on the SMs of each GPC; ``h200_pairs.csv`` how two workgroups of an SM stand. The
+first 64 SMs are two of each of eight GPCs in turn: SM ``s`` is of GPC ``s // 2 % 8``; those beyond are left
+out of its mean.
 """
 
 # ruff: noqa: PLC0415  torch and Triton are there only where the GPU is
@@ -42,11 +41,11 @@ LAUNCHES = (
 )
 
 
-def main() -> None:
-    """Measure `LAUNCHES` and write both tables."""
+def gpc_drift(folder: Path) -> None:
+    """Measure `LAUNCHES` and write both tables; exit with status 1 if a result is wrong."""
     import torch
 
-    folder, gpcs, pairs = Path(sys.argv[1]), [], []
+    gpcs, pairs = [], []
     for m, n, k, wide, order in LAUNCHES:
         notes = measured(m, n, k, wide, order)
         about = {"gpu": torch.cuda.get_device_name(), "problem": f"{m}x{n}x{k}x128x{wide}x64", "order": order}
@@ -56,7 +55,7 @@ def main() -> None:
         if held == 2:
             pairs.append(about | of_pairs(notes))
     for name, lines in (("gpcs", gpcs), ("pairs", pairs)):
-        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+        with (folder / f"h200_{name}.csv").open("w", encoding="utf-8", newline="") as file:
             table = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
             table.writeheader()
             table.writerows(lines)
@@ -124,7 +123,3 @@ def of_pairs(notes: np.ndarray) -> dict[str, object]:
     quartiles = np.percentile(found, (25, 50, 75)).round().tolist() if found else [None] * 3
     places = {f"neighbour_is_at_p{p}_pct": at for p, at in zip((25, 50, 75), quartiles, strict=True)}
     return {"first_wave_older_over_younger": round(float(np.median(ratio)), 3), **places}
-
-
-if __name__ == "__main__":
-    main()

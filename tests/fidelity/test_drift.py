@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from swizzle_benchmarks.fidelity.rows import DATA
+from swizzle_benchmarks.lab.gpc_drift import by_gpc, of_pairs
 from swizzle_benchmarks.lab.skew import skew_of
 
 
@@ -42,3 +43,35 @@ def test_what_an_h200_showed():
     assert max(float(line["first_wave_pct"]) for line in alone) < 0.5
     assert max(float(line["apart_pct"]) for line in alone) < 11
     assert min(float(line["apart_pct"]) for line in pairs) > 35
+
+
+def test_a_slow_gpc_is_told_from_its_sms():
+    """By hand: 16 SMs, two of each of eight GPCs, three turns of 1000 ns; those of the last GPC take 90 ns longer."""
+    sm = np.repeat(np.arange(16), 4)
+    turn = np.where(sm // 2 % 8 == 7, 1090, 1000)
+    begin = np.tile(np.arange(4), 16) * turn
+    found = by_gpc(np.stack([begin, begin + 1000, sm, 0 * sm], axis=1), 1)
+    assert (found["turns"], found["turn_us"]) == (3, 1.0)
+    assert found["gpc_7"] == pytest.approx(7.88, abs=0.01) and found["gpc_0"] == pytest.approx(-1.12, abs=0.01)
+    assert found["within_pct"] == 0 and found["between_pct"] == found["spread_pct"] == pytest.approx(2.98, abs=0.01)
+
+
+def test_how_two_workgroups_of_an_sm_stand():
+    """By hand: the older of the first two takes 80 ns, the other 100; then each begins half-way of the other."""
+    begin = np.array([0, 0, 80, 100, 150, 200, 250, 300])
+    end = np.array([80, 100, 150, 200, 250, 300, 350, 400])
+    found = of_pairs(np.stack([begin, end, 0 * begin, 0 * begin], axis=1))
+    assert found["first_wave_older_over_younger"] == 0.8
+    assert [found[f"neighbour_is_at_p{p}_pct"] for p in (25, 50, 75)] == [50, 50, 50]
+
+
+def test_what_three_runs_on_h200s_showed():
+    """SMs of a GPC agree, GPCs do not; a workgroup begins when its neighbour is half-way."""
+    with (DATA / "drift" / "h200_gpcs.csv").open(encoding="utf-8") as file:
+        ordered = [line for line in csv.DictReader(file) if line["order"] != "scatter"]
+    assert all(float(line["between_pct"]) > 1.4 * float(line["within_pct"]) for line in ordered)
+    with (DATA / "drift" / "h200_pairs.csv").open(encoding="utf-8") as file:
+        places = [
+            int(line["neighbour_is_at_p50_pct"]) for line in csv.DictReader(file) if line["neighbour_is_at_p50_pct"]
+        ]
+    assert len(places) > 15 and all(49 <= place <= 52 for place in places)
