@@ -16,7 +16,7 @@ from swizzle_sim.scoring import Scorer
 from swizzle_sim.suite import PAPER, facts_of, score_suite, suite_csv, suite_markdown
 from swizzle_sim.suite import facts as facts_module
 from swizzle_sim.suite.result import Result
-from swizzle_sim.suite.run import most_candidates, score_kernel
+from swizzle_sim.suite.run import FEWEST, most_candidates, score_kernel
 from swizzle_sim.swizzle import Swizzle
 from tests.cli.conftest import typed  # noqa: F401  (a fixture)
 from xcd_model import gpu
@@ -109,7 +109,7 @@ def test_only_distinct_permutations_are_replayed(monkeypatch):
 
 def test_more_effort_tries_more():
     scorer = Scorer(kernel("fdtd_2d", Nx=256, Ny=256), MI300X, replay="lockstep")
-    assert most_candidates(scorer, 0.0) == 8
+    assert most_candidates(scorer, 0.0) == FEWEST
     assert most_candidates(scorer, 2.0) == pytest.approx(2 * most_candidates(scorer, 1.0), abs=2)
 
 
