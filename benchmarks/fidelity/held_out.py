@@ -103,6 +103,12 @@ KERNELS = {
     "attention_varlen": Drawn(
         lambda between: {"B": between(4, 12), "H": 8 * between(2, 4), "S": 256 * between(6, 14), "SEED": between(2, 99)}
     ),
+    "grouped_gemm": Drawn(
+        lambda between: {"TOKENS": 512 * between(4, 12), "N": 128 * between(12, 40), "K": 64 * between(24, 80)}
+    ),
+    "gemm_jagged": Drawn(
+        lambda between: {"GROUPS": between(40, 120), "N": 128 * between(3, 8), "K": 64 * between(6, 20)}
+    ),
     "attention_decode": Drawn(
         lambda between: {"B": between(2, 8), "H": 8 * between(3, 9), "S": 512 * between(16, 64)}, BOXES
     ),
@@ -123,6 +129,7 @@ LAUNCHES = {  # of each kernel, by draw: the GPU, and which
     },
     "h200_third": {"gemm": 4, "batched_gemm": 2, "transpose": 1, "attention_gqa": 1, "conv_2d": 2},
     "h200_fourth": {"mla_decode": 1, "attention_varlen": 2},
+    "h200_fifth": {"gemm": 7, "batched_gemm": 1, "transpose": 1, "conv_2d": 1, "grouped_gemm": 2, "gemm_jagged": 1},
 }
 HEADINGS = {
     "h200": "On an H200",
@@ -130,6 +137,7 @@ HEADINGS = {
     "h200_second": "On an H200 again, after steps of copies and what it takes to remap were in the model",
     "h200_third": "On an H200, after a step waits for what its compiled code waits for",
     "h200_fourth": "With them, two kernels that had never been counted",
+    "h200_fifth": "On an H200, after its GPCs drift apart, with two kernels that no draw had",
 }
 COUNTED = {
     "h200": 31,
@@ -137,6 +145,7 @@ COUNTED = {
     "h200_second": 36,
     "h200_third": 37,
     "h200_fourth": 38,
+    "h200_fifth": 39,
 }  # seeds of the committed tables, by draw
 PREDICTED = ("bundle", "kernel", "problem", "candidate", "order", "time_us", "dram_read_bytes", "workgroups", "place")
 
