@@ -111,16 +111,14 @@ def gpus(draw, requests=None):
     return machine if mall else dataclasses.replace(machine, l2_partitions=draw(st.one_of(st.none(), sides(line, cus))))
 
 
-@st.composite
-def sides(draw, line, cus):
-    """Two sides of an L2, whose homes are dealt by some of a line's low bits, and groups of CUs with slower loads."""
-    groups = draw(st.integers(1, cus))
-    delays = st.lists(st.sampled_from([-0.5, -0.013, 0.0, 0.25]), min_size=groups, max_size=groups)
-    return L2Partitions(
-        coherence_bits=draw(st.integers(1, 255)) * line,
-        cu_groups=groups,
-        remote_ns=draw(st.sampled_from([0.001, 90.0])),
-        group_delays=tuple(draw(st.one_of(st.just([]), delays))),
+def sides(line, cus):
+    """Two sides of an L2, whose homes are dealt by some of the low bits of a line's number."""
+    coherence_bits = st.integers(1, 255).map(lambda bits: bits * line)
+    return st.builds(
+        L2Partitions,
+        coherence_bits=coherence_bits,
+        cu_groups=st.integers(1, cus),
+        remote_ns=st.sampled_from([0.001, 90.0]),
     )
 
 

@@ -19,19 +19,6 @@ COLUMNS = (
 )
 
 
-def group_of(gpu, cu):
-    """Which of the groups of CUs of a partitioned L2 a CU belongs to."""
-    groups = gpu.l2_partitions.cu_groups
-    return sum(round(Fraction(n * gpu.cus_per_xcd, groups)) <= cu for n in range(1, groups + 1))
-
-
-def load_delay(gpu, cu):
-    """How much longer than on average the loads of a CU take, in 65536ths."""
-    if not (gpu.l2_partitions and gpu.l2_partitions.group_delays):
-        return 0
-    return round(Fraction(gpu.l2_partitions.group_delays[group_of(gpu, cu)]) * 65536)
-
-
 class Line(set):
     """The dirty pieces of a line that is held, and which pieces of it are ``there`` to be read."""
 
@@ -197,7 +184,8 @@ class L2:
         self.parts = [LruCache(gpu.l2) for _ in range(2 if gpu.l2_partitions else 1)]
 
     def partition_of(self, cu):
-        return group_of(self.gpu, cu) % 2 if self.gpu.l2_partitions else 0
+        groups = self.gpu.l2_partitions.cu_groups if self.gpu.l2_partitions else 1
+        return sum(round(Fraction(n * self.gpu.cus_per_xcd, groups)) <= cu for n in range(1, groups + 1)) % 2
 
     def home_of(self, line):
         address, named = (

@@ -368,7 +368,6 @@ class Replay:
         if counts.get("read_requests"):
             last = self.under_way[cu][-1][0] if self.under_way[cu] else 0
             self.under_way[cu].append((max(arrive, last), counts["read_requests"]))
-        arrive += (arrive - now) * naive.load_delay(self.gpu, cu[1]) // 65536
         return arrive + (self.memory.rate["copy"] if self.pace["step"] else 0), counts
 
 

@@ -32,7 +32,7 @@ def nvidia_gpu():
     small = small_gpu(xcds=1, cus=4, l1=(2, 3), l2=(8, 2), mall=None, halves=True, read=32, write=32)
     return dataclasses.replace(
         small,
-        l2_partitions=L2Partitions(coherence_bits=128 * 5, cu_groups=2, remote_ns=90.0, group_delays=(0.25, -0.125)),
+        l2_partitions=L2Partitions(coherence_bits=128 * 5, cu_groups=2, remote_ns=90.0),
         hbm_rows=HbmBanks(block_bytes=256, blocks=2, stretch_blocks=4, open_rows=8, read_ps=20e3, write_ps=30e3),
         hbm=dataclasses.replace(small.hbm, turnaround_ns=230.0),
         limits=dataclasses.replace(small.limits, workgroup_gap_ns=183.0),

@@ -137,7 +137,7 @@ HEADINGS = {
     "h200_second": "On an H200 again, after steps of copies and what it takes to remap were in the model",
     "h200_third": "On an H200, after a step waits for what its compiled code waits for",
     "h200_fourth": "With them, two kernels that had never been counted",
-    "h200_fifth": "On an H200, after its GPCs drift apart, with two kernels that no draw had",
+    "h200_fifth": "On an H200 once more, with two kernels that no draw had",
 }
 COUNTED = {
     "h200": 31,

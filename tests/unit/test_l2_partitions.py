@@ -13,7 +13,6 @@ from tests.machines import cases, sides, small_gpu, tiled_traces
 from xcd_model import Gpu, IssueModel, TraceBuilder, gpu, prepare, replay_lockstep, replay_timed
 from xcd_model.analysis.stack_distance import capacity_curve
 from xcd_model.errors import ReplayError, SpecError
-from xcd_model.replay.timed import SPAN_COLUMNS
 from xcd_model.spec.nvidia import L2Partitions
 
 symmetry_module = importlib.import_module("xcd_model.fast.symmetry")
@@ -128,21 +127,6 @@ def test_sides_of_compute_units():
     assert Gpu.from_dict(gpu("h200").as_dict()).l2_partitions == gpu("h200").l2_partitions
 
 
-def test_loads_of_a_slow_group_take_longer():
-    """By hand: one load of each workgroup; on the second CU it takes a quarter longer, and ends so much later."""
-
-    def ends(*delays):
-        plan = prepare(turns((0, 1)), two_sided(sides=dataclasses.replace(ODD, group_delays=delays)))
-        spans = np.zeros((2, SPAN_COLUMNS), np.int64)
-        replay_timed(plan, np.arange(2), workgroups_per_cu=1, issue=IssueModel(1, 0), spans=spans)
-        return spans[:, 1]
-
-    first, second = ends()
-    assert ends(0.0, 0.0).tolist() == [first, second]
-    assert ends(0.0, 0.25).tolist() == [first, second + (second * 16384 >> 16)]
-    assert ends(-0.5, 0.0).tolist() == [first - (first + 1 >> 1), second]
-
-
 @pytest.mark.parametrize(
     ("values", "said"),
     [
@@ -150,8 +134,6 @@ def test_loads_of_a_slow_group_take_longer():
         ({"coherence_bits": 1 << 63}, "coherence_bits does not fit the 64 bits"),
         ({"cu_groups": 0}, "cu_groups = 0 must be more than 0"),
         ({"remote_ns": -1.0}, r"remote_ns = -1\.0 must be more than 0"),
-        ({"group_delays": (0.0,)}, "group_delays has 1 values for cu_groups = 2: give one a group"),
-        ({"group_delays": (0.0, 0.6)}, r"group_delays has 0\.6: a share of a load's time, -0\.5 to 0\.5"),
     ],
 )
 def test_sides_that_make_no_sense(values, said):

@@ -67,8 +67,7 @@ class Machine(NamedTuple):
     ``local`` and ``steals`` are those of their `xcd_model.dispatch.Claims`, 0 without; ``cluster`` is the number of
     workgroups that are dispatched together, 1 without clusters. Of a partitioned L2
     (`xcd_model.nvidia.l2_partitions`) ``coherence_mask`` picks the bits of a line's number whose parity is its point of
-    coherence, and ``partition_of`` (cus,) is the partition of each CU; of any other L2 0 and empty. ``load_delay``
-    (cus,) is how much longer than on average the loads of each CU take [1 / 65536], empty where all take as long.
+    coherence, and ``partition_of`` (cus,) is the partition of each CU; of any other L2 0 and empty.
     """
 
     xcds: int
@@ -87,7 +86,6 @@ class Machine(NamedTuple):
     l2_ways: int
     coherence_mask: int
     partition_of: np.ndarray
-    load_delay: np.ndarray
     mall: Index
     mall_ways: int
 
@@ -120,7 +118,6 @@ def machine_of(gpu: Gpu, highest_line: int, *, programs: int, pools: int, local:
         l2_ways=gpu.l2.ways,
         coherence_mask=gpu.l2_partitions.coherence_bits // gpu.l2.line_bytes if gpu.l2_partitions else 0,
         partition_of=gpu.l2_partitions.partition_of(gpu.cus_per_xcd) if gpu.l2_partitions else np.zeros(0, np.int64),
-        load_delay=gpu.l2_partitions.load_delay(gpu.cus_per_xcd) if gpu.l2_partitions else np.zeros(0, np.int64),
         mall=index_of(gpu.mall, highest_line),
         mall_ways=gpu.mall.ways if gpu.mall else 0,
     )

@@ -164,8 +164,6 @@ def _send(inputs, state, slot, now, tally, spans):
     _count_span(spans, pid, tally.counts, 1)
     position = state.issued[slot]
     is_load = not stream.is_write[stream.template[instruction]]
-    if machine.load_delay.size and is_load:
-        arrive += (arrive - now) * machine.load_delay[place % machine.cus] >> 16
     if issue.step and is_load:
         arrive += inputs.times.copy
     if issue.jitter_fs and is_load:

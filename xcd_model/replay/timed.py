@@ -1,7 +1,7 @@
 """The timed replay: workgroups issue when their loads have come back, so they drift apart, as on hardware.
 
     slot s can issue instruction k of its workgroup at   max(now, done[k - in_flight], room among the CU's reads)
-    its data arrives at                                  `xcd_model.replay.memory_path`, longer for some CUs' loads
+    its data arrives at                                  `xcd_model.replay.memory_path`
     its compute is done at   done[k] = max(arrive[k], CU free) + compute_fs * (1 + the workgroup's speed variation)
 
 An event is "a slot can issue its next tensor instruction" or "a CU can compute". Events are taken in order of time; of
@@ -87,7 +87,6 @@ def _check_times(plan: Plan, times: ServiceTimes, issue: IssueModel) -> None:
     latencies = sum(times[times._fields.index("l1_latency") :])  # once an instruction; the others once a request
     served, once = sum(times) - latencies, latencies + 2 * issue.compute_fs + issue.jitter_fs + issue.remap_fs
     slowest = touches * served + plan.trace.n_instructions * once
-    slowest = int(slowest) * (65536 + max([0, *map(int, plan.machine.load_delay)])) // 65536
     if slowest >= 2**63:
         raise ReplayError(f"worst-case simulated time {slowest} fs overflows int64; reduce the problem size")
 
