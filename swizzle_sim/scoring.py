@@ -16,11 +16,12 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.price import RemapPrice
 from swizzle_sim.replaying import Balance, Replayer, Work, WorkPerWorkgroup, balance_of, work_per_workgroup
 from swizzle_sim.swizzle import Swizzle, Verdict, verify
-from swizzle_sim.waiting import permutation_of, with_waits
-from xcd_model import Bound, Gpu, NotBijective, ReplayError, Resources, Traffic, assigned_misses, energy, hit_rate_bound
+from swizzle_sim.waiting import with_waits
+from xcd_model import Bound, Gpu, ReplayError, Resources, Traffic, assigned_misses, energy, hit_rate_bound
 from xcd_model import gpu as load_gpu
 from xcd_model.analysis.bounds import bound_with_fetches
 from xcd_model.replay.traffic import READ_MISSES
+from xcd_model.trace.waits import check_waits
 
 if TYPE_CHECKING:
     from swizzle_sim.knobs import Knobs
@@ -230,11 +231,14 @@ class Scorer(Replayer[Kernel]):
         kernel, xcds = self.kernel, self.gpu.xcds
         others = kernel.lattice if lattice else ()
         found = verify(swizzle, kernel.grid, xcds, sizes=kernel.problem, lattice=others)
-        return with_waits(found, swizzle, kernel, xcds, lattice=lattice)
+        return found if kernel.waits is None else with_waits(found, swizzle, kernel, xcds, lattice=lattice)
 
     def permutation(self, swizzle: Swizzle) -> np.ndarray:
         """Workgroup that each hardware id computes, (num_pids,) int64; raises NotBijective if it has no score."""
-        return permutation_of(self.kernel, swizzle, self.gpu.xcds)
+        order = swizzle.permutation(self.kernel.grid, self.gpu.xcds, self.kernel.problem)
+        if self.kernel.waits:
+            check_waits(order, self.kernel.waits(self.kernel.problem))
+        return order
 
     def assigned_bound(self, order: np.ndarray) -> float:
         """L2 hit rate that no cache could exceed with each workgroup on the XCD where ``order`` puts it.
@@ -394,6 +398,3 @@ def spread(scorer: Scorer, swizzle: Swizzle, seeds: int) -> Spread:
     rate = np.array([traffic.l2_hit_rate for traffic in replays])
     time_us = np.array([traffic.time_fs / 1e9 for traffic in replays])
     return Spread(seeds, float(rate.mean()), float(rate.std(ddof=1)), float(time_us.mean()), float(time_us.std(ddof=1)))
-
-
-__all__ = ["NotBijective", "Score", "Scorer", "Spread", "score", "spread"]

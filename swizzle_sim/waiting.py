@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from swizzle_sim.kernels import Kernel
     from swizzle_sim.launch import Launch
     from swizzle_sim.replaying import Replayer
-    from swizzle_sim.workload import Workload
 
 FS_PER_US = 1e9
 
@@ -85,22 +84,6 @@ def with_flags_unset(launch: Launch) -> Launch:
         return made | {name: np.zeros_like(made[name]) for name in flags}
 
     return replace(launch, make_inputs=inputs)
-
-
-def permutation_of(kernel: Kernel | Workload, swizzle: Swizzle, num_xcds: int) -> np.ndarray:
-    """Workgroup that each hardware id computes, (num_pids,) int64.
-
-    Raises
-    ------
-    NotBijective
-        If the candidate is not a permutation of the kernel's grid.
-    Deadlock
-        If a tile is handed out before one that it waits for.
-    """
-    order = swizzle.permutation(kernel.grid, num_xcds, kernel.problem)
-    if kernel.waits:
-        check_waits(order, kernel.waits(kernel.problem))
-    return order
 
 
 def with_waits(verdict: Verdict, swizzle: Swizzle, kernel: Kernel, num_xcds: int, *, lattice: bool) -> Verdict:

@@ -24,9 +24,9 @@ from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.swizzle import Swizzle
 from swizzle_sim.swizzle.variables import arguments
 from swizzle_sim.triton_source.definitions import Definitions
-from swizzle_sim.waiting import permutation_of
 from swizzle_sim.workload import Workload
 from xcd_model.errors import RewriteError
+from xcd_model.trace.waits import check_waits
 
 AT = ("auto", "program", "tile")
 
@@ -141,7 +141,7 @@ def rewrite_workload(
     if at == "auto":
         at = "program" if work.programs is None else "tile"
     if work.waits:
-        permutation_of(work, swizzle, num_xcds)
+        check_waits(swizzle.permutation(work.grid, num_xcds, work.problem), work.waits(work.problem))
     return rewrite_kernel(
         work.launch,
         swizzle,

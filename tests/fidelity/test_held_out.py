@@ -91,6 +91,16 @@ def test_the_prose_beside_the_tables_is_true():
         lost[name] for name in ("the tool's choice", "launch order", "group_m(size=8), boxes of 4")
     )
     assert f"pairs and {chosen}, where the launch order has {launched} and `group_m(size=8)` {grouped}" in text
+    fifth = committed("h200_fifth")
+    right, every = pairs(fifth)
+    near = sum(abs(one.read_error) <= 0.2 for one in fifth) / len(fifth)
+    points = sum(abs(one.points) for one in fifth) / len(fifth)
+    chosen, launched, grouped = (
+        f"{100 * regrets(fifth)[name]:.2f}"
+        for name in ("the tool's choice", "launch order", "group_m(size=8), boxes of 4")
+    )
+    assert f"has {100 * near:.0f} % of the reads and {points:.2f} points, but {right} of {every} pairs and" in text
+    assert f"pairs and {chosen} % (launch order {launched}, `group_m(size=8)` {grouped})" in text
     assert f"All {sum(len(committed(name)) for name in COUNTED)} outputs are equal" in text
 
 
