@@ -125,7 +125,7 @@ def machine_of(gpu: Gpu, highest_line: int, *, programs: int, pools: int, local:
 
 def stream_of(trace: Trace, gpu: Gpu, machine: Machine) -> Stream:
     """A whole trace for the compiled replays; tiles are left empty."""
-    none = np.zeros((0, 0), np.int32)
+    none = np.zeros((0, 0), np.int16)
     return Stream(
         start=trace.start,
         base=trace.base,
@@ -136,8 +136,8 @@ def stream_of(trace: Trace, gpu: Gpu, machine: Machine) -> Stream:
         pieces=trace.read_pieces(gpu.l2.read_request_bytes),
         wave_requests=trace.wave_requests,
         is_write=trace.is_write,
-        requests=trace.requests_per_template(gpu.l2.read_request_bytes, gpu.l2.write_request_bytes),
-        waves=np.add.reduceat(trace.wave_requests, trace.rel_start[:-1], dtype=np.int64),
+        requests=trace.requests_per_template(gpu.l2.read_request_bytes, gpu.l2.write_request_bytes).astype(np.int32),
+        waves=np.add.reduceat(trace.wave_requests, trace.rel_start[:-1], dtype=np.int32),
         tensor=trace.tensor,
         set_weight=np.ones(machine.l2.n_sets, np.int64),
         tile=np.zeros(0, np.int32),

@@ -122,15 +122,17 @@ def _number_blocks(stream, first, owner, block):
 def with_tiles(stream: Stream, tiles: Tiles, machine: Machine, highest_line: int) -> Stream | None:
     """Add the tiles to a stream: which one each instruction touches, and their lines and requests by L1 set.
 
-    None where two tiles that are read share some of their lines.
+    None where two tiles that are read share some of their lines, or one has more than 16 bits count.
     """
+    if int(np.diff(stream.rel_start).max()) * int(stream.pieces.max()) > np.iinfo(np.int16).max:
+        return None
     block = np.zeros(tiles.first.size, np.int32)
     if not _number_blocks(
         stream, tiles.first, np.zeros(highest_line + 1, np.int32), block
     ):  # pages that no tile touches stay nobody's
         return None
     n_sets = machine.l1.n_sets
-    lines, requests = np.zeros((2, tiles.first.size, n_sets), np.int32)
+    lines, requests = np.zeros((2, tiles.first.size, n_sets), np.int16)
     if n_sets:
         _by_set(stream, tiles.first, machine.l1, lines, requests)
     return stream._replace(tile=tiles.of, tile_lines=lines, tile_requests=requests, tile_block=block)
