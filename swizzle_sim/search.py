@@ -33,7 +33,7 @@ from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import Gpu
 from xcd_model.errors import LanguageError, RunError
 
-LOOKUPS = 5e9  # of a run of families without a limit of time, as `Scorer.lookups`: half a minute on two cores
+LOOKUPS = 4e9  # of a run of families without a limit of time, as `Scorer.lookups`: half a minute on two cores
 FEWEST = 12  # candidates that are tried, however long that takes
 NOTHING_TO_GAIN = 1e-3  # of the requests: the launch order is at the bound but for that
 SHARE_NOTHING = 2e-3  # of the lines: what is left is a line in which many rows have a number each, and is tried

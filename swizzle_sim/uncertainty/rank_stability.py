@@ -14,7 +14,7 @@ from swizzle_sim.uncertainty.perturbed_scorer import OnReplay, perturbed, replay
 from swizzle_sim.uncertainty.sampling import counting_settings, drawn_constants, latin_hypercube_settings
 
 DRAWS, FEWEST_DRAWS = 8, 2
-LOOKUPS = 2e9  # that the draws may take, but for the fewest, as `Scorer.lookups`: about 15 s on two cores
+LOOKUPS = 1e9  # that the draws may take, but for the fewest, as `Scorer.lookups`: about 8 s on two cores
 FINALISTS = 3
 FIGURES = {"l2_hit_rate": "l2_hit_rate", "time": "time_us", "hbm_bytes": "hbm_bytes"}  # figure of a draw by objective
 
