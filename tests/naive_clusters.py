@@ -172,9 +172,7 @@ class Replay(naive_timed.Replay):
 
 def replay_timed(trace, order, gpu, workgroups_per_cu, size, **pace):
     """As `naive_timed.replay`."""
-    pace = dict.fromkeys(("jitter_fs", "seed", "speed_variation", "step", "remap_fs", "step_fs"), 0) | pace
-    pace.setdefault("after_products", False)
-    one = Replay(trace, order, gpu, workgroups_per_cu, pace, size)
+    one = Replay(trace, order, gpu, workgroups_per_cu, naive_timed.PACE | pace, size)
     one.run()
     queues = [*one.memory.l2_free, *one.memory.fabric_free, one.memory.mall_free, one.memory.hbm_free]
     time_fs, opening_fs, memory = max(one.ends + queues), one.memory.opening, one.memory

@@ -371,32 +371,14 @@ class Replay:
         return arrive + (self.memory.rate["copy"] if self.pace["step"] else 0), counts
 
 
-def replay(
-    trace,
-    order,
-    gpu,
-    workgroups_per_cu,
-    *,
-    in_flight,
-    compute_fs,
-    jitter_fs=0,
-    seed=0,
-    speed_variation=0,
-    step=0,
-    remap_fs=0,
-    step_fs=0,
-    after_products=False,
-    programs=None,
-    claims=None,
-    caches=None,
-):
-    """Replay a whole grid and return a `Run`."""
+PACE = dict.fromkeys(("jitter_fs", "seed", "speed_variation", "step", "remap_fs", "step_fs", "after_products"), 0)
+
+
+def replay(trace, order, gpu, workgroups_per_cu, *, programs=None, claims=None, caches=None, **pace):
+    """Replay a whole grid and return a `Run`; ``pace``: in_flight and compute_fs, and what differs from `PACE`."""
     caches = caches or naive.Caches(gpu)
     caches.begin()
-    pace = dict(in_flight=in_flight, compute_fs=compute_fs, jitter_fs=jitter_fs, seed=seed)
-    pace |= dict(speed_variation=speed_variation, step=step, remap_fs=remap_fs)
-    pace |= dict(step_fs=step_fs, after_products=after_products)
-    one = Replay(trace, order, gpu, workgroups_per_cu, pace, programs, claims, caches)
+    one = Replay(trace, order, gpu, workgroups_per_cu, PACE | pace, programs, claims, caches)
     one.run()
     queues = [*one.memory.l2_free, *one.memory.fabric_free, one.memory.mall_free, one.memory.hbm_free]
     time_fs, opening_fs = max(one.ends + queues), one.memory.opening

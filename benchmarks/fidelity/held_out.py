@@ -113,47 +113,56 @@ KERNELS = {
         lambda between: {"B": between(2, 8), "H": 8 * between(3, 9), "S": 512 * between(16, 64)}, BOXES
     ),
 }
-LAUNCHES = {  # of each kernel, by draw: the GPU, and which
-    "h200": {
-        **{"gemm": 5, "attention": 3, "transpose": 2, "stencil_2d": 2},
-        **{"batched_gemm": 2, "stencil_3d": 2, "moe_gemm": 1},
-    },
-    "h100": {"gemm": 2, "attention": 1, "transpose": 1, "stencil_2d": 1, "batched_gemm": 1},
-    "h200_second": {
-        "gemm": 4,
-        "batched_gemm": 2,
-        "transpose": 1,
-        "attention_gqa": 2,
-        "conv_2d": 2,
-        "attention_decode": 2,
-    },
-    "h200_third": {"gemm": 4, "batched_gemm": 2, "transpose": 1, "attention_gqa": 1, "conv_2d": 2},
-    "h200_fourth": {"mla_decode": 1, "attention_varlen": 2},
-    "h200_fifth": {"gemm": 7, "batched_gemm": 1, "transpose": 1, "conv_2d": 1, "grouped_gemm": 2, "gemm_jagged": 1},
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The seed of a draw's committed tables, what heads its table, and how often it launches each kernel."""
+
+    seed: int
+    heading: str
+    launches: dict[str, int]
+
+
+DRAWS = {  # by name, which begins with the GPU's
+    "h200": Draw(
+        31,
+        "On an H200",
+        {
+            **{"gemm": 5, "attention": 3, "transpose": 2, "stencil_2d": 2},
+            **{"batched_gemm": 2, "stencil_3d": 2, "moe_gemm": 1},
+        },
+    ),
+    "h100": Draw(32, "On an H100", {"gemm": 2, "attention": 1, "transpose": 1, "stencil_2d": 1, "batched_gemm": 1}),
+    "h200_second": Draw(
+        36,
+        "On an H200 again, after steps of copies and what it takes to remap were in the model",
+        {
+            **{"gemm": 4, "batched_gemm": 2, "transpose": 1},
+            **{"attention_gqa": 2, "conv_2d": 2, "attention_decode": 2},
+        },
+    ),
+    "h200_third": Draw(
+        37,
+        "On an H200, after a step waits for what its compiled code waits for",
+        {"gemm": 4, "batched_gemm": 2, "transpose": 1, "attention_gqa": 1, "conv_2d": 2},
+    ),
+    "h200_fourth": Draw(
+        38, "With them, two kernels that had never been counted", {"mla_decode": 1, "attention_varlen": 2}
+    ),
+    "h200_fifth": Draw(
+        39,
+        "On an H200 once more, with two kernels that no draw had",
+        {"gemm": 7, "batched_gemm": 1, "transpose": 1, "conv_2d": 1, "grouped_gemm": 2, "gemm_jagged": 1},
+    ),
 }
-HEADINGS = {
-    "h200": "On an H200",
-    "h100": "On an H100",
-    "h200_second": "On an H200 again, after steps of copies and what it takes to remap were in the model",
-    "h200_third": "On an H200, after a step waits for what its compiled code waits for",
-    "h200_fourth": "With them, two kernels that had never been counted",
-    "h200_fifth": "On an H200 once more, with two kernels that no draw had",
-}
-COUNTED = {
-    "h200": 31,
-    "h100": 32,
-    "h200_second": 36,
-    "h200_third": 37,
-    "h200_fourth": 38,
-    "h200_fifth": 39,
-}  # seeds of the committed tables, by draw
 PREDICTED = ("bundle", "kernel", "problem", "candidate", "order", "time_us", "dram_read_bytes", "workgroups", "place")
 
 
 def drawn(name: str, seed: int) -> Iterator[tuple[str, Sizes, list[str]]]:
     """Kernel, sizes and orders of each launch of a draw; the same for the same seed."""
     rng = np.random.default_rng(seed)
-    for one, times in LAUNCHES[name].items():
+    for one, times in DRAWS[name].launches.items():
         for _ in range(times):
             sizes = KERNELS[one].sizes(lambda low, high: int(rng.integers(low, high + 1)))
             always, others = KERNELS[one].pool
@@ -268,7 +277,7 @@ def read(predicted: Path, counted: Path) -> list[Ran]:
 
 
 def committed(name: str) -> list[Ran]:
-    """Orders of the committed tables of a GPU, one of `COUNTED`."""
+    """Orders of the committed tables of a draw, one of `DRAWS`."""
     return read(DATA / f"{name}_held_out_predicted.csv", DATA / f"{name}_held_out.csv")
 
 
@@ -328,7 +337,7 @@ def table(found: Sequence[Ran]) -> str:
 
 def tables() -> str:
     """Summaries of the committed launches, a heading for each draw, Markdown."""
-    return "\n\n".join(f"{HEADINGS[name]}:\n\n{table(committed(name))}" for name in COUNTED)
+    return "\n\n".join(f"{one.heading}:\n\n{table(committed(name))}" for name, one in DRAWS.items())
 
 
 def main() -> None:
@@ -337,7 +346,7 @@ def main() -> None:
     verbs = parser.add_subparsers(dest="verb", required=True)
     one = verbs.add_parser("draw", help="draw launches, predict them, write their bundles")
     one.add_argument("folder", type=Path)
-    one.add_argument("--draw", choices=LAUNCHES, default="h200")
+    one.add_argument("--draw", choices=DRAWS, default="h200")
     one.add_argument("--seed", type=int, required=True)
     other = verbs.add_parser("table", help="compare with what was counted")
     other.add_argument("predicted", type=Path)

@@ -117,7 +117,7 @@ def from_speedups() -> Known:
 def from_held_out() -> list[Known]:
     """What the drawn launches of `held_out` say."""
     found = []
-    for name in held_out.COUNTED:
+    for name in held_out.DRAWS:
         ran = held_out.committed(name)
         times = [(one.bundle, one.measured_us, one.predicted_us) for one in ran]
         reads = [(one.bundle, one.counted_bytes, one.predicted_bytes) for one in ran]

@@ -49,23 +49,12 @@ def _first_warp():
 
 @triton.jit
 def noted_gemm(order, a, b, c, M, N, K, notes, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """`fidelity_gemm` that notes when it begins and ends [ns], its SM and its first warp; its loop has no clock."""
+    """`fidelity_gemm` that notes when it begins and ends [ns], its SM and its first warp, and nothing in its loop."""
     notes += tl.program_id(0) * 4
     tl.store(notes, globaltimer())
     tl.store(notes + 2, smid().to(tl.int64))
     tl.store(notes + 3, _first_warp().to(tl.int64))
-    tile = tl.load(order + tl.program_id(0))
-    rows = (tile // (N // BN)) * BM + tl.arange(0, BM)
-    cols = (tile % (N // BN)) * BN + tl.arange(0, BN)
-    inner = tl.arange(0, BK)
-    left = a + rows[:, None].to(tl.int64) * K + inner[None, :]
-    right = b + inner[:, None].to(tl.int64) * N + cols[None, :]
-    total = tl.zeros((BM, BN), tl.float32)
-    for _ in range(K // BK):
-        total = tl.dot(tl.load(left), tl.load(right), total)
-        left += BK
-        right += BK * N
-    tl.store(c + rows[:, None].to(tl.int64) * N + cols[None, :], total.to(tl.float16))
+    fidelity_gemm(order, a, b, c, M, N, K, None, 1, BM, BN, BK)
     tl.store(notes + 1, globaltimer())
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from swizzle_benchmarks.fidelity import held_out
 from swizzle_benchmarks.fidelity.held_out import (
-    COUNTED,
+    DRAWS,
     LAUNCHED,
     Ran,
     committed,
@@ -25,10 +25,10 @@ def _lines(name):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("name", DRAWS)
 def test_the_committed_launches_are_those_of_the_seed(name):
     wanted = [
-        (what, order, size) for what, sizes, orders in drawn(name, COUNTED[name])
+        (what, order, size) for what, sizes, orders in drawn(name, DRAWS[name].seed)
         for order in (LAUNCHED, *orders) for size in [sizes]
     ]  # fmt: skip
     lines = _lines(name)
@@ -38,7 +38,7 @@ def test_the_committed_launches_are_those_of_the_seed(name):
         assert {key: int(problem[key]) for key in sizes} == sizes
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("name", DRAWS)
 def test_every_launch_was_counted_with_the_right_result(name):
     assert len(committed(name)) == len(_lines(name))
 
@@ -50,7 +50,7 @@ def test_the_page_says_what_was_counted():
 def test_the_prose_beside_the_tables_is_true():
     """Each figure of the page's sentences on what was missed, from the counts."""
     text = " ".join((ROOT / "docs/hardware.md").read_text(encoding="utf-8").split())
-    groups = {name: of_launch(committed(name)) for name in COUNTED}
+    groups = {name: of_launch(committed(name)) for name in DRAWS}
     transposes = [group for group in groups["h200"] if group[0].kernel == "transpose"]
     others = [(group[0], one) for group in transposes for one in group[1:]]
     faster = [100 * (1 - one.predicted_us / first.predicted_us) for first, one in others]
@@ -101,7 +101,7 @@ def test_the_prose_beside_the_tables_is_true():
     )
     assert f"has {100 * near:.0f} % of the reads and {points:.2f} points, but {right} of {every} pairs and" in text
     assert f"pairs and {chosen} % (launch order {launched}, `group_m(size=8)` {grouped})" in text
-    assert f"All {sum(len(committed(name)) for name in COUNTED)} outputs are equal" in text
+    assert f"All {sum(len(committed(name)) for name in DRAWS)} outputs are equal" in text
 
 
 def test_what_is_said_of_attentions_instructions_was_counted():
