@@ -4,6 +4,7 @@ One sentence a case, chosen from the scores alone:
 
     no gain told apart -> keep the launch order     fewer workgroups a CU -> do not use it as emitted
     time ranks         -> use it, so much faster    time does not rank   -> try it, and measure
+    no gain told apart, but less read from HBM, where that was faster    -> try it, and measure
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from swizzle_sim.history import Attempt
-from swizzle_sim.ranking import Evidence, Ranking, evidence_of
+from swizzle_sim.ranking import READS_LESS, Evidence, Ranking, evidence_of
 from swizzle_sim.ranking.ranking import SLOWER, UNEVEN
 from swizzle_sim.scoring import Score, Scorer
-from swizzle_sim.text import microseconds
+from swizzle_sim.text import gigabytes, microseconds
 from xcd_model import Gpu, gpu_names
 
 BOUND = 0.9  # share of the time from which a busy resource bounds it
@@ -85,6 +86,9 @@ def advise(
     evidence = evidence_of(scorer.gpu.name, "time")
     limit = limit_of(scorer, score) if scorer.replay == "timed" else ""
     gain = ranking.main.gain(score, baseline)
+    if best.number and abs(gain) <= ranking.tolerance and ranking.reads_less(score, baseline):
+        why = _fewer_reads(scorer.gpu.name, baseline, score)
+        return Advice("try", f"try {best.name}, and measure", why, limit, go_on(scorer, best, run, kept=False))
     if best.number == 0 or abs(gain) <= ranking.tolerance:
         verdict, what, why = "keep", "keep the launch order", _no_gain(ranking, best, tied, gain) + one_xcd(scorer.gpu)
         return Advice(verdict, what, why, limit, go_on(scorer, best, run, kept=True))
@@ -152,6 +156,16 @@ def _no_gain(ranking: Ranking, best: Attempt, tied: Sequence[str], gain: float) 
     if tied:
         return f"{_few(tied)} gain nothing in {ranking.main.spoken} that the model tells apart"
     return f"no candidate is better in {ranking.main.spoken}"
+
+
+def _fewer_reads(gpu: str, baseline: Score, score: Score) -> str:
+    """Why an order is tried whose time the model does not tell from the launch order's."""
+    read = f"{gigabytes(baseline.hbm_read_bytes)} to {gigabytes(score.hbm_read_bytes)}"
+    known = evidence_of(gpu, READS_LESS)
+    return (
+        f"its predicted time is no other than the launch order's, but {read} are read from HBM, and of measured orders "
+        f"whose predicted times tie the one that reads less was faster in {known.right} of {known.pairs} pairs on {gpu}"
+    )
 
 
 def _few(names: Sequence[str]) -> str:

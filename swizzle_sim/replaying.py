@@ -275,6 +275,12 @@ class Replayer(Generic[W]):
         each = self.gpu.limits.scalar_cycles or 0.0
         return round(self.kernel.resources.remap_instructions * each * self.waves_per_simd / self.gpu.clock_mhz * 1e9)
 
+    @property
+    def remap_wait_fs(self) -> int:
+        """What a wave takes to remap itself [fs]: one instruction after the other."""
+        each = self.gpu.limits.scalar_wait_cycles or 0.0
+        return round(self.kernel.resources.remap_instructions * each / self.gpu.clock_mhz * 1e9)
+
     def step_fs(self, compute_fs: int) -> int:
         """From when a step's first load could be issued until it is [fs]: an instruction a cycle, and products' issue.
 
@@ -307,6 +313,7 @@ class Replayer(Generic[W]):
             self.remap_fs,
             self.step_fs(instruction_fs),
             after_products,
+            self.remap_wait_fs,
         )
         issue.check()
         return issue

@@ -102,6 +102,8 @@ class Memory:
         requests = sum(len(naive.pieces(sectors, self.gpu.l2.read_request_bytes)) for _, sectors in lines)
         in_time = max(now, self.l2_free[xcd]) + self.rate["l2_latency"]
         l2_end = self._l2_port(now, xcd, requests * self.rate["l2_read"])
+        taken = max(issued, self.taken.get((xcd, cu), 0)) + requests * self.rate["cu_fill"]
+        taken = self.taken[xcd, cu] = max(l2_end, taken)
         wait, fetched, from_hbm, writebacks, opened_before = 0, 0, 0, 0, self.opening
         l2, brought, at_the_other = self.caches.l2[xcd], [], []
         for line, sectors in lines:
@@ -126,17 +128,15 @@ class Memory:
         mall_end, hbm_end = self._beyond(l2_end, xcd, fetched, from_hbm, writebacks, opening)
         fills = []
         if fetched > from_hbm:
-            fills.append(mall_end + self.rate["mall_latency"])
+            fills.append(max(mall_end, taken) + self.rate["mall_latency"])
         if from_hbm:
-            fills.append(hbm_end + self.rate["hbm_latency"] + self.mixed.wait(hbm_end))
+            fills.append(max(hbm_end, taken) + self.rate["hbm_latency"] + self.mixed.wait(hbm_end))
         if at_the_other:
-            fills.append(max(l2_end + self.rate["l2_latency"] + self.rate["l2_far"], *at_the_other))
+            fills.append(max(taken + self.rate["l2_latency"] + self.rate["l2_far"], *at_the_other))
         for at in brought:
             self.ready[xcd][at] = max(fills)
             self.stored[xcd].discard(at)
-        taken = max(issued, self.taken.get((xcd, cu), 0)) + requests * self.rate["cu_fill"]
-        self.taken[xcd, cu] = max(l2_end, taken)
-        arrive = max(self.taken[xcd, cu] + self.rate["l2_latency"], wait, *fills)
+        arrive = max(taken + self.rate["l2_latency"], wait, *fills)
         counts = {"read_requests": requests, "read_misses": fetched}
         if self.caches.mall:
             counts |= {"mall_requests": fetched, "mall_hits": fetched - from_hbm}
@@ -312,7 +312,8 @@ class Replay:
     def remapped(self, now, cu):
         """When a CU has remapped one more workgroup."""
         if self.pace["remap_fs"]:
-            now = self.scalar_free[cu] = max(now, self.scalar_free.get(cu, 0)) + self.pace["remap_fs"]
+            self.scalar_free[cu] = max(now, self.scalar_free.get(cu, 0)) + self.pace["remap_fs"]
+            return max(self.scalar_free[cu], now + self.pace["remap_wait_fs"])
         return now
 
     def begin(self, now, slot, xcd):
@@ -371,7 +372,9 @@ class Replay:
         return arrive + (self.memory.rate["copy"] if self.pace["step"] else 0), counts
 
 
-PACE = dict.fromkeys(("jitter_fs", "seed", "speed_variation", "step", "remap_fs", "step_fs", "after_products"), 0)
+PACE = dict.fromkeys(
+    ("jitter_fs", "seed", "speed_variation", "step", "remap_fs", "remap_wait_fs", "step_fs", "after_products"), 0
+)
 
 
 def replay(trace, order, gpu, workgroups_per_cu, *, programs=None, claims=None, caches=None, **pace):

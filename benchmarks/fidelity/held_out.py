@@ -109,6 +109,10 @@ KERNELS = {
     "gemm_jagged": Drawn(
         lambda between: {"GROUPS": between(40, 120), "N": 128 * between(3, 8), "K": 64 * between(6, 20)}
     ),
+    "smith_waterman": Drawn(lambda between: {"M": 32 * between(64, 256), "N": 32 * between(64, 256)}),
+    "attention_paged": Drawn(
+        lambda between: {"B": between(8, 24), "S": 512 * between(4, 10), "SEED": between(2, 99)}, BOXES
+    ),
     "attention_decode": Drawn(
         lambda between: {"B": between(2, 8), "H": 8 * between(3, 9), "S": 512 * between(16, 64)}, BOXES
     ),
@@ -154,6 +158,14 @@ DRAWS = {  # by name, which begins with the GPU's
         39,
         "On an H200 once more, with two kernels that no draw had",
         {"gemm": 7, "batched_gemm": 1, "transpose": 1, "conv_2d": 1, "grouped_gemm": 2, "gemm_jagged": 1},
+    ),
+    "h200_sixth": Draw(
+        40,
+        "On an H200, after the last line of a burst is asked for late and fewer reads break a tie",
+        {
+            **{"gemm": 5, "batched_gemm": 2, "transpose": 1, "conv_2d": 1},
+            **{"attention_gqa": 1, "smith_waterman": 1, "attention_paged": 2},
+        },
     ),
 }
 PREDICTED = ("bundle", "kernel", "problem", "candidate", "order", "time_us", "dram_read_bytes", "workgroups", "place")

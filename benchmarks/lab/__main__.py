@@ -60,6 +60,10 @@ COMMANDS = {
         f"{NVCC} for sm_90a; 5 s"),
     "steps-replay": Command("steps:steps_replayed", "simulated time of those steps", (f"{H200}_steps.csv",),
         "no GPU; 20 s", ""),
+    "operands": Command("operands:operands", "time of a step of products by where its operands come from",
+        (f"{H200}_operands.csv",), f"{NVCC} for sm_90a, 3 GiB, 132 SMs; 5 s"),
+    "operands-replay": Command("operands:operands_replayed", "simulated time of those steps",
+        (f"{H200}_operands.csv",), "no GPU; 30 s", ""),
     "l1": Command(
         "caches:l1", "L1 capacity next to shared memory, and the shared memory taken for a launch",
         (f"{H200}_l1.csv", f"{H200}_l1_drawn.csv", f"{H200}_carve_outs.csv"), f"{NCU}; 30 s",

@@ -53,8 +53,13 @@ def global_loads(sass: str) -> list[tuple[int, int]]:
 
 
 def before_loop(sass: str) -> int:
-    """Instructions before the first loop; all, where there is none."""
-    return min((begin for begin, _ in _loops(sass)), default=len(_instructions(sass)))
+    """Instructions before the first loop with loads or products; all, where there is none."""
+    code = _instructions(sass)
+    return min((begin for begin, end in _loops(sass) if any(map(_works, code[begin : end + 1]))), default=len(code))
+
+
+def _works(instruction: tuple[str, str, str]) -> bool:
+    return instruction[1].split(".")[0] in (*_LOADS, *_TILES, *_PRODUCTS)
 
 
 def main_loop(sass: str) -> dict[str, int | bool]:

@@ -1,6 +1,6 @@
 """How candidates are ranked: objectives, what hardware says of each, and ties."""
 
-from swizzle_sim.ranking.evidence import Evidence, evidence_of, times_note, times_rank
+from swizzle_sim.ranking.evidence import READS_LESS, Evidence, evidence_of, times_note, times_rank
 from swizzle_sim.ranking.objectives import (
     OBJECTIVES,
     BestSoFar,
@@ -14,6 +14,7 @@ from swizzle_sim.ranking.ranking import Ranking, ranking_of
 
 __all__ = [
     "OBJECTIVES",
+    "READS_LESS",
     "BestSoFar",
     "Evidence",
     "Objective",

@@ -16,6 +16,8 @@ tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) 
 
 FEWEST = 30  # pairs, below which nothing is said to rank
 RANKS = 0.9  # share of them that must come the right way round
+READS_LESS = "reads_less_in_a_tie"  # its entry: pairs that times tie, right where what reads less from HBM was faster
+READS_APART = 1.1  # ratio of bytes read from HBM from which one order reads less
 ALIKE = 5e-4  # relative gap, or of a rate 0 to 1 its tenth: figures that print alike are ties everywhere
 
 
@@ -74,6 +76,11 @@ def times_note(gpu: str, replay: str) -> str:
 def times_rank(gpu: str, replay: str) -> bool:
     """Whether the times of a replay may decide between orders of a GPU."""
     return replay == "timed" and evidence_of(gpu, "time").ranks
+
+
+def reads_break_ties(gpu: str) -> bool:
+    """Whether of orders whose predicted times tie on a GPU the one that reads less from HBM was measured faster."""
+    return evidence_of(gpu, READS_LESS).ranks
 
 
 def evidence_of(gpu: str, objective: str) -> Evidence:

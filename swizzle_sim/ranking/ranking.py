@@ -1,21 +1,25 @@
 """`Ranking`: the order of a run's attempts by its objectives, with ties and how they are broken.
 
-    conditions -> cost -> ties within the model's tolerance -> launch order, balance, fewer registers, shorter text
+    conditions -> cost -> ties within the model's tolerance
+               -> reads from HBM, launch order, balance, fewer registers, shorter text
 
 Conditions put an order behind all others where time is not what ranks: it loses occupancy, or its work ends later
 against the ideal than the launch order's by `UNEVEN`. Candidates whose costs differ by no more than the model tells
-apart are ties: a coin would rank them as well. The launch order wins a tie that it is in, since it needs no remap.
+apart are ties: a coin would rank them as well. Of predicted times that tie the order that reads at least a tenth less
+from HBM goes first, where measured orders of the GPU did; then the launch order, since it needs no remap.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from swizzle_sim.history import Attempt
+from swizzle_sim.ranking.evidence import READS_APART, reads_break_ties
 from swizzle_sim.ranking.objectives import HIT_RATE, OBJECTIVES, Objective, pareto_front
 from swizzle_sim.scoring import Score
 
@@ -76,7 +80,8 @@ class Ranking:
         while scored:
             best = scored[0]
             tied = [one for one in scored if one is best or self._ties(best, one, launch, first=not found)]
-            found.append(sorted(tied, key=self._breaks_tie))
+            least = min(_score(one).hbm_read_bytes for one in tied)
+            found.append(sorted(tied, key=lambda one, least=least: self._breaks_tie(one, least)))  # type: ignore[misc]
             scored = [one for one in scored if all(one is not other for other in tied)]
         return found
 
@@ -117,16 +122,27 @@ class Ranking:
         near = abs(self.cost(other)[0] - self.cost(best)[0]) <= self.tolerance
         return near or (first and other.number in self.inseparable)
 
-    def _breaks_tie(self, one: Attempt) -> tuple[Any, ...]:
+    @property
+    def reads_decide(self) -> bool:
+        """Whether bytes read from HBM break the ties."""
+        return self.main.name == "time" and reads_break_ties(self.gpu)
+
+    def reads_less(self, one: Score, other: Score) -> bool:
+        """Whether a score goes before one that it ties with, by what it reads from HBM."""
+        return self.reads_decide and one.hbm_read_bytes * READS_APART <= other.hbm_read_bytes
+
+    def _breaks_tie(self, one: Attempt, least_read: float) -> tuple[Any, ...]:
         score = _score(one)
+        more = math.log((score.hbm_read_bytes + 1) / (least_read + 1), READS_APART) if self.reads_decide else 0.0
         uneven = round(uneven_of(score), 1) if uneven_of(score) > UNEVEN else 1.0
-        return (one.number != 0, uneven, registers_of(score), len(one.source), self.cost(one), one.number)
+        return (int(more), one.number != 0, uneven, registers_of(score), len(one.source), self.cost(one), one.number)
 
     def slower(self, attempts: Sequence[Attempt]) -> list[Attempt]:
         """Attempts ranked above the launch order although they are predicted slower."""
         ordered = self.order(attempts)
         at = next((i for i, one in enumerate(ordered) if one.number == 0), 0)
-        return [one for one in ordered[:at] if _score(one).speedup < 1 - SLOWER]
+        least = max(SLOWER, self.tolerance) if self.main.name == "time" else SLOWER
+        return [one for one in ordered[:at] if _score(one).speedup < 1 - least]
 
     def sentence(self) -> str:
         """How attempts are ranked, for the foot of a table."""
@@ -136,7 +152,8 @@ class Ranking:
             return f"Objectives: {names}{at}. The Pareto front comes first, rising by {self.main.spoken}."
         gap = f"{100 * self.tolerance:.3g} {'points' if self.main.largest else '%'}"
         return (
-            f"Ranked by {names}{at}. Orders within {gap} of each other are ties (=), which even work breaks, "
+            f"Ranked by {names}{at}. Orders within {gap} of each other are ties (=), which "
+            f"{'a tenth less read from HBM breaks, then even work' if self.reads_decide else 'even work breaks'}, "
             "then fewer registers, then the shorter text."
         )
 

@@ -19,6 +19,7 @@ RATES = (
         "limits.copy_ns",
         "limits.products_before_loads",
         "limits.scalar_cycles",
+        "limits.scalar_wait_cycles",
         "energy.power_w",
     ),
 )

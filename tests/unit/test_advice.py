@@ -54,6 +54,15 @@ def test_lost_occupancy_comes_first(nvidia):
     assert found.why.startswith("registers 118 to 140, workgroups a CU 2 to 1")
 
 
+def test_a_tie_that_reads_less_is_to_be_measured_where_such_orders_were_faster(amd, nvidia):
+    found = advise_run(nvidia, BY_TIME, [attempt(0), attempt(1, 100.2, read=500)], "runs/x")
+    assert (found.verdict, found.what) == ("try", "try a1, and measure") and "pairs on h200" in found.why
+    assert [shlex.split(one)[1] for one in found.next] == ["score", "rewrite", "bundle"]
+    assert advise_run(nvidia, BY_TIME, [attempt(0), attempt(1, 99.95, read=950)], "runs/x").verdict == "keep"
+    by_time = Ranking((OBJECTIVES["time"],), gpu="mi300x")
+    assert advise_run(amd, by_time, [attempt(0), attempt(1, 99.95, read=500)], "runs/x").verdict == "keep"
+
+
 def test_what_is_not_told_apart_leaves_the_launch_order(amd, nvidia):
     tie = advise(nvidia, BY_TIME, BASE, attempt(1, 99.95))
     assert tie.verdict == "keep" and "which the model does not tell apart" in tie.why

@@ -10,6 +10,7 @@ from swizzle_sim.history import Attempt
 from swizzle_sim.price import CompiledKernel, RemapPrice
 from swizzle_sim.ranking import (
     OBJECTIVES,
+    READS_LESS,
     Ranking,
     chosen_objectives,
     default_objectives,
@@ -46,8 +47,9 @@ def ends(makespan, ideal=100.0, first=None):
     )
 
 
-def attempt(number, time_us=100.0, rate=0.5, source="", price=None, balance=None):
+def attempt(number, time_us=100.0, rate=0.5, source="", price=None, balance=None, read=BASE.hbm_read_bytes):
     score = replace(BASE, time_us=time_us, speedup=100.0 / time_us, l2_hit_rate=rate, price=price, balance=balance)
+    score = replace(score, hbm_read_bytes=read)
     return Attempt(number=number, name=f"a{number}", source=source, proposer="", verdict={}, score=score)
 
 
@@ -104,6 +106,20 @@ def test_fewer_registers_break_a_tie_before_the_shorter_text():
 def test_the_launch_order_wins_a_tie_that_it_is_in():
     assert numbers(BY_TIME.groups([attempt(0), attempt(1, 99.95)])) == [[0, 1]]
     assert BY_TIME.order([attempt(0), attempt(1, 99.95)])[0].number == 0
+
+
+def test_a_tenth_less_read_from_hbm_breaks_a_tie_of_times_where_it_was_measured():
+    less, nearly, more = attempt(1, 100.2, read=850), attempt(2, 99.9, read=930), attempt(3, 99.8, read=1200)
+    given = [attempt(0), less, nearly, more]
+    assert BY_TIME.reads_decide and numbers(BY_TIME.groups(given)) == [[2, 1, 0, 3]]
+    assert "which a tenth less read from HBM breaks" in BY_TIME.sentence() and not BY_TIME.slower(given)
+    elsewhere = Ranking((OBJECTIVES["time"],), gpu="mi300x")
+    assert not elsewhere.reads_decide and numbers(elsewhere.groups(given))[0][0] == 0
+    assert not Ranking(gpu="h200").reads_decide and "which even work breaks" in Ranking(gpu="h200").sentence()
+    faster = attempt(4, 90.0, read=5000)
+    assert numbers(BY_TIME.groups([*given, faster]))[0] == [4], "bytes say nothing beyond the tolerance"
+    known = evidence_of("h200", READS_LESS)
+    assert known.pairs >= 30 and known.right >= 0.9 * known.pairs
 
 
 def test_what_other_constants_do_not_tell_from_the_best_ties_with_it(tmp_path):

@@ -97,6 +97,7 @@ paces = st.builds(
     seed=st.integers(0, 2**32 - 1),
     speed_variation=st.sampled_from([0, 0, 1, 1135, 65535]),
     remap_fs=st.sampled_from([0, 0, 1, 7 * NS, 900 * NS]),
+    remap_wait_fs=st.sampled_from([0, 1, 30 * NS, 2000 * NS]),
     step_fs=st.sampled_from([0, 0, 1, 7 * NS, 900 * NS]),
 )
 
@@ -215,7 +216,7 @@ def test_time_is_at_most_everything_one_after_the_other(case, pace):
     compute = 2 * pace["compute_fs"]  # of the slowest workgroup
     wait = round(2 * NS * (hbm.turnaround_ns or 0))  # twice the mean
     most = instructions * (compute + pace["jitter_fs"] + trip + wait + rate["copy"] + pace["step_fs"])
-    most += case[0].n_workgroups * (rate["gap"] + pace["remap_fs"]) + reads * rate["cu_fill"]
+    most += case[0].n_workgroups * (rate["gap"] + pace["remap_fs"] + pace["remap_wait_fs"]) + reads * rate["cu_fill"]
     most += asked * rate["l1"] + reads * rate["l2_read"] + writes * rate["l2_write"]
     most += fills * (rate["fabric"] + rate["mall"]) + (fills - held) * rate["hbm"]
     most += writebacks * (rate["fabric_wb"] + rate["mall_wb"] + rate["hbm_wb"]) + got.activation_fs
@@ -302,7 +303,8 @@ PLAN = prepare(gemm_trace(64, 64, 64, 16, 16, 16), small_gpu())
     "wrong",
     [
         *({"in_flight": 0}, {"in_flight": 1025}, {"compute_fs": -1}, {"jitter_fs": -1}, {"seed": -1}, {"seed": 2**63}),
-        *({"step": 1}, {"step": -1}, {"remap_fs": -1}, {"step_fs": -1}, {"after_products": True}),
+        *({"step": 1}, {"step": -1}, {"remap_fs": -1}, {"remap_wait_fs": -1}, {"step_fs": -1}),
+        {"after_products": True},
     ],
 )
 def test_a_pace_that_cannot_be_is_refused(wrong):

@@ -33,8 +33,8 @@ def hand_gpu(*, xcds=1, cus=1, l2=(1, 16), mall=None):
 
 
 def hand(
-    build, machine, *, occupancy=1, compute_ns=0, in_flight=1, step=0, remap_ns=0, step_ns=0, after_products=False,
-    bin_ns=1000,
+    build, machine, *, occupancy=1, compute_ns=0, in_flight=1, step=0, remap_ns=0, remap_wait_ns=0, step_ns=0,
+    after_products=False, bin_ns=1000,
 ):  # fmt: skip
     trace = build.trace()
     return replay_timed(
@@ -46,6 +46,7 @@ def hand(
             compute_ns * NS,
             step=step,
             remap_fs=remap_ns * NS,
+            remap_wait_fs=remap_wait_ns * NS,
             step_fs=step_ns * NS,
             after_products=after_products,
         ),
@@ -130,20 +131,26 @@ def test_a_step_computes_when_all_of_it_is_there_and_its_loads_may_wait_for_that
     assert hand(build, hand_gpu(), **pace).time_fs == ns * NS
 
 
-@pytest.mark.parametrize(("occupancy", "ns"), [(1, 2 * (25 + 1011)), (2, 2 * 25 + 1011)])
-def test_a_cu_remaps_one_workgroup_after_the_other(occupancy, ns):
-    """Two workgroups that read a line each, one after the other or the second remapped while the first one waits."""
+@pytest.mark.parametrize(
+    ("occupancy", "waits", "ns"),
+    [(1, 0, 2 * (25 + 1011)), (2, 0, 2 * 25 + 1011), (1, 60, 2 * (60 + 1011)), (2, 30, 50 + 1011)],
+)
+def test_a_cu_remaps_one_workgroup_after_the_other(occupancy, waits, ns):
+    """Two workgroups that read a line each, one after the other or the second remapped while the first one waits.
+
+    None begins before its own remap is through, which takes a wave as long as it waits for itself.
+    """
     build = TraceBuilder(n_workgroups=2, line_bytes=128)
     x = build.array("x", rows=2, cols=64, item_bytes=2)
     build.step(build.read(x, row=np.arange(2), col=0, rows=1, cols=64))
-    found = hand(build, hand_gpu(), occupancy=occupancy, remap_ns=25)
+    found = hand(build, hand_gpu(), occupancy=occupancy, remap_ns=25, remap_wait_ns=waits)
     assert found.time_fs == ns * NS
 
 
 def test_a_cu_takes_in_so_many_bytes_a_clock():
-    """The second load of four lines hits: 512 B at 2 B a clock of 1 ns, and 10 ns of latency."""
+    """The first load of four lines misses and the second hits: 512 B each at 2 B a clock of 1 ns, then the latency."""
     build = row_reader([(0, 4), (0, 4)])
-    assert hand(build, with_limits(fill_bytes_per_cycle=2.0)).time_fs == (1044 + 256 + 10) * NS
+    assert hand(build, with_limits(fill_bytes_per_cycle=2.0)).time_fs == (256 + 1000 + 256 + 10) * NS
     assert hand(build, with_limits(fill_bytes_per_cycle=128.0)).time_fs == (1044 + 4 + 10) * NS
 
 

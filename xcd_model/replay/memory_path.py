@@ -61,7 +61,7 @@ class TimedState(NamedTuple):
     Parameters
     ----------
     words, filler : (n_xcds, `xcd_model.replay.launches.l2_words`)
-        Of the L2s: lines, and the instruction that filled each; ``n_instructions`` marks what an earlier launch left.
+        Of the L2s: lines, and the instruction that sent each; ``n_instructions`` marks what an earlier launch left.
     arrival : (n_instructions + 1,)
         When an instruction's fills were in the L2; the last, 0, is that of an earlier launch.
     mall : (words,) uint32
@@ -151,7 +151,7 @@ def _through_l2_at(inputs, state, xcd, access, n, tally):
 
 
 @inlined
-def _travel(inputs, state, xcd, l2_end, moved):
+def _travel(inputs, state, xcd, l2_end, sent, moved):
     """Queue an instruction's fills and write-backs behind the others; return when the last fill is there."""
     machine, times = inputs.machine, inputs.times
     fills, from_hbm, writebacks = moved.fills, moved.from_hbm, moved.writebacks
@@ -164,7 +164,7 @@ def _travel(inputs, state, xcd, l2_end, moved):
         state.shared[MALL_FREE] = mall_end
     there = l2_end
     if fills > from_hbm:
-        there = mall_end + times.mall_latency
+        there = max(mall_end, sent) + times.mall_latency
     if from_hbm or writebacks:
         written = writebacks * times.hbm_write
         hbm_end = max(mall_end, state.shared[HBM_FREE]) + from_hbm * times.hbm + written + moved.activation_fs
@@ -174,7 +174,7 @@ def _travel(inputs, state, xcd, l2_end, moved):
             _note_busy(state.recent, hbm_end, from_hbm * times.hbm + written + moved.activation_fs, written)
             wait = _turnaround(state.recent, hbm_end, times.turnaround)
         if from_hbm:
-            there = max(there, hbm_end + times.hbm_latency + wait)
+            there = max(there, max(hbm_end, sent) + times.hbm_latency + wait)
     return there
 
 
@@ -209,24 +209,24 @@ def _issue_at(inputs, state, xcd, unit, instruction, now, tally):
         misses += fetched
         mall_hits += found
     _count_instruction(tally, access, requests, passage.l1_requests, l1_hits)
-    l2_end = l1_end
+    l2_end = sent = l1_end
     if requests:
         service = requests * (times.l2_write if access.is_write else times.l2_read)
         l2_end = max(l1_end, state.free[xcd, 0]) + service
         state.free[xcd, 0] = l2_end
-        filled = l2_end
+        sent = l2_end
         if times.cu_fill and not access.is_write:
-            filled = max(l2_end, max(now, state.fill[unit]) + requests * times.cu_fill)
-            state.fill[unit] = filled
-        wait = max(wait, filled + times.l2_latency, l2_wait)
+            sent = max(l2_end, max(now, state.fill[unit]) + requests * times.cu_fill)
+            state.fill[unit] = sent
+        wait = max(wait, sent + times.l2_latency, l2_wait)
     fills = np.int64(0) if access.is_write else misses
     writebacks, activation_fs = tally.counts[WRITEBACKS] - written, state.shared[ACTIVATION] - activated
-    there = _travel(inputs, state, xcd, l2_end, Moved(fills, fills - mall_hits, writebacks, activation_fs))
+    there = _travel(inputs, state, xcd, l2_end, sent, Moved(fills, fills - mall_hits, writebacks, activation_fs))
     if access.is_write:  # nothing waits for a store
         return l2_end, l2_end
     wait = max(wait, there) if fills else wait
     if remote_wait >= 0:  # copies of what the remote partition had
-        remote_wait = max(remote_wait, l2_end + times.l2_latency + times.l2_remote)
+        remote_wait = max(remote_wait, sent + times.l2_latency + times.l2_remote)
         wait, there = max(wait, remote_wait), max(there, remote_wait)
     state.arrival[instruction], state.l1.arrival[instruction] = there, wait
     if requests and state.reads.limit:

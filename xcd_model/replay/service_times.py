@@ -47,6 +47,8 @@ class IssueModel(NamedTuple):
         0 where loads wait for no other load.
     remap_fs : int [fs]
         What a CU computes at the start of a workgroup to remap it, of one workgroup at a time and beside all else.
+    remap_wait_fs : int [fs]
+        Least time from when a workgroup could begin until it is remapped.
     step_fs : int [fs]
         From when a step's first load can be issued until it is: addresses, and products whose issue comes first.
     after_products : bool
@@ -63,6 +65,7 @@ class IssueModel(NamedTuple):
     remap_fs: int = 0
     step_fs: int = 0
     after_products: bool = False
+    remap_wait_fs: int = 0
 
     def check(self) -> None:
         """Refuse what cannot be replayed.
@@ -76,7 +79,7 @@ class IssueModel(NamedTuple):
             raise ReplayError(
                 f"in_flight = {self.in_flight} is out of range; must be 1..1024 (num_stages times loads a step)"
             )
-        for name in ("compute_fs", "jitter_fs", "remap_fs", "step_fs"):
+        for name in ("compute_fs", "jitter_fs", "remap_fs", "remap_wait_fs", "step_fs"):
             if not 0 <= getattr(self, name) <= MAX_FS:
                 raise ReplayError(
                     f"{name} = {getattr(self, name)} is out of range; must be 0..{MAX_FS} fs (18 minutes): cut the "

@@ -244,7 +244,8 @@ def _begin(inputs, state, slot, pid, now):
     machine = inputs.machine
     unit = slot % machine.xcds * machine.cus + slot // machine.xcds % machine.cus
     if inputs.issue.remap_fs:
-        now = state.scalar[unit] = max(now, state.scalar[unit]) + inputs.issue.remap_fs
+        state.scalar[unit] = max(now, state.scalar[unit]) + inputs.issue.remap_fs
+        now = max(now + inputs.issue.remap_wait_fs, state.scalar[unit])
     state.events.slot_rank[unit, slot // machine.xcds // machine.cus] = ((pid + 1) << SLOT_BITS) | slot
     state.issued[slot] = state.computed[slot] = 0
     for i in range(state.ring.shape[1]):

@@ -78,6 +78,8 @@ class Limits:
         From the end of a workgroup to the first instruction of its successor in the slot; none where not given [ns].
     scalar_cycles : float, optional
         Cycles of a SIMD that a scalar instruction of a wave takes, as a remap adds them; none where not given.
+    scalar_wait_cycles : float, optional
+        Cycles from one scalar instruction of a wave to the next, which waits for it; none where not given.
     fill_bytes_per_cycle : float, optional
         What one CU takes in from the L2 a cycle while all do; as much as the L2 gives where not given.
     copy_ns : float, optional
@@ -104,6 +106,7 @@ class Limits:
     workgroups_per_cluster: int | None = None
     workgroup_gap_ns: float | None = None
     scalar_cycles: float | None = None
+    scalar_wait_cycles: float | None = None
     fill_bytes_per_cycle: float | None = None
     copy_ns: float | None = None
     products_before_loads: float | None = None
