@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -288,7 +289,14 @@ def request_of(launch: Launch, arch: str) -> dict[str, Any]:
         "options": dict(launch.options),
         "sliced_for": launch.sliced_for,
         "text_from": str(launch.text_from or ""),
+        "levels": _levels(launch.grid) if arch.startswith("sm_") else 1,
     }
+
+
+def _levels(grid: Sequence[int]) -> int:
+    """Bits of a coordinate, at least one: turns of a remap's loop over the levels of a curve."""
+    side = max(grid) if len(grid) > 1 else math.isqrt(max(grid) - 1) + 1  # of the tiles of one row of ids
+    return max(1, (side - 1).bit_length())
 
 
 def _descriptor_of(array: Array) -> dict[str, Any]:

@@ -52,10 +52,12 @@ def global_loads(sass: str) -> list[tuple[int, int]]:
     return sorted(found.items(), reverse=True)
 
 
-def before_loop(sass: str) -> int:
-    """Instructions before the first loop with loads or products; all, where there is none."""
-    code = _instructions(sass)
-    return min((begin for begin, end in _loops(sass) if any(map(_works, code[begin : end + 1]))), default=len(code))
+def before_loop(sass: str, turns: int = 1) -> int:
+    """Instructions before the first loop with loads or products, or all; those of a loop among them ``turns`` times."""
+    code, loops = _instructions(sass), _loops(sass)
+    stop = min((begin for begin, end in loops if any(map(_works, code[begin : end + 1]))), default=len(code))
+    again = {at for begin, end in loops if end < stop for at in range(begin, end + 1)}
+    return stop + (turns - 1) * len(again)
 
 
 def _works(instruction: tuple[str, str, str]) -> bool:

@@ -120,7 +120,7 @@ def compile_one(request: dict[str, Any]) -> dict[str, Any]:
     ttir, ttgir = compiled.asm["ttir"], compiled.asm["ttgir"]
     return {
         "threads": compiled.metadata.num_warps * target.warp_size,
-        **(_of_amd(compiled) if target.backend == "hip" else _of_nvidia(compiled)),
+        **(_of_amd(compiled) if target.backend == "hip" else _of_nvidia(compiled, request["levels"])),
         "loads_per_step": loads_per_step(ttir),
         "pipelined": is_pipelined(ttir, ttgir),
         "instructions_in_flight": in_flight(ttir, ttgir, compiled.metadata.num_stages),
@@ -152,7 +152,7 @@ def _of_amd(compiled: Any) -> dict[str, Any]:
     }
 
 
-def _of_nvidia(compiled: Any) -> dict[str, Any]:
+def _of_nvidia(compiled: Any, levels: int) -> dict[str, Any]:
     tools = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(compiled.asm["cubin"])
@@ -165,7 +165,7 @@ def _of_nvidia(compiled: Any) -> dict[str, Any]:
         **sass.usage(words),
         **sass.main_loop(code),
         "loads": sass.global_loads(code),
-        "instructions_before_loop": sass.before_loop(code),
+        "instructions_before_loop": sass.before_loop(code, levels),
         "code_bytes": sass.code_bytes(code),
     }
 

@@ -6,7 +6,8 @@
      + L1 lat.   + L2 lat.                + MALL lat.   + HBM lat.     free = end
 
 A load is complete when the last of its lines is at the CU; a line that another instruction fetches arrives when that
-one's fill does (a hit under miss). Its fills and write-backs share one trip through the queues. A store is complete
+one's fill does (a hit under miss). Its fills and write-backs share one trip through the queues. Where a CU takes in so
+much and no more, it asks no faster: the last latency begins when there is room for the last line. A store is complete
 when the L2 has taken it. Only an NVIDIA GPU has the remote L2 partition, row activations and read-write turnaround
 (`xcd_model.nvidia`).
 """
@@ -152,7 +153,10 @@ def _through_l2_at(inputs, state, xcd, access, n, tally):
 
 @inlined
 def _travel(inputs, state, xcd, l2_end, sent, moved):
-    """Queue an instruction's fills and write-backs behind the others; return when the last fill is there."""
+    """Queue an instruction's fills and write-backs behind the others; return when the last fill is there.
+
+    ``l2_end`` is when the L2 has taken the instruction, ``sent`` when its last line was asked for.
+    """
     machine, times = inputs.machine, inputs.times
     fills, from_hbm, writebacks = moved.fills, moved.from_hbm, moved.writebacks
     if fills == 0 and writebacks == 0:
