@@ -160,11 +160,11 @@ def _no_gain(ranking: Ranking, best: Attempt, tied: Sequence[str], gain: float) 
 
 def _fewer_reads(gpu: str, baseline: Score, score: Score) -> str:
     """Why an order is tried whose time the model does not tell from the launch order's."""
-    read = f"{gigabytes(baseline.hbm_read_bytes)} to {gigabytes(score.hbm_read_bytes)}"
+    less, launched = gigabytes(score.hbm_read_bytes), gigabytes(baseline.hbm_read_bytes)
     known = evidence_of(gpu, READS_LESS)
     return (
-        f"its predicted time is no other than the launch order's, but {read} are read from HBM, and of measured orders "
-        f"whose predicted times tie the one that reads less was faster in {known.right} of {known.pairs} pairs on {gpu}"
+        f"it reads {less} GB from HBM, the launch order {launched}, in predicted times that are not told apart; "
+        f"of orders that tie so the one that reads less was faster in {known.right} of {known.pairs} pairs on {gpu}"
     )
 
 

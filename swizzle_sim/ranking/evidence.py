@@ -31,11 +31,13 @@ class Evidence:
     pairs : int
         Pairs of orders of one workload that were measured over 3 % (rates: one point) apart.
     right : int
-        Of these, how many the timed replay puts the right way round.
+        Of these, how many the timed replay puts the right way round; of times as the tool ranks them, ties by reads.
     tells_apart : float
         Predicted gap up to which its sign was no better than a coin's; relative, of a rate 0 to 1.
     source : str
         Of the measurements; empty where there are none.
+    alone : int, optional
+        Right by the figure alone, where another one breaks its ties.
     """
 
     gpu: str
@@ -44,6 +46,7 @@ class Evidence:
     right: int = 0
     tells_apart: float = 0.0
     source: str = ""
+    alone: int | None = None
 
     @property
     def ranks(self) -> bool:

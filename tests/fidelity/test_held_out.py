@@ -13,6 +13,7 @@ from swizzle_benchmarks.fidelity.held_out import (
     drawn,
     of_launch,
     pairs,
+    ranked,
     regrets,
     tables,
 )
@@ -102,6 +103,23 @@ def test_the_prose_beside_the_tables_is_true():
     assert f"has {100 * near:.0f} % of the reads and {points:.2f} points, but {right} of {every} pairs and" in text
     assert f"pairs and {chosen} % (launch order {launched}, `group_m(size=8)` {grouped})" in text
     assert f"All {sum(len(committed(name)) for name in DRAWS)} outputs are equal" in text
+
+
+def test_what_is_said_of_the_last_draws_was_counted():
+    text = " ".join((ROOT / "docs/hardware.md").read_text(encoding="utf-8").split())
+    sixth, seventh = committed("h200_sixth"), committed("h200_seventh")
+    both = [*sixth, *seventh]
+    near = sum(abs(one.read_error) <= 0.2 for one in both) / len(both)
+    points = sum(abs(one.points) for one in both) / len(both)
+    (right, every), (later, counted) = ranked(sixth) or (0, 0), ranked(seventh) or (0, 0)
+    chosen, launched, grouped = (
+        [f"{100 * regrets(one)[name]:.2f}" for one in (sixth, seventh)]
+        for name in ("the tool's choice", "launch order", "group_m(size=8), boxes of 4")
+    )
+    assert f"{len(both)} orders of {len([*of_launch(sixth), *of_launch(seventh)])} launches after" in text
+    assert f"have {100 * near:.0f} % of the reads and {points:.2f} points" in text
+    assert f"{right} of {every} and {later} of {counted} pairs, and it loses {' and '.join(chosen)} %" in text
+    assert f"(launch order {' and '.join(launched)}, `group_m(size=8)` {' and '.join(grouped)})" in text
 
 
 def test_what_is_said_of_attentions_instructions_was_counted():
