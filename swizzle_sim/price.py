@@ -28,13 +28,16 @@ class CompiledKernel:
     loads : tuple of (int, int)
         Global loads in the code: bytes a lane, and how many, widest first.
     instructions_before_loop : int
-        Instructions before the first loop; of all the code where there is none.
+        Instructions before the first loop, on NVIDIA before the first with loads or products; of all the code where
+        there is none.
     instructions_in_flight : int
         Tensor instructions in flight, see `xcd_model.Resources`.
     code_bytes : int [bytes]
         Length of the code.
     step_instructions, after_products, past_l1 : int, bool and bool
         Of the main loop, see `xcd_model.Resources`.
+    instructions_in_curves : int
+        Of those before the loop the ones in loops of their own, such as over the levels of a curve; NVIDIA only.
     """
 
     arch: str
@@ -52,6 +55,11 @@ class CompiledKernel:
     step_instructions: int = 0
     after_products: bool = False
     past_l1: bool = False
+    instructions_in_curves: int = 0
+
+    def executed_before_loop(self, levels: int) -> int:
+        """Instructions that a wave executes before the loop, its own loops turning once a level."""
+        return self.instructions_before_loop + (levels - 1) * self.instructions_in_curves
 
     @property
     def place(self) -> str:

@@ -270,16 +270,11 @@ class Replayer(Generic[W]):
         return -(-self.kernel.resources.threads // self.gpu.limits.wave_size) / self.gpu.limits.simds_per_cu
 
     @property
-    def remap_fs(self) -> int:
-        """What a CU computes to remap one workgroup [fs]."""
-        each = self.gpu.limits.scalar_cycles or 0.0
-        return round(self.kernel.resources.remap_instructions * each * self.waves_per_simd / self.gpu.clock_mhz * 1e9)
-
-    @property
-    def remap_wait_fs(self) -> int:
-        """What a wave takes to remap itself [fs]: one instruction after the other."""
-        each = self.gpu.limits.scalar_wait_cycles or 0.0
-        return round(self.kernel.resources.remap_instructions * each / self.gpu.clock_mhz * 1e9)
+    def remap_fs(self) -> tuple[int, int]:
+        """What a CU computes to remap one workgroup, and what each of its waves takes for itself [fs]."""
+        limits, instructions = self.gpu.limits, self.kernel.resources.remap_instructions / self.gpu.clock_mhz * 1e9
+        busy = (limits.scalar_cycles or 0.0) * self.waves_per_simd
+        return round(instructions * busy), round(instructions * (limits.scalar_wait_cycles or 0.0))
 
     def step_fs(self, compute_fs: int) -> int:
         """From when a step's first load could be issued until it is [fs]: an instruction a cycle, and products' issue.
@@ -302,6 +297,7 @@ class Replayer(Generic[W]):
             vector_ops_per_instruction=self.vector_ops_per_instruction,
             workgroups_per_cu=self.occupancy,
         )
+        remap_fs, remap_wait_fs = self.remap_fs
         after_products = bool(self.step) and self.kernel.resources.after_products
         issue = IssueModel(
             self.in_flight - self.step * after_products,
@@ -310,10 +306,10 @@ class Replayer(Generic[W]):
             self.seed,
             speed_variation_of(self.gpu),
             self.step,
-            self.remap_fs,
+            remap_fs,
             self.step_fs(instruction_fs),
             after_products,
-            self.remap_wait_fs,
+            remap_wait_fs,
         )
         issue.check()
         return issue

@@ -53,6 +53,7 @@ BOXES = (
         *("boxes(x=1,y=1,z=8)", "boxes(x=2,y=2,z=2)", "boxes(x=16,y=4,z=2)"),
     ),
 )
+HELD = {"B": 1, "BLOCK_M": 128, "PROGRAMS": 132}  # persistent programs, one an SM
 Sizes = dict[str, int]
 Between = Callable[[int, int], int]
 Pool = tuple[tuple[str, ...], tuple[str, ...]]  # always taken, and to draw from
@@ -109,12 +110,9 @@ KERNELS = {
     "gemm_jagged": Drawn(
         lambda between: {"GROUPS": between(40, 120), "N": 128 * between(3, 8), "K": 64 * between(6, 20)}
     ),
-    "smith_waterman": Drawn(lambda between: {"M": 32 * between(64, 256), "N": 32 * between(64, 256)}),
+    "smith_waterman": Drawn(lambda between: {side: 32 * between(64, 256) for side in "MN"}),
     "attention_persistent": Drawn(
-        lambda between: (
-            {"B": 1, "H": 8 * between(3, 8), "S": 256 * between(8, 20), "CAUSAL": between(0, 1)}
-            | {"BLOCK_M": 128, "PROGRAMS": 132}
-        )
+        lambda between: HELD | {"H": 8 * between(3, 8), "S": 256 * between(8, 20), "CAUSAL": between(0, 1)}
     ),
     "attention_paged": Drawn(
         lambda between: {"B": between(8, 24), "S": 512 * between(4, 10), "SEED": between(2, 99)}, BOXES

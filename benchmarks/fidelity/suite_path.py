@@ -133,7 +133,7 @@ def _as_bundled(scorer: Scorer, order: str) -> tuple[Score, CompiledKernel]:
     swizzle = Swizzle.parse(family(order), order)
     found = price(scorer.kernel, swizzle, scorer.gpu, spellings=(GENERAL,))
     found = replace(found, offer={}, offered=None)  # bundles then had no option that gives workgroups back
-    own = scorer.with_resources(resources_after(scorer.kernel.resources, found, scorer.gpu))
+    own = scorer.with_resources(resources_after(scorer.kernel.resources, found, scorer.gpu, scorer.kernel.grid.levels))
     order_of = scorer.permutation(swizzle)
     return own.score_order(order_of, baseline_us=scorer.baseline.time_us), found.after
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -90,6 +89,7 @@ class Compiled:
     sgpr_spills: int
     loads: Sequence[tuple[int, int]]
     instructions_before_loop: int
+    instructions_in_curves: int
     code_bytes: int
     llvm_waves_per_simd: int
     loads_per_step: int
@@ -136,6 +136,7 @@ class Compiled:
             workgroups_per_cu=workgroups_per_cu(self.resources, gpu),
             loads=tuple((width, count) for width, count in self.loads),
             instructions_before_loop=self.instructions_before_loop,
+            instructions_in_curves=self.instructions_in_curves,
             instructions_in_flight=self.instructions_in_flight,
             code_bytes=self.code_bytes,
             step_instructions=self.resources.step_instructions,
@@ -289,14 +290,7 @@ def request_of(launch: Launch, arch: str) -> dict[str, Any]:
         "options": dict(launch.options),
         "sliced_for": launch.sliced_for,
         "text_from": str(launch.text_from or ""),
-        "levels": _levels(launch.grid) if arch.startswith("sm_") else 1,
     }
-
-
-def _levels(grid: Sequence[int]) -> int:
-    """Bits of a coordinate, at least one: turns of a remap's loop over the levels of a curve."""
-    side = max(grid) if len(grid) > 1 else math.isqrt(max(grid) - 1) + 1  # of the tiles of one row of ids
-    return max(1, (side - 1).bit_length())
 
 
 def _descriptor_of(array: Array) -> dict[str, Any]:

@@ -52,12 +52,11 @@ def global_loads(sass: str) -> list[tuple[int, int]]:
     return sorted(found.items(), reverse=True)
 
 
-def before_loop(sass: str, turns: int = 1) -> int:
-    """Instructions before the first loop with loads or products, or all; those of a loop among them ``turns`` times."""
+def before_loop(sass: str) -> tuple[int, int]:
+    """Instructions before the first loop with loads or products, or all; and how many of them are in other loops."""
     code, loops = _instructions(sass), _loops(sass)
     stop = min((begin for begin, end in loops if any(map(_works, code[begin : end + 1]))), default=len(code))
-    again = {at for begin, end in loops if end < stop for at in range(begin, end + 1)}
-    return stop + (turns - 1) * len(again)
+    return stop, len({at for begin, end in loops if end < stop for at in range(begin, end + 1)})
 
 
 def _works(instruction: tuple[str, str, str]) -> bool:

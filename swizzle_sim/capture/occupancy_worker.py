@@ -120,7 +120,7 @@ def compile_one(request: dict[str, Any]) -> dict[str, Any]:
     ttir, ttgir = compiled.asm["ttir"], compiled.asm["ttgir"]
     return {
         "threads": compiled.metadata.num_warps * target.warp_size,
-        **(_of_amd(compiled) if target.backend == "hip" else _of_nvidia(compiled, request["levels"])),
+        **(_of_amd(compiled) if target.backend == "hip" else _of_nvidia(compiled)),
         "loads_per_step": loads_per_step(ttir),
         "pipelined": is_pipelined(ttir, ttgir),
         "instructions_in_flight": in_flight(ttir, ttgir, compiled.metadata.num_stages),
@@ -146,26 +146,29 @@ def _of_amd(compiled: Any) -> dict[str, Any]:
         **descriptor(compiled.asm["hsaco"], compiled.metadata.name),
         "loads": global_loads(assembly),
         "instructions_before_loop": before_loop(assembly),
+        "instructions_in_curves": 0,
         "step_instructions": 0,
         "after_products": False,
         "past_l1": False,
     }
 
 
-def _of_nvidia(compiled: Any, levels: int) -> dict[str, Any]:
+def _of_nvidia(compiled: Any) -> dict[str, Any]:
     tools = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(compiled.asm["cubin"])
         file.flush()
         words = _said(str(tools / "cuobjdump"), "--dump-resource-usage", file.name)
         code = _said(str(tools / "nvdisasm"), "-c", file.name)
+    before, curves = sass.before_loop(code)
     return {
         "lds_bytes": compiled.metadata.shared + RESERVED_BYTES,
         **dict.fromkeys(("agprs_used", "sgprs", "sgpr_spills", "llvm_waves_per_simd"), 0),
         **sass.usage(words),
         **sass.main_loop(code),
         "loads": sass.global_loads(code),
-        "instructions_before_loop": sass.before_loop(code, levels),
+        "instructions_before_loop": before,
+        "instructions_in_curves": curves,
         "code_bytes": sass.code_bytes(code),
     }
 

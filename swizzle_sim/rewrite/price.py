@@ -115,7 +115,7 @@ def as_compiled(scorer: Scorer, swizzle: Swizzle) -> tuple[Scorer, RemapPrice | 
     if is_launch_order(scorer, swizzle):
         return scorer, None
     found = price(scorer.kernel, swizzle, scorer.gpu)
-    own = resources_after(scorer.kernel.resources, found, scorer.gpu)
+    own = resources_after(scorer.kernel.resources, found, scorer.gpu, scorer.kernel.grid.levels)
     return scorer if own == scorer.kernel.resources else scorer.with_resources(own), found
 
 
@@ -157,14 +157,14 @@ def score_as_compiled(scorer: Scorer, swizzle: Swizzle, known: Score | None = No
     return replace(own.score_order(order, baseline_us=scorer.baseline.time_us), price=found)
 
 
-def resources_after(resources: Resources, price: RemapPrice, gpu: Gpu) -> Resources:
+def resources_after(resources: Resources, price: RemapPrice, gpu: Gpu, levels: int = 1) -> Resources:
     """Resources of the rewritten kernel: those of the kernel as launched, but for what the compiler makes otherwise.
 
     Registers alone, with the same workgroups a CU, change nothing; nor do instructions before the loop where the GPU's
     description has no time for them.
     """
     old, new = price.before, price.launched
-    more = new.instructions_before_loop - old.instructions_before_loop
+    more = new.executed_before_loop(levels) - old.executed_before_loop(levels)
     if gpu.limits.scalar_cycles and more > 0:
         resources = replace(resources, remap_instructions=more)
     if resources.loads_per_step:

@@ -88,16 +88,17 @@ def _priced(request: Mapping[str, Any]) -> dict[str, Any]:
         if not tried:
             assert why is not None
             raise why
-        best, rewritten, compiled = min(tried, key=lambda one: _cost(one, gpu))
+        levels = work.grid.levels if gpu.limits.scalar_cycles else 0
+        best, rewritten, compiled = min(tried, key=lambda one: _cost(one, levels))
         if best.loses_occupancy:
             best = _with_offer(best, rewritten, compiled, compiler)
     return {"price": best.as_dict(), "files": compiler.files}
 
 
-def _cost(one: tuple[RemapPrice, Rewritten, Compiled], gpu: Gpu) -> tuple[int, ...]:
+def _cost(one: tuple[RemapPrice, Rewritten, Compiled], levels: int) -> tuple[int, ...]:
     """What a spelling costs: workgroups and spills, instructions where they take time, registers, code and text."""
     after, text = one[0].after, one[1].text
-    instructions = after.instructions_before_loop if gpu.limits.scalar_cycles else 0
+    instructions = after.executed_before_loop(levels) if levels else 0
     return -after.workgroups_per_cu, after.spills, instructions, after.registers, after.code_bytes, len(text)
 
 

@@ -93,6 +93,11 @@ class Grid:
             return self.tiles
         return (self.launch[0], self.launch[1]) if len(self.launch) == 2 else None
 
+    @property
+    def levels(self) -> int:
+        """Levels of a curve over its tiles: the bits of the longest side."""
+        return max(1, (max(self.shape or self.launch) - 1).bit_length())
+
     @cached_property
     def coordinates(self) -> dict[str, Digit]:
         """Every coordinate name of the grid."""
