@@ -56,7 +56,10 @@ class Compiled:
     loads : sequence of (int, int)
         Global loads in the code: bytes a lane (0 for a tile by NVIDIA's TMA), and how many, widest first.
     instructions_before_loop : int
-        Instructions before the first loop; of all the code where there is none.
+        Instructions before the first loop, on NVIDIA before the first with loads or products; of all the code where
+        there is none.
+    instructions_in_curves : int
+        Of those the ones in loops of their own; 0 on AMD.
     code_bytes : int [bytes]
         Length of the code, of the functions that it calls too.
     llvm_waves_per_simd : int

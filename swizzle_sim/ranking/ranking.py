@@ -15,6 +15,7 @@ import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ class Ranking:
             best = scored[0]
             tied = [one for one in scored if one is best or self._ties(best, one, launch, first=not found)]
             least = min(_score(one).hbm_read_bytes for one in tied)
-            found.append(sorted(tied, key=lambda one, least=least: self._breaks_tie(one, least)))  # type: ignore[misc]
+            found.append(sorted(tied, key=partial(self._breaks_tie, least_read=least)))
             scored = [one for one in scored if all(one is not other for other in tied)]
         return found
 

@@ -10,7 +10,7 @@ import pytest
 
 from swizzle_benchmarks.fidelity.rows import DATA
 from swizzle_benchmarks.fidelity.workloads import h200
-from swizzle_benchmarks.lab import hbm_rows, passes, power, steps, walks
+from swizzle_benchmarks.lab import hbm_rows, operands, passes, power, steps, walks
 from swizzle_benchmarks.lab.caches import CARVE_OUT_COUNTERS, carve_outs, most_held, words_of
 from swizzle_benchmarks.lab.memory import fills, middles, turnarounds
 from swizzle_benchmarks.suite.flash_attention import softmax_ops
@@ -260,6 +260,22 @@ def test_steps_of_a_product_are_those_that_were_measured():
     chosen = [one for one in lines if one["tile"] == large and one["what"] == "beside"]
     (beside,) = steps.replayed(chosen, device)
     assert 0.75 * beside.measured < beside.simulated < beside.measured
+
+
+def test_a_step_waits_longer_when_its_last_operand_comes_from_memory():
+    """As measured, where the first does hardly; and the laboratory's table is what the command prints."""
+    lines = [one for one in operands.measured_operands() if one.a_lies_in == "rows" and one.first == "A"]
+    chosen = [one for one in lines if one.products and one.order == "row"]
+    none, first, last, both = operands.replayed(chosen, gpu("h200"))
+    assert [one.from_memory for one in chosen] == ["none", "A", "B", "both"]
+    assert first.ns - none.ns < 60 and min(last.ns, both.ns) - none.ns > 250
+    assert first.simulated - none.simulated < 10 and min(last.simulated, both.simulated) - none.simulated > 150
+    text = (DATA.parents[2] / "docs/laboratory/h200-sm.md").read_text(encoding="utf-8")
+    for one in (none, first, last, both):
+        error = 100 * (one.simulated / one.ns - 1)
+        assert f"| yes | row | {one.from_memory} | {one.ns:.0f} | {one.simulated:.0f} | {error:+.0f} % |" in text
+    for one in lines:
+        assert f"| {'yes' if one.products else 'no'} | {one.order} | {one.from_memory} | {one.ns:.0f} |" in text
 
 
 def test_a_remaps_instructions_take_the_uniform_datapath_as_long_as_was_counted():

@@ -13,6 +13,7 @@ from swizzle_sim.rewrite import price as pricing
 from swizzle_sim.rewrite.emission import GENERAL
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.workload import of_kernel
 from tests.unit.test_price import LAUNCHED, REWRITTEN
 from xcd_model import Resources, gpu
@@ -83,6 +84,11 @@ def test_only_what_decides_the_occupancy_changes_the_resources():
         longer = pricing.RemapPrice(before=LAUNCHED, after=after)
         assert pricing.resources_after(own, longer, h200) == replace(own, remap_instructions=found)
         assert pricing.resources_after(own, longer, mi300x) is own
+    curve = replace(LAUNCHED, instructions_before_loop=before + 40, instructions_in_curves=25)
+    turned = pricing.resources_after(own, pricing.RemapPrice(before=LAUNCHED, after=curve), h200, levels=8)
+    assert turned.remap_instructions == 40 + 7 * 25  # the loop over a curve's levels turns once for each
+    assert [Grid(sides).levels for sides in ((1,), (2, 1), (131, 127), (256, 4, 2))] == [1, 1, 8, 8]
+    assert Grid((131 * 20,), (131, 20)).levels == 8
     slower = pricing.RemapPrice(before=LAUNCHED, after=replace(LAUNCHED, step_instructions=90, after_products=True))
     assert pricing.resources_after(own, slower, h200) is own  # its loop is not pipelined
     stepping = replace(own, loads_per_step=2, past_l1=True)
