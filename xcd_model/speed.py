@@ -67,7 +67,9 @@ except ModuleNotFoundError as missing:
     if missing.name != "xcd_model.fast":  # the folder is there and broken: not a reason to be slow in silence
         raise
     _touch: Any = _touch_plain
+    _touch_whole: Any = _touch_plain
     _touch_by: Any = _touch_by_plain
+    _touch_by_whole: Any = _touch_by_plain
     _way_of: Any = _way_of_plain
     _prefetch: Any = _prefetch_nothing
     empty_tile_l1: Any = _no_tiles
@@ -85,10 +87,24 @@ else:
         return _touch_plain(words, row, ways, word)
 
     @inlined
+    def _touch_whole_vector(words, row, ways, word):
+        """`_touch_vector` of a word that the row has as it is or not at all."""
+        if ways <= WAYS:
+            return lru_simd._touch_row_whole(words, row, word, np.int64(1) << (ways - 1))
+        return _touch_plain(words, row, ways, word)
+
+    @inlined
     def _touch_by_vector(words, filler, row, ways, word, by):
         """`_touch_by`, by the vectors of a row and its fillers where those have the ways."""
         if ways <= WAYS:
             return _touch_row_by(words, filler, row, word, np.int64(1) << (ways - 1), by)
+        return _touch_by_plain(words, filler, row, ways, word, by)
+
+    @inlined
+    def _touch_by_whole_vector(words, filler, row, ways, word, by):
+        """`_touch_by_vector` of a word that the row has as it is or not at all."""
+        if ways <= WAYS:
+            return lru_simd._touch_row_by_whole(words, filler, row, word, np.int64(1) << (ways - 1), by)
         return _touch_by_plain(words, filler, row, ways, word, by)
 
     @inlined
@@ -103,7 +119,9 @@ else:
 
     by_vector = lru_simd.POLICY == replacement.POLICY
     _touch = _touch_vector if by_vector else _touch_plain
+    _touch_whole = _touch_whole_vector if by_vector else _touch_plain
     _touch_by = _touch_by_vector if by_vector else _touch_by_plain
+    _touch_by_whole = _touch_by_whole_vector if by_vector else _touch_by_plain
     _way_of = _way_of_vector
     _prefetch = lru_simd._prefetch
     empty_tile_l1, _read_tile = symmetry.empty_tile_l1, symmetry._read_tile

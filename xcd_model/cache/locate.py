@@ -7,7 +7,8 @@
 `xcd_model.spec.caches` says why one XOR with the tag covers every linear hash of address bits. The rule stands here in
 two compiled forms: for one line, and for a chunk of lines, whose loop LLVM vectorises.
 
-A cache is an array of words; set ``s`` of ``w`` ways is ``words[s * w : (s + 1) * w]``, and a word is one line:
+A cache is an array of words; set ``s`` of ``w`` ways is the row of words from ``_spread(s) * w`` on, and a word is one
+line:
 
     bit  31 ............ 6   5 4     3 2 1 0
          |   tag + 1     | valid  |  dirty  |        0 is an empty way
@@ -29,8 +30,10 @@ FILL_BITS = 2  # most pieces in which a line is fetched
 MARK_BITS = DIRTY_BITS + FILL_BITS
 DIRTY = (1 << DIRTY_BITS) - 1
 VALID = ((1 << FILL_BITS) - 1) << DIRTY_BITS
+WHOLE = 1 << DIRTY_BITS  # marks of a clean line that is fetched whole
 MARKS = (1 << MARK_BITS) - 1
 WORD = (1 << 32) - 1
+HOST_SETS = 64  # of a cache of the host, or a multiple: rows of words are padded to as many
 HIT, PARTLY = 1, 16  # no line's word: what a look-up returns of a line that is there, with all that is wanted or not
 
 
@@ -59,6 +62,15 @@ def _locate(line, index):
 
 
 @njit(inline="always")
+def _spread(at):
+    """Place of a set among the rows of words, and set of a place: bits 6 to 17 by XOR on the lowest six.
+
+    The rows of a tile lie in sets whose numbers differ by powers of two, which share a set of the host's caches.
+    """
+    return at ^ (((at >> 6) ^ (at >> 12)) & (HOST_SETS - 1))
+
+
+@njit(inline="always")
 def _line_of(at, tag, index):
     """Line of a set and a tag."""
     if index.mask < 0:
@@ -69,13 +81,14 @@ def _line_of(at, tag, index):
 
 
 _locate_inlined, _line_of_inlined, _fetched_inlined = (inlined_twin(one) for one in (_locate, _line_of, _fetched))
+_spread_inlined = inlined_twin(_spread)
 
 
 @inlined
-def _locate_all(line, n, index, at, word):
-    """`_locate` of ``n`` lines, unsigned and one step a loop; ``word`` is the tag as a word without marks.
+def _locate_all(line, n, index, at, row, word):
+    """`_locate` of ``n`` lines, unsigned and one step a loop.
 
-    line : (n,) int64; at, word : (n,) uint64, output
+    line : (n,) int64; at, row, word : (n,) uint64, output: set, first of its words, and tag as a word without marks
     """
     one, mark_bits = np.uint64(1), np.uint64(MARK_BITS)
     n_sets, mask = np.uint64(index.n_sets), np.uint64(np.int64(index.mask))  # 2^64 - 1 where there is no mask
@@ -84,13 +97,16 @@ def _locate_all(line, n, index, at, word):
         for i in range(np.uint64(n)):
             at[i] = np.uint64(line[i]) % n_sets
             word[i] = ((np.uint64(line[i]) // n_sets) + one) << mark_bits
-        return
-    for i in range(np.uint64(n)):
-        at[i] = np.uint64(line[i]) & mask
-        word[i] = ((np.uint64(line[i]) >> shift) + one) << mark_bits
+    else:
+        for i in range(np.uint64(n)):
+            at[i] = np.uint64(line[i]) & mask
+            word[i] = ((np.uint64(line[i]) >> shift) + one) << mark_bits
     if table.size:
         for i in range(np.uint64(n)):
             at[i] ^= np.uint64(table[np.uint64(line[i]) >> shift])
+    six, twelve, low = np.uint64(6), np.uint64(12), np.uint64(HOST_SETS - 1)
+    for i in range(np.uint64(n)):
+        row[i] = at[i] ^ (((at[i] >> six) ^ (at[i] >> twelve)) & low)
 
 
 @njit(inline="always")

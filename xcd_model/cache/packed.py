@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.cache.locate import DIRTY_BITS, MARK_BITS
+from xcd_model.cache.locate import DIRTY_BITS, HOST_SETS, MARK_BITS
 from xcd_model.errors import TraceError
 from xcd_model.numba_reference import by_reference
 from xcd_model.spec.caches import Index, hash_table
@@ -33,7 +33,8 @@ class Stream(NamedTuple):
     ``tile_lines, tile_requests`` are (n_tiles, l1_sets): lines and L2 requests of each tile, ``tile_block``
     (n_tiles,) one number for tiles of the same lines.
     ``tensor_lines`` is (n_tensors, 2): first line and the one after the last; ``streamed`` (n_tensors,) bool: its loads
-    leave their lines the first to be evicted from the L2. ``multicast`` is (n_instructions,) bool, empty without
+    leave their lines the first to be evicted from the L2; ``only_read`` (n_tensors,) bool: no instruction stores to it,
+    and the L2 fetches its lines whole. ``multicast`` is (n_instructions,) bool, empty without
     clusters.
     """
 
@@ -56,6 +57,7 @@ class Stream(NamedTuple):
     tile_block: np.ndarray
     tensor_lines: np.ndarray
     streamed: np.ndarray
+    only_read: np.ndarray
     multicast: np.ndarray
 
 
@@ -126,6 +128,8 @@ def machine_of(gpu: Gpu, highest_line: int, *, programs: int, pools: int, local:
 def stream_of(trace: Trace, gpu: Gpu, machine: Machine) -> Stream:
     """A whole trace for the compiled replays; tiles are left empty."""
     none = np.zeros((0, 0), np.int16)
+    only_read = np.full(len(trace.tensors), not gpu.l2.fetches_halves)
+    only_read[trace.tensor[trace.is_write]] = False
     return Stream(
         start=trace.start,
         base=trace.base,
@@ -146,6 +150,7 @@ def stream_of(trace: Trace, gpu: Gpu, machine: Machine) -> Stream:
         tile_block=np.zeros(0, np.int32),
         tensor_lines=np.array([(t.base_line, t.base_line + t.n_lines) for t in trace.tensors], np.int64),
         streamed=np.zeros(len(trace.tensors), np.bool_),
+        only_read=only_read,
         multicast=np.zeros(0, np.bool_),
     )
 
@@ -178,6 +183,11 @@ def index_of(cache: Cache | None, highest_line: int) -> Index:
     shift = n_sets.bit_length() - 1
     rows = cache.line_rows()
     return Index(n_sets, n_sets - 1, shift, hash_table(rows, (highest_line >> shift) + 1) if rows else none)
+
+
+def words_of(index: Index, ways: int) -> int:
+    """Words of a cache: as many rows as its sets, or more (`xcd_model.cache.locate._spread`)."""
+    return -(-index.n_sets // HOST_SETS) * HOST_SETS * ways
 
 
 def aligned_words(n_words: int) -> np.ndarray:

@@ -13,6 +13,7 @@ need `WAYS` words of slack at the end (`xcd_model.cache.packed.aligned_words`).
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from numba import extending, types
@@ -41,29 +42,8 @@ def _address(context, builder, signature, argument, words, at):
     return builder.gep(context.make_array(signature.args[argument])(context, builder, words).data, [at])
 
 
-def _find(builder, row, word, last):
-    """(Whether ``word`` is in the row, the way that gives up its place, the lanes up to it as a mask)."""
-    differs = builder.xor(row, _splat(builder, word))
-    same = builder.icmp_unsigned("<", differs, ir.Constant(_ROW, [MARKS + 1] * WAYS))
-    ours = builder.sub(builder.shl(last, _I32(1)), _I32(1))
-    found = builder.and_(builder.zext(builder.bitcast(same, _I16), _I32), ours)
-    hit = builder.icmp_unsigned("!=", found, _I32(0))
-    until = builder.or_(found, last)
-    moves = builder.trunc(builder.xor(until, builder.sub(until, _I32(1))), _I16)
-    return hit, builder.cttz(until, _I1(1)), builder.bitcast(moves, _MASK)
-
-
 def _word_at(builder, address, way):
     return builder.load(builder.gep(address, [builder.zext(way, _I64)]), align=4)
-
-
-def _marks_and_found(builder, hit, there, word):
-    """(Marks that a there line keeps, what the look-up returns, whether all is there), as `_touch`; ``hit``: there."""
-    kept = builder.select(hit, builder.and_(there, _I32(MARKS)), _I32(0))
-    lacks = builder.and_(builder.and_(word, builder.not_(there)), _I32(VALID))
-    all_there = builder.icmp_unsigned("==", lacks, _I32(0))
-    found = builder.select(all_there, _I64(HIT), _I64(PARTLY))
-    return kept, builder.select(hit, found, builder.zext(there, _I64)), all_there
 
 
 def _to_front(builder, row_address, row, front, moves):
@@ -72,23 +52,80 @@ def _to_front(builder, row_address, row, front, moves):
     builder.store(builder.select(moves, shifted, row), row_address, align=4)
 
 
+def _find(builder, address, row, word, last, *, whole):
+    """Find ``word`` in a row; ``whole``: its marks are those of the line that is there.
+
+    Returns (whether it is there with all that is wanted, what the look-up returns, marks that it keeps, the way that
+    gives up its place, the lanes up to that as a mask).
+    """
+    wanted = _splat(builder, word)
+    if whole:
+        same = builder.icmp_unsigned("==", row, wanted)
+    else:
+        same = builder.icmp_unsigned("<", builder.xor(row, wanted), ir.Constant(_ROW, [MARKS + 1] * WAYS))
+    ours = builder.sub(builder.shl(last, _I32(1)), _I32(1))
+    lanes = builder.and_(builder.zext(builder.bitcast(same, _I16), _I32), ours)
+    hit = builder.icmp_unsigned("!=", lanes, _I32(0))
+    until = builder.or_(lanes, last)
+    moves = builder.bitcast(builder.trunc(builder.xor(until, builder.sub(until, _I32(1))), _I16), _MASK)
+    way = builder.cttz(until, _I1(1))
+    if whole:  # so that the victim can be loaded before the way is known
+        victim = builder.zext(_word_at(builder, address, builder.cttz(last, _I1(1))), _I64)
+        return hit, builder.select(hit, _I64(HIT), victim), _I32(0), way, moves
+    there = _word_at(builder, address, way)
+    kept = builder.select(hit, builder.and_(there, _I32(MARKS)), _I32(0))
+    lacks = builder.and_(builder.and_(word, builder.not_(there)), _I32(VALID))
+    all_there = builder.icmp_unsigned("==", lacks, _I32(0))
+    found = builder.select(all_there, _I64(HIT), _I64(PARTLY))
+    return builder.and_(hit, all_there), builder.select(hit, found, builder.zext(there, _I64)), kept, way, moves
+
+
+def _touch(context, builder, signature, args, *, whole):
+    """Do as `xcd_model.cache.lru._touch` for the row at ``words[at]``, args = (words, at, word, last)."""
+    words, at, word, last = args
+    address = _address(context, builder, signature, 0, words, at)
+    row_address = builder.bitcast(address, _ROW.as_pointer())
+    row = builder.load(row_address, align=4)
+    word, last = builder.trunc(word, _I32), builder.trunc(last, _I32)
+    _, found, kept, _, moves = _find(builder, address, row, word, last, whole=whole)
+    _to_front(builder, row_address, row, builder.or_(word, kept), moves)
+    return found
+
+
+def _touch_by(context, builder, signature, args, *, whole):
+    """Do as `xcd_model.cache.lru._touch_by`, args = (words, filler, at, word, last, by)."""
+    words, filler, at, word, last, by = args
+    address = _address(context, builder, signature, 0, words, at)
+    by_address = _address(context, builder, signature, 1, filler, at)
+    row_address = builder.bitcast(address, _ROW.as_pointer())
+    by_row_address = builder.bitcast(by_address, _ROW.as_pointer())
+    row, by_row = builder.load(row_address, align=4), builder.load(by_row_address, align=4)
+    word, last, by = (builder.trunc(value, _I32) for value in (word, last, by))
+    all_there, found, kept, way, moves = _find(builder, address, row, word, last, whole=whole)
+    filled_by = _word_at(builder, by_address, way)
+    _to_front(builder, row_address, row, builder.or_(word, kept), moves)
+    _to_front(builder, by_row_address, by_row, builder.select(all_there, filled_by, by), moves)
+    return builder.or_(found, builder.shl(builder.zext(filled_by, _I64), _I64(32)))
+
+
+def _touch_signature(words):
+    return types.int64(words, types.int64, types.int64, types.int64)
+
+
+def _touch_by_signature(words, filler):
+    return types.int64(words, filler, types.int64, types.int64, types.int64, types.int64)
+
+
 @intrinsic
 def _touch_row(typing, words, at, word, last):
     """Do as `_touch` for the row at ``words[at]``, of int64 arguments; ``last`` is ``1 << (ways - 1)``."""
+    return _touch_signature(words), functools.partial(_touch, whole=False)
 
-    def emit(context, builder, signature, args):
-        words, at, word, last = args
-        address = _address(context, builder, signature, 0, words, at)
-        row_address = builder.bitcast(address, _ROW.as_pointer())
-        row = builder.load(row_address, align=4)
-        word, last = builder.trunc(word, _I32), builder.trunc(last, _I32)
-        hit, way, moves = _find(builder, row, word, last)
-        there = _word_at(builder, address, way)
-        kept, found, _ = _marks_and_found(builder, hit, there, word)
-        _to_front(builder, row_address, row, builder.or_(word, kept), moves)
-        return found
 
-    return types.int64(words, types.int64, types.int64, types.int64), emit
+@intrinsic
+def _touch_row_whole(typing, words, at, word, last):
+    """As `_touch_row`, of a word that the row has as it is or not at all: no marks are to be kept."""
+    return _touch_signature(words), functools.partial(_touch, whole=True)
 
 
 @intrinsic
@@ -97,24 +134,13 @@ def _touch_row_by(typing, words, filler, at, word, last, by):
 
     Returns what `_touch_row` does in the low 32 bits, and in the high ones the filler of a line that hit.
     """
+    return _touch_by_signature(words, filler), functools.partial(_touch_by, whole=False)
 
-    def emit(context, builder, signature, args):
-        words, filler, at, word, last, by = args
-        address = _address(context, builder, signature, 0, words, at)
-        by_address = _address(context, builder, signature, 1, filler, at)
-        row_address = builder.bitcast(address, _ROW.as_pointer())
-        by_row_address = builder.bitcast(by_address, _ROW.as_pointer())
-        row, by_row = builder.load(row_address, align=4), builder.load(by_row_address, align=4)
-        word, last, by = (builder.trunc(value, _I32) for value in (word, last, by))
-        hit, way, moves = _find(builder, row, word, last)
-        there, filled_by = _word_at(builder, address, way), _word_at(builder, by_address, way)
-        kept, found, all_there = _marks_and_found(builder, hit, there, word)
-        _to_front(builder, row_address, row, builder.or_(word, kept), moves)
-        filled = builder.select(builder.and_(hit, all_there), filled_by, by)
-        _to_front(builder, by_row_address, by_row, filled, moves)
-        return builder.or_(found, builder.shl(builder.zext(filled_by, _I64), _I64(32)))
 
-    return types.int64(words, filler, types.int64, types.int64, types.int64, types.int64), emit
+@intrinsic
+def _touch_row_by_whole(typing, words, filler, at, word, last, by):
+    """As `_touch_row_by`, of a word that the row has as it is or not at all."""
+    return _touch_by_signature(words, filler), functools.partial(_touch_by, whole=True)
 
 
 @intrinsic

@@ -30,13 +30,13 @@ def _look_up_partitions(n, l2, machine, access, scratch, set_weight):
     Besides an entry for each line to fetch or allocate there is one for each dirty word that a copy drove out, marked
     as `COPY`. Read requests of remote hits are added to ``scratch.remote_hits``.
     """
-    marks, at, word, miss_index, victims = (
-        scratch.marks, scratch.cache_set, scratch.word, scratch.miss_index, scratch.victim,
+    marks, at, rows, word, miss_index, victims = (
+        scratch.marks, scratch.cache_set, scratch.row, scratch.word, scratch.miss_index, scratch.victim,
     )  # fmt: skip
-    ways, other = machine.l2_ways, machine.l2.n_sets * machine.l2_ways
+    ways, other = machine.l2_ways, l2.size // 2
     partition, is_write, made = access.partition, access.is_write, 0
     for i in range(n):
-        row, touched = np.int64(at[i]) * ways, np.int64(word[i]) | np.int64(marks[i])
+        row, touched = np.int64(rows[i]) * ways, np.int64(word[i]) | np.int64(marks[i])
         owner = _coherence_point(scratch.line[i], machine.coherence_mask)
         if owner != partition:
             found = _touch(l2, row + partition * other, ways, touched & ~DIRTY)
@@ -64,14 +64,14 @@ def _look_up_partitions_by(n, l2, machine, access, scratch, arrival, set_weight)
 
     Returns entries, latest arrival of lines that hit, of remote ones (-1: none), and how many hits were under a miss.
     """
-    marks, at, word, miss_index, victims = (
-        scratch.marks, scratch.cache_set, scratch.word, scratch.miss_index, scratch.victim,
+    marks, at, rows, word, miss_index, victims = (
+        scratch.marks, scratch.cache_set, scratch.row, scratch.word, scratch.miss_index, scratch.victim,
     )  # fmt: skip
-    ways, other = machine.l2_ways, machine.l2.n_sets * machine.l2_ways
+    ways, other = machine.l2_ways, l2.words.size // 2
     partition, is_write, by = access.partition, access.is_write, access.instruction
     made, wait, remote, under_miss = 0, np.int64(0), np.int64(-1), np.int64(0)
     for i in range(n):
-        row, touched = np.int64(at[i]) * ways, np.int64(word[i]) | np.int64(marks[i])
+        row, touched = np.int64(rows[i]) * ways, np.int64(word[i]) | np.int64(marks[i])
         owner = _coherence_point(scratch.line[i], machine.coherence_mask)
         if owner != partition:
             both = _touch_by(l2.words, l2.filler, row + partition * other, ways, touched & ~DIRTY, by)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from xcd_model.cache.packed import Machine, aligned_words
+from xcd_model.cache.packed import Machine, aligned_words, words_of
 from xcd_model.errors import ReplayError
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.traffic import READ_REQUESTS, WRITE_REQUESTS, Traffic
@@ -42,7 +42,7 @@ class Caches:
         """
         machine = plan.machine
         if self.l2.shape != (machine.xcds, l2_words(machine)) or (
-            self.mall.size != machine.mall.n_sets * machine.mall_ways
+            self.mall.size != words_of(machine.mall, machine.mall_ways)
         ):
             raise ReplayError(
                 f"these caches are not those of {plan.gpu.name}: make new ones with cold_caches, one for each GPU"
@@ -54,8 +54,8 @@ class Caches:
 
 
 def l2_words(machine: Machine) -> int:
-    """Words of one XCD's L2: sets times ways, of both partitions where it has two."""
-    return machine.l2.n_sets * machine.l2_ways * (2 if machine.coherence_mask else 1)
+    """Words of one XCD's L2: of both partitions where it has two."""
+    return words_of(machine.l2, machine.l2_ways) * (2 if machine.coherence_mask else 1)
 
 
 def cold_caches(plan: Plan) -> Caches:
@@ -63,7 +63,7 @@ def cold_caches(plan: Plan) -> Caches:
     machine = plan.machine
     return Caches(
         l2=aligned_words(machine.xcds * l2_words(machine)).reshape(machine.xcds, -1),
-        mall=aligned_words(machine.mall.n_sets * machine.mall_ways),
+        mall=aligned_words(words_of(machine.mall, machine.mall_ways)),
     )
 
 

@@ -190,25 +190,34 @@ def _state_of(plan: Plan, inputs: Inputs, l2: np.ndarray, window: int, n_bins: i
 def _replay(plan: Plan, inputs: Inputs, caches: Caches, run: Callable[..., Iterable[int]]) -> Traffic:
     """Replay window by window; ``run(do, xcds)`` maps a function over XCDs."""
     machine = inputs.machine
-    turns_of_window = window_turns(machine.slots, int(np.diff(inputs.stream.rel_start).max()))
-    state = _state_of(plan, inputs, caches.l2, turns_of_window, MAX_BINS)
-    timeline, scratches = state.timeline, [scratch_of(machine) for _ in range(machine.xcds)]
-    window = Window(0, turns_of_window, 1)
+    most_lines = int(np.diff(inputs.stream.rel_start).max())
+    window = Window(0, window_turns(machine.slots, most_lines), 1)
+    state = _state_of(plan, inputs, caches.l2, window.turns, MAX_BINS)
+    timeline, scratches = state.timeline, [scratch_of(machine) for _ in range(machine.xcds + 1)]
+    full = queue_of(machine, window.turns, most_lines)  # of the window before, of which there is none
+
+    def merge(full: Queue, window: Window) -> None:
+        if machine.mall.n_sets:
+            _merge(machine, full, caches.mall, window, timeline, state.totals, scratches[-1])
+
     while True:
         while (window.first_turn + window.turns - 1) // window.turns_per_bin >= MAX_BINS:
             timeline[: MAX_BINS // 2] = timeline[::2] + timeline[1::2]
             timeline[MAX_BINS // 2 :] = 0
             window = window._replace(turns_per_bin=2 * window.turns_per_bin)
 
-        def advance(xcd: int, window: Window = window) -> int:
+        def step(xcd: int, state: LockstepState = state, full: Queue = full, window: Window = window) -> int:
+            if xcd == machine.xcds:
+                merge(full, window._replace(first_turn=window.first_turn - window.turns))
+                return 0
             return _advance(inputs, state, scratches[xcd], xcd, window)
 
-        turns = max(run(advance, range(machine.xcds)))
-        if machine.mall.n_sets:
-            _merge(machine, state.queue, caches.mall, window, timeline, state.totals, scratches[0])
+        turns = max(run(step, range(machine.xcds, -1, -1)))
+        state, full = state._replace(queue=full), state.queue
         if turns < window.first_turn + window.turns:
             break
         window = window._replace(first_turn=window.first_turn + window.turns)
+    merge(full, window)
     per_bin = window.turns_per_bin
     flushed = flush_all(plan, caches.l2, timeline, max(0, turns - 1) // per_bin, state.totals)
     return traffic_of(

@@ -145,8 +145,8 @@ class Scratch(NamedTuple):
         Lines, and what is wanted and stored of each (`xcd_model.cache.locate`).
     requests : (size,) uint8
         Read requests that each line takes; empty but for a partitioned L2.
-    cache_set, word : (size,) uint64
-        Where each line lies in the L2.
+    cache_set, row, word : (size,) uint64
+        Where each line lies in the L2, see `xcd_model.cache.locate._locate_all`.
     miss_index : (2 * size,) uint64
         Places in the chunk of the lines that missed; twice as long, since inserting a copy in a partition of the L2
         can evict a second line.
@@ -162,6 +162,7 @@ class Scratch(NamedTuple):
     marks: np.ndarray
     requests: np.ndarray
     cache_set: np.ndarray
+    row: np.ndarray
     word: np.ndarray
     miss_index: np.ndarray
     victim: np.ndarray
@@ -177,6 +178,7 @@ def scratch_of(machine: Machine) -> Scratch:
         marks=np.zeros(size, np.uint8),
         requests=np.zeros(size if machine.coherence_mask else 0, np.uint8),
         cache_set=np.zeros(size, np.uint64),
+        row=np.zeros(size, np.uint64),
         word=np.zeros(size, np.uint64),
         miss_index=np.zeros(2 * size, np.uint64),
         victim=np.zeros(2 * size, np.int64),

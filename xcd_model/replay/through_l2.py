@@ -13,8 +13,8 @@ lines up at once (`_mall_hits`). In lockstep there is one miss queue an XCD, mer
     XCD 1:           (turn 0, slot 1)              ...   }->  merged by (turn, slot), then XCD  ->  one look-up each
     XCD 2:  (turn 0, slot 0)      (turn 1, slot 0) ...  /
 
-XCDs share nothing before the Infinity Cache, so each is replayed by itself for a window of turns, on any thread; the
-merge gives the order in which XCDs running side by side would have sent their misses.
+XCDs share nothing before the Infinity Cache, so each is replayed by itself for a window of turns, on any thread, while
+the misses of the window before are merged; that gives the order in which XCDs running side by side would have sent them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ from xcd_model.cache.locate import (
     DIRTY,
     HIT,
     MARK_BITS,
+    WHOLE,
     WORD,
     _fetched_inlined,
     _line_of_inlined,
     _locate_all,
     _locate_inlined,
     _popcount4,
+    _spread_inlined,
 )
 from xcd_model.cache.packed import Machine
 from xcd_model.cache.replacement import _to_last, _to_last_by
@@ -55,7 +57,7 @@ from xcd_model.replay.traffic import (
     Tally,
     _count,
 )
-from xcd_model.speed import _prefetch, _touch, _touch_by
+from xcd_model.speed import _prefetch, _touch, _touch_by, _touch_by_whole, _touch_whole
 
 
 class Access(NamedTuple):
@@ -63,7 +65,8 @@ class Access(NamedTuple):
 
     ``partition`` of the L2 is that of the CU, 0 where there are none. A line that hits is under a miss if it arrives
     later than ``in_time`` [fs]: a line that the L2 has when it takes the instruction up is at the CU by then. Lines of
-    a ``streamed`` load become the first to be evicted.
+    a ``streamed`` load become the first to be evicted. Those of a tensor that is ``only_read``, see `Stream`, are in
+    the L2 with the marks that each touch of them has, or not at all.
     """
 
     instruction: int
@@ -72,6 +75,7 @@ class Access(NamedTuple):
     partition: int
     in_time: int
     streamed: bool
+    only_read: bool
 
 
 class TimedL2(NamedTuple):
@@ -87,22 +91,30 @@ def _access(stream, machine, unit, instruction, in_time):
     template = stream.template[instruction]
     partition = machine.partition_of[unit % machine.cus] if machine.coherence_mask else np.int64(0)
     tensor, is_write = stream.tensor[template], stream.is_write[template]
-    return Access(instruction, tensor, is_write, partition, in_time, stream.streamed[tensor] and not is_write)
+    streamed, only_read = stream.streamed[tensor] and not is_write, stream.only_read[tensor]
+    return Access(instruction, tensor, is_write, partition, in_time, streamed, only_read)
 
 
 @inlined
 def _look_up(n, l2, machine, access, scratch, set_weight):
     """Look ``n`` gathered lines up in an L2; return how many entries of misses that makes."""
-    at, word, marks, ways = scratch.cache_set, scratch.word, scratch.marks, machine.l2_ways
+    row, word, marks, ways = scratch.row, scratch.word, scratch.marks, machine.l2_ways
     miss_index, victim = scratch.miss_index, scratch.victim
-    _locate_all(scratch.line, n, machine.l2, at, word)
+    _locate_all(scratch.line, n, machine.l2, scratch.cache_set, row, word)
     if machine.coherence_mask:
         return np.uint64(_look_up_partitions(n, l2, machine, access, scratch, set_weight))
     n_missed = np.uint64(0)
+    if access.only_read and not access.streamed:
+        for i in range(np.uint64(n)):
+            found = _touch_whole(l2, np.int64(row[i]) * ways, ways, np.int64(word[i]) | WHOLE)
+            miss_index[n_missed] = i
+            victim[n_missed] = found
+            n_missed += np.uint64(found != HIT)
+        return n_missed
     for i in range(np.uint64(n)):
-        found = _touch(l2, np.int64(at[i]) * ways, ways, np.int64(word[i]) | np.int64(marks[i]))
+        found = _touch(l2, np.int64(row[i]) * ways, ways, np.int64(word[i]) | np.int64(marks[i]))
         if access.streamed:
-            _to_last(l2, np.int64(at[i]) * ways, ways)
+            _to_last(l2, np.int64(row[i]) * ways, ways)
         miss_index[n_missed] = i  # kept or overwritten by the next: a branch would be mispredicted
         victim[n_missed] = found
         n_missed += np.uint64(found != HIT)
@@ -116,20 +128,24 @@ def _look_up_by(n, l2, machine, access, scratch, arrival, set_weight):
     Returns entries of misses, latest arrival of lines that hit, of remote ones (-1: none); hits under a miss are added
     to ``scratch``.
     """
-    at, word, marks, ways = scratch.cache_set, scratch.word, scratch.marks, machine.l2_ways
+    at, row, word, marks, ways = scratch.cache_set, scratch.row, scratch.word, scratch.marks, machine.l2_ways
     miss_index, victim = scratch.miss_index, scratch.victim
     n_missed, wait, remote, under_miss = np.uint64(0), np.int64(0), np.int64(-1), np.int64(0)
-    _locate_all(scratch.line, n, machine.l2, at, word)
+    _locate_all(scratch.line, n, machine.l2, at, row, word)
     if machine.coherence_mask:
         made, wait, remote, under_miss = _look_up_partitions_by(n, l2, machine, access, scratch, arrival, set_weight)
         n_missed = np.uint64(made)
     else:
         words, filler, in_time, by = l2.words, l2.filler, access.in_time, access.instruction
+        whole = access.only_read and not access.streamed
         for i in range(np.uint64(n)):
-            touched = np.int64(word[i]) | np.int64(marks[i])
-            both = _touch_by(words, filler, np.int64(at[i]) * ways, ways, touched, by)
-            if access.streamed:
-                _to_last_by(words, filler, np.int64(at[i]) * ways, ways)
+            if whole:
+                both = _touch_by_whole(words, filler, np.int64(row[i]) * ways, ways, np.int64(word[i]) | WHOLE, by)
+            else:
+                touched = np.int64(word[i]) | np.int64(marks[i])
+                both = _touch_by(words, filler, np.int64(row[i]) * ways, ways, touched, by)
+                if access.streamed:
+                    _to_last_by(words, filler, np.int64(row[i]) * ways, ways)
             found = both & WORD
             miss_index[n_missed] = i
             victim[n_missed] = found
@@ -192,10 +208,11 @@ def _count_instruction(tally, access, requests, l1_requests, l1_hits):
 def _flush(stream, machine, l2, tally):
     """Write back what is dirty in one L2 at the end of the kernel; its lines stay, clean. Return how many pieces."""
     flushed, ways = np.int64(0), machine.l2_ways
+    rows = l2.size // ways // (2 if machine.coherence_mask else 1)
     for way in range(l2.size):
         word = np.int64(l2[way])
         if word & DIRTY:
-            at = way // ways % machine.l2.n_sets
+            at = _spread_inlined(way // ways % rows)
             pieces = stream.set_weight[at] * _popcount4(word)
             _write_back(stream, machine, at, word, pieces, tally)
             l2[way] = np.uint32(word & ~DIRTY)
@@ -210,7 +227,7 @@ def flush_all(plan, l2: np.ndarray, timeline: np.ndarray, where: int, totals: np
 
 
 NEVER = 2**62  # a place after all others
-QUEUE_LINES = 1 << 18  # wanted length of a queue: its part that is used stays in the host's caches
+QUEUE_LINES = 1 << 17  # wanted length of a queue: its part that is used stays in the host's caches
 
 
 class Window(NamedTuple):
@@ -263,14 +280,14 @@ def queue_of(machine: Machine, turns: int, most_lines: int) -> Queue:
 @inlined
 def _mall_hits(machine, mall, scratch, n, set_weight):
     """Fetch the lines of ``n`` missed entries; return how many the Infinity Cache had, weighted as their L2 sets."""
-    hits = np.int64(0)
+    hits, ways = np.int64(0), machine.mall_ways
     for entry in range(n):
         at, _ = _locate_inlined(scratch.line[scratch.miss_index[entry]], machine.mall)
-        _prefetch(mall, at * machine.mall_ways)
+        _prefetch(mall, _spread_inlined(at) * ways)
     for entry in range(n):
         i = scratch.miss_index[entry]
         at, tag = _locate_inlined(scratch.line[i], machine.mall)
-        found = _touch(mall, at * machine.mall_ways, machine.mall_ways, (tag + 1) << MARK_BITS)
+        found = _touch_whole(mall, _spread_inlined(at) * ways, ways, (tag + 1) << MARK_BITS)
         hits += set_weight[scratch.cache_set[i]] * np.int64(found == HIT)
     return hits
 
@@ -279,14 +296,14 @@ def _mall_hits(machine, mall, scratch, n, set_weight):
 def _fetch(machine, mall, line, weight, first, end, scratch):
     """Look lines ``first .. end - 1`` of a queue up in the Infinity Cache; return (requests, hits)."""
     requests = hits = 0
-    at, word, ways = scratch.cache_set, scratch.word, machine.mall_ways
+    row, word, ways = scratch.row, scratch.word, machine.mall_ways
     for start in range(first, end, CHUNK):
         n = min(CHUNK, end - start)
-        _locate_all(line[start:end], n, machine.mall, at, word)
+        _locate_all(line[start:end], n, machine.mall, scratch.cache_set, row, word)
         for i in range(np.uint64(n)):
-            _prefetch(mall, np.int64(at[i]) * ways)
+            _prefetch(mall, np.int64(row[i]) * ways)
         for i in range(np.uint64(n)):
-            found = _touch(mall, np.int64(at[i]) * ways, ways, np.int64(word[i]))
+            found = _touch_whole(mall, np.int64(row[i]) * ways, ways, np.int64(word[i]))
             pieces = np.int64(weight[start + i])
             requests += pieces
             hits += pieces * np.int64(found == HIT)
