@@ -14,6 +14,7 @@ import numpy as np
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Gpu, Trace, xcd_of
 from xcd_model.errors import SizeError
+from xcd_model.numba_setup import uncounted
 
 _TOUCHES_AT_ONCE = 1 << 22
 _CELLS_AT_ONCE = 1 << 25
@@ -65,38 +66,36 @@ def lines_of(trace: Trace, instructions: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.repeat(trace.base[instructions], count) + trace.rel[entry], count
 
 
-def distinct_lines(trace: Trace) -> int:
-    """Lines that the workgroups of a trace touch, each counted once."""
-    # an instruction that only repeats another adds nothing
-    by_line = np.lexsort((trace.template, trace.base))
-    base, template = trace.base[by_line], trace.template[by_line]
-    new = np.concatenate([[True], (base[1:] != base[:-1]) | (template[1:] != template[:-1])])
-    owner = trace.tensor[trace.template]
-    total = 0
-    for number, tensor in enumerate(trace.tensors):
-        mine = by_line[new & (owner[by_line] == number)]
-        seen = np.zeros(tensor.n_lines, bool)
-        for part in _parts(trace, mine):
-            seen[lines_of(trace, part)[0] - tensor.base_line] = True
-        total += int(np.count_nonzero(seen))
-    return total
+@uncounted()
+def _count_shared(start, base, template, rel_start, rel, mine, toucher):
+    """Lines of a tensor that more than one workgroup touches, and all that one does.
+
+    base : (n_instructions,) int64, first line, from the tensor's first one;  mine : (n_templates,) bool, the tensor's
+    toucher : (n_lines,) int32, zeros: 1 + the workgroup that touches a line, -1 where there are more
+    """
+    shared = touched = np.int64(0)
+    for workgroup in range(start.size - 1):
+        for i in range(start[workgroup], start[workgroup + 1]):
+            if not mine[template[i]]:
+                continue
+            for entry in range(rel_start[template[i]], rel_start[template[i] + 1]):
+                line = base[i] + rel[entry]
+                if toucher[line] == 0:
+                    toucher[line] = workgroup + 1
+                    touched += 1
+                elif toucher[line] > 0 and toucher[line] != workgroup + 1:
+                    toucher[line] = -1
+                    shared += 1
+    return shared, touched
 
 
 def shared_lines(trace: Trace) -> tuple[int, int]:
     """Lines that more than one workgroup touches, and all lines that are touched."""
-    workgroup = np.repeat(np.arange(trace.n_workgroups, dtype=np.int32), np.diff(trace.start))
-    owner = trace.tensor[trace.template]
     shared = touched = 0
     for number, tensor in enumerate(trace.tensors):
-        first, last = np.full((2, tensor.n_lines), -1, np.int32)
-        for part in _parts(trace, np.flatnonzero(owner == number)):
-            line, count = lines_of(trace, part)
-            at, who = line - tensor.base_line, np.repeat(workgroup[part], count)
-            last[at] = who  # of an index that comes twice the last counts, so the first is set from the end
-            new = first[at] < 0
-            first[at[new][::-1]] = who[new][::-1]
-        shared += int(np.count_nonzero(first != last))
-        touched += int(np.count_nonzero(first >= 0))
+        arrays = (trace.start, trace.base - tensor.base_line, trace.template, trace.rel_start, trace.rel)
+        found = _count_shared(*arrays, trace.tensor == number, np.zeros(tensor.n_lines, np.int32))
+        shared, touched = shared + found[0], touched + found[1]
     return shared, touched
 
 

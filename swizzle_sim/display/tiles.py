@@ -72,7 +72,7 @@ def tile_map(grid: Grid, xcd: np.ndarray, order: np.ndarray) -> np.ndarray:
     order : (num_pids,) int array
         Tile that each hardware id computes.
     """
-    of_tile = np.empty(grid.num_pids, np.int64)
+    of_tile = np.empty(grid.num_pids, np.int32)
     of_tile[order] = xcd
     return plane(grid, of_tile)
 
@@ -114,7 +114,7 @@ def draw_xcds(axes: Axes, tiles: np.ndarray, title: str, num_xcds: int, numbered
     from matplotlib.colors import to_rgba_array
 
     colours = [xcd_colour(x) for x in range(num_xcds)]
-    pixels = to_rgba_array(colours)[tiles]
+    pixels = np.round(255 * to_rgba_array(colours)).astype(np.uint8)[tiles]
     pixels[tiles == NO_TILE] = 0
     draw_pixels(axes, pixels, title)
     if max(tiles.shape) <= numbered_side:
@@ -124,7 +124,7 @@ def draw_xcds(axes: Axes, tiles: np.ndarray, title: str, num_xcds: int, numbered
 
 
 def draw_pixels(axes: Axes, pixels: np.ndarray, title: str) -> None:
-    """Draw (rows, columns, 4) colours as oblong or square tiles, exactly filling the axes."""
+    """Draw (rows, columns, 4) uint8 colours as oblong or square tiles, exactly filling the axes."""
     from matplotlib.ticker import MaxNLocator
 
     rows, columns = pixels.shape[:2]

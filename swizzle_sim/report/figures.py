@@ -94,7 +94,7 @@ def heat_map(
     colours = ScalarMappable(Normalize(0, most or 1.0, clip=True), HEAT)
     for axes, misses, name in zip(pair, (before, after), (LAUNCHED, BEST), strict=True):
         shown = misses[:MAX_SIDE, :MAX_SIDE]
-        pixels = np.asarray(colours.to_rgba(shown))
+        pixels = np.asarray(colours.to_rgba(shown, bytes=True))
         pixels[shown < 0] = 0
         draw_pixels(axes, pixels, name)
     bar = figure.colorbar(colours, ax=pair, location="bottom", shrink=0.6, aspect=40 if wide else 20)

@@ -27,7 +27,7 @@ class Replayed:
     traffic : Traffic
     time : Time
     schedule : Schedule
-        In lockstep, whatever the run's replay.
+        In lockstep, whatever the run's replay; without its instructions, which fill memory.
     misses : (n_workgroups,) float [lines]
         Estimated, see `xcd_model.analysis.sampled_misses`.
     curve : CapacityCurve or None
@@ -68,7 +68,8 @@ def _replayed(scorer: Scorer, order: np.ndarray) -> Replayed:
     traffic = scorer.traffic(order)
     schedule = schedule_of(scorer.plan, order, workgroups_per_cu=scorer.occupancy)
     misses = misses_of_workgroups(scorer.plan, schedule, sampled_touches(scorer.plan, schedule))
-    return Replayed(order, traffic, scorer.time(traffic), schedule, misses, _curve(scorer, order))
+    curve = _curve(scorer, order)
+    return Replayed(order, traffic, scorer.time(traffic), schedule.without_instructions(), misses, curve)
 
 
 def _curve(scorer: Scorer, order: np.ndarray) -> CapacityCurve | None:

@@ -18,7 +18,7 @@ import xcd_model
 from swizzle_sim.disk_cache import DiskCache
 from swizzle_sim.kernels import Kernel, kernel_names
 from swizzle_sim.scoring import Scorer
-from swizzle_sim.sharing import distinct_lines
+from swizzle_sim.sharing import shared_lines
 from xcd_model import Gpu
 from xcd_model.numba_setup import source_digest
 
@@ -87,7 +87,7 @@ def work_out(scorer: Scorer) -> Facts:
         workgroups_per_cu=scorer.occupancy,
         instructions=trace.n_instructions,
         line_touches=trace.n_touches,
-        distinct_lines=distinct_lines(trace),
+        distinct_lines=shared_lines(trace)[1],
         footprint_bytes=sum(t.size_bytes for t in trace.tensors),
         bound_l2_hit_rate=scorer.bound.l2_hit_rate,
     )

@@ -21,7 +21,7 @@ from xcd_model import Plan
 from xcd_model.errors import SearchError
 from xcd_model.numba_setup import njit
 from xcd_model.splitmix import _mix
-from xcd_model.trace.trace import find_tiles
+from xcd_model.trace.tiles import find_tiles
 
 SWAPS_A_WORKGROUP = 4000
 MOST_SWAPS = 8_000_000

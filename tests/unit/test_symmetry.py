@@ -160,3 +160,11 @@ def test_sets_that_differ_only_in_dirty_pieces_are_told_apart():
     assert fraction == 2 / 8
     np.testing.assert_array_equal(quick.timeline, plain.timeline)
     assert plain.hbm_write_bytes == 2 * 960
+
+
+def test_tiles_that_lie_alike_in_the_sets_share_a_template():
+    """So a plan holds a few templates, and not one a tile."""
+    trace, machine = gemm_trace(512, 512, 512, 32, 64, 64), small_gpu(l2=(64, 2), mall=(256, 2))
+    plan = prepare(trace, machine)
+    tiles = {(base, template) for base, template in zip(trace.base.tolist(), trace.template.tolist(), strict=True)}
+    assert plan.simulated_fraction < 1 and 10 * plan.stream.is_write.size < len(tiles)

@@ -20,7 +20,8 @@ from xcd_model.numba_setup import uncounted
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS
 from xcd_model.spec.gpu import Gpu
-from xcd_model.splitmix import _mix
+from xcd_model.splitmix import _mix, numbered, room
+from xcd_model.trace.tiles import _mark, bits_of
 from xcd_model.trace.trace import Trace
 
 MAX_LINES = 1 << 26  # above this a tensor is left out of the per-XCD bound, which stays valid
@@ -46,23 +47,18 @@ def _panels(trace: Trace, tensor: int) -> _Panels | None:
     mine = trace.tensor == tensor
     signature, kept = np.zeros(trace.n_workgroups, np.uint64), np.zeros(trace.n_instructions, np.bool_)
     longest = int(np.diff(trace.start).max())
-    seen = np.zeros(_room(longest), np.uint64), np.full(_room(longest), -1, np.int32)
+    seen = np.zeros(room(longest), np.uint64), np.full(room(longest), -1, np.int32)
     if not _sign(trace.start, trace.template, trace.base, mine, seen, signature, kept):
         return None
-    of, first, members = np.zeros((3, trace.n_workgroups), np.int32)
-    count = _number(signature, np.full(_room(signature.size), -1, np.int32), of, first, members)
-    chosen = _of_classes(trace.start, kept, first[:count])
+    of, first = numbered(signature)
+    count = first.size
+    chosen = _of_classes(trace.start, kept, first)
     if int(trace.entries_per_template[trace.template[chosen]].sum()) > MAX_LINES:
         return None
     sizes = _count(trace, tensor, of[np.searchsorted(trace.start, chosen, side="right") - 1], chosen, count)
     if sizes is None:
         return None
-    return _Panels(of, int(sizes.min()), int(sizes.sum()), int(members.max()), count)
-
-
-def _room(n: int) -> int:
-    """Places of a hash table for ``n`` entries: a power of two, at most half of it full."""
-    return 1 << int(2 * n - 1).bit_length()
+    return _Panels(of, int(sizes.min()), int(sizes.sum()), int(np.bincount(of).max()), count)
 
 
 @uncounted()
@@ -94,26 +90,6 @@ def _sign(start, template, base, mine, seen, signature, kept):
     return True
 
 
-@uncounted()
-def _number(signature, table, of, first, members):
-    """Number workgroups of one signature alike, in order of appearance; returns how many numbers there are.
-
-    table : (n,) int32, -1s: the numbers by hash;  of : (n_workgroups,) int32, output
-    first, members : (n_workgroups,) int32, zeros: of each number its first workgroup and how many it has
-    """
-    mask, count = np.uint64(table.size - 1), 0
-    for workgroup in range(signature.size):
-        at = signature[workgroup] & mask
-        while table[at] >= 0 and signature[first[table[at]]] != signature[workgroup]:
-            at = (at + np.uint64(1)) & mask
-        if table[at] < 0:
-            table[at], first[count] = count, workgroup
-            count += 1
-        of[workgroup] = table[at]
-        members[table[at]] += 1
-    return count
-
-
 def _of_classes(start: np.ndarray, kept: np.ndarray, first: np.ndarray) -> np.ndarray:
     """Kept instructions of the first workgroup of each class, rising."""
     is_first = np.zeros(start.size - 1, np.bool_)
@@ -127,28 +103,25 @@ def _distinct_lines(trace: Trace, wanted: np.ndarray) -> int:
     if not instruction.size:
         return 0
     template, base, once = trace.template[instruction], trace.base[instruction], np.zeros(instruction.size, np.bool_)
-    seen = np.zeros(_room(once.size), np.uint64), np.full(_room(once.size), -1, np.int32)
+    seen = np.zeros(room(once.size), np.uint64), np.full(room(once.size), -1, np.int32)
     everything = np.ones(trace.tensor.size, np.bool_)
     _sign(np.array([0, once.size]), template, base, everything, seen, np.zeros(1, np.uint64), once)
     template, base = template[once], base[once]
     total = 0
     for number, tensor in enumerate(trace.tensors):  # one address range at a time: they may lie far apart
         mine = trace.tensor[template] == number
-        marked = np.zeros(tensor.n_lines // 64 + 1, np.uint64)
+        marked = bits_of(tensor.n_lines)
         total += _mark_lines(base[mine] - tensor.base_line, template[mine], trace.rel_start, trace.rel, marked)
     return total
 
 
 @uncounted()
 def _mark_lines(base, template, rel_start, rel, marked):
-    """Mark lines by bits of (n,) uint64 zeros; returns how many there are."""
+    """Mark the lines of instructions; returns how many were not marked."""
     count = np.int64(0)
     for i in range(base.size):
         for entry in range(rel_start[template[i]], rel_start[template[i] + 1]):
-            line = np.uint64(base[i] + rel[entry])
-            word, bit = line >> np.uint64(6), np.uint64(1) << (line & np.uint64(63))
-            count += (marked[word] & bit) == 0
-            marked[word] |= bit
+            count += not _mark(marked, base[i] + rel[entry])
     return count
 
 

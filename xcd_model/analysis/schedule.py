@@ -18,15 +18,15 @@ class Schedule:
 
     Parameters
     ----------
-    sequence, owner : (n_instructions,) int64
+    sequence, owner : (n_instructions,) int32
         Instruction and workgroup in order of issue.
     ends : (n_xcds,) int64
         Where each XCD's part ends.
-    born, died : (n_workgroups,) int64
+    born, died : (n_workgroups,) int32
         Position in ``sequence`` of a workgroup's first and last instruction.
-    begin, end : (n_workgroups,) int64 [turns]
+    begin, end : (n_workgroups,) int32 [turns]
         Turn of its first instruction, and the turn after its last; 0 for a workgroup that touches nothing.
-    xcd : (n_workgroups,) int64
+    xcd : (n_workgroups,) int32
         XCD that runs it; -1 for one that touches nothing.
     """
 
@@ -43,6 +43,10 @@ class Schedule:
     def turns(self) -> int:
         """Turns in all."""
         return int(self.end.max())
+
+    def without_instructions(self) -> Schedule:
+        """The same with an empty ``sequence`` and ``owner``."""
+        return replace(self, sequence=self.sequence[:0].copy(), owner=self.owner[:0].copy())
 
     def of_clusters(self, size: int) -> Schedule:
         """The same by cluster: a cluster is born with its first workgroup and dies with its last."""
@@ -122,9 +126,9 @@ def schedule_of(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int) -> Sch
     by_cluster = np.size(order) != plan.n_workgroups
     n, workgroups = plan.trace.n_instructions, plan.trace.n_workgroups
     machine = plan.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)
-    sequence, owner = np.empty((2, n), np.int64)
-    ends, (born, died, begin, end) = np.empty(machine.xcds, np.int64), np.zeros((4, workgroups), np.int64)
-    found = _Found(sequence, owner, ends, born, died, begin, end, np.full(workgroups, -1))
+    sequence, owner = np.empty((2, n), np.int32)
+    ends, (born, died, begin, end) = np.empty(machine.xcds, np.int64), np.zeros((4, workgroups), np.int32)
+    found = _Found(sequence, owner, ends, born, died, begin, end, np.full(workgroups, -1, np.int32))
     order = plan.order_of_workgroups(order)
     slots = slots_in_step(plan.trace.start, machine, order, plan.stream.multicast)
     _schedule(plan.trace.start, machine, order, slots, found)

@@ -29,9 +29,9 @@ class Stream(NamedTuple):
     Of templates: ``is_write``, ``requests`` (to the L2, with every line missing the L1), ``waves`` (to the L1),
     ``tensor``. Of entries: ``marks`` (see
     `xcd_model.cache.locate`), ``pieces`` (read requests of the line), ``wave_requests``.
-    ``set_weight`` is (l2_sets,): how many sets each L2 set stands for. ``tile`` is (n_instructions,);
-    ``tile_lines, tile_requests`` are (n_tiles, l1_sets): lines and L2 requests of each tile, ``tile_block``
-    (n_tiles,) one number for tiles of the same lines.
+    ``set_weight`` is (l2_sets,): how many sets each L2 set stands for. For L1s by tile ``block`` is (n_instructions,),
+    one number for tiles of the same lines, and ``tile_lines, tile_requests`` are (n_templates, l1_sets): lines and L2
+    requests of a tile.
     ``tensor_lines`` is (n_tensors, 2): first line and the one after the last; ``streamed`` (n_tensors,) bool: its loads
     leave their lines the first to be evicted from the L2; ``only_read`` (n_tensors,) bool: no instruction stores to it,
     and the L2 fetches its lines whole. ``multicast`` is (n_instructions,) bool, empty without
@@ -51,10 +51,9 @@ class Stream(NamedTuple):
     waves: np.ndarray
     tensor: np.ndarray
     set_weight: np.ndarray
-    tile: np.ndarray
+    block: np.ndarray
     tile_lines: np.ndarray
     tile_requests: np.ndarray
-    tile_block: np.ndarray
     tensor_lines: np.ndarray
     streamed: np.ndarray
     only_read: np.ndarray
@@ -144,10 +143,9 @@ def stream_of(trace: Trace, gpu: Gpu, machine: Machine) -> Stream:
         waves=np.add.reduceat(trace.wave_requests, trace.rel_start[:-1], dtype=np.int32),
         tensor=trace.tensor,
         set_weight=np.ones(machine.l2.n_sets, np.int64),
-        tile=np.zeros(0, np.int32),
+        block=np.zeros(0, np.int32),
         tile_lines=none,
         tile_requests=none,
-        tile_block=np.zeros(0, np.int32),
         tensor_lines=np.array([(t.base_line, t.base_line + t.n_lines) for t in trace.tensors], np.int64),
         streamed=np.zeros(len(trace.tensors), np.bool_),
         only_read=only_read,

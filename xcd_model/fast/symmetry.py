@@ -3,7 +3,7 @@
     set s  sees  A0 A1 B0 . C0 A0 A1 ...        rename A0 -> D0, A1 -> D1, ... : the same hits, misses and victims,
     set t  sees  D0 D1 E0 . F0 D0 D1 ...        so simulate s and count it twice
 
-A tile (see `xcd_model.trace.trace`) is touched whole, in one order, but for the L1 sets that have their part of it.
+A tile (see `xcd_model.trace.tiles`) is touched whole, in one order, but for the L1 sets that have their part of it.
 The lines of an L2 set are numbered as the tiles, taken in any one order, first have them. If two sets get the lines of
 every tile in the same arrangement (lines of the same numbers, of the same L1 sets, with the same dirty pieces, feeding
 Infinity Cache sets that are arranged alike; in a partitioned L2 with the same points of coherence and read by as many
@@ -13,6 +13,8 @@ line's rank in its tile does for its number.
 
 Arrangements are compared through sums of 64-bit hashes, so classes are found without knowing the index function; two
 different arrangements are taken for equal with a chance below 1e-12 a plan.
+
+Tiles of one template whose lines lie alike in the sets of L1 and L2 share one template of the lines that are left.
 
 Tiles shorten the vector L1 too, where those that are read have either the same lines, maybe in other sectors, or none
 in common; the counts are those of `xcd_model.replay.through_l1`. Elsewhere the L1 is replayed line by line, so it needs
@@ -38,8 +40,9 @@ from xcd_model.cache.packed import BY_LINE, BY_TILE, Machine, Stream
 from xcd_model.numba_inline import inlined
 from xcd_model.numba_reference import by_reference
 from xcd_model.numba_setup import uncounted
-from xcd_model.splitmix import _mix
-from xcd_model.trace.trace import Tiles, Trace, find_tiles
+from xcd_model.splitmix import _mix, numbered
+from xcd_model.trace.tiles import Tiles, _mark, bits_of, find_tiles
+from xcd_model.trace.trace import Trace
 
 
 @by_reference
@@ -77,65 +80,47 @@ def empty_tile_l1(machine: Machine) -> TileL1:
 
 
 @uncounted()
-def _by_set(stream, first, index, lines, requests):
-    """Count lines and L2 read requests of each tile by set of ``index``: both (n_tiles, n_sets), zeros."""
-    for tile in range(first.size):
-        base, template = stream.base[first[tile]], stream.template[first[tile]]
-        for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
-            at = _locate(base + stream.rel[entry], index)[0]
-            lines[tile, at] += 1
-            requests[tile, at] += stream.pieces[entry]
-
-
-@uncounted()
-def _number_blocks(stream, first, owner, block):
+def _number_blocks(stream, first, marked, block):
     """Number the tiles that are read; those of the same lines in the same order alike. False if others share a line.
 
-    owner : (highest line + 1,) int32, zeros: 1 + a tile that has the line;  block : (n_tiles,) int32, output
+    marked : `xcd_model.trace.tiles.bits_of` all lines;  block : (n_tiles,) int32, output
     """
+    other = np.int64(-1)
     for tile in range(first.size):
         base, template = stream.base[first[tile]], stream.template[first[tile]]
         if stream.is_write[template]:
             continue
         begin, end = stream.rel_start[template], stream.rel_start[template + 1]
-        other = owner[base + stream.rel[begin]] - 1
-        if other < 0:
-            block[tile] = tile
+        shift = back = np.int64(0)
+        if other >= 0:
+            before = stream.template[first[other]]
+            shift, back = base - stream.base[first[other]], stream.rel_start[before] - begin
+        if other < 0 or stream.rel[begin] + shift != stream.rel[begin + back]:
+            other = tile
             for entry in range(begin, end):
-                if owner[base + stream.rel[entry]]:
+                if _mark(marked, base + stream.rel[entry]):
                     return False
-                owner[base + stream.rel[entry]] = tile + 1
-            continue
-        shift, template = base - stream.base[first[other]], stream.template[first[other]]
-        if stream.rel_start[template + 1] - stream.rel_start[template] != end - begin:
+        elif stream.rel_start[before + 1] - stream.rel_start[before] != end - begin:
             return False
-        back = stream.rel_start[template] - begin
-        for entry in range(begin, end):
-            if stream.rel[entry] + shift != stream.rel[entry + back]:
-                return False
-            if stream.marks[entry] >> DIRTY_BITS != stream.marks[entry + back] >> DIRTY_BITS:
-                return False
+        else:
+            for entry in range(begin, end):
+                if stream.rel[entry] + shift != stream.rel[entry + back]:
+                    return False
+                if stream.marks[entry] >> DIRTY_BITS != stream.marks[entry + back] >> DIRTY_BITS:
+                    return False
         block[tile] = other
     return True
 
 
-def with_tiles(stream: Stream, tiles: Tiles, machine: Machine, highest_line: int) -> Stream | None:
-    """Add the tiles to a stream: which one each instruction touches, and their lines and requests by L1 set.
+def blocks_of(stream: Stream, tiles: Tiles, highest_line: int) -> np.ndarray | None:
+    """(n_tiles,) int32: one number for the tiles that have the same lines.
 
     None where two tiles that are read share some of their lines, or one has more than 16 bits count.
     """
     if int(np.diff(stream.rel_start).max()) * int(stream.pieces.max()) > np.iinfo(np.int16).max:
         return None
     block = np.zeros(tiles.first.size, np.int32)
-    if not _number_blocks(
-        stream, tiles.first, np.zeros(highest_line + 1, np.int32), block
-    ):  # pages that no tile touches stay nobody's
-        return None
-    n_sets = machine.l1.n_sets
-    lines, requests = np.zeros((2, tiles.first.size, n_sets), np.int16)
-    if n_sets:
-        _by_set(stream, tiles.first, machine.l1, lines, requests)
-    return stream._replace(tile=tiles.of, tile_lines=lines, tile_requests=requests, tile_block=block)
+    return block if _number_blocks(stream, tiles.first, bits_of(highest_line + 1), block) else None
 
 
 @inlined
@@ -158,10 +143,10 @@ def _drop(tiles, distance, filler, count, mine, ways):
 
 
 @inlined
-def _touch_tile(tile_lines, ways, l1, unit, tile, block, instruction):
+def _touch_tile(lines_by_set, ways, l1, unit, block, instruction):
     """Touch a tile, of the lines of ``block``, in the L1 ``unit``; return (its place, the sets that miss, as bits)."""
     tiles, distance, filler = l1.tiles[unit], l1.distance[unit], l1.filler[unit]
-    n_sets = tile_lines.shape[1]
+    n_sets = lines_by_set.size
     count, mine, missing = l1.resident[unit], np.int64(0), np.int64(0)
     while mine < count and tiles[mine] != block:
         mine += 1
@@ -171,7 +156,7 @@ def _touch_tile(tile_lines, ways, l1, unit, tile, block, instruction):
             distance[mine, at] = ways + 1
         count += 1
     for at in range(n_sets):
-        lines, since = tile_lines[tile, at], distance[mine, at]
+        lines, since = lines_by_set[at], distance[mine, at]
         if lines:
             if since > ways:
                 missing |= np.int64(1) << at
@@ -189,18 +174,19 @@ def _read_tile(stream, machine, l1, unit, instruction, arrival):
 
     arrival : (n_instructions,) int64 [fs], when the CU had what each instruction read; empty in lockstep
     """
-    tile, tile_lines, tile_requests = stream.tile[instruction], stream.tile_lines, stream.tile_requests
-    place, missing = _touch_tile(tile_lines, machine.l1_ways, l1, unit, tile, stream.tile_block[tile], instruction)
+    template, block = stream.template[instruction], stream.block[instruction]
+    tile_lines, tile_requests = stream.tile_lines[template], stream.tile_requests[template]
+    place, missing = _touch_tile(tile_lines, machine.l1_ways, l1, unit, block, instruction)
     requests = lines = has = wait = np.int64(0)
     for at in range(machine.l1.n_sets):
-        has += tile_lines[tile, at]
+        has += tile_lines[at]
         is_missing = (missing >> at) & 1
-        requests += is_missing * tile_requests[tile, at]
-        lines += is_missing * tile_lines[tile, at]
+        requests += is_missing * tile_requests[at]
+        lines += is_missing * tile_lines[at]
     if arrival.size:
         filler = l1.filler[unit]
         for at in range(machine.l1.n_sets):
-            if tile_lines[tile, at] and not (missing >> at) & 1:
+            if tile_lines[at] and not (missing >> at) & 1:
                 wait = max(wait, arrival[filler[place, at]])
     return np.int64(-1) if lines == has else missing, requests, lines, wait
 
@@ -233,7 +219,7 @@ def _sign_groups(stream, machine, first, number, in_set, group_hash, group_set):
     Where tiles share lines, of a line's number in its L2 set; of a partitioned L2, of the point of coherence and read
     requests too.
 
-    number     : (highest line + 1,) int32, zeros; empty where tiles share no line
+    number     : (highest line + 1,) zeros; empty where tiles share no line
     in_set     : (2, l2_sets) int64, zeros: lines of the tile, and numbered ones, of each L2 set
     group_hash : (n_groups,) uint64, zeros; group_set : (n_groups,) int64, -1: L2 set that feeds the group.
     Returns False if a group is fed by two L2 sets.
@@ -276,28 +262,55 @@ def _sign_sets(group_hash, group_set, signature):
 
 
 @uncounted()
-def _select(stream, machine, first, representative, rel_start, rel, marks, pieces):
-    """Write the lines of each tile that lie in representative sets; with empty ``rel`` only count them."""
+def _sign_shapes(stream, machine, first, chosen, signature):
+    """Sum hashes of what lies in which L1 set, and of the entries whose L2 sets are ``chosen``, for each tile."""
+    l1 = machine.l1
+    for tile in range(first.size):
+        base, template = stream.base[first[tile]], stream.template[first[tile]]
+        shape = _mix(_mix(template) ^ np.uint64(base % l1.n_sets if l1.n_sets else 0))
+        for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
+            line = base + stream.rel[entry]
+            if l1.hash.size:  # else the base says where all of its lines lie
+                shape += _mix(entry * l1.n_sets + _locate(line, l1)[0])
+            if chosen[_locate(line, machine.l2)[0]]:
+                shape += _mix(~entry)
+        signature[tile] = shape
+
+
+@uncounted()
+def _select(stream, machine, first, chosen, rel_start, rel, marks, pieces):
+    """Write the entries of each tile whose L2 sets are ``chosen``; with empty ``rel`` only count them."""
     at = 0
     for tile in range(first.size):
         rel_start[tile] = at
         base, template = stream.base[first[tile]], stream.template[first[tile]]
         for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
-            line = base + stream.rel[entry]
-            if representative[_locate(line, machine.l2)[0]]:
+            if chosen[_locate(base + stream.rel[entry], machine.l2)[0]]:
                 if rel.size:
-                    rel[at] = line
+                    rel[at] = stream.rel[entry]
                     marks[at] = stream.marks[entry]
                     pieces[at] = stream.pieces[entry]
                 at += 1
     rel_start[first.size] = at
 
 
+@uncounted()
+def _by_set(stream, first, index, lines, requests):
+    """Count lines and L2 read requests of each tile by set of ``index``: both (n_tiles, n_sets), zeros."""
+    for tile in range(first.size):
+        base, template = stream.base[first[tile]], stream.template[first[tile]]
+        for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
+            at = _locate(base + stream.rel[entry], index)[0]
+            lines[tile, at] += 1
+            requests[tile, at] += stream.pieces[entry]
+
+
 def find_classes(stream: Stream, machine: Machine, tiles: Tiles, highest_line: int) -> Classes | None:
     """Group the L2 sets that see the same stream up to names; None where that is not exact or not worth it."""
     n_groups = machine.mall.n_sets or machine.l2.n_sets
     group_hash, group_set = np.zeros(n_groups, np.uint64), np.full(n_groups, -1, np.int64)
-    number = np.zeros(0 if tiles.disjoint else highest_line + 1, np.int32)
+    most = np.uint16 if highest_line // machine.l2.n_sets < np.iinfo(np.uint16).max else np.int32  # lines of a set
+    number = np.zeros(0 if tiles.disjoint else highest_line + 1, most)
     in_set = np.zeros((2, machine.l2.n_sets), np.int64)
     if not _sign_groups(stream, machine, tiles.first, number, in_set, group_hash, group_set):
         return None
@@ -311,18 +324,29 @@ def find_classes(stream: Stream, machine: Machine, tiles: Tiles, highest_line: i
     return Classes(weight > 0, weight, representative.size)
 
 
-def select_lines(stream: Stream, machine: Machine, tiles: Tiles, classes: Classes) -> Stream:
-    """Stream of the representative sets: every tile becomes a template of absolute lines."""
-    rel_start = np.zeros(tiles.first.size + 1, np.int64)
-    none = np.zeros(0, np.int32)
-    _select(stream, machine, tiles.first, classes.representative, rel_start, none, *np.zeros((2, 0), np.uint8))
+def with_shapes(stream: Stream, machine: Machine, tiles: Tiles, block: np.ndarray | None, chosen: np.ndarray) -> Stream:
+    """Stream of the ``chosen`` L2 sets, whose templates know how many of their lines lie in each L1 set.
+
+    Tiles of one template that lie alike in the sets become one template of those lines: two that do not are taken for
+    alike with a chance below 1e-6 for a million tiles.
+    """
+    signature = np.empty(tiles.first.size, np.uint64)
+    _sign_shapes(stream, machine, tiles.first, chosen, signature)
+    shape, first = numbered(signature)
+    first = tiles.first[first]
+    rel_start, none = np.zeros(first.size + 1, np.int64), np.zeros(0, np.int32)
+    _select(stream, machine, first, chosen, rel_start, none, *np.zeros((2, 0), np.uint8))
     n_entries = max(1, int(rel_start[-1]))
     rel, (marks, pieces) = np.zeros(n_entries, np.int32), np.zeros((2, n_entries), np.uint8)
-    _select(stream, machine, tiles.first, classes.representative, rel_start, rel, marks, pieces)
-    template = stream.template[tiles.first]
+    _select(stream, machine, first, chosen, rel_start, rel, marks, pieces)
+    if block is not None:
+        lines, requests = np.zeros((2, first.size, machine.l1.n_sets), np.int16)
+        if machine.l1.n_sets:
+            _by_set(stream, first, machine.l1, lines, requests)
+        stream = stream._replace(block=block[tiles.of], tile_lines=lines, tile_requests=requests)
+    template = stream.template[first]
     return stream._replace(
-        base=np.zeros_like(stream.base),
-        template=tiles.of,
+        template=shape[tiles.of],
         rel_start=rel_start,
         rel=rel,
         marks=marks,
@@ -331,7 +355,6 @@ def select_lines(stream: Stream, machine: Machine, tiles: Tiles, classes: Classe
         requests=stream.requests[template],
         waves=stream.waves[template],
         tensor=stream.tensor[template],
-        set_weight=classes.set_weight,
     )
 
 
@@ -357,11 +380,14 @@ def shorten(
     tiles = find_tiles(trace) if by_tile or by_class else None
     if tiles is None:
         return stream, machine, 1.0
-    with_l1 = with_tiles(stream, tiles, machine, trace.highest_line) if by_tile else None
-    if with_l1 is not None:
-        stream, machine = with_l1, machine._replace(l1_mode=BY_TILE)
+    block = blocks_of(stream, tiles, trace.highest_line) if by_tile else None
+    if block is not None:
+        machine = machine._replace(l1_mode=BY_TILE)
     by_class &= machine.l1_mode != BY_LINE
     classes = find_classes(stream, machine, tiles, trace.highest_line) if by_class else None
-    if classes is None:
+    if classes is None and block is None:
         return stream, machine, 1.0
-    return select_lines(stream, machine, tiles, classes), machine, classes.n_classes / machine.l2.n_sets
+    if classes is None:
+        return with_shapes(stream, machine, tiles, block, np.ones(machine.l2.n_sets, np.bool_)), machine, 1.0
+    stream = with_shapes(stream, machine, tiles, block, classes.representative)
+    return stream._replace(set_weight=classes.set_weight), machine, classes.n_classes / machine.l2.n_sets

@@ -98,6 +98,6 @@ def with_knobs(plan: Plan, *, backwards: np.ndarray | None = None, streamed: Seq
     if backwards is not None and backwards.any():
         order = instructions_walked(trace, backwards)
         trace = replace(trace, base=trace.base[order], template=trace.template[order], trip=trace.trip[order])
-        moved = {name: getattr(stream, name) for name in ("base", "template", "tile", "multicast")}
+        moved = {name: getattr(stream, name) for name in ("base", "template", "block", "multicast")}
         stream = stream._replace(**{name: array[order] if array.size else array for name, array in moved.items()})
     return replace(plan, trace=trace, stream=stream)

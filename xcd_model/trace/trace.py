@@ -2,9 +2,6 @@
 
 An instruction is a *base line* and a *template*: the lines it touches relative to the base, and in each line which
 32-byte sectors. A trace does not know in which order, or on which XCD, its workgroups will run.
-
-A *tile* is a distinct pair of base and template. Where every line belongs to one tile only, a tile is touched whole or
-not at all, and a cache treats its lines of one set alike: `xcd_model.fast` and the sharing graph build on that.
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from xcd_model.errors import TraceError
-from xcd_model.numba_setup import uncounted
 
 SECTOR_BYTES = 32  # resolution of a trace within a line; every GPU's request size is a multiple of it
 MAX_LINE_BYTES = 8 * SECTOR_BYTES  # the sectors of a line are the bits of one byte
@@ -340,50 +336,3 @@ def _pieces(sectors: np.ndarray, request_bytes: int) -> np.ndarray:
         bits = ((1 << per_piece) - 1) << (piece * per_piece)
         count += (sectors & bits) != 0
     return count
-
-
-MAX_TILE_LINES = 1 << 26  # above this, looking at every line costs more than it saves
-
-
-@dataclass(frozen=True, eq=False)
-class Tiles:
-    """Tiles of a trace.
-
-    Parameters
-    ----------
-    of : (n_instructions,) int32
-        Tile of each instruction.
-    first : (n_tiles,) int64
-        An instruction that touches each tile.
-    disjoint : bool
-        No line belongs to two tiles.
-    """
-
-    of: np.ndarray = field(repr=False)
-    first: np.ndarray = field(repr=False)
-    disjoint: bool
-
-
-@uncounted()
-def _are_disjoint(base, template, rel_start, rel, first, seen):
-    """Mark the lines of each tile in ``seen``; False if a line belongs to two tiles."""
-    for tile in range(first.size):
-        line, of = base[first[tile]], template[first[tile]]
-        for entry in range(rel_start[of], rel_start[of + 1]):
-            if seen[line + rel[entry]]:
-                return False
-            seen[line + rel[entry]] = True
-    return True
-
-
-def find_tiles(trace: Trace) -> Tiles | None:
-    """Tiles of a trace; None where there are too many lines to look at."""
-    key = trace.base * trace.is_write.size + trace.template
-    _, first, of = np.unique(key, return_index=True, return_inverse=True)
-    lines, highest = trace.entries_per_template[trace.template[first]], trace.highest_line
-    if lines.sum() > MAX_TILE_LINES or highest >= 2**31:
-        return None
-    first = first.astype(np.int64)
-    arrays = (trace.base, trace.template, trace.rel_start, trace.rel)
-    disjoint = bool(_are_disjoint(*arrays, first, np.zeros(highest + 1, np.bool_)))
-    return Tiles(of.reshape(-1).astype(np.int32), first, disjoint)

@@ -1,0 +1,99 @@
+"""Tiles of a trace: the distinct pairs of a base and a template.
+
+Where every line belongs to one tile only, a tile is touched whole or not at all, and a cache treats its lines of one
+set alike: `xcd_model.fast` and the sharing graph build on that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from xcd_model.numba_inline import inlined
+from xcd_model.numba_setup import uncounted
+from xcd_model.splitmix import _mix, numbered
+from xcd_model.trace.trace import Trace
+
+MAX_TILE_LINES = 1 << 26  # above this, looking at every line costs more than it saves
+_KEPT: WeakKeyDictionary[Trace, Tiles | None] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """Tiles of a trace.
+
+    Parameters
+    ----------
+    of : (n_instructions,) int32
+        Tile of each instruction.
+    first : (n_tiles,) int32
+        The first instruction that touches each tile.
+    disjoint : bool
+        No line belongs to two tiles.
+    """
+
+    of: np.ndarray = field(repr=False)
+    first: np.ndarray = field(repr=False)
+    disjoint: bool
+
+
+def bits_of(n_lines: int) -> np.ndarray:
+    """A bit for each line, none marked, as (n,) uint64."""
+    return np.zeros(n_lines // 64 + 1, np.uint64)
+
+
+@inlined
+def _mark(marked, line):
+    """Mark a line; whether it was."""
+    word, bit = np.uint64(line) >> np.uint64(6), np.uint64(1) << (np.uint64(line) & np.uint64(63))
+    was = (marked[word] & bit) != 0
+    marked[word] |= bit
+    return was
+
+
+@uncounted()
+def _are_disjoint(base, template, rel_start, rel, first, seen):
+    """Mark the lines of each tile in ``seen``, see `bits_of`; False if a line belongs to two tiles."""
+    for tile in range(first.size):
+        line, of = base[first[tile]], template[first[tile]]
+        for entry in range(rel_start[of], rel_start[of + 1]):
+            if _mark(seen, line + rel[entry]):
+                return False
+    return True
+
+
+@uncounted()
+def _scramble(base, template, n_templates, scrambled):
+    """Scramble each (base, template) into 64 bits, no two alike."""
+    for i in range(base.size):
+        scrambled[i] = _mix(base[i] * n_templates + template[i])
+
+
+def find_tiles(trace: Trace) -> Tiles | None:
+    """Tiles of a trace, by the first line of each: who looks at them in turn goes through memory once.
+
+    None where there are too many lines to look at. They are kept as long as the trace, which is prepared for one GPU
+    after another where constants are drawn.
+    """
+    if trace not in _KEPT:
+        _KEPT[trace] = _tiles_of(trace)
+    return _KEPT[trace]
+
+
+def _tiles_of(trace: Trace) -> Tiles | None:
+    scrambled = np.empty(trace.n_instructions, np.uint64)
+    _scramble(trace.base, trace.template, trace.is_write.size, scrambled)
+    of, first = numbered(scrambled)
+    lines, highest = trace.entries_per_template[trace.template[first]], trace.highest_line
+    if lines.sum() > MAX_TILE_LINES or highest >= 2**31:
+        return None
+    first_line = trace.base[first] + trace.rel[trace.rel_start[:-1]][trace.template[first]]
+    by_line = np.argsort(first_line, kind="stable")
+    number = np.empty(first.size, np.int32)
+    number[by_line] = np.arange(first.size, dtype=np.int32)
+    of, first = number[of], first[by_line]
+    arrays = (trace.base, trace.template, trace.rel_start, trace.rel)
+    disjoint = bool(_are_disjoint(*arrays, first, bits_of(highest + 1)))
+    return Tiles(of, first, disjoint)
