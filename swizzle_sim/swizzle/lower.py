@@ -57,6 +57,16 @@ class Bytecode:
     input_lines: dict[str, int]
     last_line: int
 
+    @property
+    def keeps_launch_order(self) -> bool:
+        """Whether it only hands each coordinate of the hardware on, under its own name."""
+        holds: dict[int, int] = {}  # register -> the one whose first value it has
+        for op, to, source, *_ in self.code.tolist():
+            if OPCODES[op] != "move":
+                return False
+            holds[to] = holds.get(source, source)
+        return all(holds.get(at, at) == self.inputs.get(name) for name, at in self.results.items())
+
 
 def compile_form(form: Form) -> Bytecode:
     """Compile a form.

@@ -16,8 +16,8 @@ from swizzle_sim.swizzle.lattice import XCD_COUNTS, Trial, lattice_like, name_do
 from swizzle_sim.swizzle.lower import Bytecode, compile_form
 from swizzle_sim.swizzle.parse import parse_form
 from swizzle_sim.swizzle.rules import LATTICE_STEPS, STEPS_PER_BYTE, STEPS_PER_INSTRUCTION
-from swizzle_sim.swizzle.verdict import PROVED, REFUTED, TESTED, THIS_GRID_ONLY, Counterexample, Verdict
-from swizzle_sim.swizzle.vm import Budget, Execution, permutation_of
+from swizzle_sim.swizzle.verdict import PROVED, REFUTED, TESTED, THIS_GRID_ONLY, Counterexample, Execution, Verdict
+from swizzle_sim.swizzle.vm import Budget, permutation_of
 from swizzle_sim.text import cut, visible
 from xcd_model.errors import LanguageError, NotBijective, UnknownName
 

@@ -49,6 +49,25 @@ class OutOfRange:
     extent: int
 
 
+@dataclass(frozen=True, eq=False)
+class Execution:
+    """Result of one run of a program over a grid.
+
+    Parameters
+    ----------
+    ids : (num_pids,) int64 array
+        Logical tile of each workgroup, -1 where a coordinate is out of range; undefined from a fault on.
+    fault, out_of_range : optional
+    steps : int
+        Instructions executed.
+    """
+
+    ids: np.ndarray
+    fault: Fault | None
+    out_of_range: OutOfRange | None
+    steps: int
+
+
 @dataclass(frozen=True)
 class Counterexample:
     """Why a candidate is not a permutation of one grid.

@@ -112,7 +112,7 @@ def machine(monkeypatch):
 
 
 STAY = [
-    "pid = pid",
+    "pid = pid + 0",
     "pid = num_pids - 1 - pid",
     "if pid >= 0:\n    pid = pid ^ 1\nelse:\n    pid = 7",
     "if pid < 0:\n    pid = 7\nelse:\n    pid = pid ^ 1",

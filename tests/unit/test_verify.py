@@ -202,6 +202,23 @@ def test_balanced_chunks_are_a_permutation(num_pids, num_xcds):
         assert (np.diff(tiles[xcd::num_xcds]) == 1).all()
 
 
+KEPT = ["identity", "pid_m = pid_m", "pid_n = pid_n\npid_m = pid_m", "a = pid_m\npid_m = pid_n\npid_m = a"]
+MOVED = ["pid_m = pid_n\npid_n = pid_m", "pid_m = 0", "pid_m = pid_m + 0", "a = pid_m\nif a:\n    pid_m = a"]
+
+
+@pytest.mark.parametrize("text", [*KEPT, *MOVED])
+@pytest.mark.parametrize("grid", [Grid((6, 6)), Grid((300, 7))], ids=str)
+def test_what_hands_its_coordinates_on_is_run_without_the_machine(text, grid, monkeypatch):
+    program = Swizzle.parse(text).program
+    assert program.keeps_launch_order == (text in KEPT)
+    budgets = [vm.Budget(10**6), vm.Budget(10**6)]
+    quick, why = vm.permutation_of(program, grid, 4, budget=budgets[0])
+    monkeypatch.setattr(type(program), "keeps_launch_order", False)
+    plain, why_plain = vm.permutation_of(program, grid, 4, budget=budgets[1])
+    assert (quick.ids.tolist(), quick.steps, why) == (plain.ids.tolist(), plain.steps, why_plain)
+    assert budgets[0] == budgets[1]
+
+
 @pytest.mark.parametrize(
     ("ids", "owners", "found"),
     [([2, -1, 0, 2, 0], [2, -1, 0, -1, -1], (2, 3)), ([1, 0], [1, 0], (2, -1)), ([-1, 0, 0], [1, -1, -1], (1, 2))],

@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.cache.locate import DIRTY_BITS, MARK_BITS, _coherence_point, _locate
+from xcd_model.cache.locate import DIRTY_BITS, MARK_BITS, _coherence_point, _locate_inlined
 from xcd_model.cache.packed import BY_LINE, BY_TILE, Machine, Stream
 from xcd_model.numba_inline import inlined
 from xcd_model.numba_reference import by_reference
@@ -230,12 +230,12 @@ def _sign_groups(stream, machine, first, number, in_set, group_hash, group_set):
         tile_hash = _mix(tile)
         for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
             line = base + stream.rel[entry]
-            index = _locate(line, machine.l2)[0]
-            group = _locate(line, machine.mall)[0] if machine.mall.n_sets else index
+            index = _locate_inlined(line, machine.l2)[0]
+            group = _locate_inlined(line, machine.mall)[0] if machine.mall.n_sets else index
             if group_set[group] >= 0 and group_set[group] != index:
                 return False
             group_set[group] = index
-            part = _mix(tile_hash ^ np.uint64(_locate(line, machine.l1)[0])) if machine.l1.n_sets else tile_hash
+            part = _mix(tile_hash ^ np.uint64(_locate_inlined(line, machine.l1)[0])) if machine.l1.n_sets else tile_hash
             if number.size:
                 if not number[line]:
                     numbered[index] += 1
@@ -249,7 +249,7 @@ def _sign_groups(stream, machine, first, number, in_set, group_hash, group_set):
             group_hash[group] += _mix(part ^ np.uint64((rank[index] << MARK_BITS) | np.int64(stream.marks[entry])))
             rank[index] += 1
         for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
-            rank[_locate(base + stream.rel[entry], machine.l2)[0]] = 0
+            rank[_locate_inlined(base + stream.rel[entry], machine.l2)[0]] = 0
     return True
 
 
@@ -271,8 +271,8 @@ def _sign_shapes(stream, machine, first, chosen, signature):
         for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
             line = base + stream.rel[entry]
             if l1.hash.size:  # else the base says where all of its lines lie
-                shape += _mix(entry * l1.n_sets + _locate(line, l1)[0])
-            if chosen[_locate(line, machine.l2)[0]]:
+                shape += _mix(entry * l1.n_sets + _locate_inlined(line, l1)[0])
+            if chosen[_locate_inlined(line, machine.l2)[0]]:
                 shape += _mix(~entry)
         signature[tile] = shape
 
@@ -285,7 +285,7 @@ def _select(stream, machine, first, chosen, rel_start, rel, marks, pieces):
         rel_start[tile] = at
         base, template = stream.base[first[tile]], stream.template[first[tile]]
         for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
-            if chosen[_locate(base + stream.rel[entry], machine.l2)[0]]:
+            if chosen[_locate_inlined(base + stream.rel[entry], machine.l2)[0]]:
                 if rel.size:
                     rel[at] = stream.rel[entry]
                     marks[at] = stream.marks[entry]
@@ -300,7 +300,7 @@ def _by_set(stream, first, index, lines, requests):
     for tile in range(first.size):
         base, template = stream.base[first[tile]], stream.template[first[tile]]
         for entry in range(stream.rel_start[template], stream.rel_start[template + 1]):
-            at = _locate(base + stream.rel[entry], index)[0]
+            at = _locate_inlined(base + stream.rel[entry], index)[0]
             lines[tile, at] += 1
             requests[tile, at] += stream.pieces[entry]
 

@@ -14,7 +14,7 @@ lines up at once (`_mall_hits`). In lockstep there is one miss queue an XCD, mer
     XCD 2:  (turn 0, slot 0)      (turn 1, slot 0) ...  /
 
 XCDs share nothing before the Infinity Cache, so each is replayed by itself for a window of turns, on any thread, while
-the misses of the window before are merged; that gives the order in which XCDs running side by side would have sent them.
+the misses of the window before are merged: in the order in which XCDs running side by side would have sent them.
 """
 
 from __future__ import annotations
