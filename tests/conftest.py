@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 os.environ["SWIZZLE_SIM_COMPILE"] = "0"  # a compile takes seconds: tests that look at its figures type --compile
 os.environ["SWIZZLE_SIM_REPORT"] = "0"  # so does a report: tests that look at it type --report
 
-gc.set_threshold(50_000, 20, 50)  # as the command does
 settings.register_profile("swizzle_sim", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("swizzle_sim")
 
