@@ -20,8 +20,8 @@ from xcd_model.numba_setup import uncounted
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS
 from xcd_model.spec.gpu import Gpu
-from xcd_model.splitmix import _mix, numbered, room
-from xcd_model.trace.tiles import _mark, bits_of
+from xcd_model.splitmix import _mix
+from xcd_model.trace.tiles import _mark, bits_of, numbered, room
 from xcd_model.trace.trace import Trace
 
 MAX_LINES = 1 << 26  # above this a tensor is left out of the per-XCD bound, which stays valid

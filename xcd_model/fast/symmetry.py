@@ -40,8 +40,8 @@ from xcd_model.cache.packed import BY_LINE, BY_TILE, Machine, Stream
 from xcd_model.numba_inline import inlined
 from xcd_model.numba_reference import by_reference
 from xcd_model.numba_setup import uncounted
-from xcd_model.splitmix import _mix, numbered
-from xcd_model.trace.tiles import Tiles, _mark, bits_of, find_tiles
+from xcd_model.splitmix import _mix
+from xcd_model.trace.tiles import Tiles, _mark, bits_of, find_tiles, numbered
 from xcd_model.trace.trace import Trace
 
 

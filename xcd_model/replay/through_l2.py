@@ -227,7 +227,7 @@ def flush_all(plan, l2: np.ndarray, timeline: np.ndarray, where: int, totals: np
 
 
 NEVER = 2**62  # a place after all others
-QUEUE_LINES = 1 << 17  # wanted length of a queue: its part that is used stays in the host's caches
+QUEUE_LINES = 1 << 18  # wanted length of a queue: its part that is used stays in the host's caches
 
 
 class Window(NamedTuple):

@@ -1,4 +1,4 @@
-"""Tiles of a trace: the distinct pairs of a base and a template.
+"""Tiles of a trace, the distinct pairs of a base and a template; and how lines are marked and equal things numbered.
 
 Where every line belongs to one tile only, a tile is touched whole or not at all, and a cache treats its lines of one
 set alike: `xcd_model.fast` and the sharing graph build on that.
@@ -13,7 +13,7 @@ import numpy as np
 
 from xcd_model.numba_inline import inlined
 from xcd_model.numba_setup import uncounted
-from xcd_model.splitmix import _mix, numbered
+from xcd_model.splitmix import _mix
 from xcd_model.trace.trace import Trace
 
 MAX_TILE_LINES = 1 << 26  # above this, looking at every line costs more than it saves
@@ -37,6 +37,46 @@ class Tiles:
     of: np.ndarray = field(repr=False)
     first: np.ndarray = field(repr=False)
     disjoint: bool
+
+
+def room(n: int) -> int:
+    """Places of a hash table for ``n`` entries: a power of two, at most half of it full."""
+    return 1 << int(2 * n - 1).bit_length()
+
+
+@uncounted()
+def _number(hashes, table, of, first):
+    """`numbered`, into ``of`` and ``first``; ``table`` is (n,) int32, -1s. Returns how many numbers there are."""
+    mask, count = np.uint64(table.size - 1), 0
+    for i in range(hashes.size):
+        at = hashes[i] & mask
+        while table[at] >= 0 and hashes[first[table[at]]] != hashes[i]:
+            at = (at + np.uint64(1)) & mask
+        if table[at] < 0:
+            table[at], first[count] = count, i
+            count += 1
+        of[i] = table[at]
+    return count
+
+
+def numbered(hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number what has one hash alike.
+
+    Parameters
+    ----------
+    hashes : (n,) uint64 array
+        Scrambled: their low bits find places of a table.
+
+    Returns
+    -------
+    of : (n,) int32 array
+        Number of each, in order of appearance.
+    first : (n_numbers,) int32 array
+        The first that has each number.
+    """
+    of, first = np.empty((2, hashes.size), np.int32)
+    count = _number(hashes, np.full(room(hashes.size), -1, np.int32), of, first)
+    return of, first[:count].copy()
 
 
 def bits_of(n_lines: int) -> np.ndarray:
