@@ -15,7 +15,7 @@ from typing import Any
 def main() -> None:
     """Run the command line; the console script calls this."""
     try:
-        gc.set_threshold(50_000, 20, 50)  # compiling makes objects by the million, and next to no garbage
+        gc.set_threshold(20_000, 20, 20)  # compiling makes objects by the million, and next to no garbage
         sys.unraisablehook = _again
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # all is said: nothing is left to interrupt
         from swizzle_sim.cli import main as run  # noqa: PLC0415 - seconds, in which Ctrl-C may fall
