@@ -1,6 +1,7 @@
 """The one place that imports `xcd_model.fast`, with what the replays use where that folder is missing.
 
     _touch, _touch_by, _prefetch                    an LRU row of up to 16 ways as one vector; else `cache.replacement`
+    _touch_whole, _touch_by_whole                   the same of a word that the row has as it is or not at all
     _way_of                                         a line among many ways, 64 at a time; else one by one
     empty_tile_l1, _read_tile                       the L1 by tile; else every L1 by line
     shorten                                         one L2 set of each class of equal ones; else all sets

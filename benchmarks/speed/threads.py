@@ -37,7 +37,7 @@ def main() -> None:
     """Print the table."""
     cores = os.cpu_count() or 1
     parser = argparse.ArgumentParser(prog="python -m swizzle_benchmarks.speed.threads", description=__doc__)
-    parser.add_argument("kernels", nargs="*", default=KERNELS)
+    parser.add_argument("kernels", nargs="*", default=KERNELS, help=f"by default {', '.join(KERNELS)}")
     names = parser.parse_args().kernels
     counts = [2**i for i in range(cores.bit_length()) if 2**i <= cores]
     print("| kernel | " + " | ".join(f"{n} thread{'s' * (n > 1)} [candidates/s]" for n in counts) + " | times one |")

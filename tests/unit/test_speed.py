@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from swizzle_benchmarks.speed import peers, suite
+from swizzle_benchmarks.speed import peers, suite, threads
 from swizzle_benchmarks.speed.replay import build, own_rows, peer_rows
 from swizzle_sim.kernels import kernel
 from xcd_model import gpu, replay_lru
@@ -38,3 +38,13 @@ def test_a_stream_has_every_access_of_its_xcd_though_workgroups_differ_in_length
     trace, device = kernel("attention", B=1, H=8, S=512, D=64, CAUSAL=1).build_trace(128), gpu("mi300x")
     streams = [peers.stream_of_xcd(trace, device, xcd, trace.n_touches, 2) for xcd in range(device.xcds)]
     assert sum(stream.size for stream in streams) == trace.n_touches
+
+
+def test_candidates_are_timed_by_the_number_of_threads(monkeypatch, capsys):
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("sys.argv", ["threads", "smith_waterman"])
+    threads.main()
+    head, _, row = capsys.readouterr().out.splitlines()
+    assert "1 thread [candidates/s] | 2 threads [candidates/s]" in head
+    name, *rates = [cell.strip() for cell in row.strip("|").split("|")]
+    assert name == "`smith_waterman`" and len(rates) == 3 and all(float(rate) > 0 for rate in rates)

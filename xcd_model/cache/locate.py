@@ -104,9 +104,8 @@ def _locate_all(line, n, index, at, row, word):
     if table.size:
         for i in range(np.uint64(n)):
             at[i] ^= np.uint64(table[np.uint64(line[i]) >> shift])
-    six, twelve, low = np.uint64(6), np.uint64(12), np.uint64(HOST_SETS - 1)
     for i in range(np.uint64(n)):
-        row[i] = at[i] ^ (((at[i] >> six) ^ (at[i] >> twelve)) & low)
+        row[i] = _spread_inlined(np.int64(at[i]))
 
 
 @njit(inline="always")
