@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from swizzle_sim.issuing import issue_model_of
 from swizzle_sim.swizzle.grid import Digit
 from swizzle_sim.work import Work
 from xcd_model import (
@@ -26,9 +27,7 @@ from xcd_model import (
     Time,
     Trace,
     Traffic,
-    compute_fs,
     limited_by_power,
-    loads_in_flight,
     prepare,
     replay_lockstep,
     replay_timed,
@@ -38,7 +37,6 @@ from xcd_model import (
 )
 from xcd_model.nvidia.shared_memory import l1_after_shared_memory
 from xcd_model.replay.launches import MAX_LAUNCHES, Caches, replay_launches
-from xcd_model.replay.service_times import speed_variation_of
 from xcd_model.replay.timed import SPAN_COLUMNS
 from xcd_model.replay.traffic import INSTRUCTIONS, add_fetches, instruction_fetches
 from xcd_model.trace.trace import SECTOR_BYTES
@@ -244,75 +242,11 @@ class Replayer(Generic[W]):
         self.knobs: Knobs | None = None  # beside the order, see `Scorer.with_knobs`
 
     @cached_property
-    def flops_per_instruction(self) -> float:
-        """Operations that the hardware executes, per tensor instruction of the kernel."""
-        return self.kernel.issued_flops / self.sent.n_instructions
-
-    @cached_property
-    def vector_ops_per_instruction(self) -> float:
-        """Vector instructions, per lane, per tensor instruction of the kernel."""
-        return self.kernel.vector_ops / self.sent.n_instructions
-
-    @cached_property
-    def in_flight(self) -> int:
-        """Tensor instructions of one workgroup in flight at once."""
-        return loads_in_flight(self.kernel.resources, self.sent)
-
-    @property
-    def step(self) -> int:
-        """Loads of a step that wait for those of the steps before, see `xcd_model.IssueModel`."""
-        step = self.kernel.resources.loads_per_step
-        return step if step and step < self.in_flight and self.in_flight % step == 0 else 0
-
-    @property
-    def waves_per_simd(self) -> float:
-        """Waves of one workgroup on each SIMD of its CU."""
-        return -(-self.kernel.resources.threads // self.gpu.limits.wave_size) / self.gpu.limits.simds_per_cu
-
-    @property
-    def remap_fs(self) -> tuple[int, int]:
-        """What a CU computes to remap one workgroup, and what each of its waves takes for itself [fs]."""
-        limits, instructions = self.gpu.limits, self.kernel.resources.remap_instructions / self.gpu.clock_mhz * 1e9
-        busy = (limits.scalar_cycles or 0.0) * self.waves_per_simd
-        return round(instructions * busy), round(instructions * (limits.scalar_wait_cycles or 0.0))
-
-    def step_fs(self, compute_fs: int) -> int:
-        """From when a step's first load could be issued until it is [fs]: an instruction a cycle, and products' issue.
-
-        Nothing where the kernel computes between its products: its vector instructions are counted there.
-        """
-        if not self.step or self.kernel.vector_ops:
-            return 0
-        cycles = self.kernel.resources.step_instructions * self.waves_per_simd
-        behind = 0.0 if self.kernel.resources.after_products else self.gpu.limits.products_before_loads or 0.0
-        return round(cycles / self.gpu.sustained_clock_mhz * 1e9 + behind * self.step * compute_fs)
-
-    @cached_property
     def issue_model(self) -> IssueModel:
         """Issue model of the kernel's workgroups: compute time per instruction and loads in flight."""
-        instruction_fs = compute_fs(
-            self.gpu,
-            flops_per_instruction=self.flops_per_instruction,
-            dtype=self.kernel.dtype,
-            vector_ops_per_instruction=self.vector_ops_per_instruction,
-            workgroups_per_cu=self.occupancy,
+        return issue_model_of(
+            self.kernel, self.gpu, self.sent, self.occupancy, seed=self.seed, jitter_fs=round(self.jitter_ns * 1e6)
         )
-        remap_fs, remap_wait_fs = self.remap_fs
-        after_products = bool(self.step) and self.kernel.resources.after_products
-        issue = IssueModel(
-            self.in_flight - self.step * after_products,
-            instruction_fs,
-            round(self.jitter_ns * 1e6),
-            self.seed,
-            speed_variation_of(self.gpu),
-            self.step,
-            remap_fs,
-            self.step_fs(instruction_fs),
-            after_products,
-            remap_wait_fs,
-        )
-        issue.check()
-        return issue
 
     @cached_property
     def trace(self) -> Trace:

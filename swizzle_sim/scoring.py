@@ -1,4 +1,4 @@
-"""`Score` of a candidate from a replay of its permutation, `Spread` over seeds, and the fitted constants behind it."""
+"""`Score` of a candidate from a replay of its permutation, and `Spread` over seeds."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.price import RemapPrice
-from swizzle_sim.replaying import Balance, Replayer, Work, WorkPerWorkgroup, balance_of, work_per_workgroup
+from swizzle_sim.replaying import Balance, Replayer, WorkPerWorkgroup, balance_of, work_per_workgroup
 from swizzle_sim.swizzle import Swizzle, Verdict, verify
 from swizzle_sim.waiting import with_waits
 from xcd_model import Bound, Gpu, ReplayError, Resources, Traffic, assigned_misses, energy, hit_rate_bound
@@ -25,49 +25,6 @@ from xcd_model.trace.waits import check_waits
 
 if TYPE_CHECKING:
     from swizzle_sim.knobs import Knobs
-
-TIMED_ONLY = ("limits.reads_in_flight_per_cu", "hbm_rows.")  # keys, or their beginnings, that lockstep does not read
-
-
-class Described(Work, Protocol):
-    """A kernel or workload whose description may hold fitted constants."""
-
-    @property
-    def fitted(self) -> Mapping[str, tuple[str, ...]]:
-        """Rows that its own constants were fitted to, by name."""
-        ...
-
-
-def fitted_constants(gpu: Gpu, kernel: Described, replay: str, occupancy: int) -> dict[str, tuple[str, ...]]:
-    """Fitted constants that a prediction depends on, each with the rows that it was fitted to.
-
-    Parameters
-    ----------
-    gpu : Gpu
-    kernel : Kernel or Workload
-    replay : str
-        ``"timed"`` or ``"lockstep"``.
-    occupancy : int
-        Workgroups resident on a CU.
-
-    Returns
-    -------
-    rows : dict of str to tuple of str
-        By dotted key of the GPU's description, then by name of the kernel's own constants.
-    """
-    facts = {key: fact.fitted_to for key, fact in gpu.facts.items() if fact.status == "fitted"}
-    return {key: rows for key, rows in facts.items() if _is_read(key, kernel, replay, occupancy)} | dict(kernel.fitted)
-
-
-def _is_read(key: str, kernel: Described, replay: str, occupancy: int) -> bool:
-    if key == "limits.matrix_beside_vector":  # `xcd_model.compute_fs`
-        return kernel.vector_ops > 0 and occupancy > 1
-    if key == "l1i.prefetch_lines":
-        return kernel.resources.code_bytes > 0
-    if key.startswith("energy.flop_pj."):
-        return key == f"energy.flop_pj.{kernel.dtype}"
-    return replay == "timed" or not key.startswith(TIMED_ONLY)
-
 
 INSTRUCTION = 40  # lookups that take as long as what else an instruction costs: 0.4 us and 11 ns (docs/speed.md)
 MAY_BE_NAN = ("l1_hit_rate", "mall_hit_rate", "energy_j", "energy_low_j", "energy_high_j")

@@ -62,6 +62,13 @@ class Resources:
         Of such a loop: whether its loads go past the L1, as ``cp.async.cg`` and the tensor memory accelerator do.
     remap_instructions : int
         Instructions that each wave executes at the start of a workgroup because the kernel is remapped.
+    burst_loads : int
+        Of a loop that is not pipelined, where its code was timed: loads that go out together, once those before have
+        come and what uses them is done. 0 where nobody knows.
+    burst_cycles : int
+        From when such loads are there until the next go out, on a CU full of such workgroups.
+    busy_cycles : int
+        Of those the ones in which the workgroup needs the CU's busiest unit.
     """
 
     threads: int
@@ -75,6 +82,9 @@ class Resources:
     step_instructions: int = 0
     past_l1: bool = False
     remap_instructions: int = 0
+    burst_loads: int = 0
+    burst_cycles: int = 0
+    busy_cycles: int = 0
 
 
 def loads_in_flight(resources: Resources, trace: Trace) -> int:

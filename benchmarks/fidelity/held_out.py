@@ -13,13 +13,11 @@ import argparse
 import csv
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
 from typing import Protocol
-
-import numpy as np
 
 from swizzle_sim.capture.occupancy import compiled_for
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
@@ -34,164 +32,12 @@ from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import gpu
 
+from .draws import DRAWS, KERNELS, drawn
 from .rows import DATA
 from .statistics import right_way_round
 
 LAUNCHED = "launch order"
-ORDERS = 4  # beside the launch order
-PLANE = (
-    ("group_m(size=8)",),
-    (
-        *("row", "column", "snake", "hilbert", "morton", "group_m(size=2)", "group_m(size=4)", "group_m(size=16)"),
-        *("group_n(size=2)", "group_n(size=4)", "group_n(size=16)", "blocks(rows=8,cols=8,size=4)", "reverse"),
-    ),
-)
-BOXES = (
-    ("boxes(x=4,y=4,z=4)",),
-    (
-        *("morton_3d", "reverse", "boxes(x=2,y=8,z=1)", "boxes(x=8,y=2,z=1)", "boxes(x=8,y=8,z=1)"),
-        *("boxes(x=1,y=1,z=8)", "boxes(x=2,y=2,z=2)", "boxes(x=16,y=4,z=2)"),
-    ),
-)
-HELD = {"B": 1, "BLOCK_M": 128, "PROGRAMS": 132}  # persistent programs, one an SM
-Sizes = dict[str, int]
-Between = Callable[[int, int], int]
-Pool = tuple[tuple[str, ...], tuple[str, ...]]  # always taken, and to draw from
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """How the launches of one kernel are drawn: sizes, and the orders that its grid knows."""
-
-    sizes: Callable[[Between], Sizes]
-    pool: Pool = PLANE
-
-
-def _gemm(between: Between) -> Sizes:
-    tile = {"BLOCK_M": 128, "BLOCK_N": 128 * between(1, 2), "BLOCK_K": 64}
-    return {"M": 128 * between(24, 96), "N": 256 * between(12, 48), "K": 64 * between(32, 240), **tile}
-
-
-KERNELS = {
-    "gemm": Drawn(_gemm),
-    "attention": Drawn(
-        lambda between: {"B": 1, "H": 8 * between(2, 10), "S": 256 * between(8, 28), "CAUSAL": between(0, 1)}
-    ),
-    "transpose": Drawn(lambda between: {"M": 32 * between(64, 400), "N": 32 * between(64, 400)}),
-    "stencil_2d": Drawn(lambda between: {"M": 32 * between(64, 400), "N": 32 * between(64, 400)}),
-    "batched_gemm": Drawn(
-        lambda between: {
-            **{"BATCH": between(3, 24), "M": 128 * between(8, 28), "N": 128 * between(8, 28), "K": 64 * between(8, 40)}
-        },
-        BOXES,
-    ),
-    "stencil_3d": Drawn(
-        lambda between: {"NX": 64 * between(3, 9), "NY": 4 * between(32, 120), "NZ": 4 * between(32, 120)}, BOXES
-    ),
-    "moe_gemm": Drawn(
-        lambda between: {"TOKENS": 256 * between(1, 6), "N": 128 * between(8, 20), "SEED": between(2, 99)}
-    ),
-    "attention_gqa": Drawn(
-        lambda between: {"B": 1, "H": 8 * between(3, 9), "S": 256 * between(8, 24), "CAUSAL": between(0, 1)}
-    ),
-    "conv_2d": Drawn(
-        lambda between: (
-            {"N": between(1, 3), "H": 8 * between(6, 14), "W": 16 * between(3, 7), "C": 64 * between(3, 9)}
-            | {"K": 128 * between(2, 8)}
-        )
-    ),
-    "mla_decode": Drawn(lambda between: {"B": between(2, 8), "S": 512 * between(16, 96)}, BOXES),
-    "attention_varlen": Drawn(
-        lambda between: {"B": between(4, 12), "H": 8 * between(2, 4), "S": 256 * between(6, 14), "SEED": between(2, 99)}
-    ),
-    "grouped_gemm": Drawn(
-        lambda between: {"TOKENS": 512 * between(4, 12), "N": 128 * between(12, 40), "K": 64 * between(24, 80)}
-    ),
-    "gemm_jagged": Drawn(
-        lambda between: {"GROUPS": between(40, 120), "N": 128 * between(3, 8), "K": 64 * between(6, 20)}
-    ),
-    "smith_waterman": Drawn(lambda between: {side: 32 * between(64, 256) for side in "MN"}),
-    "attention_persistent": Drawn(
-        lambda between: HELD | {"H": 8 * between(3, 8), "S": 256 * between(8, 20), "CAUSAL": between(0, 1)}
-    ),
-    "attention_paged": Drawn(
-        lambda between: {"B": between(8, 24), "S": 512 * between(4, 10), "SEED": between(2, 99)}, BOXES
-    ),
-    "attention_decode": Drawn(
-        lambda between: {"B": between(2, 8), "H": 8 * between(3, 9), "S": 512 * between(16, 64)}, BOXES
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Draw:
-    """The seed of a draw's committed tables, what heads its table, and how often it launches each kernel."""
-
-    seed: int
-    heading: str
-    launches: dict[str, int]
-
-
-DRAWS = {  # by name, which begins with the GPU's
-    "h200": Draw(
-        31,
-        "On an H200",
-        {
-            **{"gemm": 5, "attention": 3, "transpose": 2, "stencil_2d": 2},
-            **{"batched_gemm": 2, "stencil_3d": 2, "moe_gemm": 1},
-        },
-    ),
-    "h100": Draw(32, "On an H100", {"gemm": 2, "attention": 1, "transpose": 1, "stencil_2d": 1, "batched_gemm": 1}),
-    "h200_second": Draw(
-        36,
-        "On an H200 again, after steps of copies and what it takes to remap were in the model",
-        {
-            **{"gemm": 4, "batched_gemm": 2, "transpose": 1},
-            **{"attention_gqa": 2, "conv_2d": 2, "attention_decode": 2},
-        },
-    ),
-    "h200_third": Draw(
-        37,
-        "On an H200, after a step waits for what its compiled code waits for",
-        {"gemm": 4, "batched_gemm": 2, "transpose": 1, "attention_gqa": 1, "conv_2d": 2},
-    ),
-    "h200_fourth": Draw(
-        38, "With them, two kernels that had never been counted", {"mla_decode": 1, "attention_varlen": 2}
-    ),
-    "h200_fifth": Draw(
-        39,
-        "On an H200 once more, with two kernels that no draw had",
-        {"gemm": 7, "batched_gemm": 1, "transpose": 1, "conv_2d": 1, "grouped_gemm": 2, "gemm_jagged": 1},
-    ),
-    "h200_sixth": Draw(
-        40,
-        "On an H200, after the last line of a burst is asked for late and fewer reads break a tie",
-        {
-            **{"gemm": 5, "batched_gemm": 2, "transpose": 1, "conv_2d": 1},
-            **{"attention_gqa": 1, "smith_waterman": 1, "attention_paged": 2},
-        },
-    ),
-    "h200_seventh": Draw(
-        41,
-        "On an H200, after loops of a remap are counted as often as they turn",
-        {
-            **{"gemm": 5, "batched_gemm": 1, "grouped_gemm": 1, "gemm_jagged": 1, "conv_2d": 1},
-            **{"transpose": 1, "smith_waterman": 1, "attention_persistent": 1, "mla_decode": 1},
-        },
-    ),
-}
 PREDICTED = ("bundle", "kernel", "problem", "candidate", "order", "time_us", "dram_read_bytes", "workgroups", "place")
-
-
-def drawn(name: str, seed: int) -> Iterator[tuple[str, Sizes, list[str]]]:
-    """Kernel, sizes and orders of each launch of a draw; the same for the same seed."""
-    rng = np.random.default_rng(seed)
-    for one, times in DRAWS[name].launches.items():
-        for _ in range(times):
-            sizes = KERNELS[one].sizes(lambda low, high: int(rng.integers(low, high + 1)))
-            always, others = KERNELS[one].pool
-            picked = rng.choice(len(others), ORDERS - len(always), replace=False)
-            yield one, sizes, [*always, *(others[place] for place in picked)]
 
 
 def draw(folder: Path, name: str, seed: int) -> None:

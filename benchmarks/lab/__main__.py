@@ -56,6 +56,8 @@ COMMANDS = {
         "memory:fill", "how long a workgroup waits for a burst of copies to shared memory, and what it adds a byte",
         (f"{H200}_fill.csv",), f"{NVCC}; 5 s",
     ),
+    "instructions": Command("steps:instructions", "cycles to the next instruction that needs a result",
+        (f"{H200}_instructions.csv",), f"{NVCC} for sm_90a; 5 s"),
     "steps": Command("steps:steps", "time of a step of products by when its copies go out", (f"{H200}_steps.csv",),
         f"{NVCC} for sm_90a; 5 s"),
     "steps-replay": Command("steps:steps_replayed", "simulated time of those steps", (f"{H200}_steps.csv",),

@@ -2,6 +2,7 @@
 
 ``steps`` runs `steps.cu` into ``steps.csv``: a product's loop of two stages whose operands stay in the L2, with copies
 alone, products alone, and both. ``steps-replay`` replays each line, as a kernel with such a loop is replayed.
+``instructions`` runs `instructions.cu`: the latencies by which `swizzle_sim.capture.occupancy_waves` times other loops.
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ class Step:
 def steps(folder: Path) -> None:
     """Time the steps of a product by when their copies go out."""
     (folder / "steps.csv").write_text(outputs(cuda_source("steps.cu"), *HOPPER)[0], encoding="utf-8")
+
+
+def instructions(folder: Path) -> None:
+    """Time instructions one after the other in a wave."""
+    (folder / "instructions.csv").write_text(outputs(cuda_source("instructions.cu"), *HOPPER)[0], encoding="utf-8")
 
 
 def measured_steps() -> list[dict[str, str]]:

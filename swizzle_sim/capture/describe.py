@@ -64,7 +64,7 @@ def describe(
         Workgroups: a count, ``"64x64"`` for a launch along x and y, or a `Grid` with the tiles of a launch in a row.
     resources : Resources or mapping
         ``threads``, ``vgprs`` and ``lds_bytes`` of a workgroup as compiled; ``instructions_in_flight`` (2 where not
-        given), ``code_bytes``, ``loads_per_step``, ``step_instructions``, ``after_products`` and ``past_l1``.
+        given), and the others of `Resources`.
     touches : callable
         ``touches(build, at)`` calls ``build.step`` of a `TraceBuilder` for the loads and stores of all workgroups at
         once, in program order; ``at.pid``, ``at.pid_m``, ``at.x`` and so on are the workgroups' ids.

@@ -27,8 +27,11 @@ RESOURCES = {
     "loads_per_step": (0, 1 << 20),
     "remap_instructions": (0, 1 << 20),
     "step_instructions": (0, 1 << 20),
+    "burst_loads": (0, 1 << 10),
+    "burst_cycles": (0, 1 << 30),
+    "busy_cycles": (0, 1 << 30),
 }
-LATER = ("code_bytes", "loads_per_step", "remap_instructions", "step_instructions")  # not in files of earlier versions
+LATER = tuple(RESOURCES)[4:]  # not in files of earlier versions
 
 
 def check_manifest(manifest: Mapping[str, Any], n_workgroups: int) -> None:

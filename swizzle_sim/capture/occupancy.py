@@ -17,18 +17,21 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.capture.kernel_file import digest
+from swizzle_sim.capture.occupancy_sass import Controlled
+from swizzle_sim.capture.occupancy_waves import TIMED, step_of
 from swizzle_sim.capture.process import run_worker, triton_version
 from swizzle_sim.disk_cache import DiskCache
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.price import CompiledKernel
-from xcd_model import Gpu, Resources, workgroups_per_cu
-from xcd_model.errors import CompileError
+from xcd_model import Gpu, Resources, gpu, gpu_names, workgroups_per_cu
+from xcd_model.errors import CompileError, ReplayError
 
 ARCHITECTURES = ("gfx942", "gfx950", "gfx1250", "sm_90a", "sm_100a", "sm_121a")
 COMPILE_TIMEOUT_S = 600.0
 NOT_HERE = "; not compiled here: "  # in the source of resources, before the reason
-_FORMAT = 5  # of the entries on disk
+BURST = ("burst_loads", "burst_cycles", "busy_cycles")
+_FORMAT = 7  # of the entries on disk
 _WORKER = "swizzle_sim.capture.occupancy_worker"
 
 
@@ -75,6 +78,9 @@ class Compiled:
     compile_s : float [s]
     files : mapping of str to str
         SHA-256 of every source file that took part, by path.
+    burst_loads, burst_cycles, busy_cycles : int
+        Of a loop that is not pipelined, see `xcd_model.Resources`; 0 where the architecture is none of
+        `swizzle_sim.capture.occupancy_waves.TIMED`.
     """
 
     function: str
@@ -103,6 +109,9 @@ class Compiled:
     past_l1: bool
     compile_s: float
     files: Mapping[str, str] = field(repr=False)
+    burst_loads: int = 0
+    burst_cycles: int = 0
+    busy_cycles: int = 0
 
     @property
     def resources(self) -> Resources:
@@ -118,6 +127,9 @@ class Compiled:
             step_instructions=self.step_instructions if self.pipelined else 0,
             after_products=self.pipelined and self.after_products,
             past_l1=self.pipelined and self.past_l1,
+            burst_loads=self.burst_loads,
+            burst_cycles=self.burst_cycles,
+            busy_cycles=self.busy_cycles,
         )
 
     def on(self, gpu: Gpu) -> CompiledKernel:
@@ -145,6 +157,9 @@ class Compiled:
             step_instructions=self.resources.step_instructions,
             after_products=self.resources.after_products,
             past_l1=self.resources.past_l1,
+            burst_loads=self.burst_loads,
+            burst_cycles=self.burst_cycles,
+            busy_cycles=self.busy_cycles,
         )
 
 
@@ -267,10 +282,32 @@ def compile_for(launch: Launch, archs: Sequence[str], *, use_cache: bool = True)
                 found[arch] = CompileError(reply["error"])
                 continue
             values = requests[arch]["arguments"] if reply.pop("by_value") else None
-            one = found[arch] = Compiled(function=launch.function, arch=arch, triton=version, **reply)
+            one = found[arch] = compiled_as(launch.function, arch, version, reply)
             if use_cache:
                 cache.put(keys[arch], {"compiled": asdict(one), "values": values})
     return [found[arch] for arch in archs]
+
+
+def compiled_as(function: str, arch: str, triton: str, reply: Mapping[str, Any]) -> Compiled:
+    """Take the compiling process's figures, and time the loop's code where it is not pipelined."""
+    figures = dict(reply)
+    loop = [Controlled(*one) for one in figures.pop("loop")]
+    found = Compiled(function=function, arch=arch, triton=triton, **figures)
+    if not loop or found.pipelined or arch not in TIMED:
+        return found
+    device = next(one for one in map(gpu, gpu_names()) if one.arch == arch)
+    try:
+        held = workgroups_per_cu(found.resources, device)
+    except ReplayError:  # nothing fits, as whoever replays it is told
+        return found
+    waves = -(-found.threads // (device.limits.wave_size * device.limits.simds_per_cu))
+    step = step_of(loop, waves, held, found.loads_per_step)
+    return replace(
+        found,
+        burst_loads=found.loads_per_step // step.bursts,
+        burst_cycles=round(step.cycles / step.bursts),
+        busy_cycles=round(step.busy / step.bursts),
+    )
 
 
 def request_of(launch: Launch, arch: str) -> dict[str, Any]:

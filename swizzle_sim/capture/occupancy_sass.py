@@ -1,16 +1,21 @@
 """Resources in a compiled NVIDIA kernel, read with the tools that Triton brings: ``cuobjdump`` and ``nvdisasm``.
 
-Source: NVIDIA, "CUDA Binary Utilities": resource usage of a cubin, and the instructions of Hopper.
+Sources: NVIDIA, "CUDA Binary Utilities": resource usage of a cubin, and the instructions of Hopper. Jia et al.,
+"Dissecting the NVIDIA Volta GPU architecture via microbenchmarking", arXiv 1804.06826, section 2.1: the bits by which
+the compiler controls how a wave goes on.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import NamedTuple
 
 _USAGE = re.compile(r"\bREG:(\d+) STACK:(\d+)")
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);")
 _LABEL = re.compile(r"^\.?([\w.$]+):")
+_WORD = re.compile(r"/\* (0x[0-9a-f]{16}) \*/\s*$")  # half of an instruction, the second one on a line of its own
+_CONTROL_AT, _BARRIERS = 41, 6  # bit of the second half; scoreboard barriers of a wave
 _LOADS = ("LDG", "LDGSTS")
 _TILES = ("UTMALDG", "UBLKCP")  # the tensor memory accelerator: one instruction brings a tile
 _PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")
@@ -91,6 +96,55 @@ def main_loop(sass: str) -> dict[str, int | bool]:
                 "past_l1": past,
             }
     return {"step_instructions": 0, "after_products": False, "past_l1": False}
+
+
+class Controlled(NamedTuple):
+    """One instruction, and how its wave goes on.
+
+    Parameters
+    ----------
+    name, operands : str
+    stall : int
+        Cycles until the wave's next instruction.
+    sets, reads : int
+        Barrier that is open until the result is there, or until the operands are read; 7 for none.
+    waits : tuple of int
+        Barriers that are waited for before it.
+    """
+
+    name: str
+    operands: str
+    stall: int
+    sets: int
+    reads: int
+    waits: tuple[int, ...]
+
+    @property
+    def kind(self) -> str:
+        """Name without its variants."""
+        return self.name.split(".")[0]
+
+
+def loading_loop(sass: str) -> list[Controlled]:
+    """Body of the innermost loop with most loads, of a disassembly with words; empty where none has any."""
+    code, loops = _controlled(sass), _loops(sass)
+    bodies = [
+        code[begin : end + 1]
+        for begin, end in loops
+        if not any((begin, end) != other and begin <= other[0] and other[1] <= end for other in loops)
+    ]
+    loads = [sum(one.kind == "LDG" for one in body) for body in bodies]
+    return bodies[loads.index(max(loads))] if any(loads) else []
+
+
+def _controlled(sass: str) -> list[Controlled]:
+    found, words = _instructions(sass), [int(word[1], 16) for line in sass.splitlines() if (word := _WORD.search(line))]
+    code = []
+    for (_, name, operands), second in zip(found, words[1::2], strict=True):
+        bits = second >> _CONTROL_AT
+        waits = tuple(barrier for barrier in range(_BARRIERS) if bits >> 11 + barrier & 1)
+        code.append(Controlled(name, operands, bits & 15, bits >> 5 & 7, bits >> 8 & 7, waits))
+    return code
 
 
 def code_bytes(sass: str) -> int:

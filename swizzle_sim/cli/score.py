@@ -374,7 +374,7 @@ def _print_scores(scorer: Scorer, candidate: Swizzle, traffic: Traffic, found: S
 
 def _fitted(scorer: Scorer) -> list[str]:
     """Names of the fitted constants that the scores depend on."""
-    from swizzle_sim.scoring import fitted_constants
+    from swizzle_sim.fitted import fitted_constants
 
     return list(fitted_constants(scorer.gpu, scorer.kernel, scorer.replay, scorer.occupancy))
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.capture.kernel_file import digest
-from swizzle_sim.capture.occupancy import COMPILE_TIMEOUT_S, compile_launch
+from swizzle_sim.capture.occupancy import BURST, COMPILE_TIMEOUT_S, compile_launch
 from swizzle_sim.capture.process import run_worker, triton_version
 from swizzle_sim.disk_cache import DiskCache
 from swizzle_sim.kernels import Kernel
@@ -170,6 +170,8 @@ def resources_after(resources: Resources, price: RemapPrice, gpu: Gpu, levels: i
     if resources.loads_per_step:
         loop = {key: getattr(new, key) for key in ("step_instructions", "after_products", "past_l1")}
         resources = replace(resources, **loop)
+    if resources.burst_loads:
+        resources = replace(resources, **{key: getattr(new, key) for key in BURST})
 
     def decides(one: CompiledKernel) -> tuple[int, int, int]:
         return one.workgroups_per_cu, one.lds_bytes, one.instructions_in_flight

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.capture.kernel_file import forget_files
-from swizzle_sim.capture.occupancy import Compiled, request_of
+from swizzle_sim.capture.occupancy import Compiled, compiled_as, request_of
 from swizzle_sim.capture.occupancy_worker import answered
 from swizzle_sim.capture.process import triton_version
 from swizzle_sim.launch import Launch
@@ -60,7 +60,7 @@ class _Compiler:
         if "error" in reply:
             raise CompileError(reply["error"])
         reply.pop("by_value")
-        found = Compiled(function=launch.function, arch=self.gpu.arch, triton=triton_version(), **reply)
+        found = compiled_as(launch.function, self.gpu.arch, triton_version(), reply)
         self.files |= {name: sha for name, sha in found.files.items() if not name.startswith(str(self.folder))}
         return found.on(self.gpu), found
 

@@ -32,7 +32,7 @@ def drawn_constants(scorer: Scorer) -> list[Constant]:
     idle = set() if scorer.replay == "timed" else {"jitter_ns"}
     if scorer.kernel.launches == 1:
         idle.add("mall.kept_between_launches")
-    if not scorer.kernel.vector_ops:
+    if not scorer.kernel.vector_ops or scorer.kernel.resources.burst_loads:
         idle.add("limits.matrix_beside_vector")
     return [constant for constant in found if constant.key not in idle]
 

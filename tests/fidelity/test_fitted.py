@@ -7,8 +7,8 @@ from swizzle_benchmarks.fidelity.split import named_rows, place_of
 from swizzle_benchmarks.fidelity.workloads import dense_attention, fdtd, h200
 from swizzle_benchmarks.fidelity.workloads.from_row import workload
 from swizzle_benchmarks.suite import flash_attention, layer_norm
+from swizzle_sim.fitted import fitted_constants
 from swizzle_sim.kernels import kernel, kernel_names
-from swizzle_sim.scoring import fitted_constants
 from xcd_model import gpu, gpu_names
 
 ROWS = all_rows()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from swizzle_sim.scoring import fitted_constants
+from swizzle_sim.fitted import fitted_constants
 from xcd_model import gpu, workgroups_per_cu
 
 from ..predict import Prediction

@@ -1,0 +1,217 @@
+"""How long a step of a loop takes on an SM by its compiled code alone: its waves, executed an instruction at a time.
+
+Each wave issues in order. An instruction waits for the barriers of loads, exponentials and shuffles that the compiler
+names in it, then for the unit that executes it, and the wave goes on after the cycles that the compiler has written
+there. A SIMD issues one instruction a cycle, of the wave that can first; of several that can, the last one
+again, else the youngest. Loads come after the latency of the L2 and no
+faster than an SM takes them in; a replay puts its own times of loads in their place.
+
+    cycles of a step = what the waves of a full SM take for one in the mean - bursts * what a burst of loads takes
+
+A burst is the loads that go out before one of them is waited for. Not modelled: bank conflicts of shared memory,
+instruction fetches, and branches inside the loop, which count as not taken.
+
+Sources: latencies of one H200 (benchmarks/lab/instructions.cu); Huerta et al., "Analyzing modern NVIDIA GPU cores",
+arXiv 2503.20481, for which wave issues; NVIDIA, "CUDA C++ Programming Guide", table of
+arithmetic throughput, and "Hopper Tuning Guide" for what an SM executes in a cycle.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from swizzle_sim.capture.occupancy_sass import Controlled
+
+TIMED = ("sm_90a",)  # architectures whose latencies were measured
+SIMDS, LANES = 4, 32
+LATENCY = {"SHFL": 24, "MUFU": 17, "I2F": 17, "F2I": 17, "LDS": 23, "LDSM": 23, "LDL": 35, "HMMA": 24, "FENCE": 17}
+OTHERS, BARRIER, READ = 24, 20, 12  # other instructions that set a barrier (assumed), BAR.SYNC, operands (assumed)
+L2, FILL_BYTES = 265, 64  # latency of the L2 [cycles], bytes that an SM takes in a cycle
+TURNS = 4  # of the loop for each wave; the first is left out
+SPECIAL = ("MUFU", "POPC", "I2F", "F2I")
+SHARED = ("SHFL", "LDS", "STS", "LDL", "STL", "LDG", "STG", "LDSM", "STSM", "LDGSTS", "ATOMS")
+INTEGER = ("FSEL", "FMNMX", "FSETP", "ISETP", "LOP3", "IADD3", "SHF", "LEA", "SEL", "PLOP3", "IMNMX", "VIADD", "PRMT",
+    "MOV", "P2R", "F2FP", "SGXT", "VIMNMX")  # fmt: skip
+FLOATING = ("FMUL", "FADD", "FFMA", "IMAD", "HADD2", "HFMA2", "HMUL2")
+CYCLES = {"special": 8, "integer": 2, "floating": 1}  # of a SIMD that has 4, 16 and 32 such lanes
+PRODUCT_CYCLES = 4  # of 16 x 8 x 16 on the matrix unit of a SIMD
+NOTHING = 7
+_COLUMNS = re.compile(r"\.64x(\d+)x")
+_LEFT = re.compile(r"0x([0-9a-f]+)\s*$")
+
+
+class Step(NamedTuple):
+    """Time of a loop's step on an SM.
+
+    Parameters
+    ----------
+    bursts : int
+        Times that its loads are waited for, a divisor of their number.
+    cycles : float
+        Of a step on an SM full of such workgroups, without bursts of loads.
+    busy : int
+        Of those what a workgroup needs the SM's busiest unit for.
+    """
+
+    bursts: int
+    cycles: float
+    busy: int
+
+
+@dataclass
+class _Wave:
+    """Where a wave is: next instruction, cycle from which it may issue, barriers and groups of products."""
+
+    workgroup: int
+    at: int
+    place: int = 0
+    turns: int = 0
+    barriers: list[int] = field(default_factory=lambda: [0] * 8)
+    groups: list[int] = field(default_factory=lambda: [0])
+
+
+class _Op(NamedTuple):
+    """An instruction as the units see it: cycles of a SIMD's share of each."""
+
+    code: Controlled
+    unit: str
+    occupies: int
+    fills: int  # of what an SM takes in
+    matrix: int
+    ends_group: bool
+    groups_left: int | None
+    is_barrier: bool
+
+
+def step_of(loop: Sequence[Controlled], waves: int, workgroups: int, loads: int) -> Step:
+    """Time a step of a loop.
+
+    Parameters
+    ----------
+    loop : sequence of Controlled
+        Its body.
+    waves : int
+        Of a workgroup on each SIMD.
+    workgroups : int
+        On the SM.
+    loads : int
+        Of a step in the source. The compiler may wait more often than that for parts of one; only what it waits for
+        first is a burst, the others take the latency of the L2.
+
+    Returns
+    -------
+    Step
+    """
+    ops = [_op(one) for one in loop]
+    alone = _mean(ops, waves, 1, 0)
+    full = alone if workgroups == 1 else _mean(ops, waves, workgroups, int(alone / workgroups))
+    bursts, fills = min(loads, _bursts(loop)), waves * sum(op.fills for op in ops)
+    if loads % bursts:
+        bursts = 1
+    units: Counter[str] = Counter(issue=len(ops), matrix=sum(op.matrix for op in ops))
+    for op in ops:
+        units[op.unit] += op.occupies
+    busy = waves * max(units.values())
+    return Step(bursts, max(busy, full - bursts * L2 - fills), busy)
+
+
+def _op(code: Controlled) -> _Op:
+    kind, columns = code.kind, _COLUMNS.search(code.name)
+    unit, occupies = "none", 0
+    for name, kinds in (("special", SPECIAL), ("integer", INTEGER), ("floating", FLOATING)):
+        if kind in kinds:
+            unit, occupies = name, CYCLES[name]
+    words = next((n for part, n in ((".128", 4), (".64", 2), (".M88.4", 4), (".M88.2", 2)) if part in code.name), 1)
+    if kind in SHARED:  # one a cycle for all SIMDs, of up to 128 B
+        unit, occupies = "shared", SIMDS * words
+    matrix = int(columns[1]) // 2 if columns else PRODUCT_CYCLES if kind == "HMMA" else 0
+    left = _LEFT.search(code.operands) if code.name.startswith("WARPGROUP.DEPBAR") else None
+    fills = SIMDS * words * 4 * LANES // FILL_BYTES if kind == "LDG" else 0
+    return _Op(
+        code, unit, occupies, fills, matrix, "gsb0" in code.operands and bool(columns),
+        int(left[1], 16) if left else None, kind == "BAR",
+    )  # fmt: skip
+
+
+def _bursts(loop: Sequence[Controlled]) -> int:
+    """Times that loads go out after others of the same turn were waited for, and the first time."""
+    bursts, awaited, pending = 0, True, set[int]()
+    for one in loop:
+        if pending.intersection(one.waits):
+            awaited = True
+            pending.difference_update(one.waits)
+        if one.kind == "LDG":
+            bursts += awaited
+            awaited = False
+            pending.add(one.sets)
+    return bursts
+
+
+def _mean(ops: Sequence[_Op], waves: int, workgroups: int, apart: int) -> float:
+    """Cycles in which each wave of a SIMD does a step, in the mean; their workgroups begin so far apart."""
+    simd = [_Wave(one, one * apart) for one in range(workgroups) for _ in range(waves)]
+    free: Counter[str] = Counter()
+    came: dict[tuple[int, int, int], dict[int, int]] = {}
+    ended: list[int] = []  # cycles of all waves' steps
+    last = -1
+    while len(ended) < TURNS * len(simd):
+        ready = [
+            (at, me != last, -me)
+            for me, wave in enumerate(simd)
+            if (at := _ready(ops[wave.place], wave, free, came, me, waves)) is not None
+        ]
+        at, _, me = min(ready)
+        last = -me
+        wave = simd[last]
+        _issue(ops[wave.place], wave, at, free)
+        wave.place += 1
+        if wave.place == len(ops):
+            wave.place, wave.turns = 0, wave.turns + 1
+            ended.append(wave.at)
+    ended.sort()
+    return (ended[-1] - ended[len(simd) - 1]) / (TURNS - 1)
+
+
+def _ready(
+    op: _Op, wave: _Wave, free: Counter[str], came: dict[tuple[int, int, int], dict[int, int]], me: int, waves: int
+) -> int | None:
+    """Cycle in which a wave can issue, None while it waits for others of its workgroup."""
+    at = max([wave.at, *(wave.barriers[one] for one in op.code.waits)])
+    if op.groups_left is not None and len(wave.groups) > op.groups_left:
+        at = max(at, wave.groups[-1 - op.groups_left])
+    if op.is_barrier:
+        here = came.setdefault((wave.workgroup, wave.turns, wave.place), {})
+        here[me] = at
+        if len(here) < waves:
+            return None
+        at = max(here.values()) + BARRIER
+    if op.unit in CYCLES:
+        at = max(at, free[op.unit])
+    return max(at, free["issue"])
+
+
+def _issue(op: _Op, wave: _Wave, at: int, free: Counter[str]) -> None:
+    """Issue a wave's next instruction in a cycle."""
+    code, done = op.code, at
+    free["issue"] = at + 1
+    if op.unit == "shared":  # waits in a queue, not its wave
+        done = max(at, free["shared"]) + op.occupies - 1
+        free["shared"] = done + 1
+    elif op.occupies:
+        free[op.unit] = at + op.occupies
+    if op.matrix:
+        free["matrix"] = max(at, free["matrix"]) + op.matrix
+        if op.ends_group:
+            wave.groups.append(free["matrix"])
+    if op.fills:
+        free["fill"] = max(at + L2, free["fill"]) + op.fills
+    if code.sets != NOTHING:
+        there = free["fill"] if op.fills else done + LATENCY.get(code.kind, OTHERS)
+        wave.barriers[code.sets] = max(wave.barriers[code.sets], there)
+    if code.reads != NOTHING:
+        wave.barriers[code.reads] = max(wave.barriers[code.reads], done + READ)
+    wave.at = at + max(1, code.stall)

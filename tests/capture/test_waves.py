@@ -1,0 +1,147 @@
+"""How long does a step of a loop take by its code: by hand, against waves cycle by cycle, and in compiled attention?"""
+
+import csv
+import importlib.util
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from swizzle_benchmarks.fidelity.rows import DATA
+from swizzle_sim.capture import occupancy_waves as waves
+from swizzle_sim.capture.occupancy import compile_launch, compiled_for
+from swizzle_sim.capture.occupancy_sass import Controlled, loading_loop
+from swizzle_sim.fitted import fitted_constants
+from swizzle_sim.issuing import issue_model_of
+from swizzle_sim.kernels import kernel
+from swizzle_sim.scoring import Scorer
+from tests import naive_waves
+from xcd_model import gpu
+
+needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+NONE = 7
+
+
+def code(name, operands="", stall=1, sets=NONE, reads=NONE, waits=()):
+    return Controlled(name, operands, stall, sets, reads, tuple(waits))
+
+
+LOAD = code("LDG.E.128", "R4, desc[UR4][R2.64]", sets=0)
+ADD, NEEDS_LOAD = code("FADD", "R1, R1, R1", stall=4), code("FADD", "R1, R4, R4", waits=(0,))
+NOTHING = dict.fromkeys(("matrix", "fills", "late", "cycles"), 0) | dict.fromkeys(("unit", "sets", "reads", "left"))
+
+
+def test_a_wave_alone_takes_its_stalls_and_waits():
+    assert waves.step_of([LOAD, NEEDS_LOAD, *[ADD] * 10], 1, 1, loads=1) == (1, 1 + 40, 16)
+    late = [code("SHFL.BFLY", sets=1), code("FADD", stall=4, waits=(1,))]  # its result is there after 3 more cycles
+    assert waves.step_of([LOAD, NEEDS_LOAD, *late], 1, 1, loads=1).cycles == 1 + 3 + 24 + 4
+
+
+def test_waves_share_a_simd_and_its_units():
+    loop = [LOAD, NEEDS_LOAD, *[code("FMNMX")] * 300]  # two cycles each
+    assert waves.step_of(loop, 1, 1, loads=1).busy == 600
+    two = waves.step_of(loop, 1, 2, loads=1)
+    assert two.busy == 600 and 1150 <= two.cycles + waves.L2 + 32 <= 1330
+    assert waves.step_of(loop, 2, 1, loads=1).busy == 1200
+    products = [code("HGMMA.64x128x16.F32", "R24, gdesc[UR8], R24, gsb0"), code("WARPGROUP.DEPBAR.LE", " gsb0, 0x0")]
+    assert waves.step_of([LOAD, NEEDS_LOAD, *products * 8], 1, 1, loads=1).busy == 8 * 64
+    assert waves.step_of([LOAD, NEEDS_LOAD, code("BAR.SYNC", stall=3)], 2, 1, loads=1).cycles >= 20
+
+
+def test_loads_that_are_waited_for_in_turn_are_bursts():
+    other = code("LDG.E.128", sets=1)
+    serial = [LOAD, NEEDS_LOAD, other, code("FADD", waits=(1,))]
+    assert waves.step_of(serial, 1, 1, loads=2).bursts == 2
+    assert waves.step_of([LOAD, other, NEEDS_LOAD, code("FADD", waits=(1,))], 1, 1, loads=2).bursts == 1
+    assert waves.step_of(serial, 1, 1, loads=1).cycles > waves.L2  # of two waits one is no burst of the source
+    assert waves.step_of(serial, 1, 1, loads=3).bursts == 1  # three loads do not come in two equal bursts
+
+
+KINDS = ("FADD", "FMNMX", "MUFU.EX2", "SHFL.BFLY", "LDS", "STS.128", "S2R", "LDG.E.64", "BAR.SYNC", "HMMA.16816.F32",
+    "HGMMA.64x64x16.F32", "WARPGROUP.DEPBAR.LE")  # fmt: skip
+
+
+@st.composite
+def instructions(draw):
+    name = draw(st.sampled_from(KINDS))
+    operands = draw(st.sampled_from(("R1, gsb0", "R1"))) if name.startswith("HGMMA") else ""
+    if name.startswith("WARPGROUP"):
+        operands = f"gsb0, 0x{draw(st.integers(0, 2))}"
+    barrier = st.sampled_from((NONE, 0, 1, 2))
+    waits = draw(st.sets(st.integers(0, 2), max_size=2))
+    return code(name, operands, draw(st.integers(0, 15)), draw(barrier), draw(barrier), sorted(waits))
+
+
+def naive(one):
+    op = waves._op(one)
+    return NOTHING | {
+        "unit": None if op.unit == "none" else op.unit, "cycles": op.occupies, "fills": op.fills, "matrix": op.matrix,
+        "late": waves.LATENCY.get(one.kind, waves.OTHERS), "stall": one.stall, "waits": one.waits,
+        "sets": None if one.sets == NONE else one.sets, "reads": None if one.reads == NONE else one.reads,
+        "ends": op.ends_group, "left": op.groups_left, "joins": op.is_barrier,
+    }  # fmt: skip
+
+
+@given(st.lists(instructions(), min_size=1, max_size=8), st.integers(1, 3), st.integers(1, 3), st.integers(0, 50))
+def test_waves_take_what_they_take_cycle_by_cycle(loop, per_workgroup, workgroups, apart):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(waves, "L2", 40)  # fewer cycles to go through
+        found = waves._mean([waves._op(one) for one in loop], per_workgroup, workgroups, apart)
+    assert found == naive_waves.mean_step([naive(one) for one in loop], per_workgroup, workgroups, apart, 40)
+
+
+@given(st.lists(instructions(), max_size=10), st.integers(1, 3))
+def test_more_workgroups_take_no_less(loop, per_workgroup):
+    alone, three = (waves.step_of([LOAD, NEEDS_LOAD, *loop], per_workgroup, held, loads=1) for held in (1, 3))
+    assert alone.busy == three.busy <= alone.cycles and three.cycles >= three.busy
+
+
+def test_latencies_are_those_of_the_table():
+    with (DATA / "machine" / "h200_instructions.csv").open(encoding="utf-8", newline="") as file:
+        measured = {line["instruction"]: math.floor(float(line["cycles"])) for line in csv.DictReader(file)}
+    used = {"shuffle": "SHFL", "exp2": "MUFU", "convert": "F2I", "shared": "LDS", "matrix": "LDSM", "local": "LDL"}
+    used |= {"product": "HMMA", "fence": "FENCE"}
+    assert {name: waves.LATENCY[kind] for name, kind in used.items()} | {"barrier": waves.BARRIER} == measured
+
+
+HEX = """
+        /*0000*/                   LDC R1, c[0x0][0x28] ;                      /* 0x00000a00ff017b82 */
+                                                                               /* 0x000e220000000800 */
+.L_x_0:
+        /*0010*/                   LDG.E.128 R20, desc[UR60][R152.64] ;        /* 0x0000003c98147981 */
+                                                                               /* 0x000ea2000c1e1d00 */
+        /*0020*/                   STS.128 [R2+0x8800], R20 ;                  /* 0x0088001402007388 */
+                                                                               /* 0x0041e80000000c00 */
+        /*0030*/              @!P5 BRA `(.L_x_0) ;                             /* 0x000000000010d947 */
+                                                                               /* 0x000fea0003800000 */
+"""
+
+
+def test_what_the_compiler_tells_a_wave_is_read_from_its_words():
+    load, store, back = loading_loop(HEX)
+    assert (load.name, load.stall, load.sets, load.reads, load.waits) == ("LDG.E.128", 1, 2, NONE, ())
+    assert (store.kind, store.stall, store.sets, store.reads, store.waits) == ("STS", 4, NONE, 0, (2,))
+    assert back.kind == "BRA" and loading_loop(HEX.replace("LDG.E.128", "IADD3")) == []
+
+
+@needs_triton
+def test_a_loop_that_is_not_pipelined_is_timed_and_replayed_by_its_code(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    device = gpu("h200")
+    work = kernel("attention", H=2, S=1024)
+    timed = compiled_for(work, device)
+    found = timed.resources
+    assert found.burst_loads in (1, 2) and found.loads_per_step == 0
+    assert 0 < found.busy_cycles < found.burst_cycles
+    scorer = Scorer(timed, device)
+    issue = scorer.issue_model
+    assert (issue.in_flight, issue.step, issue.after_products) == (found.burst_loads, found.burst_loads, True)
+    assert issue.compute_fs == round(found.busy_cycles / found.burst_loads / device.sustained_clock_mhz * 1e9)
+    assert issue == issue_model_of(timed, device, scorer.sent, scorer.occupancy, seed=scorer.seed)
+    softmax = {"SOFTMAX_OPS", "ROW_OPS", "SUM_OPS"}
+    assert softmax <= set(fitted_constants(device, work, "timed", 2))
+    assert not softmax & set(fitted_constants(device, timed, "timed", 2))
+    pipelined = compile_launch(kernel("gemm", M=512, N=512, K=512).launch, device.arch)
+    assert pipelined.pipelined and pipelined.burst_loads == 0
+    assert compile_launch(work.launch, "gfx942").burst_loads == 0  # AMD's code was not timed
