@@ -156,6 +156,11 @@ DRAWS = {  # by name, which begins with the GPU's
             **{"mla_decode": 2, "attention_decode": 1, "attention_paged": 1, "gemm": 1},
         },
     ),
+    "h200_ninth": Draw(
+        43,
+        "On an H200, decoding after lanes that meet on a bank take turns",
+        {"attention_decode": 2, "attention_paged": 2, "mla_decode": 2, "attention": 1, "attention_gqa": 1},
+    ),
 }
 
 

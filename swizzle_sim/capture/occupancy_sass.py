@@ -11,6 +11,8 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
+from swizzle_sim.capture.occupancy_lanes import wavefronts
+
 _USAGE = re.compile(r"\bREG:(\d+) STACK:(\d+)")
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);")
 _LABEL = re.compile(r"^\.?([\w.$]+):")
@@ -110,6 +112,8 @@ class Controlled(NamedTuple):
         Barrier that is open until the result is there, or until the operands are read; 7 for none.
     waits : tuple of int
         Barriers that are waited for before it.
+    wavefronts : int
+        Of an access to shared memory, with its conflicts of banks; 0 where nobody knows.
     """
 
     name: str
@@ -118,6 +122,7 @@ class Controlled(NamedTuple):
     sets: int
     reads: int
     waits: tuple[int, ...]
+    wavefronts: int = 0
 
     @property
     def kind(self) -> str:
@@ -138,12 +143,15 @@ def loading_loop(sass: str) -> list[Controlled]:
 
 
 def _controlled(sass: str) -> list[Controlled]:
-    found, words = _instructions(sass), [int(word[1], 16) for line in sass.splitlines() if (word := _WORD.search(line))]
+    lines = [line for line in sass.splitlines() if _INSTRUCTION.match(line)]
+    words = [int(word[1], 16) for line in sass.splitlines() if (word := _WORD.search(line))]
+    found = _instructions(sass)
+    banks = wavefronts((name, operands, "@" in line) for (_, name, operands), line in zip(found, lines, strict=True))
     code = []
-    for (_, name, operands), second in zip(found, words[1::2], strict=True):
+    for (_, name, operands), second, met in zip(found, words[1::2], banks, strict=True):
         bits = second >> _CONTROL_AT
         waits = tuple(barrier for barrier in range(_BARRIERS) if bits >> 11 + barrier & 1)
-        code.append(Controlled(name, operands, bits & 15, bits >> 5 & 7, bits >> 8 & 7, waits))
+        code.append(Controlled(name, operands, bits & 15, bits >> 5 & 7, bits >> 8 & 7, waits, met or 0))
     return code
 
 

@@ -2,18 +2,20 @@
 
 Each wave issues in order. An instruction waits for the barriers of loads, exponentials and shuffles that the compiler
 names in it, then for the unit that executes it, and the wave goes on after the cycles that the compiler has written
-there. A SIMD issues one instruction a cycle, of the wave that can first; of several that can, the last one
-again, else the youngest. Loads come after the latency of the L2 and no
-faster than an SM takes them in; a replay puts its own times of loads in their place.
+there. A SIMD issues one instruction a cycle, of the wave that can first; of several that can, the last one again, else
+the youngest. Loads come after the latency of the L2 and no faster than an SM takes them in; a replay puts its own times
+of loads in their place.
 
-    cycles of a step = what the waves of a full SM take for one in the mean - bursts * what a burst of loads takes
+    cycles of a step = what a workgroup alone on the SM takes for one - bursts * what a burst of loads takes
+                       + what it takes longer on a full SM, beyond the cycles that all need of the busiest unit
 
-A burst is the loads that go out before one of them is waited for. Not modelled: bank conflicts of shared memory,
-instruction fetches, and branches inside the loop, which count as not taken.
+The busiest unit serves one workgroup after the other in the replay. A burst is the loads that go out before one of them
+is waited for. Not modelled: conflicts of banks where an address of shared memory is not known, instruction fetches, and
+branches inside the loop, which count as not taken.
 
 Sources: latencies of one H200 (benchmarks/lab/instructions.cu); Huerta et al., "Analyzing modern NVIDIA GPU cores",
-arXiv 2503.20481, for which wave issues; NVIDIA, "CUDA C++ Programming Guide", table of
-arithmetic throughput, and "Hopper Tuning Guide" for what an SM executes in a cycle.
+arXiv 2503.20481, for which wave issues; NVIDIA, "CUDA C++ Programming Guide", table of arithmetic throughput, and
+"Hopper Tuning Guide" for what an SM executes in a cycle.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class Step(NamedTuple):
     bursts : int
         Times that its loads are waited for, a divisor of their number.
     cycles : float
-        Of a step on an SM full of such workgroups, without bursts of loads.
+        Of a step on an SM full of such workgroups, without bursts of loads and waiting for the busiest unit.
     busy : int
         Of those what a workgroup needs the SM's busiest unit for.
     """
@@ -116,7 +118,8 @@ def step_of(loop: Sequence[Controlled], waves: int, workgroups: int, loads: int)
     for op in ops:
         units[op.unit] += op.occupies
     busy = waves * max(units.values())
-    return Step(bursts, max(busy, full - bursts * L2 - fills), busy)
+    shares = max(0.0, full - max(alone, workgroups * busy))  # beyond what the busiest unit explains
+    return Step(bursts, max(busy, alone + shares - bursts * L2 - fills), busy)
 
 
 def _op(code: Controlled) -> _Op:
@@ -126,8 +129,8 @@ def _op(code: Controlled) -> _Op:
         if kind in kinds:
             unit, occupies = name, CYCLES[name]
     words = next((n for part, n in ((".128", 4), (".64", 2), (".M88.4", 4), (".M88.2", 2)) if part in code.name), 1)
-    if kind in SHARED:  # one a cycle for all SIMDs, of up to 128 B
-        unit, occupies = "shared", SIMDS * words
+    if kind in SHARED:  # one wavefront a cycle for all SIMDs, of up to 128 B
+        unit, occupies = "shared", SIMDS * (code.wavefronts or words)
     matrix = int(columns[1]) // 2 if columns else PRODUCT_CYCLES if kind == "HMMA" else 0
     left = _LEFT.search(code.operands) if code.name.startswith("WARPGROUP.DEPBAR") else None
     fills = SIMDS * words * 4 * LANES // FILL_BYTES if kind == "LDG" else 0
