@@ -31,7 +31,7 @@ ARCHITECTURES = ("gfx942", "gfx950", "gfx1250", "sm_90a", "sm_100a", "sm_121a")
 COMPILE_TIMEOUT_S = 600.0
 NOT_HERE = "; not compiled here: "  # in the source of resources, before the reason
 BURST = ("burst_loads", "burst_cycles", "busy_cycles")
-_FORMAT = 9  # of the entries on disk
+_FORMAT = 10  # of the entries on disk
 _WORKER = "swizzle_sim.capture.occupancy_worker"
 
 
@@ -291,7 +291,7 @@ def compile_for(launch: Launch, archs: Sequence[str], *, use_cache: bool = True)
 def compiled_as(function: str, arch: str, triton: str, reply: Mapping[str, Any]) -> Compiled:
     """Take the compiling process's figures, and time the loop's code where it is not pipelined."""
     figures = dict(reply)
-    loop = [Controlled(*one) for one in figures.pop("loop")]
+    loop, unrolled = [Controlled(*one) for one in figures.pop("loop")], figures.pop("unrolled")
     found = Compiled(function=function, arch=arch, triton=triton, **figures)
     if not loop or found.pipelined or arch not in TIMED:
         return found
@@ -301,10 +301,11 @@ def compiled_as(function: str, arch: str, triton: str, reply: Mapping[str, Any])
     except ReplayError:  # nothing fits, as whoever replays it is told
         return found
     waves = -(-found.threads // (device.limits.wave_size * device.limits.simds_per_cu))
-    step = step_of(loop, waves, held, found.loads_per_step)
+    loads = unrolled * found.loads_per_step
+    step = step_of(loop, waves, held, loads)
     return replace(
         found,
-        burst_loads=found.loads_per_step // step.bursts,
+        burst_loads=loads // step.bursts,
         burst_cycles=round(step.cycles / step.bursts),
         busy_cycles=round(step.busy / step.bursts),
     )

@@ -17,6 +17,7 @@ _USAGE = re.compile(r"\bREG:(\d+) STACK:(\d+)")
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);")
 _LABEL = re.compile(r"^\.?([\w.$]+):")
 _WORD = re.compile(r"/\* (0x[0-9a-f]{16}) \*/\s*$")  # half of an instruction, the second one on a line of its own
+_PTX_LABEL, _PTX_JUMP = re.compile(r"^(\$\w+):"), re.compile(r"\bbra(?:\.uni)?\s+(\$\w+);")
 _CONTROL_AT, _BARRIERS = 41, 6  # bit of the second half; scoreboard barriers of a wave
 _LOADS = ("LDG", "LDGSTS")
 _TILES = ("UTMALDG", "UBLKCP")  # the tensor memory accelerator: one instruction brings a tile
@@ -132,14 +133,31 @@ class Controlled(NamedTuple):
 
 def loading_loop(sass: str) -> list[Controlled]:
     """Body of the innermost loop with most loads, of a disassembly with words; empty where none has any."""
-    code, loops = _controlled(sass), _loops(sass)
-    bodies = [
-        code[begin : end + 1]
-        for begin, end in loops
-        if not any((begin, end) != other and begin <= other[0] and other[1] <= end for other in loops)
-    ]
+    code = _controlled(sass)
+    bodies = [code[begin : end + 1] for begin, end in _innermost(_loops(sass))]
     loads = [sum(one.kind == "LDG" for one in body) for body in bodies]
     return bodies[loads.index(max(loads))] if any(loads) else []
+
+
+def unrolled(ptx: str, loop: list[Controlled]) -> int:
+    """Steps of the source in one turn of a `loading_loop`: its loads over those of the same loop in PTX; 1 if unknown.
+
+    The assembler unrolls what it finds in PTX; the compiler before it is told not to.
+    """
+    lines = ptx.splitlines()
+    places = {label[1]: at for at, line in enumerate(lines) if (label := _PTX_LABEL.match(line))}
+    jumps = ((at, places.get(jump[1], at)) for at, line in enumerate(lines) if (jump := _PTX_JUMP.search(line)))
+    bodies = _innermost([(begin, end) for end, begin in jumps if begin < end])
+    loads = max((sum("ld.global" in line for line in lines[begin:end]) for begin, end in bodies), default=0)
+    mine = sum(one.kind == "LDG" for one in loop)
+    return mine // loads if loads and mine % loads == 0 else 1
+
+
+def _innermost(loops: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those of the places of loops that hold no other."""
+    return [
+        one for one in loops if not any(one != other and one[0] <= other[0] and other[1] <= one[1] for other in loops)
+    ]
 
 
 def _controlled(sass: str) -> list[Controlled]:

@@ -101,8 +101,8 @@ def step_of(loop: Sequence[Controlled], waves: int, workgroups: int, loads: int)
     workgroups : int
         On the SM.
     loads : int
-        Of a step in the source. The compiler may wait more often than that for parts of one; only what it waits for
-        first is a burst, the others take the latency of the L2.
+        Of a turn, as the source has them. The compiler may wait more often than that for parts of one; only what it
+        waits for first is a burst, the others take the latency of the L2.
 
     Returns
     -------

@@ -151,6 +151,7 @@ def _of_amd(compiled: Any) -> dict[str, Any]:
         "after_products": False,
         "past_l1": False,
         "loop": [],
+        "unrolled": 1,
     }
 
 
@@ -162,12 +163,14 @@ def _of_nvidia(compiled: Any) -> dict[str, Any]:
         words = _said(str(tools / "cuobjdump"), "--dump-resource-usage", file.name)
         code = _said(str(tools / "nvdisasm"), "-c", "-hex", file.name)
     before, curves = sass.before_loop(code)
+    loop = sass.loading_loop(code)
     return {
         "lds_bytes": compiled.metadata.shared + RESERVED_BYTES,
         **dict.fromkeys(("agprs_used", "sgprs", "sgpr_spills", "llvm_waves_per_simd"), 0),
         **sass.usage(words),
         **sass.main_loop(code),
-        "loop": sass.loading_loop(code),
+        "loop": loop,
+        "unrolled": sass.unrolled(compiled.asm["ptx"], loop),
         "loads": sass.global_loads(code),
         "instructions_before_loop": before,
         "instructions_in_curves": curves,

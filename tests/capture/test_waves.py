@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from swizzle_benchmarks.fidelity.rows import DATA
 from swizzle_sim.capture import occupancy_waves as waves
 from swizzle_sim.capture.occupancy import compile_launch, compiled_for
-from swizzle_sim.capture.occupancy_sass import Controlled, loading_loop
+from swizzle_sim.capture.occupancy_sass import Controlled, loading_loop, unrolled
 from swizzle_sim.fitted import fitted_constants
 from swizzle_sim.issuing import issue_model_of
 from swizzle_sim.kernels import kernel
@@ -126,6 +126,36 @@ def test_what_the_compiler_tells_a_wave_is_read_from_its_words():
     assert (load.name, load.stall, load.sets, load.reads, load.waits) == ("LDG.E.128", 1, 2, NONE, ())
     assert (store.kind, store.stall, store.sets, store.reads, store.waits) == ("STS", 4, NONE, 0, (2,))
     assert back.kind == "BRA" and loading_loop(HEX.replace("LDG.E.128", "IADD3")) == []
+
+
+PTX = """
+    @%p9 ld.global.b32 { %r1 }, [ %rd1 + 0 ];
+$L__BB0_2:                              // %.lr.ph
+$L__BB0_3:
+    @%p1 ld.global.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ];
+    @%p2 bra    $L__BB0_3;
+    @%p2 ld.global.b32 { %r5 }, [ %rd2 + 0 ];
+    bra.uni     $L__BB0_2;
+$L__BB0_4:
+    @%p3 bra    $L__BB0_5;
+$L__BB0_5:
+"""
+
+
+def test_a_loop_that_the_assembler_unrolled_does_several_steps_a_turn():
+    loads = [code("LDG.E.128", sets=0)] * 4
+    assert unrolled(PTX, loads) == 4 and unrolled(PTX, [*loads, *loads, ADD]) == 8
+    inner = "$L__BB0_3:\n    @%p1 ld.global.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ];\n    @%p2 bra    $L__BB0_3;\n"
+    other = PTX.replace(inner, "    ld.global.b32 { %r6 }, [ %rd3 + 0 ];\n    ld.global.b32 { %r7 }, [ %rd4 + 0 ];\n")
+    assert unrolled(other, loads) == 1  # three do not come in four
+    assert unrolled("", loads) == 1 and unrolled(other, loads[:3]) == 1 and unrolled(other, loads * 3) == 4
+
+
+@needs_triton
+def test_a_gathers_loop_is_timed_by_turns_of_the_assembler(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found = compile_launch(kernel("spmv").launch, "sm_90a")
+    assert found.loads_per_step == 3 and found.burst_loads > 3 and found.burst_loads % 2 == 0
 
 
 @needs_triton
