@@ -162,6 +162,24 @@ def test_what_is_said_of_the_eighth_and_ninth_draw_was_counted():
     assert f"and {100 * tool[0] / tool[1]:.0f} % by the tool's ranking, and lose {chosen} %" in text
 
 
+def test_what_is_said_of_published_kernels_was_counted():
+    with (DATA / "h200_published_kernels.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    text = " ".join((ROOT / "docs/hardware.md").read_text(encoding="utf-8").split())
+    read = [float(one["predicted_read_bytes"]) / float(one["dram_read_bytes"]) for one in lines]
+    assert all(abs(one - 1) < 0.002 for one in read) and {one["result"] for one in lines} == {"bitwise"}
+    ratios, gained = [], []
+    for name in dict.fromkeys(one["kernel"] for one in lines):
+        mine = [one for one in lines if one["kernel"] == name]
+        times = [(float(one["predicted_us"]), float(one["time_cold_us"])) for one in mine]
+        assert min(times)[1] == min(measured for _, measured in times)
+        shares = [predicted / measured for predicted, measured in times]
+        ratios.append(f"{min(shares):.2f} to {max(shares):.2f}")
+        gained.append(f"{100 * (1 - min(times)[1] / times[0][1]):.0f}")
+    assert f"by {gained[0]} and {gained[1]} % over the launch order" in text
+    assert f"Times are {ratios[0]} and {ratios[1]} of the measured ones" in text
+
+
 def test_what_is_said_of_attentions_instructions_was_counted():
     with (DATA / "machine" / "h200_attention_suite.csv").open(encoding="utf-8", newline="") as file:
         first = next(csv.DictReader(file))
