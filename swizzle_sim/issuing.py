@@ -6,7 +6,8 @@
     otherwise                     one at a time, as many in flight as a step has
 
 Compute is the kernel's arithmetic at the GPU's rates, spread evenly over its tensor instructions; where the loop's code
-was timed (`swizzle_sim.capture.occupancy_waves`), it is the part of that in which a workgroup needs the busiest unit.
+was timed (`swizzle_sim.capture.occupancy_waves`), it is the part of that in which a workgroup needs the busiest unit,
+and of a pipelined loop no less than the code's.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ def issue_model_of(
     else:
         in_flight = loads_in_flight(resources, sent)
         step = _step(resources, in_flight)
+        if step:
+            instruction_fs = max(instruction_fs, round(_fs(resources.step_cycles, gpu) / step))
         step_fs = 0 if kernel.vector_ops else _step_fs(resources, gpu, step, instruction_fs)
         waits = bool(step) and resources.after_products
         in_flight -= step * waits

@@ -62,13 +62,14 @@ class Resources:
         Of such a loop: whether its loads go past the L1, as ``cp.async.cg`` and the tensor memory accelerator do.
     remap_instructions : int
         Instructions that each wave executes at the start of a workgroup because the kernel is remapped.
+    step_cycles : int
+        Of a pipelined loop, where its code was timed: cycles a step of a full CU, the least that its products take.
     burst_loads : int
         Of a loop that is not pipelined, where its code was timed: loads that go out together, once those before have
         come and what uses them is done. 0 where nobody knows.
-    burst_cycles : int
-        From when such loads are there until the next go out, on a CU full of such workgroups.
-    busy_cycles : int
-        Of those the ones in which the workgroup needs the CU's busiest unit.
+    burst_cycles, busy_cycles : int
+        From when such loads are there until the next go out, on a CU full of such workgroups; of those the cycles in
+        which the workgroup needs the CU's busiest unit.
     """
 
     threads: int
@@ -82,6 +83,7 @@ class Resources:
     step_instructions: int = 0
     past_l1: bool = False
     remap_instructions: int = 0
+    step_cycles: int = 0
     burst_loads: int = 0
     burst_cycles: int = 0
     busy_cycles: int = 0

@@ -30,8 +30,8 @@ from xcd_model.errors import CompileError, ReplayError
 ARCHITECTURES = ("gfx942", "gfx950", "gfx1250", "sm_90a", "sm_100a", "sm_121a")
 COMPILE_TIMEOUT_S = 600.0
 NOT_HERE = "; not compiled here: "  # in the source of resources, before the reason
-BURST = ("burst_loads", "burst_cycles", "busy_cycles")
-_FORMAT = 10  # of the entries on disk
+BURST = ("burst_loads", "burst_cycles", "busy_cycles")  # of a remapped kernel as it is compiled
+_FORMAT = 11  # of the entries on disk
 _WORKER = "swizzle_sim.capture.occupancy_worker"
 
 
@@ -78,8 +78,8 @@ class Compiled:
     compile_s : float [s]
     files : mapping of str to str
         SHA-256 of every source file that took part, by path.
-    burst_loads, burst_cycles, busy_cycles : int
-        Of a loop that is not pipelined, see `xcd_model.Resources`; 0 where the architecture is none of
+    step_cycles, burst_loads, burst_cycles, busy_cycles : int
+        Of a pipelined loop and of one that is not, see `xcd_model.Resources`; 0 where the architecture is none of
         `swizzle_sim.capture.occupancy_waves.TIMED`.
     """
 
@@ -109,6 +109,7 @@ class Compiled:
     past_l1: bool
     compile_s: float
     files: Mapping[str, str] = field(repr=False)
+    step_cycles: int = 0
     burst_loads: int = 0
     burst_cycles: int = 0
     busy_cycles: int = 0
@@ -127,6 +128,7 @@ class Compiled:
             step_instructions=self.step_instructions if self.pipelined else 0,
             after_products=self.pipelined and self.after_products,
             past_l1=self.pipelined and self.past_l1,
+            step_cycles=self.step_cycles,
             burst_loads=self.burst_loads,
             burst_cycles=self.burst_cycles,
             busy_cycles=self.busy_cycles,
@@ -157,6 +159,7 @@ class Compiled:
             step_instructions=self.resources.step_instructions,
             after_products=self.resources.after_products,
             past_l1=self.resources.past_l1,
+            step_cycles=self.step_cycles,
             burst_loads=self.burst_loads,
             burst_cycles=self.burst_cycles,
             busy_cycles=self.busy_cycles,
@@ -293,7 +296,7 @@ def compiled_as(function: str, arch: str, triton: str, reply: Mapping[str, Any])
     figures = dict(reply)
     loop, unrolled = [Controlled(*one) for one in figures.pop("loop")], figures.pop("unrolled")
     found = Compiled(function=function, arch=arch, triton=triton, **figures)
-    if not loop or found.pipelined or arch not in TIMED:
+    if not loop or arch not in TIMED:
         return found
     device = next(one for one in map(gpu, gpu_names()) if one.arch == arch)
     try:
@@ -303,6 +306,8 @@ def compiled_as(function: str, arch: str, triton: str, reply: Mapping[str, Any])
     waves = -(-found.threads // (device.limits.wave_size * device.limits.simds_per_cu))
     loads = unrolled * found.loads_per_step
     step = step_of(loop, waves, held, loads)
+    if found.pipelined:
+        return replace(found, step_cycles=round(step.share / unrolled))
     return replace(
         found,
         burst_loads=loads // step.bursts,

@@ -132,10 +132,10 @@ class Controlled(NamedTuple):
 
 
 def loading_loop(sass: str) -> list[Controlled]:
-    """Body of the innermost loop with most loads, of a disassembly with words; empty where none has any."""
+    """Body of the innermost loop with most loads or copies, of a disassembly with words; empty where none has any."""
     code = _controlled(sass)
     bodies = [code[begin : end + 1] for begin, end in _innermost(_loops(sass))]
-    loads = [sum(one.kind == "LDG" for one in body) for body in bodies]
+    loads = [sum(one.kind in (*_LOADS, *_TILES) for one in body) for body in bodies]
     return bodies[loads.index(max(loads))] if any(loads) else []
 
 

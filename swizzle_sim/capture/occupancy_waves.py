@@ -57,11 +57,14 @@ class Step(NamedTuple):
         Of a step on an SM full of such workgroups, without bursts of loads and waiting for the busiest unit.
     busy : int
         Of those what a workgroup needs the SM's busiest unit for.
+    share : float
+        Of the time of a full SM for a step of each of its workgroups, copies not waited for, one workgroup's part.
     """
 
     bursts: int
     cycles: float
     busy: int
+    share: float
 
 
 @dataclass
@@ -111,7 +114,7 @@ def step_of(loop: Sequence[Controlled], waves: int, workgroups: int, loads: int)
     ops = [_op(one) for one in loop]
     alone = _mean(ops, waves, 1, 0)
     full = alone if workgroups == 1 else _mean(ops, waves, workgroups, int(alone / workgroups))
-    bursts, fills = min(loads, _bursts(loop)), waves * sum(op.fills for op in ops)
+    bursts, fills = min(loads, max(1, _bursts(loop))), waves * sum(op.fills for op in ops)
     if loads % bursts:
         bursts = 1
     units: Counter[str] = Counter(issue=len(ops), matrix=sum(op.matrix for op in ops))
@@ -119,7 +122,7 @@ def step_of(loop: Sequence[Controlled], waves: int, workgroups: int, loads: int)
         units[op.unit] += op.occupies
     busy = waves * max(units.values())
     shares = max(0.0, full - max(alone, workgroups * busy))  # beyond what the busiest unit explains
-    return Step(bursts, max(busy, alone + shares - bursts * L2 - fills), busy)
+    return Step(bursts, max(busy, alone + shares - bursts * L2 - fills), busy, full / workgroups)
 
 
 def _op(code: Controlled) -> _Op:

@@ -170,6 +170,10 @@ def resources_after(resources: Resources, price: RemapPrice, gpu: Gpu, levels: i
     if resources.loads_per_step:
         loop = {key: getattr(new, key) for key in ("step_instructions", "after_products", "past_l1")}
         resources = replace(resources, **loop)
+    if (
+        old.workgroups_per_cu != new.workgroups_per_cu
+    ):  # else it moves with which of several loops the compiler put first
+        resources = replace(resources, step_cycles=new.step_cycles)
     if resources.burst_loads:
         resources = replace(resources, **{key: getattr(new, key) for key in BURST})
 

@@ -1,6 +1,7 @@
 """How long does a step of a loop take by its code: by hand, against waves cycle by cycle, and in compiled attention?"""
 
 import csv
+import dataclasses
 import importlib.util
 import math
 
@@ -33,7 +34,7 @@ NOTHING = dict.fromkeys(("matrix", "fills", "late", "cycles"), 0) | dict.fromkey
 
 
 def test_a_wave_alone_takes_its_stalls_and_waits():
-    assert waves.step_of([LOAD, NEEDS_LOAD, *[ADD] * 10], 1, 1, loads=1) == (1, 1 + 40, 16)
+    assert waves.step_of([LOAD, NEEDS_LOAD, *[ADD] * 10], 1, 1, loads=1) == (1, 1 + 40, 16, 41 + 265 + 32)
     late = [code("SHFL.BFLY", sets=1), code("FADD", stall=4, waits=(1,))]  # its result is there after 3 more cycles
     assert waves.step_of([LOAD, NEEDS_LOAD, *late], 1, 1, loads=1).cycles == 1 + 3 + 24 + 4
 
@@ -152,6 +153,23 @@ def test_a_loop_that_the_assembler_unrolled_does_several_steps_a_turn():
 
 
 @needs_triton
+def test_the_compute_of_a_pipelined_step_is_no_less_than_its_code(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    device = gpu("h200")
+    work = compiled_for(kernel("gemm", M=512, N=512, K=512, BLOCK_M=128, BLOCK_N=128), device)
+    found = work.resources
+    assert found.loads_per_step == 2 and found.burst_loads == 0 and found.step_cycles > 100
+
+    def compute_fs(cycles):
+        one = dataclasses.replace(work, resources=dataclasses.replace(found, step_cycles=cycles))
+        return Scorer(one, device).issue_model.compute_fs
+
+    assert compute_fs(found.step_cycles) == compute_fs(0)  # its products take longer than its code
+    assert compute_fs(9000) == round(9000 / 2 / device.sustained_clock_mhz * 1e9) > compute_fs(0)
+    assert compile_launch(kernel("gemm", M=512, N=512, K=512).launch, "gfx942").step_cycles == 0
+
+
+@needs_triton
 def test_a_gathers_loop_is_timed_by_turns_of_the_assembler(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     found = compile_launch(kernel("spmv").launch, "sm_90a")
@@ -175,6 +193,4 @@ def test_a_loop_that_is_not_pipelined_is_timed_and_replayed_by_its_code(monkeypa
     softmax = {"SOFTMAX_OPS", "ROW_OPS", "SUM_OPS"}
     assert softmax <= set(fitted_constants(device, work, "timed", 2))
     assert not softmax & set(fitted_constants(device, timed, "timed", 2))
-    pipelined = compile_launch(kernel("gemm", M=512, N=512, K=512).launch, device.arch)
-    assert pipelined.pipelined and pipelined.burst_loads == 0
     assert compile_launch(work.launch, "gfx942").burst_loads == 0  # AMD's code was not timed
