@@ -5,11 +5,15 @@ Its imports are done before it is forked: `swizzle_sim.capture.forked`.
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import json
 import subprocess
+import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +36,7 @@ from swizzle_sim.capture.occupancy_code import (
     is_pipelined,
     loads_per_step,
 )
+from swizzle_sim.capture.stand_ins import COMPUTE_UNITS, torch_for
 from xcd_model.errors import CaptureError
 
 WAVE_SIZE, WARP_SIZE = 64, 32
@@ -107,7 +112,7 @@ def compile_one(request: dict[str, Any]) -> dict[str, Any]:
         given.pop("maxnreg", None)  # NVIDIA's
     _check_given(function, given, request)
     binder = create_function_from_signature(function.signature, function.params, backend)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _torch_for(request["arch"]):
         warnings.simplefilter("ignore")  # on defaults that a later Triton changes: the options are stored anyway
         try:
             bound, specialization, _ = binder(**given)
@@ -129,6 +134,19 @@ def compile_one(request: dict[str, Any]) -> dict[str, Any]:
         "files": own_files(),
         "by_value": by_value,
     }
+
+
+@contextlib.contextmanager
+def _torch_for(arch: str) -> Iterator[None]:
+    """A stand-in for torch where there is none: AMD's backend of Triton 3.6 asks it whether an argument is a tensor."""
+    if arch not in COMPUTE_UNITS or importlib.util.find_spec("torch") is not None:
+        yield
+        return
+    sys.modules["torch"] = torch_for(arch)
+    try:
+        yield
+    finally:
+        del sys.modules["torch"]
 
 
 def target_of(arch: str) -> GPUTarget:

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import struct
+import sys
 
 import pytest
 
@@ -304,3 +305,18 @@ def test_the_command_prints_and_falls_back(monkeypatch, capsys):
     assert document["workgroups_per_cu"] == 2 and document["limited_by"] == ["VGPRs", "LDS"]
     command("gemm", ["BLOCK_M=128", "BLOCK_N=128"], "mi300x")
     assert "Resources are as the kernel declares" in capsys.readouterr().out
+
+
+@needs_triton
+def test_a_backend_that_asks_torch_finds_a_stand_in():
+    from swizzle_sim.capture.occupancy_worker import _torch_for
+
+    if importlib.util.find_spec("torch") is not None:
+        pytest.skip("torch is installed")
+    with _torch_for("gfx942"):
+        torch = importlib.import_module("torch")
+        assert torch.cuda.is_available() and not isinstance(7, torch.Tensor)
+    for arch in ("gfx942", "sm_90a"):
+        with _torch_for(arch):
+            assert ("torch" in sys.modules) == (arch == "gfx942")
+    assert "torch" not in sys.modules
