@@ -41,6 +41,10 @@ from xcd_model.errors import CaptureError
 
 WAVE_SIZE, WARP_SIZE = 64, 32
 RESERVED_BYTES = 1024  # of shared memory, the system's in each workgroup (NVIDIA Hopper Tuning Guide)
+OF_OTHERS = {
+    "hip": {"maxnreg"},
+    "cuda": {"waves_per_eu", "matrix_instr_nonkdim", "kpack"},
+}  # the other vendor's options
 _DTYPES = {"fp8e4": "fp8e4nv"}  # every other name of `ITEM_BYTES` is one of Triton's
 
 
@@ -108,8 +112,8 @@ def compile_one(request: dict[str, Any]) -> dict[str, Any]:
     target = target_of(request["arch"])
     backend = make_backend(target)
     given |= {"num_warps": request["num_warps"], "num_stages": request["num_stages"], **request["options"]}
-    if target.backend == "hip":
-        given.pop("maxnreg", None)  # NVIDIA's
+    for name in OF_OTHERS[target.backend] - {one.name for one in function.params}:
+        given.pop(name, None)
     _check_given(function, given, request)
     binder = create_function_from_signature(function.signature, function.params, backend)
     with warnings.catch_warnings(), _torch_for(request["arch"]):

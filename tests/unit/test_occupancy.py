@@ -4,6 +4,7 @@ import importlib.util
 import json
 import struct
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -320,3 +321,18 @@ def test_a_backend_that_asks_torch_finds_a_stand_in():
         with _torch_for(arch):
             assert ("torch" in sys.modules) == (arch == "gfx942")
     assert "torch" not in sys.modules
+
+
+@needs_triton
+def test_options_of_the_other_vendor_are_left_out(tmp_path):
+    launch = replace(kernel("softmax", M=4, N=64).launch, options={"waves_per_eu": 2, "kpack": 2})
+    assert compile_launch(launch, "sm_90a", use_cache=False).options.get("kpack") is None
+    assert compile_launch(launch, "gfx942", use_cache=False).options["waves_per_eu"] == 2
+    own = tmp_path / "own.py"
+    own.write_text(
+        "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef k(y, kpack: tl.constexpr):\n"
+        "    tl.store(y + tl.arange(0, 128), kpack)\n"
+    )
+    arguments = {"y": Array(shape=(128,), dtype="fp32", role="out")}
+    launch = Launch(path=own, function="k", arguments=arguments, constexprs={"kpack": 2}, grid=(1,))
+    assert compile_launch(launch, "sm_90a", use_cache=False).vgprs  # its own argument, not the option
