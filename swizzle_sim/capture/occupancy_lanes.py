@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import or_
 
 LANES, BANKS, WORD_BYTES, WORD = 32, 32, 4, 2**32 - 1
 Values = tuple[int, ...]
@@ -124,17 +126,8 @@ def _rule(name: str) -> Callable[..., int] | None:
 def _lop3(a: int, b: int, c: int, table: int) -> int:
     """Bit by bit what the table has at place 4a + 2b + c."""
     sides = [(x & WORD, ~x & WORD) for x in (a, b, c)]
-    return _any_bits(
-        sides[0][not at & 4] & sides[1][not at & 2] & sides[2][not at & 1] for at in range(8) if table >> at & 1
-    )
-
-
-def _any_bits(values: Iterable[int]) -> int:
-    """All bits that any has."""
-    found = 0
-    for one in values:
-        found |= one
-    return found
+    places = (sides[0][not at & 4] & sides[1][not at & 2] & sides[2][not at & 1] for at in range(8) if table >> at & 1)
+    return reduce(or_, places, 0)
 
 
 _RULES: dict[str, Callable[..., int]] = {

@@ -161,7 +161,8 @@ def resources_after(resources: Resources, price: RemapPrice, gpu: Gpu, levels: i
     """Resources of the rewritten kernel: those of the kernel as launched, but for what the compiler makes otherwise.
 
     Registers alone, with the same workgroups a CU, change nothing; nor do instructions before the loop where the GPU's
-    description has no time for them.
+    description has no time for them. A pipelined step's code keeps its time, which moves with which of several equal
+    loops the compiler puts first.
     """
     old, new = price.before, price.launched
     more = new.executed_before_loop(levels) - old.executed_before_loop(levels)
@@ -170,9 +171,7 @@ def resources_after(resources: Resources, price: RemapPrice, gpu: Gpu, levels: i
     if resources.loads_per_step:
         loop = {key: getattr(new, key) for key in ("step_instructions", "after_products", "past_l1")}
         resources = replace(resources, **loop)
-    if (
-        old.workgroups_per_cu != new.workgroups_per_cu
-    ):  # else it moves with which of several loops the compiler put first
+    if old.workgroups_per_cu != new.workgroups_per_cu:
         resources = replace(resources, step_cycles=new.step_cycles)
     if resources.burst_loads:
         resources = replace(resources, **{key: getattr(new, key) for key in BURST})

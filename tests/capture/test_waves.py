@@ -95,10 +95,11 @@ def test_waves_take_what_they_take_cycle_by_cycle(loop, per_workgroup, workgroup
     assert found == naive_waves.mean_step([naive(one) for one in loop], per_workgroup, workgroups, apart, 40)
 
 
-@given(st.lists(instructions(), max_size=10), st.integers(1, 3))
-def test_more_workgroups_take_no_less(loop, per_workgroup):
-    alone, three = (waves.step_of([LOAD, NEEDS_LOAD, *loop], per_workgroup, held, loads=1) for held in (1, 3))
-    assert alone.busy == three.busy <= alone.cycles and three.cycles >= three.busy
+def test_the_l2_and_the_fill_are_the_gpus():
+    for device in (gpu("h200"), gpu("h100")):
+        assert round(device.l2.latency_ns * device.sustained_clock_mhz / 1e3) == waves.L2
+        assert round(device.limits.fill_bytes_per_cycle) == waves.FILL_BYTES
+        assert (device.limits.simds_per_cu, device.limits.lanes_per_simd) == (waves.SIMDS, waves.LANES)
 
 
 def test_latencies_are_those_of_the_table():
