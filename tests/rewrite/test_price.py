@@ -97,6 +97,21 @@ def test_only_what_decides_the_occupancy_changes_the_resources():
     )
 
 
+def test_the_time_of_a_loops_code_is_the_candidates_where_it_is_sure():
+    h200 = gpu("h200")
+    own = Resources(threads=256, vgprs=100, lds_bytes=1000, instructions_in_flight=3, source="declared")
+    timed = {"step_cycles": 900, "burst_loads": 1, "burst_cycles": 70, "busy_cycles": 7}
+    same, fewer = (replace(LAUNCHED, **timed, workgroups_per_cu=held) for held in (2, 1))
+    assert (LAUNCHED.workgroups_per_cu, same.registers) == (2, LAUNCHED.registers)
+    stepping, bursting = replace(own, loads_per_step=2, step_cycles=800), replace(own, burst_loads=2, burst_cycles=90)
+    found = pricing.resources_after(stepping, pricing.RemapPrice(before=LAUNCHED, after=same), h200)
+    assert (found.step_cycles, found.burst_loads) == (800, 0)
+    found = pricing.resources_after(stepping, pricing.RemapPrice(before=LAUNCHED, after=fewer), h200)
+    assert (found.step_cycles, found.burst_loads) == (900, 0)
+    found = pricing.resources_after(bursting, pricing.RemapPrice(before=LAUNCHED, after=same), h200)
+    assert (found.burst_loads, found.burst_cycles, found.busy_cycles) == (1, 70, 7)
+
+
 def test_a_candidate_is_replayed_with_its_own_occupancy(monkeypatch):
     scorer = Scorer(
         replace(kernel("gemm", **SMALL), resources=replace(kernel("gemm").resources, vgprs=118, lds_bytes=0)),
