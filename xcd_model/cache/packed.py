@@ -68,7 +68,8 @@ class Machine(NamedTuple):
     ``local`` and ``steals`` are those of their `xcd_model.dispatch.Claims`, 0 without; ``cluster`` is the number of
     workgroups that are dispatched together, 1 without clusters. Of a partitioned L2
     (`xcd_model.nvidia.l2_partitions`) ``coherence_mask`` picks the bits of a line's number whose parity is its point of
-    coherence, and ``partition_of`` (cus,) is the partition of each CU; of any other L2 0 and empty.
+    coherence, and ``partition_of`` (cus,) is the partition of each CU; of any other L2 0 and empty. ``mall_has_room``:
+    the Infinity Cache evicts nothing of what is read (`xcd_model.cache.first_touch`).
     """
 
     xcds: int
@@ -89,6 +90,7 @@ class Machine(NamedTuple):
     partition_of: np.ndarray
     mall: Index
     mall_ways: int
+    mall_has_room: bool
 
 
 @by_reference
@@ -121,6 +123,7 @@ def machine_of(gpu: Gpu, highest_line: int, *, programs: int, pools: int, local:
         partition_of=gpu.l2_partitions.partition_of(gpu.cus_per_xcd) if gpu.l2_partitions else np.zeros(0, np.int64),
         mall=index_of(gpu.mall, highest_line),
         mall_ways=gpu.mall.ways if gpu.mall else 0,
+        mall_has_room=False,
     )
 
 

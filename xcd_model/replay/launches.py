@@ -10,10 +10,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from xcd_model.cache.first_touch import bits_of
 from xcd_model.cache.packed import Machine, aligned_words, words_of
 from xcd_model.errors import ReplayError
-from xcd_model.replay.plan import Plan
+from xcd_model.replay.plan import Plan, mall_has_room
 from xcd_model.replay.traffic import READ_REQUESTS, WRITE_REQUESTS, Traffic
+from xcd_model.spec.gpu import Gpu
 
 MAX_LAUNCHES = 10_000
 STEADY = 1e-3  # a tenth of a point of the hit rate: timed launches need never repeat
@@ -21,36 +23,43 @@ STEADY = 1e-3  # a tenth of a point of the hit rate: timed launches need never r
 
 @dataclass(frozen=True, eq=False)
 class Caches:
-    """Words of the L2s and the Infinity Cache of one GPU; replays change them in place.
+    """L2s and the Infinity Cache of one GPU; replays change them in place.
 
     Parameters
     ----------
+    gpu : Gpu
     l2 : (n_xcds, words) uint32, see `l2_words`
-    mall : (sets * ways,) uint32
+    mall : (sets * ways,) uint32, or a bit for each line
+    mall_keeps : frozenset of (int, int)
+        Spans of lines that the Infinity Cache has room for and of which ``mall`` has bits
+        (`xcd_model.cache.first_touch`); empty where it has words.
     """
 
+    gpu: Gpu
     l2: np.ndarray = field(repr=False)
     mall: np.ndarray = field(repr=False)
+    mall_keeps: frozenset[tuple[int, int]] = field(repr=False)
 
-    def begin(self, plan: Plan) -> None:
-        """Drop what does not outlive a launch.
+    def begin(self, plan: Plan, *, workgroups_per_cu: int) -> Machine:
+        """Drop what does not outlive a launch; return the machine of a launch of so many workgroups a CU.
 
         Raises
         ------
         ReplayError
-            If they are those of another GPU.
+            If they are those of another GPU, or of launches that do not read what this one reads.
         """
-        machine = plan.machine
-        if self.l2.shape != (machine.xcds, l2_words(machine)) or (
-            self.mall.size != words_of(machine.mall, machine.mall_ways)
-        ):
+        if self.gpu != plan.gpu or (self.mall_keeps and not plan.loaded <= self.mall_keeps):
             raise ReplayError(
-                f"these caches are not those of {plan.gpu.name}: make new ones with cold_caches, one for each GPU"
+                f"these caches are not those of {plan.gpu.name} and of this launch: make new ones with cold_caches, of "
+                "all plans that are to share them"
             )
         if not plan.gpu.l2.kept_between_launches:
             self.l2[:] = 0
         if plan.gpu.mall and not plan.gpu.mall.kept_between_launches:
             self.mall[:] = 0
+        return plan.machine._replace(
+            slots=plan.gpu.cus_per_xcd * workgroups_per_cu, mall_has_room=bool(self.mall_keeps)
+        )
 
 
 def l2_words(machine: Machine) -> int:
@@ -58,12 +67,15 @@ def l2_words(machine: Machine) -> int:
     return words_of(machine.l2, machine.l2_ways) * (2 if machine.coherence_mask else 1)
 
 
-def cold_caches(plan: Plan) -> Caches:
-    """Empty caches for a plan's GPU."""
-    machine = plan.machine
+def cold_caches(plan: Plan, *others: Plan) -> Caches:
+    """Empty caches for the launches of one plan, or of several for one GPU."""
+    machine, loaded = plan.machine, plan.loaded.union(*(one.loaded for one in others))
+    keeps = mall_has_room(machine, loaded) if others else plan.mall_has_room
     return Caches(
+        gpu=plan.gpu,
         l2=aligned_words(machine.xcds * l2_words(machine)).reshape(machine.xcds, -1),
-        mall=aligned_words(words_of(machine.mall, machine.mall_ways)),
+        mall=bits_of(loaded) if keeps else aligned_words(words_of(machine.mall, machine.mall_ways)),
+        mall_keeps=loaded if keeps else frozenset(),
     )
 
 
@@ -101,7 +113,7 @@ def replay_launches(
             f"launches 1..{MAX_LAUNCHES}"
         )
     _check_round(plans)
-    caches = cold_caches(plans[0])
+    caches = cold_caches(*plans)
     before = None
     for launch in range(1, launches + 1):
         found = [replace(replay_one(plan, caches), launch=launch) for plan in plans]

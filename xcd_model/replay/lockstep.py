@@ -163,9 +163,8 @@ def replay_lockstep(
         raise ReplayError(
             f"workgroups_per_cu = {workgroups_per_cu}, threads = {threads} out of range; both must be at least 1"
         )
-    machine = plan.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)
     caches = cold_caches(plan) if caches is None else caches
-    caches.begin(plan)
+    machine = caches.begin(plan, workgroups_per_cu=workgroups_per_cu)
     inputs = Inputs(plan.stream, machine, order)
     if threads == 1:
         return _replay(plan, inputs, caches, map)

@@ -6,10 +6,12 @@ Where the trace allows it the plan has only one cache set of each class of sets 
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from xcd_model.cache.first_touch import has_room
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, MARK_BITS
 from xcd_model.cache.packed import Machine, Stream, check_tags, machine_of, stream_of
 from xcd_model.dispatch import Claims, check_order
@@ -45,6 +47,17 @@ class Plan:
         """Workgroups of the trace."""
         return self.trace.n_workgroups
 
+    @functools.cached_property
+    def loaded(self) -> frozenset[tuple[int, int]]:
+        """First line and the one after the last, of each tensor that is read."""
+        tensors = np.unique(self.stream.tensor[~self.stream.is_write])
+        return frozenset((int(first), int(end)) for first, end in self.stream.tensor_lines[tensors])
+
+    @functools.cached_property
+    def mall_has_room(self) -> bool:
+        """Whether the Infinity Cache evicts nothing: it has room for all that is read."""
+        return mall_has_room(self.machine, self.loaded)
+
     def order_of_workgroups(self, order: np.ndarray) -> np.ndarray:
         """Order of the trace's workgroups, from one of them or, where they are clusters, of the clusters.
 
@@ -70,6 +83,11 @@ class Plan:
         if size > 1:
             check_together(order, size)
         return order
+
+
+def mall_has_room(machine: Machine, loaded: frozenset[tuple[int, int]]) -> bool:
+    """Whether there is an Infinity Cache, and it has room for some spans of lines."""
+    return machine.mall.n_sets > 0 and bool(loaded) and has_room(machine.mall, machine.mall_ways, loaded)
 
 
 def _check_policy(gpu: Gpu) -> None:

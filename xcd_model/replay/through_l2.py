@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xcd_model.cache.first_touch import _touch_bit
 from xcd_model.cache.locate import (
     DIRTY,
     HIT,
@@ -38,7 +39,7 @@ from xcd_model.cache.locate import (
 )
 from xcd_model.cache.packed import Machine
 from xcd_model.cache.replacement import _to_last, _to_last_by
-from xcd_model.numba_inline import inlined
+from xcd_model.numba_inline import called, inlined
 from xcd_model.numba_reference import by_reference
 from xcd_model.numba_setup import uncounted
 from xcd_model.nvidia.l2_partitions import COPY, _look_up_partitions, _look_up_partitions_by
@@ -95,6 +96,18 @@ def _access(stream, machine, unit, instruction, in_time):
     return Access(instruction, tensor, is_write, partition, in_time, streamed, only_read)
 
 
+@called  # by itself its loop keeps all that it needs in registers
+def _touch_each(n, l2, ways, row, word, miss_index, victim):
+    """Touch ``n`` lines that the L2 has whole or not at all; return how many missed."""
+    n_missed = np.uint64(0)
+    for i in range(np.uint64(n)):
+        found = _touch_whole(l2, np.int64(row[i]) * ways, ways, np.int64(word[i]) | WHOLE)
+        miss_index[n_missed] = i  # kept or overwritten by the next: a branch would be mispredicted
+        victim[n_missed] = found
+        n_missed += np.uint64(found != HIT)
+    return n_missed
+
+
 @inlined
 def _look_up(n, l2, machine, access, scratch, set_weight):
     """Look ``n`` gathered lines up in an L2; return how many entries of misses that makes."""
@@ -105,17 +118,12 @@ def _look_up(n, l2, machine, access, scratch, set_weight):
         return np.uint64(_look_up_partitions(n, l2, machine, access, scratch, set_weight))
     n_missed = np.uint64(0)
     if access.only_read and not access.streamed:
-        for i in range(np.uint64(n)):
-            found = _touch_whole(l2, np.int64(row[i]) * ways, ways, np.int64(word[i]) | WHOLE)
-            miss_index[n_missed] = i
-            victim[n_missed] = found
-            n_missed += np.uint64(found != HIT)
-        return n_missed
+        return _touch_each(n, l2, ways, row, word, miss_index, victim)
     for i in range(np.uint64(n)):
         found = _touch(l2, np.int64(row[i]) * ways, ways, np.int64(word[i]) | np.int64(marks[i]))
         if access.streamed:
             _to_last(l2, np.int64(row[i]) * ways, ways)
-        miss_index[n_missed] = i  # kept or overwritten by the next: a branch would be mispredicted
+        miss_index[n_missed] = i
         victim[n_missed] = found
         n_missed += np.uint64(found != HIT)
     return n_missed
@@ -281,6 +289,11 @@ def queue_of(machine: Machine, turns: int, most_lines: int) -> Queue:
 def _mall_hits(machine, mall, scratch, n, set_weight):
     """Fetch the lines of ``n`` missed entries; return how many the Infinity Cache had, weighted as their L2 sets."""
     hits, ways = np.int64(0), machine.mall_ways
+    if machine.mall_has_room:
+        for entry in range(n):
+            i = scratch.miss_index[entry]
+            hits += set_weight[scratch.cache_set[i]] * _touch_bit(mall, scratch.line[i])
+        return hits
     for entry in range(n):
         at, _ = _locate_inlined(scratch.line[scratch.miss_index[entry]], machine.mall)
         _prefetch(mall, _spread_inlined(at) * ways)
@@ -297,6 +310,12 @@ def _fetch(machine, mall, line, weight, first, end, scratch):
     """Look lines ``first .. end - 1`` of a queue up in the Infinity Cache; return (requests, hits)."""
     requests = hits = 0
     row, word, ways = scratch.row, scratch.word, machine.mall_ways
+    if machine.mall_has_room:
+        for i in range(np.uint64(first), np.uint64(end)):
+            pieces = np.int64(weight[i])
+            requests += pieces
+            hits += pieces * _touch_bit(mall, line[i])
+        return requests, hits
     for start in range(first, end, CHUNK):
         n = min(CHUNK, end - start)
         _locate_all(line[start:end], n, machine.mall, scratch.cache_set, row, word)

@@ -147,9 +147,8 @@ def replay_timed(
         )
     times = service_times_of(plan.gpu)
     _check_times(plan, times, issue)
-    machine = plan.machine._replace(slots=plan.gpu.cus_per_xcd * workgroups_per_cu)
     caches = cold_caches(plan) if caches is None else caches
-    caches.begin(plan)
+    machine = caches.begin(plan, workgroups_per_cu=workgroups_per_cu)
     timeline = np.zeros((MAX_BINS, machine.xcds, len(COLUMNS)), np.int64)
     totals = np.zeros((len(plan.trace.tensors), machine.xcds, len(COLUMNS)), np.int64)
     inputs = TimedInputs(plan.stream, machine, order, times, issue)
