@@ -37,7 +37,7 @@ from xcd_model.replay.traffic import L1_HITS, READ_MISSES, WRITE_MISSES
 from ..suite.gemm import gemm
 from . import peers
 
-REPEATS = 3
+REPEATS, PAIRS = 3, 7
 ASSOCIATIVE_LINES = 512  # a fully associative cache that both simulators can be; ours walks its ways
 
 
@@ -124,6 +124,23 @@ def peer_rows(trace: Trace) -> list[tuple[str, float, int]]:
     return rows
 
 
+def beside_plain_lru(trace: Trace) -> dict[int, list[float]]:
+    """Rates of the plain lockstep replay of 1 and 2 threads over that of `lru.cpp`, each run next to one of its own.
+
+    Ours replays all XCDs and the Infinity Cache, `lru.cpp` the L2 of XCD 0.
+    """
+    machine, order = dataclasses.replace(gpu("mi300x"), l1=None), np.arange(trace.n_workgroups)
+    plan, lines = prepare(trace, machine, symmetry=False), peers.stream_of_xcd(trace, machine, 0, trace.n_touches)
+    ratios: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(PAIRS):
+        for threads, found in ratios.items():
+            began = time.perf_counter()
+            replay_lockstep(plan, order, workgroups_per_cu=1, threads=threads)
+            rate = trace.n_touches / (time.perf_counter() - began)
+            found.append(rate / (lines.size / peers.plain_lru(lines, machine.l2)[0]))
+    return ratios
+
+
 def probe(size: int) -> None:
     """In a fresh process: seconds of the first and the second replay of each kind, and peak memory, as JSON."""
     trace, seconds = build(size), []
@@ -167,6 +184,10 @@ def main() -> None:
     print("| case | M line accesses/s | times pycachesim | hits (XCD 0) |\n| --- | ---: | ---: | ---: |")
     for name, rate, hits in rows:
         print(f"| {name} | {rate / 1e6:.1f} | {rate / reference:.1f} | {hits} |")
+    print("\n| plain lockstep, times the rate of `lru.cpp` beside it | median | of so many pairs: |\n| --- | ---: | ---: |")
+    for threads, ratios in beside_plain_lru(trace).items():
+        spread = f"{min(ratios):.2f} to {max(ratios):.2f} of {len(ratios)}"
+        print(f"| {threads} thread{'s' * (threads > 1)} | {statistics.median(ratios):.2f} | {spread} |")
     print("\n| fresh process | compile or load [s] | peak memory [MB] |\n| --- | ---: | ---: |")
     for name, got in (("empty cache", cold), ("filled cache", warm)):
         print(f"| {name} | {got['compile_s']:.1f} | {got['peak_mb']:.0f} |")
