@@ -184,7 +184,7 @@ def main() -> None:
     print("| case | M line accesses/s | times pycachesim | hits (XCD 0) |\n| --- | ---: | ---: | ---: |")
     for name, rate, hits in rows:
         print(f"| {name} | {rate / 1e6:.1f} | {rate / reference:.1f} | {hits} |")
-    print("\n| plain lockstep, times the rate of `lru.cpp` beside it | median | of so many pairs: |\n| --- | ---: | ---: |")
+    print("\n| plain lockstep, times the rate of `lru.cpp` beside it | median | least to most |\n| --- | ---: | ---: |")
     for threads, ratios in beside_plain_lru(trace).items():
         spread = f"{min(ratios):.2f} to {max(ratios):.2f} of {len(ratios)}"
         print(f"| {threads} thread{'s' * (threads > 1)} | {statistics.median(ratios):.2f} | {spread} |")

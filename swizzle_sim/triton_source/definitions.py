@@ -68,13 +68,15 @@ class Definitions:
         return self._whole(ast.Name(name)) if name in self._once else None
 
     def quotients(self) -> Iterator[ast.expr]:
-        """Yield every ``cdiv`` of parameters in the function, each once."""
+        """Yield every ``cdiv`` of parameters in the function, each once, those too that are written as divisions."""
         seen = set()
         for node in ast.walk(self._function):
-            if isinstance(node, ast.Call) and _called(node) == "cdiv":
-                whole = self._whole(node)
-                if whole is not None and ast.unparse(whole) not in seen:
-                    seen.add(ast.unparse(whole))
+            parts = _rounded_up(node)
+            whole = self._whole(node) if isinstance(node, ast.expr) and parts else None
+            if parts is not None and whole is not None:
+                once = tuple(ast.unparse(self._whole(part) or part) for part in parts)
+                if once not in seen:
+                    seen.add(once)
                     yield whole
 
     def _expand(self, node: ast.expr, within: tuple[str, ...] = ()) -> ast.expr | None:
@@ -98,6 +100,31 @@ class Definitions:
     def _whole(self, node: ast.expr) -> ast.expr | None:
         self._left = _MOST_PARTS
         return self._expand(node)
+
+
+def _rounded_up(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """What ``cdiv(a, b)``, or ``(a + b - 1) // b`` in any order of its terms, divides and by what; None of others."""
+    match node:
+        case ast.Call(_, [one, other], []) if _called(node) == "cdiv":
+            return one, other
+        case ast.BinOp(sum_of, ast.FloorDiv(), by):
+            terms = list(_terms(sum_of, 1))
+            texts = [(sign, ast.unparse(term)) for sign, term in terms]
+            added = [(1, ast.unparse(by)), (-1, "1")]
+            if len(terms) == 3 and all(texts.count(one) == 1 for one in added):
+                left = next(place for place, one in enumerate(texts) if one not in added)
+                return (terms[left][1], by) if texts[left][0] == 1 else None
+    return None
+
+
+def _terms(node: ast.expr, sign: int) -> Iterator[tuple[int, ast.expr]]:
+    """Terms of a sum, each with its sign."""
+    match node:
+        case ast.BinOp(one, ast.Add() | ast.Sub() as op, other):
+            yield from _terms(one, sign)
+            yield from _terms(other, sign if isinstance(op, ast.Add) else -sign)
+        case _:
+            yield sign, node
 
 
 def folded(node: ast.expr, constants: Mapping[str, ast.expr]) -> ast.expr:
