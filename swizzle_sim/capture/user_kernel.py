@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,17 +21,17 @@ from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_a
 from swizzle_sim.capture.check import check_tiles
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.process import OnProgress, check_installed, shared_worker, worker_reply
+from swizzle_sim.capture.resources_by_arch import ARCHS, ELSE, check_compiles, resources_by_arch, stored_resources
 from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, read_trace, write_trace
 from swizzle_sim.disk_cache import cache_home
 from swizzle_sim.kernels import Kernel, declared_name, file_of, is_user_kernel
 from swizzle_sim.kernels import kernel as registered
 from swizzle_sim.launch import Launch
 from swizzle_sim.swizzle.grid import Grid
-from xcd_model import Claims, Gpu, Resources, Trace
+from xcd_model import Claims, Gpu, Trace
 from xcd_model import gpu as load_gpu
 from xcd_model.errors import CaptureError, CompileError, SizeError
 
-ARCHS = ("gfx942", "gfx950")
 MAX_CACHED_TRACES = 32
 
 
@@ -60,7 +60,7 @@ def load(name: str, sizes: Mapping[str, int], arch: str = ARCHS[0], on_progress:
         _check_fixed(name, manifest["facts"]["problem"], sizes)
         return kernel_of(trace, manifest, arch, file=str(Path(name).resolve()))
     request = request_of(name, sizes)
-    trace, manifest = stored_capture(request, on_progress)
+    trace, manifest = stored_capture(request, on_progress, arch)
     return kernel_of(trace, manifest, arch, request, file=name_of(request))
 
 
@@ -127,7 +127,9 @@ def _check_fixed(name: str, problem: Mapping[str, int], sizes: Mapping[str, int]
             raise SizeError(f"{size} = {value}: {name} was captured at {have}; other sizes are another capture")
 
 
-def stored_capture(request: Mapping[str, Any], on_progress: OnProgress | None) -> tuple[Trace, dict[str, Any]]:
+def stored_capture(
+    request: Mapping[str, Any], on_progress: OnProgress | None, arch: str = ARCHS[0]
+) -> tuple[Trace, dict[str, Any]]:
     """Trace and manifest of a request from the user's cache, captured where it has none that is valid."""
     version = check_installed()
     path = cache_folder() / f"{_key(request, version)}{SUFFIX}"
@@ -137,7 +139,7 @@ def stored_capture(request: Mapping[str, Any], on_progress: OnProgress | None) -
             if all(digest(file) == known for file, known in manifest["dependencies"].items()):
                 os.utime(path)
                 return trace, manifest
-    trace, manifest = capture_file(request, on_progress=on_progress)
+    trace, manifest = capture_file(request, arch=arch, on_progress=on_progress)
     keep(request, trace, manifest)
     return trace, manifest
 
@@ -155,12 +157,12 @@ def keep(request: Mapping[str, Any], trace: Trace, manifest: Mapping[str, Any]) 
 @shared_worker()
 def capture_file(
     request: Mapping[str, Any], *, full: bool = False, line_bytes: int = LINE_BYTES, seed: int = 0,
-    on_progress: OnProgress | None = None,
+    arch: str | None = None, on_progress: OnProgress | None = None,
 ) -> tuple[Trace, dict[str, Any]]:  # fmt: skip
-    """Capture and compile what a file declares: trace, and manifest for `write_trace`."""
+    """Capture and compile what a file declares, for ``arch`` or any: trace, and manifest for `write_trace`."""
     described, request = describe(request)
     launch = Launch.from_dict(described["launch"], inputs_of(request))
-    _resources(launch)  # before the capture, which may take minutes: what does not compile ends here
+    check_compiles(launch, arch)
     options: dict[str, Any] = {"full": full, "line_bytes": line_bytes, "seed": seed, "on_progress": on_progress}
     by_tile, sizes = described.pop("launch_by_tile"), described.pop("sizes_by_tile")
     if by_tile is None:
@@ -194,19 +196,24 @@ def describe(request: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, A
     config = described["launch"].get("config", "")
     if not config or "config" in request or described["is_config_given"]:
         return described, request
-    places = described["configs"]
-    for place in places:
-        request = {**request, "config": place}
-        with worker_reply({"verb": "describe", **request}) as (described, _):
-            pass
-        try:
-            _resources(Launch.from_dict(described["launch"]))
-        except CompileError:
-            if place == places[-1]:
-                raise
-            continue
-        break
-    return described, request
+    return _first_that_compiles(request, described["configs"])
+
+
+def _first_that_compiles(request: Mapping[str, Any], places: Sequence[int]) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """First configuration that compiles for an AMD GPU, else for an H200, as `describe` gives it."""
+    errors = []
+    for arch in (ARCHS[0], *ELSE):
+        for place in places:
+            request = {**request, "config": place}
+            with worker_reply({"verb": "describe", **request}) as (described, _):
+                pass
+            try:
+                check_compiles(Launch.from_dict(described["launch"]), arch)
+            except CompileError as error:
+                errors.append(error)
+            else:
+                return described, request
+    raise errors[len(places) - 1]
 
 
 def capture_kernel(kernel: Kernel, **options: Any) -> tuple[Trace, dict[str, Any]]:
@@ -253,20 +260,7 @@ def manifest_of(found: Captured, source: str) -> dict[str, Any]:
         "paths": found.n_paths,
         "checked_workgroups": list(found.checked),
         "dependencies": found.dependencies,
-        "resources": _resources(found.launch),
-    }
-
-
-def _resources(launch: Launch) -> dict[str, Any]:
-    from swizzle_sim.capture.occupancy import compile_for  # noqa: PLC0415
-
-    found = dict(zip(ARCHS, compile_for(launch, ARCHS), strict=True))  # a tile may fit one and not the other
-    errors = [one for one in found.values() if isinstance(one, CompileError)]
-    if len(errors) == len(found):
-        raise errors[0]
-    return {
-        arch: {"error": str(one)} if isinstance(one, CompileError) else asdict(one.resources)
-        for arch, one in found.items()
+        "resources": resources_by_arch(found.launch),
     }
 
 
@@ -298,7 +292,7 @@ def kernel_of(
         grid=grid_of(manifest["grid"], facts["tiles"]),
         flops=facts["flops"],
         issued_flops=facts["flops"],
-        resources=_stored_resources(manifest, arch),
+        resources=stored_resources(manifest, arch),
         build_trace=build_trace,
         reference=_reference_of(request),
         make_inputs=inputs_of(request),
@@ -316,15 +310,6 @@ def kernel_of(
         file=file,
         digest=_digest(trace, manifest),
     )
-
-
-def _stored_resources(manifest: Mapping[str, Any], arch: str) -> Resources:
-    """Resources as compiled for an architecture, or for the first one where the GPU has another."""
-    arch = arch if arch in manifest["resources"] else ARCHS[0]
-    found = manifest["resources"][arch]
-    if "error" in found:
-        raise CompileError(f"{manifest['facts']['name']} does not compile for {arch}: {found['error']}")
-    return Resources(**found)
 
 
 def _digest(trace: Trace, manifest: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import pytest
 
-from swizzle_sim.capture.user_kernel import ARCHS
+from swizzle_sim.capture.resources_by_arch import ARCHS
 from xcd_model import Resources
 
 
@@ -12,6 +12,6 @@ from xcd_model import Resources
 def uncompiled(monkeypatch):
     """Give every kernel the same resources, where ``swizzle_sim.capture`` would ask the compiler."""
     made_up = Resources(threads=256, vgprs=64, lds_bytes=0, instructions_in_flight=2, source="made up")
-    monkeypatch.setattr(
-        "swizzle_sim.capture.user_kernel._resources", lambda launch: {arch: asdict(made_up) for arch in ARCHS}
-    )
+    of_user_kernel = "swizzle_sim.capture.user_kernel"
+    monkeypatch.setattr(f"{of_user_kernel}.check_compiles", lambda launch, arch=None: None)
+    monkeypatch.setattr(f"{of_user_kernel}.resources_by_arch", lambda launch: {arch: asdict(made_up) for arch in ARCHS})
