@@ -30,10 +30,14 @@ Pool = tuple[tuple[str, ...], tuple[str, ...]]  # always taken, and to draw from
 
 @dataclass(frozen=True)
 class Drawn:
-    """How the launches of one kernel are drawn: sizes, and the orders that its grid knows."""
+    """How the launches of one kernel are drawn: sizes, and the orders that its grid knows.
+
+    ``declared`` is ``MODULE:VARIABLE`` of `swizzle_benchmarks.kernels_tried.declarations` for what others published.
+    """
 
     sizes: Callable[[Between], Sizes]
     pool: Pool = PLANE
+    declared: str = ""
 
 
 def _gemm(between: Between) -> Sizes:
@@ -41,7 +45,41 @@ def _gemm(between: Between) -> Sizes:
     return {"M": 128 * between(24, 96), "N": 256 * between(12, 48), "K": 64 * between(32, 240), **tile}
 
 
-KERNELS = {
+def _plain_gemm(between: Between) -> Sizes:
+    return {"M": 128 * between(24, 64), "N": 128 * between(24, 64), "K": 64 * between(16, 64)}
+
+
+PUBLISHED = {  # by the name of their package
+    "flag-gems mm": Drawn(_plain_gemm, declared="more:general_mm"),
+    "torchao int8_mm": Drawn(_plain_gemm, declared="others:int8_mm"),
+    "aiter gemm_a16w16": Drawn(_plain_gemm, declared="aiter:a16w16"),
+    "sglang fused_moe": Drawn(
+        lambda between: {"TOKENS": 256 * between(4, 16), "N": 128 * between(16, 40), "K": 64 * between(16, 48)},
+        declared="moe:sglang",
+    ),
+    "flashinfer persistent": Drawn(
+        lambda between: _plain_gemm(between) | {"PROGRAMS": HELD["PROGRAMS"]}, declared="more:persistent"
+    ),
+    "fla chunk_o": Drawn(
+        lambda between: {"BATCH": between(2, 6), "HEADS": 8 * between(1, 4), "CONTEXT": 256 * between(8, 24)},
+        declared="others:chunk_o",
+    ),
+    "flag-gems conv2d": Drawn(
+        lambda between: {"IMAGES": between(8, 48), "SIDE": 8 * between(4, 10)}, BOXES, "others:conv2d"
+    ),
+    "sglang decode": Drawn(
+        lambda between: {"BATCH": between(8, 48), "CONTEXT": 512 * between(2, 8)}, BOXES, "attention:decode"
+    ),
+    "conch unified": Drawn(
+        lambda between: {"SEQUENCES": between(4, 12), "TOKENS": 128 * between(4, 10)}, declared="attention:unified"
+    ),
+    "sage attention": Drawn(
+        lambda between: {"BATCH": between(1, 2), "HEADS": 8 * between(1, 5), "CONTEXT": 256 * between(8, 24)},
+        BOXES,
+        "more:sage",
+    ),
+}
+KERNELS = PUBLISHED | {
     "gemm": Drawn(_gemm),
     "attention": Drawn(
         lambda between: {"B": 1, "H": 8 * between(2, 10), "S": 256 * between(8, 28), "CAUSAL": between(0, 1)}
@@ -160,6 +198,19 @@ DRAWS = {  # by name, which begins with the GPU's
         43,
         "On an H200, decoding after lanes that meet on a bank take turns",
         {"attention_decode": 2, "attention_paged": 2, "mla_decode": 2, "attention": 1, "attention_gqa": 1},
+    ),
+    "h200_tenth": Draw(
+        44,
+        "On an H200, products that others published",
+        {"flag-gems mm": 2, "torchao int8_mm": 2, "aiter gemm_a16w16": 2, "sglang fused_moe": 2},
+    ),
+    "h200_eleventh": Draw(
+        45,
+        "On an H200, what else others published",
+        {
+            **{"flashinfer persistent": 1, "fla chunk_o": 1, "flag-gems conv2d": 1},
+            **{"sglang decode": 1, "conch unified": 1, "sage attention": 1},
+        },
     ),
 }
 

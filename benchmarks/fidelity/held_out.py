@@ -4,6 +4,7 @@
     python benchmarks/lab/bundles_counted.py FOLDER counted.csv           # on the node: PyTorch, Triton, ncu
     python -m swizzle_benchmarks.fidelity.held_out table FOLDER/predicted.csv counted.csv
 
+Of kernels that others published, ``PYTHONPATH`` names the packages that ``swizzle_benchmarks.kernels_tried`` fetched.
 ``SWIZZLE_SIM_TRITON`` names the Triton that the node has, whose registers decide how many workgroups an SM holds.
 """
 
@@ -20,24 +21,36 @@ from statistics import mean, median
 from typing import Protocol
 
 from swizzle_sim.capture.occupancy import compiled_for
+from swizzle_sim.capture.user_kernel import load
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
 from swizzle_sim.hardware.device import device_of
 from swizzle_sim.history import Attempt
-from swizzle_sim.kernels import kernel
+from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.progress import Progress
 from swizzle_sim.ranking.objectives import OBJECTIVES
 from swizzle_sim.ranking.ranking import Ranking
 from swizzle_sim.rewrite.price import score_as_compiled
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
-from xcd_model import gpu
+from xcd_model import Gpu, gpu
 
+from ..kernels_tried.sources import HERE
 from .draws import DRAWS, KERNELS, drawn
 from .rows import DATA
 from .statistics import right_way_round
 
 LAUNCHED = "launch order"
+DECLARATIONS = HERE / "declarations"
 PREDICTED = ("bundle", "kernel", "problem", "candidate", "order", "time_us", "dram_read_bytes", "workgroups", "place")
+
+
+def _kernel(what: str, sizes: dict[str, int], device: Gpu) -> Kernel:
+    """Kernel of the suite, or captured from the file of a package, which is on the path."""
+    declared = KERNELS[what].declared
+    if not declared:
+        return kernel(what, **sizes)
+    module, _, variable = declared.partition(":")
+    return load(f"{DECLARATIONS / module}.py:{variable}", sizes, device.arch)
 
 
 def draw(folder: Path, name: str, seed: int) -> None:
@@ -52,12 +65,12 @@ def draw(folder: Path, name: str, seed: int) -> None:
         out = csv.writer(file)
         out.writerow(PREDICTED)
         for number, (what, sizes, orders) in enumerate(launches):
-            scorer = Scorer(compiled_for(kernel(what, **sizes), device), device)
+            scorer = Scorer(compiled_for(_kernel(what, sizes, device), device), device)
             finalists = []
             for order in orders:
                 swizzle = Swizzle.parse(family(order), order)
                 finalists.append(Finalist(name=order, source=swizzle.source, score=score_as_compiled(scorer, swizzle)))
-            place = f"{number:02d}-{what}"
+            place = f"{number:02d}-{what.replace(' ', '-')}"
             made = make_bundle(
                 scorer.kernel, device_of(device), finalists, folder / place, baseline=scorer.baseline, check=False
             )
