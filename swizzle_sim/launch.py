@@ -108,6 +108,17 @@ class Array:
         return tuple(int(np.prod(self.shape[axis + 1 :], dtype=np.int64)) for axis in range(len(self.shape)))
 
     @property
+    def drawn_between(self) -> tuple[int, int] | None:
+        """Integers that its items are drawn from where the kernel gives none, the last excluded; None for zeros.
+
+        An index, a counter and what programs change, as locks, begin at zero, which is in range. Eight bits are data:
+        quantized numbers, or the exponents of scales, which are near 127. Wider ones may yet be read as an index.
+        """
+        if self.is_index or self.is_counter or self.points_to or self.role != "in" or self.dtype[:2] in ("fp", "bf"):
+            return None
+        return {"int8": (-16, 17), "uint8": (112, 144)}.get(self.dtype, (0, 2))
+
+    @property
     def n_items(self) -> int:
         """Items from the first to the last, gaps included."""
         return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.item_strides, strict=True))

@@ -42,7 +42,8 @@ def arguments_of(launch: Launch, seed: int) -> tuple[list[list[Any]], dict[str, 
     -------
     arguments : list of [name, about]
         ``about`` is ``{"value": number}`` or ``{"array": {...}}``, where ``make`` says how its values come to be:
-        ``file`` (index tensors, integers, small ones), ``normal`` or ``uniform`` as the kernel's own inputs are.
+        ``file`` (index tensors, integers that are given, small ones), ``normal`` or ``uniform`` as the kernel's own
+        inputs are; ``uniform`` integers are rounded towards zero.
     files : dict of str to bytes
     """
     made = functools.cache(lambda: dict(launch.make_inputs(seed)))
@@ -69,10 +70,12 @@ def _make(
         return NORMAL
     values = made().get(name)
     if values is None:
-        if matters:
-            values = np.zeros(array.shape, np.int64)  # no values given: zero is in range
-        else:
+        if not matters:
             return NORMAL
+        if array.drawn_between:
+            low, high = array.drawn_between
+            return {"how": "uniform", "low": float(low), "high": float(high)}
+        values = np.zeros(array.shape, np.int64)  # no values given: zero is in range
     if matters or values.nbytes <= COPIED_BYTES:
         file = f"inputs/{name}.bin"
         files[file] = _bytes(values, array)

@@ -237,7 +237,7 @@ def _case(rewritten: Rewritten, work: Workload, sample: list[int] | None, folder
 
 
 def _inputs(launch: Launch, seed: int) -> dict[str, np.ndarray]:
-    """Items of every tensor that is read: as the kernel makes them, else drawn at random; integers are zeros."""
+    """Items of every tensor that is read: as the kernel makes them, else drawn at random, but for indices and locks."""
     read = {name: array for name, array in launch.arrays.items() if array.role != "out"}
     check_memory([(name, array.n_items * max(4, array.item_bytes)) for name, array in read.items()])
     made = {name: np.asarray(value) for name, value in launch.make_inputs(seed).items()}
@@ -249,6 +249,8 @@ def _inputs(launch: Launch, seed: int) -> dict[str, np.ndarray]:
             made[name] = draw.integers(0, 0x70, array.shape, np.uint8)  # bits of finite numbers
         elif array.dtype.startswith(("fp", "bf")):
             made[name] = draw.standard_normal(array.shape, np.float32)
+        elif array.drawn_between:
+            made[name] = draw.integers(*array.drawn_between, array.shape, np.int16)
         else:
             made[name] = np.zeros(array.shape, np.int8)
     return made
