@@ -47,9 +47,10 @@ class SlicedModule:
         self.module = ModuleType(_module_name(path))  # of the plain type, since Triton takes nothing else for one
         self._path, self._arch, self._file = path, arch, str(text_from or path)
         self._run: set[tuple] = set()
+        self.ran: list[ast.stmt] = []
         self._source = _source(text_from or path)
         self._slice = TopLevelSlice(self._source.tree, self._decorators)
-        self._later = any(
+        self.annotates_later = any(
             isinstance(one, ast.ImportFrom) and one.module == "__future__" for one in self._source.tree.body
         )
         self._decorated: dict[str, list[ast.expr]] = {}  # decorators that are not run, by function
@@ -78,6 +79,23 @@ class SlicedModule:
     def has(self, name: str) -> bool:
         """Whether a name is bound at the top level here, as far as that is known without running anything."""
         return name in self._slice.names or self._submodule(name) is not None
+
+    @property
+    def source_text(self) -> str:
+        """Text of the file."""
+        return self._source.text
+
+    def is_jit(self, stmt: ast.stmt) -> bool:
+        """Whether a statement defines a function of Triton."""
+        return isinstance(stmt, ast.FunctionDef) and self._source.aliases.jit_decorator(stmt) is not None
+
+    def finds(self, stmt: ast.Import | ast.ImportFrom) -> bool:
+        """Whether what a statement imports is there, rather than stood in for."""
+        if isinstance(stmt, ast.ImportFrom) and stmt.level:
+            return True
+        names = [stmt.module or ""] if isinstance(stmt, ast.ImportFrom) else [one.name for one in stmt.names]
+        tops = {name.partition(".")[0] for name in names}
+        return all(top == "torch" or top in REAL or self._root_of(top) is not None for top in tops)
 
     def other_decorators(self, function: str) -> list[ast.expr]:
         """Decorators of a Triton function that were not run: autotuners, heuristics and whatever wraps them."""
@@ -115,10 +133,10 @@ class SlicedModule:
             stmt = ast.copy_location(
                 ast.FunctionDef(stmt.name, stmt.args, stmt.body, kept, stmt.returns, stmt.type_comment), stmt
             )
-        is_jit = isinstance(stmt, ast.FunctionDef) and self._source.aliases.jit_decorator(stmt) is not None
-        reads_them = is_jit or isinstance(stmt, ast.ClassDef)  # Triton those of its functions and aggregates
-        later = 0 if reads_them and not self._later else LATER_ANNOTATIONS
+        reads_them = self.is_jit(stmt) or isinstance(stmt, ast.ClassDef)  # Triton those of its functions and aggregates
+        later = 0 if reads_them and not self.annotates_later else LATER_ANNOTATIONS
         code = compile(ast.Module([stmt], []), self._file, "exec", later, dont_inherit=True)
+        self.ran.append(stmt)
         self._located(stmt, lambda: exec(code, vars(self.module)))
 
     @staticmethod

@@ -16,6 +16,7 @@ import numpy as np
 from swizzle_sim.capture.occupancy import ARCHITECTURES
 from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.hardware.bundle_files import KERNELS, arguments_of, hip_source, probe_source, texts
+from swizzle_sim.hardware.bundled_package import sliced_files
 from swizzle_sim.hardware.device import Device
 from swizzle_sim.hardware.node.manifest import FORMAT, MANIFEST, digest, identity
 from swizzle_sim.kernels import Kernel
@@ -124,13 +125,16 @@ def make_bundle(
     files = {**_node_files(), "kernel_original.py": original, **files}
     for _, more, _ in made:
         files |= more
+    entries = [_original(baseline), *(entry for entry, _, _ in made)]
+    package, more = sliced_files(work.launch, files, entries)
+    files |= more
     manifest: dict[str, Any] = {
         **{"format": FORMAT, "version": version(), "run": origin.run, "kernel": kernel.name},
         **{"function": work.launch.function, "problem": dict(kernel.problem), "source_sha256": digest(original)},
         **{"gpu": device.as_dict(), "replay": origin.replay, "seed": seed, "priced_with": _compiler_of(finalists)},
         "launch": _launch(work.launch, arguments, kernel.launches),
         "remapped_grid": made[0][2],
-        "candidates": [_original(baseline), *(entry for entry, _, _ in made)],
+        **{"candidates": entries, "package": package},
     }
     _write(folder, _sealed(manifest, files | texts(manifest)))
     return manifest

@@ -136,7 +136,9 @@ def test_no_shell_sees_a_name(tmp_path):
     assert ended.tail == str(words) and not (tmp_path / "pwned").exists()
 
 
-@pytest.mark.parametrize("name", ["gemm", "gemm_0d1d2d", "gemm_0d1d2d.kd", "gemm.kd", "gemm_0123"])
+@pytest.mark.parametrize(
+    "name", ["gemm", "gemm_0d1d2d", "gemm_0d1d2d.kd", "gemm.kd", "gemm_0123", "gemm_BLOCK_M_128_EVEN_K_1"]
+)
 def test_compiled_names_of_a_kernel(name):
     assert chosen([CountedLaunch(1, name)], "gemm", 0)
 

@@ -2,10 +2,15 @@
 
 instruction i touches lines  base[i] + rel[rel_start[t] .. rel_start[t + 1] - 1]   with t = template[i]
 workgroup   w issues instructions  start[w] .. start[w + 1] - 1
+
+A cache is words, see `xcd_model.cache.locate`; or, where no set is the place of more lines than it has ways, so that
+nothing is evicted and a line hits from its second touch on, a bit for each line. 256 MiB of an Infinity Cache hold all
+that most kernels read; its words are 8 MiB on the host, its bits a thirty-second of that, which stay in the host's L2.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +23,7 @@ from xcd_model.spec.gpu import Cache, Gpu
 from xcd_model.trace.trace import Trace
 
 HOST_LINE_BYTES = 64
+BITS = 32  # of a word
 SLACK = 64  # words, behind those of a cache: as many as the longest vector of `xcd_model.fast.lru_simd`
 NO_L1, BY_TILE, BY_LINE = range(3)  # how the L1s are replayed, see `xcd_model.replay.through_l1`
 
@@ -69,7 +75,7 @@ class Machine(NamedTuple):
     workgroups that are dispatched together, 1 without clusters. Of a partitioned L2
     (`xcd_model.nvidia.l2_partitions`) ``coherence_mask`` picks the bits of a line's number whose parity is its point of
     coherence, and ``partition_of`` (cus,) is the partition of each CU; of any other L2 0 and empty. ``mall_has_room``:
-    the Infinity Cache evicts nothing of what is read (`xcd_model.cache.first_touch`).
+    the Infinity Cache evicts nothing of what is read (`has_room`).
     """
 
     xcds: int
@@ -200,3 +206,31 @@ def aligned_words(n_words: int) -> np.ndarray:
     words = np.zeros(n_words + step + SLACK, np.uint32)
     skip = -(words.ctypes.data // 4) % step
     return words[skip : skip + n_words]
+
+
+def has_room(index: Index, ways: int, spans: Iterable[tuple[int, int]]) -> bool:
+    """Whether every set has a way for each line of some spans that lies in it.
+
+    Parameters
+    ----------
+    index : Index
+        With a hash that covers the tags of all lines.
+    ways : int
+    spans : iterable of (int, int)
+        First line and the one after the last, of spans that share none.
+    """
+    sets = index.n_sets
+    spans = list(spans)
+    if sum(end - first for first, end in spans) > sets * ways:
+        return False
+    lines = np.zeros(sets, np.int64)
+    for first, end in spans:
+        for tag in range(first // sets, -(-end // sets)):
+            low = np.arange(max(first, tag * sets), min(end, (tag + 1) * sets)) - tag * sets
+            lines[low ^ index.hash[tag] if index.hash.size else low] += 1  # each set once
+    return bool(lines.max(initial=0) <= ways)
+
+
+def bits_of(spans: Iterable[tuple[int, int]]) -> np.ndarray:
+    """Words of a bit for each line up to the end of the last span: none touched yet."""
+    return np.zeros(-(-max(end for _, end in spans) // BITS), np.uint32)

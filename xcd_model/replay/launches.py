@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from xcd_model.cache.first_touch import bits_of
-from xcd_model.cache.packed import Machine, aligned_words, words_of
+from xcd_model.cache.packed import Machine, aligned_words, bits_of, words_of
 from xcd_model.errors import ReplayError
 from xcd_model.replay.plan import Plan, mall_has_room
 from xcd_model.replay.traffic import READ_REQUESTS, WRITE_REQUESTS, Traffic
@@ -32,7 +31,7 @@ class Caches:
     mall : (sets * ways,) uint32, or a bit for each line
     mall_keeps : frozenset of (int, int)
         Spans of lines that the Infinity Cache has room for and of which ``mall`` has bits
-        (`xcd_model.cache.first_touch`); empty where it has words.
+        (`xcd_model.cache.packed`); empty where it has words.
     """
 
     gpu: Gpu

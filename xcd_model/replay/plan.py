@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from xcd_model.cache.first_touch import has_room
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, MARK_BITS
-from xcd_model.cache.packed import Machine, Stream, check_tags, machine_of, stream_of
+from xcd_model.cache.packed import Machine, Stream, check_tags, has_room, machine_of, stream_of
 from xcd_model.dispatch import Claims, check_order
 from xcd_model.errors import ReplayError
 from xcd_model.spec.gpu import Gpu

@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.cache.first_touch import _touch_bit
 from xcd_model.cache.locate import (
     DIRTY,
     HIT,
@@ -37,7 +36,7 @@ from xcd_model.cache.locate import (
     _popcount4,
     _spread_inlined,
 )
-from xcd_model.cache.packed import Machine
+from xcd_model.cache.packed import BITS, Machine
 from xcd_model.cache.replacement import _to_last, _to_last_by
 from xcd_model.numba_inline import called, inlined
 from xcd_model.numba_reference import by_reference
@@ -283,6 +282,15 @@ def queue_of(machine: Machine, turns: int, most_lines: int) -> Queue:
         at=np.zeros(machine.xcds, np.int64),
         begin=np.zeros(machine.xcds, np.int64),
     )
+
+
+@inlined
+def _touch_bit(bits, line):
+    """Touch a line; return 1 if it was touched before, else 0."""
+    at, bit = np.uint64(line) // np.uint64(BITS), np.uint32(np.uint64(line) % np.uint64(BITS))
+    there = bits[at]
+    bits[at] = there | (np.uint32(1) << bit)
+    return np.int64((there >> bit) & np.uint32(1))
 
 
 @inlined

@@ -33,8 +33,11 @@ class CountedLaunch:
 
 
 def name_pattern(function: str) -> str:
-    """Regular expression for the compiled names of a Triton function: plain, or with a suffix such as ``_0d1d``."""
-    return rf"^{re.escape(function)}(_[0-9][0-9a-zA-Z]*)*(\.kd)?$"
+    """Regular expression for the compiled names of a Triton function: plain, or with a suffix.
+
+    That is such as ``_0d1d``, or what the function's own ``repr`` makes of its constants: ``_BLOCK_M_128``.
+    """
+    return rf"^{re.escape(function)}(_[0-9A-Z][0-9a-zA-Z_]*)?(\.kd)?$"
 
 
 def chosen(dispatches: Iterable[CountedLaunch], function: str, warmups: int) -> list[CountedLaunch]:

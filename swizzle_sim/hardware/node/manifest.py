@@ -14,6 +14,7 @@ FORMAT = 1  # raise when manifest or result change
 MANIFEST = "manifest.json"
 RESULT = "result.json"
 RAW = "raw"
+PACKAGE = "package"  # folder of a bundle with what its kernel's file imports of its own package
 EXTRA = (MANIFEST, RESULT, RAW)  # may lie in the folder without being in the manifest's list
 
 
