@@ -43,6 +43,8 @@ HEAD = """\
 # reads_less_in_a_tie: pairs whose predicted times are no further apart than that, measured over 1 % apart, one of them
 # predicted to read a tenth less from HBM; right: that one was faster. Where that ranks, such ties are ranked by it
 # among the pairs of time; alone: right by predicted time alone.
+# launches: drawn, all orders measured; lost, launched: what the chosen order, the least predicted time with ties to the
+# launch order, and the launch order take beyond the best of each, in the mean.
 """
 
 Pair = tuple[float, float]  # signed gaps of two orders, measured and predicted
@@ -59,6 +61,7 @@ class Known:
     source: str
     apart: float | None = None  # measured gap of a pair that is ranked, where it is not that of `APART`
     alone: Known | None = None  # the figure alone, where another one breaks its ties
+    losses: tuple[Pair, ...] = ()  # of each launch: of the order that is chosen, and of the launch order
 
     @property
     def ranked(self) -> tuple[int, int]:
@@ -218,6 +221,25 @@ def as_ranked(times: Known, orders: Sequence[Order]) -> list[Known]:
     return [replace(times, pairs=by_tool, alone=times), ties]
 
 
+def losses(gpu: str, tells_apart: float) -> tuple[Pair, ...]:
+    """What the order of least predicted time, ties to the launch order, and the launch order lose, launch by launch."""
+    found = []
+    for name in held_out.DRAWS:
+        for group in held_out.of_launch(held_out.committed(name)) if name.partition("_")[0] == gpu else ():
+            least = min(one.predicted_us for one in group)
+            tied = [one for one in group if math.log(one.predicted_us / least) <= tells_apart]
+            chosen = group[0] if group[0] in tied else min(tied, key=lambda one: one.predicted_us)
+            found.append((held_out.regret(group, chosen), held_out.regret(group, group[0])))
+    return tuple(found)
+
+
+def said_of(known: Known, orders: Sequence[Order]) -> list[Known]:
+    """Entries of the table for one figure: of times with what choosing by them loses, and as the tool ranks them."""
+    if known.objective != "time":
+        return [known]
+    return as_ranked(replace(known, losses=losses(known.gpu, known.tells_apart)), orders)
+
+
 def together(known: Iterable[Known]) -> list[Known]:
     """One for each GPU and objective, with the pairs of all."""
     of: dict[tuple[str, str], Known] = {}
@@ -239,10 +261,18 @@ def table(known: Iterable[Known]) -> str:
         parts.append(
             f"[{one.gpu}.{one.objective}]\npairs = {pairs}\nright = {right}\n"
             + (f"alone = {one.alone.ranked[0]}\n" if one.alone else "")
+            + _losses(one.losses)
             + f"tells_apart = {one.tells_apart}\n"
             f'source = "{one.source}"\n'
         )
     return "\n".join(parts)
+
+
+def _losses(each: Sequence[Pair]) -> str:
+    if not each:
+        return ""
+    lost, launched = (sum(one[place] for one in each) / len(each) for place in (0, 1))
+    return f"launches = {len(each)}\nlost = {lost:.5f}\nlaunched = {launched:.5f}\n"
 
 
 def main() -> None:
@@ -250,7 +280,7 @@ def main() -> None:
     page = (ROOT / PAGE).read_text(encoding="utf-8").splitlines()
     known = together([*from_page(page), from_speedups(), *from_held_out()])
     orders = timed_orders(page)
-    found = [one for each in known for one in (as_ranked(each, orders) if each.objective == "time" else [each])]
+    found = [one for each in known for one in said_of(each, orders)]
     TABLE.write_text(table(found), encoding="utf-8")
     print("written:", TABLE.relative_to(ROOT))
 

@@ -72,6 +72,8 @@ COMMANDS = {
     ),
     "l2": Command("caches:l2", "L2 capacity and replacement, with stores and without", (f"{H200}_l2.csv",),
         f"{NCU}, 5 GiB; 1 min"),
+    "coalescer": Command("caches:coalescer", "sectors that reach the L2 of reads that SMs make together",
+        (f"{H200}_coalescer.csv",), f"{NCU}; 20 s"),
     "partitions": Command(
         "partitions:partitions", "point of coherence of each address, and capacity of both L2 partitions",
         (f"{H200}_side_clocks.csv", f"{H200}_side_homes.csv", f"{H200}_sides.csv"), f"{NCU}, 4 GiB; 40 s",

@@ -7,6 +7,8 @@ launch). The GPU's description takes the L1's size from the first; no model has 
 
 ``l2`` runs `l2.cu` once for each counter, since the caches must not be touched between passes: ``l2.csv`` has the bytes
 read from memory, and those of sectors that missed in the L2, of the last pass of each kind.
+
+``coalescer`` runs `coalescer.cu`: ``coalescer.csv`` has the bytes that SMs asked for and those that reached the L2.
 """
 
 from __future__ import annotations
@@ -74,6 +76,7 @@ def words_of(lines: Iterable[Mapping[str, str]]) -> list[str]:
 
 
 MIB = 1 << 20
+SECTORS = "lts__t_sectors_srcunit_tex_op_read.sum"
 L2_COUNTERS = {  # column, and bytes of one
     "dram__bytes_read.sum": ("memory_mib", 1),
     "lts__t_sectors_op_read_lookup_miss.sum": ("missed_mib", 32),
@@ -84,6 +87,16 @@ def l2(folder: Path) -> None:
     """Count the passes over a buffer that the L2 of an NVIDIA GPU answers, with stores and without."""
     with compiled(cuda_source("l2.cu")) as program:
         write_passes(folder / "l2.csv", L2_COUNTERS, program)
+
+
+def coalescer(folder: Path) -> None:
+    """Count the sectors that reach the L2 when several SMs read the same lines at the same time."""
+    with compiled(cuda_source("coalescer.cu")) as program:
+        kinds, sectors = counted_kinds([program], SECTORS, "--profile-from-start", "on")
+    with (folder / "coalescer.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow([*kinds[0], "reached_bytes"])
+        table.writerows([*kind.values(), int(32 * value)] for kind, value in zip(kinds, sectors, strict=True))
 
 
 def write_passes(path: Path, counters: Mapping[str, tuple[str, int]], *words: str) -> None:
@@ -107,10 +120,10 @@ def write_passes(path: Path, counters: Mapping[str, tuple[str, int]], *words: st
         table.writerows(zip(*zip(*(kind.values() for kind in kinds), strict=True), *columns.values(), strict=True))
 
 
-def counted_kinds(words: list[str], counter: str) -> tuple[list[dict[str, str]], list[float]]:
+def counted_kinds(words: list[str], counter: str, *profile: str) -> tuple[list[dict[str, str]], list[float]]:
     """Kinds of pass that a program printed, and what one counter came to in the last pass of each."""
-    plain = ["--profile-from-start", "off", "--cache-control", "none", "--clock-control", "none"]
-    printed, launches = profiled(words, [counter], *plain)
+    from_start = profile or ("--profile-from-start", "off")
+    printed, launches = profiled(words, [counter], *from_start, "--cache-control", "none", "--clock-control", "none")
     lines = [line for line in printed.splitlines() if "," in line and not line.startswith("==")]
     kinds = list(csv.DictReader(lines))
     if len(launches) != len(kinds):

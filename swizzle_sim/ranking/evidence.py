@@ -38,6 +38,11 @@ class Evidence:
         Of the measurements; empty where there are none.
     alone : int, optional
         Right by the figure alone, where another one breaks its ties.
+    launches : int
+        Whose orders were all measured.
+    lost, launched : float
+        Measured time over that of each launch's best order, less 1, in the mean: of the order that is chosen, ties to
+        the launch order, and of the launch order.
     """
 
     gpu: str
@@ -47,11 +52,15 @@ class Evidence:
     tells_apart: float = 0.0
     source: str = ""
     alone: int | None = None
+    launches: int = 0
+    lost: float = 0.0
+    launched: float = 0.0
 
     @property
     def ranks(self) -> bool:
-        """Whether the figure may decide between orders."""
-        return self.pairs >= FEWEST and self.right >= RANKS * self.pairs
+        """Whether the figure may decide between orders: its pairs say so, or what is lost by choosing by it."""
+        gains = self.launches >= FEWEST and self.lost < self.launched
+        return self.pairs >= FEWEST and (self.right >= RANKS * self.pairs or gains)
 
     def sentence(self) -> str:
         """What the evidence is."""
@@ -71,6 +80,10 @@ def times_note(gpu: str, replay: str) -> str:
     found = evidence_of(gpu, "time")
     if replay != "timed":
         return "The times of the lockstep replay rank no orders: it screens, by hits."
+    if found.ranks and found.launches:
+        lost, launched = (f"{100 * one:.1f} %" for one in (found.lost, found.launched))
+        loses = f"it loses {lost} of the best measured time of {found.launches} launches, the launch order {launched}"
+        return f"Time chooses orders here: {loses}; {found.sentence()}."
     if found.ranks:
         return f"Times rank orders: {found.sentence()}."
     return f"Times do not rank orders here: {found.sentence()}."

@@ -162,6 +162,23 @@ def test_what_is_said_of_the_eighth_and_ninth_draw_was_counted():
     assert f"and {100 * tool[0] / tool[1]:.0f} % by the tool's ranking, and lose {chosen} %" in text
 
 
+def test_what_is_said_of_the_draws_of_published_kernels_was_counted():
+    text = " ".join((ROOT / "docs/hardware.md").read_text(encoding="utf-8").split())
+    found = [*committed("h200_tenth"), *committed("h200_eleventh")]
+    near = sum(abs(one.read_error) <= 0.2 for one in found) / len(found)
+    points = sum(abs(one.points) for one in found) / len(found)
+    names = ("the tool's choice", "launch order", "group_m(size=8), boxes of 4")
+    chosen, launched, grouped = (f"{100 * regrets(found)[name]:.2f}" for name in names)
+    right, every = ranked(found) or (0, 0)
+    assert f"{len(found)} orders of {len(of_launch(found))} launches: {100 * near:.0f} % of the reads" in text
+    assert f"{points:.2f} points, and {right} of {every} pairs by the tool's ranking, which loses {chosen} %" in text
+    assert f"where the launch order loses {launched} (`group_m(size=8)` {grouped})" in text
+    over = sorted(one.predicted_us / one.measured_us for one in found if one.kernel == "flashinfer persistent")
+    others = sorted(one.predicted_us / one.measured_us for one in found if one.kernel != "flashinfer persistent")
+    assert f"persistent GEMM is predicted at {over[0]:.2f} to {over[-1]:.2f} of its time" in text
+    assert f"Times are {others[0]:.2f} to {others[-1]:.2f} of the measured ones but for that" in text
+
+
 def test_what_is_said_of_published_kernels_was_counted():
     with (DATA / "h200_published_kernels.csv").open(encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))

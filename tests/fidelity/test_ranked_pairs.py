@@ -12,7 +12,9 @@ from swizzle_benchmarks.fidelity.ranked_pairs import (
     from_held_out,
     from_page,
     gaps_of_orders,
+    losses,
     measured_speedups,
+    said_of,
     table,
     timed_orders,
     together,
@@ -26,8 +28,16 @@ def test_the_table_is_what_the_page_says():
     page = (ROOT / PAGE).read_text(encoding="utf-8").splitlines()
     orders = timed_orders(page)
     for known in together([*from_page(page), *from_held_out()]):
-        for one in as_ranked(known, orders) if known.objective == "time" else [known]:
+        for one in said_of(known, orders):
             assert table([one]).partition("\n\n")[2] in text, one.objective
+
+
+def test_what_the_choice_loses_is_what_its_launches_took():
+    found = losses("h200", 0.01)
+    assert len(found) == evidence_of("h200", "time").launches and not losses("mi300x", 0.01)
+    assert all(min(pair) >= 0 for pair in found) and min(map(min, found)) == 0
+    wide = losses("h200", 10.0)  # everything ties
+    assert all(chosen == launched for chosen, launched in wide) and [b for _, b in wide] == [b for _, b in found]
 
 
 def test_ties_of_time_are_ranked_by_reads_where_those_rank_them():

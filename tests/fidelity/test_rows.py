@@ -47,6 +47,8 @@ def test_every_line_of_the_tables_is_there():
         **{f"h200_{name}_held_out.csv": 65 for name in ("fifth", "sixth", "seventh", "eighth")},
         **{f"h200_{name}_held_out_predicted.csv": 65 for name in ("fifth", "sixth", "seventh", "eighth")},
         **{f"h200_ninth_held_out{end}.csv": 40 for end in ("", "_predicted")},
+        **{f"h200_tenth_held_out{end}.csv": 40 for end in ("", "_predicted")},
+        **{f"h200_eleventh_held_out{end}.csv": 30 for end in ("", "_predicted")},
         **{f"h200_{name}.csv": 15 for name in ("fourth_held_out", "fourth_held_out_predicted")},
         "h200_published_kernels.csv": 11,
         "h200_suite_path_recounted.csv": 4,
