@@ -23,6 +23,7 @@ _LOADS = ("LDG", "LDGSTS")
 _TILES = ("UTMALDG", "UBLKCP")  # the tensor memory accelerator: one instruction brings a tile
 _PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")
 _COPIES = ("LDGSTS", *_TILES)
+_OF_TILES = ("STG", "UTMASTG", "I2F")  # the last begins a division of integers
 _NONE_LEFT = re.compile(r"\bgsb\d+, 0x0\b")
 _WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
 _WORD_BYTES = 4
@@ -81,17 +82,18 @@ def main_loop(sass: str) -> dict[str, int | bool]:
         for behind the last of them and before the copies; ``past_l1``, whether all copies go past the L1. 0 and false
         where there is no such loop.
     """
-    code = _instructions(sass)
+    every, seldom = _instructions(sass), _not_every_step(sass)
     for begin, end in sorted(_loops(sass), key=lambda loop: loop[1] - loop[0]):
-        kinds = [name.split(".")[0] for _, name, _ in code[begin : end + 1]]
+        code = [every[at] for at in range(begin, end + 1) if at not in seldom]
+        kinds = [name.split(".")[0] for _, name, _ in code]
         products = [at for at, kind in enumerate(kinds) if kind in _PRODUCTS]
         copies = [at for at, kind in enumerate(kinds) if kind in _COPIES]
         if products and copies:
             n, last = len(kinds), products[-1]
             between = min((at - last) % n for at in copies)  # round the loop: the first comes behind the last
-            waits = (code[begin + (last + i) % n] for i in range(1, between))
+            waits = (code[(last + i) % n] for i in range(1, between))
             awaited = any(name.startswith("WARPGROUP.DEPBAR") and _NONE_LEFT.search(rest) for _, name, rest in waits)
-            names = [code[begin + at][1] for at in copies]
+            names = [code[at][1] for at in copies]
             past = all(name.startswith(_TILES) or ".BYPASS" in name for name in names)
             return {
                 "step_instructions": n - len(products) - len(copies),
@@ -132,11 +134,17 @@ class Controlled(NamedTuple):
 
 
 def loading_loop(sass: str) -> list[Controlled]:
-    """Body of the innermost loop with most loads or copies, of a disassembly with words; empty where none has any."""
-    code = _controlled(sass)
-    bodies = [code[begin : end + 1] for begin, end in _innermost(_loops(sass))]
+    """Body of the innermost loop with most loads or copies, of a disassembly with words; empty where none has any.
+
+    Of loops with as many the one with products.
+    """
+    code, seldom = _controlled(sass), _not_every_step(sass)
+    bodies = [
+        [code[at] for at in range(begin, end + 1) if at not in seldom] for begin, end in _innermost(_loops(sass))
+    ]
     loads = [sum(one.kind in (*_LOADS, *_TILES) for one in body) for body in bodies]
-    return bodies[loads.index(max(loads))] if any(loads) else []
+    ranks = [(n, any(one.kind in _PRODUCTS for one in body)) for n, body in zip(loads, bodies, strict=True)]
+    return bodies[ranks.index(max(ranks))] if any(loads) else []
 
 
 def unrolled(ptx: str, loop: list[Controlled]) -> int:
@@ -150,7 +158,7 @@ def unrolled(ptx: str, loop: list[Controlled]) -> int:
     bodies = _innermost([(begin, end) for end, begin in jumps if begin < end])
     loads = max((sum("ld.global" in line for line in lines[begin:end]) for begin, end in bodies), default=0)
     mine = sum(one.kind == "LDG" for one in loop)
-    return mine // loads if loads and mine % loads == 0 else 1
+    return mine // loads if loads and mine and mine % loads == 0 else 1
 
 
 def _innermost(loops: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -178,20 +186,40 @@ def code_bytes(sass: str) -> int:
     return 16 * len(_instructions(sass))
 
 
+def _not_every_step(sass: str) -> set[int]:
+    """Places in loops over products or copies of what begins or ends a tile, which a branch jumps over in other steps.
+
+    Of a loop over tiles that the compiler made one with the loop over steps: divisions of integers, with which a tile
+    is worked out, or stores to global memory, with neither a product nor a copy.
+    """
+    kinds = [name.split(".")[0] for _, name, _ in _instructions(sass)]
+    steps, found = {*_PRODUCTS, *_COPIES}, set()
+    loops = [(begin, end) for begin, end in _loops(sass) if steps & set(kinds[begin : end + 1])]
+    for at, to in _branches(sass):
+        jumped = set(kinds[at + 1 : to])
+        if any(begin <= at and to <= end for begin, end in loops) and jumped & set(_OF_TILES) and not jumped & steps:
+            found |= set(range(at + 1, to))
+    return found
+
+
 def _loops(sass: str) -> list[tuple[int, int]]:
     """Places of the first and last instruction between a label and a later branch back to it."""
+    return [(to, at) for at, to in _branches(sass) if to < at]  # the branch to itself behind the end is padding
+
+
+def _branches(sass: str) -> list[tuple[int, int]]:
+    """Places of branches and of what they jump to."""
     places: dict[str, int] = {}
-    found, count = [], 0
+    jumps, count = [], 0
     for line in sass.splitlines():
         if label := _LABEL.match(line):
             places[label[1].lstrip(".")] = count
         elif instruction := _INSTRUCTION.match(line):
             target = re.search(r"`\(\.?([\w.$]+)\)", instruction[3]) if instruction[2].startswith("BRA") else None
-            back = places.get(target[1]) if target else None
-            if back is not None and back != count:  # the branch to itself behind the end is padding
-                found.append((back, count))
+            if target:
+                jumps.append((count, target[1]))
             count += 1
-    return found
+    return [(at, places[to]) for at, to in jumps if to in places]
 
 
 def _instructions(sass: str) -> list[tuple[str, str, str]]:
