@@ -139,9 +139,7 @@ def loading_loop(sass: str) -> list[Controlled]:
     Of loops with as many the one with products.
     """
     code, seldom = _controlled(sass), _not_every_step(sass)
-    bodies = [
-        [code[at] for at in range(begin, end + 1) if at not in seldom] for begin, end in _innermost(_loops(sass))
-    ]
+    bodies = [[code[at] for at in range(begin, end + 1) if at not in seldom] for begin, end in _innermost(_loops(sass))]
     loads = [sum(one.kind in (*_LOADS, *_TILES) for one in body) for body in bodies]
     ranks = [(n, any(one.kind in _PRODUCTS for one in body)) for n, body in zip(loads, bodies, strict=True)]
     return bodies[ranks.index(max(ranks))] if any(loads) else []
