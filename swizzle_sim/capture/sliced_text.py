@@ -23,7 +23,7 @@ def text_of(module: SlicedModule) -> str:
     found = [_text(stmt, module) for stmt in ran]
     if any(map(module.is_jit, ran)) and not any("triton.language" in one for one in found):
         found.insert(0, "import triton.language as tl")  # Triton's interpreter wants to see it
-    return (FUTURE if module.annotates_later else "") + "".join(f"{one}\n\n" for one in dict.fromkeys(found))
+    return (FUTURE if module.annotates_later else "") + "".join(f"{one}\n\n" for one in found)
 
 
 def dotted_package(path: Path) -> str:
@@ -64,14 +64,19 @@ def _text(stmt: ast.stmt, module: SlicedModule) -> str:
         return f"try:\n    {ast.unparse(stmt)}\nexcept ImportError:  # stood in for, so nothing needs it\n    pass"
     if module.annotates_later or isinstance(stmt, ast.ClassDef):
         return ast.unparse(stmt)
-    return ast.unparse(ast.fix_missing_locations(_Unannotated().visit(copy.deepcopy(stmt))))
+    return ast.unparse(ast.fix_missing_locations(_Unannotated(module).visit(copy.deepcopy(stmt))))
 
 
 class _Unannotated(ast.NodeTransformer):
-    """Leaves annotations out, which the slice did not work out."""
+    """Leaves annotations out, which the slice did not work out; not those of Triton's functions, which it reads."""
+
+    def __init__(self, module: SlicedModule):
+        self._module = module
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """Without the types of its parameters and of what it returns."""
+        if self._module.is_jit(node):
+            return node
         self.generic_visit(node)
         node.returns = None
         for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg):

@@ -28,7 +28,9 @@ def two_quotients(function: ast.FunctionDef, body: list[ast.stmt], fields: Colle
     """
     counts = list(_definitions(function, body, fields).quotients())
     names = {name for one in counts for name in loaded(one)} - {"tl"}
-    return " * ".join(map(ast.unparse, counts)) if len(counts) == 2 and len(names) == 4 else ""
+    if len(counts) != 2 or len(names) != 4:
+        return ""
+    return ast.unparse(ast.BinOp(counts[0], ast.Mult(), counts[1]))  # with the brackets that a quotient needs
 
 
 def in_grid_counts(

@@ -29,7 +29,17 @@ FILES = {
             return of * WIDE
 
 
-        LIMIT = tl.constexpr(side(512))
+        LIMIT = 64
+        LIMIT = LIMIT * 2
+        LIMIT = LIMIT * 2
+        LIMIT = LIMIT * 2
+        LIMIT = tl.constexpr(side(LIMIT))
+
+        if hasattr(tl, "sum"):
+
+            @triton.jit
+            def within(at, limit: tl.constexpr):
+                return at < limit
 
 
         @tuned
@@ -38,7 +48,7 @@ FILES = {
             # a comment of the kernel's
             pid = tl.program_id(0)
             at = places.first(pid, BLOCK) + tl.arange(0, BLOCK)
-            x = tl.load(x_ptr + at, mask=(at < n) & (at < LIMIT), other=0)
+            x = tl.load(x_ptr + at, mask=(at < n) & within(at, LIMIT), other=0)
             tl.store(y_ptr + at, x + SHIFT, mask=at < n)
 
 
@@ -112,6 +122,7 @@ def test_what_the_kernel_needs_of_its_package_is_in_the_bundle_and_runs(bundle, 
     for name in ("original.py", "candidate_1.py"):
         text = (bundle / name).read_text()
         assert "# a comment of the kernel's" in text and "def launch" not in text and "UNUSED" not in text
+        assert "limit: tl.constexpr" in text and text.count("LIMIT = LIMIT * 2") == 3
         assert text.count("not_there") == text.count("try:\n    import not_there\nexcept ImportError:") == 1
     assert (bundle / "kernel_original.py").read_text().startswith("import not_there")
     done = confirm(bundle, "--no-time")

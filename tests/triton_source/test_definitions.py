@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from swizzle_sim.triton_source.counts import two_quotients
 from swizzle_sim.triton_source.definitions import Definitions, evaluate
 
 
@@ -39,3 +40,10 @@ def test_one_count_in_several_spellings_is_one():
 )
 def test_other_divisions_are_no_counts(other):
     assert quotients(other) == []
+
+
+def test_a_launch_is_the_product_of_two_counts_however_they_are_written():
+    text = "def kernel(M, N, BM, BN):\n    m = (M + BM - 1) // BM\n    n = (N + BN - 1) // BN\n"
+    function = ast.parse(text).body[0]
+    launch = ast.parse(two_quotients(function, function.body), mode="eval").body
+    assert evaluate(launch, {"M": 100, "N": 100, "BM": 64, "BN": 64}) == 4
