@@ -93,7 +93,7 @@ def _ready(
             return Configuration(place, chosen, refused=f"spills {spilled} registers, whose cost is not modelled")
         workgroups_per_cu(compiled.resources, gpu)
         if same not in captured:
-            captured[same] = stored_capture(request, on_progress)
+            captured[same] = stored_capture(request, on_progress, gpu.arch)
     except (CaptureError, CompileError, ReplayError) as error:
         return Configuration(place, chosen, refused=str(error))
     trace, manifest = captured[same]

@@ -80,7 +80,7 @@ def times_note(gpu: str, replay: str) -> str:
     found = evidence_of(gpu, "time")
     if replay != "timed":
         return "The times of the lockstep replay rank no orders: it screens, by hits."
-    if found.ranks and found.launches:
+    if found.ranks and found.lost < found.launched:
         lost, launched = (f"{100 * one:.1f} %" for one in (found.lost, found.launched))
         loses = f"it loses {lost} of the best measured time of {found.launches} launches, the launch order {launched}"
         return f"Time chooses orders here: {loses}; {found.sentence()}."
