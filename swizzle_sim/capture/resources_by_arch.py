@@ -15,7 +15,7 @@ from xcd_model import Resources
 from xcd_model.errors import CompileError
 
 ARCHS = ("gfx942", "gfx950")
-ELSE = ("sm_90a",)
+NVIDIA = ("sm_90a",)
 
 
 def check_compiles(launch: Launch, arch: str | None = None) -> None:
@@ -31,7 +31,7 @@ def check_compiles(launch: Launch, arch: str | None = None) -> None:
     ------
     CompileError
     """
-    wanted: Sequence[Sequence[str]] = (ARCHS, ELSE) if arch is None else (ARCHS if arch in ARCHS else (arch,),)
+    wanted: Sequence[Sequence[str]] = (ARCHS, NVIDIA) if arch is None else (ARCHS if arch in ARCHS else (arch,),)
     errors = [_errors(launch, archs) for archs in wanted]
     if all(errors):
         raise errors[0][0]

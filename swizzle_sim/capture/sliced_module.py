@@ -48,6 +48,7 @@ class SlicedModule:
         self._path, self._arch, self._file = path, arch, str(text_from or path)
         self._run: set[tuple] = set()
         self.ran: list[ast.stmt] = []
+        self.roots: set[Path] = set()  # folders that imports of this file start from
         self._source = _source(text_from or path)
         self._slice = TopLevelSlice(self._source.tree, self._decorators)
         self.annotates_later = any(
@@ -91,11 +92,21 @@ class SlicedModule:
 
     def finds(self, stmt: ast.Import | ast.ImportFrom) -> bool:
         """Whether what a statement imports is there, rather than stood in for."""
-        if isinstance(stmt, ast.ImportFrom) and stmt.level:
-            return True
-        names = [stmt.module or ""] if isinstance(stmt, ast.ImportFrom) else [one.name for one in stmt.names]
-        tops = {name.partition(".")[0] for name in names}
-        return all(top == "torch" or top in REAL or self._root_of(top) is not None for top in tops)
+        for name, level in _modules_of(stmt):
+            if level or name.partition(".")[0] not in ("torch", *REAL):
+                place = self._place(name, level)
+                if place is None or module_file(place[0]) is None:
+                    return False
+        return True
+
+    def read_imports(self, stmt: ast.Import | ast.ImportFrom) -> None:
+        """Read what a statement imports, though it did not run here: on another GPU it may."""
+        for name, level in _modules_of(stmt):
+            if level or name.partition(".")[0] not in ("torch", *REAL):
+                other = self._import(name, fromlist=("",), level=level)
+                for one in stmt.names if isinstance(stmt, ast.ImportFrom) else ():
+                    with contextlib.suppress(AttributeError):
+                        getattr(other, one.name)
 
     def other_decorators(self, function: str) -> list[ast.expr]:
         """Decorators of a Triton function that were not run: autotuners, heuristics and whatever wraps them."""
@@ -120,14 +131,32 @@ class SlicedModule:
             for name in needed - self._slice.names - own.keys():
                 if _has(other, name):
                     own[name] = getattr(other, name)
+                    self._note(star)
         for stmt in body:
             self._run_once(stmt)
 
-    def _run_once(self, stmt: ast.stmt) -> None:
+    def _note(self, stmt: ast.stmt) -> bool:
+        """Note a statement as run; whether it was not."""
         key = (stmt.lineno, stmt.col_offset, *sorted(self._imported(stmt)))
-        if key in self._run:
-            return
+        new = key not in self._run
         self._run.add(key)
+        if new and isinstance(stmt, ast.ImportFrom) and stmt.names[0].name == "*":
+            self.ran.append(stmt)
+        return new
+
+    def _left(self, stmt: ast.stmt) -> ast.stmt | None:
+        """What of a statement has not run yet: of an ``if`` whose parts are needed one after the other the rest."""
+        if not isinstance(stmt, ast.If):
+            return stmt if not isinstance(stmt, ast.Pass) and self._note(stmt) else None
+        then, other = ([left for one in part if (left := self._left(one))] for part in (stmt.body, stmt.orelse))
+        if not then and not other:
+            return None
+        return ast.copy_location(ast.If(stmt.test, then or [ast.copy_location(ast.Pass(), stmt)], other), stmt)
+
+    def _run_once(self, whole: ast.stmt) -> None:
+        stmt = self._left(whole)
+        if stmt is None:
+            return
         if isinstance(stmt, ast.FunctionDef) and (kept := self._decorators(stmt)) != stmt.decorator_list:
             self._decorated[stmt.name] = [one for one in stmt.decorator_list if one not in kept]
             stmt = ast.copy_location(
@@ -169,10 +198,9 @@ class SlicedModule:
         """In place of ``__import__`` for this file's statements and functions."""
         top = name.partition(".")[0]
         if level:
-            folder = self._path if self._path.is_dir() else self._path.parent
-            for _ in range(level - 1):
-                folder = folder.parent
-            return self._at(folder.joinpath(*filter(None, name.split("."))), name)
+            place = self._place(name, level)
+            assert place is not None
+            return self._at(*place, name)
         if name == "importlib":
             return self._importlib()
         if top == "torch":
@@ -183,10 +211,21 @@ class SlicedModule:
         if top in REAL:
             with contextlib.suppress(ImportError):
                 return builtins.__import__(name, None, None, fromlist, 0)
-        root = None if top in REAL else self._root_of(top)
-        if root is None:
+        place = self._place(name if fromlist else top, 0)
+        if place is None:
             return self._missing(name, fromlist)
-        return self._at(root.joinpath(*name.split(".")) if fromlist else root / top, name)
+        return self._at(*place, name)
+
+    def _place(self, name: str, level: int) -> tuple[Path, set[Path]] | None:
+        """Where a module would be, and where its own imports start; None for a package that is not there."""
+        parts = [one for one in name.split(".") if one]
+        if level:
+            folder = self._path if self._path.is_dir() else self._path.parent
+            for _ in range(level - 1):
+                folder = folder.parent
+            return folder.joinpath(*parts), self.roots
+        root = None if parts[0] in REAL else self._root_of(parts[0])
+        return None if root is None else (root.joinpath(*parts), {root})
 
     def _importlib(self) -> Any:
         """The module for imports by name, as a package's own choice of a backend is."""
@@ -198,11 +237,16 @@ class SlicedModule:
         vars(found).update({**vars(importlib), "import_module": import_module})
         return found
 
-    def _at(self, where: Path, name: str) -> Any:
+    def _at(self, where: Path, roots: set[Path], name: str) -> Any:
         found = module_file(where)
         if found is None:
             return self._missing(name or where.name, ("",))
-        return sliced_module(found, self._arch).module
+        return self._sliced(found, roots)
+
+    def _sliced(self, path: Path, roots: set[Path]) -> ModuleType:
+        other = sliced_module(path, self._arch)
+        other.roots |= roots
+        return other.module
 
     def _missing(self, name: str, fromlist: Sequence[str] | None) -> Any:
         """Stand in for a package; an import that a ``try`` covers fails as it would."""
@@ -231,12 +275,20 @@ class SlicedModule:
         """A submodule, or a name of a module that is imported with a star."""
         found = self._submodule(name)
         if found is not None:
-            return sliced_module(found, self._arch).module
+            return self._sliced(found, self.roots)
         for star in self._slice.stars:
             other = self._import(star.module or "", fromlist=("*",), level=star.level)
             if _has(other, name):
+                self._note(star)
                 return getattr(other, name)
         raise AttributeError(name)
+
+
+def _modules_of(stmt: ast.Import | ast.ImportFrom) -> list[tuple[str, int]]:
+    """Names of the modules that a statement imports or imports from, each with its level."""
+    if isinstance(stmt, ast.ImportFrom):
+        return [(stmt.module or "", stmt.level)]
+    return [(one.name, 0) for one in stmt.names]
 
 
 def _has(module: ModuleType, name: str) -> bool:
@@ -268,9 +320,9 @@ def sliced_module(path: Path, arch: str, text_from: Path | None = None) -> Slice
     return _MODULES[key]
 
 
-def sliced_files() -> list[Path]:
-    """Files that were read."""
-    return [path for path in _MODULES if path.is_file()]
+def sliced_files() -> dict[Path, SlicedModule]:
+    """Module of each file that was read."""
+    return {path: module for path, module in _MODULES.items() if path.is_file()}
 
 
 def forget_sliced() -> None:

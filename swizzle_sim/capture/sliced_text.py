@@ -1,20 +1,68 @@
 """What a slice ran, as text: the part of a package that one kernel needs, which is imported without the package.
 
-package/aiter/ops/triton/utils/pid_preprocessing.py    the functions that the kernel calls, and what they need
-package/aiter/__init__.py                              empty: nothing of it was read
+Of ``aiter/ops/triton/utils/pid_preprocessing.py`` there are the functions that the kernel calls and what they need; of
+``aiter/__init__.py``, of which nothing was read, nothing. `main` is a process of its own, with Triton and the user's
+files.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
+import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from swizzle_sim.capture.sliced_module import SlicedModule, sliced_files, sliced_module
+from xcd_model.errors import CaptureError
 
 FUTURE = "from __future__ import annotations\n"
+
+
+def main(question: str, answer: str) -> None:
+    """Answer a request with ``texts``, ``path``, ``function`` and ``arch``."""
+    request = json.loads(Path(question).read_text(encoding="utf-8"))
+    places = [Path(one).resolve() for one in request["texts"]]
+    try:
+        reply = sliced(places, Path(request["path"]).resolve(), request["function"], request["arch"])
+    except CaptureError as error:
+        reply = {"error": str(error)}
+    Path(answer).write_text(json.dumps(reply), encoding="utf-8")
+
+
+def sliced(places: Iterable[Path], path: Path, function: str, arch: str) -> dict[str, Any]:
+    """Part of a kernel's file, in several versions, that its function needs, and what that imports.
+
+    Parameters
+    ----------
+    places : iterable of Path
+        Files with the versions.
+    path : Path
+        File that they are versions of.
+    function, arch : str
+        Of Triton, and the GPU that is there.
+
+    Returns
+    -------
+    reply : dict
+        ``texts`` of the versions; ``package``, texts of other files by their path from where imports start; ``dotted``,
+        the package that the file is in, empty for none.
+    """
+    root = _start_of(path)
+    versions = [sliced_module(path, arch, place) for place in places]
+    for module in versions:
+        module.roots.add(root)
+        jit = getattr(module.module, function)
+        getattr(jit, "cache_key", None)  # looks up all that the function and those that it calls read
+    _read_all_imports()
+    return {
+        "texts": [text_of(module) for module in versions],
+        "package": _package_files(path.relative_to(root), versions),
+        "dotted": ".".join(path.relative_to(root).parts[:-1]),
+    }
 
 
 def text_of(module: SlicedModule) -> str:
@@ -26,32 +74,43 @@ def text_of(module: SlicedModule) -> str:
     return (FUTURE if module.annotates_later else "") + "".join(f"{one}\n\n" for one in found)
 
 
-def dotted_package(path: Path) -> str:
-    """Package that a file is a module of, from the folder that imports start from; empty for none."""
-    return ".".join(_within(path).parts[:-1])
+def _read_all_imports() -> None:
+    """Read what the statements that ran import where another GPU takes another branch, and what that imports."""
+    seen: set[int] = set()
+    left = True
+    while left:
+        left = False
+        for module in list(sliced_files().values()):
+            for one in (node for stmt in list(module.ran) for node in ast.walk(stmt)):
+                if isinstance(one, ast.Import | ast.ImportFrom) and id(one) not in seen:
+                    seen.add(id(one))
+                    left = True
+                    with contextlib.suppress(Exception):  # what it needs is not here, so it is not there either
+                        module.read_imports(one)
 
 
-def package_files(arch: str, kernel: Path, texts: Iterable[Path]) -> dict[str, str]:
-    """Text of every file that was read but a kernel's own and others, by its path from where imports start.
+def _package_files(kernel: Path, versions: Iterable[SlicedModule]) -> dict[str, str]:
+    """Text of every file that was read but versions of the kernel's own.
 
     Every folder has an ``__init__.py``: a package that is installed does not come before one of these.
     """
-    without = {kernel, *texts}
-    read = [path for path in sliced_files() if path not in without]
-    found = {_within(path).as_posix(): text_of(sliced_module(path, arch)) for path in read}
-    folders = {parent for name in found for parent in Path(name).parents} | set(_within(kernel).parents)
-    folders.discard(Path("."))
+    found: dict[str, str] = {}
+    for path, module in sliced_files().items():
+        if module not in versions:
+            for root in filter(path.is_relative_to, module.roots):
+                found[path.relative_to(root).as_posix()] = text_of(module)
+    folders = {parent for name in (*found, kernel.as_posix()) for parent in Path(name).parents} - {Path(".")}
     return {**{(folder / "__init__.py").as_posix(): "" for folder in folders}, **found}
 
 
-def _within(path: Path) -> Path:
-    """Path of a file from the folder that imports start from: of ``sys.path``, else the first that is no package."""
+def _start_of(path: Path) -> Path:
+    """Folder that imports of a kernel's file start from: of ``sys.path``, else the first that is no package."""
     roots = [root for root in map(Path, filter(None, sys.path)) if path.is_relative_to(root)]
     root = max(roots, key=lambda one: len(one.parts), default=path.parent)
     if not roots:
         while (root / "__init__.py").is_file():
             root = root.parent
-    return path.relative_to(root)
+    return root
 
 
 def _text(stmt: ast.stmt, module: SlicedModule) -> str:
@@ -60,53 +119,48 @@ def _text(stmt: ast.stmt, module: SlicedModule) -> str:
         own = copy.copy(stmt)
         own.decorator_list = []
         return decorators + (ast.get_source_segment(module.source_text, own) or ast.unparse(own))
-    if isinstance(stmt, ast.Import | ast.ImportFrom) and not module.finds(stmt):
-        return f"try:\n    {ast.unparse(stmt)}\nexcept ImportError:  # stood in for, so nothing needs it\n    pass"
-    if module.annotates_later or isinstance(stmt, ast.ClassDef):
-        return ast.unparse(stmt)
-    return ast.unparse(ast.fix_missing_locations(_Unannotated(module).visit(copy.deepcopy(stmt))))
+    return ast.unparse(ast.fix_missing_locations(_AsRun(module).visit(copy.deepcopy(stmt))))
 
 
-class _Unannotated(ast.NodeTransformer):
-    """Leaves annotations out, which the slice did not work out; not those of Triton's functions, which it reads."""
+class _AsRun(ast.NodeTransformer):
+    """Statements as the slice ran them: annotations that it did not work out left out, stand-ins imported if there."""
 
     def __init__(self, module: SlicedModule):
-        self._module = module
+        self._module, self._tried = module, False
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> ast.AST:
+        if self._tried or self._module.finds(node):
+            return node
+        passes = ast.ExceptHandler(ast.Name("ImportError", ast.Load()), None, [ast.Pass()])
+        return ast.copy_location(ast.Try([node], [passes], [], []), node)
+
+    visit_Import = visit_ImportFrom = _import
+
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        """Imports that are tried fail as they would."""
+        before, self._tried = self._tried, True
+        self.generic_visit(node)
+        self._tried = before
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """As it is: Triton reads the annotations of its aggregates."""
+        return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """Without the types of its parameters and of what it returns."""
-        if self._module.is_jit(node):
+        """Without the types of its parameters and of what it returns; Triton reads those of its own."""
+        if self._module.annotates_later or self._module.is_jit(node):
             return node
-        self.generic_visit(node)
         node.returns = None
-        for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg):
-            if one is not None:
+        for one in ast.walk(node.args):
+            if isinstance(one, ast.arg):
                 one.annotation = None
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """An assignment, or nothing where it says a type only."""
+        if self._module.annotates_later:
+            return node
         if node.value is None:
             return ast.copy_location(ast.Pass(), node)
         return ast.copy_location(ast.Assign([node.target], node.value), node)
-
-
-def texts(paths: Iterable[str], path: Path, function: str, arch: str) -> list[str]:
-    """For each text of a kernel's file, its part that the function needs; what they read of other files is read then.
-
-    Parameters
-    ----------
-    paths : iterable of str
-        Files with the texts.
-    path : Path
-        File that they are the text of.
-    function, arch : str
-        Of Triton, and the GPU that is there.
-    """
-    found = []
-    for one in paths:
-        module = sliced_module(path, arch, Path(one))
-        jit = getattr(module.module, function)
-        getattr(jit, "cache_key", None)  # looks up all that the function and those that it calls read
-        found.append(text_of(module))
-    return found

@@ -21,7 +21,7 @@ from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_a
 from swizzle_sim.capture.check import check_tiles
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.process import OnProgress, check_installed, shared_worker, worker_reply
-from swizzle_sim.capture.resources_by_arch import ARCHS, ELSE, check_compiles, resources_by_arch, stored_resources
+from swizzle_sim.capture.resources_by_arch import ARCHS, NVIDIA, check_compiles, resources_by_arch, stored_resources
 from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, read_trace, write_trace
 from swizzle_sim.disk_cache import cache_home
 from swizzle_sim.kernels import Kernel, declared_name, file_of, is_user_kernel
@@ -202,7 +202,7 @@ def describe(request: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, A
 def _first_that_compiles(request: Mapping[str, Any], places: Sequence[int]) -> tuple[dict[str, Any], Mapping[str, Any]]:
     """First configuration that compiles for an AMD GPU, else for an H200, as `describe` gives it."""
     errors = []
-    for arch in (ARCHS[0], *ELSE):
+    for arch in (ARCHS[0], *NVIDIA):
         for place in places:
             request = {**request, "config": place}
             with worker_reply({"verb": "describe", **request}) as (described, _):

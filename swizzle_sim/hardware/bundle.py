@@ -15,8 +15,7 @@ import numpy as np
 
 from swizzle_sim.capture.occupancy import ARCHITECTURES
 from swizzle_sim.capture.process import shared_worker
-from swizzle_sim.hardware.bundle_files import KERNELS, arguments_of, hip_source, probe_source, texts
-from swizzle_sim.hardware.bundled_package import sliced_files
+from swizzle_sim.hardware.bundle_files import KERNELS, arguments_of, hip_source, package_files, probe_source, texts
 from swizzle_sim.hardware.device import Device
 from swizzle_sim.hardware.node.manifest import FORMAT, MANIFEST, digest, identity
 from swizzle_sim.kernels import Kernel
@@ -126,7 +125,7 @@ def make_bundle(
     for _, more, _ in made:
         files |= more
     entries = [_original(baseline), *(entry for entry, _, _ in made)]
-    package, more = sliced_files(work.launch, files, entries)
+    package, more = package_files(work.launch, files, entries)
     files |= more
     manifest: dict[str, Any] = {
         **{"format": FORMAT, "version": version(), "run": origin.run, "kernel": kernel.name},

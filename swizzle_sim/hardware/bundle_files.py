@@ -1,16 +1,20 @@
-"""Files of a bundle other than the kernels: inputs, probes, HIP programs, README and scripts."""
+"""Files of a bundle beside the kernels: inputs, what they need of their package, probes, HIP, README and scripts."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
+from pathlib import Path
 from string import Template
 from typing import Any
 
 import numpy as np
 
+from swizzle_sim.capture.process import run_worker
 from swizzle_sim.hardware.device import Device
+from swizzle_sim.hardware.node.manifest import PACKAGE
 from swizzle_sim.launch import Array, Launch
 from swizzle_sim.release import version
 from swizzle_sim.rewrite.normal import axes_of
@@ -19,6 +23,7 @@ from swizzle_sim.swizzle.emit_triton import emit_triton
 from swizzle_sim.swizzle.grid import Grid, bind
 from swizzle_sim.swizzle.ir import Form
 from swizzle_sim.swizzle.variables import arguments
+from xcd_model.errors import HardwareError
 
 SAMPLED_ITEMS = 1 << 26  # up to which the kernel's own inputs are made, and a sample of them looked at
 COPIED_BYTES = 1 << 20  # up to which they are copied into the bundle
@@ -27,6 +32,8 @@ _XCDS = ("num_xcds", "NUM_XCDS")
 KERNELS = ("gemm", "transpose")
 OUTPUTS_A_THREAD = 64  # fp32 accumulators of the GEMM
 STEP = 16  # K items a step
+SLICER, SLICER_TIMEOUT_S = "swizzle_sim.capture.sliced_text", 120.0
+LAUNCHED = "original.py"  # the part of ``kernel_original.py`` that is launched
 TEXTS = ("README.md", "run.sh", "job.sbatch")
 
 
@@ -95,6 +102,48 @@ def _bytes(values: np.ndarray, array: Array) -> bytes:
     if array.dtype not in ("bf16", "fp8e4", "fp8e5"):
         values = values.astype(names.get(array.dtype, array.dtype))
     return np.ascontiguousarray(values.reshape(array.shape)).tobytes()
+
+
+def package_files(
+    launch: Launch, files: Mapping[str, bytes], entries: Sequence[dict[str, Any]]
+) -> tuple[str, dict[str, bytes]]:
+    """Files of a bundle, those of its candidates cut down to what the kernel needs, with the files that they import.
+
+    Parameters
+    ----------
+    launch : Launch
+        Of a kernel whose file is not imported whole; of any other there is nothing to do.
+    files : mapping of str to bytes
+    entries : sequence of dict
+        Of the manifest's candidates, the original first, whose file becomes `LAUNCHED`.
+
+    Returns
+    -------
+    package : str
+        Dotted name of the package that the kernel's file belongs to; empty for none.
+    files : dict of str to bytes
+
+    Raises
+    ------
+    HardwareError
+        If a text does not run so far that the kernel is defined.
+    """
+    if not launch.sliced_for:
+        return "", {}
+    with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as folder:
+        places = []
+        for entry in entries:
+            place = Path(folder) / entry["file"]
+            place.write_bytes(files[entry["file"]])
+            places.append(str(place))
+        request = {"texts": places, "path": str(launch.path), "function": launch.function, "arch": launch.sliced_for}
+        reply = run_worker(SLICER, request, interpret=False, timeout_s=SLICER_TIMEOUT_S)
+    if "error" in reply:
+        raise HardwareError(f"{launch.function}: no bundle without its package: {reply['error']}")
+    entries[0]["file"] = LAUNCHED
+    own = {entry["file"]: text for entry, text in zip(entries, reply["texts"], strict=True)}
+    package = {f"{PACKAGE}/{name}": text for name, text in reply["package"].items()}
+    return reply["dotted"], {name: text.encode() for name, text in (own | package).items()}
 
 
 def probe_source(form: Form, grid: Grid, num_xcds: int, sizes: Mapping[str, int]) -> tuple[str, dict[str, int]]:

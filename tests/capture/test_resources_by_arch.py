@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from swizzle_sim.capture.resources_by_arch import ARCHS, ELSE, check_compiles, resources_by_arch, stored_resources
+from swizzle_sim.capture.resources_by_arch import ARCHS, NVIDIA, check_compiles, resources_by_arch, stored_resources
 from swizzle_sim.launch import Launch
 from xcd_model import Resources
 from xcd_model.errors import CompileError
@@ -54,7 +54,7 @@ def test_what_compiles_for_nobody_who_asks_is_refused_before_its_capture(compili
 def test_another_vendors_compiler_is_asked_only_by_nobody(compiling):
     compiling[0].update(ARCHS)
     check_compiles(LAUNCH, ARCHS[0])
-    assert not set(compiling[1]) & set(ELSE)
+    assert not set(compiling[1]) & set(NVIDIA)
 
 
 @pytest.mark.parametrize("able", [("gfx942",), ("gfx950",), ("sm_90a",)])

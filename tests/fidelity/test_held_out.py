@@ -17,8 +17,9 @@ from swizzle_benchmarks.fidelity.held_out import (
     regrets,
     tables,
 )
-from swizzle_benchmarks.fidelity.ranked_pairs import ROOT
+from swizzle_benchmarks.fidelity.ranked_pairs import ROOT, losses
 from swizzle_benchmarks.fidelity.rows import DATA
+from swizzle_sim.ranking import evidence_of
 
 
 def _lines(name):
@@ -177,6 +178,16 @@ def test_what_is_said_of_the_draws_of_published_kernels_was_counted():
     others = sorted(one.predicted_us / one.measured_us for one in found if one.kernel != "flashinfer persistent")
     assert f"persistent GEMM is predicted at {over[0]:.2f} to {over[-1]:.2f} of its time" in text
     assert f"Times are {others[0]:.2f} to {others[-1]:.2f} of the measured ones but for that" in text
+    every = losses("h200", evidence_of("h200", "time").tells_apart)
+    last, whole = (
+        [100 * sum(column) / len(part) for column in zip(*part, strict=True)] for part in (every[-14:], every)
+    )
+    lost = f"an order loses {last[0]:.2f} % in the 14 launches, and {whole[0]:.2f} % in all {len(every)}"
+    assert f"{lost}, the launch order {whole[1]:.2f}" in text
+    ties = evidence_of("h200", "reads_less_in_a_tie")
+    assert f"reads break ties rightly in {ties.right} of {ties.pairs} pairs" in text
+    believe = " ".join((ROOT / "docs/believe.md").read_text(encoding="utf-8").split())
+    assert f"choosing by time lost {last[0]:.1f} % and the launch order {last[1]:.1f}" in believe
 
 
 def test_what_is_said_of_published_kernels_was_counted():

@@ -134,3 +134,29 @@ def test_the_page_of_bursts_has_the_figures_of_the_committed_table():
         == ["cg", "132", "1", "256", "0", "32768"]
     ]
     assert f"takes {burst:.0f} clocks" in page.replace("\n", " ")
+
+
+def test_what_is_said_of_reads_that_meet_was_counted():
+    with (DATA / "machine" / "h200_coalescer.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    text = (Path(__file__).parents[2] / "docs/laboratory/h200-l2.md").read_text(encoding="utf-8")
+
+    def shares(kind, late="0", members=None):
+        mine = [one for one in lines if one["kind"] == kind and one["late"] == late]
+        return {
+            (int(one["last"]), int(one["members"])): int(one["reached_bytes"]) / int(one["bytes"])
+            for one in mine
+            if members in (None, int(one["members"]))
+        }
+
+    pairs = {last: share for (last, _), share in shares("pair").items()}
+    met = sorted(share for last, share in pairs.items() if share < 0.95 and last != 1)
+    assert f"| one | {shares('first', members=1)[0, 1]:.2f} |" in text
+    assert f"| SM 0 and 1, one TPC | {pairs[1]:.2f} |" in text
+    assert f"SM 0 and one of {len(met)} others" in text and f"| {met[0]:.2f} to {met[-1]:.2f} |" in text
+    assert f"any of the remaining {len(pairs) - 1 - len(met)} | 1.00 |" in text
+    assert f"| all 132 | {shares('first', members=132)[131, 132]:.2f} |" in text
+    late = [shares("first", one)[131, 132] for one in ("50", "100", "200", "300", "400", "600", "800", "1200", "3200")]
+    assert f"50 to 3200 cycles late | {min(late):.2f} to {max(late):.2f} |" in text
+    apart = ", ".join(f"{shares('pair', one)[1, 2]:.2f}" for one in ("50", "100", "200", "300", "400"))
+    assert f"cycles late | {apart} |" in text

@@ -19,14 +19,25 @@ FILES = {
         import triton.language as tl
         from not_there import tuned
         from typing import Optional
-        from ..common import places, SHIFT
+        import torch
+        from ..common import places, SHIFT, doubled
+        from ..common.back import halved
+        from ._compiled import ops
+
+        if torch.version.hip:
+            from ..common.amd import EXTRA
+        else:
+            from ..common.nv import EXTRA
+
+        if not torch.version.hip or True:
+            from ..common.pair import ONE, ZERO
 
         UNUSED = not_there.something()
         WIDE: Optional[int] = 2
 
 
-        def side(of: not_there.Type) -> Optional[int]:
-            return of * WIDE
+        def side(of: not_there.Type, by: ops.Type = ZERO) -> Optional[int]:
+            return of * WIDE + by
 
 
         LIMIT = 64
@@ -49,13 +60,43 @@ FILES = {
             pid = tl.program_id(0)
             at = places.first(pid, BLOCK) + tl.arange(0, BLOCK)
             x = tl.load(x_ptr + at, mask=(at < n) & within(at, LIMIT), other=0)
-            tl.store(y_ptr + at, x + SHIFT, mask=at < n)
+            tl.store(y_ptr + at, halved(doubled(x)) + SHIFT + EXTRA - ONE, mask=at < n)
 
 
         def launch(x):
             return not_there.run(copy, x)
         """,
-    "mine/common/__init__.py": "import not_there\nSHIFT = __import__('triton').language.constexpr(3)\n",
+    "mine/common/__init__.py": """\
+        import not_there
+        import triton
+        from .helpers import *
+
+        SHIFT = triton.language.constexpr(3)
+        """,
+    "mine/common/helpers.py": """\
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def doubled(x):
+            return x * 2
+        """,
+    "mine/common/back.py": """\
+        import triton
+        import triton.language as tl
+        from mine.ops.copying import WIDE
+
+        HALF = tl.constexpr(WIDE)
+
+
+        @triton.jit
+        def halved(x):
+            return x // HALF
+        """,
+    "mine/common/amd.py": "import triton\nEXTRA = triton.language.constexpr(1)\n",
+    "mine/common/nv.py": "import triton\nEXTRA = triton.language.constexpr(1)\n",
+    "mine/common/pair.py": "import triton\nONE = triton.language.constexpr(1)\nZERO = 0\n",
     "mine/common/places.py": """\
         import triton
         import triton.language as tl
@@ -115,7 +156,8 @@ def bundle(tmp_path, monkeypatch):
 @needs_triton
 def test_what_the_kernel_needs_of_its_package_is_in_the_bundle_and_runs(bundle, confirm):
     inside = {str(path.relative_to(bundle / "package")) for path in bundle.joinpath("package").rglob("*.py")}
-    assert inside == {name for name in FILES if name.startswith("mine/")} - {"mine/ops/copying.py"}
+    assert inside == {name for name in FILES if name.startswith("mine/")}
+    assert (bundle / "package/mine/ops/copying.py").read_text().splitlines()[-2] == "WIDE = 2"
     assert "nobody_calls_it" not in (bundle / "package/mine/common/places.py").read_text()
     assert "not_there" not in (bundle / "package/mine/common/__init__.py").read_text()
     assert (bundle / "package/mine/__init__.py").read_text() == ""
@@ -124,12 +166,39 @@ def test_what_the_kernel_needs_of_its_package_is_in_the_bundle_and_runs(bundle, 
         assert "# a comment of the kernel's" in text and "def launch" not in text and "UNUSED" not in text
         assert "limit: tl.constexpr" in text and text.count("LIMIT = LIMIT * 2") == 3
         assert text.count("not_there") == text.count("try:\n    import not_there\nexcept ImportError:") == 1
+        assert text.count("try:\n    from ._compiled import ops\nexcept ImportError:") == 1
     assert (bundle / "kernel_original.py").read_text().startswith("import not_there")
     done = confirm(bundle, "--no-time")
     assert done.code == 0, done.err
     for entry in done.result["candidates"].values():
         assert entry["check_before"]["how"] == "bitwise"
     assert done.result["candidates"]["candidate_1"]["check_before"]["permutation"] == "equal"
+
+
+@needs_triton
+def test_a_file_of_no_package_finds_its_neighbours(tmp_path, confirm):
+    """Two folders that are no packages, on no path: one imports from the other."""
+    kernel = (
+        FILES["mine/common/places.py"]
+        + """
+        from shared.places import first
+
+
+        @triton.jit
+        def copy(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+            at = first(tl.program_id(0), BLOCK) + tl.arange(0, BLOCK)
+            tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n), mask=at < n)
+        """
+    )
+    declared = FILES["declared.py"].replace("mine.ops.copying:copy", str(tmp_path / "kernels" / "copying.py") + ":copy")
+    files = {"kernels/copying.py": kernel, "shared/places.py": FILES["mine/common/places.py"], "declared.py": declared}
+    write(tmp_path, files)
+    found = load(f"{tmp_path / 'declared.py'}:copy", {})
+    finalist = Finalist(name="reversed", source="pid = num_pids - 1 - pid\n")
+    make_bundle(found, device_of(gpu("mi300x")), [finalist], tmp_path / "bundle", check=False)
+    assert (tmp_path / "bundle" / "package" / "shared" / "places.py").is_file()
+    done = confirm(tmp_path / "bundle", "--no-time")
+    assert done.code == 0, done.err
 
 
 @needs_triton

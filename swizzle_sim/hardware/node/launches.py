@@ -162,7 +162,10 @@ def load_function(folder: Path, manifest: Mapping[str, Any], file: str, function
 
 
 def _import_from(folder: Path | None) -> None:
-    """Import packages from a bundle's own part of them, and forget those of another bundle."""
+    """Import packages from a bundle's own part of them, and forget those of another bundle.
+
+    A package that this process has imported already, such as one that PyTorch needs, stays what it is.
+    """
     root = str(folder / PACKAGE) if folder else ""
     if root in _ROOTS:
         return
@@ -173,9 +176,6 @@ def _import_from(folder: Path | None) -> None:
                 del sys.modules[name]
     _ROOTS.clear()
     if root:
-        tops = {one.stem for one in Path(root).iterdir()}
-        for name in [name for name in sys.modules if name.partition(".")[0] in tops]:
-            del sys.modules[name]  # the package itself, where it is installed and was imported
         sys.path.insert(0, root)
         _ROOTS.append(root)
         importlib.invalidate_caches()
