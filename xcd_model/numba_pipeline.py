@@ -2,7 +2,8 @@
 
 A quarter of the time before a first timed replay was numba's passes for closures, contexts, errors that are raised,
 expressions of whole arrays and loops over tuples, none of which kernels have, and its search, once for each ``+``,
-through all that can be added. Its classes are not in numba's public interface; without them kernels are the same.
+through all that can be added. Nor do kernels count references, for which numba notes where a variable is read last.
+Its classes are not in numba's public interface; without them kernels are the same.
 
 An index of an array counts from the front alone: kernels have no ``a[-1]``, and numba's question at each access whether
 an index is below 0 was 6 to 10 % of a replay. With ``NUMBA_BOUNDSCHECK=1`` a negative one is an IndexError.
@@ -14,7 +15,7 @@ import functools
 import operator
 from typing import Any
 
-from numba.core import typed_passes, untyped_passes
+from numba.core import config, errors, typed_passes, untyped_passes
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.datamodel import register_default
 from numba.core.datamodel.models import OpaqueModel
@@ -32,9 +33,27 @@ _UNUSED = (
     untyped_passes.LiteralUnroll,
     untyped_passes.LiteralPropagationSubPipelinePass,
     typed_passes.InlineOverloads,
+    typed_passes.IRLegalization,
     typed_passes.NopythonRewrites,
     typed_passes.DumpParforDiagnostics,
 )
+
+
+class _Plain:
+    """What numba's messages look like without colours: as they are.
+
+    It marks up the message of each error that it makes, and makes ten thousand while it finds out what a kernel means,
+    nearly all to catch them: where colorama is installed that takes a twentieth of the time, for no colour at all.
+    """
+
+    def code(self, text: str) -> str:
+        return text
+
+    errmsg = filename = indicate = highlight = reset = code
+
+
+if getattr(config, "COLOR_SCHEME") == "no_color":  # noqa: B009  (it is, unless a user chose another)
+    setattr(errors, "_termcolor_inst", _Plain())  # noqa: B010
 
 
 def _from_the_front(signature: Any) -> Any:
