@@ -7,6 +7,7 @@ import numpy as np
 from tests import naive
 from tests.naive_hbm_rows import OpenRows
 from tests.naive_hbm_turnaround import Turnaround
+from tests.naive_in_step import fill_time
 from tests.naive_rates import computes_for, jitter, rates_of
 
 
@@ -255,6 +256,10 @@ class Replay:
     def __init__(self, trace, order, gpu, occupancy, pace, programs, claims, caches):
         self.trace, self.gpu, self.pace = trace, gpu, pace
         self.memory = Memory(trace, gpu, caches)
+        cus, rate = gpu.xcds * gpu.cus_per_xcd, self.memory.rate
+        if rate["cu_fill"]:
+            running, together = min(cus * occupancy, programs or cus * occupancy), cus * rate["l2_read"]
+            rate["cu_fill"] = fill_time(trace, order, running, rate["cu_fill"], together)
         self.waiting = naive.workgroups_of(order, gpu.xcds, gpu.dispatch_offset, programs, claims)
         self.hardware_id = {int(workgroup): w for w, workgroup in enumerate(order)}
         self.cus = [(xcd, cu) for xcd in range(gpu.xcds) for cu in range(gpu.cus_per_xcd)]

@@ -73,6 +73,11 @@ PUBLISHED = {  # by the name of their package
     "conch unified": Drawn(
         lambda between: {"SEQUENCES": between(4, 12), "TOKENS": 128 * between(4, 10)}, declared="attention:unified"
     ),
+    "applied-ai moe": Drawn(
+        lambda between: {"TOKENS": 256 * between(4, 16), "N": 128 * between(16, 40), "K": 64 * between(16, 48)},
+        declared="moe:applied_ai",
+    ),
+    "mlstm": Drawn(lambda between: {"BATCH": between(1, 6), "CONTEXT": 1024 * between(2, 12)}, BOXES, "more:mlstm"),
     "sage attention": Drawn(
         lambda between: {"BATCH": between(1, 2), "HEADS": 8 * between(1, 5), "CONTEXT": 256 * between(8, 24)},
         BOXES,
@@ -211,6 +216,16 @@ DRAWS = {  # by name, which begins with the GPU's
             **{"flashinfer persistent": 1, "fla chunk_o": 1, "flag-gems conv2d": 1},
             **{"sglang decode": 1, "conch unified": 1, "sage attention": 1},
         },
+    ),
+    "h200_twelfth": Draw(
+        46,
+        "On an H200, after workgroups that load the same are in step",
+        {"gemm": 7, "batched_gemm": 1, "grouped_gemm": 1, "conv_2d": 1, "attention_gqa": 1, "transpose": 1},
+    ),
+    "h200_thirteenth": Draw(
+        47,
+        "With them, what others published, of which two no draw had",
+        {"applied-ai moe": 2, "mlstm": 1, "flag-gems mm": 1, "flashinfer persistent": 1},
     ),
 }
 

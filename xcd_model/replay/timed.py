@@ -22,6 +22,7 @@ import numpy as np
 from xcd_model.errors import ReplayError
 from xcd_model.numba_inline import inlined
 from xcd_model.numba_setup import uncounted
+from xcd_model.nvidia.in_step import fill_time
 from xcd_model.replay.event_queue import NEVER, SLOT_BITS, _first
 from xcd_model.replay.launches import Caches, cold_caches
 from xcd_model.replay.lockstep import MAX_BINS
@@ -145,10 +146,15 @@ def replay_timed(
         raise ReplayError(
             f"workgroups_per_cu = {workgroups_per_cu}, bin_fs = {bin_fs} out of range; both must be at least 1"
         )
-    times = service_times_of(plan.gpu)
-    _check_times(plan, times, issue)
     caches = cold_caches(plan) if caches is None else caches
     machine = caches.begin(plan, workgroups_per_cu=workgroups_per_cu)
+    times = service_times_of(plan.gpu)
+    if times.cu_fill:
+        running, together = machine.xcds * machine.slots, machine.xcds * machine.cus * times.l2_read
+        times = times._replace(
+            cu_fill=fill_time(plan.trace, order, min(running, machine.programs or running), times.cu_fill, together)
+        )
+    _check_times(plan, times, issue)
     timeline = np.zeros((MAX_BINS, machine.xcds, len(COLUMNS)), np.int64)
     totals = np.zeros((len(plan.trace.tensors), machine.xcds, len(COLUMNS)), np.int64)
     inputs = TimedInputs(plan.stream, machine, order, times, issue)

@@ -122,10 +122,20 @@ def find_tiles(trace: Trace) -> Tiles | None:
     return _KEPT[trace]
 
 
-def _tiles_of(trace: Trace) -> Tiles | None:
+def tile_numbers(trace: Trace) -> np.ndarray:
+    """Tile of each instruction, (n_instructions,) int32, also where there are too many lines to look at."""
+    tiles = find_tiles(trace)
+    return tiles.of if tiles else _numbered_tiles(trace)[0]
+
+
+def _numbered_tiles(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     scrambled = np.empty(trace.n_instructions, np.uint64)
     _scramble(trace.base, trace.template, trace.is_write.size, scrambled)
-    of, first = numbered(scrambled)
+    return numbered(scrambled)
+
+
+def _tiles_of(trace: Trace) -> Tiles | None:
+    of, first = _numbered_tiles(trace)
     lines, highest = trace.entries_per_template[trace.template[first]], trace.highest_line
     if lines.sum() > MAX_TILE_LINES or highest >= 2**31:
         return None
