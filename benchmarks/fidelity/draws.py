@@ -33,6 +33,7 @@ class Drawn:
     """How the launches of one kernel are drawn: sizes, and the orders that its grid knows.
 
     ``declared`` is ``MODULE:VARIABLE`` of `swizzle_benchmarks.kernels_tried.declarations` for what others published.
+    Without, the first word of the kernel's name is that of one of the suite.
     """
 
     sizes: Callable[[Between], Sizes]
@@ -43,6 +44,10 @@ class Drawn:
 def _gemm(between: Between) -> Sizes:
     tile = {"BLOCK_M": 128, "BLOCK_N": 128 * between(1, 2), "BLOCK_K": 64}
     return {"M": 128 * between(24, 96), "N": 256 * between(12, 48), "K": 64 * between(32, 240), **tile}
+
+
+def _wide_gemm(between: Between) -> Sizes:
+    return _gemm(between) | {"BLOCK_N": 256}
 
 
 def _plain_gemm(between: Between) -> Sizes:
@@ -86,6 +91,7 @@ PUBLISHED = {  # by the name of their package
 }
 KERNELS = PUBLISHED | {
     "gemm": Drawn(_gemm),
+    "gemm of wide tiles": Drawn(_wide_gemm),
     "attention": Drawn(
         lambda between: {"B": 1, "H": 8 * between(2, 10), "S": 256 * between(8, 28), "CAUSAL": between(0, 1)}
     ),
@@ -226,6 +232,9 @@ DRAWS = {  # by name, which begins with the GPU's
         47,
         "With them, what others published, of which two no draw had",
         {"applied-ai moe": 2, "mlstm": 1, "flag-gems mm": 1, "flashinfer persistent": 1},
+    ),
+    "h200_fourteenth": Draw(
+        48, "With them, what the rule is about: GEMM in tiles of 128 x 256", {"gemm of wide tiles": 8}
     ),
 }
 

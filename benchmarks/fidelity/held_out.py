@@ -48,7 +48,7 @@ def _kernel(what: str, sizes: dict[str, int], device: Gpu) -> Kernel:
     """Kernel of the suite, or captured from the file of a package, which is on the path."""
     declared = KERNELS[what].declared
     if not declared:
-        return kernel(what, **sizes)
+        return kernel(what.split(maxsplit=1)[0], **sizes)
     module, _, variable = declared.partition(":")
     return load(f"{DECLARATIONS / module}.py:{variable}", sizes, device.arch)
 
