@@ -256,10 +256,11 @@ class Replay:
     def __init__(self, trace, order, gpu, occupancy, pace, programs, claims, caches):
         self.trace, self.gpu, self.pace = trace, gpu, pace
         self.memory = Memory(trace, gpu, caches)
-        cus, rate = gpu.xcds * gpu.cus_per_xcd, self.memory.rate
+        rate, slots = self.memory.rate, gpu.xcds * gpu.cus_per_xcd * occupancy
         if rate["cu_fill"]:
-            running, together = min(cus * occupancy, programs or cus * occupancy), cus * rate["l2_read"]
-            rate["cu_fill"] = fill_time(trace, order, running, rate["cu_fill"], together)
+            l2 = {"l2_lines": gpu.l2.size_bytes // gpu.l2.line_bytes, "of_l2": rate["l2_read"]}
+            how = l2 | {"running": min(slots, programs or slots), "cus": gpu.cus_per_xcd}
+            rate["cu_fill"] = fill_time(trace, order, alone=rate["cu_fill"], **how)
         self.waiting = naive.workgroups_of(order, gpu.xcds, gpu.dispatch_offset, programs, claims)
         self.hardware_id = {int(workgroup): w for w, workgroup in enumerate(order)}
         self.cus = [(xcd, cu) for xcd in range(gpu.xcds) for cu in range(gpu.cus_per_xcd)]

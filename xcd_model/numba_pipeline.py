@@ -46,10 +46,7 @@ class _Plain:
     nearly all to catch them: where colorama is installed that takes a twentieth of the time, for no colour at all.
     """
 
-    def code(self, text: str) -> str:
-        return text
-
-    errmsg = filename = indicate = highlight = reset = code
+    code = errmsg = filename = indicate = highlight = reset = staticmethod(str)
 
 
 if getattr(config, "COLOR_SCHEME") == "no_color":  # noqa: B009  (it is, unless a user chose another)

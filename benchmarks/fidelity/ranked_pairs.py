@@ -43,8 +43,8 @@ HEAD = """\
 # reads_less_in_a_tie: pairs whose predicted times are no further apart than that, measured over 1 % apart, one of them
 # predicted to read a tenth less from HBM; right: that one was faster. Where that ranks, such ties are ranked by it
 # among the pairs of time; alone: right by predicted time alone.
-# launches: drawn, all orders measured; lost, launched: what the chosen order, the least predicted time with ties to the
-# launch order, and the launch order take beyond the best of each, in the mean.
+# launches: drawn, all orders measured; lost, launched: what the order that the tool chooses by time, ties as it breaks
+# them, and the launch order take beyond the best of each, in the mean.
 """
 
 Pair = tuple[float, float]  # signed gaps of two orders, measured and predicted
@@ -221,14 +221,24 @@ def as_ranked(times: Known, orders: Sequence[Order]) -> list[Known]:
     return [replace(times, pairs=by_tool, alone=times), ties]
 
 
-def losses(gpu: str, tells_apart: float) -> tuple[Pair, ...]:
-    """What the order of least predicted time, ties to the launch order, and the launch order lose, launch by launch."""
+def losses(gpu: str, tells_apart: float, *, by_reads: bool) -> tuple[Pair, ...]:
+    """What the order that the tool chooses by time and the launch order lose, launch by launch.
+
+    Of orders that tie with the least predicted time it is the one that reads less, where reads break ties, in steps of
+    a tenth; then the launch order; then the least time.
+    """
+
+    def rank(one: held_out.Ran, group: list[held_out.Ran], least: float) -> tuple[int, bool, float]:
+        more = math.log((one.predicted_bytes + 1) / (least + 1), READS_APART) if by_reads else 0.0
+        return int(more), one is not group[0], one.predicted_us
+
     found = []
     for name in held_out.DRAWS:
         for group in held_out.of_launch(held_out.committed(name)) if name.partition("_")[0] == gpu else ():
             least = min(one.predicted_us for one in group)
             tied = [one for one in group if math.log(one.predicted_us / least) <= tells_apart]
-            chosen = group[0] if group[0] in tied else min(tied, key=lambda one: one.predicted_us)
+            fewest = min(one.predicted_bytes for one in tied)
+            chosen = min(tied, key=lambda one: rank(one, group, fewest))
             found.append((held_out.regret(group, chosen), held_out.regret(group, group[0])))
     return tuple(found)
 
@@ -237,7 +247,9 @@ def said_of(known: Known, orders: Sequence[Order]) -> list[Known]:
     """Entries of the table for one figure: of times with what choosing by them loses, and as the tool ranks them."""
     if known.objective != "time":
         return [known]
-    return as_ranked(replace(known, losses=losses(known.gpu, known.tells_apart)), orders)
+    times, *others = as_ranked(known, orders)
+    lost = losses(known.gpu, times.tells_apart, by_reads=times.alone is not None)
+    return [replace(times, losses=lost), *others]
 
 
 def together(known: Iterable[Known]) -> list[Known]:

@@ -41,8 +41,8 @@ class Evidence:
     launches : int
         Whose orders were all measured.
     lost, launched : float
-        Measured time over that of each launch's best order, less 1, in the mean: of the order that is chosen, ties to
-        the launch order, and of the launch order.
+        Measured time over that of each launch's best order, less 1, in the mean: of the order that is chosen, ties
+        broken as the tool breaks them, and of the launch order.
     """
 
     gpu: str

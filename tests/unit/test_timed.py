@@ -216,7 +216,9 @@ def test_time_is_at_most_everything_one_after_the_other(case, pace):
     compute = 2 * pace["compute_fs"]  # of the slowest workgroup
     wait = round(2 * NS * (hbm.turnaround_ns or 0))  # twice the mean
     most = instructions * (compute + pace["jitter_fs"] + trip + wait + rate["copy"] + pace["step_fs"])
-    most += case[0].n_workgroups * (rate["gap"] + pace["remap_fs"] + pace["remap_wait_fs"]) + reads * rate["cu_fill"]
+    most += case[0].n_workgroups * (rate["gap"] + pace["remap_fs"] + pace["remap_wait_fs"])
+    if rate["cu_fill"]:  # a CU takes in what the L2 gives out to all of them
+        most += reads * max(rate["cu_fill"], case[2].cus_per_xcd * rate["l2_read"])
     most += asked * rate["l1"] + reads * rate["l2_read"] + writes * rate["l2_write"]
     most += fills * (rate["fabric"] + rate["mall"]) + (fills - held) * rate["hbm"]
     most += writebacks * (rate["fabric_wb"] + rate["mall_wb"] + rate["hbm_wb"]) + got.activation_fs

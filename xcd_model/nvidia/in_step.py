@@ -1,13 +1,15 @@
 """How fast an SM takes in what the L2 sends, when other SMs ask for theirs at the same time.
 
-    in step = mean over loads of the sum over the other workgroups that run of  min(1, their loads of tiles that this
-              one loads, too / loads of the operand that it loads most)  / others that run
-    a request takes  alone + in step * (together - alone)
+    shared(i, j)  loads of workgroup j of tiles that workgroup i loads, too
+    most(i)       loads of i of the operand that it loads most
+    in step(i)    mean of min(1, shared(i, j) / most(i)) over the others j that run beside i
+    a request takes  alone + in step * (together - alone),  in step being the mean over loads
 
-Workgroups that wait for the same lines go on together: whoever is ahead waits for memory, and whoever follows finds the
-lines there. So they load at the same time, and the L2 gives out what they ask for in turn. ``alone`` is the time of a
-request at the rate of the SM's own way in, ``together`` at its part of what the L2 gives out; both are measured, and
-no constant is fitted. Orders of a GEMM whose rows or columns of tiles are wide run so (decision 0059).
+Workgroups that wait for the same lines load at the same time: whoever is ahead waits for memory, and whoever follows
+finds the lines there. What they ask for the L2 gives out in turn. ``alone`` is the time of a request at the rate of the
+SM's own way in, ``together`` at its part of what the L2 gives out; both are measured, no constant is fitted. Where the
+L2 has room for all that the workgroups load which run at once, nobody waits for memory, and nobody is in step. Four
+windows of the order are looked at, and eight workgroups of each. Decision 0059.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from xcd_model.trace.tiles import tile_numbers
+from xcd_model.trace.tiles import tile_numbers, touch_more
 from xcd_model.trace.trace import Trace
 
 WINDOWS = 4  # of the order, each as many workgroups as run at once, evenly spaced
@@ -28,7 +30,7 @@ def _spaced(n: int, last: int) -> list[int]:
     return sorted({last * i // (n - 1) for i in range(n)})
 
 
-def share_in_step(trace: Trace, order: np.ndarray, running: int) -> Fraction:
+def share_in_step(trace: Trace, order: np.ndarray, running: int, l2_lines: int) -> Fraction:
     """Share of the other workgroups that run with which one is in step.
 
     Parameters
@@ -38,19 +40,23 @@ def share_in_step(trace: Trace, order: np.ndarray, running: int) -> Fraction:
         Workgroups of the trace, as they are dispatched.
     running : int
         Workgroups that run at once, at least 1.
+    l2_lines : int
+        Lines that the L2 has room for.
 
     Returns
     -------
     share : Fraction
         0 where no two load the same, to 1 where all load the same.
     """
+    order = order[trace.start[order] < trace.start[order + 1]]  # the others end as they begin
     n = min(running, order.size)
-    found = [one for begin in _spaced(WINDOWS, order.size - n) for one in _shares(trace, order[begin : begin + n])]
+    windows = [order[begin : begin + n] for begin in _spaced(WINDOWS, order.size - n)]
+    found = [one for window in windows for one in _shares(trace, window, l2_lines)]
     loads = sum(weight for weight, _ in found)
     return sum((weight * share for weight, share in found), Fraction(0)) / max(loads, 1)
 
 
-def _shares(trace: Trace, workgroups: np.ndarray) -> list[tuple[int, Fraction]]:
+def _shares(trace: Trace, workgroups: np.ndarray, l2_lines: int) -> list[tuple[int, Fraction]]:
     """Loads of each workgroup that is asked, and with what share of the others it is in step."""
     n, start = workgroups.size, trace.start[workgroups]
     counts = trace.start[workgroups + 1] - start
@@ -61,6 +67,8 @@ def _shares(trace: Trace, workgroups: np.ndarray) -> list[tuple[int, Fraction]]:
     instruction, of = instruction[loads], of[loads]
     tile, tensor = tile_numbers(trace)[instruction], trace.tensor[trace.template[instruction]]
     at = np.searchsorted(of, np.arange(n + 1))
+    first = instruction[np.unique(tile, return_index=True)[1]]
+    waits = touch_more(trace, first, l2_lines)
     wanted = np.zeros(int(tile.max(initial=0)) + 1, np.bool_)
     found = []
     for one in _spaced(ASKED, n - 1) if n > 1 else ():
@@ -69,13 +77,25 @@ def _shares(trace: Trace, workgroups: np.ndarray) -> list[tuple[int, Fraction]]:
             continue
         wanted[tile[mine]] = True
         most = int(np.bincount(tensor[mine]).max())
-        both = np.minimum(np.bincount(of[wanted[tile]], minlength=n), most)
-        share = Fraction(int(both.sum() - both[one]), most * (n - 1))
+        shared = np.minimum(np.bincount(of[wanted[tile]], minlength=n), most)
+        share = Fraction(int(shared.sum() - shared[one]), most * (n - 1)) if waits else Fraction(0)
         found.append((int(at[one + 1] - at[one]), share))
         wanted[tile[mine]] = False
     return found
 
 
-def fill_time(trace: Trace, order: np.ndarray, running: int, alone: int, together: int) -> int:
-    """Time [fs] of a request that an SM takes in: ``alone`` to ``together``, by the share of SMs in step."""
-    return round(alone + share_in_step(trace, order, running) * max(0, together - alone))
+def fill_time(trace: Trace, order: np.ndarray, *, running: int, cus: int, l2_lines: int, alone: int, of_l2: int) -> int:
+    """Time [fs] of a request that an SM takes in.
+
+    Parameters
+    ----------
+    trace, order, running, l2_lines
+        See `share_in_step`.
+    cus : int
+        That the L2 serves.
+    alone, of_l2 : int [fs]
+        Time of a request at the rate of an SM's own way in, and at the rate of the L2.
+    """
+    busy = min(cus, running, order.size)
+    share = share_in_step(trace, order, running, l2_lines)
+    return round(alone + share * max(0, busy * of_l2 - alone))

@@ -93,6 +93,17 @@ def _check_times(plan: Plan, times: ServiceTimes, issue: IssueModel) -> None:
         raise ReplayError(f"worst-case simulated time {slowest} fs overflows int64; reduce the problem size")
 
 
+def _times_of(plan: Plan, order: np.ndarray, workgroups_per_cu: int) -> ServiceTimes:
+    """Times under one order: a CU takes in less where the others ask for theirs at the same time."""
+    times, machine, l2 = service_times_of(plan.gpu), plan.machine, plan.gpu.l2
+    if not times.cu_fill:
+        return times
+    slots = machine.xcds * machine.cus * workgroups_per_cu
+    how = {"cus": machine.cus, "l2_lines": l2.size_bytes // l2.line_bytes, "of_l2": times.l2_read}
+    running = min(slots, machine.programs or slots)
+    return times._replace(cu_fill=fill_time(plan.trace, order, running=running, alone=times.cu_fill, **how))
+
+
 def replay_timed(
     plan: Plan,
     order: np.ndarray,
@@ -146,15 +157,10 @@ def replay_timed(
         raise ReplayError(
             f"workgroups_per_cu = {workgroups_per_cu}, bin_fs = {bin_fs} out of range; both must be at least 1"
         )
+    times = _times_of(plan, order, workgroups_per_cu)
+    _check_times(plan, times, issue)
     caches = cold_caches(plan) if caches is None else caches
     machine = caches.begin(plan, workgroups_per_cu=workgroups_per_cu)
-    times = service_times_of(plan.gpu)
-    if times.cu_fill:
-        running, together = machine.xcds * machine.slots, machine.xcds * machine.cus * times.l2_read
-        times = times._replace(
-            cu_fill=fill_time(plan.trace, order, min(running, machine.programs or running), times.cu_fill, together)
-        )
-    _check_times(plan, times, issue)
     timeline = np.zeros((MAX_BINS, machine.xcds, len(COLUMNS)), np.int64)
     totals = np.zeros((len(plan.trace.tensors), machine.xcds, len(COLUMNS)), np.int64)
     inputs = TimedInputs(plan.stream, machine, order, times, issue)

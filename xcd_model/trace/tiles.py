@@ -105,6 +105,19 @@ def _are_disjoint(base, template, rel_start, rel, first, seen):
 
 
 @uncounted()
+def _touch_more(base, template, rel_start, rel, first, seen, most):
+    """Whether tiles have more than ``most`` distinct lines; marks them in ``seen``, see `bits_of`, until they have."""
+    count = 0
+    for tile in range(first.size):
+        line, of = base[first[tile]], template[first[tile]]
+        for entry in range(rel_start[of], rel_start[of + 1]):
+            count += not _mark(seen, line + rel[entry])
+            if count > most:
+                return True
+    return False
+
+
+@uncounted()
 def _scramble(base, template, n_templates, scrambled):
     """Scramble each (base, template) into 64 bits, no two alike."""
     for i in range(base.size):
@@ -120,6 +133,12 @@ def find_tiles(trace: Trace) -> Tiles | None:
     if trace not in _KEPT:
         _KEPT[trace] = _tiles_of(trace)
     return _KEPT[trace]
+
+
+def touch_more(trace: Trace, first: np.ndarray, most: int) -> bool:
+    """Whether instructions ``first`` touch more than ``most`` distinct lines."""
+    seen = bits_of(trace.highest_line + 1)
+    return bool(_touch_more(trace.base, trace.template, trace.rel_start, trace.rel, first, seen, most))
 
 
 def tile_numbers(trace: Trace) -> np.ndarray:
