@@ -2,6 +2,7 @@
 
 from itertools import combinations
 
+from swizzle_benchmarks.fidelity import held_out
 from swizzle_benchmarks.fidelity.ranked_pairs import (
     PAGE,
     ROOT,
@@ -33,11 +34,22 @@ def test_the_table_is_what_the_page_says():
 
 
 def test_what_the_choice_loses_is_what_its_launches_took():
-    found = losses("h200", 0.01)
-    assert len(found) == evidence_of("h200", "time").launches and not losses("mi300x", 0.01)
+    found = losses("h200", 0.01, by_reads=False)
+    assert len(found) == evidence_of("h200", "time").launches and not losses("mi300x", 0.01, by_reads=False)
     assert all(min(pair) >= 0 for pair in found) and min(map(min, found)) == 0
-    wide = losses("h200", 10.0)  # everything ties
+    wide = losses("h200", 10.0, by_reads=False)  # everything ties
     assert all(chosen == launched for chosen, launched in wide) and [b for _, b in wide] == [b for _, b in found]
+
+
+def test_of_a_launch_whose_orders_all_tie_one_that_reads_least_is_chosen():
+    names = [name for name in held_out.DRAWS if name.startswith("h200")]
+    groups = [group for name in names for group in held_out.of_launch(held_out.committed(name))]
+    chosen = [lost for lost, _ in losses("h200", 10.0, by_reads=True)]
+    for lost, group in zip(chosen, groups, strict=True):
+        least = min(one.predicted_bytes for one in group)
+        near = [held_out.regret(group, one) for one in group if one.predicted_bytes < 1.1 * (least + 1)]
+        assert lost in near, group[0]
+    assert chosen != [held_out.regret(group, group[0]) for group in groups]
 
 
 def test_ties_of_time_are_ranked_by_reads_where_those_rank_them():
