@@ -33,7 +33,8 @@ def main() -> None:
 
 def _give_back_what_is_freed() -> None:
     """Let a thread take what another one freed, and the system what was large: 120 MB of what transpose takes."""
-    if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
+    asked = any(name.startswith("MALLOC_") for name in os.environ)  # a choice of the user's goes first
+    if sys.platform == "linux" and not asked:
         with contextlib.suppress(AttributeError):  # of a C library that is not glibc
             libc = ctypes.CDLL(None)
             libc.mallopt(M_ARENA_MAX, 1)

@@ -33,12 +33,13 @@ class Drawn:
     """How the launches of one kernel are drawn: sizes, and the orders that its grid knows.
 
     ``declared`` is ``MODULE:VARIABLE`` of `swizzle_benchmarks.kernels_tried.declarations` for what others published.
-    Without, the first word of the kernel's name is that of one of the suite.
+    Without, it is a kernel of the suite: ``suite``, or the one by whose name it is drawn.
     """
 
     sizes: Callable[[Between], Sizes]
     pool: Pool = PLANE
     declared: str = ""
+    suite: str = ""
 
 
 def _gemm(between: Between) -> Sizes:
@@ -50,6 +51,10 @@ def _wide_gemm(between: Between) -> Sizes:
     return _gemm(between) | {"BLOCK_N": 256}
 
 
+def _experts(between: Between) -> Sizes:
+    return {"TOKENS": 256 * between(4, 16), "N": 128 * between(16, 40), "K": 64 * between(16, 48)}
+
+
 def _plain_gemm(between: Between) -> Sizes:
     return {"M": 128 * between(24, 64), "N": 128 * between(24, 64), "K": 64 * between(16, 64)}
 
@@ -58,10 +63,7 @@ PUBLISHED = {  # by the name of their package
     "flag-gems mm": Drawn(_plain_gemm, declared="more:general_mm"),
     "torchao int8_mm": Drawn(_plain_gemm, declared="others:int8_mm"),
     "aiter gemm_a16w16": Drawn(_plain_gemm, declared="aiter:a16w16"),
-    "sglang fused_moe": Drawn(
-        lambda between: {"TOKENS": 256 * between(4, 16), "N": 128 * between(16, 40), "K": 64 * between(16, 48)},
-        declared="moe:sglang",
-    ),
+    "sglang fused_moe": Drawn(_experts, declared="moe:sglang"),
     "flashinfer persistent": Drawn(
         lambda between: _plain_gemm(between) | {"PROGRAMS": HELD["PROGRAMS"]}, declared="more:persistent"
     ),
@@ -78,10 +80,7 @@ PUBLISHED = {  # by the name of their package
     "conch unified": Drawn(
         lambda between: {"SEQUENCES": between(4, 12), "TOKENS": 128 * between(4, 10)}, declared="attention:unified"
     ),
-    "applied-ai moe": Drawn(
-        lambda between: {"TOKENS": 256 * between(4, 16), "N": 128 * between(16, 40), "K": 64 * between(16, 48)},
-        declared="moe:applied_ai",
-    ),
+    "applied-ai moe": Drawn(_experts, declared="moe:applied_ai"),
     "mlstm": Drawn(lambda between: {"BATCH": between(1, 6), "CONTEXT": 1024 * between(2, 12)}, BOXES, "more:mlstm"),
     "sage attention": Drawn(
         lambda between: {"BATCH": between(1, 2), "HEADS": 8 * between(1, 5), "CONTEXT": 256 * between(8, 24)},
@@ -91,7 +90,7 @@ PUBLISHED = {  # by the name of their package
 }
 KERNELS = PUBLISHED | {
     "gemm": Drawn(_gemm),
-    "gemm of wide tiles": Drawn(_wide_gemm),
+    "gemm of wide tiles": Drawn(_wide_gemm, suite="gemm"),
     "attention": Drawn(
         lambda between: {"B": 1, "H": 8 * between(2, 10), "S": 256 * between(8, 28), "CAUSAL": between(0, 1)}
     ),

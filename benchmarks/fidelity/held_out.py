@@ -46,10 +46,10 @@ PREDICTED = ("bundle", "kernel", "problem", "candidate", "order", "time_us", "dr
 
 def _kernel(what: str, sizes: dict[str, int], device: Gpu) -> Kernel:
     """Kernel of the suite, or captured from the file of a package, which is on the path."""
-    declared = KERNELS[what].declared
-    if not declared:
-        return kernel(what.split(maxsplit=1)[0], **sizes)
-    module, _, variable = declared.partition(":")
+    one = KERNELS[what]
+    if not one.declared:
+        return kernel(one.suite or what, **sizes)
+    module, _, variable = one.declared.partition(":")
     return load(f"{DECLARATIONS / module}.py:{variable}", sizes, device.arch)
 
 

@@ -19,7 +19,7 @@ from itertools import combinations
 from pathlib import Path
 
 from swizzle_sim.ranking.evidence import FEWEST as FEWEST_PAIRS
-from swizzle_sim.ranking.evidence import RANKS, READS_APART, READS_LESS
+from swizzle_sim.ranking.evidence import RANKS, READS_APART, READS_LESS, tenths_more
 
 from . import held_out
 from .predict import predict_all
@@ -227,18 +227,16 @@ def losses(gpu: str, tells_apart: float, *, by_reads: bool) -> tuple[Pair, ...]:
     Of orders that tie with the least predicted time it is the one that reads less, where reads break ties, in steps of
     a tenth; then the launch order; then the least time.
     """
-
-    def rank(one: held_out.Ran, group: list[held_out.Ran], least: float) -> tuple[int, bool, float]:
-        more = math.log((one.predicted_bytes + 1) / (least + 1), READS_APART) if by_reads else 0.0
-        return int(more), one is not group[0], one.predicted_us
-
     found = []
     for name in held_out.DRAWS:
         for group in held_out.of_launch(held_out.committed(name)) if name.partition("_")[0] == gpu else ():
             least = min(one.predicted_us for one in group)
             tied = [one for one in group if math.log(one.predicted_us / least) <= tells_apart]
             fewest = min(one.predicted_bytes for one in tied)
-            chosen = min(tied, key=lambda one: rank(one, group, fewest))
+            more = [tenths_more(one.predicted_bytes, fewest) if by_reads else 0 for one in tied]
+            _, chosen = min(
+                zip(more, tied, strict=True), key=lambda each: (each[0], each[1] is not group[0], each[1].predicted_us)
+            )
             found.append((held_out.regret(group, chosen), held_out.regret(group, group[0])))
     return tuple(found)
 

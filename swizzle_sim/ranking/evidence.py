@@ -6,6 +6,7 @@ The table is data with its sources; `swizzle_benchmarks.fidelity.ranked_pairs` w
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 from dataclasses import dataclass
 from functools import cache
@@ -97,6 +98,11 @@ def times_rank(gpu: str, replay: str) -> bool:
 def reads_break_ties(gpu: str) -> bool:
     """Whether of orders whose predicted times tie on a GPU the one that reads less from HBM was measured faster."""
     return evidence_of(gpu, READS_LESS).ranks
+
+
+def tenths_more(read: float, least: float) -> int:
+    """By how many steps of a tenth an order reads more than one that reads least; ties by reads go by it."""
+    return int(math.log((read + 1) / (least + 1), READS_APART))
 
 
 def evidence_of(gpu: str, objective: str) -> Evidence:

@@ -12,7 +12,6 @@ from HBM goes first, where measured orders of the GPU did; then the launch order
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.history import Attempt
-from swizzle_sim.ranking.evidence import READS_APART, reads_break_ties
+from swizzle_sim.ranking.evidence import READS_APART, reads_break_ties, tenths_more
 from swizzle_sim.ranking.objectives import HIT_RATE, OBJECTIVES, Objective, pareto_front
 from swizzle_sim.scoring import Score
 
@@ -134,9 +133,9 @@ class Ranking:
 
     def _breaks_tie(self, one: Attempt, least_read: float) -> tuple[Any, ...]:
         score = _score(one)
-        more = math.log((score.hbm_read_bytes + 1) / (least_read + 1), READS_APART) if self.reads_decide else 0.0
+        more = tenths_more(score.hbm_read_bytes, least_read) if self.reads_decide else 0
         uneven = round(uneven_of(score), 1) if uneven_of(score) > UNEVEN else 1.0
-        return (int(more), one.number != 0, uneven, registers_of(score), len(one.source), self.cost(one), one.number)
+        return (more, one.number != 0, uneven, registers_of(score), len(one.source), self.cost(one), one.number)
 
     def slower(self, attempts: Sequence[Attempt]) -> list[Attempt]:
         """Attempts ranked above the launch order although they are predicted slower."""

@@ -106,8 +106,3 @@ def test_on_an_h200_a_deep_gemm_by_columns_is_in_step_and_one_that_the_l2_holds_
         assert column / column_alone > 1.03 and column / column_alone > block / block_alone
     else:
         assert (column, block) == (column_alone, block_alone)
-
-
-def test_on_an_mi300x_nothing_changes():
-    device = gpu("mi300x")
-    assert device.limits.fill_bytes_per_cycle is None

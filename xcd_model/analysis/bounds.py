@@ -21,7 +21,7 @@ from xcd_model.replay.plan import Plan
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS
 from xcd_model.spec.gpu import Gpu
 from xcd_model.splitmix import _mix
-from xcd_model.trace.tiles import _mark, bits_of, numbered, room
+from xcd_model.trace.tiles import _mark_lines, bits_of, numbered, room
 from xcd_model.trace.trace import Trace
 
 MAX_LINES = 1 << 26  # above this a tensor is left out of the per-XCD bound, which stays valid
@@ -109,20 +109,10 @@ def _distinct_lines(trace: Trace, wanted: np.ndarray) -> int:
     template, base = template[once], base[once]
     total = 0
     for number, tensor in enumerate(trace.tensors):  # one address range at a time: they may lie far apart
-        mine = trace.tensor[template] == number
-        marked = bits_of(tensor.n_lines)
-        total += _mark_lines(base[mine] - tensor.base_line, template[mine], trace.rel_start, trace.rel, marked)
+        mine, most = trace.tensor[template] == number, tensor.n_lines
+        lines = base[mine] - tensor.base_line, template[mine], trace.rel_start, trace.rel
+        total += _mark_lines(*lines, bits_of(most), most)
     return total
-
-
-@uncounted()
-def _mark_lines(base, template, rel_start, rel, marked):
-    """Mark the lines of instructions; returns how many were not marked."""
-    count = np.int64(0)
-    for i in range(base.size):
-        for entry in range(rel_start[template[i]], rel_start[template[i] + 1]):
-            count += not _mark(marked, base[i] + rel[entry])
-    return count
 
 
 def _count(trace: Trace, tensor: int, of: np.ndarray, instruction: np.ndarray, n_classes: int) -> np.ndarray | None:

@@ -51,12 +51,13 @@ def share_in_step(trace: Trace, order: np.ndarray, running: int, l2_lines: int) 
     order = order[trace.start[order] < trace.start[order + 1]]  # the others end as they begin
     n = min(running, order.size)
     windows = [order[begin : begin + n] for begin in _spaced(WINDOWS, order.size - n)]
-    found = [one for window in windows for one in _shares(trace, window, l2_lines)]
+    tiles = tile_numbers(trace)
+    found = [one for window in windows for one in _shares(trace, tiles, window, l2_lines)]
     loads = sum(weight for weight, _ in found)
     return sum((weight * share for weight, share in found), Fraction(0)) / max(loads, 1)
 
 
-def _shares(trace: Trace, workgroups: np.ndarray, l2_lines: int) -> list[tuple[int, Fraction]]:
+def _shares(trace: Trace, tiles: np.ndarray, workgroups: np.ndarray, l2_lines: int) -> list[tuple[int, Fraction]]:
     """Loads of each workgroup that is asked, and with what share of the others it is in step."""
     n, start = workgroups.size, trace.start[workgroups]
     counts = trace.start[workgroups + 1] - start
@@ -65,7 +66,7 @@ def _shares(trace: Trace, workgroups: np.ndarray, l2_lines: int) -> list[tuple[i
     of = np.repeat(np.arange(n), counts)
     loads = ~trace.is_write[trace.template[instruction]]
     instruction, of = instruction[loads], of[loads]
-    tile, tensor = tile_numbers(trace)[instruction], trace.tensor[trace.template[instruction]]
+    tile, tensor = tiles[instruction], trace.tensor[trace.template[instruction]]
     at = np.searchsorted(of, np.arange(n + 1))
     first = instruction[np.unique(tile, return_index=True)[1]]
     waits = touch_more(trace, first, l2_lines)

@@ -105,16 +105,15 @@ def _are_disjoint(base, template, rel_start, rel, first, seen):
 
 
 @uncounted()
-def _touch_more(base, template, rel_start, rel, first, seen, most):
-    """Whether tiles have more than ``most`` distinct lines; marks them in ``seen``, see `bits_of`, until they have."""
-    count = 0
-    for tile in range(first.size):
-        line, of = base[first[tile]], template[first[tile]]
-        for entry in range(rel_start[of], rel_start[of + 1]):
-            count += not _mark(seen, line + rel[entry])
-            if count > most:
-                return True
-    return False
+def _mark_lines(base, template, rel_start, rel, marked, most):
+    """Mark the lines of instructions; returns how many were not marked, and stops where they are more than ``most``."""
+    count = np.int64(0)
+    for i in range(base.size):
+        for entry in range(rel_start[template[i]], rel_start[template[i] + 1]):
+            count += not _mark(marked, base[i] + rel[entry])
+        if count > most:
+            break
+    return count
 
 
 @uncounted()
@@ -137,8 +136,8 @@ def find_tiles(trace: Trace) -> Tiles | None:
 
 def touch_more(trace: Trace, first: np.ndarray, most: int) -> bool:
     """Whether instructions ``first`` touch more than ``most`` distinct lines."""
-    seen = bits_of(trace.highest_line + 1)
-    return bool(_touch_more(trace.base, trace.template, trace.rel_start, trace.rel, first, seen, most))
+    marked, template = bits_of(trace.highest_line + 1), trace.template[first]
+    return bool(_mark_lines(trace.base[first], template, trace.rel_start, trace.rel, marked, most) > most)
 
 
 def tile_numbers(trace: Trace) -> np.ndarray:
