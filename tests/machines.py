@@ -117,14 +117,16 @@ def gpus(draw, requests=None):
     return machine if mall else dataclasses.replace(machine, l2_partitions=draw(st.one_of(st.none(), sides(line, cus))))
 
 
-def sides(line, cus):
+@st.composite
+def sides(draw, line, cus):
     """Two sides of an L2, whose homes are dealt by some of the low bits of a line's number."""
-    coherence_bits = st.integers(1, 255).map(lambda bits: bits * line)
-    return st.builds(
-        L2Partitions,
-        coherence_bits=coherence_bits,
-        cu_groups=st.integers(1, cus),
-        remote_ns=st.sampled_from([0.001, 90.0]),
+    as_one = draw(st.sampled_from([None, 1, 2, 4]))
+    return L2Partitions(
+        coherence_bits=draw(st.integers(1, 255)) * line,
+        cu_groups=draw(st.integers(1, cus)),
+        remote_ns=draw(st.sampled_from([0.001, 90.0])),
+        reads_as_one=as_one,
+        under_way=as_one and draw(st.sampled_from([0.001, 0.05, 0.7, 1.0])),
     )
 
 

@@ -3,35 +3,21 @@
 from collections import Counter
 from fractions import Fraction
 
-
-def _spaced(n, last):
-    return sorted({last * i // (n - 1) for i in range(n)})
-
-
-def loads_of(trace, workgroup):
-    """List of (tensor, tile) that a workgroup loads; a tile is a template and the lines that it has."""
-    found = []
-    for i in range(int(trace.start[workgroup]), int(trace.start[workgroup + 1])):
-        template = int(trace.template[i])
-        if not trace.is_write[template]:
-            rel = trace.rel[trace.rel_start[template] : trace.rel_start[template + 1]]
-            found.append((int(trace.tensor[template]), (template, *(int(trace.base[i]) + int(r) for r in rel))))
-    return found
+from tests.naive_at_once import loads_of, spaced, windows
 
 
 def share_in_step(trace, order, running, l2_lines):
-    order = [one for one in order if trace.start[one] < trace.start[one + 1]]
-    n, shares = min(running, len(order)), []
-    for begin in _spaced(4, len(order) - n):
-        loads = [loads_of(trace, int(one)) for one in order[begin : begin + n]]
-        waits = len({line for one in loads for _, (_, *lines) in one for line in lines}) > l2_lines
-        for asked in _spaced(8, n - 1) if n > 1 else ():
+    shares = []
+    for window in windows(trace, order, running):
+        n, loads = len(window), [loads_of(trace, one) for one in window]
+        waits = len({line for one in loads for _, _, (_, *lines) in one for line in lines}) > l2_lines
+        for asked in spaced(8, n - 1) if n > 1 else ():
             if not loads[asked]:
                 continue
-            most = max(Counter(tensor for tensor, _ in loads[asked]).values())
-            wanted = {tile for _, tile in loads[asked]}
+            most = max(Counter(tensor for _, tensor, _ in loads[asked]).values())
+            wanted = {tile for *_, tile in loads[asked]}
             share = sum(
-                min(Fraction(1), Fraction(sum(tile in wanted for _, tile in theirs), most))
+                min(Fraction(1), Fraction(sum(tile in wanted for *_, tile in theirs), most))
                 for i, theirs in enumerate(loads)
                 if i != asked
             ) / (n - 1)

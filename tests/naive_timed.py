@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tests import naive
+from tests.naive_coalescer import read_time
 from tests.naive_hbm_rows import OpenRows
 from tests.naive_hbm_turnaround import Turnaround
 from tests.naive_in_step import fill_time
@@ -257,10 +258,12 @@ class Replay:
         self.trace, self.gpu, self.pace = trace, gpu, pace
         self.memory = Memory(trace, gpu, caches)
         rate, slots = self.memory.rate, gpu.xcds * gpu.cus_per_xcd * occupancy
+        running = min(slots, programs or slots)
         if rate["cu_fill"]:
             l2 = {"l2_lines": gpu.l2.size_bytes // gpu.l2.line_bytes, "of_l2": rate["l2_read"]}
-            how = l2 | {"running": min(slots, programs or slots), "cus": gpu.cus_per_xcd}
+            how = l2 | {"running": running, "cus": gpu.cus_per_xcd}
             rate["cu_fill"] = fill_time(trace, order, alone=rate["cu_fill"], **how)
+        rate["l2_read"] = read_time(trace, order, gpu, running=running, alone=rate["l2_read"])
         self.waiting = naive.workgroups_of(order, gpu.xcds, gpu.dispatch_offset, programs, claims)
         self.hardware_id = {int(workgroup): w for w, workgroup in enumerate(order)}
         self.cus = [(xcd, cu) for xcd in range(gpu.xcds) for cu in range(gpu.cus_per_xcd)]

@@ -44,7 +44,7 @@ DECLARATIONS = HERE / "declarations"
 PREDICTED = ("bundle", "kernel", "problem", "candidate", "order", "time_us", "dram_read_bytes", "workgroups", "place")
 
 
-def _kernel(what: str, sizes: dict[str, int], device: Gpu) -> Kernel:
+def kernel_of(what: str, sizes: dict[str, int], device: Gpu) -> Kernel:
     """Kernel of the suite, or captured from the file of a package, which is on the path."""
     one = KERNELS[what]
     if not one.declared:
@@ -65,7 +65,7 @@ def draw(folder: Path, name: str, seed: int) -> None:
         out = csv.writer(file)
         out.writerow(PREDICTED)
         for number, (what, sizes, orders) in enumerate(launches):
-            scorer = Scorer(compiled_for(_kernel(what, sizes, device), device), device)
+            scorer = Scorer(compiled_for(kernel_of(what, sizes, device), device), device)
             finalists = []
             for order in orders:
                 swizzle = Swizzle.parse(family(order), order)

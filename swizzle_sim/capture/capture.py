@@ -34,6 +34,8 @@ class Captured:
         Workgroups whose lines were compared with real interpretation.
     n_paths : int or None
         Control-flow paths that the workgroups take; None where all were interpreted.
+    flops : float
+        Operations of the matrix products, ``tl.dot`` and ``tl.dot_scaled``, of all workgroups.
     dependencies : dict of str to str
         Digest of each of the user's files that the kernel was loaded with.
     """
@@ -44,6 +46,7 @@ class Captured:
     how: str
     checked: tuple[int, ...]
     n_paths: int | None
+    flops: float
     dependencies: dict[str, str]
 
 
@@ -113,8 +116,9 @@ def capture_each(
                 continue
             trace = _trace(folder / f"trace-{i}.npz", launch, line_bytes)
             how = "interpreted" if full else "followed"
-            checked = tuple(item["checked"])
-            found.append(Captured(launch, trace, reply["triton"], how, checked, item["paths"], reply["dependencies"]))
+            counted = {"n_paths": item["paths"], "flops": item["flops"], "checked": tuple(item["checked"])}
+            of = {"triton": reply["triton"], "how": how, "dependencies": reply["dependencies"]}
+            found.append(Captured(launch, trace, **of, **counted))
         return found
 
 

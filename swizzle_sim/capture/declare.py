@@ -77,7 +77,7 @@ class KernelDeclaration:
     reference : callable, optional
         ``reference(inputs) -> {parameter: numpy array}``, the expected outputs.
     flops : callable, optional
-        ``flops(s) -> float``, operations of one launch.
+        ``flops(s) -> float``, operations of one launch; by default those of its matrix products, as captured.
     dtype : str, optional
         Type the arithmetic runs in; by default that of the first floating-point tensor.
     tiles : callable, optional
@@ -343,7 +343,7 @@ class KernelDeclaration:
             "tiles": list(grid.tiles) if grid.tiles else None,
             "programs": min(grid.num_pids, Grid(launch.grid).num_pids) if self.programs else None,
             **self._claims_at(Sizes({**launch.constexprs, **s}), launch),
-            "flops": float(self._value("flops", self.flops, s)) if self.flops else 0.0,
+            "flops": float(self._value("flops", self.flops, s)) if self.flops else None,
         }
 
     def _claims_at(self, s: Sizes, launch: Launch) -> dict[str, Any]:

@@ -39,8 +39,8 @@ def follow(
     index_data: Mapping[int, np.ndarray],
     claims: TileClaims,
     on_progress: OnProgress,
-) -> tuple[Trace, list[np.ndarray]]:
-    """Trace of a launch, and the workgroups of each path.
+) -> tuple[Trace, list[np.ndarray], float]:
+    """Trace of a launch, the workgroups of each path, and the operations of all matrix products.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def follow(
     grid = kernel.grid
     total = int(np.prod(grid, dtype=np.int64))
     table, templates = Patterns(), Templates()
-    waiting, paths, done, runs = [np.arange(total, dtype=np.int64)], [], 0, 0
+    waiting, paths, done, runs, flops = [np.arange(total, dtype=np.int64)], [], 0, 0, 0.0
     while waiting:
         workgroups = waiting.pop()
         recorder = InstructionRecorder(table, kernel.space, templates, workgroups, line_bytes)
@@ -62,14 +62,15 @@ def follow(
                 code="not-followed",
             )
         try:
-            kernel.run(FollowingBuilder(kernel.language.parts, table, recorder, pids, grid, index_data, claims))
+            builder = FollowingBuilder(kernel.language.parts, table, recorder, pids, grid, index_data, claims)
+            flops += workgroups.size * kernel.run(builder)
         except Fork as fork:
             waiting.extend(workgroups[part] for part in reversed(fork.parts))
             continue
         paths.append(_path(recorder))
         done += workgroups.size
         on_progress(done, total)
-    return assemble(paths, templates, kernel, line_bytes), [path.workgroups for path in paths]
+    return assemble(paths, templates, kernel, line_bytes), [path.workgroups for path in paths], flops
 
 
 def _path(recorder: InstructionRecorder) -> ControlFlowPath:

@@ -110,7 +110,6 @@ def declaration_of(
             *_option_lines(facts, call),
             "    # make_inputs=lambda s, seed: {...},  # numpy arrays; needed for tensors with is_index=True",
             "    # reference=lambda inputs: {...},",
-            "    # flops=lambda s: ...,",
             '    # programs="PROGRAMS",  # the size that is the number of programs, if each steps through tiles',
             ")",
             "",

@@ -149,8 +149,8 @@ class Interpreter:
 
 def interpret_all(
     kernel: LoadedKernel, line_bytes: int, memory: Mapping[int, np.ndarray], on_progress: Callable[[int, int], None]
-) -> Trace:
-    """Trace of a launch from its full interpretation, workgroups in the order of their linear ids.
+) -> tuple[Trace, float]:
+    """Trace of a launch from its full interpretation, workgroups in order, and operations of its matrix products.
 
     Parameters
     ----------
@@ -164,12 +164,12 @@ def interpret_all(
     total = int(np.prod(kernel.grid, dtype=np.int64))
     real = Interpreter(kernel.language.parts, kernel.space, line_bytes, memory, TileClaims(total))
     real.builder.set_grid_dim(*kernel.grid)
-    templates, paths = Templates(), []
+    templates, paths, flops = Templates(), [], 0.0
     for workgroup in range(total):
         own = np.array([workgroup], np.int64)
         real.builder.set_grid_idx(*program_ids(own, kernel.grid)[:, 0].tolist())
         real.begin(workgroup)
-        kernel.run(real.builder)
+        flops += kernel.run(real.builder)
         base, number = np.empty((len(real.touches), 1), np.int64), np.empty((len(real.touches), 1), np.int32)
         for i, touch in enumerate(real.touches):
             lowest = int(touch.touched.line.min())
@@ -177,4 +177,4 @@ def interpret_all(
             base[i], number[i] = touch.base + lowest, templates.number(moved, touch.tensor, touch.is_write)
         paths.append(ControlFlowPath(own, base, number))
         on_progress(workgroup + 1, total)
-    return assemble(paths, templates, kernel, line_bytes)
+    return assemble(paths, templates, kernel, line_bytes), flops

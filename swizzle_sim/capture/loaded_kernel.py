@@ -59,20 +59,21 @@ class LoadedKernel:
                     code="arguments",
                 )
 
-    def run(self, builder: Any) -> None:
-        """Run the kernel once on a builder.
+    def run(self, builder: Any) -> float:
+        """Run the kernel once on a builder; floating-point operations of its matrix products, of one workgroup.
 
         Raises
         ------
         CaptureError
             If the kernel raises; names the line. What a builder refuses is passed on.
         """
-        self.language.builder = builder
+        self.language.builder, self.language.flops = builder, 0.0
         try:
             with np.errstate(all="ignore"):
                 self.function(**self._arguments(builder))
         except Exception as error:
             raise self._explain(error) from error
+        return self.language.flops
 
     def _arguments(self, builder: Any) -> dict[str, Any]:
         hold = getattr(builder, "hold", lambda handle: handle)

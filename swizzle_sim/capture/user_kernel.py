@@ -179,7 +179,9 @@ def capture_file(
 
 def _manifest(found: Captured, described: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
     """Manifest of a capture, which depends on the file with the declaration too."""
-    manifest = {**described, **manifest_of(found, described["source"])}
+    facts = described["facts"]
+    counted = {"flops": found.flops if facts["flops"] is None else facts["flops"]}
+    manifest = {**described, **manifest_of(found, described["source"]), "facts": {**facts, **counted}}
     return {**manifest, "dependencies": {**found.dependencies, request["path"]: digest(request["path"])}}
 
 

@@ -93,15 +93,15 @@ def _capture_one(language: Language, launch: Launch, request, folder: Path, i: i
     data = real_items(space, path if path.exists() else None, everything=request["full"], seed=request["seed"])
     checked = []
     if request["full"]:
-        trace = interpret_all(kernel, request["line_bytes"], data, on_progress)
+        trace, flops = interpret_all(kernel, request["line_bytes"], data, on_progress)
         n_paths = None
     else:
         claims = TileClaims(int(np.prod(kernel.grid, dtype=np.int64)))
-        trace, paths = follow(kernel, request["line_bytes"], data, claims, on_progress)
+        trace, paths, flops = follow(kernel, request["line_bytes"], data, claims, on_progress)
         n_paths = len(paths)
         checked = check(kernel, trace, sample(kernel.grid, paths, request["seed"]), data, claims)
     np.savez(folder / f"trace-{i}.npz", **{name: getattr(trace, name) for name in (*ARRAYS, *TOLD)})
-    return {"paths": n_paths, "checked": checked}
+    return {"paths": n_paths, "checked": checked, "flops": flops}
 
 
 def _reporter(say: Any, name: str) -> Callable[[int, int], None]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from swizzle_sim.capture.capture import capture_all, capture_each
+from swizzle_sim.capture.user_kernel import load
 from tests.capture.same_trace import assert_equal_traces, needs_triton
 
 pytestmark = needs_triton
@@ -134,3 +135,24 @@ def test_device_library_functions_are_data():
     assert found.trace.n_workgroups == 8
     (whole,) = capture_all([hard.library.at()], full=True)
     assert_equal_traces(found.trace, whole.trace)
+
+
+def test_operations_of_products_are_counted_in_whole_tiles():
+    size = {"M": 64, "N": 33, "K": 31}
+    (ours,), (real,) = (capture_all([matmul.kernel.at(**size, GROUP_M=3)], full=full) for full in (False, True))
+    assert ours.flops == real.flops == 2 * (1 * 2) * 1 * 64 * 32 * 32  # rows and columns of tiles, steps, a product
+    launches = [matmul.kernel.at(), softmax.kernel.at(), constructs.kernels["`tl.dot`, `tl.dot_scaled`"].at()]
+    launches += [attention.kernel.at(N=130, HEADS=heads) for heads in (1, 2)]
+    large, none, scaled, one_head, two_heads = (found.flops for found in capture_all(launches))
+    assert large == 2 * (5 * 7) * 4 * 64 * 32 * 32
+    assert none == 0
+    assert scaled == 4 * 2 * 32 * 32 * 64, "in each of four programs"
+    assert two_heads == 2 * one_head > 0, "of workgroups with more and fewer blocks before the diagonal"
+
+
+def test_operations_that_are_declared_take_the_place_of_those_counted(tmp_path):
+    declared = load(f"{Path(matmul.__file__)}", {"M": 64, "N": 33, "K": 31})
+    assert declared.flops == declared.issued_flops == 2.0 * 64 * 33 * 31
+    text = Path(matmul.__file__).read_text(encoding="utf-8").replace("    flops=lambda s: 2.0 * s.M * s.N * s.K,\n", "")
+    (tmp_path / "undeclared.py").write_text(text, encoding="utf-8")
+    assert load(str(tmp_path / "undeclared.py"), {"M": 64, "N": 33, "K": 31}).flops == 2 * 2 * 64 * 32 * 32

@@ -295,7 +295,7 @@ def test_the_random_cases_do_drift():
         differs.append(timed(case, pace).per_xcd.tolist() != lockstep.per_xcd.tolist())
 
     collect()
-    assert sum(differs) >= len(differs) / 5
+    assert sum(differs) >= len(differs) / 10
 
 
 PLAN = prepare(gemm_trace(64, 64, 64, 16, 16, 16), small_gpu())

@@ -81,7 +81,7 @@ def timed_time(traffic: Traffic, gpu: Gpu, issue: IssueModel) -> Time:
     from_hbm = fills.sum() - counts[:, MALL_HITS].sum()
     taken_fs = {
         "compute": counts[:, INSTRUCTIONS].max() * issue.compute_fs / gpu.cus_per_xcd,
-        "l2": (counts[:, READ_REQUESTS] * times.l2_read + counts[:, WRITE_REQUESTS] * times.l2_write).max(),
+        "l2": (counts[:, READ_REQUESTS] * traffic.l2_read_fs + counts[:, WRITE_REQUESTS] * times.l2_write).max(),
         "fabric": (fills * times.fabric + written * times.fabric_write).max(),
         "mall": fills.sum() * times.mall + written.sum() * times.mall_write,
         "hbm": from_hbm * times.hbm + written.sum() * times.hbm_write + traffic.activation_fs,

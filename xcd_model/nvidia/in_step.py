@@ -18,16 +18,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from xcd_model.trace.tiles import tile_numbers, touch_more
+from xcd_model.nvidia.at_once import Window, spaced, windows
+from xcd_model.trace.tiles import touch_more
 from xcd_model.trace.trace import Trace
 
-WINDOWS = 4  # of the order, each as many workgroups as run at once, evenly spaced
 ASKED = 8  # workgroups of each window, evenly spaced
-
-
-def _spaced(n: int, last: int) -> list[int]:
-    """Of 0 to ``last``, ``n`` evenly spaced, once each."""
-    return sorted({last * i // (n - 1) for i in range(n)})
 
 
 def share_in_step(trace: Trace, order: np.ndarray, running: int, l2_lines: int) -> Fraction:
@@ -35,11 +30,8 @@ def share_in_step(trace: Trace, order: np.ndarray, running: int, l2_lines: int) 
 
     Parameters
     ----------
-    trace : Trace
-    order : (n_workgroups,) int array
-        Workgroups of the trace, as they are dispatched.
-    running : int
-        Workgroups that run at once, at least 1.
+    trace, order, running
+        See `xcd_model.nvidia.at_once.windows`.
     l2_lines : int
         Lines that the L2 has room for.
 
@@ -48,31 +40,20 @@ def share_in_step(trace: Trace, order: np.ndarray, running: int, l2_lines: int) 
     share : Fraction
         0 where no two load the same, to 1 where all load the same.
     """
-    order = order[trace.start[order] < trace.start[order + 1]]  # the others end as they begin
-    n = min(running, order.size)
-    windows = [order[begin : begin + n] for begin in _spaced(WINDOWS, order.size - n)]
-    tiles = tile_numbers(trace)
-    found = [one for window in windows for one in _shares(trace, tiles, window, l2_lines)]
+    found = [one for window in windows(trace, order, running) for one in _shares(trace, window, l2_lines)]
     loads = sum(weight for weight, _ in found)
     return sum((weight * share for weight, share in found), Fraction(0)) / max(loads, 1)
 
 
-def _shares(trace: Trace, tiles: np.ndarray, workgroups: np.ndarray, l2_lines: int) -> list[tuple[int, Fraction]]:
+def _shares(trace: Trace, window: Window, l2_lines: int) -> list[tuple[int, Fraction]]:
     """Loads of each workgroup that is asked, and with what share of the others it is in step."""
-    n, start = workgroups.size, trace.start[workgroups]
-    counts = trace.start[workgroups + 1] - start
-    end = np.cumsum(counts)
-    instruction = np.repeat(start - end + counts, counts) + np.arange(end[-1] if n else 0)
-    of = np.repeat(np.arange(n), counts)
-    loads = ~trace.is_write[trace.template[instruction]]
-    instruction, of = instruction[loads], of[loads]
-    tile, tensor = tiles[instruction], trace.tensor[trace.template[instruction]]
+    n, instruction, of, tile = window
+    tensor = trace.tensor[trace.template[instruction]]
     at = np.searchsorted(of, np.arange(n + 1))
-    first = instruction[np.unique(tile, return_index=True)[1]]
-    waits = touch_more(trace, first, l2_lines)
+    waits = touch_more(trace, instruction[np.unique(tile, return_index=True)[1]], l2_lines)
     wanted = np.zeros(int(tile.max(initial=0)) + 1, np.bool_)
     found = []
-    for one in _spaced(ASKED, n - 1) if n > 1 else ():
+    for one in spaced(ASKED, n - 1) if n > 1 else ():
         mine = slice(at[one], at[one + 1])
         if at[one] == at[one + 1]:
             continue

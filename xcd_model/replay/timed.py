@@ -22,6 +22,7 @@ import numpy as np
 from xcd_model.errors import ReplayError
 from xcd_model.numba_inline import inlined
 from xcd_model.numba_setup import uncounted
+from xcd_model.nvidia.coalescer import read_time
 from xcd_model.nvidia.in_step import fill_time
 from xcd_model.replay.event_queue import NEVER, SLOT_BITS, _first
 from xcd_model.replay.launches import Caches, cold_caches
@@ -94,14 +95,16 @@ def _check_times(plan: Plan, times: ServiceTimes, issue: IssueModel) -> None:
 
 
 def _times_of(plan: Plan, order: np.ndarray, workgroups_per_cu: int) -> ServiceTimes:
-    """Times under one order: a CU takes in less where the others ask for theirs at the same time."""
-    times, machine, l2 = service_times_of(plan.gpu), plan.machine, plan.gpu.l2
-    if not times.cu_fill:
-        return times
+    """Times under one order, where several CUs ask for the same: one takes in less, and the L2 is asked once."""
+    times, machine, gpu = service_times_of(plan.gpu), plan.machine, plan.gpu
     slots = machine.xcds * machine.cus * workgroups_per_cu
-    how = {"cus": machine.cus, "l2_lines": l2.size_bytes // l2.line_bytes, "of_l2": times.l2_read}
-    running = min(slots, machine.programs or slots)
-    return times._replace(cu_fill=fill_time(plan.trace, order, running=running, alone=times.cu_fill, **how))
+    at_once: dict[str, int] = {"running": min(slots, machine.programs or slots), "cus": machine.cus}
+    fill = times.cu_fill
+    if fill:
+        l2_lines = gpu.l2.size_bytes // gpu.l2.line_bytes
+        fill = fill_time(plan.trace, order, **at_once, l2_lines=l2_lines, alone=fill, of_l2=times.l2_read)
+    at_once |= {"xcds": machine.xcds, "request_bytes": gpu.l2.read_request_bytes, "alone": times.l2_read}
+    return times._replace(cu_fill=fill, l2_read=read_time(plan.trace, order, partitions=gpu.l2_partitions, **at_once))
 
 
 def replay_timed(
@@ -176,6 +179,7 @@ def replay_timed(
         turns=0,
         time_fs=max(int(time_fs), int(state.free.max()), int(state.shared[:ACTIVATION].max())),
         activation_fs=int(state.shared[ACTIVATION]),
+        l2_read_fs=times.l2_read,
         flushed=flushed,
         remote_hits=int(state.scratch.remote_hits[0]),
         hits_under_miss=int(state.scratch.hits_under_miss[0]),

@@ -67,6 +67,8 @@ class Traffic:
         Timed: when the last workgroup is done, and the length of a bin. Lockstep: 0.
     activation_fs : int [fs]
         Timed: time of row activations, beyond that of the bytes, see `xcd_model.nvidia.hbm_rows`.
+    l2_read_fs : int [fs]
+        Timed: what a read request takes at an L2, less where several go as one, see `xcd_model.nvidia.coalescer`.
     remote_hits : int
         Read requests of lines that the L2 partition of the CU lacked, in whole or part, and the remote one had all of,
         see `xcd_model.nvidia.l2_partitions`; 0 where there are no partitions.
@@ -96,6 +98,7 @@ class Traffic:
     time_fs: int = 0
     bin_fs: int = 0
     activation_fs: int = 0
+    l2_read_fs: int = 0
     remote_hits: int = 0
     hits_under_miss: int = 0
     flushed: int = 0

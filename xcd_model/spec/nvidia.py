@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from xcd_model.errors import SpecError
 from xcd_model.spec.facts import at_most, check_types
 
 
@@ -24,20 +25,33 @@ class L2Partitions:
         CUs in dispatch order are cut into this many groups, as even as possible, on the two partitions alternately.
     remote_ns : float [ns]
         Additional read latency for a line that the remote partition holds.
+    reads_as_one : int, optional
+        Most reads of one line, by CUs of one group, that go to the L2 as one; each goes by itself where not given.
+    under_way : float, optional
+        Part of the time that another reader's request is under way with one; given with ``reads_as_one``.
     """
 
     coherence_bits: int
     cu_groups: int
     remote_ns: float
+    reads_as_one: int | None = None
+    under_way: float | None = None
 
     def __post_init__(self):
         check_types(self)
         at_most("coherence_bits", self.coherence_bits, "2**63 - 1", 2**63 - 1)
+        at_most("under_way", self.under_way or 0.0, "all of the time", 1.0)
+        if (self.reads_as_one is None) != (self.under_way is None):
+            raise SpecError("reads_as_one and under_way are given both or neither")
+
+    def group_of(self, cus: int) -> np.ndarray:
+        """(cus,) int64: group of each CU."""
+        ends = np.rint(np.arange(1, self.cu_groups + 1) * cus / self.cu_groups)
+        return np.searchsorted(ends, np.arange(cus), side="right")
 
     def partition_of(self, cus: int) -> np.ndarray:
         """(cus,) int64: partition of each CU."""
-        ends = np.rint(np.arange(1, self.cu_groups + 1) * cus / self.cu_groups)
-        return np.searchsorted(ends, np.arange(cus), side="right") % 2
+        return self.group_of(cus) % 2
 
 
 @dataclass(frozen=True, kw_only=True)
