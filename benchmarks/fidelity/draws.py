@@ -55,6 +55,10 @@ def _experts(between: Between) -> Sizes:
     return {"TOKENS": 256 * between(4, 16), "N": 128 * between(16, 40), "K": 64 * between(16, 48)}
 
 
+def _scaled_gemm(between: Between) -> Sizes:
+    return {"M": 128 * between(24, 64), "N": 128 * between(24, 64), "K": 128 * between(8, 32)}
+
+
 def _plain_gemm(between: Between) -> Sizes:
     return {"M": 128 * between(24, 64), "N": 128 * between(24, 64), "K": 64 * between(16, 64)}
 
@@ -82,6 +86,8 @@ PUBLISHED = {  # by the name of their package
     ),
     "applied-ai moe": Drawn(_experts, declared="moe:applied_ai"),
     "mlstm": Drawn(lambda between: {"BATCH": between(1, 6), "CONTEXT": 1024 * between(2, 12)}, BOXES, "more:mlstm"),
+    "flag-gems addmm": Drawn(_plain_gemm, declared="more:addmm"),
+    "sglang block_int8": Drawn(_scaled_gemm, declared="more:block_int8"),
     "sage attention": Drawn(
         lambda between: {"BATCH": between(1, 2), "HEADS": 8 * between(1, 5), "CONTEXT": 256 * between(8, 24)},
         BOXES,
@@ -234,6 +240,19 @@ DRAWS = {  # by name, which begins with the GPU's
     ),
     "h200_fourteenth": Draw(
         48, "With them, what the rule is about: GEMM in tiles of 128 x 256", {"gemm of wide tiles": 8}
+    ),
+    "h200_fifteenth": Draw(
+        49,
+        "On an H200, after reads of a GPC that meet go to its L2 as one",
+        {"gemm": 4, "gemm of wide tiles": 1, "batched_gemm": 1, "grouped_gemm": 1, "conv_2d": 1},
+    ),
+    "h200_sixteenth": Draw(
+        50,
+        "With them, what others published, of which two no draw had",
+        {
+            **{"flag-gems mm": 2, "sglang fused_moe": 1, "applied-ai moe": 1, "aiter gemm_a16w16": 1},
+            **{"torchao int8_mm": 1, "flag-gems addmm": 2, "sglang block_int8": 2},
+        },
     ),
 }
 

@@ -146,3 +146,37 @@ general_mm = Kernel(
     tiles=lambda s: (cdiv(s.M, s.BLOCK_M), cdiv(s.N, s.BLOCK_N)),
     flops=lambda s: 2.0 * s.M * s.N * s.K,
 )  # fmt: skip
+
+addmm = Kernel(
+    "flag_gems.ops.addmm:addmm_kernel",
+    sizes={"M": 2048, "N": 2048, "K": 1024},
+    arguments=lambda s: {
+        "a_ptr": Array(shape=(s.M, s.K), dtype="fp16"), "b_ptr": Array(shape=(s.K, s.N), dtype="fp16"),
+        "i_ptr": Array(shape=(s.M, s.N), dtype="fp16"), "c_ptr": Array(shape=(s.M, s.N), dtype="fp16", role="out"),
+        "alpha": 1.0, "beta": 1.0, "M": s.M, "N": s.N, "K": s.K, "stride_am": s.K, "stride_ak": 1, "stride_bk": s.N,
+        "stride_bn": 1, "stride_im": s.N, "stride_in": 1, "stride_cm": s.N, "stride_cn": 1,
+    },
+    grid=lambda s: (cdiv(s.M, s.BLOCK_SIZE_M), cdiv(s.N, s.BLOCK_SIZE_N)),
+)  # fmt: skip
+
+SCALED = 128  # items of a row or column that have one scale
+
+block_int8 = Kernel(
+    "sglang.kernels.ops.gemm.int8_kernel:_w8a8_block_int8_matmul",
+    sizes={"M": 2048, "N": 2048, "K": 1024},
+    arguments=lambda s: {
+        "A": Array(shape=(s.M, s.K), dtype="int8"), "B": Array(shape=(s.K, s.N), dtype="int8", strides=(1, s.K)),
+        "C": Array(shape=(s.M, s.N), dtype="bf16", role="out"),
+        "As": Array(shape=(s.M, s.K // SCALED), dtype="fp32"),
+        "Bs": Array(shape=(s.K // SCALED, s.N // SCALED), dtype="fp32", strides=(1, s.K // SCALED)),
+        "M": s.M, "N": s.N, "K": s.K, "group_n": SCALED, "group_k": SCALED, "stride_am": s.K, "stride_ak": 1,
+        "stride_bk": 1, "stride_bn": s.K, "stride_cm": s.N, "stride_cn": 1, "stride_As_m": s.K // SCALED,
+        "stride_As_k": 1, "stride_Bs_k": 1, "stride_Bs_n": s.K // SCALED,
+    },
+    constexprs={"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 32},  # where untuned
+    grid=lambda s: (cdiv(s.M, 64) * cdiv(s.N, 128),),
+    tiles=lambda s: (cdiv(s.M, 64), cdiv(s.N, 128)),
+    dtype="int8",
+    num_warps=4,
+    num_stages=3,
+)  # fmt: skip
