@@ -88,6 +88,16 @@ PUBLISHED = {  # by the name of their package
     "mlstm": Drawn(lambda between: {"BATCH": between(1, 6), "CONTEXT": 1024 * between(2, 12)}, BOXES, "more:mlstm"),
     "flag-gems addmm": Drawn(_plain_gemm, declared="more:addmm"),
     "sglang block_int8": Drawn(_scaled_gemm, declared="more:block_int8"),
+    "torchao int_mm": Drawn(_scaled_gemm, declared="more:int_mm"),
+    "flag-gems bmm": Drawn(
+        lambda between: {
+            "BATCH": between(3, 16),
+            **{side: 128 * between(8, 20) for side in "MN"},
+            "K": 64 * between(8, 32),
+        },
+        BOXES,
+        "more:bmm",
+    ),
     "sage attention": Drawn(
         lambda between: {"BATCH": between(1, 2), "HEADS": 8 * between(1, 5), "CONTEXT": 256 * between(8, 24)},
         BOXES,
@@ -252,6 +262,22 @@ DRAWS = {  # by name, which begins with the GPU's
         {
             **{"flag-gems mm": 2, "sglang fused_moe": 1, "applied-ai moe": 1, "aiter gemm_a16w16": 1},
             **{"torchao int8_mm": 1, "flag-gems addmm": 2, "sglang block_int8": 2},
+        },
+    ),
+    "h200_seventeenth": Draw(
+        51,
+        "On an H200 by the same code, other kernels of the suite",
+        {
+            **{"gemm": 2, "attention": 1, "attention_gqa": 1, "transpose": 1},
+            **{"stencil_2d": 1, "batched_gemm": 1, "mla_decode": 1},
+        },
+    ),
+    "h200_eighteenth": Draw(
+        52,
+        "With them, other published kernels, of which two no draw had",
+        {
+            **{"torchao int_mm": 2, "flag-gems bmm": 2, "flashinfer persistent": 1},
+            **{"conch unified": 1, "sage attention": 1, "flag-gems conv2d": 1},
         },
     ),
 }

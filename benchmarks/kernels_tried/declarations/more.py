@@ -180,3 +180,32 @@ block_int8 = Kernel(
     num_warps=4,
     num_stages=3,
 )  # fmt: skip
+
+int_mm = Kernel(
+    "torchao.kernel.intmm_triton:matmul_kernel_with_block_pointers",
+    sizes={"M": 2048, "N": 2048, "K": 1024},
+    arguments=lambda s: {
+        "a_ptr": Array(shape=(s.M, s.K), dtype="int8"),
+        "b_ptr": Array(shape=(s.K, s.N), dtype="int8", strides=(1, s.K)),
+        "c_ptr": Array(shape=(s.M, s.N), dtype="int32", role="out"), "M": s.M, "N": s.N, "K": s.K,
+        "stride_am": s.K, "stride_ak": 1, "stride_bk": 1, "stride_bn": s.K, "stride_cm": s.N, "stride_cn": 1,
+    },
+    constexprs={"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8},
+    grid=lambda s: (cdiv(s.M, 128) * cdiv(s.N, 128),),
+    tiles=lambda s: (cdiv(s.M, 128), cdiv(s.N, 128)),
+    num_warps=8,
+    num_stages=3,
+)  # fmt: skip
+
+bmm = Kernel(
+    "flag_gems.ops.bmm:bmm_kernel",
+    sizes={"BATCH": 4, "M": 1024, "N": 1024, "K": 1024},
+    arguments=lambda s: {
+        "A": Array(shape=(s.BATCH, s.M, s.K), dtype="fp16"), "B": Array(shape=(s.BATCH, s.K, s.N), dtype="fp16"),
+        "O": Array(shape=(s.BATCH, s.M, s.N), dtype="fp16", role="out"), "M": s.M, "N": s.N, "K": s.K,
+        "stride_ab": s.M * s.K, "stride_am": s.K, "stride_ak": 1, "stride_bb": s.K * s.N, "stride_bk": s.N,
+        "stride_bn": 1, "stride_ob": s.M * s.N, "stride_om": s.N, "stride_on": 1,
+    },
+    constexprs={"DIVISIBLE_M": True, "DIVISIBLE_N": True, "DIVISIBLE_K": True},
+    grid=lambda s: (cdiv(s.M, s.TILE_M), cdiv(s.N, s.TILE_N), s.BATCH),
+)  # fmt: skip
