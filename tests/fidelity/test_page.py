@@ -57,7 +57,7 @@ def test_each_half_has_its_own_summary():
     assert halves["held out"][3:5] == [str(len(rows) - len(fit)), "7.00"]
     assert "the L2 capacity was set by its reads" in text
     (cells,) = lines_with(text, "| h200 | h200_layernorm |")
-    assert cells[4].startswith("6: l2.fetches_halves, l2.index, hbm_rows.blocks")
+    assert cells[4].startswith("7: l2.fetches_halves, l2.index, l2_partitions.under_way, hbm_rows.blocks")
 
 
 def test_no_model_is_worth_what_orders_are_apart():

@@ -33,6 +33,9 @@ def tiled(rows, cols, steps):
     return gemm_trace(64 * rows, 64 * cols, 64 * steps, 64, 64, 64)
 
 
+NEWEST = ("fifteenth", "seventeenth", "eighteenth")  # draws of 40 orders
+
+
 def test_every_line_of_the_tables_is_there():
     counts = {name: len(lines_of(DATA / name)) for name in _tables()}
     assert counts == {
@@ -52,6 +55,8 @@ def test_every_line_of_the_tables_is_there():
         **{f"h200_twelfth_held_out{end}.csv": 60 for end in ("", "_predicted")},
         **{f"h200_thirteenth_held_out{end}.csv": 25 for end in ("", "_predicted")},
         **{f"h200_fourteenth_held_out{end}.csv": 40 for end in ("", "_predicted")},
+        **{f"h200_{name}_held_out{end}.csv": 40 for name in NEWEST for end in ("", "_predicted")},
+        **{f"h200_sixteenth_held_out{end}.csv": 50 for end in ("", "_predicted")},
         **{f"h200_{name}.csv": 15 for name in ("fourth_held_out", "fourth_held_out_predicted")},
         "h200_published_kernels.csv": 11,
         "h200_suite_path_recounted.csv": 4,
