@@ -8,7 +8,8 @@ from typing import Protocol
 from swizzle_sim.work import Work
 from xcd_model import Gpu
 
-TIMED_ONLY = ("limits.reads_in_flight_per_cu", "hbm_rows.")  # keys, or their beginnings, that lockstep does not read
+# Keys, or their beginnings, that lockstep does not read.
+TIMED_ONLY = ("limits.reads_in_flight_per_cu", "l2_partitions.under_way", "hbm_rows.")
 
 
 class Described(Work, Protocol):

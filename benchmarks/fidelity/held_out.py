@@ -1,4 +1,4 @@
-"""Launches drawn by a seed, predicted as a user's ``bundle`` predicts them, then counted: no constant is set from them.
+"""Launches drawn by a seed, predicted as a user's ``bundle`` predicts them, then counted.
 
     python -m swizzle_benchmarks.fidelity.held_out draw FOLDER --draw h200 --seed 33
     python benchmarks/lab/bundles_counted.py FOLDER counted.csv           # on the node: PyTorch, Triton, ncu

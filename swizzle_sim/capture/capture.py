@@ -34,8 +34,8 @@ class Captured:
         Workgroups whose lines were compared with real interpretation.
     n_paths : int or None
         Control-flow paths that the workgroups take; None where all were interpreted.
-    flops : float
-        Operations of the matrix products, ``tl.dot`` and ``tl.dot_scaled``, of all workgroups.
+    flops : dict of str to float
+        Operations of the matrix products of all workgroups by type, see `swizzle_sim.capture.products`.
     dependencies : dict of str to str
         Digest of each of the user's files that the kernel was loaded with.
     """
@@ -46,7 +46,7 @@ class Captured:
     how: str
     checked: tuple[int, ...]
     n_paths: int | None
-    flops: float
+    flops: dict[str, float]
     dependencies: dict[str, str]
 
 

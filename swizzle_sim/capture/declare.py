@@ -79,7 +79,8 @@ class KernelDeclaration:
     flops : callable, optional
         ``flops(s) -> float``, operations of one launch; by default those of its matrix products, as captured.
     dtype : str, optional
-        Type the arithmetic runs in; by default that of the first floating-point tensor.
+        Type the arithmetic runs in; by default that of most operations of its matrix products, without any that of the
+        first floating-point tensor.
     tiles : callable, optional
         ``tiles(s) -> (num_pid_m, num_pid_n)`` where a 1-D grid is decoded row-major into tiles, by default as far as
         the source tells by what it divides the program id by; of a persistent kernel
@@ -333,13 +334,12 @@ class KernelDeclaration:
     def facts(self, s: Sizes, launch: Launch) -> dict[str, Any]:
         """Description of the kernel for people and models, JSON-ready."""
         grid = self.grid_at(s, launch)
-        floats = [PEAK[a.dtype] for a in launch.arrays.values() if a.dtype in PEAK]
         return {
             "name": self.name,
             "summary": self.summary,
             "sharing": self.sharing,
             "problem": dict(s),
-            "dtype": self.dtype or (floats[0] if floats else "fp32"),
+            "dtype": self.dtype,
             "tiles": list(grid.tiles) if grid.tiles else None,
             "programs": min(grid.num_pids, Grid(launch.grid).num_pids) if self.programs else None,
             **self._claims_at(Sizes({**launch.constexprs, **s}), launch),

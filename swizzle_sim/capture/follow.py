@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -39,8 +40,8 @@ def follow(
     index_data: Mapping[int, np.ndarray],
     claims: TileClaims,
     on_progress: OnProgress,
-) -> tuple[Trace, list[np.ndarray], float]:
-    """Trace of a launch, the workgroups of each path, and the operations of all matrix products.
+) -> tuple[Trace, list[np.ndarray], Counter[str]]:
+    """Trace of a launch, the workgroups of each path, and the operations of all their matrix products by type.
 
     Raises
     ------
@@ -50,7 +51,8 @@ def follow(
     grid = kernel.grid
     total = int(np.prod(grid, dtype=np.int64))
     table, templates = Patterns(), Templates()
-    waiting, paths, done, runs, flops = [np.arange(total, dtype=np.int64)], [], 0, 0, 0.0
+    waiting, paths, done, runs = [np.arange(total, dtype=np.int64)], [], 0, 0
+    flops: Counter[str] = Counter()
     while waiting:
         workgroups = waiting.pop()
         recorder = InstructionRecorder(table, kernel.space, templates, workgroups, line_bytes)
@@ -63,7 +65,7 @@ def follow(
             )
         try:
             builder = FollowingBuilder(kernel.language.parts, table, recorder, pids, grid, index_data, claims)
-            flops += workgroups.size * kernel.run(builder)
+            flops += Counter({kind: workgroups.size * count for kind, count in kernel.run(builder).items()})
         except Fork as fork:
             waiting.extend(workgroups[part] for part in reversed(fork.parts))
             continue

@@ -6,6 +6,7 @@ kernel gives an error and no crash.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -149,8 +150,8 @@ class Interpreter:
 
 def interpret_all(
     kernel: LoadedKernel, line_bytes: int, memory: Mapping[int, np.ndarray], on_progress: Callable[[int, int], None]
-) -> tuple[Trace, float]:
-    """Trace of a launch from its full interpretation, workgroups in order, and operations of its matrix products.
+) -> tuple[Trace, Counter[str]]:
+    """Trace of a launch from its full interpretation, workgroups in order, and operations of all products by type.
 
     Parameters
     ----------
@@ -164,7 +165,8 @@ def interpret_all(
     total = int(np.prod(kernel.grid, dtype=np.int64))
     real = Interpreter(kernel.language.parts, kernel.space, line_bytes, memory, TileClaims(total))
     real.builder.set_grid_dim(*kernel.grid)
-    templates, paths, flops = Templates(), [], 0.0
+    templates, paths = Templates(), []
+    flops: Counter[str] = Counter()
     for workgroup in range(total):
         own = np.array([workgroup], np.int64)
         real.builder.set_grid_idx(*program_ids(own, kernel.grid)[:, 0].tolist())

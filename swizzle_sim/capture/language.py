@@ -11,7 +11,6 @@ from __future__ import annotations
 import builtins
 import importlib
 import inspect
-import math
 import os
 import sys
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ import numpy as np
 
 from swizzle_sim.capture.device_library import answers_truth, give_results, on_data
 from swizzle_sim.capture.process import check_installed
+from swizzle_sim.capture.products import Products
 from swizzle_sim.capture.scalars import give_aggregates_methods, give_scalars_methods
 from swizzle_sim.capture.values import Unknown, Value, agree, known, refuse, source_line
 from xcd_model.errors import CaptureError
@@ -56,9 +56,7 @@ class Language:
         give_scalars_methods(self.interpreter)
         give_aggregates_methods(self.interpreter)
         self._done: set[int] = set()
-        self.flops = 0.0  # of the matrix products since it was last set to 0, of one workgroup
-        semantic = self.interpreter.interpreter_semantic
-        semantic.dot, semantic.dot_scaled = self._counted(semantic.dot), self._counted(semantic.dot_scaled)
+        self.products = Products(self.interpreter.interpreter_semantic)
         self._patch = self.interpreter._patch_lang
         self.interpreter._patch_lang = self.patch
         self._reduce, self._scan = self.interpreter.ReduceOps.apply, self.interpreter.ScanOps.apply
@@ -97,17 +95,6 @@ class Language:
         for name, pick in (("min", self.tl.minimum), ("max", self.tl.maximum)):
             function.__globals__.setdefault(name, self._extreme(getattr(builtins, name), pick))
         return scope
-
-    def _counted(self, product: Any) -> Any:
-        """``tl.dot`` or ``tl.dot_scaled`` whose multiplications and additions are counted."""
-
-        def counted(left: Any, *given: Any) -> Any:
-            found = product(left, *given)
-            packed = product.__name__ == "dot_scaled" and given[1] == "e2m1" and given[7]  # two items in a byte
-            self.flops += 2.0 * math.prod(map(int, found.shape)) * int(left.shape[-1]) * (2 if packed else 1)
-            return found
-
-        return counted
 
     def _device_function(self, name: str, stub: Any) -> Any:
         if getattr(stub, "is_ours", False):

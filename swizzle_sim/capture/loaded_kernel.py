@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -59,21 +60,27 @@ class LoadedKernel:
                     code="arguments",
                 )
 
-    def run(self, builder: Any) -> float:
-        """Run the kernel once on a builder; floating-point operations of its matrix products, of one workgroup.
+    def run(self, builder: Any) -> Counter[str]:
+        """Run the kernel once on a builder, and count what its matrix products do.
+
+        Returns
+        -------
+        flops : Counter of str
+            Operations of one workgroup by type, see `swizzle_sim.capture.products.Products`.
 
         Raises
         ------
         CaptureError
             If the kernel raises; names the line. What a builder refuses is passed on.
         """
-        self.language.builder, self.language.flops = builder, 0.0
+        self.language.builder = builder
+        self.language.products.taken()
         try:
             with np.errstate(all="ignore"):
                 self.function(**self._arguments(builder))
         except Exception as error:
             raise self._explain(error) from error
-        return self.language.flops
+        return self.language.products.taken()
 
     def _arguments(self, builder: Any) -> dict[str, Any]:
         hold = getattr(builder, "hold", lambda handle: handle)

@@ -56,9 +56,10 @@ def check_manifest(manifest: Mapping[str, Any], n_workgroups: int) -> None:
     for key in FACTS:
         _text(facts, key)
     _sizes(facts.get("problem"), "facts.problem")
-    flops = facts.get("flops")
-    if isinstance(flops, bool) or not isinstance(flops, int | float) or not 0 <= flops < math.inf:
-        _refuse("facts.flops", flops, "a number of at least 0")
+    for key in ("flops", *(key for key in ("issued_flops",) if key in facts)):
+        flops = facts.get(key)
+        if isinstance(flops, bool) or not isinstance(flops, int | float) or not 0 <= flops < math.inf:
+            _refuse(f"facts.{key}", flops, "a number of at least 0")
     programs = _there(facts, "programs")
     if programs is not None:
         _integer(programs, "facts.programs", 1, MAX_SIZE)

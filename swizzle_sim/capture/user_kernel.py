@@ -19,6 +19,7 @@ import numpy as np
 
 from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_all
 from swizzle_sim.capture.check import check_tiles
+from swizzle_sim.capture.declare import PEAK
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.process import OnProgress, check_installed, shared_worker, worker_reply
 from swizzle_sim.capture.resources_by_arch import ARCHS, NVIDIA, check_compiles, resources_by_arch, stored_resources
@@ -179,9 +180,13 @@ def capture_file(
 
 def _manifest(found: Captured, described: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
     """Manifest of a capture, which depends on the file with the declaration too."""
-    facts = described["facts"]
-    counted = {"flops": found.flops if facts["flops"] is None else facts["flops"]}
-    manifest = {**described, **manifest_of(found, described["source"]), "facts": {**facts, **counted}}
+    facts, issued = described["facts"], float(sum(found.flops.values()))
+    stated = issued if facts["flops"] is None else facts["flops"]
+    kinds = [PEAK[array.dtype] for array in found.launch.arrays.values() if array.dtype in PEAK]
+    most = max((kind for kind in found.flops if kind in PEAK.values()), key=found.flops.__getitem__, default=None)
+    facts |= {"dtype": facts["dtype"] or most or (kinds[0] if kinds else "fp32"), "flops": stated}
+    facts["issued_flops"] = max(stated, issued)  # what is stated may be more than products, or less than whole tiles
+    manifest = {**described, **manifest_of(found, described["source"])}
     return {**manifest, "dependencies": {**found.dependencies, request["path"]: digest(request["path"])}}
 
 
@@ -293,7 +298,7 @@ def kernel_of(
         dtype=facts["dtype"],
         grid=grid_of(manifest["grid"], facts["tiles"]),
         flops=facts["flops"],
-        issued_flops=facts["flops"],
+        issued_flops=facts.get("issued_flops", facts["flops"]),  # files of earlier versions have one number
         resources=stored_resources(manifest, arch),
         build_trace=build_trace,
         reference=_reference_of(request),

@@ -15,6 +15,8 @@ RATES = (
     *("instructions_in_flight", "limits.reads_in_flight_per_cu", "limits.workgroup_gap_ns", "hbm.turnaround_ns"),
     *(
         "l2_partitions.remote_ns",
+        "l2_partitions.reads_as_one",
+        "l2_partitions.under_way",
         "limits.matrix_beside_vector",
         "limits.copy_ns",
         "limits.products_before_loads",

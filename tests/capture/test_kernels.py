@@ -140,19 +140,25 @@ def test_device_library_functions_are_data():
 def test_operations_of_products_are_counted_in_whole_tiles():
     size = {"M": 64, "N": 33, "K": 31}
     (ours,), (real,) = (capture_all([matmul.kernel.at(**size, GROUP_M=3)], full=full) for full in (False, True))
-    assert ours.flops == real.flops == 2 * (1 * 2) * 1 * 64 * 32 * 32  # rows and columns of tiles, steps, a product
+    assert ours.flops == real.flops == {"fp16": 2 * (1 * 2) * 1 * 64 * 32 * 32}  # tiles, steps, a product
     launches = [matmul.kernel.at(), softmax.kernel.at(), constructs.kernels["`tl.dot`, `tl.dot_scaled`"].at()]
     launches += [attention.kernel.at(N=130, HEADS=heads) for heads in (1, 2)]
     large, none, scaled, one_head, two_heads = (found.flops for found in capture_all(launches))
-    assert large == 2 * (5 * 7) * 4 * 64 * 32 * 32
-    assert none == 0
-    assert scaled == 4 * 2 * 32 * 32 * 64, "in each of four programs"
-    assert two_heads == 2 * one_head > 0, "of workgroups with more and fewer blocks before the diagonal"
+    assert large == {"fp16": 2 * (5 * 7) * 4 * 64 * 32 * 32}
+    assert none == {}
+    assert scaled == {"fp8": 4 * 2 * 32 * 32 * 64}, "in each of four programs"
+    ((kind, one),) = one_head.items()
+    assert two_heads == {kind: 2 * one}, "of workgroups with more and fewer blocks before the diagonal"
 
 
-def test_operations_that_are_declared_take_the_place_of_those_counted(tmp_path):
+def test_a_kernel_that_states_no_operations_and_no_type_has_those_of_its_products(tmp_path):
     declared = load(f"{Path(matmul.__file__)}", {"M": 64, "N": 33, "K": 31})
-    assert declared.flops == declared.issued_flops == 2.0 * 64 * 33 * 31
+    assert (declared.flops, declared.issued_flops) == (2.0 * 64 * 33 * 31, 2 * 2 * 64 * 32 * 32), "whole tiles"
     text = Path(matmul.__file__).read_text(encoding="utf-8").replace("    flops=lambda s: 2.0 * s.M * s.N * s.K,\n", "")
+    c = '        "c_ptr": Array(shape=(s.M, s.N), dtype="fp16", role="out"),\n'
+    first = c.replace("fp16", "fp32")  # a sum in fp32, before the operands
+    text = text.replace(c, "").replace("arguments=lambda s: {\n", "arguments=lambda s: {\n" + first)
+    assert "flops=" not in text and text.count('c_ptr": Array') == 1
     (tmp_path / "undeclared.py").write_text(text, encoding="utf-8")
-    assert load(str(tmp_path / "undeclared.py"), {"M": 64, "N": 33, "K": 31}).flops == 2 * 2 * 64 * 32 * 32
+    kernel = load(str(tmp_path / "undeclared.py"), {"M": 64, "N": 33, "K": 31})
+    assert (kernel.flops, kernel.issued_flops, kernel.dtype) == (2 * 2 * 64 * 32 * 32, 2 * 2 * 64 * 32 * 32, "fp16")

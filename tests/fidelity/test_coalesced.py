@@ -2,8 +2,9 @@
 
 import pytest
 
-from swizzle_benchmarks.fidelity.coalesced import fitted, read, report, rms
+from swizzle_benchmarks.fidelity.coalesced import fitted, read, report, rms, sent
 from xcd_model import gpu
+from xcd_model.nvidia.coalescer import share_sent
 
 H200 = gpu("h200")
 LINES = read()
@@ -11,6 +12,12 @@ LINES = read()
 
 def test_the_number_in_the_description_is_the_fit_to_the_suite():
     assert H200.l2_partitions.under_way == pytest.approx(fitted(LINES, H200))
+
+
+def test_shares_are_those_of_the_model():
+    sides, some = H200.l2_partitions, LINES[::50]
+    of_model = [float(share_sent(line.readers, sides.reads_as_one, sides.under_way)) for line in some]
+    assert sent(some, H200, sides.under_way).tolist() == pytest.approx(of_model)
 
 
 def test_published_kernels_are_nearer_with_it_than_where_nothing_merges():

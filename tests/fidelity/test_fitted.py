@@ -55,7 +55,7 @@ def test_only_constants_that_the_replay_reads_count():
     assert used("mi300x", attention, "lockstep", occupancy=1) == softmax
     of_h200 = ["l2.fetches_halves", "l2.index", "energy.power_w", "energy.flop_pj.fp16"]
     assert used("h200", gemm, "lockstep") == of_h200
-    rows = ["hbm_rows.blocks", "hbm_rows.stretch_blocks", "hbm_rows.open_rows"]
+    rows = ["l2_partitions.under_way", "hbm_rows.blocks", "hbm_rows.stretch_blocks", "hbm_rows.open_rows"]
     assert used("h200", gemm, "timed") == [*of_h200[:2], *rows, *of_h200[2:]]
 
 

@@ -35,7 +35,7 @@ def test_gemm_reads_and_times_are_near_without_a_fact_of_the_profiler():
 
 @needs_triton
 def test_a_convolution_with_one_workgroup_an_sm_waits_for_its_copies():
-    """As its old bundles were compiled: 140 registers, for 118 as launched."""
+    """As its old bundles were compiled: 140 registers, for 118 as launched. Each time is held, their ratio is not."""
     found = {one.order: one for one in rows() if one.kernel == "conv_2d"}
     launched, grouped = found[LAUNCHED], found["group_m(size=8)"]
     device = gpu("h200")
@@ -44,5 +44,7 @@ def test_a_convolution_with_one_workgroup_an_sm_waits_for_its_copies():
     assert (scorer.occupancy, own.occupancy) == (launched.workgroups, grouped.workgroups) == (2, 1)
     order = scorer.permutation(Swizzle.parse(family(grouped.order), grouped.order))
     baseline_us = scorer.baseline.time_us
-    relative = own.score_order(order, baseline_us=baseline_us).time_us / baseline_us
-    assert relative == pytest.approx(grouped.measured_us / launched.measured_us, rel=WITHIN)
+    grouped_us = own.score_order(order, baseline_us=baseline_us).time_us
+    assert baseline_us == pytest.approx(launched.measured_us, rel=WITHIN)
+    assert grouped_us == pytest.approx(grouped.measured_us, rel=WITHIN)
+    assert grouped_us / baseline_us > 1.3, "1.37 measured, 1.60 predicted (decision 0060)"

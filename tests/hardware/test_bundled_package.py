@@ -1,12 +1,17 @@
 """Does a bundle run where the kernel's package is not, or is another?"""
 
+import importlib
 import json
+import sys
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from swizzle_sim.capture.user_kernel import load
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
 from swizzle_sim.hardware.device import device_of
+from swizzle_sim.hardware.node.manifest import PACKAGE, digest
 from tests.capture.same_trace import needs_triton
 from xcd_model import gpu
 
@@ -213,3 +218,20 @@ def test_a_changed_file_of_the_package_is_refused(bundle, confirm):
 def test_a_suite_kernels_bundle_needs_no_package(made):
     manifest = json.loads((made / "manifest.json").read_text())
     assert manifest["package"] == "" and not (made / "package").exists()
+
+
+def test_bundles_of_two_parts_of_one_package_run_in_one_process(tmp_path, monkeypatch):
+    """From a folder that is named from here on: modules know theirs from the root of the disk on."""
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))  # of which nothing is used here
+    launches = importlib.import_module("swizzle_sim.hardware.node.launches")
+    monkeypatch.delitem(sys.modules, launches.__name__)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+    for part in ("attention", "gemm"):
+        kernel, beside = "from .beside import NAME\n\n\ndef name():\n    return NAME\n", f"NAME = {part!r}\n"
+        files = {"kernel.py": kernel, f"{PACKAGE}/bundled_in_parts/ops/{part}/beside.py": beside}
+        files |= {f"{PACKAGE}/bundled_in_parts/{name}__init__.py": "" for name in ("", "ops/")}
+        write(Path(part), files)
+        digests = {file: digest((Path(part) / file).read_bytes()) for file in files}
+        manifest = {"package": f"bundled_in_parts.ops.{part}", "files": digests}
+        assert launches.load_function(Path(part), manifest, "kernel.py", "name")() == part

@@ -284,7 +284,10 @@ def test_seeds_drift_apart_and_jitter_needs_one():
 
 
 def test_the_random_cases_do_drift():
-    """Guards the comparison: cases in which workgroups never overtake each other would prove little."""
+    """Guards the comparison: cases in which workgroups never overtake each other would prove little.
+
+    A third to two fifths do; which hundred are drawn differs by what else was imported, down to 19 once.
+    """
     differs = []
 
     @settings(max_examples=100, deadline=None, database=None, derandomize=True)

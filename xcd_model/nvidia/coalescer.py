@@ -77,7 +77,7 @@ def read_time(
     running: int,
     xcds: int,
     cus: int,
-    partitions: L2Partitions | None,
+    partitions: L2Partitions,
     request_bytes: int,
     alone: int,
 ) -> int:
@@ -89,12 +89,12 @@ def read_time(
         See `requests_by_readers`.
     xcds, cus : int
         L2s, to which workgroups go in turn, and CUs of each.
-    partitions : L2Partitions, optional
+    partitions : L2Partitions
+        Whose reads go as one.
     alone : int [fs]
         Time of a request that goes by itself.
     """
-    if partitions is None or partitions.reads_as_one is None or partitions.under_way is None:
-        return alone
+    assert partitions.reads_as_one is not None and partitions.under_way is not None
     gpc = (partitions.group_of(cus)[:, None] * xcds + np.arange(xcds)).reshape(-1)
     by_readers = requests_by_readers(trace, order, running=running, gpc=gpc, request_bytes=request_bytes)
     return round(alone * share_sent(by_readers, partitions.reads_as_one, partitions.under_way))

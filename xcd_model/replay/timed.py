@@ -99,12 +99,14 @@ def _times_of(plan: Plan, order: np.ndarray, workgroups_per_cu: int) -> ServiceT
     times, machine, gpu = service_times_of(plan.gpu), plan.machine, plan.gpu
     slots = machine.xcds * machine.cus * workgroups_per_cu
     at_once: dict[str, int] = {"running": min(slots, machine.programs or slots), "cus": machine.cus}
-    fill = times.cu_fill
+    fill, read, sides = times.cu_fill, times.l2_read, gpu.l2_partitions
     if fill:
         l2_lines = gpu.l2.size_bytes // gpu.l2.line_bytes
-        fill = fill_time(plan.trace, order, **at_once, l2_lines=l2_lines, alone=fill, of_l2=times.l2_read)
-    at_once |= {"xcds": machine.xcds, "request_bytes": gpu.l2.read_request_bytes, "alone": times.l2_read}
-    return times._replace(cu_fill=fill, l2_read=read_time(plan.trace, order, partitions=gpu.l2_partitions, **at_once))
+        fill = fill_time(plan.trace, order, **at_once, l2_lines=l2_lines, alone=fill, of_l2=read)
+    if sides and sides.reads_as_one:
+        at_once |= {"xcds": machine.xcds, "request_bytes": gpu.l2.read_request_bytes}
+        read = read_time(plan.trace, order, partitions=sides, **at_once, alone=read)
+    return times._replace(cu_fill=fill, l2_read=read)
 
 
 def replay_timed(

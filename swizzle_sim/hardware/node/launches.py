@@ -166,7 +166,7 @@ def _import_from(folder: Path | None) -> None:
 
     A package that this process has imported already, such as one that PyTorch needs, stays what it is.
     """
-    root = str(folder / PACKAGE) if folder else ""
+    root = str((folder / PACKAGE).absolute()) if folder else ""  # as a module's ``__file__`` is
     if root in _ROOTS:
         return
     for other in _ROOTS:
