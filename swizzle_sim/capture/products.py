@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from functools import wraps
+from inspect import signature
 from typing import Any
 
 OF_FORMATS = {"e4m3": "fp8", "e5m2": "fp8", "e2m1": "fp8"}  # of ``tl.dot_scaled``; no GPU here has a rate of 4 bits
@@ -34,14 +35,14 @@ class Products:
             self._add(found, int(lhs.shape[-1]), lhs.dtype.name)
             return found
 
+        names = signature(dot_scaled)
+
         @wraps(dot_scaled)
-        def counted_scaled(
-            lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, acc, fast_math, lhs_k_pack, *rest
-        ) -> Any:
-            operands = (lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, acc, fast_math, lhs_k_pack)
-            found = dot_scaled(*operands, *rest)
-            depth = int(lhs.shape[-1]) * (2 if lhs_format == PACKED and lhs_k_pack else 1)
-            self._add(found, depth, OF_FORMATS.get(lhs_format, lhs_format))
+        def counted_scaled(*given: Any) -> Any:
+            found, of = dot_scaled(*given), names.bind(*given).arguments
+            lhs, kind = of["lhs"], of["lhs_format"]
+            depth = int(lhs.shape[-1]) * (2 if kind == PACKED and of["lhs_k_pack"] else 1)
+            self._add(found, depth, OF_FORMATS.get(kind, kind))
             return found
 
         semantic.dot, semantic.dot_scaled = counted, counted_scaled
