@@ -1,7 +1,8 @@
 """Oracles: slow, written to be read, sharing nothing with ``xcd_model`` but the fields of its dataclasses."""
 
 from collections import OrderedDict, defaultdict
-from fractions import Fraction
+
+from tests.naive_at_once import group_of
 
 SECTOR_BYTES = 32
 ALIGN_BYTES = 2 * 1024 * 1024
@@ -184,8 +185,7 @@ class L2:
         self.parts = [LruCache(gpu.l2) for _ in range(2 if gpu.l2_partitions else 1)]
 
     def partition_of(self, cu):
-        groups = self.gpu.l2_partitions.cu_groups if self.gpu.l2_partitions else 1
-        return sum(round(Fraction(n * self.gpu.cus_per_xcd, groups)) <= cu for n in range(1, groups + 1)) % 2
+        return group_of(cu, self.gpu) % 2
 
     def home_of(self, line):
         address, named = (

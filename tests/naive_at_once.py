@@ -1,4 +1,12 @@
-"""Oracle of workgroups that run at once: windows of an order, and the tiles that each workgroup loads."""
+"""Oracle of workgroups that run at once: on which GPC, windows of an order, and the tiles that each loads."""
+
+from fractions import Fraction
+
+
+def group_of(cu, gpu):
+    """GPC of an SM."""
+    groups = gpu.l2_partitions.cu_groups if gpu.l2_partitions else 1
+    return sum(round(Fraction(n * gpu.cus_per_xcd, groups)) <= cu for n in range(1, groups + 1))
 
 
 def spaced(n, last):

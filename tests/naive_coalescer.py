@@ -3,11 +3,7 @@
 from fractions import Fraction
 
 from tests import naive
-from tests.naive_at_once import loads_of, windows
-
-
-def group_of(cu, cus, groups):
-    return sum(round(Fraction(n * cus, groups)) <= cu for n in range(1, groups + 1))
+from tests.naive_at_once import group_of, loads_of, windows
 
 
 def read_time(trace, order, gpu, *, running, alone):
@@ -21,7 +17,7 @@ def read_time(trace, order, gpu, *, running, alone):
         loads = []
         for i, one in enumerate(window):
             cu = i // gpu.xcds % gpu.cus_per_xcd
-            where = (i % gpu.xcds, group_of(cu, gpu.cus_per_xcd, sides.cu_groups))
+            where = (i % gpu.xcds, group_of(cu, gpu))
             for instruction, _, tile in loads_of(trace, one):
                 wants.setdefault((where, tile), set()).add(i)
                 lines, _ = naive.touches(trace, instruction)

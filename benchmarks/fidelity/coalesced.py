@@ -14,7 +14,7 @@ import argparse
 import csv
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from functools import partial
 from statistics import mean
@@ -26,7 +26,7 @@ from swizzle_sim.progress import Progress
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import Gpu, gpu
-from xcd_model.nvidia.coalescer import requests_by_readers
+from xcd_model.nvidia.coalescer import requests_by_readers, share_sent
 
 from .draws import DRAWS, KERNELS
 from .held_out import LAUNCHED, kernel_of
@@ -34,7 +34,6 @@ from .rows import DATA
 
 COUNTED = [name for name in DRAWS if name.startswith("h200")][:14]  # later ones test what these were fitted to
 TABLE = DATA / "machine" / "h200_coalesced.csv"
-STEPS = 100  # of the fit, from 0.005 on by 0.005 each
 
 
 @dataclass(frozen=True)
@@ -68,28 +67,20 @@ def read() -> list[Coalesced]:
         return [Coalesced(**line | {key: int(line[key]) for key in whole}) for line in csv.DictReader(file)]
 
 
-def sent(lines: Sequence[Coalesced], device: Gpu, under_way: float) -> np.ndarray:
-    """(n_lines,): share of the requests that is sent, as `xcd_model.nvidia.coalescer.share_sent` has it."""
-    assert device.l2_partitions is not None and device.l2_partitions.reads_as_one is not None
-    readers = [line.readers for line in lines]
-    found = np.zeros((len(lines), max(one.size for one in readers)))
-    for row, one in zip(found, readers, strict=True):
-        row[: one.size] = one
-    others = np.arange(found.shape[1]) - 1
-    as_one = np.minimum(device.l2_partitions.reads_as_one, 1 + others * under_way)
-    return (found[:, 1:] / as_one[1:]).sum(axis=1) / found.sum(axis=1)
-
-
-def rms(lines: Sequence[Coalesced], device: Gpu, under_way: float) -> float:
+def rms(lines: Iterable[Coalesced], device: Gpu, under_way: float) -> float:
     """Root mean square of the share that is sent, by the model less as counted."""
-    counted = np.array([line.counted / line.asked for line in lines])
-    return float(np.mean((sent(lines, device, under_way) - counted) ** 2) ** 0.5)
+    assert device.l2_partitions is not None and device.l2_partitions.reads_as_one is not None
+    sent = partial(share_sent, reads_as_one=device.l2_partitions.reads_as_one, under_way=under_way)
+    return mean((float(sent(line.readers)) - line.counted / line.asked) ** 2 for line in lines) ** 0.5
 
 
 def fitted(lines: Iterable[Coalesced], device: Gpu) -> float:
     """``under_way`` of least squares, over orders of the suite's kernels."""
+    from scipy.optimize import minimize_scalar
+
     suite = [line for line in lines if not line.is_published]
-    return min((0.005 * step for step in range(1, STEPS)), key=partial(rms, suite, device))
+    found = minimize_scalar(lambda value: rms(suite, device, value), bounds=(0, 1), options={"xatol": 1e-3})
+    return float(found.x)
 
 
 def counted(device: Gpu) -> Iterator[Coalesced]:

@@ -180,14 +180,22 @@ def capture_file(
 
 def _manifest(found: Captured, described: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
     """Manifest of a capture, which depends on the file with the declaration too."""
-    facts, issued = described["facts"], float(sum(found.flops.values()))
-    stated = issued if facts["flops"] is None else facts["flops"]
-    kinds = [PEAK[array.dtype] for array in found.launch.arrays.values() if array.dtype in PEAK]
-    most = max((kind for kind in found.flops if kind in PEAK.values()), key=found.flops.__getitem__, default=None)
-    facts |= {"dtype": facts["dtype"] or most or (kinds[0] if kinds else "fp32"), "flops": stated}
-    facts["issued_flops"] = max(stated, issued)  # what is stated may be more than products, or less than whole tiles
     manifest = {**described, **manifest_of(found, described["source"])}
+    manifest["facts"] = {**described["facts"], **_arithmetic(found, described["facts"])}
     return {**manifest, "dependencies": {**found.dependencies, request["path"]: digest(request["path"])}}
+
+
+def _arithmetic(found: Captured, stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Operations and their type: what a declaration states, else what was counted of products."""
+    of_arrays = [PEAK[array.dtype] for array in found.launch.arrays.values() if array.dtype in PEAK]
+    of_products = sorted((kind for kind in found.flops if kind in PEAK.values()), key=lambda kind: -found.flops[kind])
+    counted = float(sum(found.flops.values()))
+    flops = counted if stated["flops"] is None else stated["flops"]
+    return {
+        "dtype": stated["dtype"] or [*of_products, *of_arrays, "fp32"][0],
+        "flops": flops,
+        "issued_flops": max(flops, counted),  # what is stated may be more than products, or less than whole tiles
+    }
 
 
 def describe(request: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:
@@ -246,6 +254,7 @@ def capture_kernel(kernel: Kernel, **options: Any) -> tuple[Trace, dict[str, Any
             "programs": kernel.programs,
             **({"claims": asdict(kernel.claims)} if kernel.claims else {}),
             "flops": kernel.flops,
+            "issued_flops": kernel.issued_flops,
         },
         "grid": list(by_tile.grid),
         "grids": [

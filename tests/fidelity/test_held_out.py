@@ -108,6 +108,14 @@ def test_the_prose_beside_the_tables_is_true():
     assert f"All {sum(len(committed(name)) for name in DRAWS)} outputs are equal" in text
 
 
+def of_all(found):
+    """Share of reads [%], points, right and all pairs, those by the tool, and regrets [%], of launches."""
+    names = ("the tool's choice", "launch order", "group_m(size=8), boxes of 4")
+    near = 100 * sum(abs(one.read_error) <= 0.2 for one in found) / len(found)
+    points = sum(abs(one.points) for one in found) / len(found)
+    return near, points, pairs(found), ranked(found), [f"{100 * regrets(found)[name]:.2f}" for name in names]
+
+
 def test_what_is_said_of_the_last_draws_was_counted():
     text = " ".join((ROOT / "docs/hardware.md").read_text(encoding="utf-8").split())
     sixth, seventh = committed("h200_sixth"), committed("h200_seventh")
@@ -129,13 +137,7 @@ def test_what_is_said_of_the_eighth_and_ninth_draw_was_counted():
     text = " ".join((ROOT / "docs/hardware.md").read_text(encoding="utf-8").split())
     eighth, ninth = committed("h200_eighth"), committed("h200_ninth")
 
-    def said(found):
-        near = sum(abs(one.read_error) <= 0.2 for one in found) / len(found)
-        points = sum(abs(one.points) for one in found) / len(found)
-        names = ("the tool's choice", "launch order", "group_m(size=8), boxes of 4")
-        return 100 * near, points, [f"{100 * regrets(found)[name]:.2f}" for name in names], pairs(found), ranked(found)
-
-    near, points, (chosen, launched, grouped), (right, every), tool = said(eighth)
+    near, points, (right, every), tool, (chosen, launched, grouped) = of_all(eighth)
     assert f"The eighth, {len(eighth)} orders of {len(of_launch(eighth))} launches" in text
     assert f"has {near:.0f} % of the reads and {points:.2f} points; by predicted time {right} of {every} pairs" in text
     lost = f"and it loses {chosen} % (launch order {launched}, `group_m(size=8)` {grouped})"
@@ -145,7 +147,7 @@ def test_what_is_said_of_the_eighth_and_ninth_draw_was_counted():
     assert len(less) == 6 and {one.kernel for one in less} == {"attention", "attention_gqa"}
     assert f"read {more[0]:.1f} to {more[-1]:.1f} times what is predicted" in text
 
-    near, points, (chosen, launched, grouped), (right, every), tool = said(ninth)
+    near, points, (right, every), tool, (chosen, launched, grouped) = of_all(ninth)
     assert f"The ninth, {len(ninth)} orders of {len(of_launch(ninth))} launches" in text
     assert f"has {near:.0f} % of the reads, {points:.2f} points, {right} of {every} pairs by predicted time" in text
     lost = f"which loses {chosen} % (launch order {launched}, `group_m(size=8)` {grouped})"
@@ -158,7 +160,7 @@ def test_what_is_said_of_the_eighth_and_ninth_draw_was_counted():
     assert f"MLA decoding {ranges['mla_decode']}, decoding {ranges['attention_decode']}" in text
     assert f"paged decoding {ranges['attention_paged']} times" in text
 
-    near, _, (chosen, *_), (right, every), tool = said([*eighth, *ninth])
+    near, _, (right, every), tool, (chosen, *_) = of_all([*eighth, *ninth])
     assert f"have {near:.0f} % of the reads, {100 * right / every:.0f} % of the pairs by predicted time" in text
     assert f"and {100 * tool[0] / tool[1]:.0f} % by the tool's ranking, and lose {chosen} %" in text
 
@@ -166,12 +168,8 @@ def test_what_is_said_of_the_eighth_and_ninth_draw_was_counted():
 def test_what_is_said_of_the_draws_of_published_kernels_was_counted():
     text = " ".join((ROOT / "docs/hardware.md").read_text(encoding="utf-8").split())
     found = [*committed("h200_tenth"), *committed("h200_eleventh")]
-    near = sum(abs(one.read_error) <= 0.2 for one in found) / len(found)
-    points = sum(abs(one.points) for one in found) / len(found)
-    names = ("the tool's choice", "launch order", "group_m(size=8), boxes of 4")
-    chosen, launched, grouped = (f"{100 * regrets(found)[name]:.2f}" for name in names)
-    right, every = ranked(found) or (0, 0)
-    assert f"{len(found)} orders of {len(of_launch(found))} launches: {100 * near:.0f} % of the reads" in text
+    near, points, _, (right, every), (chosen, launched, grouped) = of_all(found)
+    assert f"{len(found)} orders of {len(of_launch(found))} launches: {near:.0f} % of the reads" in text
     assert f"{points:.2f} points, and {right} of {every} pairs by the tool's ranking, which loses {chosen} %" in text
     assert f"where the launch order loses {launched} (`group_m(size=8)` {grouped})" in text
     over = sorted(one.predicted_us / one.measured_us for one in found if one.kernel == "flashinfer persistent")
@@ -194,37 +192,24 @@ def of_draws(*names):
 
 def test_what_is_said_of_the_draws_since_workgroups_are_in_step_was_counted():
     text = " ".join((ROOT / "docs/hardware.md").read_text(encoding="utf-8").split())
-    names = ("the tool's choice", "launch order", "group_m(size=8), boxes of 4")
     wide = committed("h200_fourteenth")
     found = [*committed("h200_twelfth"), *committed("h200_thirteenth"), *wide]
-    near = sum(abs(one.read_error) <= 0.2 for one in found) / len(found)
-    points = sum(abs(one.points) for one in found) / len(found)
-    chosen, launched, grouped = (f"{100 * regrets(found)[name]:.2f}" for name in names)
-    (right, every), tool = pairs(found), ranked(found) or (0, 0)
+    near, points, (right, every), tool, (chosen, launched, grouped) = of_all(found)
     assert f"{len(found)} orders of {len(of_launch(found))} launches after decision" in text
-    assert f"have {100 * near:.0f} % of the reads and {points:.2f} points; by predicted time {right} of {every}" in text
+    assert f"have {near:.0f} % of the reads and {points:.2f} points; by predicted time {right} of {every}" in text
     lost = f"and it loses {chosen} % (launch order {launched}, `group_m(size=8)` {grouped})"
     assert f"pairs, by the tool's ranking {tool[0]}, {lost}" in text
     far = sorted(one.counted_bytes / one.predicted_bytes for one in found if abs(one.read_error) > 0.2)
     assert len(far) == 7 and f"read {far[0]:.2f} to {far[-1]:.2f} times what is predicted" in text
 
-    (right, every), lost = pairs(wide), regrets(wide)
+    _, _, (right, every), _, (chosen, launched, _) = of_all(wide)
     assert all(abs(one.read_error) < 0.2 for one in wide) and len(wide) == 40
-    chosen, launched = (f"{100 * lost[name]:.2f}" for name in names[:2])
     assert f"{right} of {every} pairs by predicted time, and it loses {chosen} % (launch order {launched})" in text
     columns = [(one, group[0]) for group in of_launch(wide) for one in group if one.order == "column"]
     longer = [(a.measured_us / b.measured_us, a.predicted_us / b.predicted_us) for a, b in columns]
     assert len(longer) == 4 and sum(measured > 1.1 for measured, _ in longer) == 3
     said = [f"{100 * (side[0] - 1):.0f} to {100 * (side[-1] - 1):.0f} %" for side in _sides(longer)]
     assert f"by columns take {said[0]} longer and are predicted to take {said[1]}" in text
-
-
-def of_all(found):
-    """Share of reads [%], points, right and all pairs, those by the tool, and regrets [%], of launches."""
-    names = ("the tool's choice", "launch order", "group_m(size=8), boxes of 4")
-    near = 100 * sum(abs(one.read_error) <= 0.2 for one in found) / len(found)
-    points = sum(abs(one.points) for one in found) / len(found)
-    return near, points, pairs(found), ranked(found), [f"{100 * regrets(found)[name]:.2f}" for name in names]
 
 
 def test_what_is_said_of_the_draws_since_reads_go_as_one_was_counted():
