@@ -75,8 +75,8 @@ def uncoalesced(trace: Trace) -> list[Uncoalesced]:
         One for each tensor that is read so, and one for each that is written so; empty where there is none.
     """
     times = np.bincount(trace.template, minlength=trace.is_write.size)
-    requests = np.add.reduceat(trace.wave_requests, trace.rel_start[:-1], dtype=np.int64)
-    total, (waves, fewest, _), far = int((times * requests).sum()), trace.waves.T, trace.uncoalesced
+    requests, (waves, fewest, _, _) = trace.requests_of_waves, trace.waves.T
+    total, far = int((times * requests).sum()), trace.uncoalesced
     found = []
     for tensor, write in {(int(t), bool(w)) for t, w in zip(trace.tensor[far], trace.is_write[far], strict=True)}:
         mine = np.flatnonzero(far & (trace.tensor == tensor) & (trace.is_write == write))

@@ -51,10 +51,12 @@ def small_gpu(
     kept=None,
     reads=None,
     halves=False,
+    by_bank=None,
 ) -> Gpu:
     """An MI300X with caches of (sets, ways[, index]); no L1 for ``l1=None``, no Infinity Cache for ``mall=None``.
 
-    ``reads`` bounds the read requests that a CU has under way; with ``halves`` the L2 fetches half lines.
+    ``reads`` bounds the read requests that a CU has under way; with ``halves`` the L2 fetches half lines,
+    with ``by_bank`` the L1 serves banks.
     """
     big = MI300X
     request = {"line": line, "read": read, "write": write}
@@ -65,7 +67,7 @@ def small_gpu(
         dispatch_offset=offset,
         limits=dataclasses.replace(big.limits, reads_in_flight_per_cu=reads),
         facts={},
-        l1=_cache(big.l1, *l1, **request) if l1 else None,
+        l1=dataclasses.replace(_cache(big.l1, *l1, **request), by_bank=by_bank) if l1 else None,
         l2=dataclasses.replace(_cache(big.l2, *l2, kept=kept, **request), fetches_halves=halves),
         mall=_cache(big.mall, *mall, kept=kept, **request) if mall else None,
     )
@@ -112,6 +114,7 @@ def gpus(draw, requests=None):
     cus = draw(st.integers(1, 4))
     caches = {"l1": l1, "l2": l2, "mall": mall, "kept": kept}
     caches["halves"] = mall is None and line > 32 and max(read, write) <= line // 2 and draw(st.booleans())
+    caches["by_bank"] = draw(st.booleans())
     caches["reads"] = draw(st.one_of(st.none(), st.integers(1, 40)))
     machine = small_gpu(xcds=xcds, cus=cus, offset=offset, line=line, read=read, write=write, **caches)
     return machine if mall else dataclasses.replace(machine, l2_partitions=draw(st.one_of(st.none(), sides(line, cus))))
@@ -194,6 +197,7 @@ def raw_traces(draw, line_bytes=128):
         is_write=np.array(is_write, bool),
         tensor=np.array(owner, np.int32),
         wave_requests=rng.integers(1, 5, sum(r.size for r in rel)).astype(np.uint16),
+        waves=rng.integers(0, 9, (len(rel), 4)),
     )
 
 
@@ -222,6 +226,7 @@ def tiled_traces(draw, line_bytes=128):
         is_write=rng.random(n_tiles) < rng.choice([0.3, 0.8]),
         tensor=np.zeros(n_tiles, np.int32),
         wave_requests=rng.integers(1, 5, deal.size).astype(np.uint16),
+        waves=rng.integers(0, 9, (n_tiles, 4)),
     )
 
 
@@ -249,6 +254,7 @@ def shared_traces(draw, line_bytes=128):
         is_write=rng.random(len(rel)) < rng.choice([0, 0.3, 0.8]),
         tensor=np.zeros(len(rel), np.int32),
         wave_requests=rng.integers(1, 5, rel.size).astype(np.uint16),
+        waves=rng.integers(0, 9, (len(rel), 4)),
     )
 
 

@@ -74,11 +74,12 @@ class Memory:
         self.written = []  # (time, XCD, tensor, counts)
         self.streams = False  # whether the load that is read now does
 
-    def read(self, now, xcd, cu, lines, waves):
+    def read(self, now, xcd, cu, lines, waves, passes):
         """Return when the data is there, and what to count."""
         counts, held_until, port_free = {}, 0, now
         if self.gpu.l1:
-            port_free = max(now, self.l1_free[xcd, cu]) + sum(waves) * self.rate["l1"]
+            passes = passes if self.gpu.l1.by_bank and passes else sum(waves)
+            port_free = max(now, self.l1_free[xcd, cu]) + passes * self.rate["l1"]
             self.l1_free[xcd, cu] = port_free
             held_until = port_free + self.rate["l1_latency"]
             counts = {"l1_requests": sum(waves), "l1_hits": sum(waves)}
@@ -374,7 +375,8 @@ class Replay:
         self.go_on(now, (slot, xcd), mine)
 
     def read(self, now, cu, lines, instruction):
-        arrive, counts = self.memory.read(now, *cu, lines, naive.wave_requests(self.trace, instruction))
+        waves = naive.wave_requests(self.trace, instruction), int(self.trace.waves[self.trace.template[instruction]][3])
+        arrive, counts = self.memory.read(now, *cu, lines, *waves)
         if counts.get("read_requests"):
             last = self.under_way[cu][-1][0] if self.under_way[cu] else 0
             self.under_way[cu].append((max(arrive, last), counts["read_requests"]))

@@ -70,6 +70,8 @@ COMMANDS = {
         "caches:l1", "L1 capacity next to shared memory, and the shared memory taken for a launch",
         (f"{H200}_l1.csv", f"{H200}_l1_drawn.csv", f"{H200}_carve_outs.csv"), f"{NCU}; 30 s",
     ),
+    "l1-passes": Command("caches:l1_passes", "cycles of a warp's load from the L1 by where its lanes read",
+        (f"{H200}_l1_passes.csv",), f"{NVCC}; 10 s"),
     "l2": Command("caches:l2", "L2 capacity and replacement, with stores and without", (f"{H200}_l2.csv",),
         f"{NCU}, 5 GiB; 1 min"),
     "coalescer": Command("caches:coalescer", "sectors that reach the L2 of reads that SMs make together",

@@ -5,6 +5,8 @@ carve-out), ``l1_drawn.csv`` (rings of drawn lines) and ``carve_outs.csv`` (shar
 launch). The GPU's description takes the L1's size from the first; no model has the tags that the second shows
 (decision 0028); `xcd_model.nvidia.shared_memory` has its rule from the third.
 
+``l1-passes`` runs `l1_passes.cu`: ``l1_passes.csv`` has the cycles of a warp's load by where its lanes read.
+
 ``l2`` runs `l2.cu` once for each counter, since the caches must not be touched between passes: ``l2.csv`` has the bytes
 read from memory, and those of sectors that missed in the L2, of the last pass of each kind.
 
@@ -20,7 +22,7 @@ from pathlib import Path
 
 from swizzle_sim.hardware.node.counted_launch import CountedLaunch
 
-from .cuda_programs import compiled, cuda_source, profiled, run
+from .cuda_programs import compiled, cuda_source, outputs, profiled, run
 
 LINE_BYTES = 128
 HIT_CYCLES = 50.0  # a load that the L1 answers takes 45, one that the L2 answers 280
@@ -45,6 +47,11 @@ def l1(folder: Path) -> None:
     with (folder / "l1.csv").open(encoding="utf-8", newline="") as file:
         for line in words_of(csv.DictReader(file)):
             print(line)
+
+
+def l1_passes(folder: Path) -> None:
+    """Time one warp's loads from the L1 of an SM by where its lanes read."""
+    (folder / "l1_passes.csv").write_text(outputs(cuda_source("l1_passes.cu"))[0], encoding="utf-8")
 
 
 def carve_outs(launches: Iterable[CountedLaunch]) -> Iterator[list[int]]:
@@ -77,6 +84,7 @@ def words_of(lines: Iterable[Mapping[str, str]]) -> list[str]:
 
 MIB = 1 << 20
 SECTORS = "lts__t_sectors_srcunit_tex_op_read.sum"
+
 L2_COUNTERS = {  # column, and bytes of one
     "dram__bytes_read.sum": ("memory_mib", 1),
     "lts__t_sectors_op_read_lookup_miss.sum": ("missed_mib", 32),

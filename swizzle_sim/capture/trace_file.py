@@ -17,6 +17,7 @@ from swizzle_sim.capture.manifest import check_manifest
 from swizzle_sim.release import version
 from xcd_model import Tensor, Trace
 from xcd_model.errors import CaptureError, RunError, TraceError
+from xcd_model.trace.trace import WAVE_COLUMNS
 
 FORMAT = "swizzle-sim-trace"
 FORMAT_VERSION = 2
@@ -101,6 +102,9 @@ def _stored(path: Path, file: BinaryIO) -> tuple[bytes, dict[str, np.ndarray]]:
         arrays = {name: stored[name] for name in (*ARRAYS, *(told for told in TOLD if told in stored))}
         if stored["digest"].tobytes() != digest_of(text, arrays):
             raise CaptureError(f"{path}: damaged: its digest does not match; capture again", code="trace-file")
+    if "waves" in arrays and arrays["waves"].ndim == 2:  # older files lack its last columns, which zeros leave unknown
+        lacking = max(0, WAVE_COLUMNS - arrays["waves"].shape[1])
+        arrays["waves"] = np.pad(arrays["waves"], [(0, 0), (0, lacking)])
     return text, arrays
 
 

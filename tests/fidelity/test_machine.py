@@ -16,6 +16,7 @@ from swizzle_benchmarks.lab.memory import fills, middles, turnarounds
 from swizzle_benchmarks.suite.flash_attention import softmax_ops
 from swizzle_sim.hardware.node.counted_launch import CountedLaunch
 from xcd_model import gpu
+from xcd_model.trace.l1_passes import passes_of
 
 
 def table():
@@ -100,6 +101,22 @@ def test_what_an_l1_holds_is_what_a_carve_out_leaves_less_six_kilobytes():
         left_bytes = l1.size_bytes - 1024 * taken_kb
         assert taken_kb * 1024 in l1.lds_carve_outs
         assert 4096 <= left_bytes - 128 * held[percent, 128] <= 8192, percent
+
+
+def test_loads_pass_an_l1_by_the_words_on_one_bank_and_a_third_of_their_lines():
+    """3806 patterns of a warp's lanes. Where banks say more than lines, nothing but the noise of a clock is left."""
+    with (DATA / "machine" / "h200_l1_passes.csv").open(encoding="utf-8", newline="") as file:
+        patterns = list(csv.DictReader(file))
+    lane, zeros, off, by_line = np.arange(32), np.zeros(32, int), [], []
+    for one in patterns:
+        size, lanes, step, pitch, shift = (int(one[f"{name}"]) for name in list(one)[:5])
+        address = lane // lanes * pitch + lane % lanes * step + shift
+        _, (passes,) = passes_of(zeros, lane, address, zeros + 1, zeros + 1, size)
+        off.append(np.log(float(one["cycles"]) / passes))
+        by_line.append(np.log(float(one["cycles"]) / np.unique(address // 128).size))
+    assert len(off) == 3806
+    assert np.median(np.abs(off)) < 0.03 and np.mean(np.abs(off)) < 0.09 and abs(np.mean(off)) < 0.05
+    assert np.mean(np.abs(by_line)) > 0.6
 
 
 def test_lines_any_power_of_two_apart_find_the_same_room():

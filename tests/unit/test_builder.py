@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests import naive
 from tests.naive_coalesce import in_lanes, shown, touched
+from tests.naive_l1_passes import passes as in_banks
 from xcd_model import TraceBuilder
 from xcd_model.errors import TraceError
 from xcd_model.trace.box import box_lines
@@ -52,9 +53,11 @@ def test_a_box_is_its_items(case, line_bytes, write):
             offset = sum(i * s for i, s in zip(index, strides, strict=True)) * item
             addresses.append(TENSOR_ALIGN_BYTES + offset if inside else None)
         steps = [stride * item for stride in strides]
-        expected = touched(in_lanes(addresses, size, steps, item), item, line_bytes)
+        in_order = in_lanes(addresses, size, steps, item)
+        expected = touched(in_order, item, line_bytes)
         span = range(trace.start[w] + 1, trace.start[w + 1])
         assert [shown(trace, i) for i in span] == ([expected] if expected else [])
+        assert [trace.l1_passes[trace.template[i]] for i in span] == [in_banks(in_order, item)] * bool(expected)
         assert all(trace.is_write[trace.template[i]] == write for i in span)
 
 
@@ -78,6 +81,8 @@ def test_gathers_are_their_items(data, item, line_bytes):
         expected = [touched(addresses, item, line_bytes) for addresses in plain]
         span = range(trace.start[w], trace.start[w + 1] - 1)
         assert [shown(trace, i) for i in span] == [e for e in expected if e]
+        passes = [in_banks(addresses, item) for addresses, e in zip(plain, expected, strict=True) if e]
+        assert trace.l1_passes[trace.template[span.start : span.stop]].tolist() == passes
 
 
 @settings(max_examples=200, deadline=None)

@@ -33,7 +33,7 @@ class Stream(NamedTuple):
     """A trace as the compiled replays read it, in the GPU's request sizes.
 
     Of templates: ``is_write``, ``requests`` (to the L2, with every line missing the L1), ``waves`` (to the L1),
-    ``tensor``. Of entries: ``marks`` (see
+    ``passes`` (through the L1's port), ``tensor``. Of entries: ``marks`` (see
     `xcd_model.cache.locate`), ``pieces`` (read requests of the line), ``wave_requests``.
     ``set_weight`` is (l2_sets,): how many sets each L2 set stands for. For L1s by tile ``block`` is (n_instructions,),
     one number for tiles of the same lines, and ``tile_lines, tile_requests`` are (n_templates, l1_sets): lines and L2
@@ -55,6 +55,7 @@ class Stream(NamedTuple):
     is_write: np.ndarray
     requests: np.ndarray
     waves: np.ndarray
+    passes: np.ndarray
     tensor: np.ndarray
     set_weight: np.ndarray
     block: np.ndarray
@@ -149,7 +150,8 @@ def stream_of(trace: Trace, gpu: Gpu, machine: Machine) -> Stream:
         wave_requests=trace.wave_requests,
         is_write=trace.is_write,
         requests=trace.requests_per_template(gpu.l2.read_request_bytes, gpu.l2.write_request_bytes).astype(np.int32),
-        waves=np.add.reduceat(trace.wave_requests, trace.rel_start[:-1], dtype=np.int32),
+        waves=trace.requests_of_waves.astype(np.int32),
+        passes=trace.l1_passes if gpu.l1 and gpu.l1.by_bank else trace.requests_of_waves,
         tensor=trace.tensor,
         set_weight=np.ones(machine.l2.n_sets, np.int64),
         block=np.zeros(0, np.int32),

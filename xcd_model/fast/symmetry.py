@@ -354,6 +354,7 @@ def with_shapes(stream: Stream, machine: Machine, tiles: Tiles, block: np.ndarra
         is_write=stream.is_write[template],
         requests=stream.requests[template],
         waves=stream.waves[template],
+        passes=stream.passes[template],
         tensor=stream.tensor[template],
     )
 

@@ -187,7 +187,8 @@ def _through_port(inputs, state, passage, now):
     """Take a load through the port of its L1; return (when it leaves, when the CU has what the L1 has)."""
     if passage.l1_requests == 0:
         return np.int64(now), passage.wait
-    end = max(now, state.port[passage.unit]) + passage.l1_requests * inputs.times.l1
+    passes = inputs.stream.passes[inputs.stream.template[passage.instruction]]
+    end = max(now, state.port[passage.unit]) + passes * inputs.times.l1
     state.port[passage.unit] = end
     return end, max(end + inputs.times.l1_latency, passage.wait)
 

@@ -143,6 +143,9 @@ class Cache:
         leaves whole ways; ``size_bytes`` is the whole array. See `xcd_model.nvidia.shared_memory`.
     fetches_halves : bool, optional
         NVIDIA only: a read miss fetches only the touched halves of a line; the whole line where it is left out.
+    by_bank : bool, optional
+        NVIDIA only, of an L1: waves' loads take its port for as many passes as `xcd_model.trace.l1_passes` says; for
+        one a line where it is left out.
     write_back, write_allocate : bool
     kept_between_launches : bool
         Whether lines stay valid after the kernel that loaded them; dirty ones are written back at its end in any case.
@@ -180,6 +183,7 @@ class Cache:
     fetches_halves: bool | None = None
     lds_carve_outs: tuple[int, ...] | None = None
     write_port_ratio: float | None = None
+    by_bank: bool | None = None
 
     def __post_init__(self):
         check_types(self)

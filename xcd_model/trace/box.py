@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xcd_model.trace.coalesce import LANE_BYTES, WAVE_SIZE, Touched, coalesce
+from xcd_model.trace.l1_passes import passes_of
 from xcd_model.trace.trace import SECTOR_BYTES, waves_of
 
 
@@ -82,7 +83,12 @@ def _contiguous(phase, skip, kept, size, strides, item_bytes, line_bytes, items)
     byte = first_byte[row] + (begin - first_item[row]) * item_bytes
     sector, piece = _ranges(byte // SECTOR_BYTES, (byte + (end - begin) * item_bytes - 1) // SECTOR_BYTES + 1)
     active = np.bincount(wave, weights=end - begin).astype(np.int64)
-    return merge(sector, wave[piece], line_bytes)._replace(waves=waves_of(active, items, items, item_bytes, line_bytes))
+    lane, of = _ranges(begin // items, -(-end // items))
+    address = byte[of] + (lane - begin[of] // items) * LANE_BYTES
+    one = np.ones_like(lane)
+    _, passes = passes_of(0 * lane, lane, address, one, one, LANE_BYTES)
+    waves = waves_of(active, items, items, item_bytes, line_bytes, int(passes[0]))
+    return merge(sector, wave[piece], line_bytes)._replace(waves=waves)
 
 
 def _ranges(first: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

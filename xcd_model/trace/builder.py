@@ -182,7 +182,8 @@ class TraceBuilder:
         ids = []
         for i in some.tolist():
             span = slice(found.start[i], found.start[i + 1])
-            touched = Touched(found.line[span] - base[i], found.sectors[span], found.wave_requests[span])
+            waves = np.array([0, 0, 0, found.passes[i]], np.int64)
+            touched = Touched(found.line[span] - base[i], found.sectors[span], found.wave_requests[span], waves)
             key = (index, write, *(part.tobytes() for part in touched))
             ids.append(self._template(key, index, write, touched))
         return ids
@@ -262,7 +263,7 @@ class TraceBuilder:
                 np.concatenate([part.line + delta for part, delta in parts]),
                 np.concatenate([part.sectors for part, _ in parts]),
                 np.concatenate([part.wave_requests for part, _ in parts]),
-                np.append(waves[:, :2].sum(axis=0), waves[:, 2].max()),
+                np.array([*waves[:, :2].sum(axis=0), waves[:, 2].max(), waves[:, 3].sum()]),
             )
             ids.append(self._template((index, "together", key), index, True, touched))
         return Access(first, np.array(ids, np.int32)[inverse])

@@ -100,7 +100,7 @@ def spread(trace: Trace, clusters: Clusters) -> Trace:
         wave_requests=trace.wave_requests[entry],
         is_write=trace.is_write[of],
         tensor=trace.tensor[of],
-        waves=np.zeros((of.size, 3), np.int64),
+        waves=np.zeros((of.size, trace.waves.shape[1]), np.int64),
         multicast=together[of],
     )
 

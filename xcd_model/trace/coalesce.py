@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xcd_model.trace.l1_passes import passes_of
 from xcd_model.trace.trace import SECTOR_BYTES, waves_of
 
 LANE_BYTES = 16  # widest load of a lane: global_load_dwordx4
@@ -37,15 +38,15 @@ class Touched(NamedTuple):
         Bit ``i``: bytes ``32 i .. 32 i + 31`` of the line are touched.
     wave_requests : (n_lines,) uint16
         Accesses of the line, one for each of a wave's instructions.
-    waves : (3,) int64
-        Instructions of waves, the accesses they would make with their lanes side by side in memory, and the bytes of a
-        lane at once; zeros where that is not known.
+    waves : (4,) int64
+        Instructions of waves, the accesses they would make with their lanes side by side in memory, the bytes of a
+        lane at once, and passes through an L1 of banks (`xcd_model.trace.l1_passes`); zeros where that is not known.
     """
 
     line: np.ndarray
     sectors: np.ndarray
     wave_requests: np.ndarray
-    waves: np.ndarray = np.zeros(3, np.int64)
+    waves: np.ndarray = np.zeros(4, np.int64)
 
 
 def lane_axes(address: np.ndarray, item_bytes: int) -> tuple[int, ...]:
@@ -115,20 +116,24 @@ def coalesce(address: np.ndarray, item_bytes: int, line_bytes: int, *, at_once: 
     requests = np.bincount(pairs // n_instructions, minlength=line.size).astype(np.uint16)
     order = np.argsort(at % kept.size, kind="stable")
     active = np.bincount(kept // (WAVE_SIZE * items))
-    waves = waves_of(active, items, together, item_bytes, line_bytes)
+    of_lane, at_a_time = np.full_like(kept, items), np.full_like(kept, together)
+    _, passes = passes_of(np.zeros_like(kept), kept, first, of_lane, at_a_time, item_bytes)
+    waves = waves_of(active, items, together, item_bytes, line_bytes, int(passes[0]))
     return Touched(line[order], bits[order], requests[order], waves)
 
 
 class Gathered(NamedTuple):
     """Lines of many instructions; instruction ``i`` owns entries ``start[i] .. start[i + 1] - 1``.
 
-    ``line``, ``sectors`` and ``wave_requests`` are as in `Touched`.
+    ``line``, ``sectors`` and ``wave_requests`` are as in `Touched`; ``passes`` is (n_instructions,) int64, the last of
+    its ``waves``.
     """
 
     start: np.ndarray
     line: np.ndarray
     sectors: np.ndarray
     wave_requests: np.ndarray
+    passes: np.ndarray
 
 
 def gather_lines(address: np.ndarray, item_bytes: int, line_bytes: int) -> Gathered:
@@ -155,11 +160,16 @@ def gather_lines(address: np.ndarray, item_bytes: int, line_bytes: int) -> Gathe
     order = np.argsort(group_key, kind="stable")  # items of a line stay in the order of the tile
     if not order.size:
         empty = np.zeros(0, np.int64)
-        return Gathered(np.zeros(n + 1, np.int64), empty, empty.astype(np.uint8), empty.astype(np.uint16))
+        return Gathered(
+            np.zeros(n + 1, np.int64), empty, empty.astype(np.uint8), empty.astype(np.uint16), np.zeros(n, np.int64)
+        )
     first = np.flatnonzero(np.diff(group_key[order], prepend=-1))
     bit = 1 << (address[of, item][order] % line_bytes // SECTOR_BYTES)
     together = _items_at_once(address, item_bytes, lane)
     instruction = (item // (WAVE_SIZE * lane[of]) * lane[of] + item % lane[of] // together[of])[order]
+    passes = np.zeros(n, np.int64)
+    rows, of_rows = passes_of(of, item, address[of, item], lane[of], together[of], item_bytes)
+    passes[rows] = of_rows
     lead = order[first]
     shown = np.argsort(of[lead] * n_items + item[lead], kind="stable")
     return Gathered(
@@ -167,6 +177,7 @@ def gather_lines(address: np.ndarray, item_bytes: int, line_bytes: int) -> Gathe
         line[lead][shown],
         np.bitwise_or.reduceat(bit, first).astype(np.uint8)[shown],
         _distinct(instruction, first)[shown],
+        passes,
     )
 
 

@@ -19,6 +19,7 @@ MAX_LINES = 2**54  # of the address space: a byte address, and twice a line numb
 FEWEST_ROWS = 4  # of a tile, below which their distance says nothing
 MOST_TEMPLATES = 4096  # looked at for rows: a gather may have one for each workgroup
 LEAST_PITCH = 4096  # bytes: rows so far apart begin in the same of 16 channels of 256
+WAVE_COLUMNS = 4  # of `Trace.waves`
 UNCOALESCED = 4  # rows of a tile of 32 B or less, in lines of 128 B
 # The compiled replays read these arrays with no check of their own.
 DTYPES = {
@@ -79,9 +80,9 @@ class Trace:
         Index into `tensors`.
     wave_requests : (n_entries,) uint16
         Accesses of the line by the workgroup's waves after coalescing: requests to the L1. Ones where not given.
-    waves : (n_templates, 3) int64
-        `xcd_model.trace.coalesce.Touched.waves` of each template; no counts, only for what users are told. Zeros where
-        not given.
+    waves : (n_templates, 4) int64
+        `xcd_model.trace.coalesce.Touched.waves` of each template: for what users are told, and the last number for the
+        time that an L1 of banks takes. Zeros where not given.
     multicast : (n_templates,) bool
         Loads of which a cluster's workgroups fetch a part each and get all, see `xcd_model.trace.clusters`. None where
         not given.
@@ -107,7 +108,7 @@ class Trace:
     is_write: np.ndarray = field(repr=False)
     tensor: np.ndarray = field(repr=False)
     wave_requests: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.uint16))
-    waves: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 3), np.int64))
+    waves: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, WAVE_COLUMNS), np.int64))
     multicast: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.bool_))
     trip: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0, np.int32))
 
@@ -118,7 +119,7 @@ class Trace:
             object.__setattr__(self, "multicast", np.zeros(self.is_write.size, np.bool_))
         self._check_types()
         if self.waves.size == 0:
-            object.__setattr__(self, "waves", np.zeros((self.is_write.size, 3), np.int64))
+            object.__setattr__(self, "waves", np.zeros((self.is_write.size, WAVE_COLUMNS), np.int64))
         if self.start.size < 2 or self.start[0] != 0 or self.start[-1] != self.base.size:
             raise TraceError(f"start = {self.start[:3]}...: begins at 0 and ends at the {self.base.size} instructions")
         if np.any(self.start[1:] < self.start[:-1]):
@@ -130,8 +131,8 @@ class Trace:
             raise TraceError("every template has a line, and every instruction one base and one template")
         self._check_tensors()
         self._check_templates()
-        if self.waves.shape != (self.is_write.size, 3):
-            raise TraceError(f"waves has shape {self.waves.shape}: three numbers for each template")
+        if self.waves.shape != (self.is_write.size, WAVE_COLUMNS):
+            raise TraceError(f"waves has shape {self.waves.shape}: four numbers for each template")
         if self.trip.size not in (0, self.base.size):
             raise TraceError(f"trip has {self.trip.size} entries: one for each of the {self.base.size} instructions")
         self._check_bounds()
@@ -218,8 +219,17 @@ class Trace:
     @property
     def uncoalesced(self) -> np.ndarray:
         """(n_templates,) bool: whether waves make `UNCOALESCED` times the requests of lanes side by side."""
-        requests = np.add.reduceat(self.wave_requests, self.rel_start[:-1], dtype=np.int64)
-        return (self.waves[:, 1] > 0) & (requests >= UNCOALESCED * self.waves[:, 1])
+        return (self.waves[:, 1] > 0) & (self.requests_of_waves >= UNCOALESCED * self.waves[:, 1])
+
+    @property
+    def requests_of_waves(self) -> np.ndarray:
+        """(n_templates,) int64: requests to the L1, a line each."""
+        return np.add.reduceat(self.wave_requests, self.rel_start[:-1], dtype=np.int64)
+
+    @property
+    def l1_passes(self) -> np.ndarray:
+        """(n_templates,) int64: passes through an L1 of banks; a line each where that is not known."""
+        return np.where(self.waves[:, 3] > 0, self.waves[:, 3], self.requests_of_waves)
 
     @property
     def power_of_two_pitches(self) -> dict[str, int]:
@@ -277,7 +287,7 @@ class Trace:
             rel=_int32(2 * self.rel[:, None].astype(np.int64) + np.arange(2)).reshape(-1)[touched],
             sectors=sectors[touched],
             wave_requests=np.repeat(self.wave_requests, 2)[touched],
-            waves=self.waves * (1, 2, 1),
+            waves=self.waves * (1, 2, 1, 1),
         )
 
     def read_pieces(self, read_request_bytes: int) -> np.ndarray:
@@ -305,10 +315,12 @@ class Trace:
         return _touched_pieces(self.sectors, self.line_bytes, fetch_bytes)
 
 
-def waves_of(active: np.ndarray, items: int, together: int, item_bytes: int, line_bytes: int) -> np.ndarray:
+def waves_of(
+    active: np.ndarray, items: int, together: int, item_bytes: int, line_bytes: int, passes: int
+) -> np.ndarray:
     """A row of `Trace.waves` from the active items of each wave, (n_waves,), and a lane's items, in all and at once."""
     each, fewest = items // together, -(-active * item_bytes // line_bytes)
-    return np.array([each * np.count_nonzero(active), each * fewest.sum(), together * item_bytes], np.int64)
+    return np.array([each * np.count_nonzero(active), each * fewest.sum(), together * item_bytes, passes], np.int64)
 
 
 def _int32(lines: np.ndarray) -> np.ndarray:
