@@ -98,6 +98,8 @@ PUBLISHED = {  # by the name of their package
         BOXES,
         "more:bmm",
     ),
+    "torchao fp8_mm": Drawn(_scaled_gemm, declared="others:fp8_mm"),
+    "torchao matmul": Drawn(_plain_gemm, declared="others:any_mm"),
     "sage attention": Drawn(
         lambda between: {"BATCH": between(1, 2), "HEADS": 8 * between(1, 5), "CONTEXT": 256 * between(8, 24)},
         BOXES,
@@ -278,6 +280,22 @@ DRAWS = {  # by name, which begins with the GPU's
         {
             **{"torchao int_mm": 2, "flag-gems bmm": 2, "flashinfer persistent": 1},
             **{"conch unified": 1, "sage attention": 1, "flag-gems conv2d": 1},
+        },
+    ),
+    "h200_nineteenth": Draw(
+        53,
+        "On an H200, after loads pass its L1 by banks",
+        {
+            **{"gemm": 3, "gemm of wide tiles": 1, "batched_gemm": 1, "attention": 1},
+            **{"stencil_2d": 3, "transpose": 1, "mla_decode": 1, "smith_waterman": 1},
+        },
+    ),
+    "h200_twentieth": Draw(
+        54,
+        "With them, what others published, of which two no draw had",
+        {
+            **{"torchao fp8_mm": 2, "torchao matmul": 2, "flag-gems mm": 1, "flag-gems addmm": 1},
+            **{"aiter gemm_a16w16": 1, "sglang fused_moe": 1, "torchao int8_mm": 1, "flag-gems bmm": 1},
         },
     ),
 }

@@ -245,11 +245,14 @@ class KernelDeclaration:
         if isinstance(found, int):
             found = (found,)
         try:
-            return tuple(int(side) for side in found)
+            sides = tuple(int(side) for side in found)
         except (TypeError, ValueError):
             raise CaptureError(
                 f"{self.name}: grid gives {found!r}: one to three integers", code="declaration"
             ) from None
+        while self.tiles and len(sides) > 1 and sides[-1] == 1:  # such as the parts of K that a GEMM is not split into
+            sides = sides[:-1]
+        return sides
 
     def grid_at(self, s: Sizes, launch: Launch) -> Grid:
         """Grid that a swizzle permutes: that of the launch, or a persistent kernel's tiles.

@@ -189,7 +189,9 @@ def torch_for(arch: str) -> ModuleType:
     }  # fmt: skip
     known |= {name: torch_dtype(short) for short, name in TORCH_DTYPES.items()}
     known |= {vendor: AttributeError(vendor) for vendor in OTHER_VENDORS}
-    return module_of(StandIn("torch", {f"torch.{name}": value for name, value in known.items()}))
+    known = {f"torch.{name}": value for name, value in known.items()}
+    known["torch.version"] = module_of(StandIn("torch.version", known))  # kernels may ask it, but call no stand-in
+    return module_of(StandIn("torch", known))
 
 
 class DriverStandIn:

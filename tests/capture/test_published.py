@@ -15,6 +15,7 @@ from swizzle_sim.capture.process import shared_worker
 from swizzle_sim.rewrite import rewrite_kernel
 from swizzle_sim.sharing import lines_of
 from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.workload import workload
 from tests.capture.same_trace import assert_equal_traces, needs_triton
 from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
@@ -85,6 +86,7 @@ FILES = {
         @triton.jit
         def kernel(x: torch.Tensor, y, n, scale, shift, BLOCK: tl.constexpr, EVEN: tl.constexpr):
             pid = spread(own_id(), tl.num_programs(0))
+            tl.static_assert(torch.version.hip is not None)
             tl.assume(shift > 100)
             for i in range(2):
                 at = (pid + i.to(tl.int64) * 0) * BLOCK + tl.arange(0, BLOCK)
@@ -184,6 +186,10 @@ FILES = {
             constexprs={"BLOCK": 64}, num_warps=1, options={"waves_per_eu": 3},
         )
         unknown = Kernel("pack/03-not-a-name.py:kernel", sizes={"n": 64}, arguments=arguments, grid=grid, config=7)
+        in_parts = Kernel(
+            "pack/03-not-a-name.py:kernel", sizes={"n": 2048}, arguments=arguments, grid=(16, 1), tiles=(2, 8),
+            constexprs={"BLOCK": 128},
+        )
         def assigned(name, **more):
             return Kernel(f"assigned.py:{name}", sizes={"n": 500}, grid=grid, **more, arguments=lambda s: {
                 "x": Array(shape=(s.n,), dtype="fp16"), "y": Array(shape=(s.n,), dtype="fp16", role="out"), "n": s.n,
@@ -246,6 +252,11 @@ def test_a_launch_is_as_the_package_would_make_it(folder):
     assert (mine.constexprs["BLOCK"], mine.num_warps, mine.options["waves_per_eu"], mine.grid) == (64, 1, 3, (32,))
     with pytest.raises(CaptureError, match="config = 7: the autotuner has 0 to 0"):
         launch_of(folder, "unknown")
+
+
+def test_tiles_are_those_of_a_grid_whose_other_axes_have_one_workgroup(folder):
+    found = workload(f"{folder / 'declared.py'}:in_parts", {})
+    assert (found.launch.grid, found.grid) == ((16,), Grid((16,), (2, 8)))
 
 
 def test_untouched_files_are_captured_as_they_are_interpreted(folder):

@@ -95,3 +95,37 @@ int8_mm = Kernel(
     tiles=lambda s: (cdiv(s.M, s.BLOCK_M), cdiv(s.N, s.BLOCK_N)),
     flops=lambda s: 2.0 * s.M * s.N * s.K,
 )  # fmt: skip
+
+fp8_mm = Kernel(
+    "torchao.prototype.blockwise_fp8_training.kernels:triton_fp8_gemm_1x128_128x128_kernel",
+    sizes={"M": 2048, "N": 2048, "K": 1024},
+    arguments=lambda s: {
+        "a_ptr": Array(shape=(s.M, s.K), dtype="fp8e4"), "a_stride_dim_0": s.K, "a_stride_dim_1": 1,
+        "b_ptr": Array(shape=(s.K, s.N), dtype="fp8e4", strides=(1, s.K)), "b_stride_dim_0": 1,
+        "b_stride_dim_1": s.K, "c_ptr": Array(shape=(s.M, s.N), dtype="bf16", role="out"), "c_stride_dim_0": s.N,
+        "c_stride_dim_1": 1, "a_s_ptr": Array(shape=(s.M, s.K // 128), dtype="fp32", strides=(1, s.M)),
+        "a_s_stride_dim_0": 1, "a_s_stride_dim_1": s.M,
+        "b_s_ptr": Array(shape=(s.K // 128, s.N // 128), dtype="fp32", strides=(1, s.K // 128)),
+        "b_s_stride_dim_0": 1, "b_s_stride_dim_1": s.K // 128, "M": s.M,
+    },
+    constexprs=lambda s: {"N": s.N, "K": s.K, "out_dtype": "tl.bfloat16", "BLOCK_SIZE_K": 128},
+    grid=lambda s: (cdiv(s.M, s.BLOCK_SIZE_M), cdiv(s.N, s.BLOCK_SIZE_N)),
+)  # fmt: skip
+
+any_mm = Kernel(
+    "torchao.prototype.common.triton.matmul:_kernel",
+    sizes={"M": 2048, "N": 2048, "K": 1024},
+    arguments=lambda s: {
+        "A": Array(shape=(s.M, s.K), dtype="bf16"), "B": Array(shape=(s.K, s.N), dtype="bf16"),
+        "C": Array(shape=(s.M, s.N), dtype="bf16", role="out"), "M": s.M, "N": s.N, "K": s.K,
+        "stride_am": s.K, "stride_ak": 1, "stride_bk": s.N, "stride_bn": 1, "stride_cm": s.N, "stride_cn": 1,
+    },
+    constexprs={
+        "acc_dtype": "tl.float32", "input_precision": None, "fp8_fast_accum": True, "AB_DTYPE": None, "GROUP_M": 8,
+        "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "SPLIT_K": 1,
+    },
+    grid=lambda s: (cdiv(s.M, 128) * cdiv(s.N, 128), 1),
+    tiles=lambda s: (cdiv(s.M, 128), cdiv(s.N, 128)),
+    num_warps=8,
+    num_stages=3,
+)  # fmt: skip
