@@ -114,7 +114,7 @@ def gpus(draw, requests=None):
     cus = draw(st.integers(1, 4))
     caches = {"l1": l1, "l2": l2, "mall": mall, "kept": kept}
     caches["halves"] = mall is None and line > 32 and max(read, write) <= line // 2 and draw(st.booleans())
-    caches["by_bank"] = draw(st.booleans())
+    caches["by_bank"] = line == 128 and draw(st.booleans())
     caches["reads"] = draw(st.one_of(st.none(), st.integers(1, 40)))
     machine = small_gpu(xcds=xcds, cus=cus, offset=offset, line=line, read=read, write=write, **caches)
     return machine if mall else dataclasses.replace(machine, l2_partitions=draw(st.one_of(st.none(), sides(line, cus))))

@@ -25,7 +25,7 @@ def loads_of_a_wave(launch, trace):
     for instruction in range(trace.start[workgroup], trace.start[workgroup + 1]):
         template = trace.template[instruction]
         if not trace.is_write[template]:
-            waves, _, at_once = map(int, trace.waves[template])
+            waves, _, at_once, _ = map(int, trace.waves[template])
             full, left = divmod(waves, launch.num_warps)
             found[at_once] += full
             if left and not full:

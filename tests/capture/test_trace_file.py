@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.capture.trace_file import ARRAYS, read_trace, write_trace
+from swizzle_sim.capture.trace_file import ARRAYS, TOLD, read_trace, write_trace
 from swizzle_sim.capture.user_kernel import kernel_of
 from tests.capture.same_trace import assert_equal_traces
 from xcd_model.errors import CaptureError
@@ -47,8 +47,16 @@ def written(tmp_path, trace):
 def test_read_gives_what_was_written(written, trace):
     found, manifest = read_trace(written)
     assert_equal_traces(trace, found)
-    assert all(np.array_equal(getattr(trace, name), getattr(found, name)) for name in ARRAYS)
+    assert all(np.array_equal(getattr(trace, name), getattr(found, name)) for name in (*ARRAYS, *TOLD))
     assert manifest["facts"] == MANIFEST["facts"]
+
+
+def test_a_file_of_before_passes_were_known_has_a_line_a_pass(tmp_path, trace):
+    object.__setattr__(trace, "waves", trace.waves[:, :3])
+    write_trace(tmp_path / "old.trace.npz", trace, MANIFEST)
+    found, _ = read_trace(tmp_path / "old.trace.npz")
+    assert np.array_equal(found.waves[:, :3], trace.waves)
+    assert np.array_equal(found.l1_passes, trace.requests_of_waves)
 
 
 def test_a_trace_is_a_kernel(written):

@@ -57,7 +57,8 @@ def test_a_box_is_its_items(case, line_bytes, write):
         expected = touched(in_order, item, line_bytes)
         span = range(trace.start[w] + 1, trace.start[w + 1])
         assert [shown(trace, i) for i in span] == ([expected] if expected else [])
-        assert [trace.l1_passes[trace.template[i]] for i in span] == [in_banks(in_order, item)] * bool(expected)
+        if line_bytes % 128 == 0:  # else a template does not know where in a line of banks it begins
+            assert [trace.l1_passes[trace.template[i]] for i in span] == [in_banks(in_order, item)] * bool(expected)
         assert all(trace.is_write[trace.template[i]] == write for i in span)
 
 
@@ -81,8 +82,9 @@ def test_gathers_are_their_items(data, item, line_bytes):
         expected = [touched(addresses, item, line_bytes) for addresses in plain]
         span = range(trace.start[w], trace.start[w + 1] - 1)
         assert [shown(trace, i) for i in span] == [e for e in expected if e]
-        passes = [in_banks(addresses, item) for addresses, e in zip(plain, expected, strict=True) if e]
-        assert trace.l1_passes[trace.template[span.start : span.stop]].tolist() == passes
+        if line_bytes % 128 == 0:
+            passes = [in_banks(addresses, item) for addresses, e in zip(plain, expected, strict=True) if e]
+            assert trace.l1_passes[trace.template[span.start : span.stop]].tolist() == passes
 
 
 @settings(max_examples=200, deadline=None)

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import assume, given, settings
 
 from tests.machines import cases, small_gpu, tiled_traces
-from xcd_model import TraceBuilder, gpu, prepare, replay_lockstep
+from xcd_model import IssueModel, TraceBuilder, gpu, prepare, replay_lockstep, replay_timed
 from xcd_model.cache.packed import BY_LINE, BY_TILE
+from xcd_model.errors import SpecError
 from xcd_model.fast import symmetry as fast
+from xcd_model.replay.service_times import service_times_of
 from xcd_model.replay.traffic import L1_HITS, L1_REQUESTS, READ_REQUESTS
 
 
@@ -63,3 +65,20 @@ def test_a_second_wave_hits_what_the_first_brings():
     got = replay_lockstep(prepare(thrice, gpu("mi300x")), np.array([0]), workgroups_per_cu=1)
     assert (got.total(L1_REQUESTS), got.total(L1_HITS), got.total(READ_REQUESTS)) == (24, 20, 4)
     assert got.l1_hit_rate == pytest.approx(20 / 24)
+
+
+def test_the_port_of_an_l1_of_banks_takes_passes_and_that_of_lines_takes_lines():
+    """Rows of 64 B, half of them on each half of the banks: 32 lines in four groups of eight lanes, two passes each."""
+    build = TraceBuilder(n_workgroups=1, line_bytes=128)
+    x = build.array("x", rows=32, cols=32, item_bytes=2, pitch_bytes=192)
+    build.step(build.read(x, row=np.array([0]), col=0, rows=32, cols=32))
+    took = {}
+    for by_bank in (False, True):
+        machine = small_gpu(l1=(64, 4), mall=None, by_bank=by_bank)
+        plan = prepare(build.trace(), machine)
+        got = replay_timed(plan, np.array([0]), workgroups_per_cu=1, issue=IssueModel(1, 0))
+        assert got.total(L1_REQUESTS) == 32
+        took[by_bank] = got.time_fs
+    assert took[False] - took[True] == 16 * service_times_of(machine).l1
+    with pytest.raises(SpecError, match="its banks are 128 B wide, and line_bytes = 64"):
+        small_gpu(l1=(64, 4), mall=None, line=64, read=64, write=64, by_bank=True)

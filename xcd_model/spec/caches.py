@@ -21,6 +21,7 @@ from xcd_model.errors import SpecError
 from xcd_model.numba_reference import by_reference
 from xcd_model.spec.facts import check_types, divides, one_of
 
+PASS_BYTES = 128  # of an NVIDIA L1's 32 banks
 ADDRESS_BITS = 44  # of a line number: beyond any GPU's memory
 
 
@@ -204,6 +205,8 @@ class Cache:
         if self.fetches_halves:
             for key in ("read_request_bytes", "write_request_bytes"):
                 divides(key, getattr(self, key), "half of line_bytes", self.fetch_bytes)
+        if self.by_bank and self.line_bytes % PASS_BYTES:
+            raise SpecError(f"by_bank = true: its banks are {PASS_BYTES} B wide, and line_bytes = {self.line_bytes}")
         self._check_fold()
         self._check_rows()
         self._check_carve_outs()

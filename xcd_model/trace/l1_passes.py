@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-BANK_BYTES, PASS_BYTES, WARP, LINES_A_PASS = 4, 128, 32, 3
+from xcd_model.spec.caches import PASS_BYTES
+
+BANK_BYTES, WARP, LINES_A_PASS = 4, 32, 3
 
 
 def passes_of(
