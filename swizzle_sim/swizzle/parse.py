@@ -7,6 +7,7 @@ with line, column and what to write instead. Then a definite-assignment analysis
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import NoReturn
 
 from swizzle_sim.swizzle.expressions import ExpressionReader, SourceText, spelled
@@ -57,6 +58,11 @@ def parse_form(text: str, filename: str = "<candidate>") -> Form:
     LanguageError
         With code ``syntax``, ``node``, ``call``, ``name``, ``limit``, ``unassigned`` or ``result``.
     """
+    return _read(text, filename)
+
+
+@lru_cache(maxsize=512)  # the same family is read for its verdict, its score and its report
+def _read(text: str, filename: str) -> Form:
     source = SourceText(text, filename)
     tree = source.parse()
     reader = _StatementReader(source, {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
