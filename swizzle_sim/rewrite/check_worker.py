@@ -20,6 +20,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from swizzle_sim.capture.device_library import give_data_results
 from swizzle_sim.capture.kernel_file import constant, load_function
+from swizzle_sim.capture.patched_once import patch_once_a_launch
 from swizzle_sim.capture.scalars import give_aggregates_methods, give_scalars_methods
 from swizzle_sim.capture.values import source_line
 
@@ -46,6 +47,7 @@ def main(question: str, answer: str) -> None:
     give_scalars_methods(interpreter)
     give_aggregates_methods(interpreter)
     give_data_results(interpreter)
+    patch_once_a_launch(interpreter)
     try:
         kernels = [_undecorated(load_function(*one)) for one in request["kernels"]]
         reply: dict[str, Any] = {"cases": _compare_all(kernels, request["cases"])}

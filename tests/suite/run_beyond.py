@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from triton.runtime import interpreter
 
+from swizzle_sim.capture.patched_once import patch_once_a_launch
 from swizzle_sim.kernels import kernel
 from swizzle_sim.swizzle import Grid, Swizzle, family
 
@@ -105,6 +106,7 @@ def run(work, ids):
 
 
 def main(folder):
+    patch_once_a_launch(interpreter)
     for i, (name, sizes) in enumerate(json.loads(Path(folder, "cases.json").read_text())):
         work = kernel(name, **sizes)
         launched = Grid(work.launch.grid) if work.programs else work.grid

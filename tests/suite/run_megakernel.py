@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from triton.runtime import interpreter
 
+from swizzle_sim.capture.patched_once import patch_once_a_launch
 from swizzle_sim.kernels import kernel
 from tests.suite.run_beyond import Tensor, jitted
 
@@ -113,6 +114,7 @@ def run(sizes, expression, seed, folder):
 
 
 def main(folder):
+    patch_once_a_launch(interpreter)
     where = Path(folder)
     for i, (sizes, expression, seed) in enumerate(json.loads((where / "cases.json").read_text())):
         np.savez(where / f"{i}.npz", **run(sizes, expression, seed, where))

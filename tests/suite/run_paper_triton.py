@@ -11,8 +11,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from triton.runtime import interpreter
 from triton.runtime.interpreter import interpreter_builder
 
+from swizzle_sim.capture.patched_once import patch_once_a_launch
 from swizzle_sim.kernels import kernel
 from swizzle_sim.launch import Array
 from tests.unit.run_gemm_triton import GUARD, Tensor
@@ -70,6 +72,7 @@ def run(name, sizes, order, launches, out):
 
 
 def main(cases_json, folder):
+    patch_once_a_launch(interpreter)
     for number, (name, sizes, order, launches) in zip(itertools.count(), json.loads(cases_json), strict=False):
         run(name, sizes, order, launches, Path(folder) / f"{number}.npz")
 
