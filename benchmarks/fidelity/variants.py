@@ -115,10 +115,11 @@ def _placed(row: Row, work: Workload, gpu: Gpu) -> tuple[Workload, np.ndarray, G
 
 
 def _replayer(replay: str, work: Workload, gpu: Gpu) -> Replayer[Workload]:
-    """Replayer of the last workload, whose plan all its orders share."""
+    """Replayer of the last workload, whose plan all its orders share; one of each replay is kept."""
     key = (replay, id(work), gpu)
     if key not in _replayers:
-        _replayers.clear()
+        if any(there.kernel is not work or there.gpu != gpu for there in _replayers.values()):
+            _replayers.clear()
         _replayers[key] = Replayer(work, gpu, replay=replay)
     return _replayers[key]
 
