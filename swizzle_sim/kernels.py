@@ -7,6 +7,8 @@ The registry is the entry-point group ``swizzle_sim.kernels``: the built-in suit
 from __future__ import annotations
 
 import inspect
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -168,9 +170,28 @@ def _parted(name: str) -> tuple[str, str]:
     return file + suffix, which.lstrip(":")
 
 
+def registered(group: str) -> dict[str, metadata.EntryPoint]:
+    """Entry points of a group by name, of what is installed now."""
+    return dict(_entry_points(group, tuple((place, _changed_ns(place)) for place in sys.path)))
+
+
+@lru_cache(maxsize=16)
+def _entry_points(group: str, places: tuple[tuple[str, int], ...]) -> dict[str, metadata.EntryPoint]:
+    """Read the names of all packages in all places: some ms, and a search asks thousands of times."""
+    return {entry.name: entry for entry in metadata.entry_points(group=group)}
+
+
+def _changed_ns(place: str) -> int:
+    """When a package last came into a folder or left it; 0 for no folder."""
+    try:
+        return os.stat(place or os.curdir).st_mtime_ns
+    except OSError:
+        return 0
+
+
 def kernel_names() -> list[str]:
     """Names of all registered kernels, sorted."""
-    return sorted({entry.name for entry in metadata.entry_points(group=GROUP)})
+    return sorted(registered(GROUP))
 
 
 def kernel(name: str, **sizes: int) -> Kernel:
@@ -194,7 +215,7 @@ def kernel(name: str, **sizes: int) -> Kernel:
     SizeError
         If the sizes make no sense for the kernel.
     """
-    found = {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
+    found = registered(GROUP)
     if name not in found:
         raise UnknownName("kernel", name, found)
     make = found[name].load()

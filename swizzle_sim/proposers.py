@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from swizzle_sim.history import Attempt
-from swizzle_sim.kernels import Kernel
+from swizzle_sim.kernels import Kernel, registered
 from swizzle_sim.search import Run
 from xcd_model import Gpu
 from xcd_model.errors import UnknownName
@@ -91,7 +90,7 @@ def load_proposer(name: str) -> Callable[[Task], Proposed]:
     UnknownName
         If there is none of that name.
     """
-    found = {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
+    found = registered(GROUP)
     if name not in found:
         raise UnknownName("proposer", name, ["families", *found])
     return found[name].load()

@@ -6,11 +6,10 @@ import ast
 import hashlib
 import importlib.util
 from functools import cache, lru_cache
-from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from swizzle_sim.kernels import GROUP
+from swizzle_sim.kernels import GROUP, registered
 
 FOLLOWED = ("xcd_model", __name__.partition(".")[0])
 TABLES = {f"{__package__}.workloads.h200": "../data/machine/h200_stencil_code.csv"}  # from the module's folder
@@ -34,7 +33,8 @@ def digest_of(*modules: str) -> str:
 
 def kernel_modules(kernel: str) -> tuple[str, ...]:
     """Module of a kernel of the registry, by its entry point; none where no kernel has this name."""
-    return tuple(entry.module for entry in metadata.entry_points(group=GROUP) if entry.name == kernel)
+    found = registered(GROUP)
+    return (found[kernel].module,) if kernel in found else ()
 
 
 def modules_behind(*modules: str) -> list[str]:

@@ -6,11 +6,10 @@ import inspect
 import json
 import os
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 
 from swizzle_sim.capture.user_kernel import load
-from swizzle_sim.kernels import GROUP, Kernel, kernel_names
+from swizzle_sim.kernels import GROUP, Kernel, kernel_names, registered
 from xcd_model import gpu_names
 
 _SERVED = {
@@ -98,9 +97,5 @@ def switches(name: str) -> set[str]:
 
 
 def _parameters(name: str) -> list[inspect.Parameter]:
-    found = _found()
+    found = registered(GROUP)
     return list(inspect.signature(found[name].load()).parameters.values()) if name in found else []
-
-
-def _found() -> dict[str, metadata.EntryPoint]:
-    return {entry.name: entry for entry in metadata.entry_points(group=GROUP)}
