@@ -8,12 +8,11 @@ ALIGN_BYTES = 2 * 1024 * 1024
 def cells(shape, block, at, outside=lambda place: False):
     """Items of a box of a row-major array that begins at ``at``; None outside the array or where ``outside`` says."""
     out = []
-    for step in product(*(range(side) for side in block)):
-        place = [a + s for a, s in zip(at, step, strict=True)]
-        item = 0
+    for place in product(*(range(a, a + side) for a, side in zip(at, block, strict=True))):
+        item, inside = 0, True
         for p, side in zip(place, shape, strict=True):
             item = item * side + p
-        inside = all(0 <= p < side for p, side in zip(place, shape, strict=True))
+            inside &= 0 <= p < side
         out.append(item if inside and not outside(place) else None)
     return out
 
