@@ -298,6 +298,14 @@ DRAWS = {  # by name, which begins with the GPU's
             **{"aiter gemm_a16w16": 1, "sglang fused_moe": 1, "torchao int8_mm": 1, "flag-gems bmm": 1},
         },
     ),
+    "h200_twentyfirst": Draw(
+        55,
+        "On an H200, after no option is offered that spills",
+        {
+            **{"torchao fp8_mm": 2, "torchao matmul": 1, "flag-gems mm": 1, "flag-gems bmm": 1},
+            **{"sage attention": 1, "applied-ai moe": 1, "aiter gemm_a16w16": 1, "gemm": 2, "stencil_2d": 1},
+        },
+    ),
 }
 
 

@@ -33,7 +33,7 @@ from xcd_model import Gpu, Resources
 from xcd_model.errors import CompileError, NotBijective, RewriteError
 
 _WORKER = "swizzle_sim.rewrite.price_worker"
-_FORMAT = 3  # of the entries on disk
+_FORMAT = 4  # of the entries on disk
 _CODE = ("capture", "rewrite", "swizzle", "triton_source")  # packages that decide what is emitted and how it is read
 
 

@@ -97,6 +97,25 @@ def test_only_what_decides_the_occupancy_changes_the_resources():
     )
 
 
+@needs_triton
+@pytest.mark.parametrize(("spills", "offer"), [(0, {"maxnreg": 128}), (4, {})])
+def test_an_option_that_gives_workgroups_back_and_spills_is_not_offered(spills, offer):
+    worker = importlib.import_module("swizzle_sim.rewrite.price_worker")
+    compiled = replace(compile_launch(kernel("gemm", **SMALL).launch, "sm_90a"), threads=256, lds_bytes=1024)
+    bounded, asked = replace(LAUNCHED, spills=spills), []
+
+    class Compiler:
+        gpu = gpu("h200")
+
+        def __call__(self, rewritten, options):
+            asked.append(options)
+            return bounded, compiled
+
+    price = worker._with_offer(pricing.RemapPrice(before=LAUNCHED, after=REWRITTEN), None, compiled, Compiler())
+    assert asked == [{"maxnreg": 128}]
+    assert (price.offer, price.offered) == (offer, bounded if offer else None)
+
+
 def test_the_time_of_a_loops_code_is_the_candidates_where_it_is_sure():
     h200 = gpu("h200")
     own = Resources(threads=256, vgprs=100, lds_bytes=1000, instructions_in_flight=3, source="declared")
