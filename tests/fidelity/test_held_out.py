@@ -5,6 +5,7 @@ import csv
 import pytest
 
 from swizzle_benchmarks.fidelity import held_out
+from swizzle_benchmarks.fidelity.draws import KERNELS, PUBLISHED
 from swizzle_benchmarks.fidelity.held_out import (
     DRAWS,
     LAUNCHED,
@@ -178,16 +179,13 @@ def test_what_is_said_of_the_draws_of_published_kernels_was_counted():
     assert f"Times are {others[0]:.2f} to {others[-1]:.2f} of the measured ones but for that" in text
 
 
-def of_draws(*names):
-    """What launches of some draws lose by choosing by time, and in launch order, in the mean [%]."""
+def of_draws(*names, kernels=KERNELS):
+    """What launches of some draws and kernels lose by choosing by time, and in launch order, in the mean [%]; and n."""
     apart, by_reads = evidence_of("h200", "time").tells_apart, reads_break_ties("h200")
-    every, at, found = losses("h200", apart, by_reads=by_reads), 0, []
-    for name in (one for one in DRAWS if one.startswith("h200")):
-        n = len(of_launch(committed(name)))
-        found += every[at : at + n] if name in names else []
-        at += n
-    assert at == len(every)
-    return [100 * sum(column) / len(found) for column in zip(*found, strict=True)]
+    drawn = [(name, one[0].kernel) for name in DRAWS if name.startswith("h200") for one in of_launch(committed(name))]
+    every = zip(drawn, losses("h200", apart, by_reads=by_reads), strict=True)
+    found = [loss for (name, kernel), loss in every if name in names and kernel in kernels]
+    return [100 * sum(column) / len(found) for column in zip(*found, strict=True)], len(found)
 
 
 def test_what_is_said_of_the_draws_since_workgroups_are_in_step_was_counted():
@@ -236,18 +234,45 @@ def test_what_is_said_of_the_draws_since_reads_go_as_one_was_counted():
     assert f"predicted at {launch.predicted_us / launch.measured_us:.2f} of its time" in text
 
 
+def test_what_is_said_of_the_draws_since_an_l1_has_banks_was_counted():
+    text = " ".join((ROOT / "docs/hardware.md").read_text(encoding="utf-8").split())
+    suite, published, last = (committed(f"h200_{name}") for name in ("nineteenth", "twentieth", "twentyfirst"))
+    found = [*suite, *published, *last]
+    near, points, (right, every), tool, (chosen, launched, grouped) = of_all(found)
+    assert f"The nineteenth to twenty-first, {len(found)} orders of {len(of_launch(found))} launches after" in text
+    assert f"have {near:.0f} % of the reads and {points:.2f} points; by predicted time {right} of {every} pairs" in text
+    lost = f"and it loses {chosen} % (launch order {launched}, `group_m(size=8)` {grouped})"
+    assert f"by the tool's ranking {tool[0]}, {lost}" in text
+    assert sum(one.kernel == "stencil_2d" for one in suite) == 15
+    _, _, _, tool, (chosen, *_) = of_all(suite)
+    assert f"has {tool[0]} of {tool[1]} pairs and loses {chosen} %. The twentieth" in text
+    _, _, _, tool, (chosen, launched, _) = of_all(published)
+    assert f"has {tool[0]} of {tool[1]} and loses {chosen} where the launch order loses {launched}" in text
+    near, points, _, tool, (chosen, launched, _) = of_all(last)
+    said = f"{near:.0f} % of the reads, {points:.2f} points, {tool[0]} of {tool[1]} pairs, and it loses {chosen} %"
+    assert f"{said} (launch order {launched})" in text
+    _, _, _, tool, (chosen, *_) = of_all([*suite, *last])
+    assert f"{tool[0]} of {tool[1]} pairs and {chosen} %." in text
+    stencils = [one.predicted_us / one.measured_us for one in found if one.kernel == "stencil_2d"]
+    assert f"stencils at {min(stencils):.2f} to {max(stencils):.2f} of their time" in text
+    deep = [1 / (1 + one.read_error) for one in published if one.kernel == "aiter gemm_a16w16"]
+    assert f"reads {min(deep):.1f} to {max(deep):.1f} times what is predicted" in text
+
+
 def test_what_is_said_of_ties_and_of_all_draws_was_counted():
     text = " ".join((ROOT / "docs/hardware.md").read_text(encoding="utf-8").split())
     believe = " ".join((ROOT / "docs/believe.md").read_text(encoding="utf-8").split())
     ties = evidence_of("h200", "reads_less_in_a_tie")
     assert f"reads break ties rightly in {ties.right} of {ties.pairs} pairs" in text and not reads_break_ties("h200")
-    whole, launched = of_draws(*DRAWS)
+    (whole, launched), _ = of_draws(*DRAWS)
     said = f"the choice loses {whole:.2f} % in all {evidence_of('h200', 'time').launches} launches (launch order"
     first = ("h200_tenth", "h200_eleventh", "h200_thirteenth")
-    lost, kept = of_draws(*first, "h200_sixteenth", "h200_eighteenth")
-    assert f"{said} {launched:.2f}) and {lost:.2f} in the 37 of published kernels (launch order {kept:.2f})" in text
-    assert f"choosing by time lost {lost:.1f} % and the launch order {kept:.1f}, in the first 19 of them" in believe
-    lost, kept = of_draws(*first)
+    (lost, kept), n = of_draws(*DRAWS, kernels=PUBLISHED)
+    assert f"{said} {launched:.2f}) and {lost:.2f} in the {n} of published kernels (launch order {kept:.2f})" in text
+    said = f"in {n} launches of such kernels choosing by time lost {lost:.1f} %"
+    assert f"{said} and the launch order {kept:.1f}" in believe
+    (lost, kept), n = of_draws(*first, kernels=PUBLISHED)
+    assert f"in the first {n} of them" in believe
     assert f"were in the model, {lost:.1f} and {kept:.1f}" in believe
 
 
