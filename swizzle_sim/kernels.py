@@ -172,19 +172,27 @@ def _parted(name: str) -> tuple[str, str]:
 
 def registered(group: str) -> dict[str, metadata.EntryPoint]:
     """Entry points of a group by name, of what is installed now."""
-    return dict(_entry_points(group, tuple((place, _changed_ns(place)) for place in sys.path)))
+    return dict(_entry_points(group, tuple((place, *_changed_ns(place)) for place in sys.path)))
 
 
 @lru_cache(maxsize=16)
-def _entry_points(group: str, places: tuple[tuple[str, int], ...]) -> dict[str, metadata.EntryPoint]:
+def _entry_points(group: str, places: tuple[tuple[str | int, ...], ...]) -> dict[str, metadata.EntryPoint]:
     """Read the names of all packages in all places: some ms, and a search asks thousands of times."""
     return {entry.name: entry for entry in metadata.entry_points(group=group)}
 
 
-def _changed_ns(place: str) -> int:
-    """When a package last came into a folder or left it; 0 for no folder."""
+def _changed_ns(place: str) -> list[int]:
+    """When packages came into a folder or left it, and when the entry points of each were written; empty for none."""
     try:
-        return os.stat(place or os.curdir).st_mtime_ns
+        listed = [one.path for one in os.scandir(place or os.curdir) if one.name.endswith((".dist-info", ".egg-info"))]
+        return [os.stat(place or os.curdir).st_mtime_ns, *map(_written_ns, sorted(listed))]
+    except OSError:
+        return []
+
+
+def _written_ns(package: str) -> int:
+    try:
+        return os.stat(os.path.join(package, "entry_points.txt")).st_mtime_ns
     except OSError:
         return 0
 

@@ -32,6 +32,7 @@ from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Claims, Gpu, Trace
 from xcd_model import gpu as load_gpu
 from xcd_model.errors import CaptureError, CompileError, SizeError
+from xcd_model.trace import coalesce
 
 MAX_CACHED_TRACES = 32
 
@@ -380,6 +381,7 @@ def cache_folder() -> Path:
 def _key(request: Mapping[str, Any], version: str) -> str:
     """Digest of a request, of Triton's version, and of the code that a capture depends on."""
     found = hashlib.sha256(json.dumps([request, version, LINE_BYTES], sort_keys=True).encode())
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    traced = Path(coalesce.__file__).parent  # lines, waves and passes of an instruction
+    for path in sorted([*Path(__file__).parent.rglob("*.py"), *traced.rglob("*.py")]):
         found.update(path.read_bytes())
     return found.hexdigest()[:32]

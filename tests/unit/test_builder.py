@@ -22,7 +22,7 @@ def boxes(draw):
     """An array of one to three axes, row-major, padded or transposed, and a box for each of three workgroups."""
     axes = draw(st.integers(1, 3))
     shape = [draw(st.integers(1, 12)) for _ in range(axes - 1)] + [draw(st.integers(1, 40))]
-    item = draw(st.sampled_from([1, 2, 4, 8]))
+    item = draw(st.sampled_from([1, 2, 4, 8, 16]))
     order = draw(st.permutations(range(axes)))
     strides, step = [0] * axes, 1
     for axis in order:
@@ -109,6 +109,15 @@ def test_rows_at_once_are_items_one_by_one(phase, rows, cols, pad, item, data):
         phase=phase * item, skip=skip, kept=kept, size=(rows, cols), strides=strides, item_bytes=item, line_bytes=128
     )
     assert [part.tolist() for part in got] == [part.tolist() for part in expected]
+
+
+@pytest.mark.parametrize("item_bytes", [3, 6, 12, 24, 32])
+def test_items_that_no_instruction_loads_take_a_line_a_pass(item_bytes):
+    build = TraceBuilder(n_workgroups=1, line_bytes=128)
+    x = build.array("x", rows=1, cols=64, item_bytes=item_bytes)
+    build.step(build.read(x, row=0, col=0, rows=1, cols=64))
+    trace = build.trace()
+    assert trace.l1_passes.tolist() == trace.requests_of_waves.tolist() == [trace.wave_requests.sum()]
 
 
 def test_a_whole_tile_asks_for_each_line_once_and_a_narrow_one_more_often():

@@ -53,6 +53,23 @@ def test_workgroups_send_what_is_theirs_of_a_program(case):
             assert found == sends
 
 
+@settings(max_examples=40, deadline=None)
+@given(case=clustered_cases())
+def test_parts_of_a_load_pass_an_l1_as_often_as_the_whole_rounded_up(case):
+    trace, *_, clusters = case
+    got = spread(trace, clusters)
+    for program in range(trace.n_workgroups):
+        whole = np.zeros(len(trace.tensors))
+        first, end = trace.start[program : program + 2]
+        np.add.at(whole, trace.tensor[trace.template[first:end]], trace.waves[trace.template[first:end], 3])
+        parts = np.zeros(len(trace.tensors))
+        first, end = got.start[program * clusters.size], got.start[(program + 1) * clusters.size]
+        np.add.at(parts, got.tensor[got.template[first:end]], got.waves[got.template[first:end], 3])
+        assert (parts >= whole).all() and ((parts > 0) == (whole > 0)).all()
+        each = end - first  # a part is rounded up by less than one; what is not cut is each workgroup's
+        assert (parts <= clusters.size * whole + each).all()
+
+
 @settings(max_examples=50, deadline=None)
 @given(case=clustered_cases(), pace=paces, data=st.data())
 def test_both_replays_are_the_naive_ones(case, pace, data):

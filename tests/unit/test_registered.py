@@ -23,6 +23,7 @@ def test_a_package_that_is_installed_meanwhile_is_found_and_one_removed_is_not(t
     info = tmp_path / "late-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: late\nVersion: 1.0\n")
+    assert "ours" not in registered(GROUP)  # an installer is still writing
     (info / "entry_points.txt").write_text(f"[{GROUP}]\nours = late:ours\n")
     assert registered(GROUP)["ours"].value == "late:ours"
     info.rename(tmp_path / "kept")

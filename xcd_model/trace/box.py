@@ -84,9 +84,9 @@ def _contiguous(phase, skip, kept, size, strides, item_bytes, line_bytes, items)
     sector, piece = _ranges(byte // SECTOR_BYTES, (byte + (end - begin) * item_bytes - 1) // SECTOR_BYTES + 1)
     active = np.bincount(wave, weights=end - begin).astype(np.int64)
     lane, of = _ranges(begin // items, -(-end // items))
-    address = byte[of] + (lane - begin[of] // items) * LANE_BYTES
+    address = byte[of] + (lane - begin[of] // items) * items * item_bytes
     one = np.ones_like(lane)
-    _, passes = passes_of(0 * lane, lane, address, one, one, LANE_BYTES)
+    _, passes = passes_of(0 * lane, lane, address, one, one, items * item_bytes)
     waves = waves_of(active, items, items, item_bytes, line_bytes, int(passes[0]))
     return merge(sector, wave[piece], line_bytes)._replace(waves=waves)
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from xcd_model.errors import ReplayError, TornCluster, UnknownName
-from xcd_model.trace.trace import Trace
+from xcd_model.trace.trace import PASSES, Trace
 
 LEAST_SIZE = 2
 
@@ -90,6 +90,8 @@ def spread(trace: Trace, clusters: Clusters) -> Trace:
     first = np.repeat((trace.rel_start[:-1, None] + low)[kept] - (np.cumsum(lines) - lines), lines)
     entry = first + np.arange(lines.sum())
     of = np.nonzero(kept)[0]
+    waves = np.zeros((of.size, trace.waves.shape[1]), np.int64)
+    waves[:, PASSES] = -(-trace.waves[of, PASSES] * lines // count[of, 0])
     cut = _Cut(np.where(kept, np.cumsum(kept).reshape(kept.shape) - 1, -1), size)
     return replace(
         trace,
@@ -100,7 +102,7 @@ def spread(trace: Trace, clusters: Clusters) -> Trace:
         wave_requests=trace.wave_requests[entry],
         is_write=trace.is_write[of],
         tensor=trace.tensor[of],
-        waves=np.zeros((of.size, trace.waves.shape[1]), np.int64),
+        waves=waves,
         multicast=together[of],
     )
 

@@ -1,7 +1,7 @@
 """Passes that loads of waves take through an L1 whose data lies in banks, as NVIDIA's does.
 
     lanes served together   as many as load 128 bytes, at most 32: 32 lanes of 4 B or less, 16 of 8 B, 8 of 16 B
-    passes of those         max(words that lie on one bank, lines / `LINES_A_PASS`)         32 banks of a word of 4 B
+    passes of those         max(words that lie on one bank, ceil(lines / `LINES_A_PASS`))   32 banks of a word of 4 B
 
 Lanes that read the same word share it. Eight rows of 64 B that lie a multiple of 128 B apart are on one half of the
 banks, and take eight passes; an odd multiple of 64 B apart they take four.
@@ -18,6 +18,7 @@ import numpy as np
 from xcd_model.spec.caches import PASS_BYTES
 
 BANK_BYTES, WARP, LINES_A_PASS = 4, 32, 3
+ITEM_BYTES = (1, 2, 4, 8, 16)  # that a lane loads in one instruction
 
 
 def passes_of(
@@ -39,10 +40,12 @@ def passes_of(
     Returns
     -------
     rows, passes : (n_rows,) int64
-        Loads that have items, and the passes of each.
+        Loads that have items, and the passes of each; 0, which is unknown, for items that no instruction loads.
     """
-    unit = together * item_bytes  # a power of two and aligned, so that no two lanes share a part of it
-    unit = np.clip(unit & -unit, BANK_BYTES, PASS_BYTES)
+    if item_bytes not in ITEM_BYTES:
+        rows = np.unique(row)
+        return rows, np.zeros(rows.size, np.int64)
+    unit = np.clip(together * item_bytes, BANK_BYTES, PASS_BYTES)  # aligned: no two lanes share a part of it
     lanes = np.minimum(PASS_BYTES // unit, WARP)
     each = items // together
     group = item // items // lanes * each + item % items // together

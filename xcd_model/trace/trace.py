@@ -19,7 +19,7 @@ MAX_LINES = 2**54  # of the address space: a byte address, and twice a line numb
 FEWEST_ROWS = 4  # of a tile, below which their distance says nothing
 MOST_TEMPLATES = 4096  # looked at for rows: a gather may have one for each workgroup
 LEAST_PITCH = 4096  # bytes: rows so far apart begin in the same of 16 channels of 256
-WAVE_COLUMNS = 4  # of `Trace.waves`
+WAVE_COLUMNS, PASSES = 4, 3  # of `Trace.waves`, and the one of passes through an L1
 UNCOALESCED = 4  # rows of a tile of 32 B or less, in lines of 128 B
 # The compiled replays read these arrays with no check of their own.
 DTYPES = {
@@ -229,7 +229,7 @@ class Trace:
     @property
     def l1_passes(self) -> np.ndarray:
         """(n_templates,) int64: passes through an L1 of banks; a line each where that is not known."""
-        return np.where(self.waves[:, 3] > 0, self.waves[:, 3], self.requests_of_waves)
+        return np.where(self.waves[:, PASSES] > 0, self.waves[:, PASSES], self.requests_of_waves)
 
     @property
     def power_of_two_pitches(self) -> dict[str, int]:
