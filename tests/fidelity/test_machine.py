@@ -112,8 +112,7 @@ def test_loads_pass_an_l1_by_the_words_on_one_bank_and_a_third_of_their_lines():
         size, lanes, step, pitch, shift = (int(one[name]) for name in list(one)[:5])
         lane = np.arange(32)
         address = lane // lanes * pitch + lane % lanes * step + shift
-        zeros, together = np.zeros(32, int), np.ones(32, int)
-        _, (passes,) = passes_of(zeros, lane, address, together, together, size)
+        _, (passes,) = passes_of(0 * lane, lane, address, 0 * lane + 1, 0 * lane + 1, size)
         off.append(log(float(one["cycles"]) / passes))
         by_line.append(log(float(one["cycles"]) / np.unique(address // 128).size))
         lines = sum(-(-np.unique(some // 128).size // 3) for some in address.reshape(max(1, size // 4), -1))

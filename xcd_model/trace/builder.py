@@ -10,7 +10,7 @@ import numpy as np
 from xcd_model.errors import TraceError
 from xcd_model.trace.box import box_lines
 from xcd_model.trace.coalesce import Touched, gather_lines
-from xcd_model.trace.trace import MAX_LINE_BYTES, SECTOR_BYTES, Tensor, Trace
+from xcd_model.trace.trace import MAX_LINE_BYTES, PASSES, SECTOR_BYTES, Tensor, Trace
 
 # Assumed: device allocators hand out large tensors on 2 MiB boundaries (the fragment size of the driver).
 TENSOR_ALIGN_BYTES = 2 * 1024 * 1024
@@ -263,7 +263,7 @@ class TraceBuilder:
                 np.concatenate([part.line + delta for part, delta in parts]),
                 np.concatenate([part.sectors for part, _ in parts]),
                 np.concatenate([part.wave_requests for part, _ in parts]),
-                np.array([*waves[:, :2].sum(axis=0), waves[:, 2].max(), waves[:, 3].sum()]),
+                np.array([*waves[:, :2].sum(axis=0), waves[:, 2].max(), waves[:, PASSES].sum()]),
             )
             ids.append(self._template((index, "together", key), index, True, touched))
         return Access(first, np.array(ids, np.int32)[inverse])

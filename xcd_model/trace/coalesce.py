@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xcd_model.trace.l1_passes import passes_of
-from xcd_model.trace.trace import SECTOR_BYTES, waves_of
+from xcd_model.trace.trace import SECTOR_BYTES, WAVE_COLUMNS, waves_of
 
 LANE_BYTES = 16  # widest load of a lane: global_load_dwordx4
 WAVE_SIZE = 64
@@ -46,7 +46,7 @@ class Touched(NamedTuple):
     line: np.ndarray
     sectors: np.ndarray
     wave_requests: np.ndarray
-    waves: np.ndarray = np.zeros(4, np.int64)
+    waves: np.ndarray = np.zeros(WAVE_COLUMNS, np.int64)
 
 
 def lane_axes(address: np.ndarray, item_bytes: int) -> tuple[int, ...]:
