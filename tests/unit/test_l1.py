@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from tests.machines import cases, small_gpu, tiled_traces
 from xcd_model import IssueModel, TraceBuilder, gpu, prepare, replay_lockstep, replay_timed
 from xcd_model.cache.packed import BY_LINE, BY_TILE
-from xcd_model.errors import SpecError
+from xcd_model.errors import ReplayError, SpecError, TraceError
 from xcd_model.fast import symmetry as fast
 from xcd_model.replay.service_times import service_times_of
 from xcd_model.replay.traffic import L1_HITS, L1_REQUESTS, READ_REQUESTS
@@ -82,3 +82,14 @@ def test_the_port_of_an_l1_of_banks_takes_passes_and_that_of_lines_takes_lines()
     assert took[False] - took[True] == 16 * service_times_of(machine).l1
     with pytest.raises(SpecError, match="its banks are 128 B wide, and line_bytes = 64"):
         small_gpu(l1=(64, 4), mall=None, line=64, read=64, write=64, by_bank=True)
+
+
+def test_passes_that_are_no_counts_or_leave_64_bits_are_refused():
+    """A trace file may say anything."""
+    trace = rows_twice(4)
+    for waves in (trace.waves - 100, trace.waves.astype(float), trace.waves[:, :3]):
+        with pytest.raises(TraceError, match="four counts for each template"):
+            dataclasses.replace(trace, waves=waves)
+    endless = prepare(dataclasses.replace(trace, waves=trace.waves + 2**60), gpu("h200"))
+    with pytest.raises(ReplayError, match="overflows int64"):
+        replay_timed(endless, np.array([0]), workgroups_per_cu=1, issue=IssueModel(1, 0))

@@ -89,6 +89,7 @@ def _check_times(plan: Plan, times: ServiceTimes, issue: IssueModel) -> None:
     latencies = sum(times[times._fields.index("l1_latency") :])  # once an instruction; the others once a request
     served, once = sum(times) - latencies, latencies + 2 * issue.compute_fs + issue.jitter_fs
     once += issue.remap_fs + issue.remap_wait_fs
+    once += int(plan.stream.passes.max()) * times.l1
     slowest = touches * served + plan.trace.n_instructions * once
     if slowest >= 2**63:
         raise ReplayError(f"worst-case simulated time {slowest} fs overflows int64; reduce the problem size")

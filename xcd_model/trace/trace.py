@@ -131,8 +131,9 @@ class Trace:
             raise TraceError("every template has a line, and every instruction one base and one template")
         self._check_tensors()
         self._check_templates()
-        if self.waves.shape != (self.is_write.size, WAVE_COLUMNS):
-            raise TraceError(f"waves has shape {self.waves.shape}: four numbers for each template")
+        shape = (self.is_write.size, WAVE_COLUMNS)
+        if self.waves.shape != shape or self.waves.dtype != np.int64 or self.waves.min() < 0:
+            raise TraceError(f"waves is {self.waves.dtype} of shape {self.waves.shape}: four counts for each template")
         if self.trip.size not in (0, self.base.size):
             raise TraceError(f"trip has {self.trip.size} entries: one for each of the {self.base.size} instructions")
         self._check_bounds()
