@@ -51,6 +51,11 @@ def _wide_gemm(between: Between) -> Sizes:
     return _gemm(between) | {"BLOCK_N": 256}
 
 
+def _products(between: Between) -> Sizes:
+    batch = {"BATCH": between(3, 16)}  # drawn first
+    return {**batch, **{side: 128 * between(8, 20) for side in "MN"}, "K": 64 * between(8, 32)}
+
+
 def _experts(between: Between) -> Sizes:
     return {"TOKENS": 256 * between(4, 16), "N": 128 * between(16, 40), "K": 64 * between(16, 48)}
 
@@ -89,16 +94,10 @@ PUBLISHED = {  # by the name of their package
     "flag-gems addmm": Drawn(_plain_gemm, declared="more:addmm"),
     "sglang block_int8": Drawn(_scaled_gemm, declared="more:block_int8"),
     "torchao int_mm": Drawn(_scaled_gemm, declared="more:int_mm"),
-    "flag-gems bmm": Drawn(
-        lambda between: {
-            "BATCH": between(3, 16),
-            **{side: 128 * between(8, 20) for side in "MN"},
-            "K": 64 * between(8, 32),
-        },
-        BOXES,
-        "more:bmm",
-    ),
+    "flag-gems bmm": Drawn(_products, BOXES, "more:bmm"),
+    "flag-gems baddbmm": Drawn(_products, BOXES, "more:baddbmm"),
     "torchao fp8_mm": Drawn(_scaled_gemm, declared="others:fp8_mm"),
+    "flag-gems block_fp8": Drawn(_scaled_gemm, declared="more:block_fp8"),
     "torchao matmul": Drawn(_plain_gemm, declared="others:any_mm"),
     "sage attention": Drawn(
         lambda between: {"BATCH": between(1, 2), "HEADS": 8 * between(1, 5), "CONTEXT": 256 * between(8, 24)},
@@ -304,6 +303,16 @@ DRAWS = {  # by name, which begins with the GPU's
         {
             **{"torchao fp8_mm": 2, "torchao matmul": 1, "flag-gems mm": 1, "flag-gems bmm": 1},
             **{"sage attention": 1, "applied-ai moe": 1, "aiter gemm_a16w16": 1, "gemm": 2, "stencil_2d": 1},
+        },
+    ),
+    "h200_twentysecond": Draw(
+        56,
+        "On an H200, after a loop counts as pipelined only where its own loads are sent ahead",
+        {
+            **{"gemm": 2, "gemm of wide tiles": 1, "batched_gemm": 1, "attention_gqa": 1},
+            **{"transpose": 1, "stencil_2d": 1, "torchao fp8_mm": 1, "sglang block_int8": 1},
+            **{"sglang decode": 1, "mlstm": 1, "applied-ai moe": 1},
+            **{"flag-gems block_fp8": 2, "flag-gems baddbmm": 2},
         },
     ),
 }

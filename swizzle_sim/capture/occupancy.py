@@ -31,7 +31,7 @@ ARCHITECTURES = ("gfx942", "gfx950", "gfx1250", "sm_90a", "sm_100a", "sm_121a")
 COMPILE_TIMEOUT_S = 600.0
 NOT_HERE = "; not compiled here: "  # in the source of resources, before the reason
 BURST = ("burst_loads", "burst_cycles", "busy_cycles")  # of a remapped kernel as it is compiled
-_FORMAT = 12  # of the entries on disk
+_FORMAT = 13  # of the entries on disk
 _WORKER = "swizzle_sim.capture.occupancy_worker"
 
 
@@ -70,7 +70,7 @@ class Compiled:
     loads_per_step : int
         Loads in the body of the kernel's main loop.
     pipelined : bool
-        Whether the compiler pipelined a loop.
+        Whether the compiler pipelined the main loop.
     instructions_in_flight : int
         Assumed: see `swizzle_sim.capture.occupancy_code`.
     step_instructions, after_products, past_l1 : int, bool and bool

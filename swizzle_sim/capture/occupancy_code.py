@@ -2,7 +2,8 @@
 
 Tensor instructions in flight are assumed, not measured: a pipelined loop keeps as many steps in flight as it has
 stages, each with all loads of its body; a loop that is not pipelined, the loads of one step. A loop counts as pipelined
-if pipelining left copies of its loads in front of it: the later form has more load instructions than the earlier one.
+if pipelining left copies of its loads in front of it: the later form loads from a line and column of its source there
+too.
 
 Source: LLVM, "User Guide for AMDGPU Backend", tables "Kernel Descriptor" and "compute_pgm_rsrc1 for GFX6-GFX12".
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
+from functools import lru_cache
 
 VGPR_GRANULE = 8  # registers that GRANULATED_WORKITEM_VGPR_COUNT counts in, gfx90a and later CDNA
 _DESCRIPTOR_BYTES = 64
@@ -34,6 +36,9 @@ _LABEL = re.compile(r"^(\.?[\w.]+):")
 _LOOP = re.compile(r"\bscf\.(?:for|while)\b|^\s*\} do \{")
 _LOCATION = re.compile(r"\bloc\(.*$")
 _QUOTED = re.compile(r'"[^"]*"')
+_DEFINED = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
+_NAMED = re.compile(r"#loc\d*\b")
+_AT = re.compile(r'"[^"]*":\d+:\d+')
 
 
 def descriptor(hsaco: bytes, kernel: str) -> dict[str, int]:
@@ -128,38 +133,63 @@ def before_loop(assembly: str) -> int:
     return count if first is None else first
 
 
-def loads_per_step(ttir: str) -> int:
-    """Loads in the body of the loop that has most, without loops inside it; of the straight code where none has any."""
-    stack: list[list[int]] = []  # of [is a loop, loads so far]
-    best = straight = 0
-    for line in ttir.splitlines():
-        code = _LOCATION.sub("", _QUOTED.sub("", line))
-        loads = len(_LOADS.findall(code))
-        loop = next((entry for entry in reversed(stack) if entry[0]), None)
-        if loop is not None:
-            loop[1] += loads
-            best = max(best, loop[1])
-        else:
-            straight += loads
-        is_loop = _LOOP.search(code) is not None
-        for brace in re.findall(r"[{}]", code):
-            if brace == "{":
-                stack.append([is_loop, 0])
-            elif stack:
-                stack.pop()
-    return best or straight
+def loads_per_step(ttir: str, ttgir: str) -> int:
+    """Loads in the body of the main loop, without loops inside it; of the straight code where no loop has any.
+
+    That is the loop with most loads, of those that were pipelined if any was.
+    """
+    return len(_main(ttir, ttgir))
 
 
 def is_pipelined(ttir: str, ttgir: str) -> bool:
-    """Whether software pipelining copied loads out of a loop."""
-    return _count(ttgir) > _count(ttir)
+    """Whether software pipelining copied loads out of the main loop."""
+    return not _sent_ahead(ttir, ttgir).isdisjoint(_main(ttir, ttgir))
 
 
 def in_flight(ttir: str, ttgir: str, num_stages: int) -> int:
     """Tensor instructions in flight, at least 1; see the module on what is assumed."""
     steps = max(1, num_stages) if is_pipelined(ttir, ttgir) else 1
-    return max(1, steps * loads_per_step(ttir))
+    return max(1, steps * loads_per_step(ttir, ttgir))
 
 
-def _count(text: str) -> int:
-    return sum(len(_LOADS.findall(_LOCATION.sub("", _QUOTED.sub("", line)))) for line in text.splitlines())
+def _main(ttir: str, ttgir: str) -> list[str]:
+    """Places of the loads of the main loop, see `loads_per_step`."""
+    straight, *loops = _loads(ttir)
+    ahead = _sent_ahead(ttir, ttgir)
+    return max(filter(None, loops), key=lambda loads: (not ahead.isdisjoint(loads), len(loads)), default=straight)
+
+
+def _sent_ahead(ttir: str, ttgir: str) -> set[str]:
+    """Places in the source whose loads stand in more loops, or in front of more, than before pipelining."""
+    first, last = (Counter(place for loads in _loads(text) for place in set(loads)) for text in (ttir, ttgir))
+    return {place for place in first if last[place] > first[place]}
+
+
+@lru_cache(maxsize=8)
+def _loads(text: str) -> list[list[str]]:
+    """Places in the source of the loads of the straight code, and then of each loop without those inside it."""
+    places = {match[1]: match[2] for match in _DEFINED.finditer(text)}
+    found: list[list[str]] = [[]]
+    stack = found[:]  # of the loads that the code within each brace adds to
+    for line in text.splitlines():
+        code = _LOCATION.sub("", _QUOTED.sub("", line))
+        stack[-1] += [_place(line, places) for _ in _LOADS.findall(code)]
+        is_loop = _LOOP.search(code) is not None
+        for brace in re.findall(r"[{}]", code):
+            if brace == "{":
+                found += [[]] * is_loop
+                stack.append(found[-1] if is_loop else stack[-1])
+            elif len(stack) > 1:
+                stack.pop()
+    return found
+
+
+def _place(line: str, places: dict[str, str]) -> str:
+    """Files, lines and columns that a load's location comes down to, without the names of variables; "" for none."""
+    found = _LOCATION.search(line)
+    words = found[0] if found else ""
+    for _ in range(len(places)):
+        if not _NAMED.search(words):
+            break
+        words = _NAMED.sub(lambda name: places.get(name[0], ""), words)
+    return " ".join(_AT.findall(words))

@@ -130,7 +130,7 @@ def compile_one(request: dict[str, Any]) -> dict[str, Any]:
     return {
         "threads": compiled.metadata.num_warps * target.warp_size,
         **(_of_amd(compiled) if target.backend == "hip" else _of_nvidia(compiled)),
-        "loads_per_step": loads_per_step(ttir),
+        "loads_per_step": loads_per_step(ttir, ttgir),
         "pipelined": is_pipelined(ttir, ttgir),
         "instructions_in_flight": in_flight(ttir, ttgir, compiled.metadata.num_stages),
         "options": _plain(options.__dict__),

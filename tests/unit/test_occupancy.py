@@ -285,11 +285,12 @@ TTIR = """
 
 
 def test_loads_are_counted_in_the_loop_that_has_most():
-    assert loads_per_step(TTIR) == 2
-    assert loads_per_step("tt.load\ntt.load\ntt.store") == 2 and loads_per_step("") == 0
-    pipelined = TTIR + "%9 = amdg.buffer_load_to_local %x\n%9 = amdg.buffer_load %x\n"
-    assert not is_pipelined(TTIR, TTIR) and is_pipelined(TTIR, pipelined)
-    assert (in_flight(TTIR, TTIR, 3), in_flight(TTIR, pipelined, 3), in_flight("", "", 2)) == (2, 6, 1)
+    assert loads_per_step(TTIR, TTIR) == 2
+    assert loads_per_step("tt.load\ntt.load\ntt.store", "") == 2 and loads_per_step("", "") == 0
+    placed = TTIR.replace("loc(#loc9)", 'loc("k.py":2:3)')
+    pipelined = '%9 = amdg.buffer_load_to_local %x loc("k.py":2:3)\n' + placed
+    assert not is_pipelined(placed, placed) and is_pipelined(placed, pipelined)
+    assert (in_flight(placed, placed, 3), in_flight(placed, pipelined, 3), in_flight("", "", 2)) == (2, 6, 1)
 
 
 def test_the_command_prints_and_falls_back(monkeypatch, capsys):

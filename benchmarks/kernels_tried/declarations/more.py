@@ -181,6 +181,25 @@ block_int8 = Kernel(
     num_stages=3,
 )  # fmt: skip
 
+block_fp8 = Kernel(
+    "flag_gems.ops.w8a8_block_fp8_matmul:w8a8_block_fp8_matmul_kernel",
+    sizes={"M": 2048, "N": 2048, "K": 1024},
+    arguments=lambda s: {
+        "A": Array(shape=(s.M, s.K), dtype="fp8e4"), "B": Array(shape=(s.K, s.N), dtype="fp8e4", strides=(1, s.K)),
+        "C": Array(shape=(s.M, s.N), dtype="bf16", role="out"),
+        "As": Array(shape=(s.M, s.K // SCALED), dtype="fp32"),
+        "Bs": Array(shape=(s.K // SCALED, s.N // SCALED), dtype="fp32", strides=(1, s.K // SCALED)),
+        "M": s.M, "N": s.N, "K": s.K, "group_n": SCALED, "group_k": SCALED, "stride_am": s.K, "stride_ak": 1,
+        "stride_bk": 1, "stride_bn": s.K, "stride_cm": s.N, "stride_cn": 1, "stride_As_m": s.K // SCALED,
+        "stride_As_k": 1, "stride_Bs_k": 1, "stride_Bs_n": s.K // SCALED,
+    },
+    constexprs={"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 32},  # where untuned
+    grid=lambda s: (cdiv(s.M, 64) * cdiv(s.N, 128),),
+    tiles=lambda s: (cdiv(s.M, 64), cdiv(s.N, 128)),
+    num_warps=4,
+    num_stages=2,
+)  # fmt: skip
+
 int_mm = Kernel(
     "torchao.kernel.intmm_triton:matmul_kernel_with_block_pointers",
     sizes={"M": 2048, "N": 2048, "K": 1024},
@@ -207,5 +226,21 @@ bmm = Kernel(
         "stride_bn": 1, "stride_ob": s.M * s.N, "stride_om": s.N, "stride_on": 1,
     },
     constexprs={"DIVISIBLE_M": True, "DIVISIBLE_N": True, "DIVISIBLE_K": True},
+    grid=lambda s: (cdiv(s.M, s.TILE_M), cdiv(s.N, s.TILE_N), s.BATCH),
+)  # fmt: skip
+
+baddbmm = Kernel(
+    "flag_gems.ops.baddbmm:baddbmm_kernel",
+    sizes={"BATCH": 4, "M": 1024, "N": 1024, "K": 1024},
+    arguments=lambda s: {
+        "A": Array(shape=(s.BATCH, s.M, s.K), dtype="fp16"), "B": Array(shape=(s.BATCH, s.K, s.N), dtype="fp16"),
+        "O": Array(shape=(s.BATCH, s.M, s.N), dtype="fp16", role="out"),
+        "bias": Array(shape=(s.BATCH, s.M, s.N), dtype="fp16"), "alpha": 1.0, "beta": 1.0, "M": s.M, "N": s.N,
+        "K": s.K,
+    },
+    constexprs=lambda s: {
+        "DIVISIBLE_M": True, "DIVISIBLE_N": True, "DIVISIBLE_K": True, "bias_batch_stride": s.M * s.N,
+        "bias_M_stride": s.N, "bias_N_stride": 1,
+    },
     grid=lambda s: (cdiv(s.M, s.TILE_M), cdiv(s.N, s.TILE_N), s.BATCH),
 )  # fmt: skip
