@@ -259,6 +259,29 @@ def test_what_is_said_of_the_draws_since_an_l1_has_banks_was_counted():
     assert f"reads {min(deep):.1f} to {max(deep):.1f} times what is predicted" in text
 
 
+def test_what_is_said_of_the_draw_since_a_loop_is_known_by_its_loads_was_counted():
+    text = " ".join((ROOT / "docs/hardware.md").read_text(encoding="utf-8").split())
+    found = committed("h200_twentysecond")
+    near, points, (right, every), tool, (chosen, launched, grouped) = of_all(found)
+    assert f"The twenty-second, {len(found)} orders of {len(of_launch(found))} launches after" in text
+    assert f"has {near:.0f} % of the reads and {points:.2f} points; by predicted time {right} of {every} pairs" in text
+    lost = f"and it loses {chosen} % (launch order {launched}, `group_m(size=8)` {grouped})"
+    assert f"by the tool's ranking {tool[0]}, {lost}" in text
+    _, _, _, tool, (chosen, *_) = of_all([one for one in found if one.kernel not in PUBLISHED])
+    assert f"Its suite's kernels have {tool[0]} of {tool[1]} pairs and lose {chosen} %" in text
+    new = [one for one in found if one.kernel in ("flag-gems block_fp8", "flag-gems baddbmm")]
+    _, _, _, tool, (chosen, launched, _) = of_all(new)
+    assert f"{tool[0]} of {tool[1]} and {chosen} (launch order {launched})" in text
+    _, _, _, _, (chosen, *_) = of_all([one for one in found if one.kernel != "torchao fp8_mm"])
+    assert f"without that launch the choice loses {chosen} %" in text
+    decoding, mlstm = (
+        [one.predicted_us / one.measured_us for one in found if one.kernel == name]
+        for name in ("sglang decode", "mlstm")
+    )
+    said = f"at {min(decoding):.2f} to {max(decoding):.2f} of its time, mLSTM at {min(mlstm):.2f} to {max(mlstm):.2f}"
+    assert said in text
+
+
 def test_what_is_said_of_ties_and_of_all_draws_was_counted():
     text = " ".join((ROOT / "docs/hardware.md").read_text(encoding="utf-8").split())
     believe = " ".join((ROOT / "docs/believe.md").read_text(encoding="utf-8").split())
