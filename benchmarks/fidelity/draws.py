@@ -52,8 +52,11 @@ def _wide_gemm(between: Between) -> Sizes:
 
 
 def _products(between: Between) -> Sizes:
-    batch = {"BATCH": between(3, 16)}  # drawn first
-    return {**batch, **{side: 128 * between(8, 20) for side in "MN"}, "K": 64 * between(8, 32)}
+    return {
+        "BATCH": between(3, 16),
+        **{side: 128 * between(8, 20) for side in "MN"},
+        "K": 64 * between(8, 32),
+    }
 
 
 def _experts(between: Between) -> Sizes:

@@ -1,10 +1,11 @@
 """Count and time the orders of many bundles on one NVIDIA GPU, in two processes instead of two for each order.
 
     python benchmarks/lab/bundles_counted.py FOLDER counted.csv [--samples 20]
+    python benchmarks/lab/bundles_counted.py FOLDER merged.csv --verb merged
 
 ``FOLDER`` holds bundles. Needs PyTorch, Triton and ncu, and swizzle_sim's `hardware.node`, which is plain Python. The
 first process checks and times every order (`worker.Work.check_and_time`), the second runs under ncu and launches each
-once, caches flushed.
+once, caches flushed. ``merged`` counts only the sectors that SMs take in and those that the L2 gives out for them.
 """
 # ruff: noqa: PLC0415  torch is there only where the GPU is
 
@@ -39,6 +40,7 @@ METRICS = (
     "launch__registers_per_thread",
     "launch__shared_mem_per_block",
 )
+MERGED = {"arrived": "l1tex__m_xbar2l1tex_read_sectors.sum", "given": "lts__t_sectors_srcunit_tex_op_read.sum"}
 
 
 def bundles(folder: Path) -> list[Path]:
@@ -73,14 +75,14 @@ def time(folder: Path, out: Path, samples: int) -> None:
             print(place.name, flush=True)
 
 
-def count(folder: Path, scratch: Path) -> list[dict[str, float]]:
+def count(folder: Path, scratch: Path, metrics: Sequence[str] = METRICS) -> list[dict[str, float]]:
     """Counters of each launch, in order."""
     functions = sorted({read_manifest(place)["function"] for place in bundles(folder)})
     words = [sys.executable, __file__, str(folder), "-", "--verb", "launch"]
     program = find_program(NsightCompute(), None)
     if program is None:
         sys.exit("no ncu on the PATH: the times are written, the counters left empty")
-    command = NsightCompute().command(program, METRICS, scratch, functions[0], words)
+    command = NsightCompute().command(program, metrics, scratch, functions[0], words)
     place = command.index("--kernel-name") + 1
     command[place] = f"regex:{'|'.join(map(name_pattern, functions))}"
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -99,7 +101,7 @@ def bundles_counted(words: Sequence[str]) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--samples", type=int, default=20)
-    parser.add_argument("--verb", choices=("all", "launch", "time"), default="all", help=argparse.SUPPRESS)
+    parser.add_argument("--verb", choices=("all", "merged", "launch", "time"), default="all", help=argparse.SUPPRESS)
     given = parser.parse_args(words)
     if given.verb == "launch":
         launch(given.folder)
@@ -109,6 +111,9 @@ def bundles_counted(words: Sequence[str]) -> None:
         return
     if not bundles(given.folder):
         sys.exit(f"{given.folder}: no bundles here")
+    if given.verb == "merged":
+        merged(given.folder, given.out)
+        return
     with tempfile.TemporaryDirectory() as scratch:
         lines = Path(scratch) / "times.jsonl"
         words = [sys.executable, __file__, str(given.folder), str(lines), "--verb", "time"]
@@ -118,6 +123,16 @@ def bundles_counted(words: Sequence[str]) -> None:
         said = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
         write(given.folder, given.out, said, [])
         write(given.folder, given.out, said, count(given.folder, Path(scratch)))
+
+
+def merged(folder: Path, out: Path) -> None:
+    """Write a line for each order: what SMs take in and what the L2 gives out, where that serves several as one."""
+    orders = [(place.name, one["name"]) for place in bundles(folder) for one in read_manifest(place)["candidates"]]
+    with tempfile.TemporaryDirectory() as scratch, out.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["bundle", "order", *MERGED])
+        for order, row in zip(orders, count(folder, Path(scratch), [*MERGED.values()]), strict=True):
+            table.writerow([*order, *(f"{row[name]:.0f}" for name in MERGED.values())])
 
 
 def write(folder: Path, out: Path, said: list[dict[str, Any]], counted: list[dict[str, float]]) -> None:

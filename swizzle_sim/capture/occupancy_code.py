@@ -2,8 +2,8 @@
 
 Tensor instructions in flight are assumed, not measured: a pipelined loop keeps as many steps in flight as it has
 stages, each with all loads of its body; a loop that is not pipelined, the loads of one step. A loop counts as pipelined
-if pipelining left copies of its loads in front of it: the later form loads from a line and column of its source there
-too.
+if pipelining left a copy of one of its loads, known by its place in the source, in front of it or in a further loop
+(decision 0062).
 
 Source: LLVM, "User Guide for AMDGPU Backend", tables "Kernel Descriptor" and "compute_pgm_rsrc1 for GFX6-GFX12".
 """
@@ -24,7 +24,8 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL_TABLES = (2, 11)  # SHT_SYMTAB, SHT_DYNSYM
 _LOADS = re.compile(
     r"\b(?:tt\.load|tt\.descriptor_load|tt\.descriptor_gather|amdg\.buffer_load(?:_to_local)?"
-    r"|ttg\.async_copy_global_to_local|amdg\.async_tdm_copy_global_to_local)\b"
+    r"|ttg\.async_copy_global_to_local|amdg\.async_tdm_copy_global_to_local"
+    r"|ttng\.async_tma_copy_global_to_local|ttng\.async_tma_gather)\b"
 )
 _GLOBAL = re.compile(
     r"\b(?:global|buffer|flat)_load_(?:lds_)?(?:[usi](?:byte|short|8|16)|short|byte|dwordx?\d?|b\d+)\w*"
@@ -160,9 +161,19 @@ def _main(ttir: str, ttgir: str) -> list[str]:
 
 
 def _sent_ahead(ttir: str, ttgir: str) -> set[str]:
-    """Places in the source whose loads stand in more loops, or in front of more, than before pipelining."""
-    first, last = (Counter(place for loads in _loads(text) for place in set(loads)) for text in (ttir, ttgir))
+    """Places in the source whose loads stand in more loops, or in front of more, than before pipelining.
+
+    Loads without a place are one place, of which more loads are there.
+    """
+    first, last = (
+        Counter(place for loads in _loads(text) for place in {*loads} - {""}) + Counter({"": _unplaced(text)})
+        for text in (ttir, ttgir)
+    )
     return {place for place in first if last[place] > first[place]}
+
+
+def _unplaced(text: str) -> int:
+    return sum(place == "" for loads in _loads(text) for place in loads)
 
 
 @lru_cache(maxsize=8)

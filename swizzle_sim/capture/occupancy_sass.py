@@ -136,12 +136,16 @@ class Controlled(NamedTuple):
 def loading_loop(sass: str) -> list[Controlled]:
     """Body of the innermost loop with most loads or copies, of a disassembly with words; empty where none has any.
 
-    Of loops with as many the one with products.
+    Loops with copies into shared memory come first, which a pipelined loop has, and of those with as many loads one
+    with products.
     """
     code, seldom = _controlled(sass), _not_every_step(sass)
     bodies = [[code[at] for at in range(begin, end + 1) if at not in seldom] for begin, end in _innermost(_loops(sass))]
     loads = [sum(one.kind in (*_LOADS, *_TILES) for one in body) for body in bodies]
-    ranks = [(n, any(one.kind in _PRODUCTS for one in body)) for n, body in zip(loads, bodies, strict=True)]
+    ranks = [
+        (any(one.kind in _COPIES for one in body), n, any(one.kind in _PRODUCTS for one in body))
+        for n, body in zip(loads, bodies, strict=True)
+    ]
     return bodies[ranks.index(max(ranks))] if any(loads) else []
 
 

@@ -273,13 +273,20 @@ def test_what_is_said_of_the_draw_since_a_loop_is_known_by_its_loads_was_counted
     _, _, _, tool, (chosen, launched, _) = of_all(new)
     assert f"{tool[0]} of {tool[1]} and {chosen} (launch order {launched})" in text
     _, _, _, _, (chosen, *_) = of_all([one for one in found if one.kernel != "torchao fp8_mm"])
-    assert f"without that launch the choice loses {chosen} %" in text
+    assert f"Without that launch the choice loses {chosen} %" in text
     decoding, mlstm = (
         [one.predicted_us / one.measured_us for one in found if one.kernel == name]
         for name in ("sglang decode", "mlstm")
     )
     said = f"at {min(decoding):.2f} to {max(decoding):.2f} of its time, mLSTM at {min(mlstm):.2f} to {max(mlstm):.2f}"
     assert said in text
+    baddbmm, stencils, int8 = (
+        [one.predicted_us / one.measured_us for one in found if one.kernel == name]
+        for name in ("flag-gems baddbmm", "stencil_2d", "sglang block_int8")
+    )
+    assert f"a bias at {min(baddbmm):.2f} to {max(baddbmm):.2f} of its time" in text
+    said = f"stencils at {min(stencils):.2f} to {max(stencils):.2f}, sglang's GEMM in int8 at {min(int8):.2f} to"
+    assert f"{said} {max(int8):.2f}." in text
 
 
 def test_what_is_said_of_ties_and_of_all_draws_was_counted():

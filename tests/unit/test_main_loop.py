@@ -56,7 +56,7 @@ def test_what_is_loaded_more_often_in_its_place_was_not_sent_ahead():
         "%scale_3 = tt.load", "%other = tt.load %y : tensor<64xf32> loc(#loc14)\n  %scale_3 = tt.load"
     )
     assert read(LOOP, twice) == (2, False)
-    others = '%b = tt.load %z loc("kernel.py":5:4)\n'
+    others = '%b = tt.load %z loc("kernel.py":7:12)\n'  # in front of the loop before pipelining too
     assert read(others + LOOP, others * 2 + LOOP) == (2, False)
 
 
@@ -65,9 +65,16 @@ def test_the_main_loop_is_one_that_was_pipelined():
     assert read(TABLES + LOOP + "}\n", TABLES + LOOP + "}\n") == (3, False)
 
 
-def test_without_locations_loads_in_front_of_a_loop_are_taken_for_its_own():
-    bare = "scf.for {\n%0 = tt.load %x\n%1 = tt.load %y\n}\n"
-    assert read(bare, "%9 = tt.load %x\n" + bare) == (2, True)
+def test_a_tile_that_the_accelerator_fetches_ahead_is_a_load():
+    first = LOOP.replace("tt.load %x", "tt.descriptor_load %x")
+    last = PIPELINED.replace("ttg.async_copy_global_to_local", "ttng.async_tma_copy_global_to_local")
+    assert read(first, last) == (2, True)
+
+
+def test_without_locations_more_loads_than_before_are_taken_for_its_own():
+    bare = "%9 = tt.load %x\nscf.for {\n%0 = tt.load %x\n%1 = tt.load %y\n}\n"
+    assert read(bare, bare) == (2, False)
+    assert read(bare, "%8 = tt.load %x\n" + bare) == (2, True)
 
 
 TILES = """
@@ -105,3 +112,43 @@ def test_a_loop_over_tables_around_a_product_is_not_the_main_one(arch, tmp_path)
     launch = Launch(path=path, function="tiles", arguments=arguments, constexprs={"K": 512}, grid=(1,))
     found = compile_launch(launch, arch, use_cache=False)
     assert (found.loads_per_step, found.pipelined) == (2, True)
+
+
+SECOND = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def second(a, b, c, d, K: tl.constexpr):
+    at = tl.arange(0, 64)
+    total = tl.zeros((64, 64), tl.float32)
+    for step in range(K // 64):
+        depth = step * 64 + at
+        left = tl.load(a + at[:, None] * K + depth[None, :])
+        total += tl.dot(left, tl.load(b + depth[:, None] * 64 + at[None, :]))
+    tl.store(c + at[:, None] * 64 + at[None, :], total)
+    sums = tl.zeros((64,), tl.float32)
+    for step in tl.range(K // 64, num_stages=1):
+        for part in tl.static_range(PARTS):
+            sums += tl.load(d + part * K + step * 64 + at)
+    tl.store(c + at, sums)
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs the triton extra")
+def test_a_pipelined_loops_code_is_timed_and_not_a_larger_one_behind_it(tmp_path):
+    found = []
+    for parts in (1, 6):
+        path = tmp_path / f"second_{parts}.py"
+        path.write_text(SECOND.replace("PARTS", str(parts)), encoding="utf-8")
+        arguments = {
+            "a": Array(shape=(64, 8192), dtype="fp16"),
+            "b": Array(shape=(8192, 64), dtype="fp16"),
+            "c": Array(shape=(64, 64), dtype="fp32", role="out"),
+            "d": Array(shape=(6, 8192), dtype="fp32"),
+        }
+        launch = Launch(path=path, function="second", arguments=arguments, constexprs={"K": 8192}, grid=(1,))
+        found.append(compile_launch(launch, "sm_90a", use_cache=False))
+    assert [(one.loads_per_step, one.pipelined) for one in found] == [(2, True)] * 2
+    assert found[0].step_cycles > 100 and found[1].step_cycles == pytest.approx(found[0].step_cycles, rel=0.05)

@@ -284,7 +284,7 @@ TTIR = """
 """
 
 
-def test_loads_are_counted_in_the_loop_that_has_most():
+def test_loads_are_counted_in_the_main_loop():
     assert loads_per_step(TTIR, TTIR) == 2
     assert loads_per_step("tt.load\ntt.load\ntt.store", "") == 2 and loads_per_step("", "") == 0
     placed = TTIR.replace("loc(#loc9)", 'loc("k.py":2:3)')
