@@ -161,44 +161,31 @@ addmm = Kernel(
 
 SCALED = 128  # items of a row or column that have one scale
 
-block_int8 = Kernel(
-    "sglang.kernels.ops.gemm.int8_kernel:_w8a8_block_int8_matmul",
-    sizes={"M": 2048, "N": 2048, "K": 1024},
-    arguments=lambda s: {
-        "A": Array(shape=(s.M, s.K), dtype="int8"), "B": Array(shape=(s.K, s.N), dtype="int8", strides=(1, s.K)),
-        "C": Array(shape=(s.M, s.N), dtype="bf16", role="out"),
-        "As": Array(shape=(s.M, s.K // SCALED), dtype="fp32"),
-        "Bs": Array(shape=(s.K // SCALED, s.N // SCALED), dtype="fp32", strides=(1, s.K // SCALED)),
-        "M": s.M, "N": s.N, "K": s.K, "group_n": SCALED, "group_k": SCALED, "stride_am": s.K, "stride_ak": 1,
-        "stride_bk": 1, "stride_bn": s.K, "stride_cm": s.N, "stride_cn": 1, "stride_As_m": s.K // SCALED,
-        "stride_As_k": 1, "stride_Bs_k": 1, "stride_Bs_n": s.K // SCALED,
-    },
-    constexprs={"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 32},  # where untuned
-    grid=lambda s: (cdiv(s.M, 64) * cdiv(s.N, 128),),
-    tiles=lambda s: (cdiv(s.M, 64), cdiv(s.N, 128)),
-    dtype="int8",
-    num_warps=4,
-    num_stages=3,
-)  # fmt: skip
 
-block_fp8 = Kernel(
-    "flag_gems.ops.w8a8_block_fp8_matmul:w8a8_block_fp8_matmul_kernel",
-    sizes={"M": 2048, "N": 2048, "K": 1024},
-    arguments=lambda s: {
-        "A": Array(shape=(s.M, s.K), dtype="fp8e4"), "B": Array(shape=(s.K, s.N), dtype="fp8e4", strides=(1, s.K)),
-        "C": Array(shape=(s.M, s.N), dtype="bf16", role="out"),
-        "As": Array(shape=(s.M, s.K // SCALED), dtype="fp32"),
-        "Bs": Array(shape=(s.K // SCALED, s.N // SCALED), dtype="fp32", strides=(1, s.K // SCALED)),
-        "M": s.M, "N": s.N, "K": s.K, "group_n": SCALED, "group_k": SCALED, "stride_am": s.K, "stride_ak": 1,
-        "stride_bk": 1, "stride_bn": s.K, "stride_cm": s.N, "stride_cn": 1, "stride_As_m": s.K // SCALED,
-        "stride_As_k": 1, "stride_Bs_k": 1, "stride_Bs_n": s.K // SCALED,
-    },
-    constexprs={"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 32},  # where untuned
-    grid=lambda s: (cdiv(s.M, 64) * cdiv(s.N, 128),),
-    tiles=lambda s: (cdiv(s.M, 64), cdiv(s.N, 128)),
-    num_warps=4,
-    num_stages=2,
-)  # fmt: skip
+def scaled_by_block(function, dtype, num_stages):
+    """A GEMM with a scale for each row, or block of columns, and 128 items of K; blocks as where it is untuned."""
+    return Kernel(
+        function,
+        sizes={"M": 2048, "N": 2048, "K": 1024},
+        arguments=lambda s: {
+            "A": Array(shape=(s.M, s.K), dtype=dtype), "B": Array(shape=(s.K, s.N), dtype=dtype, strides=(1, s.K)),
+            "C": Array(shape=(s.M, s.N), dtype="bf16", role="out"),
+            "As": Array(shape=(s.M, s.K // SCALED), dtype="fp32"),
+            "Bs": Array(shape=(s.K // SCALED, s.N // SCALED), dtype="fp32", strides=(1, s.K // SCALED)),
+            "M": s.M, "N": s.N, "K": s.K, "group_n": SCALED, "group_k": SCALED, "stride_am": s.K, "stride_ak": 1,
+            "stride_bk": 1, "stride_bn": s.K, "stride_cm": s.N, "stride_cn": 1, "stride_As_m": s.K // SCALED,
+            "stride_As_k": 1, "stride_Bs_k": 1, "stride_Bs_n": s.K // SCALED,
+        },
+        constexprs={"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 32},
+        grid=lambda s: (cdiv(s.M, 64) * cdiv(s.N, 128),),
+        tiles=lambda s: (cdiv(s.M, 64), cdiv(s.N, 128)),
+        num_warps=4,
+        num_stages=num_stages,
+    )  # fmt: skip
+
+
+block_int8 = scaled_by_block("sglang.kernels.ops.gemm.int8_kernel:_w8a8_block_int8_matmul", "int8", 3)
+block_fp8 = scaled_by_block("flag_gems.ops.w8a8_block_fp8_matmul:w8a8_block_fp8_matmul_kernel", "fp8e4", 2)
 
 int_mm = Kernel(
     "torchao.kernel.intmm_triton:matmul_kernel_with_block_pointers",
