@@ -1,11 +1,11 @@
 """Count and time the orders of many bundles on one NVIDIA GPU, in two processes instead of two for each order.
 
     python benchmarks/lab/bundles_counted.py FOLDER counted.csv [--samples 20]
-    python benchmarks/lab/bundles_counted.py FOLDER merged.csv --verb merged
+    python benchmarks/lab/bundles_counted.py FOLDER merged.csv --merged
 
 ``FOLDER`` holds bundles. Needs PyTorch, Triton and ncu, and swizzle_sim's `hardware.node`, which is plain Python. The
 first process checks and times every order (`worker.Work.check_and_time`), the second runs under ncu and launches each
-once, caches flushed. ``merged`` counts only the sectors that SMs take in and those that the L2 gives out for them.
+once, caches flushed. ``--merged`` counts only the sectors that SMs take in and those that the L2 gives out for them.
 """
 # ruff: noqa: PLC0415  torch is there only where the GPU is
 
@@ -81,7 +81,7 @@ def count(folder: Path, scratch: Path, metrics: Sequence[str] = METRICS) -> list
     words = [sys.executable, __file__, str(folder), "-", "--verb", "launch"]
     program = find_program(NsightCompute(), None)
     if program is None:
-        sys.exit("no ncu on the PATH: the times are written, the counters left empty")
+        sys.exit("no ncu on the PATH: nothing is counted (what was timed is written)")
     command = NsightCompute().command(program, metrics, scratch, functions[0], words)
     place = command.index("--kernel-name") + 1
     command[place] = f"regex:{'|'.join(map(name_pattern, functions))}"
@@ -101,7 +101,8 @@ def bundles_counted(words: Sequence[str]) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--samples", type=int, default=20)
-    parser.add_argument("--verb", choices=("all", "merged", "launch", "time"), default="all", help=argparse.SUPPRESS)
+    parser.add_argument("--verb", choices=("all", "launch", "time"), default="all", help=argparse.SUPPRESS)
+    parser.add_argument("--merged", action="store_true", help="count what SMs take in and the L2 gives out, no times")
     given = parser.parse_args(words)
     if given.verb == "launch":
         launch(given.folder)
@@ -111,7 +112,7 @@ def bundles_counted(words: Sequence[str]) -> None:
         return
     if not bundles(given.folder):
         sys.exit(f"{given.folder}: no bundles here")
-    if given.verb == "merged":
+    if given.merged:
         merged(given.folder, given.out)
         return
     with tempfile.TemporaryDirectory() as scratch:
@@ -128,10 +129,12 @@ def bundles_counted(words: Sequence[str]) -> None:
 def merged(folder: Path, out: Path) -> None:
     """Write a line for each order: what SMs take in and what the L2 gives out, where that serves several as one."""
     orders = [(place.name, one["name"]) for place in bundles(folder) for one in read_manifest(place)["candidates"]]
-    with tempfile.TemporaryDirectory() as scratch, out.open("w", encoding="utf-8", newline="") as file:
+    with tempfile.TemporaryDirectory() as scratch:
+        counted = count(folder, Path(scratch), [*MERGED.values()])
+    with out.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(["bundle", "order", *MERGED])
-        for order, row in zip(orders, count(folder, Path(scratch), [*MERGED.values()]), strict=True):
+        for order, row in zip(orders, counted, strict=True):
             table.writerow([*order, *(f"{row[name]:.0f}" for name in MERGED.values())])
 
 

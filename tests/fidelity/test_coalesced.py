@@ -1,12 +1,12 @@
 """Is how often reads of a GPC meet what the counted sectors say?"""
 
-import csv
 from pathlib import Path
 
 import numpy as np
 
 from swizzle_benchmarks.fidelity.coalesced import fitted, read, report, rms
 from swizzle_benchmarks.fidelity.rows import DATA
+from tests.fidelity.tables import lines_of
 from xcd_model import gpu
 
 ROOT = Path(__file__).parents[2]
@@ -30,11 +30,6 @@ def test_the_report_says_what_is_left_of_each_kernel(monkeypatch):
     report(LINES, H200, said.append)
     assert said[0] == "under_way = 0.050 by least squares, of the orders of the suite"
     assert any(line.startswith("flag-gems mm: 15 orders") for line in said)
-
-
-def lines_of(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def both_counts():

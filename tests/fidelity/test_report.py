@@ -1,6 +1,5 @@
 """Do predictions, statistics, targets, report, command and the NVIDIA measurement do as they say?"""
 
-import csv
 import dataclasses
 import json
 import re
@@ -16,6 +15,7 @@ from swizzle_benchmarks.fidelity.predict import Prediction, key_of, overridden, 
 from swizzle_benchmarks.fidelity.rows import all_rows, quick_rows
 from swizzle_benchmarks.fidelity.variants import VARIANTS
 from swizzle_sim.cli.app import app
+from tests.fidelity.tables import lines_of
 from xcd_model import gpu
 from xcd_model.errors import SpecError, SwizzleSimError, UnknownName
 
@@ -27,11 +27,6 @@ PAPER = [row for row in ROWS if row.table == "paper"]
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SWIZZLE_SIM_FIDELITY_CACHE", str(tmp_path / "kept"))
-
-
-def lines_of(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_statistics_on_rows_whose_answers_are_known():

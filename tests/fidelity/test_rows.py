@@ -1,6 +1,5 @@
 """Are the measured rows read as they were written, and does each become the replay that it stands for?"""
 
-import csv
 import dataclasses
 import json
 import math
@@ -15,17 +14,13 @@ from swizzle_benchmarks.fidelity.rows import DATA, Row, all_rows
 from swizzle_benchmarks.fidelity.variants import predict
 from swizzle_benchmarks.fidelity.workloads import formulas, orders, schedules
 from swizzle_benchmarks.fidelity.workloads.from_row import tiles_of, workload
+from tests.fidelity.tables import lines_of
 from tests.machines import gemm_trace, small_gpu
 from xcd_model import gpu, workgroups_per_cu
 from xcd_model.errors import LanguageError, ReplayError, UnknownName
 
 ROWS = all_rows()
 PAPER = [row for row in ROWS if row.table == "paper"]
-
-
-def lines_of(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def tiled(rows, cols, steps):
