@@ -7,11 +7,13 @@
 
 Compute is the kernel's arithmetic at the GPU's rates, spread evenly over its tensor instructions; where the loop's code
 was timed (`swizzle_sim.capture.occupancy_waves`), it is the part of that in which a workgroup needs the busiest unit,
-and of a pipelined loop no less than the code's.
+and of a pipelined loop no less than the code's. What workgroups wait for each other in a CU's queues, beyond what the
+replay has of it, goes before a pipelined step's loads (`swizzle_sim.queues`).
 """
 
 from __future__ import annotations
 
+from swizzle_sim.queues import queued_fs
 from swizzle_sim.work import Work
 from xcd_model import Gpu, IssueModel, Resources, Trace, compute_fs, loads_in_flight
 from xcd_model.replay.service_times import speed_variation_of
@@ -75,6 +77,10 @@ def issue_model_of(
         after_products=waits,
         remap_wait_fs=remap_wait_fs,
     )
+    if step and not resources.burst_loads and gpu.limits.fill_bytes_per_cycle:
+        cus = gpu.xcds * gpu.cus_per_xcd
+        running = min(workgroups_per_cu, -(-(kernel.programs or sent.n_workgroups) // cus))
+        issue = issue._replace(step_fs=issue.step_fs + queued_fs(issue, gpu, sent, running))
     issue.check()
     return issue
 

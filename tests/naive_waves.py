@@ -1,10 +1,12 @@
 """Waves of a SIMD, cycle by cycle: in each cycle one of those that may issues, the last again or the youngest.
 
 The oracle of `swizzle_sim.capture.occupancy_waves`, which goes from one issue to the next. An instruction here is a
-dict: ``unit`` with the ``cycles`` that it keeps it, ``matrix`` and ``fills`` cycles, ``late`` (cycles until its
-result), ``stall``, ``sets``, ``reads`` and ``waits`` of barriers, ``ends`` a group of products, ``left`` groups,
-``joins`` others.
+dict: ``unit`` with the ``cycles`` that it keeps it, ``matrix`` and ``fills`` cycles, ``operands`` (cycles in which a
+product reads them from shared memory), ``copies`` what comes later, ``late`` (cycles until its result), ``stall``,
+``sets``, ``reads`` and ``waits`` of barriers, ``ends`` a group of products, ``left`` groups, ``joins`` others.
 """
+
+from fractions import Fraction
 
 BARRIER, READ = 20, 12
 QUEUED = "shared"
@@ -45,12 +47,16 @@ def _may(one, wave, me, waves, free, came, cycle):
 def _issue(code, wave, free, cycle, l2, ends):
     one, done = code[wave["at"]], cycle
     if one["unit"] == QUEUED:
-        done = max(cycle, free.get(QUEUED, 0)) + one["cycles"] - 1
-        free[QUEUED] = done + 1
+        until, got = max(cycle, free.get(QUEUED, 0)), Fraction(0)
+        while got < one["cycles"]:
+            got += 1 - free["operands"] if until < free.get("matrix", 0) and not one["copies"] else 1
+            until += 1
+        done, free[QUEUED] = until - 1, until
     elif one["unit"]:
         free[one["unit"]] = cycle + one["cycles"]
     if one["matrix"]:
         free["matrix"] = max(cycle, free.get("matrix", 0)) + one["matrix"]
+        free["operands"] = Fraction(one["operands"], one["matrix"])
         if one["ends"]:
             wave["groups"].append(free["matrix"])
     there = done + one["late"]

@@ -102,6 +102,8 @@ PUBLISHED = {  # by the name of their package
     "torchao fp8_mm": Drawn(_scaled_gemm, declared="others:fp8_mm"),
     "flag-gems block_fp8": Drawn(_scaled_gemm, declared="more:block_fp8"),
     "torchao matmul": Drawn(_plain_gemm, declared="others:any_mm"),
+    "aiter blockscale": Drawn(_scaled_gemm, declared="aiter:blockscale_nvidia"),
+    "aiter a8w8": Drawn(_scaled_gemm, declared="aiter:a8w8"),
     "sage attention": Drawn(
         lambda between: {"BATCH": between(1, 2), "HEADS": 8 * between(1, 5), "CONTEXT": 256 * between(8, 24)},
         BOXES,
@@ -316,6 +318,15 @@ DRAWS = {  # by name, which begins with the GPU's
             **{"transpose": 1, "stencil_2d": 1, "torchao fp8_mm": 1, "sglang block_int8": 1},
             **{"sglang decode": 1, "mlstm": 1, "applied-ai moe": 1},
             **{"flag-gems block_fp8": 2, "flag-gems baddbmm": 2},
+        },
+    ),
+    "h200_twentythird": Draw(
+        57,
+        "On an H200, after workgroups of an SM wait for each other in its queues",
+        {
+            **{"gemm": 2, "batched_gemm": 2, "conv_2d": 1, "moe_gemm": 1, "attention": 1},
+            **{"torchao fp8_mm": 2, "aiter gemm_a16w16": 1, "flag-gems mm": 1, "flag-gems block_fp8": 1},
+            **{"aiter blockscale": 2, "aiter a8w8": 2},
         },
     ),
 }

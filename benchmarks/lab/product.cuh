@@ -1,4 +1,5 @@
-// A step of a product of 16-bit floats on Hopper: what `steps.cu` and `operands.cu` multiply and how they tell time.
+// A step of a product of 16-bit floats on Hopper: what `steps.cu`, `operands.cu` and `shared_memory.cu` multiply, and how
+// they tell time.
 
 #pragma once
 
@@ -16,7 +17,14 @@ constexpr int kRows = 128, kDepth = 64, kThreads = 256, kInner = 16;  // of a ti
 // One warpgroup's 64 rows by all columns of the tile, 16 deep; operands as descriptors of shared memory.
 template <int columns>
 __device__ void multiply(float (&d)[columns / 2], uint64_t a, uint64_t b) {
-  if constexpr (columns == 128) {
+  if constexpr (columns == 64) {
+    asm volatile(
+        "{.reg .pred add; setp.ne.b32 add, %34, 0;\n\t"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"
+        "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}, %32, %33, add, 1, 1, 0, 1;}"
+        : EIGHT(d, 0), EIGHT(d, 8), EIGHT(d, 16), EIGHT(d, 24)
+        : "l"(a), "l"(b), "r"(1));
+  } else if constexpr (columns == 128) {
     asm volatile(
         "{.reg .pred add; setp.ne.b32 add, %66, 0;\n\t"
         "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"

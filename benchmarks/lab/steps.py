@@ -2,6 +2,7 @@
 
 ``steps`` runs `steps.cu` into ``steps.csv``: a product's loop of two stages whose operands stay in the L2, with copies
 alone, products alone, and both. ``steps-replay`` replays each line, as a kernel with such a loop is replayed.
+``shared-memory`` runs `shared_memory.cu`: products beside stores into the shared memory that they read from.
 ``instructions`` runs `instructions.cu`: the latencies by which `swizzle_sim.capture.occupancy_waves` times other loops.
 """
 
@@ -37,6 +38,11 @@ class Step:
 def steps(folder: Path) -> None:
     """Time the steps of a product by when their copies go out."""
     (folder / "steps.csv").write_text(outputs(cuda_source("steps.cu"), *HOPPER)[0], encoding="utf-8")
+
+
+def shared_memory(folder: Path) -> None:
+    """Time products beside stores into shared memory."""
+    (folder / "shared_memory.csv").write_text(outputs(cuda_source("shared_memory.cu"), *HOPPER)[0], encoding="utf-8")
 
 
 def instructions(folder: Path) -> None:

@@ -10,8 +10,10 @@ of loads in their place.
                        + what it takes longer on a full SM, beyond the cycles that all need of the busiest unit
 
 The busiest unit serves one workgroup after the other in the replay. A burst is the loads that go out before one of them
-is waited for. Not modelled: conflicts of banks where an address of shared memory is not known, instruction fetches, and
-branches inside the loop, which count as not taken.
+is waited for. Shared memory moves 128 B a cycle: operands of a warpgroup's products first, then what waves load and
+store; what copies write there counts for the busiest unit, since they come when they come. Not modelled: conflicts of
+banks where an address of shared memory is not known, instruction fetches, and branches inside the loop, which count as
+not taken.
 
 Sources: latencies of one H200 (benchmarks/lab/instructions.cu); Huerta et al., "Analyzing modern NVIDIA GPU cores",
 arXiv 2503.20481, for which wave issues; NVIDIA, "CUDA C++ Programming Guide", table of arithmetic throughput, and
@@ -40,8 +42,11 @@ INTEGER = ("FSEL", "FMNMX", "FSETP", "ISETP", "LOP3", "IADD3", "SHF", "LEA", "SE
     "MOV", "P2R", "F2FP", "SGXT", "VIMNMX")  # fmt: skip
 FLOATING = ("FMUL", "FADD", "FFMA", "IMAD", "HADD2", "HFMA2", "HMUL2")
 CYCLES = {"special": 8, "integer": 2, "floating": 1}  # of a SIMD that has 4, 16 and 32 such lanes
+PRODUCT_ROWS, PRODUCT_BYTES = 64, 32  # of a warpgroup's product, along K
+SHARED_BYTES = 128  # that shared memory moves in a cycle
 PRODUCT_CYCLES = 4  # of 16 x 8 x 16 on the matrix unit of a SIMD
 NOTHING = 7
+_FROM_REGISTERS = re.compile(r"^\s*R\d+, R\d")
 _COLUMNS = re.compile(r"\.64x(\d+)x")
 _LEFT = re.compile(r"0x([0-9a-f]+)\s*$")
 
@@ -58,7 +63,8 @@ class Step(NamedTuple):
     busy : int
         Of those what a workgroup needs the SM's busiest unit for.
     share : float
-        Of the time of a full SM for a step of each of its workgroups, copies not waited for, one workgroup's part.
+        Of the time of a full SM for a step of each of its workgroups, copies not waited for, one workgroup's part; no
+        less than ``busy``.
     """
 
     bursts: int
@@ -87,6 +93,7 @@ class _Op(NamedTuple):
     occupies: int
     fills: int  # of what an SM takes in
     matrix: int
+    operands: int  # that a product reads from shared memory
     ends_group: bool
     groups_left: int | None
     is_barrier: bool
@@ -120,9 +127,10 @@ def step_of(loop: Sequence[Controlled], waves: int, workgroups: int, loads: int)
     units: Counter[str] = Counter(issue=len(ops), matrix=sum(op.matrix for op in ops))
     for op in ops:
         units[op.unit] += op.occupies
+        units["shared"] += op.operands
     busy = waves * max(units.values())
     shares = max(0.0, full - max(alone, workgroups * busy))  # beyond what the busiest unit explains
-    return Step(bursts, max(busy, alone + shares - bursts * L2 - fills), busy, full / workgroups)
+    return Step(bursts, max(busy, alone + shares - bursts * L2 - fills), busy, max(busy, full / workgroups))
 
 
 def _op(code: Controlled) -> _Op:
@@ -135,10 +143,12 @@ def _op(code: Controlled) -> _Op:
     if kind in SHARED:  # one wavefront a cycle for all SIMDs, of up to 128 B
         unit, occupies = "shared", SIMDS * (code.wavefronts or words)
     matrix = int(columns[1]) // 2 if columns else PRODUCT_CYCLES if kind == "HMMA" else 0
+    rows = 0 if _FROM_REGISTERS.search(code.operands) else PRODUCT_ROWS
+    operands = (rows + int(columns[1])) * PRODUCT_BYTES // SHARED_BYTES if columns else 0
     left = _LEFT.search(code.operands) if code.name.startswith("WARPGROUP.DEPBAR") else None
     fills = SIMDS * words * 4 * LANES // FILL_BYTES if kind == "LDG" else 0
     return _Op(
-        code, unit, occupies, fills, matrix, "gsb0" in code.operands and bool(columns),
+        code, unit, occupies, fills, matrix, operands, "gsb0" in code.operands and bool(columns),
         int(left[1], 16) if left else None, kind == "BAR",
     )  # fmt: skip
 
@@ -205,12 +215,15 @@ def _issue(op: _Op, wave: _Wave, at: int, free: Counter[str]) -> None:
     code, done = op.code, at
     free["issue"] = at + 1
     if op.unit == "shared":  # waits in a queue, not its wave
-        done = max(at, free["shared"]) + op.occupies - 1
-        free["shared"] = done + 1
+        begins = max(at, free["shared"])
+        is_copy = code.kind == "LDGSTS"  # which writes when it comes
+        free["shared"] = begins + op.occupies if is_copy else _between_operands(free, begins, op.occupies)
+        done = free["shared"] - 1
     elif op.occupies:
         free[op.unit] = at + op.occupies
     if op.matrix:
         free["matrix"] = max(at, free["matrix"]) + op.matrix
+        free["product"], free["operands"] = op.matrix, op.operands
         if op.ends_group:
             wave.groups.append(free["matrix"])
     if op.fills:
@@ -221,3 +234,11 @@ def _issue(op: _Op, wave: _Wave, at: int, free: Counter[str]) -> None:
     if code.reads != NOTHING:
         wave.barriers[code.reads] = max(wave.barriers[code.reads], done + READ)
     wave.at = at + max(1, code.stall)
+
+
+def _between_operands(free: Counter[str], begins: int, cycles: int) -> int:
+    """When an access to shared memory is done that gets the cycles in which no product reads its operands."""
+    left, product, operands = max(0, free["matrix"] - begins), free["product"], free["operands"]
+    if left and cycles * product <= left * (product - operands):
+        return begins - -cycles * product // (product - operands)
+    return begins + cycles - -left * operands // max(1, product)

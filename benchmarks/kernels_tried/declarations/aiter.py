@@ -1,4 +1,4 @@
-"""Kernels of amd-aiter: three GEMMs, attention and a grouped matmul, with the remaps that they bring."""
+"""Kernels of amd-aiter: four GEMMs, attention and a grouped matmul, with the remaps that they bring."""
 
 import numpy as np
 
@@ -50,24 +50,48 @@ a16w16 = Kernel(
     grid=grid, tiles=tiles, flops=flops, num_warps=8, options={"waves_per_eu": 2, "matrix_instr_nonkdim": 16},
 )  # fmt: skip
 
-blockscale = Kernel(
-    f"{KERNELS}.gemm_a8w8_blockscale:_gemm_a8w8_blockscale_kernel",
+
+def by_block(dtype, **more):
+    """GEMM with scales by block, of one of the two kinds of 8-bit floats."""
+    return Kernel(
+        f"{KERNELS}.gemm_a8w8_blockscale:_gemm_a8w8_blockscale_kernel",
+        sizes=GEMM,
+        arguments=lambda s: {
+            "a_ptr": Array(shape=(s.M, s.K), dtype=dtype),
+            "b_ptr": Array(shape=(s.K, s.N), dtype=dtype, strides=(1, s.K)),
+            "c_ptr": Array(shape=(s.M, s.N), dtype="bf16", role="out"),
+            "a_scale_ptr": Array(shape=(s.M, cdiv(s.K, 128)), dtype="fp32"),
+            "b_scale_ptr": Array(shape=(cdiv(s.K, 128), cdiv(s.N, 128)), dtype="fp32", strides=(1, cdiv(s.K, 128))),
+            "M": s.M, "N": s.N, "K": s.K, **strides(s, s.K),
+            "stride_ascale_m": cdiv(s.K, 128), "stride_ascale_k": 1, "stride_bscale_k": 1,
+            "stride_bscale_n": cdiv(s.K, 128),
+        },
+        constexprs=lambda s: {
+            "GROUP_K": 128, "GROUP_N": 128, "BLOCK_SIZE_M": 128, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 128,
+            "GROUP_SIZE_M": 8, "NUM_KSPLIT": 1, "SPLITK_BLOCK_SIZE": s.K, "cache_modifier": "",
+        },
+        grid=grid, tiles=tiles, flops=flops, dtype="fp8", **more,
+    )  # fmt: skip
+
+
+blockscale = by_block("fp8e4b8", options={"waves_per_eu": 2, "matrix_instr_nonkdim": 16})
+blockscale_nvidia = by_block("fp8e4", num_warps=8)
+a8w8 = Kernel(
+    f"{KERNELS}.gemm_a8w8:_gemm_a8w8_kernel",
     sizes=GEMM,
     arguments=lambda s: {
-        "a_ptr": Array(shape=(s.M, s.K), dtype="fp8e4b8"),
-        "b_ptr": Array(shape=(s.K, s.N), dtype="fp8e4b8", strides=(1, s.K)),
-        "c_ptr": Array(shape=(s.M, s.N), dtype="bf16", role="out"),
-        "a_scale_ptr": Array(shape=(s.M, cdiv(s.K, 128)), dtype="fp32"),
-        "b_scale_ptr": Array(shape=(cdiv(s.K, 128), cdiv(s.N, 128)), dtype="fp32", strides=(1, cdiv(s.K, 128))),
-        "M": s.M, "N": s.N, "K": s.K, **strides(s, s.K),
-        "stride_ascale_m": cdiv(s.K, 128), "stride_ascale_k": 1, "stride_bscale_k": 1,
-        "stride_bscale_n": cdiv(s.K, 128),
+        "a_ptr": Array(shape=(s.M, s.K), dtype="fp8e4"),
+        "b_ptr": Array(shape=(s.K, s.N), dtype="fp8e4", strides=(1, s.K)),
+        "a_scale_ptr": Array(shape=(s.M,), dtype="fp32"), "b_scale_ptr": Array(shape=(s.N,), dtype="fp32"),
+        "bias_ptr": Array(shape=(s.N,), dtype="bf16"), "c_ptr": Array(shape=(s.M, s.N), dtype="bf16", role="out"),
+        "M": s.M, "N": s.N, "K": s.K,
+        **{name: stride for name, stride in strides(s, s.K).items() if name != "stride_ck"},
     },
-    constexprs=lambda s: {
-        "GROUP_K": 128, "GROUP_N": 128, "BLOCK_SIZE_M": 128, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 128,
-        "GROUP_SIZE_M": 8, "NUM_KSPLIT": 1, "SPLITK_BLOCK_SIZE": s.K, "cache_modifier": "",
+    constexprs={
+        "HAS_BIAS": True, "BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 1,
+        "NUM_XCDS": 1,
     },
-    grid=grid, tiles=tiles, flops=flops, dtype="fp8", options={"waves_per_eu": 2, "matrix_instr_nonkdim": 16},
+    grid=grid, tiles=tiles, flops=flops, dtype="fp8",
 )  # fmt: skip
 
 afp4wfp4 = Kernel(
