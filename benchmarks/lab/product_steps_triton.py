@@ -22,11 +22,12 @@ def product_steps(
     total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for step in range(0, STEPS):
         at = step % (K // BLOCK_K)
-        product = tl.dot(tl.load(a, mask=in_a, other=0.0), tl.load(b, mask=in_b, other=0.0))
+        left, right = tl.load(a, mask=in_a, other=0.0), tl.load(b, mask=in_b, other=0.0)
         if SCALED:
             scale = tl.load(a_scale_ptr + at * M + rows)
-            product *= scale[:, None] * tl.load(b_scale_ptr + cols // 128 * (K // BLOCK_K) + at)
-        total += product
+            total += tl.dot(left, right) * scale[:, None] * tl.load(b_scale_ptr + cols // 128 * (K // BLOCK_K) + at)
+        else:
+            total = tl.dot(left, right, total)
         onward = tl.where(at == K // BLOCK_K - 1, BLOCK_K - K, BLOCK_K)
         a += onward
         b += onward
