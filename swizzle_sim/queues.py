@@ -8,7 +8,8 @@ Workgroups of a CU go round two queues, the way in from the L2 and the units tha
 Each queue serves all who are there at once: waves take turns, and sectors of several loads arrive mixed. The mean
 values of such queues do not depend on how services are distributed. The replay serves one burst after the other; equal
 bursts fall into a rhythm there in which nobody waits until one unit is busy all the time. What the mean values say
-beyond that goes before each step's loads. No constant is in it. Decision 0064.
+beyond that goes before each step's loads; where one unit is busy all the time the replay's own waits hide it. No
+constant is in it. Decision 0064.
 
 Sources: Reiser and Lavenberg, "Mean-value analysis of closed multichain queuing networks", Journal of the ACM 27(2),
 1980; Baskett, Chandy, Muntz and Palacios, "Open, closed, and mixed networks of queues with different classes of
@@ -59,7 +60,7 @@ def longer_by(services: Sequence[float], alone: float, n: int) -> float:
 
 
 def queued_fs(issue: IssueModel, gpu: Gpu, sent: Trace, running: int) -> int:
-    """What a step's loads go out later for it [fs].
+    """What a step's loads go out later for it [fs]; 0 where more than one step is loaded ahead, which would hide it.
 
     Parameters
     ----------
@@ -70,16 +71,18 @@ def queued_fs(issue: IssueModel, gpu: Gpu, sent: Trace, running: int) -> int:
     sent : Trace
         Of the workgroups that are dispatched.
     running : int
-        Workgroups on a CU at the same time, at least 1.
+        Workgroups on the fullest CU at the same time, at least 1.
+
+    Notes
+    -----
+    The lone step is that of data in the L2, and a CU takes in at its own rate, all that is loaded.
     """
+    if issue.in_flight // issue.step - (not issue.after_products) > 1:
+        return 0
     times = service_times_of(gpu)
     requests = sent.requests_per_template(gpu.l2.read_request_bytes, gpu.l2.write_request_bytes)
     loads = requests[sent.template[~sent.is_write[sent.template]]]
     taken_in = float(loads.mean()) * issue.step * times.cu_fill if loads.size else 0.0
     computed = float(issue.compute_fs * issue.step)
-    loaded = times.l2_latency + times.copy + taken_in + issue.step_fs
-    if issue.after_products:
-        alone = loaded + computed
-    else:
-        alone = max(computed, taken_in, loaded / max(1, issue.in_flight // issue.step - 1))
-    return round(longer_by((taken_in, computed), alone, running))
+    alone = times.l2_latency + times.copy + taken_in + issue.step_fs + computed * issue.after_products
+    return round(longer_by((taken_in, computed), max(alone, computed), running))

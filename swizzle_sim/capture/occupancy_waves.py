@@ -11,9 +11,10 @@ of loads in their place.
 
 The busiest unit serves one workgroup after the other in the replay. A burst is the loads that go out before one of them
 is waited for. Shared memory moves 128 B a cycle: operands of a warpgroup's products first, then what waves load and
-store; what copies write there counts for the busiest unit, since they come when they come. Not modelled: conflicts of
-banks where an address of shared memory is not known, instruction fetches, and branches inside the loop, which count as
-not taken.
+store, behind the copies that were issued before. Copies hold up no product, but all that is moved counts for the
+busiest unit. Not modelled: tiles that the tensor memory accelerator writes, conflicts of banks where an address of
+shared memory is not known, products of other operands than the last ones in between, instruction fetches, and branches
+inside the loop, which count as not taken.
 
 Sources: latencies of one H200 (benchmarks/lab/instructions.cu); Huerta et al., "Analyzing modern NVIDIA GPU cores",
 arXiv 2503.20481, for which wave issues; NVIDIA, "CUDA C++ Programming Guide", table of arithmetic throughput, and
@@ -142,9 +143,9 @@ def _op(code: Controlled) -> _Op:
     words = next((n for part, n in ((".128", 4), (".64", 2), (".M88.4", 4), (".M88.2", 2)) if part in code.name), 1)
     if kind in SHARED:  # one wavefront a cycle for all SIMDs, of up to 128 B
         unit, occupies = "shared", SIMDS * (code.wavefronts or words)
-    matrix = int(columns[1]) // 2 if columns else PRODUCT_CYCLES if kind == "HMMA" else 0
     rows = 0 if _FROM_REGISTERS.search(code.operands) else PRODUCT_ROWS
     operands = (rows + int(columns[1])) * PRODUCT_BYTES // SHARED_BYTES if columns else 0
+    matrix = max(int(columns[1]) // 2, operands) if columns else PRODUCT_CYCLES if kind == "HMMA" else 0
     left = _LEFT.search(code.operands) if code.name.startswith("WARPGROUP.DEPBAR") else None
     fills = SIMDS * words * 4 * LANES // FILL_BYTES if kind == "LDG" else 0
     return _Op(

@@ -61,6 +61,8 @@ def test_products_read_operands_from_shared_memory_that_others_use():
     """64 rows of A and 64 columns of B, 32 B each: 4 KiB in the 32 cycles that the product takes."""
     both, one = code(PRODUCT, "R24, gdesc[UR8], R24"), code("QGMMA.64x256x32.F32", "R24, R4, gdesc[UR8], R24")
     assert [waves._op(product).operands for product in (both, one, code("HMMA.16816"))] == [32, 64, 0]
+    narrow = waves._op(code("HGMMA.64x16x16.F32", "R24, gdesc[UR8], R24"))
+    assert narrow.matrix == narrow.operands == 20  # for which the matrix unit waits
     copies, stores = [code("LDGSTS.E.BYPASS.128", "[R7], [R8]")] * 8, [code("STS.128", "[R1], R2")] * 4
     last = [code(PRODUCT, "R24, gdesc[UR8], R24, gsb0"), code("WARPGROUP.DEPBAR.LE", " gsb0, 0x0")]
     assert waves.step_of([*copies, both, both, both, *last], 1, 4, loads=2).share == 8 * 16 + 4 * 32

@@ -50,7 +50,8 @@ class IssueModel(NamedTuple):
     remap_wait_fs : int [fs]
         Least time from when a workgroup could begin until it is remapped.
     step_fs : int [fs]
-        From when a step's first load can be issued until it is: addresses, and products whose issue comes first.
+        From when a step's first load can be issued until it is: addresses, products whose issue comes first, and what
+        workgroups of a CU wait for each other beyond its queues.
     after_products : bool
         A step's loads wait until the whole step that had their place in flight is computed; then ``step`` may be
         ``in_flight``.
