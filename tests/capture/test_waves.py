@@ -88,7 +88,7 @@ def test_an_h200_multiplies_and_stores_at_the_same_time_as_shared_memory_allows(
         if times and line["kib_stored"] and line["workgroups_per_sm"] > 1:
             off.append(math.log(line["clocks"] / max(times * product.matrix, moved)))
             products_alone.append(math.log(line["clocks"] / (times * product.matrix)))
-    assert len(off) == 0
+    assert len(off) == 56
     assert sum(map(abs, off)) / len(off) < 0.05 and max(map(abs, off)) < 0.1
     assert sum(products_alone) / len(off) > 0.3
 

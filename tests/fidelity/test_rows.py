@@ -55,6 +55,7 @@ def test_every_line_of_the_tables_is_there():
         **{f"h200_nineteenth_held_out{end}.csv": 60 for end in ("", "_predicted")},
         **{f"h200_twentyfirst_held_out{end}.csv": 55 for end in ("", "_predicted")},
         **{f"h200_twentysecond_held_out{end}.csv": 80 for end in ("", "_predicted")},
+        **{f"h200_twentythird_held_out{end}.csv": 80 for end in ("", "_predicted")},
         **{f"h200_{name}.csv": 15 for name in ("fourth_held_out", "fourth_held_out_predicted")},
         "h200_published_kernels.csv": 11,
         "h200_suite_path_recounted.csv": 4,
