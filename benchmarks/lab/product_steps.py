@@ -16,7 +16,8 @@ from statistics import median
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-K, COLUMNS, SMS, FEW, MANY = 2048, 22, 132, 512, 1536
+K, COLUMNS, SMS = 2048, 22, 132  # depth until steps begin again, tiles of B side by side
+FEW, MANY = 512, 1536  # steps
 PRODUCTS = (  # type, tile, waves, scales
     ("fp8", (64, 64, 128), 4, True),
     ("fp8", (64, 64, 128), 4, False),
@@ -96,16 +97,28 @@ def simulated(line: dict[str, str]) -> float:
     return (times[1] - times[0]) / 64
 
 
-def product_steps_replayed() -> None:
-    """Print measured and simulated microseconds a step."""
+def measured_steps() -> list[dict[str, str]]:
+    """Lines of the measured table."""
     from ..fidelity.rows import DATA
 
+    with (DATA / "machine" / "h200_product_steps.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def product_steps_replayed() -> None:
+    """Print measured and simulated microseconds a step."""
     print("| type | tile | workgroups an SM | measured, us | simulated, us | error |")
     print("| --- | --- | --- | --- | --- | --- |")
-    with (DATA / "machine" / "h200_product_steps.csv").open(encoding="utf-8", newline="") as file:
-        for line in csv.DictReader(file):
-            tile = " x ".join(line[name] for name in ("block_m", "block_n", "block_k"))
-            kind = line["type"] + ", scales" * int(line["scales"])
-            measured, found = float(line["us"]), simulated(line)
-            print(f"| {kind} | {tile} | {line['workgroups_per_sm']} | {measured:.3f} | {found:.3f} | "
-                  f"{100 * (found / measured - 1):+.0f} % |", flush=True)  # fmt: skip
+    for line in measured_steps():
+        measured, found = float(line["us"]), simulated(line)
+        error = 100 * (found / measured - 1)
+        print(
+            f"| {named(line)} | {line['workgroups_per_sm']} | {measured:.3f} | {found:.3f} | {error:+.0f} % |",
+            flush=True,
+        )
+
+
+def named(line: dict[str, str]) -> str:
+    """Type and tile of a line, in two columns."""
+    tile = " x ".join(line[name] for name in ("block_m", "block_n", "block_k"))
+    return f"{line['type']}{', scales' * int(line['scales'])} | {tile}"

@@ -1,15 +1,14 @@
 """Declarations of `product_steps_triton.py` for the model: 8-bit and 16-bit floats in four waves, 16-bit in eight."""
 
+from swizzle_benchmarks.lab.product_steps import COLUMNS, SMS, K
 from swizzle_sim.capture import Array, Kernel
-
-K, COLUMNS = 2048, 22  # tiles of B, side by side
 
 
 def declared(dtype, waves):
-    """Tiles by ``BLOCK_M``, ``BLOCK_N`` and ``BLOCK_K``, ``HELD`` workgroups for each of 132 SMs."""
+    """Tiles by ``BLOCK_M``, ``BLOCK_N`` and ``BLOCK_K``, ``HELD`` workgroups for each SM."""
 
     def rows(s):
-        return 132 // COLUMNS * s.HELD * s.BLOCK_M
+        return SMS // COLUMNS * s.HELD * s.BLOCK_M
 
     return Kernel(
         "product_steps_triton.py:product_steps",
@@ -26,8 +25,8 @@ def declared(dtype, waves):
             "N": COLUMNS * s.BLOCK_N, "K": K, "BLOCK_M": s.BLOCK_M, "BLOCK_N": s.BLOCK_N, "BLOCK_K": s.BLOCK_K,
             "SCALED": s.SCALES == 2,
         },
-        grid=lambda s: (132 * s.HELD,),
-        flops=lambda s: 2.0 * 132 * s.HELD * s.STEPS * s.BLOCK_M * s.BLOCK_N * s.BLOCK_K,
+        grid=lambda s: (SMS * s.HELD,),
+        flops=lambda s: 2.0 * SMS * s.HELD * s.STEPS * s.BLOCK_M * s.BLOCK_N * s.BLOCK_K,
         num_warps=waves,
         num_stages=2,
     )  # fmt: skip

@@ -12,8 +12,8 @@ of loads in their place.
 The busiest unit serves one workgroup after the other in the replay. A burst is the loads that go out before one of them
 is waited for. Shared memory moves 128 B a cycle: operands of a warpgroup's products first, then what waves load and
 store, behind the copies that were issued before. Copies hold up no product, but all that is moved counts for the
-busiest unit. Not modelled: tiles that the tensor memory accelerator writes, conflicts of banks where an address of
-shared memory is not known, products of other operands than the last ones in between, instruction fetches, and branches
+busiest unit. Of products under way all leave as much as the last one issued. Not modelled: tiles that the tensor memory
+accelerator writes, conflicts of banks where an address of shared memory is not known, instruction fetches, and branches
 inside the loop, which count as not taken.
 
 Sources: latencies of one H200 (benchmarks/lab/instructions.cu); Huerta et al., "Analyzing modern NVIDIA GPU cores",
