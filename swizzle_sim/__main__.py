@@ -8,11 +8,12 @@ import contextlib
 import ctypes
 import gc
 import os
-import shlex
 import signal
 import sys
 import threading
 from typing import Any
+
+from swizzle_sim.interruption import how
 
 M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8  # of glibc's mallopt
 
@@ -42,8 +43,8 @@ def _give_back_what_is_freed() -> None:
 
 
 def interrupted() -> int:
-    """Say how to start again, where nothing was stored to go on with; the exit status."""
-    print(f"\ninterrupted; start again with: {shlex.join(['swizzle-sim', *sys.argv[1:]])}", file=sys.stderr)
+    """Say how to go on, or to start again where nothing was stored; the exit status."""
+    print(f"\ninterrupted; {how(sys.argv[1:])}", file=sys.stderr)
     return 130
 
 

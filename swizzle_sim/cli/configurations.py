@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import typer
+from swizzle_sim.interruption import go_on_with
 
 if TYPE_CHECKING:
     from swizzle_sim.cli.arguments import Launch
@@ -44,12 +44,13 @@ def tune_configurations(
         If the kernel comes from no file, ranks by anything but time, or no configuration of it can be scored.
     """
     from swizzle_sim.tuning.configurations import TuningPlan
-    from swizzle_sim.tuning.jobs import PointStore
+    from swizzle_sim.tuning.jobs import FILE, PointStore
     from xcd_model import gpu as load_gpu
 
     began, device = time.monotonic(), load_gpu(launch.gpu)
     _check(launch.kernel, run)
     stopped = False
+    go_on_with(run.resume or run.out, FILE)
     with PointStore(run.resume or run.out, resume=run.resume is not None) as store:
         every: list[Tuned] = []
         try:
@@ -70,7 +71,7 @@ def tune_configurations(
     else:
         _print(launch, ranked, device)
     if stopped:
-        raise typer.Exit(130)
+        raise KeyboardInterrupt
 
 
 def _check(kernel: str, run: RunOptions) -> None:

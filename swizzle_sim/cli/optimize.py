@@ -16,6 +16,7 @@ import typer
 from swizzle_sim.cli.arguments import GpuName, Json, Launch, Sizes, grouped, known_kernels, offer, one_folder
 from swizzle_sim.cli.proposer_options import LlmOptions, Proposer, RunOptions, SearchOptions, check_options
 from swizzle_sim.cli.run_end import End, print_end, print_run, print_run_json, slower_lines
+from swizzle_sim.interruption import go_on_with
 
 if TYPE_CHECKING:
     from swizzle_sim.history import Attempt
@@ -112,6 +113,7 @@ def next_folder(where: Path, stem: str) -> Path:
 def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: float | None, json: bool) -> None:
     """Try the known families."""
     from swizzle_sim.candidates import family_specs
+    from swizzle_sim.history import FILE
     from swizzle_sim.progress import Progress
     from swizzle_sim.ranking import BestSoFar, chosen_objectives
     from swizzle_sim.scoring import Scorer
@@ -129,6 +131,7 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
         progress(done, total, note=best(attempt.score))
 
     _say_inside(work, device)
+    go_on_with(folder, FILE)
     try:
         with Progress(f"optimizing {work.name} on {device.title}", "candidates") as progress:
             run = search(
@@ -148,7 +151,8 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
             print(f"stopped after {max_minutes:g} minutes: --resume {folder} goes on", file=sys.stderr)
         end = _conclude(run, scorer, given)
     except KeyboardInterrupt:
-        _interrupted(folder, given, json)
+        _print_so_far(folder, json)
+        raise
     if json:
         print_run_json(end, scorer)
     else:
@@ -179,13 +183,16 @@ def _say_inside(work: Kernel, device: Gpu) -> None:
 
 
 def _print_so_far(folder: Path, json: bool) -> None:
-    """Print the table of a run that was interrupted, if any of it was scored."""
+    """Print the table of a run that was interrupted, if any of it was stored."""
     from swizzle_sim.advice import advise_run
-    from swizzle_sim.history import History
+    from swizzle_sim.history import FILE, History
     from swizzle_sim.ranking import ranking_of
     from swizzle_sim.recorded import recorded_scorer
     from swizzle_sim.search import Run
 
+    if not (folder / FILE).is_file():
+        return
+    print(f"what there is: swizzle-sim report {shlex.quote(str(folder))} --open", file=sys.stderr)
     with History(folder) as history:
         run, about = Run(folder, tuple(history), ranking_of(history.about, folder)), history.about
     if not any(attempt.score for attempt in run.attempts):
@@ -209,6 +216,7 @@ def _propose(
 ) -> None:
     """Run a proposer of the registry, or repeat a run of it."""
     from swizzle_sim.cli.output import say
+    from swizzle_sim.history import FILE
     from swizzle_sim.proposers import Task, load_proposer
 
     run = load_proposer(name)
@@ -228,32 +236,17 @@ def _propose(
         options=options,
         say=say,
     )
+    go_on_with(folder, FILE)
     try:
         found = run(task)
         _print_proposed(found, given, json)
     except KeyboardInterrupt:
-        _interrupted(folder, given, json)
+        _print_so_far(folder, json)
+        raise
 
 
 def _command() -> str:
     return "swizzle-sim " + shlex.join(sys.argv[1:])
-
-
-def _interrupted(folder: Path, given: RunOptions, json: bool) -> None:
-    """Print the table so far and the commands that go on with a run, and exit; without a run nothing was stored yet."""
-    from swizzle_sim.history import FILE
-
-    if not (folder / FILE).is_file():
-        raise KeyboardInterrupt
-    _print_so_far(folder, json)
-    words = list(sys.argv[1:])
-    if given.out is not None:
-        at = next(i for i, word in enumerate(words) if word in ("--out", "-o") or word.startswith(("--out=", "-o")))
-        del words[at : at + (2 if words[at] in ("--out", "-o") else 1)]
-    more = [] if given.resume else ["--resume", str(folder)]
-    print(f"\ninterrupted; go on with: {shlex.join(['swizzle-sim', *words, *more])}", file=sys.stderr)
-    print(f"or look at what there is: swizzle-sim report {shlex.quote(str(folder))} --open", file=sys.stderr)
-    raise typer.Exit(130) from None
 
 
 def _priced(run: Run, scorer: Scorer) -> Run:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from swizzle_sim.cli.arguments import GpuName, Json, Replay, grouped, known_kernels, offer, one_folder, run_folders
+from swizzle_sim.interruption import go_on_with
 
 if TYPE_CHECKING:
     from swizzle_sim.kernels import Kernel
@@ -81,6 +80,7 @@ def suite(
     from swizzle_sim.kernels import kernel, kernel_names
     from swizzle_sim.progress import Progress
     from swizzle_sim.suite import PAPER, score_suite
+    from swizzle_sim.suite.run import ABOUT
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import RunError
 
@@ -95,23 +95,18 @@ def suite(
     names = list(PAPER) if paper else list(dict.fromkeys(kernels or every))
     chosen = _compiled(names, device)
     folder = given or next_folder(Path(RUNS), f"suite-{'paper-' if paper else ''}{device.name}")
-    try:
-        with Progress("suite", "candidates") as progress:
-            found = score_suite(
-                chosen,
-                device,
-                folder,
-                replay=replay,
-                effort=effort,
-                threads=run.threads,
-                resume=run.resume is not None,
-                on_kernel=_counted(progress, len(chosen)),
-            )
-    except KeyboardInterrupt:
-        words = [word for word in sys.argv[1:] if word != "--json"]
-        go_on = words if run.resume else [*_without_out(words), "--resume", str(folder)]
-        print(f"\ninterrupted; go on with: swizzle-sim {shlex.join(go_on)}", file=sys.stderr)
-        raise typer.Exit(130) from None
+    go_on_with(folder, ABOUT)
+    with Progress("suite", "candidates") as progress:
+        found = score_suite(
+            chosen,
+            device,
+            folder,
+            replay=replay,
+            effort=effort,
+            threads=run.threads,
+            resume=run.resume is not None,
+            on_kernel=_counted(progress, len(chosen)),
+        )
     _write(found, tables)
     if json:
         print_json(
@@ -153,17 +148,6 @@ def _counted(progress: Progress, kernels: int) -> Callable[[str, int, int, float
         progress(done, total or None, what=f"{name} ({len(begun)} of {kernels})", note=note)
 
     return on_kernel
-
-
-def _without_out(words: list[str]) -> list[str]:
-    """Words without ``--out`` or ``-o`` and its value."""
-    kept, skip = [], False
-    for word in words:
-        taken = word in ("--out", "-o")
-        if not skip and not taken and not word.startswith("--out="):
-            kept.append(word)
-        skip = taken
-    return kept
 
 
 def _write(found: Suite, tables: Tables) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swizzle_sim.cli.arguments import Compile, Json, Launch, Replay, grouped, known_families, offer, one_folder
+from swizzle_sim.interruption import go_on_with
 
 if TYPE_CHECKING:
     from swizzle_sim.swizzle import Swizzle
@@ -177,15 +176,17 @@ def _change_text(changes: Mapping[str, Any]) -> str:
 def _run(
     points: list[dict[str, Any]], run: SweepRun, compile: bool, shown: tuple[str, str, list[str]]
 ) -> list[dict[str, Any]]:
-    """Rows of all points; after a Ctrl-C the table so far, by its title, axis and labels, and how to go on."""
+    """Rows of all points; after a Ctrl-C the table so far, by its title, axis and labels."""
     from swizzle_sim.cli.output import say
     from swizzle_sim.progress import Progress
     from swizzle_sim.rewrite.finalists import evaluate_as_compiled
-    from swizzle_sim.tuning.jobs import PointStore, run_points
+    from swizzle_sim.tuning.jobs import FILE, PointStore, run_points
     from swizzle_sim.tuning.sweep import evaluate
 
     score: Callable[[Mapping[str, Any]], dict[str, Any]] = evaluate_as_compiled if compile else evaluate
-    with PointStore(one_folder(run.out, run.resume, "sweep"), resume=run.resume is not None) as store:
+    folder = one_folder(run.out, run.resume, "sweep")
+    go_on_with(folder, FILE)
+    with PointStore(folder, resume=run.resume is not None) as store:
         if run.resume:
             say(f"{len(store)} points are stored already")
         try:
@@ -200,14 +201,7 @@ def _run(
             if done:
                 replay = str(points[0]["replay"])
                 _print_rows(f"{shown[0]}, so far", shown[1], [one[0] for one in done], [one[1] for one in done], replay)
-            go_on = f"; go on with: {_resume_command(run.out)}" if run.out else ""
-            print(f"\ninterrupted{go_on}", file=sys.stderr)
-            raise typer.Exit(130) from None
-
-
-def _resume_command(out: Path) -> str:
-    words = [word for word in sys.argv[1:] if word not in ("--out", "-o", str(out), f"--out={out}")]
-    return shlex.join(["swizzle-sim", *words, "--resume", str(out)])
+            raise
 
 
 def _print_json(kernel: str, gpu: str, replay: str, points, rows, **more: Any) -> None:

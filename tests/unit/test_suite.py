@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from swizzle_sim.candidates import family_specs, shortlist
-from swizzle_sim.cli.suite import _without_out
 from swizzle_sim.disk_cache import DiskCache
 from swizzle_sim.kernels import kernel, kernel_names
 from swizzle_sim.scoring import Scorer
@@ -225,8 +224,3 @@ def test_a_damaged_or_readonly_cache_is_only_slow(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     (tmp_path / "file").write_text("", encoding="utf-8")
     assert facts_of(work, MI300X) == first
-
-
-@pytest.mark.parametrize("out", [["--out", "run"], ["-o", "run"], ["--out=run"]])
-def test_what_goes_on_is_typed_without_the_folder_to_make(out):
-    assert _without_out(["suite", *out, "softmax", "--effort", "0"]) == ["suite", "softmax", "--effort", "0"]

@@ -1,0 +1,37 @@
+"""Does Ctrl-C name the command that goes on, from when there is something to go on with?"""
+
+import pytest
+
+from swizzle_sim.interruption import go_on_with, how
+
+
+@pytest.fixture
+def stored(tmp_path):
+    folder = tmp_path / "run 1"
+    folder.mkdir()
+    yield folder
+    go_on_with(None, "")
+
+
+def test_nothing_stored(stored):
+    go_on_with(stored, "history.sqlite")
+    assert how(["suite", "gemm", "--out", str(stored)]) == (
+        f"start again with: swizzle-sim suite gemm --out '{stored}'"
+    )  # the folder alone is no run
+    go_on_with(None, "history.sqlite")
+    assert how(["score", "gemm"]) == "start again with: swizzle-sim score gemm"
+
+
+@pytest.mark.parametrize("out", (["--out", "{}"], ["-o", "{}"], ["--out={}"], ["-o{}"], []))
+def test_stored(stored, out):
+    go_on_with(stored, "history.sqlite")
+    (stored / "history.sqlite").touch()
+    words = ["suite", *(word.format(stored) for word in out), "gemm", "--json"]
+    assert how(words) == f"go on with: swizzle-sim suite gemm --json --resume '{stored}'"
+
+
+@pytest.mark.parametrize("again", (["--resume", "{}"], ["--resume={}"]))
+def test_resumed(stored, again):
+    go_on_with(stored, "history.sqlite")
+    (stored / "history.sqlite").touch()
+    assert how(["suite", *(word.format(stored) for word in again)]).count("--resume") == 1
