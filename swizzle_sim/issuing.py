@@ -7,8 +7,8 @@
 
 Compute is the kernel's arithmetic at the GPU's rates, spread evenly over its tensor instructions; where the loop's code
 was timed (`swizzle_sim.capture.occupancy_waves`), it is the part of that in which a workgroup needs the busiest unit,
-and of a pipelined loop no less than the code's. What workgroups wait for each other in a CU's queues, beyond what the
-replay has of it, goes before a pipelined step's loads (`swizzle_sim.queues`).
+and of a pipelined loop no less than the code's; the rest of the code that its next loads wait for goes before those, as
+does what workgroups wait for each other in a CU's queues, beyond what the replay has of it (`swizzle_sim.queues`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def issue_model_of(
         in_flight = loads_in_flight(resources, sent)
         step = _step(resources, in_flight)
         if step:
-            instruction_fs = max(instruction_fs, round(_fs(resources.step_cycles, gpu) / step))
+            cycles = min(resources.step_cycles, resources.ahead_cycles or resources.step_cycles)
+            instruction_fs = max(instruction_fs, round(_fs(cycles, gpu) / step))
         step_fs = 0 if kernel.vector_ops else _step_fs(resources, gpu, step, instruction_fs)
         waits = bool(step) and resources.after_products
         in_flight -= step * waits
@@ -104,12 +105,15 @@ def _remap_fs(resources: Resources, gpu: Gpu) -> tuple[int, int]:
 
 
 def _step_fs(resources: Resources, gpu: Gpu, step: int, instruction_fs: int) -> int:
-    """From when a step's first load could be issued until it is: an instruction a cycle, and products' issue.
+    """From when a step's first load could be issued until it is: what its code takes besides the compute, if timed.
 
-    Nothing of it where the kernel computes between its products: its vector instructions are counted there.
+    Else an instruction a cycle, and products' issue. Nothing of it where the kernel computes between its products: its
+    vector instructions are counted there.
     """
     if not step:
         return 0
+    if resources.ahead_cycles:
+        return max(0, round(_fs(resources.ahead_cycles, gpu) - step * instruction_fs))
     cycles = resources.step_instructions * _waves_per_simd(resources, gpu)
     behind = 0.0 if resources.after_products else gpu.limits.products_before_loads or 0.0
     return round(_fs(cycles, gpu) + behind * step * instruction_fs)

@@ -36,7 +36,7 @@ class CompiledKernel:
         Length of the code.
     step_instructions, after_products, past_l1 : int, bool and bool
         Of the main loop, see `xcd_model.Resources`.
-    step_cycles, burst_loads, burst_cycles, busy_cycles : int
+    step_cycles, ahead_cycles, burst_loads, burst_cycles, busy_cycles : int
         Of a pipelined loop and of one that is not, see `xcd_model.Resources`.
     instructions_in_curves : int
         Of those before the loop the ones in loops of their own, such as over the levels of a curve; NVIDIA only.
@@ -59,6 +59,7 @@ class CompiledKernel:
     past_l1: bool = False
     instructions_in_curves: int = 0
     step_cycles: int = 0
+    ahead_cycles: int = 0
     burst_loads: int = 0
     burst_cycles: int = 0
     busy_cycles: int = 0

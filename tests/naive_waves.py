@@ -3,7 +3,8 @@
 The oracle of `swizzle_sim.capture.occupancy_waves`, which goes from one issue to the next. An instruction here is a
 dict: ``unit`` with the ``cycles`` that it keeps it, ``matrix`` and ``fills`` cycles, ``operands`` (cycles in which a
 product reads them from shared memory), ``copies`` what comes later, ``late`` (cycles until its result), ``stall``,
-``sets``, ``reads`` and ``waits`` of barriers, ``ends`` a group of products, ``left`` groups, ``joins`` others.
+``sets``, ``reads`` and ``waits`` of barriers, ``ends`` a group of products, ``left`` groups, ``joins`` others,
+``copied`` (cycles in which an SM takes a copy in, None for what is none), ``awaits`` copies.
 """
 
 from fractions import Fraction
@@ -12,7 +13,7 @@ BARRIER, READ = 20, 12
 QUEUED = "shared"
 
 
-def mean_step(code, waves, workgroups, apart, l2, turns=4):
+def mean_step(code, waves, workgroups, apart, l2, far=0, turns=4):
     """Cycles in which each wave does a turn in the mean, without as many turns as there are waves."""
     all_waves = [
         {"workgroup": one, "next": one * apart, "at": 0, "turn": 0, "open": {}, "groups": [0]}
@@ -25,7 +26,10 @@ def mean_step(code, waves, workgroups, apart, l2, turns=4):
         if any(may):
             if last is None or not may[last]:
                 last = max(me for me, can in enumerate(may) if can)
+            copied = code[all_waves[last]["at"]]["copied"]
             _issue(code, all_waves[last], free, cycle, l2, ends)
+            if far and copied is not None:
+                free["copies"] = max(cycle + far, free.get("copies", 0)) + copied
         cycle += 1
     ends.sort()
     return (ends[-1] - ends[len(all_waves) - 1]) / (turns - 1)
@@ -33,6 +37,8 @@ def mean_step(code, waves, workgroups, apart, l2, turns=4):
 
 def _may(one, wave, me, waves, free, came, cycle):
     if cycle < wave["next"] or any(cycle < wave["open"].get(barrier, 0) for barrier in one["waits"]):
+        return False
+    if one["awaits"] and cycle < free.get("copies", 0):
         return False
     if one["left"] is not None and len(wave["groups"]) > one["left"] and cycle < wave["groups"][-1 - one["left"]]:
         return False

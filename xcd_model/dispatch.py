@@ -38,10 +38,8 @@ class Resources:
 
     Parameters
     ----------
-    threads : int
-        Threads a workgroup.
-    vgprs : int
-        Vector registers a lane, as allocated.
+    threads, vgprs : int
+        Threads a workgroup; vector registers a lane, as allocated.
     lds_bytes : int [bytes]
         Local data share a workgroup.
     instructions_in_flight : int
@@ -62,8 +60,9 @@ class Resources:
         Of such a loop: whether its loads go past the L1, as ``cp.async.cg`` and the tensor memory accelerator do.
     remap_instructions : int
         Instructions that each wave executes at the start of a workgroup because the kernel is remapped.
-    step_cycles : int
-        Of a pipelined loop, where its code was timed: cycles a step of a full CU, the least that its products take.
+    step_cycles, ahead_cycles : int
+        Of a pipelined loop whose code was timed: cycles a step of a full CU, the least that its products take; and, if
+        loads wait for products, from a step's data to the next loads of a workgroup that has the CU for itself.
     burst_loads : int
         Of a loop that is not pipelined, where its code was timed: loads that go out together, once those before have
         come and what uses them is done. 0 where nobody knows.
@@ -84,6 +83,7 @@ class Resources:
     past_l1: bool = False
     remap_instructions: int = 0
     step_cycles: int = 0
+    ahead_cycles: int = 0
     burst_loads: int = 0
     burst_cycles: int = 0
     busy_cycles: int = 0

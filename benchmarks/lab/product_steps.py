@@ -81,7 +81,7 @@ def _timed(kind: str, tile: tuple[int, int, int], waves: int, scales: bool, held
 
 
 def simulated(line: dict[str, str]) -> float:
-    """Microseconds of a line's step in the model, between launches of 32 and of 96 steps."""
+    """Microseconds of a line's step in the model, between launches of which both have been all through memory."""
     from swizzle_sim.capture.occupancy import compiled_for
     from swizzle_sim.capture.user_kernel import load
     from swizzle_sim.scoring import Scorer
@@ -90,7 +90,8 @@ def simulated(line: dict[str, str]) -> float:
     device, times = gpu("h200"), []
     sizes = {name.upper(): int(line[name]) for name in ("block_m", "block_n", "block_k")}
     sizes |= {"HELD": int(line["workgroups_per_sm"]), "SCALES": 1 + int(line["scales"])}
-    for steps in (32, 96):
+    few = max(32, K // sizes["BLOCK_K"])
+    for steps in (few, few + 64):
         declared = f"{HERE / 'product_steps_declared.py'}:{line['type']}_{line['waves']}"
         kernel = compiled_for(load(declared, {**sizes, "STEPS": steps}, device.arch), device)
         times.append(Scorer(kernel, device).baseline.time_us)

@@ -28,6 +28,7 @@ RESOURCES = {
     "remap_instructions": (0, 1 << 20),
     "step_instructions": (0, 1 << 20),
     "step_cycles": (0, 1 << 30),
+    "ahead_cycles": (0, 1 << 30),
     "burst_loads": (0, 1 << 10),
     "burst_cycles": (0, 1 << 30),
     "busy_cycles": (0, 1 << 30),

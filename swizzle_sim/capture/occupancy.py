@@ -18,7 +18,7 @@ from typing import Any
 
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.occupancy_sass import Controlled
-from swizzle_sim.capture.occupancy_waves import TIMED, step_of
+from swizzle_sim.capture.occupancy_waves import TIMED, ahead_of, step_of
 from swizzle_sim.capture.process import run_worker, triton_version
 from swizzle_sim.disk_cache import DiskCache
 from swizzle_sim.kernels import Kernel
@@ -31,7 +31,7 @@ ARCHITECTURES = ("gfx942", "gfx950", "gfx1250", "sm_90a", "sm_100a", "sm_121a")
 COMPILE_TIMEOUT_S = 600.0
 NOT_HERE = "; not compiled here: "  # in the source of resources, before the reason
 BURST = ("burst_loads", "burst_cycles", "busy_cycles")  # of a remapped kernel as it is compiled
-_FORMAT = 14  # of the entries on disk
+_FORMAT = 15  # of the entries on disk
 _WORKER = "swizzle_sim.capture.occupancy_worker"
 
 
@@ -78,7 +78,7 @@ class Compiled:
     compile_s : float [s]
     files : mapping of str to str
         SHA-256 of every source file that took part, by path.
-    step_cycles, burst_loads, burst_cycles, busy_cycles : int
+    step_cycles, ahead_cycles, burst_loads, burst_cycles, busy_cycles : int
         Of a pipelined loop and of one that is not, see `xcd_model.Resources`; 0 where the architecture is none of
         `swizzle_sim.capture.occupancy_waves.TIMED`.
     """
@@ -110,6 +110,7 @@ class Compiled:
     compile_s: float
     files: Mapping[str, str] = field(repr=False)
     step_cycles: int = 0
+    ahead_cycles: int = 0
     burst_loads: int = 0
     burst_cycles: int = 0
     busy_cycles: int = 0
@@ -129,6 +130,7 @@ class Compiled:
             after_products=self.pipelined and self.after_products,
             past_l1=self.pipelined and self.past_l1,
             step_cycles=self.step_cycles,
+            ahead_cycles=self.ahead_cycles,
             burst_loads=self.burst_loads,
             burst_cycles=self.burst_cycles,
             busy_cycles=self.busy_cycles,
@@ -160,6 +162,7 @@ class Compiled:
             after_products=self.resources.after_products,
             past_l1=self.resources.past_l1,
             step_cycles=self.step_cycles,
+            ahead_cycles=self.ahead_cycles,
             burst_loads=self.burst_loads,
             burst_cycles=self.burst_cycles,
             busy_cycles=self.busy_cycles,
@@ -307,7 +310,8 @@ def compiled_as(function: str, arch: str, triton: str, reply: Mapping[str, Any])
     loads = unrolled * found.loads_per_step
     step = step_of(loop, waves, held, loads)
     if found.pipelined:
-        return replace(found, step_cycles=round(step.share / unrolled))
+        ahead = ahead_of(loop, waves) if found.after_products else 0.0
+        return replace(found, step_cycles=round(step.share / unrolled), ahead_cycles=round(ahead / unrolled))
     return replace(
         found,
         burst_loads=loads // step.bursts,

@@ -20,9 +20,9 @@ _WORD = re.compile(r"/\* (0x[0-9a-f]{16}) \*/\s*$")  # half of an instruction, t
 _PTX_LABEL, _PTX_JUMP = re.compile(r"^(\$\w+):"), re.compile(r"\bbra(?:\.uni)?\s+(\$\w+);")
 _CONTROL_AT, _BARRIERS = 41, 6  # bit of the second half; scoreboard barriers of a wave
 _LOADS = ("LDG", "LDGSTS")
-_TILES = ("UTMALDG", "UBLKCP")  # the tensor memory accelerator: one instruction brings a tile
+TILES = ("UTMALDG", "UBLKCP")  # the tensor memory accelerator: one instruction brings a tile
 _PRODUCTS = ("HGMMA", "IGMMA", "QGMMA")
-_COPIES = ("LDGSTS", *_TILES)
+_COPIES = ("LDGSTS", *TILES)
 _OF_TILES = ("STG", "UTMASTG", "I2F")  # the last begins a division of integers
 _NONE_LEFT = re.compile(r"\bgsb\d+, 0x0\b")
 _WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
@@ -56,7 +56,7 @@ def global_loads(sass: str) -> list[tuple[int, int]]:
         kind, *parts = name.split(".")
         if kind in _LOADS:
             found[next((_WIDTHS[part] for part in parts if part in _WIDTHS), _WORD_BYTES)] += 1
-        elif kind in _TILES:
+        elif kind in TILES:
             found[0] += 1
     return sorted(found.items(), reverse=True)
 
@@ -69,7 +69,7 @@ def before_loop(sass: str) -> tuple[int, int]:
 
 
 def _works(instruction: tuple[str, str, str]) -> bool:
-    return instruction[1].split(".")[0] in (*_LOADS, *_TILES, *_PRODUCTS)
+    return instruction[1].split(".")[0] in (*_LOADS, *TILES, *_PRODUCTS)
 
 
 def main_loop(sass: str) -> dict[str, int | bool]:
@@ -94,7 +94,7 @@ def main_loop(sass: str) -> dict[str, int | bool]:
             waits = (code[(last + i) % n] for i in range(1, between))
             awaited = any(name.startswith("WARPGROUP.DEPBAR") and _NONE_LEFT.search(rest) for _, name, rest in waits)
             names = [code[at][1] for at in copies]
-            past = all(name.startswith(_TILES) or ".BYPASS" in name for name in names)
+            past = all(name.startswith(TILES) or ".BYPASS" in name for name in names)
             return {
                 "step_instructions": n - len(products) - len(copies),
                 "after_products": awaited,
@@ -141,7 +141,7 @@ def loading_loop(sass: str) -> list[Controlled]:
     """
     code, seldom = _controlled(sass), _not_every_step(sass)
     bodies = [[code[at] for at in range(begin, end + 1) if at not in seldom] for begin, end in _innermost(_loops(sass))]
-    loads = [sum(one.kind in (*_LOADS, *_TILES) for one in body) for body in bodies]
+    loads = [sum(one.kind in (*_LOADS, *TILES) for one in body) for body in bodies]
     ranks = [
         (any(one.kind in _COPIES for one in body), n, any(one.kind in _PRODUCTS for one in body))
         for n, body in zip(loads, bodies, strict=True)

@@ -12,7 +12,12 @@ of loads in their place.
 The busiest unit serves one workgroup after the other in the replay. A burst is the loads that go out before one of them
 is waited for. Shared memory moves 128 B a cycle: operands of a warpgroup's products first, then what waves load and
 store, behind the copies that were issued before. Copies hold up no product, but all that is moved counts for the
-busiest unit. Of products under way all leave as much as the last one issued. Not modelled: tiles that the tensor memory
+busiest unit. Of products under way all leave as much as the last one issued.
+
+    cycles ahead = of a workgroup alone, from when its copies are there until the next have gone out: a step whose
+                   copies take for ever, less that, and less what the SM takes in
+
+A wait for copies waits for all that went out. Not modelled: tiles that the tensor memory
 accelerator writes, conflicts of banks where an address of shared memory is not known, instruction fetches, and branches
 inside the loop, which count as not taken.
 
@@ -29,7 +34,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from swizzle_sim.capture.occupancy_sass import Controlled
+from swizzle_sim.capture.occupancy_sass import TILES, Controlled
 
 TIMED = ("sm_90a",)  # architectures whose latencies were measured
 SIMDS, LANES = 4, 32
@@ -37,6 +42,7 @@ LATENCY = {"SHFL": 24, "MUFU": 17, "I2F": 17, "F2I": 17, "LDS": 23, "LDSM": 23, 
 OTHERS, BARRIER, READ = 24, 20, 12  # other instructions that set a barrier (assumed), BAR.SYNC, operands (assumed)
 L2, FILL_BYTES = 265, 64  # latency of the L2 [cycles], bytes that an SM takes in a cycle
 TURNS = 4  # of the loop for each wave; the first is left out
+FAR = 1 << 24  # cycles in which all else that is under way ends
 SPECIAL = ("MUFU", "POPC", "I2F", "F2I")
 SHARED = ("SHFL", "LDS", "STS", "LDL", "STL", "LDG", "STG", "LDSM", "STSM", "LDGSTS", "ATOMS")
 INTEGER = ("FSEL", "FMNMX", "FSETP", "ISETP", "LOP3", "IADD3", "SHF", "LEA", "SEL", "PLOP3", "IMNMX", "VIADD", "PRMT",
@@ -95,6 +101,8 @@ class _Op(NamedTuple):
     fills: int  # of what an SM takes in
     matrix: int
     operands: int  # that a product reads from shared memory
+    copied: int | None  # of what an SM takes in for a copy, none for other instructions
+    awaits_copies: bool
     ends_group: bool
     groups_left: int | None
     is_barrier: bool
@@ -134,6 +142,26 @@ def step_of(loop: Sequence[Controlled], waves: int, workgroups: int, loads: int)
     return Step(bursts, max(busy, alone + shares - bursts * L2 - fills), busy, max(busy, full / workgroups))
 
 
+def ahead_of(loop: Sequence[Controlled], waves: int) -> float:
+    """Cycles from when the copies of a step are there until the next have gone out, with nothing else on the SM.
+
+    Parameters
+    ----------
+    loop, waves
+        See `step_of`.
+
+    Returns
+    -------
+    float
+        0 where no copies go out, or none are waited for.
+    """
+    ops = [_op(one) for one in loop]
+    copied = [op.copied for op in ops if op.copied is not None]
+    if not copied or not any(op.awaits_copies for op in ops):
+        return 0.0
+    return max(0.0, _mean(ops, waves, 1, 0, FAR) % FAR - waves * sum(copied))
+
+
 def _op(code: Controlled) -> _Op:
     kind, columns = code.kind, _COLUMNS.search(code.name)
     unit, occupies = "none", 0
@@ -147,10 +175,12 @@ def _op(code: Controlled) -> _Op:
     operands = (rows + int(columns[1])) * PRODUCT_BYTES // SHARED_BYTES if columns else 0
     matrix = max(int(columns[1]) // 2, operands) if columns else PRODUCT_CYCLES if kind == "HMMA" else 0
     left = _LEFT.search(code.operands) if code.name.startswith("WARPGROUP.DEPBAR") else None
-    fills = SIMDS * words * 4 * LANES // FILL_BYTES if kind == "LDG" else 0
+    taken_in = SIMDS * words * 4 * LANES // FILL_BYTES
     return _Op(
-        code, unit, occupies, fills, matrix, operands, "gsb0" in code.operands and bool(columns),
-        int(left[1], 16) if left else None, kind == "BAR",
+        code, unit, occupies, taken_in if kind == "LDG" else 0, matrix, operands,
+        taken_in if kind == "LDGSTS" else 0 if kind in TILES else None,
+        kind == "DEPBAR" or code.name.startswith("SYNCS.PHASECHK"),
+        "gsb0" in code.operands and bool(columns), int(left[1], 16) if left else None, kind == "BAR",
     )  # fmt: skip
 
 
@@ -168,8 +198,11 @@ def _bursts(loop: Sequence[Controlled]) -> int:
     return bursts
 
 
-def _mean(ops: Sequence[_Op], waves: int, workgroups: int, apart: int) -> float:
-    """Cycles in which each wave of a SIMD does a step, in the mean; their workgroups begin so far apart."""
+def _mean(ops: Sequence[_Op], waves: int, workgroups: int, apart: int, far: int = 0) -> float:
+    """Cycles in which each wave of a SIMD does a step, in the mean; their workgroups begin so far apart.
+
+    Copies take ``far`` cycles and what the SM takes in; if 0, nobody waits for them.
+    """
     simd = [_Wave(one, one * apart) for one in range(workgroups) for _ in range(waves)]
     free: Counter[str] = Counter()
     came: dict[tuple[int, int, int], dict[int, int]] = {}
@@ -184,7 +217,10 @@ def _mean(ops: Sequence[_Op], waves: int, workgroups: int, apart: int) -> float:
         at, _, me = min(ready)
         last = -me
         wave = simd[last]
-        _issue(ops[wave.place], wave, at, free)
+        op = ops[wave.place]
+        _issue(op, wave, at, free)
+        if far and op.copied is not None:
+            free["copies"] = max(at + far, free["copies"]) + op.copied
         wave.place += 1
         if wave.place == len(ops):
             wave.place, wave.turns = 0, wave.turns + 1
@@ -208,6 +244,8 @@ def _ready(
         at = max(here.values()) + BARRIER
     if op.unit in CYCLES:
         at = max(at, free[op.unit])
+    if op.awaits_copies:
+        at = max(at, free["copies"])
     return max(at, free["issue"])
 
 

@@ -169,8 +169,8 @@ def resources_after(resources: Resources, price: RemapPrice, gpu: Gpu, levels: i
     if gpu.limits.scalar_cycles and more > 0:
         resources = replace(resources, remap_instructions=more)
     if resources.loads_per_step:
-        loop = {key: getattr(new, key) for key in ("step_instructions", "after_products", "past_l1")}
-        resources = replace(resources, **loop)
+        loop = ("step_instructions", "after_products", "ahead_cycles", "past_l1")
+        resources = replace(resources, **{key: getattr(new, key) for key in loop})
     if old.workgroups_per_cu != new.workgroups_per_cu:
         resources = replace(resources, step_cycles=new.step_cycles)
     if resources.burst_loads:

@@ -13,6 +13,7 @@ from swizzle_benchmarks.fidelity.rows import DATA
 from swizzle_sim.capture import occupancy_waves as waves
 from swizzle_sim.capture.occupancy import compile_launch, compiled_for
 from swizzle_sim.capture.occupancy_sass import Controlled, loading_loop, unrolled
+from swizzle_sim.capture.user_kernel import load
 from swizzle_sim.fitted import fitted_constants
 from swizzle_sim.issuing import issue_model_of
 from swizzle_sim.kernels import kernel
@@ -31,7 +32,7 @@ def code(name, operands="", stall=1, sets=NONE, reads=NONE, waits=()):
 LOAD = code("LDG.E.128", "R4, desc[UR4][R2.64]", sets=0)
 ADD, NEEDS_LOAD = code("FADD", "R1, R1, R1", stall=4), code("FADD", "R1, R4, R4", waits=(0,))
 NOTHING = dict.fromkeys(("matrix", "operands", "fills", "late", "cycles"), 0)
-NOTHING |= dict.fromkeys(("unit", "sets", "reads", "left"))
+NOTHING |= dict.fromkeys(("unit", "sets", "reads", "left", "copied"))
 
 
 def test_a_wave_alone_takes_its_stalls_and_waits():
@@ -112,7 +113,8 @@ def test_loads_that_are_waited_for_in_turn_are_bursts():
 
 
 KINDS = ("FADD", "FMNMX", "MUFU.EX2", "SHFL.BFLY", "LDS", "STS.128", "S2R", "LDG.E.64", "BAR.SYNC", "HMMA.16816.F32",
-    "HGMMA.64x64x16.F32", "HGMMA.64x256x16.F32", "WARPGROUP.DEPBAR.LE", "LDGSTS.E.BYPASS.128")  # fmt: skip
+    "HGMMA.64x64x16.F32", "HGMMA.64x256x16.F32", "WARPGROUP.DEPBAR.LE", "LDGSTS.E.BYPASS.128", "UTMALDG.2D",
+    "DEPBAR.LE", "SYNCS.PHASECHK.TRANS64.TRYWAIT")  # fmt: skip
 
 
 @st.composite
@@ -134,16 +136,40 @@ def naive(one):
         "operands": op.operands, "copies": one.kind == "LDGSTS",
         "late": waves.LATENCY.get(one.kind, waves.OTHERS), "stall": one.stall, "waits": one.waits,
         "sets": None if one.sets == NONE else one.sets, "reads": None if one.reads == NONE else one.reads,
-        "ends": op.ends_group, "left": op.groups_left, "joins": op.is_barrier,
+        "ends": op.ends_group, "left": op.groups_left, "joins": op.is_barrier, "copied": op.copied,
+        "awaits": op.awaits_copies,
     }  # fmt: skip
 
 
-@given(st.lists(instructions(), min_size=1, max_size=8), st.integers(1, 3), st.integers(1, 3), st.integers(0, 50))
-def test_waves_take_what_they_take_cycle_by_cycle(loop, per_workgroup, workgroups, apart):
+@given(
+    st.lists(instructions(), min_size=1, max_size=8), st.integers(1, 3), st.integers(1, 3), st.integers(0, 50),
+    st.sampled_from((0, 200)),
+)  # fmt: skip
+def test_waves_take_what_they_take_cycle_by_cycle(loop, per_workgroup, workgroups, apart, far):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(waves, "L2", 40)  # fewer cycles to go through
-        found = waves._mean([waves._op(one) for one in loop], per_workgroup, workgroups, apart)
-    assert found == naive_waves.mean_step([naive(one) for one in loop], per_workgroup, workgroups, apart, 40)
+        found = waves._mean([waves._op(one) for one in loop], per_workgroup, workgroups, apart, far)
+    assert found == naive_waves.mean_step([naive(one) for one in loop], per_workgroup, workgroups, apart, 40, far)
+
+
+COPY, ARRIVED = code("LDGSTS.E.BYPASS.128", "[R7], [R8]"), code("DEPBAR.LE", "SB0, 0x0")
+
+
+def test_what_stands_between_copies_and_the_next_ones():
+    """What comes behind the copies is done while they are on their way, and what they take in is no code."""
+    product = [code(PRODUCT, "R24, gdesc[UR8], R24, gsb0"), code("WARPGROUP.DEPBAR.LE", " gsb0, 0x0")]
+    body = [ARRIVED, code("BAR.SYNC"), *product, *[ADD] * 5]
+    first = waves.ahead_of([*body, COPY, COPY], 1)
+    assert first == 1 + 20 + 1 + 32 + 1 + 5 * 4  # the barrier, the product, what the compiler writes
+    assert waves.ahead_of([*body, COPY, COPY, *[ADD] * 50], 1) == first
+    assert waves.ahead_of([*[ADD] * 50, *body, COPY, COPY], 1) == first
+    apart = waves.ahead_of([*body, COPY, *[ADD] * 3, COPY, *[ADD] * 50], 1)
+    assert first <= apart <= first + 13  # the SM takes the first in while the second waits to go out
+    turned = [*[ADD] * 5, COPY, COPY, ARRIVED, code("BAR.SYNC"), *product]
+    assert waves.ahead_of(turned, 1) == first
+    tiles = [code("SYNCS.PHASECHK.TRANS64.TRYWAIT"), *product, code("UTMALDG.2D"), *[ADD] * 9]
+    assert waves.ahead_of(tiles, 1) == 1 + 32 + 1
+    assert waves.ahead_of(body, 1) == waves.ahead_of([*product, COPY], 1) == 0  # nothing is copied, or waited for
 
 
 def test_the_l2_and_the_fill_are_the_gpus():
@@ -220,6 +246,33 @@ def test_the_compute_of_a_pipelined_step_is_no_less_than_its_code(monkeypatch, t
     assert compute_fs(found.step_cycles) > compute_fs(0) == compute_fs(400)  # which its products alone do not take
     assert compute_fs(9000) == round(9000 / 2 / device.sustained_clock_mhz * 1e9) > compute_fs(0)
     assert compile_launch(kernel("gemm", M=512, N=512, K=512).launch, "gfx942").step_cycles == 0
+
+
+@needs_triton
+def test_what_a_steps_next_loads_wait_for_is_code_once(monkeypatch, tmp_path):
+    """Of a loop that waits for its products: what no workgroup computes at the same time goes before the loads."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    device = gpu("h200")
+    sizes = {"HELD": 1, "STEPS": 16, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 128, "SCALES": 2}
+    declared = DATA.parents[1] / "lab" / "product_steps_declared.py"
+    work = compiled_for(load(f"{declared}:fp8_4", sizes, device.arch), device)
+    found = work.resources
+    assert found.after_products and found.step_cycles / 2 < found.ahead_cycles < 2 * found.step_cycles
+    on, cycle_fs = Scorer(work, device), 1e9 / device.sustained_clock_mhz
+
+    def issue(**changed):
+        one = dataclasses.replace(work, resources=dataclasses.replace(found, **changed))
+        return issue_model_of(one, device, on.sent, 1)
+
+    alone = issue(ahead_cycles=3000, step_cycles=2000)  # one workgroup waits for nobody
+    assert (alone.step * alone.compute_fs, alone.step_fs) == pytest.approx((2000 * cycle_fs, 1000 * cycle_fs), abs=2)
+    alone = issue(ahead_cycles=2000, step_cycles=3000)  # code behind the loads runs while they are on their way
+    assert (alone.step * alone.compute_fs, alone.step_fs) == pytest.approx((2000 * cycle_fs, 0), abs=2)
+    unknown = issue(ahead_cycles=0, step_cycles=3000)
+    assert unknown.step * unknown.compute_fs == pytest.approx(3000 * cycle_fs, abs=2)
+    assert unknown.step_fs == round(found.step_instructions * found.threads / 128 * cycle_fs)
+    gemm = compile_launch(kernel("gemm", M=512, N=512, K=512, BLOCK_M=128, BLOCK_N=128).launch, "sm_90a")
+    assert not gemm.after_products and gemm.ahead_cycles == 0
 
 
 @needs_triton

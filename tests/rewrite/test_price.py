@@ -89,12 +89,11 @@ def test_only_what_decides_the_occupancy_changes_the_resources():
     assert turned.remap_instructions == 40 + 7 * 25  # the loop over a curve's levels turns once for each
     assert [Grid(sides).levels for sides in ((1,), (2, 1), (131, 127), (256, 4, 2))] == [1, 1, 8, 8]
     assert Grid((131 * 20,), (131, 20)).levels == 8
-    slower = pricing.RemapPrice(before=LAUNCHED, after=replace(LAUNCHED, step_instructions=90, after_products=True))
+    loop = {"step_instructions": 90, "after_products": True, "ahead_cycles": 900}
+    slower = pricing.RemapPrice(before=LAUNCHED, after=replace(LAUNCHED, **loop))
     assert pricing.resources_after(own, slower, h200) is own  # its loop is not pipelined
     stepping = replace(own, loads_per_step=2, past_l1=True)
-    assert pricing.resources_after(stepping, slower, h200) == replace(
-        stepping, step_instructions=90, after_products=True, past_l1=False
-    )
+    assert pricing.resources_after(stepping, slower, h200) == replace(stepping, **loop, past_l1=False)
 
 
 @needs_triton

@@ -1,4 +1,4 @@
-"""Kernels of amd-aiter: four GEMMs, attention and a grouped matmul, with the remaps that they bring."""
+"""Kernels of amd-aiter: five GEMMs, attention and a grouped matmul, with the remaps that they bring."""
 
 import numpy as np
 
@@ -48,6 +48,24 @@ a16w16 = Kernel(
         "SKIP_REDUCE": False,
     },
     grid=grid, tiles=tiles, flops=flops, num_warps=8, options={"waves_per_eu": 2, "matrix_instr_nonkdim": 16},
+)  # fmt: skip
+
+gated = Kernel(
+    f"{KERNELS}.gemm_a16w16_gated:_gemm_a16_w16_gated_kernel",
+    sizes=GEMM,
+    arguments=lambda s: {
+        "a_ptr": Array(shape=(s.M, s.K), dtype="bf16"),
+        "b_ptr": Array(shape=(s.K, s.N), dtype="bf16", strides=(1, s.K)),
+        "c_ptr": Array(shape=(s.M, s.N // 2), dtype="bf16", role="out"),
+        "M": s.M, "N": s.N, "K": s.K,
+        **{name: stride for name, stride in strides(s, s.K).items() if name != "stride_ck"},
+        "stride_cm": s.N // 2,
+    },
+    constexprs={
+        "BLOCK_SIZE_M": 128, "BLOCK_SIZE_N": 128, "BLOCK_SIZE_K": 64, "GROUP_SIZE_M": 8, "cache_modifier": "",
+        "activation": "", "use_activation": False,
+    },
+    grid=grid, tiles=tiles, flops=flops, num_warps=8,
 )  # fmt: skip
 
 
