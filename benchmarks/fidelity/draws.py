@@ -104,6 +104,11 @@ PUBLISHED = {  # by the name of their package
     "torchao matmul": Drawn(_plain_gemm, declared="others:any_mm"),
     "aiter blockscale": Drawn(_scaled_gemm, declared="aiter:blockscale_nvidia"),
     "aiter a8w8": Drawn(_scaled_gemm, declared="aiter:a8w8"),
+    "aiter gated": Drawn(_plain_gemm, declared="aiter:gated"),
+    "aiter attention": Drawn(
+        lambda between: {"BATCH": between(1, 4), "HEADS": 8 * between(1, 5), "CONTEXT": 256 * between(8, 24)},
+        declared="aiter:attention",
+    ),
     "sage attention": Drawn(
         lambda between: {"BATCH": between(1, 2), "HEADS": 8 * between(1, 5), "CONTEXT": 256 * between(8, 24)},
         BOXES,
@@ -327,6 +332,15 @@ DRAWS = {  # by name, which begins with the GPU's
             **{"gemm": 2, "batched_gemm": 2, "conv_2d": 1, "moe_gemm": 1, "attention": 1},
             **{"torchao fp8_mm": 2, "aiter gemm_a16w16": 1, "flag-gems mm": 1, "flag-gems block_fp8": 1},
             **{"aiter blockscale": 2, "aiter a8w8": 2},
+        },
+    ),
+    "h200_twentyfourth": Draw(
+        58,
+        "On an H200, after code that a step's next loads wait for is timed as such",
+        {
+            **{"gemm": 2, "gemm of wide tiles": 1, "batched_gemm": 1, "grouped_gemm": 1, "attention_varlen": 1},
+            **{"transpose": 1, "torchao fp8_mm": 1, "aiter blockscale": 1, "flag-gems block_fp8": 1},
+            **{"flag-gems mm": 1, "torchao matmul": 1, "aiter gated": 2, "aiter attention": 2},
         },
     ),
 }

@@ -83,6 +83,8 @@ COMMANDS = {
         f"{NCU}, 5 GiB; 1 min"),
     "coalescer": Command("caches:coalescer", "sectors that reach the L2 of reads that SMs make together",
         (f"{H200}_coalescer.csv",), f"{NCU}; 20 s"),
+    "meeting": Command("caches:meeting", "time and sectors of copies that SMs of a GPC make of the same",
+        (f"{H200}_meeting.csv",), f"{NCU} for sm_90a; 10 s"),
     "partitions": Command(
         "partitions:partitions", "point of coherence of each address, and capacity of both L2 partitions",
         (f"{H200}_side_clocks.csv", f"{H200}_side_homes.csv", f"{H200}_sides.csv"), f"{NCU}, 4 GiB; 40 s",

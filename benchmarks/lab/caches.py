@@ -11,6 +11,7 @@ launch). The GPU's description takes the L1's size from the first; no model has 
 read from memory, and those of sectors that missed in the L2, of the last pass of each kind.
 
 ``coalescer`` runs `coalescer.cu`: ``coalescer.csv`` has the bytes that SMs asked for and those that reached the L2.
+``meeting`` runs `meeting.cu`: ``meeting.csv`` has the same, and how fast SMs that read alike go on.
 """
 
 from __future__ import annotations
@@ -105,6 +106,17 @@ def coalescer(folder: Path) -> None:
         table = csv.writer(file, lineterminator="\n")
         table.writerow([*kinds[0], "reached_bytes"])
         table.writerows([*kind.values(), int(32 * value)] for kind, value in zip(kinds, sectors, strict=True))
+
+
+def meeting(folder: Path) -> None:
+    """Time copies of SMs of a GPC that read the same, and count the sectors that reach the L2."""
+    with compiled(cuda_source("meeting.cu")) as program:
+        timed = csv.DictReader(run([program]).splitlines())
+        _, sectors = counted_kinds([program], SECTORS, "--profile-from-start", "on")
+    with (folder / "meeting.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow([*(timed.fieldnames or ()), "reached_bytes"])
+        table.writerows([*line.values(), int(32 * value)] for line, value in zip(timed, sectors, strict=True))
 
 
 def write_passes(path: Path, counters: Mapping[str, tuple[str, int]], *words: str) -> None:

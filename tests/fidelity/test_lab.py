@@ -161,3 +161,15 @@ def test_what_is_said_of_reads_that_meet_was_counted():
     assert f"50 to 3200 cycles late | {min(late):.2f} to {max(late):.2f} |" in text
     apart = ", ".join(f"{shares('pair', one)[1, 2]:.2f}" for one in ("50", "100", "200", "300", "400"))
     assert f"cycles late | {apart} |" in text
+
+
+def test_what_is_said_of_sms_that_read_the_same_was_counted():
+    text = (Path(__file__).parents[2] / "docs/laboratory/h200-l2.md").read_text(encoding="utf-8")
+    with (DATA / "machine" / "h200_meeting.csv").open(encoding="utf-8", newline="") as file:
+        lines = [{name: float(value) for name, value in one.items()} for one in csv.DictReader(file)]
+    assert {one["sms"] for one in lines} == {120}
+    for burst in (65536, 16384):
+        mine = [one for one in lines if one["burst"] == burst and not one["together"]]
+        assert [one["readers"] for one in mine] == [1, 2, 4, 8]
+        said = (f"{burst / one['clocks']:.1f} ({one['reached_bytes'] / one['bytes']:.2f})" for one in mine)
+        assert f"| {burst // 1024} KiB | {' | '.join(said)} |" in text

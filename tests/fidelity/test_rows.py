@@ -29,6 +29,7 @@ def tiled(rows, cols, steps):
 
 
 NEWEST = ("fifteenth", "seventeenth", "eighteenth")  # draws of 40 orders
+OF_80 = ("second", "third", "fourth")  # of the draws from the twenty-first
 
 
 def test_every_line_of_the_tables_is_there():
@@ -54,8 +55,7 @@ def test_every_line_of_the_tables_is_there():
         **{f"h200_{name}_held_out{end}.csv": 50 for name in ("sixteenth", "twentieth") for end in ("", "_predicted")},
         **{f"h200_nineteenth_held_out{end}.csv": 60 for end in ("", "_predicted")},
         **{f"h200_twentyfirst_held_out{end}.csv": 55 for end in ("", "_predicted")},
-        **{f"h200_twentysecond_held_out{end}.csv": 80 for end in ("", "_predicted")},
-        **{f"h200_twentythird_held_out{end}.csv": 80 for end in ("", "_predicted")},
+        **{f"h200_twenty{nth}_held_out{end}.csv": 80 for nth in OF_80 for end in ("", "_predicted")},
         **{f"h200_{name}.csv": 15 for name in ("fourth_held_out", "fourth_held_out_predicted")},
         "h200_published_kernels.csv": 11,
         "h200_suite_path_recounted.csv": 4,
