@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.advice import limit_of
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Traffic
 from xcd_model.replay import traffic as columns

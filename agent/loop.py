@@ -20,7 +20,7 @@ from swizzle_sim.history import Attempt, History
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import Ranking, ranking_of
 from swizzle_sim.recorded import recorded_kernel
-from swizzle_sim.scoring import Score
+from swizzle_sim.scores import Score
 from swizzle_sim.search import Run, RunConfig, about_run, open_run
 from swizzle_sim.swizzle import family
 from xcd_model import Gpu

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from swizzle_sim.kernels import Kernel, kernel_names
     from swizzle_sim.recorder import record
     from swizzle_sim.release import version
-    from swizzle_sim.scoring import Score, Scorer, score
+    from swizzle_sim.scores import Score
+    from swizzle_sim.scoring import Scorer, score
     from swizzle_sim.search import Run, optimize
     from swizzle_sim.swizzle import Grid, Swizzle, Verdict, emit_hip, emit_triton, family, verify
     from swizzle_sim.tuning.what_if import what_if
@@ -33,7 +34,7 @@ _HOME = {
     "NotBijective": "xcd_model.errors",
     "Picture": "swizzle_sim.display",
     "Run": "swizzle_sim.search",
-    "Score": "swizzle_sim.scoring",
+    "Score": "swizzle_sim.scores",
     "Scorer": "swizzle_sim.scoring",
     "Swizzle": "swizzle_sim.swizzle",
     "SwizzleSimError": "xcd_model.errors",

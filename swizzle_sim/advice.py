@@ -17,7 +17,8 @@ from typing import Any
 from swizzle_sim.history import Attempt
 from swizzle_sim.ranking import READS_LESS, Evidence, Ranking, evidence_of
 from swizzle_sim.ranking.ranking import SLOWER, UNEVEN
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.text import gigabytes, microseconds
 from xcd_model import Gpu, gpu_names
 

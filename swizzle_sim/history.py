@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swizzle_sim.scoring import Score
+from swizzle_sim.scores import Score
 from xcd_model.errors import RunError
 
 if TYPE_CHECKING:
@@ -340,3 +340,10 @@ def is_whole(table: str, row: tuple) -> bool:
     except (KeyError, TypeError, ValueError, AttributeError):
         return False
     return True
+
+
+def runs_in(folder: str | Path) -> Iterator[Path]:
+    """Run folders directly below ``folder``, by name."""
+    where = Path(folder)
+    if where.is_dir():
+        yield from sorted(path.parent for path in where.glob(f"*/{FILE}"))

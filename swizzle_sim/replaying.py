@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from swizzle_sim.issuing import issue_model_of
+from swizzle_sim.scores import Balance
 from swizzle_sim.swizzle.grid import Digit
 from swizzle_sim.work import Work
 from xcd_model import (
@@ -95,56 +96,6 @@ class WorkPerWorkgroup:
         along = {-1: "fewer as {} grows", 0: "up and down along {}", 1: "more as {} grows"}
         where = along[int(self.trend / TRENDS)].format(self.axis) if self.axis else "along no single axis of the grid"
         return f"{least:,} to {most:,} tensor instructions a workgroup (median {median:,}), {where}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Balance:
-    """How evenly one order spreads the work over XCDs and CUs, and when they end.
-
-    Parameters
-    ----------
-    per_xcd_instructions : tuple of int
-        Tensor instructions that each XCD executes.
-    per_xcd_finish : tuple of float [us; turns of the lockstep replay]
-        When the last CU of each XCD ends; 0 for an XCD without work.
-    makespan, ideal, tail : float [us; turns of the lockstep replay]
-        When the last CU ends; when all would, were the same CU time shared evenly; and for how long before the end some
-        CU has nothing left to do.
-    """
-
-    per_xcd_instructions: tuple[int, ...]
-    per_xcd_finish: tuple[float, ...]
-    makespan: float
-    ideal: float
-    tail: float
-
-    @property
-    def over_ideal(self) -> float:
-        """Makespan over ideal, at least 1."""
-        return self.makespan / self.ideal
-
-    @property
-    def last_over_first(self) -> float:
-        """End of the last XCD over that of the first; inf where an XCD has no work."""
-        first = min(self.per_xcd_finish)
-        return max(self.per_xcd_finish) / first if first else math.inf
-
-    @property
-    def heaviest_over_mean(self) -> float:
-        """Work of the XCD that has most of it, over the mean."""
-        return max(self.per_xcd_instructions) * len(self.per_xcd_instructions) / sum(self.per_xcd_instructions)
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        values = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-        return {**values, "makespan_over_ideal": self.over_ideal}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Balance:
-        """Inverse of `as_dict`."""
-        given: dict[str, Any] = {name: values[name] for name in cls.__dataclass_fields__}
-        lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
-        return cls(**given | lists)
 
 
 def work_along(trace: Trace, digit: Digit) -> np.ndarray:

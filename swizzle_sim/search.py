@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
@@ -27,7 +27,8 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import Objective, Ranking, chosen_objectives, default_objectives, ranking_of
 from swizzle_sim.ranking.objectives import HIT_RATE
 from swizzle_sim.release import version
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.sharing import shared_lines
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import Gpu
@@ -351,10 +352,3 @@ def _judge(scorer: Scorer, candidate: Candidate) -> tuple[dict[str, Any], np.nda
 def _score(scorer: Scorer, order: np.ndarray) -> tuple[Score, float]:
     began = time.perf_counter()
     return scorer.score_order(order, baseline_us=scorer.baseline.time_us), (time.perf_counter() - began) * 1e3
-
-
-def runs_in(folder: str | Path) -> Iterator[Path]:
-    """Run folders directly below ``folder``, by name."""
-    where = Path(folder)
-    if where.is_dir():
-        yield from sorted(path.parent for path in where.glob("*/history.sqlite"))

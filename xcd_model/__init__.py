@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from xcd_model.analysis.bounds import Bound, assigned_misses, hit_rate_bound
     from xcd_model.analysis.timing import Energy, Time, compute_fs, energy, limited_by_power, roofline, timed_time
     from xcd_model.cache.lru import replay_lru
-    from xcd_model.dispatch import Resources, loads_in_flight, workgroups_per_cu, xcd_of
+    from xcd_model.dispatch import loads_in_flight, workgroups_per_cu, xcd_of
     from xcd_model.errors import (
         Deadlock,
         LanguageError,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from xcd_model.replay.service_times import IssueModel
     from xcd_model.replay.timed import replay_timed
     from xcd_model.replay.traffic import Traffic
+    from xcd_model.resources import Resources
     from xcd_model.spec.gpu import Cache, Gpu, Memory
     from xcd_model.spec.load import gpu, gpu_modes, gpu_names, load_gpu
     from xcd_model.trace.builder import TraceBuilder
@@ -50,9 +51,9 @@ _HOME = {
     "NotBijective": "xcd_model.errors",
     "Plan": "xcd_model.replay.plan",
     "ReplayError": "xcd_model.errors",
-    "Claims": "xcd_model.dispatch",
+    "Claims": "xcd_model.trace.claims",
     "Clusters": "xcd_model.trace.clusters",
-    "Resources": "xcd_model.dispatch",
+    "Resources": "xcd_model.resources",
     "RunError": "xcd_model.errors",
     "SizeError": "xcd_model.errors",
     "SpecError": "xcd_model.errors",

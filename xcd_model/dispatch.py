@@ -18,75 +18,18 @@ counter logs of an MI300X virtual function.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from xcd_model.by_reference import by_reference
 from xcd_model.cluster_dispatch import _next_of_cluster
 from xcd_model.errors import ReplayError
 from xcd_model.numba_inline import inlined
-from xcd_model.numba_reference import by_reference
 from xcd_model.numba_setup import njit
+from xcd_model.resources import Resources
 from xcd_model.spec.gpu import Gpu
 from xcd_model.trace.trace import SECTOR_BYTES, Trace
-
-
-@dataclass(frozen=True, kw_only=True)
-class Resources:
-    """What one workgroup of a compiled kernel occupies.
-
-    Parameters
-    ----------
-    threads, vgprs : int
-        Threads a workgroup; vector registers a lane, as allocated.
-    lds_bytes : int [bytes]
-        Local data share a workgroup.
-    instructions_in_flight : int
-        Tensor instructions of one workgroup that software pipelining keeps in flight (stages times loads a step), if
-        there is room for what they load, see `loads_in_flight`.
-    source : str
-        Where the figures come from: compiler and version, or a document.
-    code_bytes : int [bytes]
-        Length of the kernel's code; 0 where it is not known.
-    loads_per_step : int
-        Of a pipelined loop: loads of a step, which go out together when those of the steps before have come, see
-        `xcd_model.IssueModel`. 0 where the loop is not pipelined, or nobody knows.
-    after_products : bool
-        Of such a loop: whether a step's loads also wait for products, see `xcd_model.IssueModel`.
-    step_instructions : int
-        Of such a loop: instructions of a step that each wave executes beside loads and products. 0 counts none.
-    past_l1 : bool
-        Of such a loop: whether its loads go past the L1, as ``cp.async.cg`` and the tensor memory accelerator do.
-    remap_instructions : int
-        Instructions that each wave executes at the start of a workgroup because the kernel is remapped.
-    step_cycles, ahead_cycles : int
-        Of a pipelined loop whose code was timed: cycles a step of a full CU, the least that its products take; and, if
-        loads wait for products, from a step's data to the next loads of a workgroup that has the CU for itself.
-    burst_loads : int
-        Of a loop that is not pipelined, where its code was timed: loads that go out together, once those before have
-        come and what uses them is done. 0 where nobody knows.
-    burst_cycles, busy_cycles : int
-        From when such loads are there until the next go out, on a CU full of such workgroups; of those the cycles in
-        which the workgroup needs the CU's busiest unit.
-    """
-
-    threads: int
-    vgprs: int
-    lds_bytes: int
-    instructions_in_flight: int
-    source: str
-    code_bytes: int = 0
-    loads_per_step: int = 0
-    after_products: bool = False
-    step_instructions: int = 0
-    past_l1: bool = False
-    remap_instructions: int = 0
-    step_cycles: int = 0
-    ahead_cycles: int = 0
-    burst_loads: int = 0
-    burst_cycles: int = 0
-    busy_cycles: int = 0
 
 
 def loads_in_flight(resources: Resources, trace: Trace) -> int:
@@ -157,43 +100,6 @@ def workgroups_per_cu(resources: Resources, gpu: Gpu) -> int:
             f"no workgroup fits a CU of {gpu.name}: short of {short}; use smaller blocks, fewer num_stages or num_warps"
         )
     return min(fits[short], limits.workgroups_per_cu)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claims:
-    """How the programs of a persistent kernel claim tiles from atomic counters, rather than in steps of the programs.
-
-    Pool k hands out tiles k, k + pools, k + 2 pools, ... as far as they are below ``local``, to programs k, k + pools,
-    ...; a program whose pool is empty claims from one more counter, which hands out ``local``, ``local`` + 1, ... to
-    all. So a single counter is one pool of all tiles; with a pool for each XCD, a tile of a pool is computed on the XCD
-    where round robin would put the workgroup of the same id. Where programs steal, one whose pool is empty claims from
-    the next pools in turn before it claims from the counter for all, and no tile is bound to an XCD.
-
-    Parameters
-    ----------
-    pools : int
-        Counters that only some programs ask.
-    local : int
-        Tiles in pools; the others are for all programs.
-    steals : bool
-        Whether a program whose pool is empty claims from the others'.
-
-    Raises
-    ------
-    ReplayError
-        If there is no pool, or a negative number of tiles in them.
-
-    Source: ROCm/tritonBLAS PR 64, AMD-AGI/Primus-Turbo PR 353: their per-XCD, global and hierarchical modes;
-    ROCm/tritonBLAS PR 86 for stealing.
-    """
-
-    pools: int
-    local: int
-    steals: bool = False
-
-    def __post_init__(self):
-        if self.pools < 1 or self.local < 0:
-            raise ReplayError(f"pools = {self.pools}, local = {self.local}: at least 1 pool, and 0 tiles in them")
 
 
 def xcd_of(n_workgroups: int, gpu: Gpu, programs: int | None = None) -> np.ndarray:

@@ -1,19 +1,16 @@
 """Named tuples that compiled functions take by reference: an address in place of hundreds of numbers.
 
 numba passes a tuple of arrays as all their fields, seven numbers an array: the state of a timed replay was hundreds of
-arguments, which each function packed and each call unpacked, and most of what LLVM was given to read.
-
-    @by_reference
-    class Slots(NamedTuple): ...       made by Python, and read by kernels: ``slots.pid`` is a load from its address
-
-What a kernel makes itself stays a value. A kernel never writes a field (of a tuple), only what an array in it holds, so
-loads of fields are marked as loads of constants: LLVM moves them out of loops, past all stores.
+arguments, which each function packed and each call unpacked, and most of what LLVM was given to read. So what
+`xcd_model.by_reference` marks is an address. What a kernel makes itself stays a value. A kernel never writes a field
+(of a tuple), only what an array in it holds, so loads of fields are marked as loads of constants: LLVM moves them out
+of loops, past all stores.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any, TypeVar
+from typing import Any
 
 from numba.core import cgutils, types
 from numba.core.datamodel import register_default
@@ -22,7 +19,7 @@ from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
 from numba.core.typing.typeof import typeof_impl
 from numba.extending import NativeValue, unbox
 
-Tuple = TypeVar("Tuple", bound=type)
+from xcd_model.by_reference import tell_of_each
 
 
 class Reference(types.NamedTuple):
@@ -38,10 +35,11 @@ class Reference(types.NamedTuple):
         return self.name
 
 
-def by_reference(cls: Tuple) -> Tuple:
-    """Let compiled functions take a class of named tuples by reference."""
+def _tell_numba(cls: type) -> None:
     typeof_impl.register(cls)(lambda value, context: Reference(tuple(typeof_impl(one, context) for one in value), cls))
-    return cls
+
+
+tell_of_each(_tell_numba)
 
 
 @register_default(Reference)

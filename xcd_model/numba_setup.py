@@ -19,6 +19,7 @@ from typing import Any
 import numba
 from numba.core import config
 
+import xcd_model.numba_reference  # noqa: F401 - tells numba of the tuples that kernels take
 from xcd_model.numba_pipeline import KernelCompiler
 
 PACKAGE = Path(__file__).parent

@@ -11,7 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from swizzle_sim.replaying import Balance, Replayer, balance_of
+from swizzle_sim.replaying import Replayer, balance_of
+from swizzle_sim.scores import Balance
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from xcd_model import Resources, Trace, TraceBuilder, gpu
 

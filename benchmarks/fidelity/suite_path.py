@@ -23,7 +23,8 @@ from swizzle_sim.price import CompiledKernel
 from swizzle_sim.progress import Progress
 from swizzle_sim.rewrite.emission import GENERAL
 from swizzle_sim.rewrite.price import price, resources_after
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import gpu
 

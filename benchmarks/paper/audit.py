@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from swizzle_sim.kernels import Kernel, kernel
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, Verdict
 from swizzle_sim.swizzle.lattice import unconditional
 from swizzle_sim.swizzle.vm import run

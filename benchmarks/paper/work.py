@@ -17,7 +17,8 @@ from swizzle_sim.candidates import Candidate, shortlist
 from swizzle_sim.history import FILE, Attempt
 from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.ranking import Ranking
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.search import OnAttempt, optimize
 from swizzle_sim.swizzle import Swizzle, family
 from swizzle_sim.tuning.jobs import FILE as POINTS_FILE

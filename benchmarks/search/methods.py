@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from swizzle_sim.candidates import family_candidates
 from swizzle_sim.kernels import Kernel
-from swizzle_sim.scoring import Score
+from swizzle_sim.scores import Score
 from swizzle_sim.swizzle import family
 from swizzle_sim.templates import TemplateSpace, family_templates
 from swizzle_sim.tuning.evaluator import Evaluator

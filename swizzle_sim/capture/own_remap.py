@@ -19,7 +19,7 @@ from swizzle_sim.triton_source.prologue import read_prologue
 from xcd_model.errors import SwizzleSimError
 
 if TYPE_CHECKING:
-    from swizzle_sim.scoring import Score
+    from swizzle_sim.scores import Score
 
 
 @dataclass(frozen=True, eq=False)

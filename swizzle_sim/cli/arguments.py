@@ -56,7 +56,7 @@ def known_families() -> Iterable[str]:
 
 def run_folders() -> Iterable[str]:
     """Run folders of ``runs/``."""
-    from swizzle_sim.search import runs_in
+    from swizzle_sim.history import runs_in
 
     return [str(folder) for folder in runs_in("runs")]
 

@@ -192,7 +192,7 @@ def _home_of(path: Path, result: dict[str, Any]) -> Path:
     """Run folder that has the bundle's record; the bundle's own folder where it was of no run."""
     from swizzle_sim.hardware.node.manifest import MANIFEST
     from swizzle_sim.hardware.results import BUNDLES, read_json
-    from swizzle_sim.search import runs_in
+    from swizzle_sim.history import runs_in
     from xcd_model.errors import HardwareError
 
     manifest = path.parent / MANIFEST

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from swizzle_sim.advice import Advice
     from swizzle_sim.price import RemapPrice
     from swizzle_sim.replaying import WorkPerWorkgroup
-    from swizzle_sim.scoring import Score, Scorer
+    from swizzle_sim.scores import Score
+    from swizzle_sim.scoring import Scorer
     from swizzle_sim.swizzle import Swizzle, Verdict
     from xcd_model import Traffic
 

@@ -25,7 +25,7 @@ def runs(
         _repair(repair, json)
         return
     from swizzle_sim.cli.output import console, print_json
-    from swizzle_sim.search import runs_in
+    from swizzle_sim.history import runs_in
 
     found = [describe_run(path) for path in runs_in(folder)]
     if json:

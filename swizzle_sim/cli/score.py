@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from swizzle_sim.advice import Advice
     from swizzle_sim.capture.own_remap import OwnRemap
     from swizzle_sim.price import RemapPrice
-    from swizzle_sim.scoring import Score, Scorer
+    from swizzle_sim.scores import Score
+    from swizzle_sim.scoring import Scorer
     from swizzle_sim.swizzle import Swizzle, Verdict
     from swizzle_sim.waiting import Waited
     from xcd_model import Traffic

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from swizzle_sim.draws import OverDraws
-    from swizzle_sim.scoring import Score, Scorer, Spread
+    from swizzle_sim.scores import Score
+    from swizzle_sim.scoring import Scorer, Spread
     from swizzle_sim.swizzle import Swizzle
     from swizzle_sim.uncertainty import Span, Uncertainty
     from xcd_model import Gpu, Traffic

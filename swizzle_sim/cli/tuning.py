@@ -137,7 +137,7 @@ def _tune_tiles(launch: Launch, run: RunOptions, search: Mapping[str, Any], json
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.progress import Progress
     from swizzle_sim.ranking import read_objectives
-    from swizzle_sim.scoring import Score
+    from swizzle_sim.scores import Score
     from swizzle_sim.tuning.jobs import PointStore
     from swizzle_sim.tuning.samplers import make_sampler
     from swizzle_sim.tuning.tiles import FORMULA, TileSpace, as_row, has_compiler
@@ -200,7 +200,7 @@ def _print_tiles(
     name: str, device: Gpu, ranked: list[dict[str, Any]], pruned: Mapping[str, int], how: str, replay: str
 ) -> None:
     from swizzle_sim.cli.output import score_cells, score_columns, simulated, table
-    from swizzle_sim.scoring import Score
+    from swizzle_sim.scores import Score
 
     names = list(ranked[0]["values"])
     rows = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from swizzle_sim.kernels import Kernel
-    from swizzle_sim.scoring import Score
+    from swizzle_sim.scores import Score
     from swizzle_sim.search import Run
     from swizzle_sim.swizzle import Swizzle, Verdict
     from xcd_model import Gpu
@@ -106,7 +106,7 @@ def of_run(run: Run) -> Table:
 
 
 TABLES: Mapping[tuple[str, str], Callable[[Any], Table]] = {
-    ("swizzle_sim.scoring", "Score"): of_score,
+    ("swizzle_sim.scores", "Score"): of_score,
     ("swizzle_sim.swizzle.verdict", "Verdict"): of_verdict,
     ("swizzle_sim.swizzle.swizzle", "Swizzle"): of_swizzle,
     ("swizzle_sim.kernels", "Kernel"): of_kernel,

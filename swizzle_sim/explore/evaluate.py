@@ -17,7 +17,8 @@ from swizzle_sim.explore.one_xcd import OneXcd, look_at
 from swizzle_sim.explore.state import State, read_order, read_query
 from swizzle_sim.explore.watched import Told, untold, watched_traffic
 from swizzle_sim.kernels import Kernel
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import FAMILIES, Swizzle, Verdict
 from swizzle_sim.swizzle.vm import permutation_of
 from xcd_model import Trace, xcd_of

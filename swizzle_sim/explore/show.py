@@ -18,7 +18,7 @@ from swizzle_sim.swizzle.lattice import claim_of
 from swizzle_sim.text import gigabytes, visible
 
 if TYPE_CHECKING:
-    from swizzle_sim.scoring import Score
+    from swizzle_sim.scores import Score
 
 COLUMNS = ("L2 hit rate", "Infinity Cache hits", "HBM traffic", "Time, predicted", "Energy, assumed rates")
 NONE = "–"

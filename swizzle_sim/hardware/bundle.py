@@ -23,7 +23,7 @@ from swizzle_sim.launch import Launch
 from swizzle_sim.release import version
 from swizzle_sim.rewrite import check_rewritten, rewrite_workload
 from swizzle_sim.rewrite.emission import GENERAL, named
-from swizzle_sim.scoring import Score
+from swizzle_sim.scores import Score
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.waiting import with_flags_unset
 from swizzle_sim.workload import Workload, of_kernel

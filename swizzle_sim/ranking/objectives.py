@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from swizzle_sim.ranking.evidence import ALIKE, evidence_of, times_rank
-from swizzle_sim.scoring import Score
+from swizzle_sim.scores import Score
 from xcd_model.errors import SearchError, UnknownName
 
 

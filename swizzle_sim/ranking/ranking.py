@@ -21,7 +21,7 @@ from typing import Any
 from swizzle_sim.history import Attempt
 from swizzle_sim.ranking.evidence import READS_APART, reads_break_ties, tenths_more
 from swizzle_sim.ranking.objectives import HIT_RATE, OBJECTIVES, Objective, pareto_front
-from swizzle_sim.scoring import Score
+from swizzle_sim.scores import Score
 
 DRAWS = "uncertainty.json"  # in the run folder: its finalists under other plausible constants
 EMPTY = 2.0  # makespan over ideal of the launch order from which most CUs are idle, and balance says nothing

@@ -12,7 +12,7 @@ from swizzle_sim.history import Attempt
 from swizzle_sim.price import CompiledKernel, RemapPrice
 from swizzle_sim.ranking import Ranking
 from swizzle_sim.release import version
-from swizzle_sim.scoring import Score
+from swizzle_sim.scores import Score
 from swizzle_sim.swizzle.lattice import claim
 from swizzle_sim.swizzle.verdict import TESTED
 from swizzle_sim.text import cut, gigabytes, joules, microseconds, percent, points

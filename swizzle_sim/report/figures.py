@@ -17,7 +17,7 @@ from swizzle_sim.display.tiles import MAX_SIDE, draw_pixels, draw_xcds, legend_o
 from swizzle_sim.history import Attempt
 from swizzle_sim.ranking import Ranking
 from swizzle_sim.report.titles import give_titles
-from swizzle_sim.scoring import Score
+from swizzle_sim.scores import Score
 from swizzle_sim.text import cut, visible
 from xcd_model import Traffic
 from xcd_model.analysis.stack_distance import CapacityCurve

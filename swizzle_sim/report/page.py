@@ -22,7 +22,8 @@ from swizzle_sim.report.rank_stability import stored_lines
 from swizzle_sim.report.replays import MOST_TOUCHES, Replayed
 from swizzle_sim.report.rewritten import diff_lines, rewritten
 from swizzle_sim.report.spending import Spending
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.text import cut, visible
 from xcd_model import Gpu
 

@@ -17,12 +17,12 @@ from swizzle_sim.display.picture import png
 from swizzle_sim.display.tiles import MAX_SIDE, NO_TILE, is_ribbon, plane, tile_map
 from swizzle_sim.history import Attempt
 from swizzle_sim.ranking import Ranking
-from swizzle_sim.replaying import Balance
 from swizzle_sim.report import figures
 from swizzle_sim.report.balance import balance_figure
 from swizzle_sim.report.replays import Replayed
 from swizzle_sim.report.titles import name_titled, with_titles
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Balance, Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import xcd_of
 from xcd_model.analysis.schedule import Schedule

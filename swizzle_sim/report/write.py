@@ -16,7 +16,8 @@ from swizzle_sim.report import pictures
 from swizzle_sim.report.page import Best, Replays, frame, render, result
 from swizzle_sim.report.replays import replay_pair
 from swizzle_sim.report.spending import spending_of
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.swizzle.emit_hip import emit_hip
 from swizzle_sim.swizzle.emit_triton import emit_triton

@@ -7,7 +7,8 @@ from typing import Any
 
 from swizzle_sim.history import BEFORE_PRICE, Attempt, History
 from swizzle_sim.rewrite.price import score_as_compiled
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle.swizzle import Swizzle
 from swizzle_sim.tuning.sweep import evaluate
 from xcd_model.errors import CompileError, SwizzleSimError

@@ -24,7 +24,8 @@ from swizzle_sim.price import CompiledKernel, RemapPrice
 from swizzle_sim.rewrite.emission import ALL, Emission, emissions, named
 from swizzle_sim.rewrite.kernel import rewrite_workload
 from swizzle_sim.rewrite.rewritten import Rewritten
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.lattice import lattice_like
 from swizzle_sim.swizzle.swizzle import Swizzle

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.ranking import default_objectives, times_note
-from swizzle_sim.scoring import Score
+from swizzle_sim.scores import Score
 from swizzle_sim.swizzle.lattice import unconditional
 
 COLUMNS = (

@@ -21,7 +21,8 @@ from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import Ranking, default_objectives
 from swizzle_sim.release import version
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.suite.result import Result, Suite
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import Gpu, workgroups_per_cu

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +17,16 @@ from swizzle_sim.swizzle.lattice import XCD_COUNTS, Trial, lattice_like, name_do
 from swizzle_sim.swizzle.lower import Bytecode, compile_form
 from swizzle_sim.swizzle.parse import parse_form
 from swizzle_sim.swizzle.rules import LATTICE_STEPS, STEPS_PER_BYTE, STEPS_PER_INSTRUCTION
-from swizzle_sim.swizzle.verdict import PROVED, REFUTED, TESTED, THIS_GRID_ONLY, Counterexample, Execution, Verdict
-from swizzle_sim.swizzle.vm import Budget, permutation_of
+from swizzle_sim.swizzle.verdict import (
+    PROVED,
+    REFUTED,
+    TESTED,
+    THIS_GRID_ONLY,
+    Budget,
+    Counterexample,
+    Execution,
+    Verdict,
+)
 from swizzle_sim.text import cut, visible
 from xcd_model.errors import LanguageError, NotBijective, UnknownName
 
@@ -132,7 +141,7 @@ class Swizzle:
     ) -> tuple[Execution, Counterexample | None]:
         """Run at the target grid; errors point into the text."""
         try:
-            return permutation_of(self.program, grid, num_xcds, sizes, budget)
+            return _permutation_of(self.program, grid, num_xcds, sizes, budget)
         except LanguageError as error:
             raise error.placed(visible(self.filename), visible(self.source)) from None
 
@@ -221,6 +230,13 @@ def verify(
     )
 
 
+def _permutation_of(*given: Any) -> tuple[Execution, Counterexample | None]:
+    """As `swizzle_sim.swizzle.vm.permutation_of`; who only reads candidates does not load the compiler."""
+    from swizzle_sim.swizzle.vm import permutation_of  # noqa: PLC0415
+
+    return permutation_of(*given)
+
+
 def _try_lattice(
     swizzle: Swizzle, grid: Grid, num_xcds: int, points: Iterable[Point], budget: Budget
 ) -> tuple[list[Trial], Counterexample | None, bool]:
@@ -234,7 +250,7 @@ def _try_lattice(
         for rank, xcds in enumerate(sorted({*XCD_COUNTS, num_xcds})):
             if rank == 0 or by_xcds:  # otherwise the result is the same for all counts
                 try:
-                    failure = permutation_of(swizzle.program, other, xcds, sizes, budget)[1]
+                    failure = _permutation_of(swizzle.program, other, xcds, sizes, budget)[1]
                 except LanguageError as error:
                     if error.code != "limit":
                         raise

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.rules import MAX_STEPS_PER_PID
+from swizzle_sim.swizzle.rules import MAX_STEPS, MAX_STEPS_PER_PID, MEAN_STEPS_PER_PID
 
 PROVED, TESTED, REFUTED = "proved", "tested", "refuted"
 EVERY_GRID = "every grid"  # proved; what is only tested holds on
@@ -202,3 +202,25 @@ def _missing_text(missing: np.ndarray) -> str:
     if others:
         return f"{named} and {others} others are"
     return f"{named} are" if length > 1 else f"{named} is"
+
+
+@dataclass
+class Budget:
+    """Steps left for judging one candidate: reading it, compiling it, and running it on every launch that is tried.
+
+    Parameters
+    ----------
+    left : int
+        Whoever works on the candidate takes from it.
+    """
+
+    left: int = MAX_STEPS
+
+    @classmethod
+    def at(cls, num_pids: int) -> Budget:
+        """Budget of a candidate at a grid."""
+        return cls(max(MAX_STEPS, MEAN_STEPS_PER_PID * num_pids))
+
+    def part(self, most: int) -> Budget:
+        """Budget of a part of the work: at most what is left."""
+        return Budget(min(most, self.left))

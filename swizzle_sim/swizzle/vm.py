@@ -12,16 +12,16 @@ workgroups run in step; where they part ways or one stops, those run again one b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from swizzle_sim.swizzle.grid import Grid, bind, result_digits
 from swizzle_sim.swizzle.lower import Bytecode
-from swizzle_sim.swizzle.rules import MAX_STEPS, MAX_STEPS_PER_PID, MEAN_STEPS_PER_PID
+from swizzle_sim.swizzle.rules import MAX_STEPS_PER_PID
 from swizzle_sim.swizzle.verdict import (
     FAULT_TEXT,
     FAULTS,
+    Budget,
     Counterexample,
     Execution,
     Fault,
@@ -35,28 +35,6 @@ from xcd_model.numba_setup import uncounted
 
 LANES, FEWEST_LANES = 256, 16  # workgroups that run in step, an int32 each in a register; fewer are faster one by one
 _CUT = len(FAULTS)  # not a fault of the candidate: the step budget of the run is exhausted
-
-
-@dataclass
-class Budget:
-    """Steps left for judging one candidate: reading it, compiling it, and running it on every launch that is tried.
-
-    Parameters
-    ----------
-    left : int
-        Whoever works on the candidate takes from it.
-    """
-
-    left: int = MAX_STEPS
-
-    @classmethod
-    def at(cls, num_pids: int) -> Budget:
-        """Budget of a candidate at a grid."""
-        return cls(max(MAX_STEPS, MEAN_STEPS_PER_PID * num_pids))
-
-    def part(self, most: int) -> Budget:
-        """Budget of a part of the work: at most what is left."""
-        return Budget(min(most, self.left))
 
 
 def run(

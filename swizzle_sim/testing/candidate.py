@@ -11,8 +11,8 @@ from swizzle_sim.swizzle.families import family, is_spec
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.ir import Form
 from swizzle_sim.swizzle.swizzle import Swizzle
-from swizzle_sim.swizzle.verdict import Counterexample
-from swizzle_sim.swizzle.vm import Budget, permutation_of
+from swizzle_sim.swizzle.verdict import Budget, Counterexample
+from swizzle_sim.swizzle.vm import permutation_of
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import names_of
 from swizzle_sim.testing.files import TEXTS, Target, is_there, targets_of

@@ -16,8 +16,8 @@ import numpy as np
 
 from swizzle_sim.swizzle.grid import Grid, bind
 from swizzle_sim.swizzle.ir import AXES, COORDINATES, GRID_NAMES, Form
-from swizzle_sim.swizzle.verdict import Counterexample, OutOfRange, where_text
-from swizzle_sim.swizzle.vm import Budget, counterexample_of
+from swizzle_sim.swizzle.verdict import Budget, Counterexample, OutOfRange, where_text
+from swizzle_sim.swizzle.vm import counterexample_of
 from swizzle_sim.testing.expression import value_of
 from xcd_model.errors import LanguageError, UnknownName
 

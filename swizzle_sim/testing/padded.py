@@ -8,8 +8,8 @@ import numpy as np
 
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.swizzle import Swizzle
-from swizzle_sim.swizzle.verdict import Counterexample, where_text
-from swizzle_sim.swizzle.vm import Budget, run
+from swizzle_sim.swizzle.verdict import Budget, Counterexample, where_text
+from swizzle_sim.swizzle.vm import run
 from swizzle_sim.testing.expression import value_of
 
 

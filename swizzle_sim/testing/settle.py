@@ -14,8 +14,7 @@ from swizzle_sim.swizzle.lattice import Trial, name_domain, named, unconditional
 from swizzle_sim.swizzle.parse import parse_condition
 from swizzle_sim.swizzle.rules import CHECK_STEPS
 from swizzle_sim.swizzle.swizzle import Swizzle
-from swizzle_sim.swizzle.verdict import EVERY_GRID, PROVED, TESTED, Verdict
-from swizzle_sim.swizzle.vm import Budget
+from swizzle_sim.swizzle.verdict import EVERY_GRID, PROVED, TESTED, Budget, Verdict
 from swizzle_sim.testing.candidate import Candidate, TextCandidate
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.grids_to_try import Where, condition, kind_of, xcd_counts

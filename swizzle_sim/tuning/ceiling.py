@@ -16,7 +16,8 @@ import numpy as np
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import OBJECTIVES, BestSoFar
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
 from swizzle_sim.tuning.lookup import price_table
 from swizzle_sim.tuning.search import SearchPlan, search

@@ -17,7 +17,8 @@ import numpy as np
 from swizzle_sim.candidates import Candidate, shortlist
 from swizzle_sim.capture.configurations import Configuration
 from swizzle_sim.ranking import default_objectives
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.search import permutation_digest
 from swizzle_sim.swizzle import Swizzle, family
 from swizzle_sim.tuning.jobs import PointStore

@@ -17,7 +17,8 @@ import numpy as np
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import OBJECTIVES, Objective, default_objectives
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.search import permutation_digest, verdict_without_check
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.tuning.sharing_graph import SharingGraph, sharing_graph

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from swizzle_sim.atomic_write import check_folder, write_whole
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from xcd_model import Tensor, Trace
 from xcd_model.errors import RunError
 from xcd_model.trace.builder import TENSOR_ALIGN_BYTES

@@ -19,7 +19,8 @@ from swizzle_sim.kernels import Kernel
 from swizzle_sim.knobs import DEFAULT, Knobs, emit_knobs, periods
 from swizzle_sim.knobs.emit import argument_names
 from swizzle_sim.ranking import OBJECTIVES
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.tuning.configurations import distinct_orders
 from xcd_model import Gpu
 from xcd_model.errors import RewriteError, SearchError

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.kernels import Kernel, kernel
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle
 from xcd_model import Gpu
 from xcd_model.errors import LanguageError, NotBijective, SearchError, SwizzleSimError, UnknownName

@@ -15,7 +15,8 @@ from functools import cache
 from typing import Any
 
 from swizzle_sim.kernels import Kernel, kernel
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Swizzle, family
 from swizzle_sim.templates.template import ParameterRange
 from xcd_model import Gpu, Resources, workgroups_per_cu

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from swizzle_benchmarks.suite.flash_attention import attention
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.candidates import balancing_orders, family_specs
-from swizzle_sim.replaying import Balance, balance_of, work_along, work_per_workgroup
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.replaying import balance_of, work_along, work_per_workgroup
+from swizzle_sim.scores import Balance, Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Grid, Swizzle, family, holds
 from swizzle_sim.templates import family_templates
 from swizzle_sim.tuning.evaluator import Evaluator

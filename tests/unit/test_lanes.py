@@ -7,7 +7,8 @@ import pytest
 
 from swizzle_sim.swizzle import Grid, parse_form, vm
 from swizzle_sim.swizzle.lower import OPCODES, compile_form
-from swizzle_sim.swizzle.vm import Budget, run
+from swizzle_sim.swizzle.verdict import Budget
+from swizzle_sim.swizzle.vm import run
 from xcd_model.errors import LanguageError
 from xcd_model.numba_setup import njit
 

@@ -7,8 +7,8 @@ import numba
 import numpy as np
 import pytest
 
+from xcd_model.by_reference import by_reference
 from xcd_model.numba_inline import called
-from xcd_model.numba_reference import by_reference
 from xcd_model.numba_setup import njit, uncounted
 
 

@@ -19,8 +19,7 @@ from swizzle_sim.ranking import (
     times_note,
 )
 from swizzle_sim.ranking.evidence import Evidence, reads_break_ties
-from swizzle_sim.replaying import Balance
-from swizzle_sim.scoring import Score
+from swizzle_sim.scores import Balance, Score
 from xcd_model.errors import SearchError, UnknownName
 
 COMPILED = CompiledKernel(

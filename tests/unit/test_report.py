@@ -23,7 +23,8 @@ from swizzle_sim.history import Attempt, History
 from swizzle_sim.price import CompiledKernel, RemapPrice
 from swizzle_sim.report import write_report
 from swizzle_sim.report.write import best_sources
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.search import about_run
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import gpu

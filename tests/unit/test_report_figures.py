@@ -20,7 +20,8 @@ from swizzle_sim.report.pictures import NEVER, STEPS, inline_svg, slider_data
 from swizzle_sim.report.replays import replay_pair
 from swizzle_sim.report.spending import spending_of
 from swizzle_sim.report.write import BIN_FS
-from swizzle_sim.scoring import Score, Scorer
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from xcd_model import Traffic, gpu, prepare
 from xcd_model import replay_lockstep as replay

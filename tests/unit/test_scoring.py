@@ -10,7 +10,8 @@ import swizzle_sim
 import xcd_model
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.hardware.bundle import Origin
-from swizzle_sim.scoring import Score, Scorer, score, spread
+from swizzle_sim.scores import Score
+from swizzle_sim.scoring import Scorer, score, spread
 from swizzle_sim.search import RunConfig
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import NotBijective, ReplayError, gpu

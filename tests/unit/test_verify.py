@@ -175,7 +175,7 @@ def test_a_lattice_that_was_cut_names_no_condition(text, grid, domain, monkeypat
 
 
 def test_a_grid_too_large_to_decide_gets_no_verdict(monkeypatch):
-    monkeypatch.setattr(vm, "MAX_STEPS", 1_000_000)
+    monkeypatch.setattr("swizzle_sim.swizzle.verdict.MAX_STEPS", 1_000_000)
     slow = "for i in range(3000): pid = pid ^ 0"
     for judge in (check, lambda *given: Swizzle.parse(slow).permutation(*given[1:], 8)):
         with pytest.raises(LanguageError, match="too large to decide") as caught:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xcd_model.by_reference import by_reference
 from xcd_model.cache.locate import DIRTY_BITS, HOST_SETS, MARK_BITS
 from xcd_model.errors import TraceError
-from xcd_model.numba_reference import by_reference
 from xcd_model.spec.caches import Index, hash_table
 from xcd_model.spec.gpu import Cache, Gpu
 from xcd_model.trace.trace import Trace
@@ -72,7 +72,7 @@ class Machine(NamedTuple):
     """The numbers of a GPU and a launch that the compiled replays read; a cache that is absent has 0 sets.
 
     ``programs`` is the number of persistent programs, or 0 where each workgroup computes one tile; ``pools``,
-    ``local`` and ``steals`` are those of their `xcd_model.dispatch.Claims`, 0 without; ``cluster`` is the number of
+    ``local`` and ``steals`` are those of their `xcd_model.trace.claims.Claims`, 0 without; ``cluster`` is the number of
     workgroups that are dispatched together, 1 without clusters. Of a partitioned L2
     (`xcd_model.nvidia.l2_partitions`) ``coherence_mask`` picks the bits of a line's number whose parity is its point of
     coherence, and ``partition_of`` (cus,) is the partition of each CU; of any other L2 0 and empty. ``mall_has_room``:

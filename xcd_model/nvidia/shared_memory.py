@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from xcd_model.dispatch import Resources, workgroups_per_cu
+from xcd_model.dispatch import workgroups_per_cu
+from xcd_model.resources import Resources
 from xcd_model.spec.gpu import Gpu
 
 

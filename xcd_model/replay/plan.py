@@ -13,10 +13,11 @@ import numpy as np
 
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, MARK_BITS
 from xcd_model.cache.packed import Machine, Stream, check_tags, has_room, machine_of, stream_of
-from xcd_model.dispatch import Claims, check_order
+from xcd_model.dispatch import check_order
 from xcd_model.errors import ReplayError
 from xcd_model.spec.gpu import Gpu
 from xcd_model.speed import shorten
+from xcd_model.trace.claims import Claims
 from xcd_model.trace.clusters import Clusters, check_together, order_of_workgroups, spread
 from xcd_model.trace.trace import SECTOR_BYTES, Trace
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from xcd_model.by_reference import by_reference
 from xcd_model.errors import ReplayError
-from xcd_model.numba_reference import by_reference
 from xcd_model.spec.gpu import Gpu
 
 MAX_FS = 2**50  # a step of 18 minutes: beyond it, sums of times could leave 64 bits

@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xcd_model.by_reference import by_reference
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate_inlined
 from xcd_model.cache.packed import BY_LINE, BY_TILE, NO_L1, Machine, aligned_words
 from xcd_model.numba_inline import inlined
-from xcd_model.numba_reference import by_reference
 from xcd_model.speed import _read_tile, _way_of, empty_tile_l1
 
 PIECES = np.uint32(1 << FILL_BITS)

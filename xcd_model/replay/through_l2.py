@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xcd_model.by_reference import by_reference
 from xcd_model.cache.locate import (
     DIRTY,
     HIT,
@@ -39,7 +40,6 @@ from xcd_model.cache.locate import (
 from xcd_model.cache.packed import BITS, Machine
 from xcd_model.cache.replacement import _to_last, _to_last_by
 from xcd_model.numba_inline import called, inlined
-from xcd_model.numba_reference import by_reference
 from xcd_model.numba_setup import uncounted
 from xcd_model.nvidia.l2_partitions import COPY, _look_up_partitions, _look_up_partitions_by
 from xcd_model.replay.through_l1 import CHUNK

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xcd_model.by_reference import by_reference
 from xcd_model.errors import SpecError
-from xcd_model.numba_reference import by_reference
 from xcd_model.spec.facts import check_types, divides, one_of
 
 PASS_BYTES = 128  # of an NVIDIA L1's 32 banks
