@@ -118,6 +118,17 @@ def of_all(found):
     return near, points, pairs(found), ranked(found), [f"{100 * regrets(found)[name]:.2f}" for name in names]
 
 
+def as_the_page_says(nth):
+    """Orders of one of the latest draws, whose figures the page has in one sentence."""
+    found = committed(f"h200_{nth.replace('-', '')}")
+    near, points, (right, every), tool, (chosen, launched, grouped) = of_all(found)
+    assert f"The {nth}, {len(found)} orders of {len(of_launch(found))} launches after decision" in PAGE
+    assert f"has {near:.0f} % of the reads and {points:.2f} points; by predicted time {right} of {every} pairs" in PAGE
+    lost = f"and it loses {chosen} % (launch order {launched}, `group_m(size=8)` {grouped})"
+    assert f"by predicted time {right} of {every} pairs, by the tool's ranking {tool[0]}, {lost}" in PAGE
+    return found
+
+
 def test_what_is_said_of_the_last_draws_was_counted():
     sixth, seventh = committed("h200_sixth"), committed("h200_seventh")
     both = [*sixth, *seventh]
@@ -255,12 +266,7 @@ def test_what_is_said_of_the_draws_since_an_l1_has_banks_was_counted():
 
 
 def test_what_is_said_of_the_draw_since_a_loop_is_known_by_its_loads_was_counted():
-    found = committed("h200_twentysecond")
-    near, points, (right, every), tool, (chosen, launched, grouped) = of_all(found)
-    assert f"The twenty-second, {len(found)} orders of {len(of_launch(found))} launches after" in PAGE
-    assert f"has {near:.0f} % of the reads and {points:.2f} points; by predicted time {right} of {every} pairs" in PAGE
-    lost = f"and it loses {chosen} % (launch order {launched}, `group_m(size=8)` {grouped})"
-    assert f"by the tool's ranking {tool[0]}, {lost}" in PAGE
+    found = as_the_page_says("twenty-second")
     _, _, _, tool, (chosen, *_) = of_all([one for one in found if one.kernel not in PUBLISHED])
     assert f"Its suite's kernels have {tool[0]} of {tool[1]} pairs and lose {chosen} %" in PAGE
     new = [one for one in found if one.kernel in ("flag-gems block_fp8", "flag-gems baddbmm")]

@@ -1,16 +1,10 @@
 """Is what the page says of the latest draws what was counted?"""
 
-from swizzle_benchmarks.fidelity.held_out import committed, of_launch
-from tests.fidelity.test_held_out import PAGE, of_all
+from tests.fidelity.test_held_out import PAGE, as_the_page_says, of_all
 
 
 def test_what_is_said_of_the_draw_after_workgroups_queue_was_counted():
-    found = committed("h200_twentythird")
-    near, points, (right, every), tool, (chosen, launched, grouped) = of_all(found)
-    assert f"The twenty-third, {len(found)} orders of {len(of_launch(found))} launches after decisions" in PAGE
-    assert f"has {near:.0f} % of the reads and {points:.2f} points; by predicted time {right} of {every}" in PAGE
-    lost = f"and it loses {chosen} % (launch order {launched}, `group_m(size=8)` {grouped})"
-    assert f"pairs, by the tool's ranking {tool[0]}, {lost}" in PAGE
+    found = as_the_page_says("twenty-third")
     first = [one for one in found if one.kernel == "aiter blockscale"]
     _, _, _, tool, (*_, grouped) = of_all([one for one in found if one.kernel == "torchao fp8_mm"])
     assert f"has {tool[0]} of {tool[1]} pairs there and loses nothing (`group_m(size=8)` {grouped})" in PAGE
@@ -25,12 +19,7 @@ def test_what_is_said_of_the_draw_after_workgroups_queue_was_counted():
 
 
 def test_what_is_said_of_the_draw_after_code_is_timed_once_was_counted():
-    found = committed("h200_twentyfourth")
-    near, points, (right, every), tool, (chosen, launched, grouped) = of_all(found)
-    assert f"The twenty-fourth, {len(found)} orders of {len(of_launch(found))} launches after decision" in PAGE
-    assert f"has {near:.0f} % of the reads and {points:.2f} points; by predicted time {right} of {every}" in PAGE
-    lost = f"and it loses {chosen} % (launch order {launched}, `group_m(size=8)` {grouped})"
-    assert f"pairs, by the tool's ranking {tool[0]}, {lost}" in PAGE
+    found = as_the_page_says("twenty-fourth")
     new = [one for one in found if one.kernel in ("aiter gated", "aiter attention")]
     _, _, (right, every), tool, (chosen, launched, _) = of_all(new)
     assert (
