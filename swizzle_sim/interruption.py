@@ -6,10 +6,6 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-_store: tuple[Path, str] | None = (
-    None  # of the command that runs: its folder, and the file with which it can be resumed
-)
-
 _stored: list[Path] = []  # of the command that runs: the file with which its folder can be resumed
 
 
@@ -30,7 +26,9 @@ def how(words: Sequence[str]) -> str:
     if folder is None:
         return f"start again with: {shlex.join(['swizzle-sim', *words])}"
     more = [] if any(word.split("=")[0] == "--resume" for word in words) else ["--resume", str(folder)]
-    return f"go on with: {shlex.join(['swizzle-sim', *_without_out(words), *more])}"
+    kept = _without_out(words)
+    end = kept.index("--") if "--" in kept else len(kept)  # behind it nothing is an option
+    return f"go on with: {shlex.join(['swizzle-sim', *kept[:end], *more, *kept[end:]])}"
 
 
 def _without_out(words: Sequence[str]) -> list[str]:

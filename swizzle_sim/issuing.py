@@ -52,6 +52,8 @@ def issue_model_of(
         vector_ops_per_instruction=kernel.vector_ops / sent.n_instructions,
         workgroups_per_cu=workgroups_per_cu,
     )
+    cus = gpu.xcds * gpu.cus_per_xcd
+    running = min(workgroups_per_cu, -(-(kernel.programs or sent.n_workgroups) // cus))
     if resources.burst_loads:
         instruction_fs = round(_fs(resources.busy_cycles, gpu) / resources.burst_loads)
         in_flight, step, step_fs = resources.burst_loads, resources.burst_loads, _between_bursts_fs(resources, gpu)
@@ -60,7 +62,9 @@ def issue_model_of(
         in_flight = loads_in_flight(resources, sent)
         step = _step(resources, in_flight)
         if step:
-            cycles = min(resources.step_cycles, resources.ahead_cycles or resources.step_cycles)
+            cycles: float = resources.step_cycles
+            if running == 1 and not kernel.vector_ops:
+                cycles -= _hidden_cycles(resources, gpu)
             instruction_fs = max(instruction_fs, round(_fs(cycles, gpu) / step))
         step_fs = 0 if kernel.vector_ops else _step_fs(resources, gpu, step, instruction_fs)
         waits = bool(step) and resources.after_products
@@ -79,8 +83,6 @@ def issue_model_of(
         remap_wait_fs=remap_wait_fs,
     )
     if step and not resources.burst_loads and gpu.limits.fill_bytes_per_cycle:
-        cus = gpu.xcds * gpu.cus_per_xcd
-        running = min(workgroups_per_cu, -(-(kernel.programs or sent.n_workgroups) // cus))
         issue = issue._replace(step_fs=issue.step_fs + queued_fs(issue, gpu, sent, running))
     issue.check()
     return issue
@@ -117,6 +119,14 @@ def _step_fs(resources: Resources, gpu: Gpu, step: int, instruction_fs: int) -> 
     cycles = resources.step_instructions * _waves_per_simd(resources, gpu)
     behind = 0.0 if resources.after_products else gpu.limits.products_before_loads or 0.0
     return round(_fs(cycles, gpu) + behind * step * instruction_fs)
+
+
+def _hidden_cycles(resources: Resources, gpu: Gpu) -> float:
+    """Cycles of a lone workgroup's code that run while its loads are on their way: no more than these take."""
+    if not resources.ahead_cycles:
+        return 0.0
+    latency = (gpu.l2.latency_ns + (gpu.limits.copy_ns or 0.0)) * gpu.sustained_clock_mhz / 1e3
+    return min(max(0.0, resources.step_cycles - resources.ahead_cycles), latency)
 
 
 def _between_bursts_fs(resources: Resources, gpu: Gpu) -> int:

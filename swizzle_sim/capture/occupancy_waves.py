@@ -143,7 +143,7 @@ def step_of(loop: Sequence[Controlled], waves: int, workgroups: int, loads: int)
 
 
 def ahead_of(loop: Sequence[Controlled], waves: int) -> float:
-    """Cycles from when the copies of a step are there until the next have gone out, with nothing else on the SM.
+    """Cycles from when the copies of a step are there until the next arrive without a gap, with nothing else on the SM.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def _op(code: Controlled) -> _Op:
     return _Op(
         code, unit, occupies, taken_in if kind == "LDG" else 0, matrix, operands,
         taken_in if kind == "LDGSTS" else 0 if kind in TILES else None,
-        kind == "DEPBAR" or code.name.startswith("SYNCS.PHASECHK"),
+        (kind == "DEPBAR" and code.operands.strip().startswith("SB0")) or code.name.startswith("SYNCS.PHASECHK"),
         "gsb0" in code.operands and bool(columns), int(left[1], 16) if left else None, kind == "BAR",
     )  # fmt: skip
 

@@ -146,7 +146,7 @@ def _run() -> None:
         app()
     except SystemExit as stop:
         if stop.code == 130 and isinstance(getattr(stop.__context__, "__cause__", None), KeyboardInterrupt):
-            raise KeyboardInterrupt from None  # typer says nothing; a command that knows how to go on has said so
+            raise KeyboardInterrupt from None  # typer says nothing; `__main__` says how to go on
         raise
     except (OverflowError, RecursionError) as error:  # a figure of 31 digits, or brackets by the thousand, in a file
         sys.exit(_complain("range", f"a value is too large, or nested too deep: {error}", status=2))

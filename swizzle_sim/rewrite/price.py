@@ -162,8 +162,8 @@ def resources_after(resources: Resources, price: RemapPrice, gpu: Gpu, levels: i
     """Resources of the rewritten kernel: those of the kernel as launched, but for what the compiler makes otherwise.
 
     Registers alone, with the same workgroups a CU, change nothing; nor do instructions before the loop where the GPU's
-    description has no time for them. A pipelined step's code keeps its time, which moves with which of several equal
-    loops the compiler puts first.
+    description has no time for them. A pipelined step's code keeps its share of a full CU, which moves with which of
+    several equal loops the compiler puts first; what its next loads wait for is the new code's.
     """
     old, new = price.before, price.launched
     more = new.executed_before_loop(levels) - old.executed_before_loop(levels)

@@ -1,7 +1,11 @@
 """Does Ctrl-C name the command that goes on, from when there is something to go on with?"""
 
-import pytest
+import shlex
 
+import pytest
+from typer.testing import CliRunner
+
+from swizzle_sim.cli.app import app
 from swizzle_sim.interruption import go_on_with, how
 
 
@@ -35,3 +39,28 @@ def test_resumed(stored, again):
     go_on_with(stored, "history.sqlite")
     (stored / "history.sqlite").touch()
     assert how(["suite", *(word.format(stored) for word in again)]).count("--resume") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "runs", "file"),
+    [
+        (("suite", "softmax"), "swizzle_sim.suite.score_suite", "suite.json"),
+        (("sweep", "gemm", "--over", "K", "--values", "64,128"), "swizzle_sim.tuning.jobs.run_points", "sweep.sqlite"),
+    ],
+)
+def test_a_command_that_is_interrupted_has_said_where_it_stores(stored, monkeypatch, words, runs, file):
+    def interrupted(*given, **more):
+        (stored / file).touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, interrupted)
+    done = CliRunner().invoke(app, [*words, "--out", str(stored)])
+    assert done.exit_code == 130
+    resumed = shlex.join(["swizzle-sim", *words, "--resume", str(stored)])
+    assert how([*words, "--out", str(stored)]) == f"go on with: {resumed}"
+
+
+def test_what_stands_behind_two_dashes_is_no_option(stored):
+    go_on_with(stored, "history.sqlite")
+    (stored / "history.sqlite").touch()
+    assert how(["optimize", "--", "gemm"]) == f"go on with: swizzle-sim optimize --resume '{stored}' -- gemm"
