@@ -26,9 +26,8 @@ def how(words: Sequence[str]) -> str:
     if folder is None:
         return f"start again with: {shlex.join(['swizzle-sim', *words])}"
     more = [] if any(word.split("=")[0] == "--resume" for word in words) else ["--resume", str(folder)]
-    kept = _without_out(words)
-    end = kept.index("--") if "--" in kept else len(kept)  # behind it nothing is an option
-    return f"go on with: {shlex.join(['swizzle-sim', *kept[:end], *more, *kept[end:]])}"
+    end = words.index("--") if "--" in words else len(words)  # behind it nothing is an option
+    return f"go on with: {shlex.join(['swizzle-sim', *_without_out(words[:end]), *more, *words[end:]])}"
 
 
 def _without_out(words: Sequence[str]) -> list[str]:

@@ -20,7 +20,7 @@ def mean_step(code, waves, workgroups, apart, l2, far=0, turns=4):
         for one in range(workgroups)
         for _ in range(waves)
     ]
-    free, came, ends, cycle, last = {}, {}, [], 0, None
+    free, came, ends, cycle, last = {"copies": far}, {}, [], 0, None
     while len(ends) < turns * len(all_waves):
         may = [_may(code[wave["at"]], wave, me, waves, free, came, cycle) for me, wave in enumerate(all_waves)]
         if any(may):

@@ -31,7 +31,7 @@ ARCHITECTURES = ("gfx942", "gfx950", "gfx1250", "sm_90a", "sm_100a", "sm_121a")
 COMPILE_TIMEOUT_S = 600.0
 NOT_HERE = "; not compiled here: "  # in the source of resources, before the reason
 BURST = ("burst_loads", "burst_cycles", "busy_cycles")  # of a remapped kernel as it is compiled
-_FORMAT = 15  # of the entries on disk
+_FORMAT = 16  # of the entries on disk
 _WORKER = "swizzle_sim.capture.occupancy_worker"
 
 

@@ -153,13 +153,14 @@ def ahead_of(loop: Sequence[Controlled], waves: int) -> float:
     Returns
     -------
     float
-        0 where no copies go out, or none are waited for.
+        0 where no copies go out, none are waited for, or waves wait for them apart from each other.
     """
     ops = [_op(one) for one in loop]
     copied = [op.copied for op in ops if op.copied is not None]
     if not copied or not any(op.awaits_copies for op in ops):
         return 0.0
-    return max(0.0, _mean(ops, waves, 1, 0, FAR) % FAR - waves * sum(copied))
+    waited = _mean(ops, waves, 1, 0, FAR) % FAR
+    return max(0.0, waited - waves * sum(copied)) if waited < FAR / TURNS else 0.0  # else waves wait apart
 
 
 def _op(code: Controlled) -> _Op:
@@ -204,7 +205,7 @@ def _mean(ops: Sequence[_Op], waves: int, workgroups: int, apart: int, far: int 
     Copies take ``far`` cycles and what the SM takes in; if 0, nobody waits for them.
     """
     simd = [_Wave(one, one * apart) for one in range(workgroups) for _ in range(waves)]
-    free: Counter[str] = Counter()
+    free: Counter[str] = Counter(copies=far)  # the first turn waits, too
     came: dict[tuple[int, int, int], dict[int, int]] = {}
     ended: list[int] = []  # cycles of all waves' steps
     last = -1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swizzle_sim.cli.arguments import Json, Launch, Replay, Seed, grouped, known_families, offer
+from swizzle_sim.interruption import go_on_with
 
 if TYPE_CHECKING:
     from swizzle_sim.cli.proposer_options import RunOptions
@@ -138,7 +139,7 @@ def _tune_tiles(launch: Launch, run: RunOptions, search: Mapping[str, Any], json
     from swizzle_sim.progress import Progress
     from swizzle_sim.ranking import read_objectives
     from swizzle_sim.scores import Score
-    from swizzle_sim.tuning.jobs import PointStore
+    from swizzle_sim.tuning.jobs import FILE, PointStore
     from swizzle_sim.tuning.samplers import make_sampler
     from swizzle_sim.tuning.tiles import FORMULA, TileSpace, as_row, has_compiler
     from xcd_model import gpu as load_gpu
@@ -153,6 +154,7 @@ def _tune_tiles(launch: Launch, run: RunOptions, search: Mapping[str, Any], json
     budget = search.get("evaluations", EVALUATIONS)
     sampler = make_sampler(space, search.get("sampler", "tpe"), run.seed)
     rows: list[dict[str, Any]] = []
+    go_on_with(run.resume or run.out, FILE)
     with (
         PointStore(run.resume or run.out, resume=run.resume is not None) as store,
         Progress("tuning tiles", "evaluations") as progress,

@@ -167,6 +167,10 @@ def test_what_stands_between_copies_and_the_next_ones():
     assert first <= apart <= first + 13  # the SM takes the first in while the second waits to go out
     turned = [*[ADD] * 5, COPY, COPY, ARRIVED, code("BAR.SYNC"), *product]
     assert waves.ahead_of(turned, 1) == first
+    scale = code("LDG.E", sets=0)  # from before the wait, used behind the copies: it hides nothing from turn to turn
+    late = [scale, *body, COPY, COPY, NEEDS_LOAD]
+    assert waves.ahead_of(late, 1) == first
+    assert waves.ahead_of([COPY, ARRIVED], 4) == 4  # an instruction of each
     twice = [*body, COPY, *body, COPY]
     assert waves.ahead_of(twice, 1) == 2 * first and waves.ahead_of([*body, COPY, COPY], 2) > first
     other = [code("LDG.E", sets=1), code("DEPBAR.LE", "SB2, 0x1")]  # waits for loads, not for copies

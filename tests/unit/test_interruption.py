@@ -64,3 +64,4 @@ def test_what_stands_behind_two_dashes_is_no_option(stored):
     go_on_with(stored, "history.sqlite")
     (stored / "history.sqlite").touch()
     assert how(["optimize", "--", "gemm"]) == f"go on with: swizzle-sim optimize --resume '{stored}' -- gemm"
+    assert how(["optimize", "--", "-o"]).endswith(" -- -o")
