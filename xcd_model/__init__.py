@@ -1,6 +1,6 @@
 """The machine: GPUs as data, traces of workgroups, dispatch and caches. Arrays in, counts out.
 
-The names below are imported on first use, so that a command that replays nothing starts without numba.
+The names below are imported on first use, so that lists of GPUs and of runs start without numba.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ busiest unit. Of products under way all leave as much as the last one issued.
     cycles ahead = of a workgroup alone, from when its copies are there until the next have gone out: a step whose
                    copies take for ever, less that, and less what the SM takes in
 
-A wait for copies waits for all that went out. Not modelled: tiles that the tensor memory
-accelerator writes, conflicts of banks where an address of shared memory is not known, instruction fetches, and branches
-inside the loop, which count as not taken.
+A wait for copies waits for all that went out. Not modelled: tiles that the tensor memory accelerator writes, conflicts
+of banks where an address of shared memory is not known, instruction fetches, and branches inside the loop, which count
+as not taken.
 
 Sources: latencies of one H200 (benchmarks/lab/instructions.cu); Huerta et al., "Analyzing modern NVIDIA GPU cores",
 arXiv 2503.20481, for which wave issues; NVIDIA, "CUDA C++ Programming Guide", table of arithmetic throughput, and
