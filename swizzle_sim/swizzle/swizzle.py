@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +28,15 @@ from swizzle_sim.swizzle.verdict import (
     Execution,
     Verdict,
 )
+from swizzle_sim.swizzle.vm import permutation_of
 from swizzle_sim.text import cut, visible
 from xcd_model.errors import LanguageError, NotBijective, UnknownName
 
 LONGEST_NAME = 40  # of a typed text
 Point = tuple[Grid, Mapping[str, int] | None]
+
+# The run of the swizzle and launch that ran last: whoever verifies one wants its permutation next.
+_LATEST: dict[Any, tuple[Execution, Counterexample | None]] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +133,7 @@ class Swizzle:
         execution, counterexample = self._run(grid, num_xcds, sizes, self.budget(grid))
         if counterexample:
             raise NotBijective(counterexample.message)
-        return execution.ids
+        return execution.ids.copy()
 
     def budget(self, grid: Grid) -> Budget:
         """Return what reading and compiling it left for verifying it at a grid."""
@@ -139,11 +144,19 @@ class Swizzle:
     def _run(
         self, grid: Grid, num_xcds: int, sizes: Mapping[str, int] | None, budget: Budget
     ) -> tuple[Execution, Counterexample | None]:
-        """Run at the target grid; errors point into the text."""
+        """Run at the target grid, once where it is asked for again; errors point into the text."""
+        key = weakref.ref(self), grid, num_xcds, *sorted((sizes or {}).items())
+        found = _LATEST.get(key)
+        if found is not None and found[0].steps <= budget.left:
+            budget.left -= found[0].steps
+            return found
         try:
-            return _permutation_of(self.program, grid, num_xcds, sizes, budget)
+            found = permutation_of(self.program, grid, num_xcds, sizes, budget)
         except LanguageError as error:
             raise error.placed(visible(self.filename), visible(self.source)) from None
+        _LATEST.clear()
+        _LATEST[key] = found
+        return found
 
     def verify(
         self,
@@ -230,13 +243,6 @@ def verify(
     )
 
 
-def _permutation_of(*given: Any) -> tuple[Execution, Counterexample | None]:
-    """As `swizzle_sim.swizzle.vm.permutation_of`; who only reads candidates does not load the compiler."""
-    from swizzle_sim.swizzle.vm import permutation_of  # noqa: PLC0415
-
-    return permutation_of(*given)
-
-
 def _try_lattice(
     swizzle: Swizzle, grid: Grid, num_xcds: int, points: Iterable[Point], budget: Budget
 ) -> tuple[list[Trial], Counterexample | None, bool]:
@@ -250,7 +256,7 @@ def _try_lattice(
         for rank, xcds in enumerate(sorted({*XCD_COUNTS, num_xcds})):
             if rank == 0 or by_xcds:  # otherwise the result is the same for all counts
                 try:
-                    failure = _permutation_of(swizzle.program, other, xcds, sizes, budget)[1]
+                    failure = permutation_of(swizzle.program, other, xcds, sizes, budget)[1]
                 except LanguageError as error:
                     if error.code != "limit":
                         raise

@@ -166,7 +166,7 @@ def gap_of(
     owner : (num_pids,) int32 array
         First workgroup of each tile, -1 where there is none.
     clash : int
-        First workgroup whose tile another computes; -1 where there is none.
+        First workgroup whose tile another computes; not looked at where one is out of range.
     out_of_range : OutOfRange or None
         The first of those.
     grid : Grid

@@ -32,33 +32,30 @@ os.environ["NUMBA_DISABLE_JIT"] = "1"  # before anything imports numba
 
 UNIT = "tests/unit"
 SECONDS, TIMES = 2.0, 5  # of the processor, a test: a loop that does not end is noticed, too
-LANES = 8  # workgroups of the virtual machine in step: as plain Python 256 would take minutes
 EQUAL = {
     "_first_of: 'other_rank < rank' #0": "of two events of one rank, at `NEVER`, either is the first",
     "_next_pid: '1' #0": "no work is any negative id",
     "_next_pid: '1' #0 (2)": "no work is any negative id",
     "slots_in_step: '1' #0": "no tile is any negative id",
     "_claim: 'tile < n_tiles' #0": "a counter past its tiles gives none, however far past",
+    "run: 'steps <= budget.left' #0": "what hands its coordinates on is run to the same result",
+    "run: '1' #0": "no register is any negative one",
     "run: '1' #0 (2)": "no workgroup is any negative id",
-    "run: '1' #0 (4)": "a row more than the spare one is used by nobody",
-    "_tiles: 'encode[k, 0] < 0' #0": "the spare row is written, and the row of register 0 is read",
-    "_tiles: '0' #0 (4)": "the spare row is written, and the row of register 0 is read",
+    "_run_the_rest: '1' #0": "NumPy takes any negative side for the one that is to be found",
     "counterexample_of: '1' #0": "no workgroup is any negative id",
-    "_census: 'clash < 0' #0": "the first workgroup clashes with none before it",
-    "_census: '0' #0 (4)": "the first workgroup clashes with none before it",
-    "_evaluate: '0' #0": "every lane of a row holds the same",
-    "run: '1' #0 (3)": "NumPy takes any negative side for the one that is to be found",
+    "_divide: 'a.low >= 0' #0": "the longer way gives the same",
+    "_divide: 'b.low > 0' #0": "a divisor of zero was refused before",
+    "_divide: '0' #0 (3)": "the longer way gives the same",
+    "_divide: '0' #0 (4)": "the longer way gives the same",
+    "_divide: 'a.value < 0' #0": "zero divided leaves no remainder",
+    "_divide: 'b.value < 0' #0": "a divisor of zero was refused before",
+    "_divide: '0' #0 (6)": "zero divided leaves no remainder",
+    "_divide: '0' #0 (7)": "a divisor of zero was refused before",
     "_run_one: '0' #0 (9)": "the line of no fault is read by nobody",
     "_operate: 'a < 0' #0": "zero divided leaves no remainder",
     "_operate: 'b < 0' #0": "a divisor of zero was refused before",
     "_operate: '0' #0 (8)": "zero divided leaves no remainder",
     "_operate: '0' #0 (9)": "a divisor of zero was refused before",
-    "_operate_lanes: '1' #0": "a divisor of zero is a fault, whatever takes its place",
-    "_operate_lanes: 'x < 0' #0": "zero divided leaves no remainder",
-    "_operate_lanes: 'y < 0' #0": "a divisor of zero is a fault already",
-    "_operate_lanes: '0' #0 (4)": "zero divided leaves no remainder",
-    "_operate_lanes: '0' #0 (5)": "a divisor of zero is a fault already",
-    "_operate_lanes: '2147483648' #0 (5)": "what was shifted past 32 bits is even",
     "replay_lru: '0' #0 (2)": "the tags of a stream without lines are looked up nowhere",
 }
 
@@ -82,8 +79,9 @@ TARGETS = {
     "lru": Target({"xcd_model.cache.lru": "_touch _touch_by _replay_lru replay_lru"}, (f"{UNIT}/test_cache.py",)),
     "verdict": Target(
         {
-            "swizzle_sim.swizzle.vm": "run _evaluate _run_each _run_lanes _digits _tiles _operate_lanes _run_one "
-            "_operate permutation_of counterexample_of _census",
+            "swizzle_sim.swizzle.vm": "run _run_in_step _run_the_rest _read_report permutation_of counterexample_of",
+            "swizzle_sim.swizzle.in_step": "tiles_of _run _those _lanes _coordinate _encoded _apply _divide",
+            "swizzle_sim.swizzle.one_by_one": "run_each _run_one _operate",
             "swizzle_sim.swizzle.verdict": "gap_of",
             "swizzle_sim.swizzle.swizzle": "verify _try_lattice",
         },
@@ -233,8 +231,6 @@ def forked(act):
 
 def ran(tests, plugin):
     """Whether tests pass."""
-    vm = importlib.import_module("swizzle_sim.swizzle.vm")
-    vm.LANES, vm.FEWEST_LANES = LANES, 2
     words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "--assert=plain", *tests]
     return int(pytest.main(words, plugins=[plugin])) == 0
 

@@ -1,87 +1,31 @@
-"""Which workgroups run in step, and when is a block given up? As plain Python, whose parts can be replaced and counted.
+"""Which workgroups run in step, and when is a block given up? What is given up needlessly is run one by one.
 
-What is given up needlessly is run one by one to the same result, so that no verdict shows it.
+To the same result, so that no verdict shows it.
 """
 
-import itertools
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from swizzle_sim.swizzle import Grid, parse_form, vm
+from swizzle_sim.swizzle import Grid, in_step, one_by_one, parse_form, vm
+from swizzle_sim.swizzle.grid import Digit
+from swizzle_sim.swizzle.in_step import tiles_of
 from swizzle_sim.swizzle.lower import compile_form
+from swizzle_sim.swizzle.verdict import Budget
 from swizzle_sim.swizzle.vm import run
+from xcd_model.errors import LanguageError
 
-PARTS = "_evaluate _run_each _run_lanes _digits _tiles _operate_lanes _run_one _operate"
-LANES, FEWEST, USED = 8, 3, 100  # steps that others took
 LEAST, MOST = -(2**31), 2**31 - 1
+EACH = getattr(one_by_one.run_each, "py_func", one_by_one.run_each)
 
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch):
-    for name in PARTS.split():
-        kernel = getattr(vm, name)
-        monkeypatch.setattr(vm, name, getattr(kernel, "py_func", kernel))
-    monkeypatch.setattr(vm, "LANES", LANES)
-    monkeypatch.setattr(vm, "FEWEST_LANES", FEWEST)
-
-
-def new_report(left=10**6):
-    return np.array([0, 0, 0, -1, 0, 0, USED, USED + left])
-
-
-@pytest.fixture
-def blocks_of(monkeypatch):
-    """First workgroup and size of each block tried in step, which stays there or not, and of each run one by one."""
-
-    def blocks(num_pids, stay, registers=(7,), stops=False):
-        tried, alone = [], []
-        registers = np.array(registers, np.int64)
-
-        def run_lanes(code, rows, decode, encode, first, ids, report):
-            assert (rows[: registers.size] == registers[:, None]).all()
-            tried.append((first, ids.size))
-            return next(stay)
-
-        def run_each(code, reg, decode, encode, first, ids, report):
-            alone.append((first, ids.size))
-            return stops
-
-        monkeypatch.setattr(vm, "_run_lanes", run_lanes)
-        monkeypatch.setattr(vm, "_run_each", run_each)
-        none = np.zeros((0, 3), np.int64)
-        rows = np.empty((registers.size + 1, LANES), np.int32)
-        vm._evaluate(none, registers, rows, none, none, np.zeros(num_pids, np.int64), new_report())
-        return tried, alone
-
-    return blocks
-
-
-def test_whole_blocks_and_a_last_one_that_is_large_enough_run_in_step(blocks_of):
-    whole = [(0, 8), (8, 8)]
-    assert blocks_of(16 + FEWEST, itertools.repeat(True)) == ([*whole, (16, FEWEST)], [])
-    assert blocks_of(16 + FEWEST - 1, itertools.repeat(True)) == (whole, [(16, FEWEST - 1)])
-    assert blocks_of(16, itertools.repeat(True)) == (whole, [])
-
-
-@pytest.mark.parametrize("stayed", [0, 1, 2])
-def test_two_blocks_more_may_part_ways_than_stay_in_step(stayed, blocks_of):
-    tried, alone = blocks_of(64, itertools.chain([True] * stayed, itertools.repeat(False)))
-    assert tried == [(first, 8) for first in range(0, 8 * (2 * stayed + 2), 8)]
-    assert alone == [(first, 8) for first in range(8 * stayed, 64, 8)]
-
-
-@pytest.mark.parametrize(
-    ("registers", "fits"),
-    [([LEAST, MOST], True), ([LEAST - 1, 0], False), ([0, LEAST - 1], False), ([MOST + 1, 0], False), ([], True)],
-)
-def test_what_needs_more_than_32_bits_runs_one_by_one(registers, fits, blocks_of):
-    assert bool(blocks_of(8, itertools.repeat(True), registers)[0]) == fits
-
-
-def test_nothing_runs_after_a_workgroup_that_stopped(blocks_of):
-    assert blocks_of(64, itertools.repeat(False), stops=True) == ([(0, 8)], [(0, 8)])
+    """As plain Python, whose limits can be replaced."""
+    for name in ("run_each", "_run_one", "_operate"):
+        kernel = getattr(one_by_one, name)
+        monkeypatch.setattr(one_by_one, name, getattr(kernel, "py_func", kernel))
 
 
 @pytest.fixture
@@ -90,23 +34,22 @@ def machine(monkeypatch):
 
     def machine(text, grid):
         handed = []
-        monkeypatch.setattr(vm, "_evaluate", lambda *arguments: handed.extend(arguments))
+        monkeypatch.setattr(vm, "tiles_of", lambda *arguments: handed.extend(arguments))
+        monkeypatch.setattr(one_by_one, "run_each", lambda *arguments: handed.extend(arguments[:4]))
         run(compile_form(parse_form(text)), grid, 4, {"M": 5})
-        code, reg, _, decode, encode = handed[:5]
+        code, registers, decode, encode = handed[:4]
+        tables = handed[6:]
 
-        def in_step(first, count, left):
-            rows = np.full((reg.size + 1, LANES), 77, np.int32)
-            rows[:-1] = reg[:, None]
-            ids, report = np.full(count, -9), new_report(left)
-            stayed = vm._run_lanes(code, rows, decode, encode, first, ids, report)
-            return stayed, ids.tolist(), report.tolist()
+        def together(first, count, left=10**6):
+            return tiles_of(code, registers, decode, encode, np.arange(first, first + count), left)
 
-        def one_by_one(first, count, left=10**6):
-            ids, report = np.full(count, -9), new_report(left)
-            stopped = vm._run_each(code, reg.copy(), decode, encode, first, ids, report)
-            return stopped, ids.tolist(), report.tolist()
+        def alone(first, count, left=10**6):
+            ids, report = np.full(count, -9), np.array([0, 0, 0, -1, 0, 0, 0, left])
+            EACH(tables[0], tables[1].copy(), *tables[2:], first, ids, report)
+            lost = tuple(report[3:6].tolist()) if report[3] >= 0 else None
+            return SimpleNamespace(fault=int(report[0]), ids=ids.tolist(), lost=lost, steps=int(report[6]))
 
-        return SimpleNamespace(in_step=in_step, one_by_one=one_by_one)
+        return SimpleNamespace(in_step=together, one_by_one=alone, registers=len(registers))
 
     return machine
 
@@ -117,53 +60,145 @@ STAY = [
     "if pid >= 0:\n    pid = pid ^ 1\nelse:\n    pid = 7",
     "if pid < 0:\n    pid = 7\nelse:\n    pid = pid ^ 1",
     "if M - pid + pid:\n    pid = pid",  # taken where it is not 1 either
+    "if pid - 90:\n    pid = 71 - pid",  # taken though it is not the same in all
+    "a = pid + 2147483576\npid = pid",  # up to the last of 32 bits
     "a = 0\nfor i in range(3):\n    a += i\npid = (pid + a) % num_pids",
     "a = pid // 8\nfor i in range(a):\n    a += i\npid = pid",
 ]
 PART = [
-    "pid = pid if pid != 12 else 7 // (pid ^ 12)",  # a fault of one
-    "pid = pid if pid != 12 else num_pids",  # leaves the grid
     "if pid == 12:\n    pid = pid",
     "if pid != 12:\n    pid = pid",
-    "if pid > 12:\n    pid = pid",
+    "if pid > 12:\n    pid = pid ^ 1\nelse:\n    a = pid\n    pid = a + 0",
+    "if pid - 12:\n    pid = 71 - pid",
+    "if pid % 3:\n    if pid % 2:\n        pid = pid + 2\n    pid = pid - 2",
+    "a = 0\nfor i in range(pid % 5):\n    a += i\npid = (pid + a) % num_pids",
+    "n = M\nif pid > 10:\n    n = 3\nfor i in range(n):\n    pid = pid ^ i",  # the same in all of each part
+    "pid = pid if pid != 12 else num_pids",  # leave the grid
+    "pid = pid - (pid > 11) * 90",
+    "if pid > 10:\n    pid = pid + 100\nelse:\n    pid = pid",
+    "if pid > 10:\n    pid = pid\nelse:\n    pid = 0 - 1 - pid",
+]
+FAULTS = [
+    "pid = pid if pid != 12 else 7 // (pid ^ 12)",
+    "a = pid * 178956971\npid = pid",  # 2**31 from pid 12 on
+    "if pid == 12:\n    pid = pid // 0",
+    "a = -2147483648 - (pid == 12)\npid = pid",
 ]
 
 
-@pytest.mark.parametrize(("first", "count"), [(8, 8), (16, 5), (64, 1)])
+@pytest.mark.parametrize(("first", "count"), [(8, 8), (16, 5), (64, 1), (0, 72)])
+@pytest.mark.parametrize("text", STAY + PART)
+def test_a_block_computes_and_counts_what_its_workgroups_do_one_by_one(text, first, count, machine):
+    block = machine(text, Grid((72,)))
+    each = block.one_by_one(first, count)
+    found = block.in_step(first, count)
+    assert each.fault == 0
+    assert (found.ids.tolist(), found.lost, found.steps) == (each.ids, each.lost, each.steps)
+    assert block.in_step(first, count, each.steps).steps == each.steps
+    assert block.in_step(first, count, each.steps - 1) is None  # the budget may end: one by one finds where
+
+
 @pytest.mark.parametrize("text", STAY)
-def test_a_block_in_step_counts_what_its_workgroups_do_one_by_one(text, first, count, machine, monkeypatch):
+def test_a_block_in_step_is_given_up_where_a_workgroup_takes_more_steps_than_it_may(text, machine, monkeypatch):
     block = machine(text, Grid((72,)))
-    stopped, ids, report = block.one_by_one(first, count)
-    steps = report[6] - USED
-    assert not stopped
-    assert block.in_step(first, count, steps) == (True, ids, [*report[:7], USED + steps])
-    assert not block.in_step(first, count, steps - 1)[0]  # the budget may end: one by one finds where
-    monkeypatch.setattr(vm, "MAX_STEPS_PER_PID", steps // count)
-    assert block.in_step(first, count, 10**6) == (True, ids, [*report[:7], USED + 10**6])
-    monkeypatch.setattr(vm, "MAX_STEPS_PER_PID", steps // count - 1)
-    assert not block.in_step(first, count, 10**6)[0]
+    steps = block.one_by_one(8, 8).steps // 8
+    monkeypatch.setattr(in_step, "MAX_STEPS_PER_PID", steps)
+    assert block.in_step(8, 8).steps == 8 * steps
+    monkeypatch.setattr(in_step, "MAX_STEPS_PER_PID", steps - 1)
+    assert block.in_step(8, 8) is None
 
 
-@pytest.mark.parametrize("text", PART)
-def test_a_block_whose_workgroups_part_ways_is_given_up_and_nothing_is_counted(text, machine):
+@pytest.mark.parametrize("text", FAULTS)
+def test_a_block_with_a_fault_is_given_up_and_one_without_is_not(text, machine):
     block = machine(text, Grid((72,)))
-    stayed, _, report = block.in_step(8, 8, 10**6)
-    assert (stayed, report) == (False, new_report().tolist())
+    assert block.in_step(8, 8) is None
+    assert block.in_step(8, 4).ids.tolist() == [8, 9, 10, 11]
 
 
-def test_lanes_without_a_workgroup_do_as_the_last_one(machine):
-    """8 to 11 stay together, whatever 12 would do."""
-    for text in PART:
-        assert machine(text, Grid((72,))).in_step(8, 4, 10**6)[0]
+def test_a_block_is_given_up_where_calls_of_numpy_take_longer_than_compiled_code(machine, monkeypatch):
+    loop = machine("a = 0\nfor i in range(100):\n    a += i\npid = pid", Grid((72,)))
+    calls = loop.one_by_one(0, 1).steps
+    monkeypatch.setattr(in_step, "MOST_CALLS", calls - 8)
+    assert loop.in_step(8, 8) is not None
+    monkeypatch.setattr(in_step, "MOST_CALLS", calls - 9)
+    assert loop.in_step(8, 8) is None
+
+
+def test_parts_take_calls_for_their_registers_and_for_what_each_does(machine, monkeypatch):
+    block = machine("if pid == 12:\n    pid = pid", Grid((72,)))
+    taken, other, before = (block.one_by_one(pid, 1).steps for pid in (12, 8, 8))
+    calls = taken + other - before + 4 * block.registers  # of those before the jump, which is the last that others see
+    monkeypatch.setattr(in_step, "MOST_CALLS", calls - 8)
+    assert block.in_step(8, 8) is not None
+    monkeypatch.setattr(in_step, "MOST_CALLS", calls - 9)
+    assert block.in_step(8, 8) is None
+    many = machine("a = 0\nfor i in range(pid):\n    a += i\npid = pid", Grid((72,)))
+    monkeypatch.setattr(in_step, "MOST_CALLS", 400)  # more than any of its 72 parts takes
+    assert many.in_step(0, 2) is not None
+    assert many.in_step(0, 72) is None
+
+
+@pytest.mark.parametrize(
+    ("registers", "fits"),
+    [([LEAST, MOST], True), ([LEAST - 1, 0], False), ([0, LEAST - 1], False), ([MOST + 1, 0], False), ([], True)],
+)
+def test_what_needs_more_than_32_bits_runs_one_by_one(registers, fits):
+    found = tiles_of([], registers, [], [(-1, Digit(1, 8))], np.arange(8), 0)
+    assert (found is not None) == fits
+    assert not fits or (found.ids.tolist(), found.lost, found.steps) == (list(range(8)), None, 0)
 
 
 def test_the_first_register_may_be_the_result():
     """Of a program without instructions: what came in, turned round by the strides."""
-    none, decode = np.zeros((0, 6), np.int32), np.array([[0, 1, 4], [1, 4, 2]])
-    encode = np.array([[0, 2, 4], [1, 1, 2]])
+    decode, encode = [(0, Digit(1, 4)), (1, Digit(4, 2))], [(0, Digit(2, 4)), (1, Digit(1, 2))]
     turned = [0, 2, 4, 6, 1, 3, 5, 7]
-    ids, reg, rows = np.full(8, -9), np.zeros(2, np.int64), np.zeros((3, LANES), np.int32)
-    assert not vm._run_each(none, reg, decode, encode, 0, ids, new_report())
+    assert tiles_of([], [0, 0], decode, encode, np.arange(8), 0).ids.tolist() == turned
+    ids, none = np.full(8, -9), np.zeros((0, 6), np.int32)
+    tables = (np.array([[0, 1, 4], [1, 4, 2]]), np.array([[0, 2, 4], [1, 1, 2]]))
+    EACH(none, np.zeros(2, np.int64), *tables, 0, ids, np.array([0, 0, 0, -1, 0, 0, 0, 9]))
     assert ids.tolist() == turned
-    assert vm._run_lanes(none, rows, decode, encode, 0, ids, new_report())
-    assert ids.tolist() == turned
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Blocks of 8 that a run tried in step, and the first of each run one by one."""
+    tried, alone, true, each = [], [], vm.tiles_of, one_by_one.run_each
+    monkeypatch.setattr(vm, "BLOCK", 8)
+    monkeypatch.setattr(vm, "tiles_of", lambda *given: tried.append(given[4].tolist()) or true(*given))
+    monkeypatch.setattr(one_by_one, "run_each", lambda *given: alone.append((given[4], given[5].size)) or each(*given))
+    return SimpleNamespace(tried=tried, alone=alone)
+
+
+def of_text(text, num_pids, budget=None):
+    return run(compile_form(parse_form(text)), Grid((num_pids,)), 4, budget=budget)
+
+
+def test_blocks_run_in_step_one_after_the_other(runs):
+    found = of_text("pid = pid_x ^ 1", 20)
+    assert runs.tried == [list(range(8)), list(range(8, 16)), list(range(16, 20))]
+    assert (found.ids.tolist(), found.steps, runs.alone) == ([pid ^ 1 for pid in range(20)], 20, [])
+
+
+def test_from_the_first_block_that_is_given_up_on_workgroups_run_one_by_one(runs):
+    found = of_text("a = 7 // (17 - pid) if pid < 18 else 0\npid = pid", 40)
+    assert [one[0] for one in runs.tried] == [0, 8, 16] and runs.alone == [(16, 24)]
+    assert (found.fault.pid, found.ids[:17].tolist()) == (17, list(range(17)))
+
+
+def test_the_first_outside_the_grid_may_be_in_any_block(runs):
+    lost = of_text("pid = pid + (pid > 18) * 30 - (pid == 30)", 40).out_of_range
+    assert (lost.pid, lost.value) == (19, 49)
+    lost = of_text("pid = pid - 100", 40).out_of_range
+    assert (lost.pid, lost.value) == (0, -100)
+    lost = of_text("pid = pid - (pid > 2) * 99", 40).out_of_range
+    assert (lost.pid, lost.value) == (3, -96)
+    assert not runs.alone
+
+
+def test_a_budget_is_spent_block_by_block(runs):
+    text, budget = "a = pid_x\npid = a ^ 1", Budget(2 * 20 + 3)
+    of_text(text, 20, budget)
+    assert budget.left == 3 and not runs.alone
+    with pytest.raises(LanguageError, match="after 39 steps 19 of 20 workgroups are done"):
+        of_text(text, 20, Budget(39))
+    assert runs.alone == [(16, 4)]

@@ -14,6 +14,15 @@ from tests.strategies import forms
 from xcd_model.errors import LanguageError, SizeError
 
 
+@pytest.fixture(autouse=True, scope="module", params=["in step", "one by one"])
+def machine(request):
+    """Each test twice: in blocks, and with every block given up."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "one by one":
+            patch.setattr(vm, "tiles_of", lambda *_: None)
+        yield
+
+
 def run_text(text, grid, num_xcds=8, sizes=None, **limits):
     return run(compile_form(parse_form(text)), grid, num_xcds, sizes, **limits)
 
@@ -44,7 +53,7 @@ def test_agrees_with_the_naive_evaluator(form, num_pids, num_xcds, size):
 
 
 @settings(max_examples=40, deadline=None)
-@given(form=forms(), num_pids=st.integers(vm.FEWEST_LANES, 2 * vm.LANES + 40))
+@given(form=forms(), num_pids=st.integers(16, 550))
 def test_agrees_where_workgroups_run_in_step(form, num_pids):
     check_each(form, num_pids, 8, 700)
 
@@ -81,9 +90,8 @@ def test_agrees_where_workgroups_run_in_step(form, num_pids):
     ],
 )
 def test_blocks_of_workgroups(text, monkeypatch):
+    monkeypatch.setattr(vm, "BLOCK", 256)
     check_each(parse_form(text), 767, 8, 700)  # three blocks but one, and values beyond 32 bits
-    monkeypatch.setattr(vm, "FEWEST_LANES", 16)  # as compiled, also where nothing is
-    check_each(parse_form(text), 15, 8, 700)  # one by one
 
 
 @pytest.mark.parametrize(

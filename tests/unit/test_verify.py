@@ -220,13 +220,22 @@ def test_what_hands_its_coordinates_on_is_run_without_the_machine(text, grid, mo
 
 
 @pytest.mark.parametrize(
-    ("ids", "owners", "found"),
-    [([2, -1, 0, 2, 0], [2, -1, 0, -1, -1], (2, 3)), ([1, 0], [1, 0], (2, -1)), ([-1, 0, 0], [1, -1, -1], (1, 2))],
+    ("ids", "lost", "code", "pids", "tile", "missing", "distinct"),
+    [
+        ([2, 1, 0, 2, 0], None, "collision", (3, 0), 2, 3, 3),
+        ([0, 1, 1, 0], None, "collision", (2, 1), 1, 2, 2),
+        ([2, -1, 0], vm.OutOfRange(1, "pid", 3, 3), "out-of-range", (1,), None, 1, 2),
+        ([-1, 0, 0], vm.OutOfRange(0, "pid", -1, 3), "out-of-range", (0,), None, 1, 1),
+    ],
 )
-def test_the_census_names_the_first_of_each_tile_and_the_first_that_clashes(ids, owners, found):
-    owner = np.full(len(ids), -1, np.int32)
-    assert vm._census(np.array(ids), owner) == found
-    assert owner.tolist() == owners
+def test_a_counter_example_names_the_first_of_each_tile_and_the_first_that_clashes(
+    ids, lost, code, pids, tile, missing, distinct
+):
+    found = vm.counterexample_of(np.array(ids), lost, Grid((len(ids),)), 8)
+    assert (found.code, found.pids, found.tile, found.missing, found.distinct_tiles) == (
+        *(code, pids, tile, missing, distinct),
+    )
+    assert vm.counterexample_of(np.array([1, 2, 0]), None, Grid((3,)), 8) is None
 
 
 @settings(max_examples=80, deadline=None)
@@ -266,3 +275,28 @@ def test_the_papers_listings(number, distinct):
     verdict = verify(Swizzle.parse(text), grid, 8, sizes)
     assert verdict.distinct_tiles == distinct
     assert verdict.bijective == (distinct == grid.num_pids)
+
+
+def test_a_permutation_that_was_verified_is_not_computed_again(monkeypatch):
+    swizzle, grid, runs, true = Swizzle.parse("pid = pid ^ 1"), Grid((6, 6)), [], vm.run
+    monkeypatch.setattr(vm, "run", lambda *given: runs.append(given[1:4]) or true(*given))
+    assert swizzle.verify(grid, 4, lattice=[]).bijective
+    first = swizzle.permutation(grid, 4)
+    assert len(runs) == 1
+    first[:] = 0  # its owner's, and nobody else's
+    assert swizzle.permutation(grid, 4).tolist() == [pid ^ 1 for pid in range(36)]
+    for launch in ((grid, 5), (grid, 5, {"M": 1}), (Grid((36,)), 5)):
+        swizzle.permutation(*launch)
+    assert len(runs) == 4
+    Swizzle.parse("pid = pid ^ 1").permutation(Grid((36,)), 5)  # another with the same text
+    assert len(runs) == 5
+
+
+def test_a_permutation_that_was_verified_counts_its_steps_again():
+    swizzle, grid = Swizzle.parse("pid = pid_x ^ 1"), Grid((36,))
+    for left in (36, 40):  # the second is not run
+        budget = vm.Budget(left)
+        swizzle._run(grid, 4, None, budget)
+        assert budget.left == left - 36
+    with pytest.raises(LanguageError, match="too large to decide"):
+        swizzle._run(grid, 4, None, vm.Budget(35))

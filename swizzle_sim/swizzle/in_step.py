@@ -1,0 +1,213 @@
+"""Runs a program for a block of workgroups in step, one NumPy call an instruction.
+
+A register holds an integer while all workgroups of the block have the same there, and then computing costs nothing;
+else one for each. Where they part ways each part goes on by itself. What is rare is given up, and `one_by_one` finds
+out: a fault, of which the first workgroup and its line are wanted; so many parts or so few workgroups that calling
+NumPy would take longer than compiled code; the end of a budget.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from swizzle_sim.swizzle.grid import Digit
+from swizzle_sim.swizzle.rules import INT32_MAX, INT32_MIN, MAX_STEPS_PER_PID
+
+MOST_CALLS = 1000  # of NumPy, a block, and one for each of its workgroups: two milliseconds, and two more a thousand
+Held = tuple[int, Digit]  # a register and the coordinate that it holds
+
+
+class Lanes(NamedTuple):
+    """A register: one integer, or an int64 array of one for each workgroup, and its least and its greatest."""
+
+    value: Any
+    low: int
+    high: int
+
+
+class Part(NamedTuple):
+    """Workgroups of a block that are in step: where they are, the steps of each, their places there, and registers."""
+
+    at: int
+    steps: int
+    places: np.ndarray
+    registers: list[Lanes]
+
+
+class Block(NamedTuple):
+    """What a block computes.
+
+    The tile of each workgroup, -1 outside the grid; of the first outside its pid, coordinate and value there; and the
+    steps of all.
+    """
+
+    ids: np.ndarray
+    lost: tuple[int, int, int] | None
+    steps: int
+
+
+def tiles_of(
+    code: Sequence[Sequence[int]],
+    registers: Sequence[int],
+    decode: Sequence[Held],
+    encode: Sequence[Held],
+    pids: np.ndarray,
+    most_steps: int,
+) -> Block | None:
+    """Run a program for a block.
+
+    Parameters
+    ----------
+    code : sequence of (op, dst, a, b, c, line)
+        As in `swizzle_sim.swizzle.lower.Bytecode`.
+    registers : sequence of int
+        With literals and constant inputs filled in.
+    decode, encode : sequence of (int, Digit)
+        Register of each input that differs between workgroups, and of each coordinate of the result; -1 for one that
+        stays as the hardware has it.
+    pids : (n,) int64 array
+    most_steps : int
+        Of all workgroups together.
+
+    Returns
+    -------
+    Block or None
+        None where the block is given up.
+    """
+    first = [Lanes(value, value, value) for value in registers]
+    if any(not INT32_MIN <= value <= INT32_MAX for value in registers):
+        return None
+    for register, digit in decode:
+        first[register] = _lanes(_coordinate(pids, digit))
+    waiting = [Part(0, 0, np.arange(pids.size), first)]
+    ids, lost = np.empty(pids.size, np.int64), []
+    calls, left = MOST_CALLS + pids.size, most_steps
+    while waiting:
+        part = waiting.pop()
+        ended = _run(code, part, part.steps + min(calls, left // part.places.size))
+        if ended is None:
+            return None
+        calls -= ended.steps - part.steps
+        left -= (ended.steps - part.steps) * part.places.size
+        if ended.at < len(code):
+            calls -= 4 * len(registers)
+            waiting += _parted(code[ended.at], ended)
+        else:
+            ids[ended.places], outside = _encoded(ended.registers, encode, pids[ended.places])
+            lost += outside
+    return Block(ids, min(lost, default=None), most_steps - left)
+
+
+def _run(code: Sequence[Sequence[int]], part: Part, most_steps: int) -> Part | None:
+    """Run a part to the end of the program, or to a jump that some of it take; None if it is to be given up."""
+    at, steps, places, registers = part
+    most_steps = min(most_steps, MAX_STEPS_PER_PID)
+    while at < len(code):
+        op, to, a, b, c, _ = code[at]
+        steps += 1
+        if steps > most_steps:
+            return None
+        if op == 0:
+            at = to
+        elif op == 1:
+            value, low, high = registers[a]
+            if not low <= 0 <= high or (low < high and value.all()):
+                at += 1
+            elif low < high:
+                break
+            else:
+                at = to
+        else:
+            result = _apply(op, registers[a], registers[b], registers[c])
+            if result is None or result.low < INT32_MIN or result.high > INT32_MAX:
+                return None
+            registers[to] = result
+            at += 1
+    return Part(at, steps, places, registers)
+
+
+def _parted(jump: Sequence[int], part: Part) -> list[Part]:
+    """Parts that take a jump and that do not."""
+    zero = part.registers[jump[2]].value == 0
+    return [
+        Part(at, part.steps, part.places[those], _those(part.registers, those))
+        for at, those in ((jump[1], zero), (part.at + 1, ~zero))
+    ]
+
+
+def _those(registers: list[Lanes], chosen: np.ndarray) -> list[Lanes]:
+    """Registers of some workgroups."""
+    return [_lanes(one.value[chosen]) if isinstance(one.value, np.ndarray) else one for one in registers]
+
+
+def _lanes(value: Any) -> Lanes:
+    if not isinstance(value, np.ndarray):
+        value = int(value)
+        return Lanes(value, value, value)
+    low, high = int(value.min()), int(value.max())
+    return Lanes(low if low == high else value, low, high)
+
+
+def _coordinate(pids: np.ndarray, digit: Digit) -> np.ndarray:
+    return pids // digit.stride % digit.extent
+
+
+def _encoded(
+    registers: list[Lanes], encode: Sequence[Held], pids: np.ndarray
+) -> tuple[np.ndarray, list[tuple[int, int, int]]]:
+    """Tile of each workgroup, and the first that is outside the grid by each coordinate: its pid, which, its value."""
+    ids, outside, lost = np.zeros(pids.size, np.int64), np.zeros(pids.size, np.bool_), []
+    for which, (register, digit) in enumerate(encode):
+        value, low, high = registers[register] if register >= 0 else _lanes(_coordinate(pids, digit))
+        if low < 0 or high >= digit.extent:
+            beyond = np.broadcast_to((value < 0) | (value >= digit.extent), pids.shape)
+            at = int(np.argmax(beyond))
+            lost.append((int(pids[at]), which, int(np.broadcast_to(value, pids.shape)[at])))
+            outside |= beyond
+        ids += value * digit.stride
+    ids[outside] = -1
+    return ids, lost
+
+
+_PLAIN: dict[int, Any] = {
+    3: operator.add, 4: operator.sub, 5: operator.mul, 10: operator.and_, 11: operator.or_, 12: operator.xor,
+    13: np.minimum, 14: np.maximum,
+}  # fmt: skip
+_SHIFT: dict[int, Any] = {8: operator.lshift, 9: operator.rshift}
+_COMPARE: dict[int, Any] = {15: operator.lt, 16: operator.le, 17: operator.eq, 18: operator.ne}
+
+
+def _apply(op: int, a: Lanes, b: Lanes, c: Lanes) -> Lanes | None:  # noqa: PLR0911 - one a kind of instruction
+    """One instruction, as `swizzle_sim.swizzle.lower.OPCODES` counts them; None if one of them has a fault."""
+    if op == 2:
+        return a
+    if op in _PLAIN:
+        return _lanes(_PLAIN[op](a.value, b.value))
+    if op in _COMPARE:
+        found = _COMPARE[op](a.value, b.value)
+        return _lanes(found.astype(np.int64) if isinstance(found, np.ndarray) else found)
+    if op in _SHIFT:
+        return _lanes(_SHIFT[op](a.value, b.value)) if b.low >= 0 and b.high <= 31 else None
+    if op in (6, 7):
+        return _divide(op, a, b)
+    if isinstance(a.value, np.ndarray):
+        return _lanes(np.where(a.value != 0, b.value, c.value))
+    return b if a.value else c
+
+
+def _divide(op: int, a: Lanes, b: Lanes) -> Lanes | None:
+    """Quotient or remainder; a fault where C and Python differ, or neither has one."""
+    if b.low <= 0 <= b.high and np.any(b.value == 0):
+        return None
+    if a.low >= 0 and b.low > 0:
+        return _lanes(a.value // b.value if op == 6 else a.value % b.value)
+    quotient = a.value // b.value
+    remainder = a.value - quotient * b.value
+    differ = (remainder != 0) & ((a.value < 0) != (b.value < 0))
+    if np.any(differ) or np.any(quotient > INT32_MAX):
+        return None
+    return _lanes(quotient if op == 6 else remainder)
