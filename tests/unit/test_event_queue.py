@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
+from numba import njit, typeof
 
 from xcd_model import ReplayError
 from xcd_model.replay.event_queue import CUS, NEVER, SLOT_BITS, _settle, event_queue_of
@@ -74,3 +74,10 @@ def test_more_cus_than_it_has_places_for_are_refused():
     with pytest.raises(ReplayError, match="2 XCDs of 2049 CUs are 4098 CUs: the timed replay takes at most 4096"):
         event_queue_of(2, 2049, 1)
     assert np.all(event_queue_of(2, 2048, 1).time[CUS:] == 0)
+
+
+def test_kernels_are_compiled_once_for_machines_of_any_shape():
+    """Of one XCD, of one slot: numba takes the order in memory for a part of the type."""
+    shapes = [(8, 38, 2), (1, 132, 3), (1, 132, 1), (1, 1, 1), (2, 1, 4)]
+    kinds = {tuple(str(typeof(one)) for one in event_queue_of(*shape)) for shape in shapes}
+    assert len(kinds) == 1

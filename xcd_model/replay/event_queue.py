@@ -59,7 +59,7 @@ def event_queue_of(xcds: int, cus: int, slots_per_cu: int) -> EventQueue:
     if n > CUS:
         raise ReplayError(f"{xcds} XCDs of {cus} CUs are {n} CUs: the timed replay takes at most {CUS}")
     slot = np.arange(n * slots_per_cu).reshape(slots_per_cu, cus, xcds).transpose(2, 1, 0).reshape(n, slots_per_cu)
-    slot_rank = (1 << SLOT_BITS) + slot
+    slot_rank = np.ascontiguousarray((1 << SLOT_BITS) + slot)  # else, of one XCD, kernels would be compiled again
     time, rank = np.full((2, 2 * CUS), NEVER)
     time[CUS : CUS + n], rank[CUS : CUS + n] = 0, slot_rank[:, 0]
     for node in range(CUS - 1, 0, -1):
