@@ -57,7 +57,13 @@ class Scorer(Replayer[Kernel]):
     @cached_property
     def baseline(self) -> Score:
         """Score of the launch order."""
-        return self.score_order(np.arange(self.kernel.grid.num_pids), baseline_us=None)
+        return self.score_launch_order()[0]
+
+    def score_launch_order(self, *, threads: int = 1) -> tuple[Score, Traffic]:
+        """`baseline`, and the traffic that it is made of, which is not kept."""
+        traffic = self.traffic(np.arange(self.kernel.grid.num_pids), threads=threads)
+        vars(self)["baseline"] = found = self.score_traffic(traffic, baseline_us=None)
+        return found, traffic
 
     @property
     def lookups(self) -> float:

@@ -155,6 +155,7 @@ def optimize(
     folder: str | Path,
     *,
     candidates: Sequence[Candidate] | None = None,
+    scorer: Scorer | None = None,
     **options: Any,
 ) -> Run:
     """Try candidates on a kernel and rank them by time, or by L2 hit rate where times do not rank orders of the GPU.
@@ -167,6 +168,9 @@ def optimize(
         Run folder to make; with ``resume`` one that an earlier call left.
     candidates : sequence of Candidate, optional
         By default the published families over their parameters.
+    scorer : Scorer, optional
+        Of the kernel on the GPU, with the replay, seed and jitter of the options, where the caller has use for it
+        afterwards: the trace, the bound and the launch order's replay are in it.
     **options
         Fields of `RunConfig`.
 
@@ -182,7 +186,7 @@ def optimize(
     Source: the loop and its objective are those of SwizzlePerf (arXiv 2508.20258), with a simulator for the GPU.
     """
     how = RunConfig(**options)
-    scorer = Scorer(kernel, gpu, **how.of_scorer)
+    scorer = scorer or Scorer(kernel, gpu, **how.of_scorer)
     objectives = how.objectives_on(gpu)
     about = about_run(scorer, how.command, objectives)
     if candidates is None and not how.resume and (most := most_candidates(scorer, objectives, how.max_minutes)):
@@ -351,4 +355,6 @@ def _judge(scorer: Scorer, candidate: Candidate) -> tuple[dict[str, Any], np.nda
 
 def _score(scorer: Scorer, order: np.ndarray) -> tuple[Score, float]:
     began = time.perf_counter()
+    if np.array_equal(order, np.arange(order.size)):
+        return scorer.baseline, 0.0
     return scorer.score_order(order, baseline_us=scorer.baseline.time_us), (time.perf_counter() - began) * 1e3

@@ -13,7 +13,7 @@ PAGE = "docs/speed.md"
 def main() -> None:
     """Run the speed benchmarks and put their tables into the page."""
     page = None
-    for mark, module in (("speed", "replay"), ("suite", "suite")):
+    for mark, module in (("speed", "replay"), ("suite", "suite"), ("commands", "commands")):
         command = [sys.executable, "-m", f"swizzle_benchmarks.speed.{module}"]
         printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         page = fill(PAGE, mark, printed.rstrip(), page)

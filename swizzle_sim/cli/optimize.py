@@ -124,20 +124,25 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
     began = time.monotonic()
     best = BestSoFar(chosen_objectives(given.objective, device.name, settings["replay"])[0])
     every = 1 + sum(1 for _ in family_specs(work, device))
+    costs: list[float] = []
 
     def on_attempt(attempt: Attempt, done: int, total: int) -> None:
-        if done == 1 and (estimate := _estimate(attempt, total, every, given, max_minutes)):
-            print(estimate, file=sys.stderr, flush=True)
+        if attempt.number and attempt.score and not costs:  # the launch order was replayed before
+            costs.append(attempt.cost_ms / 1e3)
+            if estimate := _estimate(costs[0], total, every, given, max_minutes):
+                print(estimate, file=sys.stderr, flush=True)
         progress(done, total, note=best(attempt.score))
 
     _say_inside(work, device)
     go_on_with(folder, FILE)
     try:
+        scorer = Scorer(work, device, **settings)
         with Progress(f"optimizing {work.name} on {device.title}", "candidates") as progress:
             run = search(
                 work,
                 device,
                 folder,
+                scorer=scorer,
                 **settings,
                 objective=given.objective,
                 threads=given.threads,
@@ -146,7 +151,6 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
                 on_attempt=on_attempt,
                 max_minutes=max_minutes,
             )
-        scorer = Scorer(work, device, **settings)
         if max_minutes is not None and time.monotonic() - began > 60 * max_minutes:
             print(f"stopped after {max_minutes:g} minutes: --resume {folder} goes on", file=sys.stderr)
         end = _conclude(run, scorer, given)
@@ -159,9 +163,8 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
         print_run(end, scorer)
 
 
-def _estimate(first: Attempt, total: int, every: int, given: RunOptions, max_minutes: float | None) -> str:
-    """How long the rest may take, by the launch order's replay; empty where that is soon."""
-    each = first.cost_ms / 1e3
+def _estimate(each: float, total: int, every: int, given: RunOptions, max_minutes: float | None) -> str:
+    """How long all may take, at so many seconds each; empty where that is soon."""
     seconds = each * (total - 1) / (given.threads or os.cpu_count() or 1)
     if seconds < WORTH_SAYING_S:
         return ""

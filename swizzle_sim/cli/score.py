@@ -194,11 +194,11 @@ def _score_one(
     from xcd_model.replay.traffic import traffic_as_dict
 
     order = scorer.permutation(candidate)
+    name, launched = candidate.name or "candidate", candidate.name == LAUNCHED
     own, found, traffic, not_priced = scored_as_compiled(scorer, candidate, order, compile=how.compile)
     over_seeds = spread(scorer, candidate, more.seeds) if more.seeds > 1 else None
     over_lengths = of_lengths(scorer, candidate, more.lengths) if more.lengths > 1 else None
-    name, files = candidate.name or "candidate", []
-    launched = name == LAUNCHED
+    files = []
     advice = _advice(scorer, candidate, verdict, found) if how.replay == "timed" and not launched else None
     if more.plots is not None:
         before = scorer.traffic(np.arange(order.size), threads=cores())
@@ -241,6 +241,8 @@ def scored_as_compiled(
     """Scorer of a candidate's rewritten kernel, score and traffic with it, and why its price is not known."""
     from swizzle_sim.cli.output import cores
 
+    if candidate.name == LAUNCHED:  # it is not rewritten, nor replayed to be compared with itself
+        return scorer, *scorer.score_launch_order(threads=cores()), ""
     own, price, not_priced = _priced(scorer, candidate) if compile else (scorer, None, "--no-compile")
     traffic = own.traffic(order, threads=cores())
     found = own.score_traffic(traffic, baseline_us=scorer.baseline.time_us)

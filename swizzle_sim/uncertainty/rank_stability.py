@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.scores import Score
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.uncertainty.constants import Constant
 from swizzle_sim.uncertainty.perturbed_scorer import OnReplay, perturbed, replay_draws
@@ -21,10 +22,20 @@ FIGURES = {"l2_hit_rate": "l2_hit_rate", "time": "time_us", "hbm_bytes": "hbm_by
 
 @dataclass(frozen=True)
 class Finalist:
-    """A candidate of the ranking: its name and its permutation."""
+    """A candidate of the ranking.
+
+    Parameters
+    ----------
+    name : str
+    order : (num_pids,) int array
+        Its permutation.
+    score : Score or None
+        By the scorer of the search, whose constants are those in use; where one has none, all are replayed with those.
+    """
 
     name: str
     order: np.ndarray
+    score: Score | None = None
 
 
 @dataclass(frozen=True)
@@ -119,9 +130,11 @@ def compare_finalists(
     constants = [one for one in counted if one.ends()]
     if draws is None:
         draws = min(DRAWS, max(FEWEST_DRAWS, int(LOOKUPS / (scorer.lookups * len(finalists))) - 1))
-    settings = [{}, *latin_hypercube_settings(constants, draws, seed)]
+    scores = [one.score for one in finalists]
+    known = [[getattr(score, FIGURES[of]) for score in scores]] if all(scores) else []
+    settings = [*([] if known else [{}]), *latin_hypercube_settings(constants, draws, seed)]
     found, _ = replay_draws(scorer, [one.order for one in finalists], settings, on_replay=on_replay)
-    values = np.array([[figures[FIGURES[of]] for figures in row] for row in found], float)
+    values = np.array([*known, *([figures[FIGURES[of]] for figures in row] for row in found)], float)
     costs = -values if of == "l2_hit_rate" else np.log(values)
     pairs = []
     for at, other in enumerate(finalists[1:], start=1):
