@@ -65,7 +65,7 @@ class Attempt:
     critique : str
         Why there is no score, or empty.
     cost_ms : float [ms]
-        Time the attempt took.
+        Time the attempt took; of the launch order of a run of families without its replay, which comes before.
     """
 
     number: int

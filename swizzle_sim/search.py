@@ -169,8 +169,8 @@ def optimize(
     candidates : sequence of Candidate, optional
         By default the published families over their parameters.
     scorer : Scorer, optional
-        Of the kernel on the GPU, with the replay, seed and jitter of the options, where the caller has use for it
-        afterwards: the trace, the bound and the launch order's replay are in it.
+        Of the kernel on the GPU, where the caller has use for it afterwards: the trace, the bound and the launch
+        order's replay are in it. Its replay, seed and jitter are those of the run.
     **options
         Fields of `RunConfig`.
 
@@ -185,6 +185,8 @@ def optimize(
 
     Source: the loop and its objective are those of SwizzlePerf (arXiv 2508.20258), with a simulator for the GPU.
     """
+    if scorer is not None:
+        options |= {"replay": scorer.replay, "seed": scorer.seed, "jitter_ns": scorer.jitter_ns}
     how = RunConfig(**options)
     scorer = scorer or Scorer(kernel, gpu, **how.of_scorer)
     objectives = how.objectives_on(gpu)

@@ -129,7 +129,7 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
     def on_attempt(attempt: Attempt, done: int, total: int) -> None:
         if attempt.number and attempt.score and not costs:  # the launch order was replayed before
             costs.append(attempt.cost_ms / 1e3)
-            if estimate := _estimate(costs[0], total, every, given, max_minutes):
+            if not given.resume and (estimate := _estimate(costs[0], total, every, given, max_minutes)):
                 print(estimate, file=sys.stderr, flush=True)
         progress(done, total, note=best(attempt.score))
 
@@ -143,7 +143,6 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
                 device,
                 folder,
                 scorer=scorer,
-                **settings,
                 objective=given.objective,
                 threads=given.threads,
                 resume=given.resume is not None,

@@ -47,13 +47,13 @@ def check_finalists(
     for attempt in chosen.values():
         name = LAUNCHED if attempt.number == run.baseline.number else attempt.name
         order = scorer.permutation(Swizzle.parse(attempt.source, name=attempt.name))
-        found = attempt.judged.score  # by this scorer, unless it was compiled otherwise
-        finalists.append(Finalist(name, order, found if found and found.price is None else None))
-    compared = compare_finalists(scorer, finalists, of=of, on_replay=on_replay).as_dict()
-    for pair, number in zip(compared["pairs"], list(chosen)[1:], strict=True):
+        score = attempt.judged.score  # by this scorer, unless it was compiled otherwise
+        finalists.append(Finalist(name, order, score if score and score.price is None else None))
+    found = compare_finalists(scorer, finalists, of=of, on_replay=on_replay).as_dict()
+    for pair, number in zip(found["pairs"], list(chosen)[1:], strict=True):
         pair["number"] = number
-    write_whole(run.folder / FILE, (json.dumps(compared, indent=1) + "\n").encode())
-    return compared
+    write_whole(run.folder / FILE, (json.dumps(found, indent=1) + "\n").encode())
+    return found
 
 
 def stored_lines(folder: Path) -> list[str]:

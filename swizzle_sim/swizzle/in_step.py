@@ -2,14 +2,16 @@
 
 A register holds an integer while all workgroups of the block have the same there, and then computing costs nothing;
 else one for each. Where they part ways each part goes on by itself. What is rare is given up, and `one_by_one` finds
-out: a fault, of which the first workgroup and its line are wanted; so many parts or so few workgroups that calling
-NumPy would take longer than compiled code; the end of a budget.
+out: a fault, of which the first workgroup and its line are wanted; parts that take longer than compiled code would; the
+end of a budget. Small blocks, for which NumPy's calls take longer, run here until those of a process have taken as long
+as loading the compiler does; from then on they run one by one, and large ones that stay together here.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +19,20 @@ import numpy as np
 from swizzle_sim.swizzle.grid import Digit
 from swizzle_sim.swizzle.rules import INT32_MAX, INT32_MIN, MAX_STEPS_PER_PID
 
-MOST_CALLS = 1000  # of NumPy, a block, and one for each of its workgroups: two milliseconds, and two more a thousand
+# What a block may lose to compiled code, in steps of that, of which an instruction here takes as long as CALL.
+CALL = 4096
+MOST_LOST = 1000 * CALL  # some 10 ms
 Held = tuple[int, Digit]  # a register and the coordinate that it holds
+
+
+@dataclass
+class Allowance:
+    """Steps that blocks may yet lose in this process, all together."""
+
+    steps: int
+
+
+BEFORE_COMPILING = Allowance(100_000 * CALL)  # half a second to one, as loading the compiler takes
 
 
 class Lanes(NamedTuple):
@@ -46,7 +60,7 @@ class Block(NamedTuple):
     """
 
     ids: np.ndarray
-    lost: tuple[int, int, int] | None
+    outside: tuple[int, int, int] | None
     steps: int
 
 
@@ -78,28 +92,36 @@ def tiles_of(
     Block or None
         None where the block is given up.
     """
-    first = [Lanes(value, value, value) for value in registers]
-    if any(not INT32_MIN <= value <= INT32_MAX for value in registers):
+    may_lose = min(MOST_LOST, BEFORE_COMPILING.steps)
+    if may_lose < CALL - pids.size or any(not INT32_MIN <= value <= INT32_MAX for value in registers):
         return None
+    first = [Lanes(value, value, value) for value in registers]
     for register, digit in decode:
         first[register] = _lanes(_coordinate(pids, digit))
     waiting = [Part(0, 0, np.arange(pids.size), first)]
-    ids, lost = np.empty(pids.size, np.int64), []
-    calls, left = MOST_CALLS + pids.size, most_steps
-    while waiting:
-        part = waiting.pop()
-        ended = _run(code, part, part.steps + min(calls, left // part.places.size))
-        if ended is None:
-            return None
-        calls -= ended.steps - part.steps
-        left -= (ended.steps - part.steps) * part.places.size
-        if ended.at < len(code):
-            calls -= 4 * len(registers)
-            waiting += _parted(code[ended.at], ended)
-        else:
-            ids[ended.places], outside = _encoded(ended.registers, encode, pids[ended.places])
-            lost += outside
-    return Block(ids, min(lost, default=None), most_steps - left)
+    ids, outside = np.empty(pids.size, np.int64), []
+    left, lost = most_steps, 0
+    try:
+        while waiting:
+            part = waiting.pop()
+            size = part.places.size
+            loss = max(0, CALL - size)  # of an instruction
+            within = (may_lose - lost) // loss if loss else MAX_STEPS_PER_PID
+            ended = _run(code, part, part.steps + min(within, left // size))
+            if ended is None:
+                lost = may_lose
+                return None
+            lost += (ended.steps - part.steps) * loss
+            left -= (ended.steps - part.steps) * size
+            if ended.at < len(code):
+                lost += 4 * len(registers) * CALL
+                waiting += _parted(code[ended.at], ended)
+            else:
+                ids[ended.places], beyond = _encoded(ended.registers, encode, pids[ended.places])
+                outside += beyond
+    finally:
+        BEFORE_COMPILING.steps -= min(lost, may_lose)
+    return Block(ids, min(outside, default=None), most_steps - left)
 
 
 def _run(code: Sequence[Sequence[int]], part: Part, most_steps: int) -> Part | None:
@@ -160,17 +182,17 @@ def _encoded(
     registers: list[Lanes], encode: Sequence[Held], pids: np.ndarray
 ) -> tuple[np.ndarray, list[tuple[int, int, int]]]:
     """Tile of each workgroup, and the first that is outside the grid by each coordinate: its pid, which, its value."""
-    ids, outside, lost = np.zeros(pids.size, np.int64), np.zeros(pids.size, np.bool_), []
+    ids, outside, first = np.zeros(pids.size, np.int64), np.zeros(pids.size, np.bool_), []
     for which, (register, digit) in enumerate(encode):
         value, low, high = registers[register] if register >= 0 else _lanes(_coordinate(pids, digit))
         if low < 0 or high >= digit.extent:
             beyond = np.broadcast_to((value < 0) | (value >= digit.extent), pids.shape)
             at = int(np.argmax(beyond))
-            lost.append((int(pids[at]), which, int(np.broadcast_to(value, pids.shape)[at])))
+            first.append((int(pids[at]), which, int(np.broadcast_to(value, pids.shape)[at])))
             outside |= beyond
         ids += value * digit.stride
     ids[outside] = -1
-    return ids, lost
+    return ids, first
 
 
 _PLAIN: dict[int, Any] = {
@@ -203,11 +225,11 @@ def _divide(op: int, a: Lanes, b: Lanes) -> Lanes | None:
     """Quotient or remainder; a fault where C and Python differ, or neither has one."""
     if b.low <= 0 <= b.high and np.any(b.value == 0):
         return None
-    if a.low >= 0 and b.low > 0:
-        return _lanes(a.value // b.value if op == 6 else a.value % b.value)
-    quotient = a.value // b.value
+    apart = isinstance(b.value, np.ndarray)  # cut to an integer, a quotient of 32-bit integers is exact in a double
+    quotient = (a.value / b.value).astype(np.int64) if apart else a.value // b.value
     remainder = a.value - quotient * b.value
-    differ = (remainder != 0) & ((a.value < 0) != (b.value < 0))
-    if np.any(differ) or np.any(quotient > INT32_MAX):
-        return None
+    if a.low < 0 or b.low < 0:
+        differ = (remainder != 0) & ((a.value < 0) != (b.value < 0))
+        if np.any(differ) or np.any(quotient > INT32_MAX):
+            return None
     return _lanes(quotient if op == 6 else remainder)

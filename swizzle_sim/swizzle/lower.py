@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -25,8 +26,8 @@ from swizzle_sim.swizzle.ir import (
     parts,
 )
 
-# The position is the opcode of `vm._operate`. The rest is composed: `and` and `or` are & and |, as a condition is 0 or
-# 1 in its register; `not c` is c == 0; `~x` is x ^ -1; cdiv is (a + b - 1) // b.
+# The position is the opcode of `one_by_one._operate`. The rest is composed: `and` and `or` are & and |, as a condition
+# is 0 or 1 in its register; `not c` is c == 0; `~x` is x ^ -1; cdiv is (a + b - 1) // b.
 _FIRST = ("jump", "jump-if-zero", "move", "+", "-", "*", "//", "%", "<<", ">>", "&", "|", "^", "min", "max")
 OPCODES = (*_FIRST, "<", "<=", "==", "!=", "select")
 _NUMBER = {name: number for number, name in enumerate(OPCODES)}
@@ -57,11 +58,16 @@ class Bytecode:
     input_lines: dict[str, int]
     last_line: int
 
+    @cached_property
+    def instructions(self) -> list[tuple[int, ...]]:
+        """``code`` row by row."""
+        return [tuple(row) for row in self.code.tolist()]
+
     @property
     def keeps_launch_order(self) -> bool:
         """Whether it only hands each coordinate of the hardware on, under its own name."""
         holds: dict[int, int] = {}  # register -> the one whose first value it has
-        for op, to, source, *_ in self.code.tolist():
+        for op, to, source, *_ in self.instructions:
             if OPCODES[op] != "move":
                 return False
             holds[to] = holds.get(source, source)

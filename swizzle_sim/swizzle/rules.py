@@ -14,12 +14,13 @@ MAX_NAME_LENGTH = 100
 MAX_LOOPS = 8  # one inside another; CPython compiles 20, and a GPU unrolls or spills long before
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
-# Steps of the virtual machine, 0.3 to 9 ns each. Counted and not timed, so that every machine gives the same verdict.
+# Steps of the virtual machine, 0.1 to 9 ns each, and at first up to a second of a process. Counted and not timed, so
+# that every machine gives the same verdict.
 MAX_STEPS_PER_PID = 100_000
 # From the text to the verdict at a grid, whichever is more: some seconds, or what the longest honest candidates need.
 MAX_STEPS = 1_000_000_000
 MEAN_STEPS_PER_PID = 1_000
-LATTICE_STEPS = 100_000_000  # of all other grids together: well under a second
+LATTICE_STEPS = 100_000_000  # of all other grids together: about a second at most
 CHECK_STEPS = 2_000_000_000  # of all launches of a check that looks for one to refute
 STEPS_PER_BYTE, STEPS_PER_INSTRUCTION = 100, 4_000  # reading 64 KiB and compiling 2000 parts takes some 0.1 s
 

@@ -145,7 +145,7 @@ class Swizzle:
         self, grid: Grid, num_xcds: int, sizes: Mapping[str, int] | None, budget: Budget
     ) -> tuple[Execution, Counterexample | None]:
         """Run at the target grid, once where it is asked for again; errors point into the text."""
-        key = weakref.ref(self), grid, num_xcds, *sorted((sizes or {}).items())
+        key = weakref.ref(self, _forget), grid, num_xcds, repr(sizes)  # as it is typed: True is no size, and 1 is
         found = _LATEST.get(key)
         if found is not None and found[0].steps <= budget.left:
             budget.left -= found[0].steps
@@ -167,6 +167,11 @@ class Swizzle:
     ) -> Verdict:
         """Prove or disprove that it is a bijection; see the function `verify`."""
         return verify(self, grid, num_xcds, sizes, lattice)
+
+
+def _forget(_: Any) -> None:
+    """Let the memory go with the swizzle."""
+    _LATEST.clear()
 
 
 def is_text(words: str) -> bool:

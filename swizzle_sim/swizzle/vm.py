@@ -74,7 +74,7 @@ def run(
     encode += [(-1, digit) for digit in unchanged.values()]
     ids, report = np.empty(grid.num_pids, np.int64), np.zeros(8, np.int64)
     report[3], report[7] = -1, budget.left
-    done = _run_in_step(program.code.tolist(), registers.tolist(), decode, encode, ids, report)
+    done = _run_in_step(program.instructions, registers.tolist(), decode, encode, ids, report)
     if done < grid.num_pids:
         _run_the_rest(program.code, registers, decode, encode, done, ids, report)
     budget.left -= min(int(report[6]), budget.left)
@@ -90,7 +90,7 @@ def run(
 
 
 def _run_in_step(
-    code: list[list[int]],
+    code: Sequence[Sequence[int]],
     registers: list[int],
     decode: Sequence[Held],
     encode: Sequence[Held],
@@ -105,8 +105,8 @@ def _run_in_step(
             return first
         ids[first : first + BLOCK] = block.ids
         report[6] += block.steps
-        if block.lost and report[3] < 0:
-            report[3:6] = block.lost
+        if block.outside and report[3] < 0:
+            report[3:6] = block.outside
     return ids.size
 
 
@@ -155,9 +155,9 @@ def counterexample_of(ids: np.ndarray, lost: OutOfRange | None, grid: Grid, num_
     inside = ids >= 0
     if inside.all() and np.bincount(ids, minlength=grid.num_pids).all():
         return None
+    pids = np.arange(ids.size, dtype=np.int32)[inside][::-1]
     owner = np.full(grid.num_pids, -1, np.int32)
-    tiles, first = np.unique(ids, return_index=True)
-    owner[tiles[tiles >= 0]] = first[tiles >= 0]
+    owner[ids[pids]] = pids  # the last one stays: the first workgroup of each tile
     clashes = inside
-    clashes[first] = False
+    clashes[pids] = owner[ids[pids]] != pids
     return gap_of(ids, owner, int(np.argmax(clashes)), lost, grid, num_xcds)

@@ -166,6 +166,20 @@ def test_relabelled_xcds_are_equal_and_a_worse_order_is_stably_worse():
     assert "l2.ways" in found.constants and "hbm.latency_ns" not in found.constants
 
 
+@pytest.mark.parametrize("replay", ["lockstep", "timed"])
+@pytest.mark.parametrize("of", ["l2_hit_rate", "time", "hbm_bytes"])
+def test_finalists_with_the_scores_of_a_search_are_compared_as_those_replayed_once_more(replay, of):
+    scorer = scorer_of(replay)
+    orders = {name: order_of(scorer, name) for name in ("contiguous+group_m(size=4)", "identity")}
+    plain = [Finalist(name, order) for name, order in orders.items()]
+    scored = [Finalist(one.name, one.order, scorer.score_order(one.order, baseline_us=1.0)) for one in plain]
+    counts = []
+    first = compare_finalists(scorer, scored, of=of, draws=2, on_replay=lambda *count: counts.append(count))
+    assert counts[-1] == (2, 2)  # nothing was there before, and the constants in use are not replayed
+    assert first == compare_finalists(scorer, plain, of=of, draws=2)
+    assert first == compare_finalists(scorer, [scored[0], plain[1]], of=of, draws=2)
+
+
 def test_fewer_than_two_draws_are_refused():
     with pytest.raises(ReplayError, match="at least 2"):
         uncertainty(scorer_of(), np.arange(256), draws=1)

@@ -10,7 +10,7 @@ import pytest
 
 from swizzle_sim.swizzle import Grid, in_step, one_by_one, parse_form, vm
 from swizzle_sim.swizzle.grid import Digit
-from swizzle_sim.swizzle.in_step import tiles_of
+from swizzle_sim.swizzle.in_step import CALL, Allowance, tiles_of
 from swizzle_sim.swizzle.lower import compile_form
 from swizzle_sim.swizzle.verdict import Budget
 from swizzle_sim.swizzle.vm import run
@@ -22,7 +22,8 @@ EACH = getattr(one_by_one.run_each, "py_func", one_by_one.run_each)
 
 @pytest.fixture(autouse=True)
 def plain(monkeypatch):
-    """As plain Python, whose limits can be replaced."""
+    """As plain Python, whose limits can be replaced, and with all that a process may lose."""
+    monkeypatch.setattr(in_step, "BEFORE_COMPILING", Allowance(10**12))
     for name in ("run_each", "_run_one", "_operate"):
         kernel = getattr(one_by_one, name)
         monkeypatch.setattr(one_by_one, name, getattr(kernel, "py_func", kernel))
@@ -40,14 +41,14 @@ def machine(monkeypatch):
         code, registers, decode, encode = handed[:4]
         tables = handed[6:]
 
-        def together(first, count, left=10**6):
+        def together(first, count, left=10**9):
             return tiles_of(code, registers, decode, encode, np.arange(first, first + count), left)
 
         def alone(first, count, left=10**6):
             ids, report = np.full(count, -9), np.array([0, 0, 0, -1, 0, 0, 0, left])
             EACH(tables[0], tables[1].copy(), *tables[2:], first, ids, report)
             lost = tuple(report[3:6].tolist()) if report[3] >= 0 else None
-            return SimpleNamespace(fault=int(report[0]), ids=ids.tolist(), lost=lost, steps=int(report[6]))
+            return SimpleNamespace(fault=int(report[0]), ids=ids.tolist(), outside=lost, steps=int(report[6]))
 
         return SimpleNamespace(in_step=together, one_by_one=alone, registers=len(registers))
 
@@ -93,7 +94,7 @@ def test_a_block_computes_and_counts_what_its_workgroups_do_one_by_one(text, fir
     each = block.one_by_one(first, count)
     found = block.in_step(first, count)
     assert each.fault == 0
-    assert (found.ids.tolist(), found.lost, found.steps) == (each.ids, each.lost, each.steps)
+    assert (found.ids.tolist(), found.outside, found.steps) == (each.ids, each.outside, each.steps)
     assert block.in_step(first, count, each.steps).steps == each.steps
     assert block.in_step(first, count, each.steps - 1) is None  # the budget may end: one by one finds where
 
@@ -115,25 +116,49 @@ def test_a_block_with_a_fault_is_given_up_and_one_without_is_not(text, machine):
     assert block.in_step(8, 4).ids.tolist() == [8, 9, 10, 11]
 
 
-def test_a_block_is_given_up_where_calls_of_numpy_take_longer_than_compiled_code(machine, monkeypatch):
-    loop = machine("a = 0\nfor i in range(100):\n    a += i\npid = pid", Grid((72,)))
+@pytest.fixture
+def loses(monkeypatch):
+    """Whether a block loses so much, and no less: it is given up with one less, of the block's or of the process's."""
+
+    def loses(lost, run):
+        found = []
+        for block, process in ((lost, lost), (lost - 1, lost), (lost, lost - 1)):
+            allowance = Allowance(process)
+            monkeypatch.setattr(in_step, "MOST_LOST", block)
+            monkeypatch.setattr(in_step, "BEFORE_COMPILING", allowance)
+            found.append(run() is not None)
+            assert allowance.steps == (process - min(block, process))  # all that it might, where it is given up
+        return found == [True, False, False]
+
+    return loses
+
+
+def test_an_instruction_loses_what_calling_numpy_takes_longer_than_compiled_code(machine, loses):
+    loop = machine("a = 0\nfor i in range(100):\n    a += i\npid = pid", Grid((9000,)))
     calls = loop.one_by_one(0, 1).steps
-    monkeypatch.setattr(in_step, "MOST_CALLS", calls - 8)
-    assert loop.in_step(8, 8) is not None
-    monkeypatch.setattr(in_step, "MOST_CALLS", calls - 9)
-    assert loop.in_step(8, 8) is None
+    for size in (8, 4095):
+        assert loses(calls * (CALL - size), lambda size=size: loop.in_step(8, size))
 
 
-def test_parts_take_calls_for_their_registers_and_for_what_each_does(machine, monkeypatch):
+def test_a_large_block_that_stays_together_loses_nothing(machine, monkeypatch):
+    loop = machine("a = 0\nfor i in range(100):\n    a += i\npid = pid", Grid((9000,)))
+    monkeypatch.setattr(in_step, "BEFORE_COMPILING", Allowance(0))
+    assert loop.in_step(0, CALL - 1) is None
+    for size in (CALL, CALL + 1, 8192):
+        assert loop.in_step(0, size).steps == size * loop.one_by_one(0, 1).steps
+    assert in_step.BEFORE_COMPILING.steps == 0
+
+
+def test_parts_lose_for_their_registers_and_for_what_each_does(machine, loses):
     block = machine("if pid == 12:\n    pid = pid", Grid((72,)))
-    taken, other, before = (block.one_by_one(pid, 1).steps for pid in (12, 8, 8))
-    calls = taken + other - before + 4 * block.registers  # of those before the jump, which is the last that others see
-    monkeypatch.setattr(in_step, "MOST_CALLS", calls - 8)
-    assert block.in_step(8, 8) is not None
-    monkeypatch.setattr(in_step, "MOST_CALLS", calls - 9)
-    assert block.in_step(8, 8) is None
+    taken, other, before = (block.one_by_one(pid, 1).steps for pid in (12, 8, 8))  # to the jump, the last of the others
+    parts = (taken - before) * (CALL - 1) + (other - before) * (CALL - 7)
+    assert loses(before * (CALL - 8) + 4 * block.registers * CALL + parts, lambda: block.in_step(8, 8))
+
+
+def test_a_block_of_many_parts_is_given_up(machine, monkeypatch):
     many = machine("a = 0\nfor i in range(pid):\n    a += i\npid = pid", Grid((72,)))
-    monkeypatch.setattr(in_step, "MOST_CALLS", 400)  # more than any of its 72 parts takes
+    monkeypatch.setattr(in_step, "MOST_LOST", 400 * CALL)  # more than any of its parts
     assert many.in_step(0, 2) is not None
     assert many.in_step(0, 72) is None
 
@@ -145,7 +170,7 @@ def test_parts_take_calls_for_their_registers_and_for_what_each_does(machine, mo
 def test_what_needs_more_than_32_bits_runs_one_by_one(registers, fits):
     found = tiles_of([], registers, [], [(-1, Digit(1, 8))], np.arange(8), 0)
     assert (found is not None) == fits
-    assert not fits or (found.ids.tolist(), found.lost, found.steps) == (list(range(8)), None, 0)
+    assert not fits or (found.ids.tolist(), found.outside, found.steps) == (list(range(8)), None, 0)
 
 
 def test_the_first_register_may_be_the_result():

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import Grid, parse_form, vm
+from swizzle_sim.swizzle import Grid, in_step, parse_form, vm
 from swizzle_sim.swizzle.lower import compile_form
 from swizzle_sim.swizzle.verdict import Budget
 from swizzle_sim.swizzle.vm import run
@@ -18,6 +18,7 @@ from xcd_model.errors import LanguageError, SizeError
 def machine(request):
     """Each test twice: in blocks, and with every block given up."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(in_step, "BEFORE_COMPILING", in_step.Allowance(10**15))
         if request.param == "one by one":
             patch.setattr(vm, "tiles_of", lambda *_: None)
         yield

@@ -2,12 +2,14 @@
 
 import sqlite3
 
+import numpy as np
 import pytest
 
 from swizzle_benchmarks.suite import gemm as suite_gemm
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.candidates import Candidate, family_candidates, family_specs
 from swizzle_sim.history import FILE, History, runs_in
+from swizzle_sim.scoring import Scorer
 from swizzle_sim.search import optimize
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from tests.in_process import runner
@@ -49,6 +51,24 @@ def test_what_is_refused_or_repeated_is_kept_without_a_score(tmp_path):
     assert "attempt 0" in run.attempts[5].critique
     assert "16 of 64 tiles" in run.attempts[3].critique
     assert {a.name for a in run.ranked} == {"identity", "good"}
+
+
+def test_a_scorer_of_the_callers_is_that_of_the_run_and_replays_the_launch_order_once(tmp_path, monkeypatch):
+    replayed, true = [], Scorer.traffic
+
+    def traffic(self, order, **how):
+        replayed.append(order[:2].tolist())
+        return true(self, order, **how)
+
+    monkeypatch.setattr(Scorer, "traffic", traffic)
+    scorer = Scorer(WORKLOAD, MI300X, replay="lockstep", seed=3)
+    candidates = [Candidate("again", "pid = pid + 0", "test"), Candidate("turned", "pid = num_pids - 1 - pid", "test")]
+    run = optimize(WORKLOAD, MI300X, tmp_path / "run", candidates=candidates, scorer=scorer)
+    with History(tmp_path / "run") as history:
+        assert (history.about["replay"], history.about["seed"]) == ("lockstep", 3)
+    assert replayed == [[0, 1], [63, 62]]
+    assert run.attempts[0].score == scorer.baseline
+    assert run.attempts[0].score == scorer.score_order(np.arange(64), baseline_us=scorer.baseline.time_us)
 
 
 def test_threads_do_not_change_a_run(tmp_path):

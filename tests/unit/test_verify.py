@@ -1,5 +1,6 @@
 """Is the verdict right, and does a counter-example show what it says?"""
 
+import gc
 import importlib
 import json
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from swizzle_sim.swizzle import Grid, Swizzle, verify, vm
 from swizzle_sim.swizzle.verdict import PROVED, REFUTED, TESTED, THIS_GRID_ONLY
 from tests.paper_figures import FIGURES
-from xcd_model.errors import LanguageError, NotBijective
+from xcd_model.errors import LanguageError, NotBijective, SizeError
 
 verify_module = importlib.import_module("swizzle_sim.swizzle.swizzle")
 LINE = Grid((1024,))
@@ -300,3 +301,21 @@ def test_a_permutation_that_was_verified_counts_its_steps_again():
         assert budget.left == left - 36
     with pytest.raises(LanguageError, match="too large to decide"):
         swizzle._run(grid, 4, None, vm.Budget(35))
+
+
+def test_what_was_verified_last_is_not_kept_when_it_is_gone():
+    swizzle = Swizzle.parse("pid = pid ^ 1")
+    swizzle.permutation(Grid((36,)), 4, {"M": 1})
+    assert len(verify_module._LATEST) == 1
+    del swizzle
+    gc.collect()
+    assert not verify_module._LATEST
+
+
+def test_sizes_that_are_not_read_may_be_anything():
+    swizzle = Swizzle.parse("pid = pid ^ 1")
+    assert swizzle.verify(Grid((36,)), 4, {"M": [1], 2: "N"}).bijective
+    swizzle = Swizzle.parse("pid = pid + M - M")
+    assert swizzle.permutation(Grid((36,)), 4, {"M": 1}).size == 36
+    with pytest.raises(SizeError):  # and not what was computed for M = 1
+        swizzle.permutation(Grid((36,)), 4, {"M": True})
