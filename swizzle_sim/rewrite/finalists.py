@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from swizzle_sim.history import BEFORE_PRICE, Attempt, History
@@ -51,23 +53,24 @@ def price_finalists(
     attempts = {number: one.judged for number, one in stored.items()}
     why_not = ""
     tried: set[int] = set()
-    while len(tried) < 2 * most:
+    while not why_not:
         first = [one for one in rank(list(attempts.values()))[:most] if one.number]
         waiting = [one for one in first if one.number not in tried and one.score is not None and not one.score.price]
+        waiting = waiting[: 2 * most - len(tried)]
         if not waiting:
             break
-        one = waiting[0]
-        tried.add(one.number)
-        try:
-            new = known.get(one.number) or _priced(one, scorer)
-        except CompileError as error:  # the next one would fail as well
-            why_not = str(error).splitlines()[0]
-            break
-        attempts[one.number] = new
-        if new is not stored[one.number]:
-            history.replace(new)
-        if on_priced:
-            on_priced(len(tried), most)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # compilers are processes of their own
+            found = pool.map(lambda one: known.get(one.number) or _priced(one, scorer), waiting)
+            try:
+                for one, new in zip(waiting, found, strict=True):
+                    tried.add(one.number)
+                    attempts[one.number] = new
+                    if new is not stored[one.number]:
+                        history.replace(new)
+                    if on_priced:
+                        on_priced(len(tried), most)
+            except CompileError as error:  # the others would fail as well
+                why_not = str(error).splitlines()[0]
     for number in known.keys() - tried:
         history.replace(attempts[number])
     return list(attempts.values()), why_not
