@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -175,8 +176,9 @@ def _forget(_: Any) -> None:
 
 
 def is_text(words: str) -> bool:
-    """Whether words are a text of the language rather than a family or a file: they assign something."""
-    return "\n" in words.strip() or "=" in words.partition("(")[0]
+    """Whether words are a text of the language rather than a family or a file: they assign or compute something."""
+    computes = re.search(r"\s(//|%|[*^&|]|<<|>>)\s", words)
+    return "\n" in words.strip() or "=" in words.partition("(")[0] or computes is not None
 
 
 def _text_of(path: Path) -> str:

@@ -37,6 +37,8 @@ MISUSE = [
     (("score", "gemm", "--swizzle", ""), "--swizzle is empty: name a file, - or a family"),
     (("score", "gemm", "--swizzle", "pid = pid *"), "<typed>:1"),
     (("score", "gemm", "--swizzle", "mine/pid.txt"), "no such file"),
+    (("score", "gemm", "--swizzle", "pid // 2"), "an expression alone on a line does nothing: assign pid"),
+    (("score", "gemm", "--swizzle", "contigous + row"), "did you mean contiguous"),
     (("score", "gemm", "--swizzle", "pid = pid + 0 * " + "1" * 300), "<typed>:1"),
     (
         ("score", "gemm", "--gpu", "h200", "--swizzle", "row", "--no-compile"),
