@@ -94,14 +94,13 @@ def test_what_is_found_does_not_depend_on_threads():
 
 
 def test_only_distinct_permutations_are_replayed(monkeypatch):
-    seen = []
-    score_order = Scorer.score_order
+    seen, traffic = [], Scorer.traffic
 
     def watched(self, order, **options):
         seen.append(np.asarray(order).tobytes())
-        return score_order(self, order, **options)
+        return traffic(self, order, **options)
 
-    monkeypatch.setattr(Scorer, "score_order", watched)
+    monkeypatch.setattr(Scorer, "traffic", watched)
     result = score_kernel(kernel("gemm", M=512, N=512, K=64), MI300X, threads=1, replay="lockstep")
     assert len(seen) == len(set(seen)) == result.tried < result.known
 
