@@ -92,6 +92,7 @@ Draws = Annotated[
 ]
 
 LAUNCHED = "launch order"
+NOT_REWRITTEN = "the launch order, which needs no rewriting"
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def score(
 
     words, launches = list(dict.fromkeys(swizzle or ())), launch.each
     more.check(how.replay, one=len(launches) == 1 >= len(words))
-    candidates = [load_swizzle(word) for word in words] or [Swizzle.parse("identity", name=LAUNCHED)]
+    candidates = [_not_launched(load_swizzle(word)) for word in words] or [Swizzle.parse("identity", name=LAUNCHED)]
     if len(candidates) > 1 or len(launches) > 1:
         from swizzle_sim.cli.score_table import compare
 
@@ -171,6 +172,11 @@ def score(
     else:
         print_verdict(candidates[0], str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
     raise typer.Exit(1)
+
+
+def _not_launched(candidate: Swizzle) -> Swizzle:
+    """Candidate by another name than that of the launch order, which a file may have."""
+    return replace(candidate, name=f"{LAUNCHED} (file)") if candidate.name == LAUNCHED else candidate
 
 
 def _score_one(
@@ -194,11 +200,11 @@ def _score_one(
     from xcd_model.replay.traffic import traffic_as_dict
 
     order = scorer.permutation(candidate)
-    name, launched = candidate.name or "candidate", candidate.name == LAUNCHED
     own, found, traffic, not_priced = scored_as_compiled(scorer, candidate, order, compile=how.compile)
     over_seeds = spread(scorer, candidate, more.seeds) if more.seeds > 1 else None
     over_lengths = of_lengths(scorer, candidate, more.lengths) if more.lengths > 1 else None
-    files = []
+    name, files = candidate.name or "candidate", []
+    launched = name == LAUNCHED
     advice = _advice(scorer, candidate, verdict, found) if how.replay == "timed" and not launched else None
     if more.plots is not None:
         before = scorer.traffic(np.arange(order.size), threads=cores())
@@ -241,8 +247,8 @@ def scored_as_compiled(
     """Scorer of a candidate's rewritten kernel, score and traffic with it, and why its price is not known."""
     from swizzle_sim.cli.output import cores
 
-    if candidate.name == LAUNCHED:  # it is not rewritten, nor replayed to be compared with itself
-        return scorer, *scorer.score_launch_order(threads=cores()), ""
+    if candidate.program.keeps_launch_order:  # replayed once, and not again to be compared with itself
+        return scorer, *scorer.score_launch_order(threads=cores()), NOT_REWRITTEN
     own, price, not_priced = _priced(scorer, candidate) if compile else (scorer, None, "--no-compile")
     traffic = own.traffic(order, threads=cores())
     found = own.score_traffic(traffic, baseline_us=scorer.baseline.time_us)
@@ -274,7 +280,7 @@ def _priced(scorer: Scorer, candidate: Swizzle) -> tuple[Scorer, RemapPrice | No
             own, price = as_compiled(scorer, candidate)
     except SwizzleSimError as error:
         return scorer, None, str(error).splitlines()[0]
-    return own, price, "" if price else "the launch order, which needs no rewriting"
+    return own, price, "" if price else NOT_REWRITTEN
 
 
 def _waited(scorer: Scorer, order: np.ndarray) -> Waited | None:

@@ -1,5 +1,6 @@
 """Is an order named in one way everywhere: a family, a text or a file?"""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,13 @@ def test_check_takes_a_text_beside_sizes_and_families(typed):
     answer = typed("check", BACKWARDS, "row", "pid = pid * K // K", "K=64", "--grid", "4x4")
     assert answer.code == 0 and answer.out.count("a bijection") == 3
     assert typed("check", "pid = pid // 2").err.startswith("swizzle-sim: say where to check")
+
+
+def test_a_file_called_launch_order_is_not_taken_for_it(typed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ("score", "gemm", "M=4096", "N=8192", "K=128", "--replay", "lockstep", "--json", "--swizzle")
+    Path("launch order").write_text("pid = pid % 8 * (num_pids // 8) + pid // 8")
+    Path("chunks").write_text("pid = pid % 8 * (num_pids // 8) + pid // 8")
+    scores = [json.loads(typed(*words, name).out) for name in ("launch order", "chunks", "identity")]
+    assert scores[0]["score"] == scores[1]["score"] != scores[2]["score"] == scores[2]["baseline"]
+    assert "launch order (file)" in typed(*words[:-2], "--swizzle", "launch order").out

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from swizzle_benchmarks.speed import peers, suite, threads
+from swizzle_benchmarks.speed import commands, peers, suite, threads
 from swizzle_benchmarks.speed.replay import build, own_rows, peer_rows
 from swizzle_sim.kernels import kernel
 from xcd_model import gpu, replay_lru
@@ -48,3 +48,10 @@ def test_candidates_are_timed_by_the_number_of_threads(monkeypatch, capsys):
     assert "1 thread [candidates/s] | 2 threads [candidates/s]" in head
     name, *rates = [cell.strip() for cell in row.strip("|").split("|")]
     assert name == "`smith_waterman`" and len(rates) == 3 and all(float(rate) > 0 for rate in rates)
+
+
+def test_a_command_is_timed_in_a_process_of_its_own_and_one_that_fails_is_no_row(tmp_path):
+    seconds, megabytes = commands.taken(["gpus"], tmp_path)
+    assert seconds > 0 and megabytes > 10
+    with pytest.raises(RuntimeError, match="swizzle-sim score gem: status 2"):
+        commands.taken(["score", "gem"], tmp_path)
