@@ -60,6 +60,7 @@ lint: .venv/installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m pytest --quiet tests/docs/test_shape_of_the_code.py
 
 docs: .venv/installed-test  ## rewrite generated pages, and build the site into build/site
 	$(BIN)/python -m swizzle_benchmarks.docs.regenerate

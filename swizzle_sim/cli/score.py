@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +11,6 @@ from swizzle_sim.cli.arguments import (
     Json,
     KernelName,
     Launch,
-    Lengths,
     ReplayOptions,
     Sizes,
     grouped,
@@ -20,13 +18,13 @@ from swizzle_sim.cli.arguments import (
     known_gpus,
     offer,
 )
+from swizzle_sim.cli.score_more import OfOne
 
 if TYPE_CHECKING:
     import numpy as np
 
     from swizzle_sim.access_patterns import Uncoalesced
     from swizzle_sim.advice import Advice
-    from swizzle_sim.capture.own_remap import OwnRemap
     from swizzle_sim.price import RemapPrice
     from swizzle_sim.scores import Score
     from swizzle_sim.scoring import Scorer
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from swizzle_sim.waiting import Waited
     from xcd_model import Traffic
 
-OF_ONE = "Of one order"
 Swizzles = Annotated[
     list[str] | None,
     typer.Option(
@@ -53,44 +50,6 @@ Gpus = Annotated[
         autocompletion=offer(known_gpus),
     ),
 ]
-Seeds = Annotated[
-    int,
-    typer.Option(
-        "--seeds",
-        min=1,
-        max=10_000,
-        help="Seeds to try; prints mean and spread.",
-        rich_help_panel=OF_ONE,
-    ),
-]
-Plots = Annotated[
-    Path | None,
-    typer.Option(
-        "--plots", metavar="FOLDER", help="Draw hit rate over time and per XCD there (PNG).", rich_help_panel=OF_ONE
-    ),
-]
-Perfetto = Annotated[
-    Path | None,
-    typer.Option(
-        "--perfetto",
-        metavar="FILE",
-        help="Write when each workgroup runs, by XCD and CU, for ui.perfetto.dev.",
-        rich_help_panel=OF_ONE,
-    ),
-]
-Uncertain = Annotated[
-    bool,
-    typer.Option(
-        "--uncertainty", help="Range of each number over the plausible constants of the model.", rich_help_panel=OF_ONE
-    ),
-]
-Draws = Annotated[
-    int | None,
-    typer.Option(
-        "--draws", min=2, max=10_000, help="Draws of all constants at once, with --uncertainty.", rich_help_panel=OF_ONE
-    ),
-]
-
 LAUNCHED = "launch order"
 NOT_REWRITTEN = "the launch order, which needs no rewriting"
 
@@ -109,37 +68,6 @@ class Launches:
         return [Launch(self.kernel, self.sizes, one) for one in dict.fromkeys(self.gpu or ["mi300x"])]
 
 
-@dataclass(frozen=True)
-class OfOne:
-    """What is told of one order on one GPU alone."""
-
-    seeds: Seeds = 1
-    lengths: Lengths = 1
-    uncertainty: Uncertain = False
-    draws: Draws = None
-    plots: Plots = None
-    perfetto: Perfetto = None
-
-    def check(self, replay: str, *, one: bool) -> None:
-        """Refuse what the command cannot tell.
-
-        Raises
-        ------
-        ReplayError
-        """
-        from xcd_model.errors import ReplayError
-
-        if self.draws is not None and not self.uncertainty:
-            raise ReplayError("--draws belongs to --uncertainty: add it")
-        if self.perfetto is not None and replay == "lockstep":
-            raise ReplayError("--perfetto shows times, and lockstep has none: use --replay timed")
-        given = {"--seeds": self.seeds > 1, "--uncertainty": self.uncertainty, "--plots": self.plots is not None}
-        given["--lengths"] = self.lengths > 1
-        given["--perfetto"] = self.perfetto is not None
-        if not one and (typed := [name for name, is_given in given.items() if is_given]):
-            raise ReplayError(f"{', '.join(typed)}: of one swizzle on one GPU; name one of each")
-
-
 @grouped
 def score(
     launch: Launches,
@@ -155,7 +83,7 @@ def score(
     from swizzle_sim.swizzle import Swizzle
 
     words, launches = list(dict.fromkeys(swizzle or ())), launch.each
-    more.check(how.replay, one=len(launches) == 1 >= len(words))
+    _check(more, how.replay, one=len(launches) == 1 >= len(words))
     candidates = [_not_launched(load_swizzle(word)) for word in words] or [Swizzle.parse("identity", name=LAUNCHED)]
     if len(candidates) > 1 or len(launches) > 1:
         from swizzle_sim.cli.score_table import compare
@@ -172,6 +100,26 @@ def score(
     else:
         print_verdict(candidates[0], str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
     raise typer.Exit(1)
+
+
+def _check(more: OfOne, replay: str, *, one: bool) -> None:
+    """Refuse what cannot be told, or not of more than one order on one GPU.
+
+    Raises
+    ------
+    ReplayError
+    """
+    from xcd_model.errors import ReplayError
+
+    if more.draws is not None and not more.uncertainty:
+        raise ReplayError("--draws belongs to --uncertainty: add it")
+    if more.perfetto is not None and replay == "lockstep":
+        raise ReplayError("--perfetto shows times, and lockstep has none: use --replay timed")
+    given = {"--seeds": more.seeds > 1, "--uncertainty": more.uncertainty, "--plots": more.plots is not None}
+    given["--lengths"] = more.lengths > 1
+    given["--perfetto"] = more.perfetto is not None
+    if not one and (typed := [name for name, is_given in given.items() if is_given]):
+        raise ReplayError(f"{', '.join(typed)}: of one swizzle on one GPU; name one of each")
 
 
 def _not_launched(candidate: Swizzle) -> Swizzle:
@@ -217,7 +165,7 @@ def _score_one(
         document |= {"over_lengths": over_lengths and over_lengths.as_dict()}
         document |= {"assigned_bound_l2_hit_rate": scorer.assigned_bound(order), "traffic": traffic_as_dict(traffic)}
         document |= {"baseline": scorer.baseline.as_dict(), "score": found.as_dict()}
-        document |= _inside_document(scorer, _waited(own, order))
+        document |= _of_kernel(scorer, _waited(own, order))
         print_json({**document, "advice": advice and advice.as_dict(), "uncertainty": ranges and ranges.as_dict()})
         return
     if advice:
@@ -225,7 +173,6 @@ def _score_one(
     _print_scores(scorer, candidate, traffic, found)
     if not launched:
         print_price(scorer, found.price, not_priced)
-    _print_inside(scorer)
     _print_constants(scorer, _waited(own, order))
     if over_seeds:
         print_spread(over_seeds)
@@ -291,38 +238,13 @@ def _waited(scorer: Scorer, order: np.ndarray) -> Waited | None:
     return waited(scorer, order)
 
 
-def _inside(scorer: Scorer) -> tuple[OwnRemap, Score] | None:
-    """Remap that a user's kernel holds already, and the score without it."""
-    if not scorer.kernel.file:
-        return None
-    from swizzle_sim.capture.own_remap import own_remap
+def _of_kernel(scorer: Scorer, of_waiting: Waited | None) -> dict[str, Any]:
+    """JSON of what a user's kernel holds already, and of what its workgroups wait for."""
+    from swizzle_sim.cli.own_remap import remap_and_score_without
 
-    found = own_remap(scorer.kernel, scorer.gpu.xcds)
-    return (found, scorer.score_order(found.without, baseline_us=scorer.baseline.time_us)) if found else None
-
-
-def _inside_document(scorer: Scorer, of_waiting: Waited | None) -> dict[str, Any]:
-    inside = _inside(scorer)
+    inside = remap_and_score_without(scorer) if scorer.kernel.file else None
     found = {"own_remap": inside[0].as_dict(inside[1])} if inside else {}
     return {**found, "waited": of_waiting.as_dict()} if of_waiting else found
-
-
-def _print_inside(scorer: Scorer) -> None:
-    """Print what a remap is worth that the kernel holds already."""
-    from swizzle_sim.cli.output import console
-
-    inside, before = _inside(scorer), scorer.baseline
-    if inside is None:
-        return
-    found, without = inside
-    console(wide=True).print(
-        f"{found}: L2 hit rate {100 * before.l2_hit_rate:.2f} % with it, {100 * without.l2_hit_rate:.2f} % without; "
-        f"{before.time_us:.1f} and {without.time_us:.1f} µs. The candidate is stacked on it.",
-        markup=False,
-    )
-    if found.constants:
-        given = " ".join(f"{name}={value}" for name, value in found.constants.items())
-        console(wide=True).print(f"  in its place: swizzle-sim score {scorer.kernel.file} {given} ...", markup=False)
 
 
 def _document(scorer: Scorer, candidate: Swizzle, verdict: Verdict) -> dict[str, Any]:
@@ -389,9 +311,13 @@ def _fitted(scorer: Scorer) -> list[str]:
 
 
 def _print_constants(scorer: Scorer, of_waiting: Waited | None) -> None:
-    """What the figures leave out, and depend on that is fitted, or is assumed and matters here."""
+    """What the figures hold of the kernel's own, leave out, and depend on that is fitted, or is assumed here."""
     from swizzle_sim.cli.output import console
 
+    if scorer.kernel.file:
+        from swizzle_sim.cli.own_remap import print_own_remap
+
+        print_own_remap(scorer)
     names, say = _fitted(scorer), console(wide=True)
     if of_waiting:
         say.print(str(of_waiting), markup=False)

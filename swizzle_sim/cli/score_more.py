@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from swizzle_sim.cli.arguments import Lengths
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,6 +20,45 @@ if TYPE_CHECKING:
     from swizzle_sim.swizzle import Swizzle
     from swizzle_sim.uncertainty import Span, Uncertainty
     from xcd_model import Gpu, Traffic
+
+OF_ONE = "Of one order"
+Seeds = Annotated[
+    int,
+    typer.Option(
+        "--seeds",
+        min=1,
+        max=10_000,
+        help="Seeds to try; prints mean and spread.",
+        rich_help_panel=OF_ONE,
+    ),
+]
+Plots = Annotated[
+    Path | None,
+    typer.Option(
+        "--plots", metavar="FOLDER", help="Draw hit rate over time and per XCD there (PNG).", rich_help_panel=OF_ONE
+    ),
+]
+Perfetto = Annotated[
+    Path | None,
+    typer.Option(
+        "--perfetto",
+        metavar="FILE",
+        help="Write when each workgroup runs, by XCD and CU, for ui.perfetto.dev.",
+        rich_help_panel=OF_ONE,
+    ),
+]
+Uncertain = Annotated[
+    bool,
+    typer.Option(
+        "--uncertainty", help="Range of each number over the plausible constants of the model.", rich_help_panel=OF_ONE
+    ),
+]
+Draws = Annotated[
+    int | None,
+    typer.Option(
+        "--draws", min=2, max=10_000, help="Draws of all constants at once, with --uncertainty.", rich_help_panel=OF_ONE
+    ),
+]
 
 RANGE_COLUMNS = ("as it is", "low", "high", "moved most by", "to, alone")
 OF_CANDIDATE: dict[str, tuple[str, Callable[[float], str]]] = {
@@ -29,6 +73,18 @@ OF_DIFFERENCE: dict[str, tuple[str, Callable[[float], str]]] = {
     "hbm_bytes": ("HBM bytes, relative to launch order", lambda value: f"{value:.3f}"),
     "speedup": ("speedup", lambda value: f"{value:.3f}"),
 }
+
+
+@dataclass(frozen=True)
+class OfOne:
+    """What is told of one order on one GPU alone."""
+
+    seeds: Seeds = 1
+    lengths: Lengths = 1
+    uncertainty: Uncertain = False
+    draws: Draws = None
+    plots: Plots = None
+    perfetto: Perfetto = None
 
 
 def write_perfetto(path: Path, scorer: Scorer, order: np.ndarray, name: str) -> Path:
