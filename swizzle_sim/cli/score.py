@@ -240,7 +240,7 @@ def _waited(scorer: Scorer, order: np.ndarray) -> Waited | None:
 
 def _of_kernel(scorer: Scorer, of_waiting: Waited | None) -> dict[str, Any]:
     """JSON of what a user's kernel holds already, and of what its workgroups wait for."""
-    from swizzle_sim.cli.own_remap import remap_and_score_without
+    from swizzle_sim.cli.score_more import remap_and_score_without
 
     inside = remap_and_score_without(scorer) if scorer.kernel.file else None
     found = {"own_remap": inside[0].as_dict(inside[1])} if inside else {}
@@ -315,7 +315,7 @@ def _print_constants(scorer: Scorer, of_waiting: Waited | None) -> None:
     from swizzle_sim.cli.output import console
 
     if scorer.kernel.file:
-        from swizzle_sim.cli.own_remap import print_own_remap
+        from swizzle_sim.cli.score_more import print_own_remap
 
         print_own_remap(scorer)
     names, say = _fitted(scorer), console(wide=True)

@@ -1,4 +1,4 @@
-"""What ``score`` tells of one order on request: pictures, the trace of its workgroups, spread over seeds, ranges."""
+"""What ``score`` tells of one order on request, and of the remap that a user's kernel holds already."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from swizzle_sim.cli.arguments import Lengths
 if TYPE_CHECKING:
     import numpy as np
 
+    from swizzle_sim.capture.own_remap import OwnRemap
     from swizzle_sim.draws import OverDraws
     from swizzle_sim.scores import Score
     from swizzle_sim.scoring import Scorer, Spread
@@ -150,6 +151,32 @@ def print_lengths(over: OverDraws) -> None:
         f"gain {said(over.gain_points, 1, 2)} points; speedup {said(over.speedup, 1, 3)}, slower on {over.slower} of "
         f"{over.draws}"
     )
+
+
+def remap_and_score_without(scorer: Scorer) -> tuple[OwnRemap, Score] | None:
+    """Remap of a user's kernel, and the score without it."""
+    from swizzle_sim.capture.own_remap import own_remap
+
+    found = own_remap(scorer.kernel, scorer.gpu.xcds)
+    return (found, scorer.score_order(found.without, baseline_us=scorer.baseline.time_us)) if found else None
+
+
+def print_own_remap(scorer: Scorer) -> None:
+    """Print what a remap is worth that the kernel holds already."""
+    from swizzle_sim.cli.output import console
+
+    inside, before = remap_and_score_without(scorer), scorer.baseline
+    if inside is None:
+        return
+    found, without = inside
+    console(wide=True).print(
+        f"{found}: L2 hit rate {100 * before.l2_hit_rate:.2f} % with it, {100 * without.l2_hit_rate:.2f} % without; "
+        f"{before.time_us:.1f} and {without.time_us:.1f} µs. The candidate is stacked on it.",
+        markup=False,
+    )
+    if found.constants:
+        given = " ".join(f"{name}={value}" for name, value in found.constants.items())
+        console(wide=True).print(f"  in its place: swizzle-sim score {scorer.kernel.file} {given} ...", markup=False)
 
 
 def print_next(gpu: Gpu) -> None:
