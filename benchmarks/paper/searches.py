@@ -32,7 +32,7 @@ SEARCHES = (
 
 def arms_job(settings: Settings, name: str) -> Job:
     """Families and search of one kernel of the registry."""
-    about = {**_kernel(settings.kernel(name)), "evaluations": settings.evaluations(name)}
+    about = {**_kernel(settings.kernel(name)), "evaluations": settings.evaluations}
     code, seconds = (*SEARCHES, *kernel_modules(name)), SECONDS.get(name, 30.0)
     return Job(name=arms_name(name), work=find, about=about, code=code, seconds=seconds)
 
