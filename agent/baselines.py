@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from swizzle_sim.candidates import Candidate, family_candidates
+from swizzle_sim.candidates import Candidate, family_candidates, permutation_digest
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.ranking import Objective, Ranking
 from swizzle_sim.scoring import Scorer
-from swizzle_sim.search import permutation_digest
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.tuning.evaluator import evaluator_like
 from swizzle_sim.tuning.search import search_on

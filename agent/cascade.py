@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.candidates import permutation_digest
 from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import Objective, default_objectives
 from swizzle_sim.scores import Score
 from swizzle_sim.scoring import Scorer
-from swizzle_sim.search import permutation_digest
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.swizzle.lattice import claim_of, unconditional

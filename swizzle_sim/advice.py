@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from swizzle_sim.candidates import has_families
 from swizzle_sim.history import Attempt
 from swizzle_sim.ranking import READS_LESS, Evidence, Ranking, evidence_of
 from swizzle_sim.ranking.ranking import SLOWER, UNEVEN
@@ -215,7 +216,9 @@ def go_on(scorer: Scorer, best: Attempt, run: str, *, kept: bool) -> tuple[str, 
     sizes = {} if (kernel.file or "").endswith(".npz") else kernel.problem  # a trace has one size
     what = [kernel.file or kernel.name, *(f"{name}={size}" for name, size in sizes.items()), "--gpu", scorer.gpu.name]
     if kept:
-        commands = [["ceiling", *what], ["optimize", *what, "--proposer", "search"]]
+        search = ["optimize", *what, "--proposer", "search"]
+        some = scorer.gpu.xcds > 1 or has_families(kernel, scorer.gpu)
+        commands = [["ceiling", *what], *([search] if some else [])]
     else:
         swizzle = ["--swizzle", f"{run}/best.txt" if run else best.name]
         rewrite = ["rewrite", *what, *swizzle]

@@ -6,12 +6,17 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import product
+
+import numpy as np
 
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.replaying import TRENDS, WorkPerWorkgroup, work_per_workgroup
-from swizzle_sim.swizzle import FAMILIES, Grid, family, holds, parse_spec
+from swizzle_sim.scoring import Scorer
+from swizzle_sim.swizzle import FAMILIES, Grid, Swizzle, family, holds, parse_spec
 from xcd_model import Gpu
+from xcd_model.errors import NotBijective
 
 # Published window and chunk sizes lie between these steps; all divisors would repeat permutations.
 WINDOWS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64)
@@ -47,6 +52,8 @@ class Candidate:
 
 def placements(num_pids: int, gpu: Gpu) -> list[str]:
     """Specifications that decide which XCD gets which run of ids; the empty one is the hardware's round robin."""
+    if gpu.xcds == 1:  # all of them leave every id where it is
+        return [""]
     share = num_pids // gpu.xcds
     chunks = sorted({2**k for k in range(1, 15)} | {k * k for k in (3, 5, 6, 7, 12)} | {gpu.cus_per_xcd})
     return ["", "contiguous", *(f"chunked(chunk={c})" for c in chunks if c <= share)]
@@ -72,8 +79,9 @@ def xcd_orders(tiles: tuple[int, int], num_xcds: int) -> list[str]:
     for across in (n for n in range(1, num_xcds + 1) if num_xcds % n == 0):
         high, wide = min(-(-rows * across // num_xcds), LONGEST), min(-(-cols // across), LONGEST)
         block = f"rows={high}, cols={wide}"
-        found += [f"contiguous+blocks({block}, size={size})" for size in (*(n for n in BANDS if n < high), high)]
-        found.append(f"contiguous+morton_blocks({block})")
+        sizes = (*(n for n in BANDS if n < high), high)
+        placed = [f"blocks({block}, size={size})" for size in sizes] + [f"morton_blocks({block})"]
+        found += [f"contiguous+{one}" if num_xcds > 1 else one for one in placed]
     return found
 
 
@@ -88,7 +96,7 @@ def work_of(kernel: Kernel, gpu: Gpu) -> WorkPerWorkgroup:
     return work_per_workgroup(kernel.build_trace(gpu.l2.line_bytes), kernel.grid.axes)
 
 
-def balancing_orders(grid: Grid, work: WorkPerWorkgroup) -> list[str]:
+def balancing_orders(grid: Grid, work: WorkPerWorkgroup, num_xcds: int) -> list[str]:
     """Specifications of orders that begin with the longest workgroups, or put a light one after each heavy one.
 
     None where the work is even, nor of those that begin with the longest where the launch order does: there the work
@@ -97,14 +105,15 @@ def balancing_orders(grid: Grid, work: WorkPerWorkgroup) -> list[str]:
     if not work.uneven:
         return []
     falls = work.axis != "" and work.trend <= -TRENDS
+    placings = ("", "contiguous+") if num_xcds > 1 else ("",)
     if grid.shape is None or work.axis != "pid_m":
-        backwards = ["reverse", "contiguous+reverse"]
+        backwards = [f"{placing}reverse" for placing in placings]
         if grid.shape:  # rows and columns change places: bands of rows, column by column, from the last column
-            backwards += [f"{placing}reverse+group_m(size={w})" for placing in ("", "contiguous+") for w in PANELS]
+            backwards += [f"{placing}reverse+group_m(size={w})" for placing in placings for w in PANELS]
         return [] if falls else backwards
     widths = sorted({w for w in PANELS if w < grid.shape[1]} | {min(grid.shape[1], LONGEST)})
     kinds = ("paired",) if falls else ("longest_first", "paired")
-    return [f"{placing}{kind}(size={w})" for kind in kinds for placing in ("", "contiguous+") for w in widths]
+    return [f"{placing}{kind}(size={w})" for kind in kinds for placing in placings for w in widths]
 
 
 def family_specs(kernel: Kernel, gpu: Gpu) -> Iterator[str]:
@@ -121,14 +130,19 @@ def family_specs(kernel: Kernel, gpu: Gpu) -> Iterator[str]:
                 yield spec
     more: list[str] = []
     if len(grid.launch) == 3:
-        some = ("", "contiguous+", f"chunked(chunk={gpu.cus_per_xcd})+", "chunked(chunk=256)+")
-        more = [placement + order for placement in some for order in box_orders(grid)]
+        some = ["", "contiguous+", f"chunked(chunk={gpu.cus_per_xcd})+", "chunked(chunk=256)+"]
+        more = [one + order for one in (some if gpu.xcds > 1 else some[:1]) for order in box_orders(grid)]
     elif grid.shape:
         more = xcd_orders(grid.shape, gpu.xcds)
-    else:
+    elif gpu.xcds > 1:
         more = [f"row_bands(rows={w})" for w in PANELS if grid.num_pids % (w * gpu.xcds)]
-    more += balancing_orders(grid, work_of(kernel, gpu))
+    more += balancing_orders(grid, work_of(kernel, gpu), gpu.xcds)
     yield from (spec for spec in more if holds(spec, grid, gpu.xcds))
+
+
+def has_families(kernel: Kernel, gpu: Gpu) -> bool:
+    """Whether there is one: not of a line of workgroups of even work on one XCD."""
+    return next(family_specs(kernel, gpu), None) is not None
 
 
 def family_candidates(kernel: Kernel, gpu: Gpu, specs: Iterable[str] | None = None) -> list[Candidate]:
@@ -159,6 +173,33 @@ def shortlist(kernel: Kernel, gpu: Gpu) -> Iterator[Candidate]:
         members.sort(key=_distance)
     for turn in range(max((len(members) for members in kinds.values()), default=0)):
         yield from family_candidates(kernel, gpu, [members[turn] for members in kinds.values() if turn < len(members)])
+
+
+def permutation_digest(*orders: np.ndarray) -> bytes:
+    """Hash of permutations, by which a search recognizes duplicates."""
+    found = blake2b(digest_size=16)
+    for order in orders:
+        found.update(order.tobytes())
+    return found.digest()
+
+
+def distinct_shortlist(scorer: Scorer) -> Iterator[tuple[Candidate, np.ndarray]]:
+    """Candidates of the shortlist that are permutations of the grid, none like another or the launch order.
+
+    Yields
+    ------
+    candidate : Candidate
+    order : (num_pids,) int64 array
+    """
+    seen = {permutation_digest(np.arange(scorer.kernel.grid.num_pids))}
+    for candidate in shortlist(scorer.kernel, scorer.gpu):
+        try:
+            order = scorer.permutation(Swizzle.parse(candidate.source, name=candidate.name))
+        except NotBijective:  # of this grid: such as a form that needs a multiple of the XCDs
+            continue
+        if (digest := permutation_digest(order)) not in seen:
+            seen.add(digest)
+            yield candidate, order
 
 
 def _distance(spec: str) -> float:

@@ -14,14 +14,20 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from swizzle_sim.candidates import Candidate, family_candidates, family_specs, shortlist
+from swizzle_sim.candidates import (
+    Candidate,
+    distinct_shortlist,
+    family_candidates,
+    family_specs,
+    permutation_digest,
+    shortlist,
+)
 from swizzle_sim.history import Attempt, History
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import Objective, Ranking, chosen_objectives, default_objectives, ranking_of
@@ -34,7 +40,7 @@ from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import Gpu
 from xcd_model.errors import LanguageError, RunError
 
-LOOKUPS = 4e9  # of a run of families without a limit of time, as `Scorer.lookups`: half a minute on two cores
+LOOKUPS = 3.6e9  # of a run of families without a limit of time, as `Scorer.lookups`: half a minute on two cores
 FEWEST = 12  # candidates that are tried, however long that takes
 NOTHING_TO_GAIN = 1e-3  # of the requests: the launch order is at the bound but for that
 SHARE_NOTHING = 2e-3  # of the lines: what is left is a line in which many rows have a number each, and is tried
@@ -238,7 +244,8 @@ def is_settled(scorer: Scorer) -> bool:
 def _families(scorer: Scorer, most: int | None) -> list[Candidate]:
     if most is None:
         return family_candidates(scorer.kernel, scorer.gpu)
-    return list(islice(shortlist(scorer.kernel, scorer.gpu), most - 1))
+    listed = list(shortlist(scorer.kernel, scorer.gpu))
+    return listed if len(listed) < most else [one for one, _ in islice(distinct_shortlist(scorer), most - 1)]
 
 
 def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Sequence[str] = ()) -> History:
@@ -304,14 +311,6 @@ def verdict_without_check(code: str) -> dict[str, Any]:
     """Verdict of a candidate whose check ended with an error; one that ran into a limit of the check is undecided."""
     undecided = code == "limit"
     return {"bijective": None if undecided else False, "domain": "undecided" if undecided else "nowhere", "code": code}
-
-
-def permutation_digest(*orders: np.ndarray) -> bytes:
-    """Hash of permutations, by which a search recognizes duplicates."""
-    found = blake2b(digest_size=16)
-    for order in orders:
-        found.update(order.tobytes())
-    return found.digest()
 
 
 def _begin(

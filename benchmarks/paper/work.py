@@ -8,12 +8,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from swizzle_sim.candidates import Candidate, shortlist
+from swizzle_sim.candidates import distinct_shortlist
 from swizzle_sim.history import FILE, Attempt
 from swizzle_sim.kernels import Kernel, kernel
 from swizzle_sim.ranking import Ranking
@@ -27,7 +26,7 @@ from swizzle_sim.tuning.search import search
 from swizzle_sim.tuning.search_plan import SearchPlan
 from swizzle_sim.tuning.sweep import evaluate, point_of
 from xcd_model import gpu
-from xcd_model.errors import NotBijective, RunError
+from xcd_model.errors import RunError
 
 Say = Callable[[str], None]
 REPLAY = "timed"
@@ -49,7 +48,7 @@ def find(about: Mapping[str, Any], folder: Path, say: Say) -> dict[str, Any]:
 
     def families(where: Path, resume: bool) -> Iterable[Attempt]:
         say("families: which permutations")
-        candidates = first_distinct(scorer, most)
+        candidates = [one for one, _ in islice(distinct_shortlist(scorer), most)]
         return optimize(
             work, device, where, candidates=candidates, replay=REPLAY, threads=1, resume=resume,
             on_attempt=_saying(say, "families"),
@@ -84,23 +83,6 @@ def counted_kernel(about: Mapping[str, Any]) -> Kernel:
     """
     work = kernel(about["kernel"], **about["problem"])
     return replace(work, launches=min(work.launches, MOST_LAUNCHES))
-
-
-def first_distinct(scorer: Scorer, most: int) -> list[Candidate]:
-    """First candidates of the shortlist that are permutations of the grid, none like another or the launch order."""
-    found: list[Candidate] = []
-    seen = {np.arange(scorer.kernel.grid.num_pids, dtype=np.int64).tobytes()}
-    for candidate in shortlist(scorer.kernel, scorer.gpu):
-        if len(found) == most:
-            break
-        try:
-            order = scorer.permutation(Swizzle.parse(candidate.source, name=candidate.name)).tobytes()
-        except NotBijective:  # of this grid
-            continue
-        if order not in seen:
-            seen.add(order)
-            found.append(candidate)
-    return found
 
 
 def _resumed(run: Callable[[Path, bool], Iterable[Attempt]], where: Path) -> Iterable[Attempt]:

@@ -260,8 +260,9 @@ PAGE = """\
 
 - *Families only*: published families at published parameters, in random order.
 - *Random parameters*: a template of the families and its parameters, both drawn at random.
-- *Two-stage search*: `--proposer search` as it is by default: halving over templates, TPE with neighbours of the best,
-  and rungs that cost no evaluation, the bound of the assignment and a lockstep replay of two of the XCDs.
+- *Two-stage search*: `--proposer search` as it is by default: the families' shortlist on half of the evaluations, then
+  halving over templates, TPE with neighbours of the best, and for hit rates rungs that cost no evaluation, the bound of
+  the assignment and a lockstep replay of two of the XCDs.
 - *Formula edits*: changes numbers, operators and names of the best formulas so far.
 
 ± is the standard deviation over the seeds. *Evaluations to 95 %* is the median over the seeds that came 95 % of the way

@@ -74,6 +74,7 @@ def print_run_json(end: End, scorer: Scorer) -> None:
 
 def print_run(end: End, scorer: Scorer) -> None:
     """Print a run: advice first, then the table, remarks and files."""
+    from swizzle_sim.candidates import has_families
     from swizzle_sim.cli.output import print_advice, score_cells, score_columns, simulated, sizes_text, table
     from swizzle_sim.search import SETTLED, is_settled
     from swizzle_sim.swizzle.lattice import unconditional
@@ -100,7 +101,9 @@ def print_run(end: End, scorer: Scorer) -> None:
     ]
     if run.best.number == run.baseline.number:
         lines.append("no candidate beats the launch order: best.* hold the identity")
-    if len(run.attempts) <= SETTLED and is_settled(scorer):
+    if not has_families(scorer.kernel, scorer.gpu):
+        lines.append("no family orders it otherwise: a line of workgroups of even work, on one XCD")
+    elif len(run.attempts) <= SETTLED and is_settled(scorer):
         tried = "no other was" if len(run.attempts) == 1 else f"{run.attempts[1].name} alone was"
         why = "workgroups share next to no lines, or the launch order is at the bound"
         lines.append(f"no order can raise the hit rate ({why}): {tried} tried")

@@ -183,7 +183,7 @@ def _score_one(
     for file in files:
         print(file)
     if launched:
-        print_next(scorer.gpu)
+        print_next(scorer)
     else:
         print_verdict(candidate, str(scorer.kernel.grid), scorer.gpu.xcds, verdict)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from swizzle_sim.scoring import Scorer, Spread
     from swizzle_sim.swizzle import Swizzle
     from swizzle_sim.uncertainty import Span, Uncertainty
-    from xcd_model import Gpu, Traffic
+    from xcd_model import Traffic
 
 OF_ONE = "Of one order"
 Seeds = Annotated[
@@ -179,18 +179,21 @@ def print_own_remap(scorer: Scorer) -> None:
         console(wide=True).print(f"  in its place: swizzle-sim score {scorer.kernel.file} {given} ...", markup=False)
 
 
-def print_next(gpu: Gpu) -> None:
-    """Print the commands that go on from the launch order."""
+def print_next(scorer: Scorer) -> None:
+    """Print the commands that go on from the launch order: a family that is an order of this kernel, and the search."""
     import shlex
     import sys
 
     from swizzle_sim.advice import one_xcd
+    from swizzle_sim.candidates import shortlist
     from swizzle_sim.cli.output import console
 
-    if said := one_xcd(gpu).removeprefix("; "):
+    if said := one_xcd(scorer.gpu).removeprefix("; "):
         console(wide=True).print(f"  {said}", markup=False)
     words = shlex.join(["swizzle-sim", *sys.argv[1:]])
-    for command in (f"{words} --swizzle 'contiguous+row'", words.replace(" score ", " optimize ", 1)):
+    first = next(shortlist(scorer.kernel, scorer.gpu), None)
+    try_one = [f"{words} --swizzle {shlex.quote(first.name)}"] if first else []
+    for command in (*try_one, words.replace(" score ", " optimize ", 1)):
         console(wide=True).print(f"  next: {command}", markup=False)
 
 

@@ -6,17 +6,15 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from swizzle_sim.atomic_write import write_whole
-from swizzle_sim.candidates import Candidate, family_specs, shortlist
+from swizzle_sim.candidates import Candidate, distinct_shortlist, family_specs
 from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import Ranking, default_objectives
@@ -26,7 +24,7 @@ from swizzle_sim.scoring import Scorer
 from swizzle_sim.suite.result import Result, Suite
 from swizzle_sim.swizzle import Swizzle, family
 from xcd_model import Gpu, workgroups_per_cu
-from xcd_model.errors import NotBijective, ReplayError, RunError
+from xcd_model.errors import ReplayError, RunError
 
 # In the order of the paper, arXiv 2508.20258, section 4; its GEMM is the Stream-K form.
 PAPER = (
@@ -162,7 +160,7 @@ def _try(tried: _Tried, threads: int) -> None:
     queue: deque[tuple[Candidate, Future[Score]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
-            wanted = _distinct(scorer, tried.most)
+            wanted = islice(distinct_shortlist(scorer), tried.most)
             for candidate, order in wanted:
                 queue.append((candidate, pool.submit(scorer.score_order, order, baseline_us=scorer.baseline.time_us)))
                 if len(queue) > 2 * threads and _note(tried, queue):
@@ -184,25 +182,6 @@ def _note(tried: _Tried, queue: deque) -> bool:
         name, rate = tried.scorer.kernel.name, best.l2_hit_rate if best else 0.0
         tried.on_kernel(name, len(attempts) - 1, tried.most, rate)
     return _cannot_be_beaten(tried.ranking, attempts[-1])
-
-
-def _distinct(scorer: Scorer, most: int) -> Iterator[tuple[Candidate, np.ndarray]]:
-    """First candidates of the shortlist that are permutations of the grid, all distinct, none the launch order."""
-    seen = {_digest(np.arange(scorer.kernel.grid.num_pids, dtype=np.int64))}
-    for candidate in shortlist(scorer.kernel, scorer.gpu):
-        if len(seen) > most:
-            return
-        try:
-            order = scorer.permutation(Swizzle.parse(candidate.source, name=candidate.name))
-        except NotBijective:  # of this grid: such as a form that needs a multiple of the XCDs
-            continue
-        if (digest := _digest(order)) not in seen:
-            seen.add(digest)
-            yield candidate, order
-
-
-def _digest(order: np.ndarray) -> bytes:
-    return blake2b(np.ascontiguousarray(order, np.int64).tobytes(), digest_size=16).digest()
 
 
 def _attempt(number: int, candidate: Candidate, score: Score) -> Attempt:

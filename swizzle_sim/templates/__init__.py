@@ -1,7 +1,7 @@
 """Templates: swizzles of the closed language with declared parameters, their ranges and constraints."""
 
 from swizzle_sim.templates.read import load_templates, read_template, read_templates
-from swizzle_sim.templates.space import TemplateSpace, family_template, family_templates
+from swizzle_sim.templates.space import TemplateSpace, family_template, family_templates, published_values
 from swizzle_sim.templates.template import ParameterRange, Template, read_range
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "family_template",
     "family_templates",
     "load_templates",
+    "published_values",
     "read_range",
     "read_template",
     "read_templates",

@@ -7,9 +7,9 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from swizzle_sim.candidates import work_of
+from swizzle_sim.candidates import shortlist, work_of
 from swizzle_sim.kernels import Kernel
-from swizzle_sim.swizzle.families import FAMILIES, Family
+from swizzle_sim.swizzle.families import FAMILIES, Family, parse_spec
 from swizzle_sim.swizzle.ir import Cond, evaluate
 from swizzle_sim.templates.template import MOST_VALUES, ParameterRange, Template
 from xcd_model import Gpu
@@ -189,6 +189,16 @@ def family_template(names: str, kernel: Kernel, gpu: Gpu) -> Template:
     )
 
 
+def published_values(kernel: Kernel, gpu: Gpu) -> dict[str, list[Values]]:
+    """Parameters of the families' shortlist, by the name of their `family_template`, both most worth trying first."""
+    found: dict[str, list[Values]] = {}
+    for candidate in shortlist(kernel, gpu):
+        parts = parse_spec(candidate.name)
+        given = {f"{one.name}_{key}": value for one, parameters in parts for key, value in parameters.items()}
+        found.setdefault("_".join(one.name for one, _ in parts), []).append(given)
+    return found
+
+
 def _longest(one: Family, key: str, kernel: Kernel, gpu: Gpu) -> int:
     """Largest value of a parameter that still changes the order on the grid."""
     grid = kernel.grid
@@ -203,13 +213,13 @@ def _longest(one: Family, key: str, kernel: Kernel, gpu: Gpu) -> int:
 
 
 def family_templates(kernel: Kernel, gpu: Gpu) -> list[Template]:
-    """Every combination of families that makes sense on a kernel's grid."""
-    grid = kernel.grid
+    """Every combination of families that makes sense on a kernel's grid; none places where there is one XCD alone."""
+    grid, placing = kernel.grid, PLACING if gpu.xcds > 1 else PLACING[:1]
     if len(grid.launch) == 3:
-        orders, more = list(BOXING), ["contiguous", "chunked", "row_bands"]
+        orders, more = list(BOXING), [name for name in placing if name]
     elif grid.shape:
         orders, more = [*ORDERING, *(BALANCING if work_of(kernel, gpu).uneven else ())], list(DEALING)
     else:
-        return [family_template(name, kernel, gpu) for name in PLACING if name]
-    names = ["+".join(part for part in (placement, order) if part) for placement in PLACING for order in orders]
+        return [family_template(name, kernel, gpu) for name in placing if name]
+    names = ["+".join(part for part in (placement, order) if part) for placement in placing for order in orders]
     return [family_template(name, kernel, gpu) for name in [*names, *more]]

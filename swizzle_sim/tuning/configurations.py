@@ -14,16 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.candidates import Candidate, shortlist
+from swizzle_sim.candidates import Candidate, distinct_shortlist
 from swizzle_sim.capture.configurations import Configuration
 from swizzle_sim.ranking import default_objectives
 from swizzle_sim.scores import Score
 from swizzle_sim.scoring import Scorer
-from swizzle_sim.search import permutation_digest
-from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.swizzle import family
 from swizzle_sim.tuning.jobs import PointStore
 from swizzle_sim.tuning.successive_halving import rounds_of
-from xcd_model import NotBijective
 
 LAUNCH_ORDER = "identity"
 FEWEST = 24  # replays, however few configurations there are
@@ -106,16 +104,8 @@ class Tuned:
 
 def distinct_orders(scorer: Scorer) -> Iterator[tuple[Candidate, np.ndarray]]:
     """Launch order, then the families' shortlist, as far as they are permutations of the grid and new."""
-    seen: set[bytes] = set()
-    first = Candidate(LAUNCH_ORDER, family(LAUNCH_ORDER), "baseline")
-    for one in (first, *shortlist(scorer.kernel, scorer.gpu)):
-        try:
-            order = scorer.permutation(Swizzle.parse(one.source))
-        except NotBijective:
-            continue
-        if (digest := permutation_digest(order)) not in seen:
-            seen.add(digest)
-            yield one, order
+    yield Candidate(LAUNCH_ORDER, family(LAUNCH_ORDER), "baseline"), np.arange(scorer.kernel.grid.num_pids)
+    yield from distinct_shortlist(scorer)
 
 
 @dataclass(frozen=True, kw_only=True)

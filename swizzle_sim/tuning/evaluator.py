@@ -1,9 +1,9 @@
 """`Evaluator`: scores of a search's candidates at one problem size or several, by rungs of rising cost.
 
-Rungs: permutation at every size, duplicate, bound of the assignment, lockstep replay of a few XCDs (or all of them),
-full replay. XCDs share no L2, so a few of them can be replayed in lockstep without the others, and dispatch deals every
-order out to all of them alike: that rate is exact for those XCDs and an estimate for the GPU. It decides which
-candidates are replayed in full, and never stands in a score.
+Rungs: permutation at every size, duplicate, for counts the bound of the assignment and a lockstep replay of a few XCDs
+(or all of them), full replay. XCDs share no L2, so a few of them can be replayed in lockstep without the others, and
+dispatch deals every order out to all of them alike: that rate is exact for those XCDs and an estimate for the GPU. It
+decides which candidates are replayed in full, and never stands in a score.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.candidates import permutation_digest
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import OBJECTIVES, Objective, default_objectives
 from swizzle_sim.scores import Score
 from swizzle_sim.scoring import Scorer
-from swizzle_sim.search import permutation_digest, verdict_without_check
+from swizzle_sim.search import verdict_without_check
 from swizzle_sim.swizzle import Swizzle
 from swizzle_sim.tuning.sharing_graph import SharingGraph, sharing_graph
 from xcd_model import Gpu, xcd_of
@@ -28,6 +29,7 @@ from xcd_model.replay.lockstep import replay_some_xcds
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
 
 BY_BOUND = (OBJECTIVES["l2_hit_rate"],)  # objectives that the bound of an assignment bounds
+COUNTED = (*BY_BOUND, OBJECTIVES["hbm_bytes"])  # that the lockstep replay screens for: its times rank no orders
 SAMPLED = 2  # XCDs
 
 

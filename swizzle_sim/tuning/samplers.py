@@ -49,6 +49,9 @@ class Sampler(Protocol):
     def suggest(self) -> tuple[Any, Values] | None:
         """A handle and values that are allowed; None if the space is exhausted."""
 
+    def take(self, values: Values) -> Any:
+        """A handle of values that the caller suggests, which are allowed and not suggested yet."""
+
     def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
         """Report the costs of a handle, less is better; None for a candidate without a score."""
 
@@ -58,11 +61,16 @@ class Exhaustive:
 
     def __init__(self, space: Searchable):
         self._points: Iterator[Values] = space.points()
+        self._taken: list[Values] = []
 
     def suggest(self) -> tuple[Any, Values] | None:
         """Next combination."""
-        values = next(self._points, None)
+        values = next((one for one in self._points if one not in self._taken), None)
         return None if values is None else (None, values)
+
+    def take(self, values: Values) -> None:
+        """Pass over the combination when its turn comes."""
+        self._taken.append(values)
 
     def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
         """Nothing is learnt."""
@@ -84,6 +92,10 @@ class Random:
                 self._seen.add(key)
                 return None, values
         return None
+
+    def take(self, values: Values) -> None:
+        """Draw the combination no more."""
+        self._seen.add(tuple(values.values()))
 
     def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
         """Nothing is learnt."""
@@ -111,7 +123,6 @@ class Optuna:
         self._study = optuna.create_study(
             directions=["minimize"] * n_objectives, sampler=_sampler(optuna, method, seed, len(space.ranges))
         )
-        self._study.enqueue_trial({one.name: _coded(one, space.start[one.name]) for one in space.ranges})
         self._suggested: set[tuple[int, ...]] = set()
         self._values: dict[int, Values] = {}
         self._draw = Random(space, seed)
@@ -120,6 +131,8 @@ class Optuna:
 
     def suggest(self) -> tuple[Any, Values] | None:
         """Draw trials until one is new and allowed."""
+        if not self._suggested:
+            return self._trial(self._space.start)
         if len(self._suggested) % NEIGHBOUR_EVERY == 0 and (near := self._neighbour()) is not None:
             return self._trial(near)
         for _ in range(self._patience):
@@ -131,6 +144,12 @@ class Optuna:
             if tuple(drawn[1].values()) not in self._suggested:
                 return self._trial(drawn[1])
         return None
+
+    def take(self, values: Values) -> Any:
+        """Trial of given values."""
+        found = self._trial(values)
+        assert found is not None, values
+        return found[0]
 
     def _trial(self, values: Values | None = None) -> tuple[Any, Values] | None:
         """One trial, of the sampler or of given values; None if it is known or not allowed."""

@@ -13,7 +13,8 @@ from swizzle_sim.history import Attempt
 from swizzle_sim.kernels import Kernel
 from swizzle_sim.ranking import Objective
 from swizzle_sim.search import OnAttempt, RunConfig, about_run, open_run
-from swizzle_sim.templates import Template, TemplateSpace, family_templates
+from swizzle_sim.templates import Template, TemplateSpace, family_templates, published_values
+from swizzle_sim.templates.space import Values
 from swizzle_sim.tuning.evaluator import Evaluator
 from swizzle_sim.tuning.samplers import make_sampler
 from swizzle_sim.tuning.search_plan import SearchPlan
@@ -71,11 +72,13 @@ def search(
 
 
 def make_arms(kernels: Sequence[Kernel], gpu: Gpu, plan: SearchPlan, seed: int) -> list[Arm]:
-    """An arm for each template; of the families' templates only those whose space is not empty.
+    """An arm for each template; of the families' templates only those whose space is not empty, so it may be none.
 
-    Where there are fewer evaluations than templates, their order is shuffled by the seed.
+    Those have published values to begin with. Where there are fewer evaluations than given templates, their order is
+    shuffled by the seed.
     """
     given = bool(plan.templates)
+    published = {} if given else published_values(kernels[0], gpu)
     spaces = []
     for template in plan.templates or family_templates(kernels[0], gpu):
         try:
@@ -83,13 +86,27 @@ def make_arms(kernels: Sequence[Kernel], gpu: Gpu, plan: SearchPlan, seed: int) 
         except SearchError:
             if given:
                 raise
-    if plan.evaluations < len(spaces):
+    if given and plan.evaluations < len(spaces):
         random.Random(seed).shuffle(spaces)
-    budget = plan.evaluations if len(spaces) == 1 else rounds_of(len(spaces), plan.evaluations)[0][1]
+    places = {name: place for place, name in enumerate(published)}
+    spaces.sort(key=lambda space: places.get(space.template.name, len(places)))
+    budget = plan.evaluations if len(spaces) <= 1 else rounds_of(len(spaces), plan.evaluations)[0][1]
     return [
-        Arm(space, make_sampler(space, plan.sampler, seed, n_objectives=len(plan.objectives), budget=budget))
+        Arm(
+            space,
+            make_sampler(space, plan.sampler, seed, n_objectives=len(plan.objectives), budget=budget),
+            () if given else _first(space, published.get(space.template.name, ())),
+        )
         for space in spaces
     ]
+
+
+def _first(space: TemplateSpace, published: Sequence[Values]) -> list[Values]:
+    """Published values that a space has, or the start of a search where it has none."""
+    ranges = {one.name: one.values for one in space.ranges}
+    known = [{name: values[name] for name in ranges} for values in published]
+    found = [one for one in known if all(one[name] in ranges[name] for name in ranges) and space.allows(one)]
+    return found or [space.start]
 
 
 class _InMemory(list):

@@ -8,6 +8,7 @@ Source: Karnin, Koren and Somekh, ICML 2013 (sequential halving).
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from swizzle_sim.ranking import Ranking, pareto_front
 from swizzle_sim.search import OnAttempt, Run
 from swizzle_sim.swizzle import family
 from swizzle_sim.templates.space import TemplateSpace, Values
-from swizzle_sim.tuning.evaluator import BY_BOUND, Evaluator, Judged
+from swizzle_sim.tuning.evaluator import BY_BOUND, COUNTED, Evaluator, Judged
 from swizzle_sim.tuning.samplers import Exhaustive, Sampler
 from swizzle_sim.tuning.search_plan import SearchPlan
 from xcd_model.errors import RunError
@@ -41,6 +42,8 @@ class Arm:
     ----------
     space : TemplateSpace
     sampler : Sampler
+    first : sequence of Values
+        Published ones, tried before the sampler is asked.
     costs : list of tuple of float
         Of its candidates that were replayed.
     is_empty : bool
@@ -49,6 +52,7 @@ class Arm:
 
     space: TemplateSpace
     sampler: Sampler
+    first: Sequence[Values] = ()
     costs: list[tuple[float, ...]] = field(default_factory=list)
     is_empty: bool = False
 
@@ -88,8 +92,10 @@ def rounds_of(n_arms: int, evaluations: int) -> list[tuple[int, int]]:
     Returns
     -------
     rounds : list of (int, int)
-        Together about ``evaluations`` replays; the last arm may take the rest.
+        Together about ``evaluations`` replays; the last arm may take the rest. None without arms.
     """
+    if n_arms == 0:
+        return []
     n_rounds = max(1, math.ceil(math.log2(n_arms)) + 1) if n_arms > 1 else 1
     each = evaluations / n_rounds
     rounds, left = [], n_arms
@@ -97,6 +103,14 @@ def rounds_of(n_arms: int, evaluations: int) -> list[tuple[int, int]]:
         rounds.append((left, max(1, int(each / left))))
         left = max(1, -(-left // 2))
     return rounds
+
+
+def most_arms(evaluations: int) -> int:
+    """A power of two: arms that `rounds_of` can begin with, so that the first round leaves the others their share."""
+    most = 1
+    while 2 * most * len(rounds_of(2 * most, evaluations)) <= evaluations:
+        most *= 2
+    return most
 
 
 def better_half(arms: Sequence[Arm], n: int) -> list[Arm]:
@@ -165,13 +179,18 @@ class SearchLoop:
         # uneven work breaks the ties at the bound, so there nothing is ruled out by it
         uneven = any(scorer.work.uneven for scorer in self.evaluator.scorers)
         self.by_bound = self.plan.objectives == BY_BOUND and self.evaluator.is_cold and not uneven
-        self.screen = "sampled" if self.by_bound else "screen" if self.evaluator.screens else ""
+        by_counts = all(one in COUNTED for one in self.plan.objectives) and self.evaluator.screens
+        self.screen = "sampled" if self.by_bound else "screen" if by_counts else ""
 
     def run(self, arms: list[Arm]) -> SearchResult:
-        """All rounds."""
+        """What is published first, on half of the evaluations; then all rounds, of the arms that did best there."""
         self._baseline()
-        for n_arms, quota in rounds_of(len(arms), self.plan.evaluations):
-            arms = better_half(arms, n_arms) if len(arms) > n_arms else arms
+        n_arms = len(arms)
+        if any(arm.first for arm in arms):
+            self._published(arms)
+            n_arms = min(n_arms, most_arms(self.plan.evaluations - self.spent))
+        for left, quota in rounds_of(n_arms, self.plan.evaluations - self.spent):
+            arms = better_half(arms, left) if len(arms) > left else arms
             self._round(arms, quota)
         if len(arms) == 1:
             self._round(arms, self.plan.evaluations - self.spent)
@@ -182,6 +201,16 @@ class SearchLoop:
             counts[attempt.verdict["stage"]] = counts.get(attempt.verdict["stage"], 0) + 1
         ranking = Ranking(self.plan.objectives, len(self.evaluator.scorers), self.evaluator.main.gpu.name)
         return SearchResult(Run(self.history.folder, tuple(self.attempts), ranking), tuple(front), counts)
+
+    def _published(self, arms: list[Arm]) -> None:
+        """Try the published values of all arms, one of each in turn, until half of the evaluations are spent."""
+        turns = itertools.zip_longest(*([(arm, values) for values in arm.first] for arm in arms))
+        listed = [pair for turn in turns for pair in turn if pair is not None]
+        most = -(-self.plan.evaluations // 2)
+        while listed and self.spent < most and not self._is_done():
+            now = min(BATCH, most - self.spent)
+            self._try([Suggestion(arm, arm.sampler.take(values), values) for arm, values in listed[:now]])
+            del listed[:now]
 
     def _round(self, arms: list[Arm], quota: int) -> None:
         left = dict.fromkeys(range(len(arms)), quota)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from swizzle_sim.candidates import shortlist
 from swizzle_sim.history import History
 from swizzle_sim.ranking import OBJECTIVES, pareto_front, read_objectives
 from swizzle_sim.scoring import Scorer
@@ -10,7 +11,8 @@ from swizzle_sim.templates import TemplateSpace, family_template, read_template
 from swizzle_sim.tuning.samplers import make_sampler
 from swizzle_sim.tuning.search import search
 from swizzle_sim.tuning.search_plan import SearchPlan
-from swizzle_sim.tuning.successive_halving import rounds_of
+from swizzle_sim.tuning.successive_halving import most_arms, rounds_of
+from xcd_model import gpu
 from xcd_model.errors import RunError, SearchError, UnknownName
 
 
@@ -129,6 +131,41 @@ def test_halving_spends_about_what_it_may():
         spent = sum(n * each for n, each in rounds_of(arms, 1000))
         assert 500 <= spent <= 1000
     assert rounds_of(1, 9) == [(1, 9)]
+
+
+def test_arms_to_begin_with():
+    assert [most_arms(evaluations) for evaluations in (0, 1, 3, 4, 11, 12, 31, 32, 200)] == [1, 1, 1, 2, 2, 4, 4, 8, 32]
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random", "exhaustive"])
+def test_a_search_of_the_families_begins_with_their_shortlist(sampler, small, tight, tmp_path):
+    found = search([small], tight, tmp_path / sampler, SearchPlan(evaluations=24, sampler=sampler), replay="lockstep")
+    published = {one.name for one in shortlist(small, tight)}
+    first = [a.name for a in found.run.attempts[1:] if a.verdict["stage"] == "replay"][:12]
+    starts = {name for name in first if name not in published}
+    assert len({name.partition("(")[0] for name in first}) == len(first), "one of each template in turn"
+    assert len(starts) <= 2, f"the middle of a range, where nothing is published: {starts}"
+    names = [a.name for a in found.run.attempts]
+    assert len(set(names)) == len(names), "nothing is suggested twice"
+    best = min(a.verdict["costs"][0] for a in found.run.attempts if a.score)
+    assert found.front[0].verdict["costs"][0] == best
+
+
+def test_times_are_not_screened_by_the_lockstep_replay(small, tight, tmp_path):
+    for names, screened in (("time", 0), ("energy", 0), ("hbm_bytes", 1)):
+        plan = SearchPlan(evaluations=20, objectives=read_objectives(names))
+        found = search([small], tight, tmp_path / names, plan, replay="timed")
+        assert any("screened" in a.verdict for a in found.run.attempts) == screened
+
+
+def test_on_one_xcd_nothing_is_placed(small, tmp_path):
+    from swizzle_benchmarks.suite.softmax import softmax
+
+    h200 = gpu("h200")
+    found = search([small], h200, tmp_path / "run", SearchPlan(evaluations=20), replay="lockstep")
+    assert not any(part in a.name for a in found.run.attempts for part in ("contiguous", "chunked", "row_bands"))
+    rows_alone = search([softmax(M=64, N=512)], h200, tmp_path / "rows", SearchPlan(evaluations=20), replay="lockstep")
+    assert [a.name for a in rows_alone.run.attempts] == ["identity"] and rows_alone.counts == {}
 
 
 def test_bad_questions(small, tight, chunked, tmp_path):

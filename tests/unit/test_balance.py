@@ -180,14 +180,15 @@ def test_orders_that_balance_are_tried_where_work_is_uneven_and_nowhere_else():
 def test_orders_that_balance_follow_the_axis_of_the_work(axis, trend, expected):
     rising = Scorer(attention(**CAUSAL), gpu("mi300x")).work
     work = dataclasses.replace(rising, axis=axis, trend=trend, explained=1.0)
-    found = balancing_orders(Grid((8, 16)), work)
+    found = balancing_orders(Grid((8, 16)), work, 8)
     kinds = {re.sub(r"\([^()]*\)", "", spec) for spec in found}
     assert {
         kind.replace("contiguous+longest", "longest").replace("contiguous+paired", "paired") for kind in kinds
     } == expected
     assert all(holds(spec, Grid((8, 16)), 8) for spec in found)
-    lines = balancing_orders(Grid((100,)), dataclasses.replace(work, axis="pid", trend=1.0))
-    assert lines == ["reverse", "contiguous+reverse"]
+    rows = dataclasses.replace(work, axis="pid", trend=1.0)
+    assert balancing_orders(Grid((100,)), rows, 8) == ["reverse", "contiguous+reverse"]
+    assert balancing_orders(Grid((100,)), rows, 1) == ["reverse"]
 
 
 def test_longest_first_ends_near_the_ideal_where_the_first_block_first_does_not():
