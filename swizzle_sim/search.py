@@ -245,7 +245,8 @@ def _families(scorer: Scorer, most: int | None) -> list[Candidate]:
     if most is None:
         return family_candidates(scorer.kernel, scorer.gpu)
     listed = list(shortlist(scorer.kernel, scorer.gpu))
-    return listed if len(listed) < most else [one for one, _ in islice(distinct_shortlist(scorer), most - 1)]
+    new = [] if len(listed) < most else [one for one, _ in islice(distinct_shortlist(scorer), most - 1)]
+    return new if len(new) == most - 1 else listed  # those that repeat another cost no replay
 
 
 def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Sequence[str] = ()) -> History:

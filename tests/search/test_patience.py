@@ -29,6 +29,18 @@ def test_a_run_without_a_time_is_cut_and_one_with_a_time_is_not(small, tight, tm
     assert [one.name for one in whole.attempts[1:]] == [one.name for one in shortlist(small, tight)]
 
 
+def test_all_are_listed_where_the_distinct_ones_are_fewer_than_what_there_is_time_for(
+    small, tight, tmp_path, monkeypatch
+):
+    scorer = Scorer(small, tight, replay="lockstep")
+    distinct, every = sum(1 for _ in distinct_shortlist(scorer)), sum(1 for _ in family_specs(small, tight))
+    assert distinct + 2 < every
+    for more, expected in ((1, distinct + 1), (2, every + 1)):
+        monkeypatch.setattr(search, "LOOKUPS", scorer.lookups * (distinct + more + 0.5))
+        run = search.optimize(small, tight, tmp_path / str(more), scorer=scorer)
+        assert len(run.attempts) == expected and sum(a.score is not None for a in run.attempts) == distinct + 1
+
+
 def test_nothing_is_searched_where_workgroups_share_no_lines(mi300x, small, tmp_path):
     rows = softmax(M=512, N=1024)
     for replay in ("timed", "lockstep"):
