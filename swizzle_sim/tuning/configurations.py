@@ -20,8 +20,8 @@ from swizzle_sim.ranking import default_objectives
 from swizzle_sim.scores import Score
 from swizzle_sim.scoring import Scorer
 from swizzle_sim.swizzle import family
+from swizzle_sim.tuning.arms import rounds_of
 from swizzle_sim.tuning.jobs import PointStore
-from swizzle_sim.tuning.successive_halving import rounds_of
 
 LAUNCH_ORDER = "identity"
 FEWEST = 24  # replays, however few configurations there are

@@ -15,10 +15,11 @@ from swizzle_sim.ranking import Objective
 from swizzle_sim.search import OnAttempt, RunConfig, about_run, open_run
 from swizzle_sim.templates import Template, TemplateSpace, family_templates, published_values
 from swizzle_sim.templates.space import Values
+from swizzle_sim.tuning.arms import Arm, rounds_of
 from swizzle_sim.tuning.evaluator import Evaluator
 from swizzle_sim.tuning.samplers import make_sampler
 from swizzle_sim.tuning.search_plan import SearchPlan
-from swizzle_sim.tuning.successive_halving import Arm, SearchLoop, SearchResult, rounds_of
+from swizzle_sim.tuning.successive_halving import SearchLoop, SearchResult
 from xcd_model import Gpu
 from xcd_model.errors import SearchError
 

@@ -2,8 +2,6 @@
 
 Its state is what the history says, in order; so a run that was stopped is gone through from its beginning, with the
 stored attempts looked up, and ends the same for any number of threads.
-
-Source: Karnin, Koren and Somekh, ICML 2013 (sequential halving).
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,9 +17,9 @@ from swizzle_sim.history import Attempt, History
 from swizzle_sim.ranking import Ranking, pareto_front
 from swizzle_sim.search import OnAttempt, Run
 from swizzle_sim.swizzle import family
-from swizzle_sim.templates.space import TemplateSpace, Values
+from swizzle_sim.templates.space import Values
+from swizzle_sim.tuning.arms import Arm, Suggestion, better_half, most_arms, rounds_of, take_batch
 from swizzle_sim.tuning.evaluator import BY_BOUND, COUNTED, Evaluator, Judged
-from swizzle_sim.tuning.samplers import Exhaustive, Sampler
 from swizzle_sim.tuning.search_plan import SearchPlan
 from xcd_model.errors import RunError
 
@@ -31,113 +29,8 @@ SCREENS = {
     "screen": "in the worse half of its batch in the lockstep replay",
 }
 BATCH = 8  # candidates suggested before any cost is reported; the same for any number of threads
+SAMPLED_FIRST = 4  # published candidates for each evaluation that are looked at on a sample of XCDs
 DRAWS = 4  # suggestions for each replay of its quota, before a round gives up on a template
-
-
-@dataclass
-class Arm:
-    """One template in a search.
-
-    Parameters
-    ----------
-    space : TemplateSpace
-    sampler : Sampler
-    first : sequence of Values
-        Published ones, tried before the sampler is asked.
-    costs : list of tuple of float
-        Of its candidates that were replayed.
-    is_empty : bool
-        Its space is exhausted.
-    """
-
-    space: TemplateSpace
-    sampler: Sampler
-    first: Sequence[Values] = ()
-    costs: list[tuple[float, ...]] = field(default_factory=list)
-    is_empty: bool = False
-
-    def suggest(self) -> tuple[Any, Values] | None:
-        """Next handle and values, or None for good."""
-        found = None if self.is_empty else self.sampler.suggest()
-        self.is_empty = found is None
-        return found
-
-    @property
-    def is_exhaustive(self) -> bool:
-        """Whether it tries every combination, so that no screen may drop one."""
-        return isinstance(self.sampler, Exhaustive)
-
-    @property
-    def best(self) -> float:
-        """Least sum of costs; infinite without any."""
-        return min((sum(costs) for costs in self.costs), default=math.inf)
-
-
-@dataclass
-class Suggestion:
-    """Values that the sampler of an arm suggested."""
-
-    arm: Arm
-    handle: Any
-    values: Values
-
-
-def rounds_of(n_arms: int, evaluations: int) -> list[tuple[int, int]]:
-    """Rounds of successive halving: how many arms take part in each, and how many replays each arm gets.
-
-    Parameters
-    ----------
-    n_arms, evaluations : int
-
-    Returns
-    -------
-    rounds : list of (int, int)
-        Together about ``evaluations`` replays; the last arm may take the rest. None without arms.
-    """
-    if n_arms == 0:
-        return []
-    n_rounds = max(1, math.ceil(math.log2(n_arms)) + 1) if n_arms > 1 else 1
-    each = evaluations / n_rounds
-    rounds, left = [], n_arms
-    for _ in range(n_rounds):
-        rounds.append((left, max(1, int(each / left))))
-        left = max(1, -(-left // 2))
-    return rounds
-
-
-def most_arms(evaluations: int) -> int:
-    """A power of two: arms that `rounds_of` can begin with, so that the first round leaves the others their share."""
-    most = 1
-    while 2 * most * len(rounds_of(2 * most, evaluations)) <= evaluations:
-        most *= 2
-    return most
-
-
-def better_half(arms: Sequence[Arm], n: int) -> list[Arm]:
-    """The ``n`` best arms, in their given order: those with a point on the Pareto front, then by cost."""
-    owners = [(arm, costs) for arm in arms for costs in arm.costs]
-    front = {id(owners[i][0]) for i in pareto_front([costs for _, costs in owners])}
-    ranked = sorted(range(len(arms)), key=lambda i: (arms[i].is_empty, id(arms[i]) not in front, arms[i].best, i))
-    return [arms[i] for i in sorted(ranked[:n])]
-
-
-def take_batch(arms: Sequence[Arm], left: dict[int, int], draws: dict[int, int], most: int) -> list[Suggestion]:
-    """Up to ``most`` suggestions, one an arm in turn; ``left`` replays and ``draws`` bound them by arm."""
-    batch: list[Suggestion] = []
-    pending = dict.fromkeys(left, 0)
-    while len(batch) < most:
-        before = len(batch)
-        for i, arm in enumerate(arms):
-            if len(batch) == most or pending[i] >= left[i] or draws[i] <= 0:
-                continue
-            if (found := arm.suggest()) is None:
-                continue
-            draws[i] -= 1
-            pending[i] += 1
-            batch.append(Suggestion(arm, *found))
-        if len(batch) == before:
-            break
-    return batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,17 +76,22 @@ class SearchLoop:
         self.screen = "sampled" if self.by_bound else "screen" if by_counts else ""
 
     def run(self, arms: list[Arm]) -> SearchResult:
-        """What is published first, on half of the evaluations; then all rounds, of the arms that did best there."""
+        """What is published first, on half of the evaluations; then all rounds, of the arms that did best there.
+
+        Screened candidates count in a round and cost no evaluation: with what they leave the rounds begin again.
+        """
         self._baseline()
-        n_arms = len(arms)
-        if any(arm.first for arm in arms):
+        is_published = any(arm.first for arm in arms)
+        if is_published:
             self._published(arms)
-            n_arms = min(n_arms, most_arms(self.plan.evaluations - self.spent))
-        for left, quota in rounds_of(n_arms, self.plan.evaluations - self.spent):
-            arms = better_half(arms, left) if len(arms) > left else arms
-            self._round(arms, quota)
-        if len(arms) == 1:
-            self._round(arms, self.plan.evaluations - self.spent)
+        spent = -1
+        while spent < self.spent < self.plan.evaluations and not self._is_done():
+            spent, left = self.spent, self.plan.evaluations - self.spent
+            best = arms
+            for n_arms, quota in rounds_of(min(len(arms), most_arms(left)) if is_published else len(arms), left):
+                best = better_half(best, n_arms)
+                self._round(best, quota)
+            is_published = True  # all arms have been tried
         scored = [a for a in self.attempts if a.score is not None]
         front = [scored[i] for i in pareto_front([a.verdict["costs"] for a in scored])]
         counts: dict[str, int] = {}
@@ -203,14 +101,27 @@ class SearchLoop:
         return SearchResult(Run(self.history.folder, tuple(self.attempts), ranking), tuple(front), counts)
 
     def _published(self, arms: list[Arm]) -> None:
-        """Try the published values of all arms, one of each in turn, until half of the evaluations are spent."""
+        """Try the published values of all arms, one of each in turn, until half of the evaluations are spent.
+
+        Where a sample of XCDs tells hit rates, `SAMPLED_FIRST` of them for each evaluation are put in its order before.
+        """
         turns = itertools.zip_longest(*([(arm, values) for values in arm.first] for arm in arms))
         listed = [pair for turn in turns for pair in turn if pair is not None]
+        if self.screen == "sampled":
+            listed = listed[: SAMPLED_FIRST * self.plan.evaluations]
+            costs = list(self.run_all(self._sampled, listed))
+            listed = [listed[i] for i in sorted(range(len(listed)), key=costs.__getitem__)]
         most = -(-self.plan.evaluations // 2)
         while listed and self.spent < most and not self._is_done():
             now = min(BATCH, most - self.spent)
             self._try([Suggestion(arm, arm.sampler.take(values), values) for arm, values in listed[:now]])
             del listed[:now]
+
+    def _sampled(self, pair: tuple[Arm, Values]) -> float:
+        """Cost of published values on a sample of XCDs; infinite for what is no bijection here."""
+        arm, values = pair
+        orders = self.evaluator.judge(arm.space.template.source(values), arm.space.template.title(values)).orders
+        return math.inf if orders is None else self.evaluator.sample(orders)
 
     def _round(self, arms: list[Arm], quota: int) -> None:
         left = dict.fromkeys(range(len(arms)), quota)
