@@ -205,7 +205,7 @@ class KernelDeclaration:
     def configs_at(self, s: Sizes) -> list[int]:
         """Places of the autotuner's configurations that it keeps at given sizes."""
         given = {**self._value("arguments", self.arguments, s), **self._value("constexprs", self.constexprs, s)}
-        return self.target.tuning(self.arch).kept(given)
+        return self.target.tuning(self.arch).at(given)[1]
 
     def _decided(
         self, arguments: Mapping[str, Any], constexprs: Mapping[str, Any]
@@ -219,16 +219,16 @@ class KernelDeclaration:
         if self.config is not None and not tuning.configs:
             raise CaptureError(f"{self.name}: config = {self.config}: there is no autotuner", code="declaration")
         if tuning.configs:
-            number = tuning.kept(given)[0] if self.config is None else self.config
-            if not 0 <= number < len(tuning.configs):
+            configs, tried = tuning.at(given)
+            number = tried[0] if self.config is None else self.config
+            if not 0 <= number < len(configs):
                 raise CaptureError(
-                    f"{self.name}: config = {number}: the autotuner has 0 to {len(tuning.configs) - 1}",
-                    code="declaration",
+                    f"{self.name}: config = {number}: the autotuner has 0 to {len(configs) - 1}", code="declaration"
                 )
-            constants, of_config = chosen(tuning.configs[number], parameters)
+            constants, of_config = chosen(configs[number], parameters)
             own = {**{name: self._constant(name, v) for name, v in constants.items()}, **own}
             options = {**of_config, **options}
-            words = f"{number} of {len(tuning.configs)}"
+            words = f"{number} of {len(configs)}"
         try:
             decided = tuning.decided({**arguments, **own})
         except CaptureError as error:

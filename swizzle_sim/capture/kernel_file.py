@@ -96,9 +96,8 @@ def load_function(path: str | Path, function: str, sliced_for: str = "", text_fr
     give_block_pointers()
     where = Path(path).resolve()
     if sliced_for:
-        module = sliced_module(where, sliced_for, Path(text_from) if text_from else None).module
-    else:
-        module = load_file(where)
+        return sliced_module(where, sliced_for, Path(text_from) if text_from else None).function(function)
+    module = load_file(where)
     if not hasattr(module, function):
         raise CaptureError(f"{where.name} holds no function {function}", code="declaration")
     return getattr(module, function)

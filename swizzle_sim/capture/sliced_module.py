@@ -20,9 +20,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from swizzle_sim.capture.module_files import module_file, module_name
 from swizzle_sim.capture.stand_ins import DriverStandIn, StandIn, module_of, torch_for
 from swizzle_sim.triton_source.source_file import SourceFile, read_source
-from swizzle_sim.triton_source.top_level_slice import LAST, TopLevelSlice, reads_of
+from swizzle_sim.triton_source.top_level_slice import LAST, TopLevelSlice, reads_of, undefined
 from xcd_model.errors import CaptureError, LanguageError
 
 REAL = {"triton", "numpy", "packaging", "yaml", *sys.stdlib_module_names}
@@ -44,7 +45,7 @@ class SlicedModule:
     """
 
     def __init__(self, path: Path, arch: str, text_from: Path | None = None):
-        self.module = ModuleType(_module_name(path))  # of the plain type, since Triton takes nothing else for one
+        self.module = ModuleType(module_name(path))  # of the plain type, since Triton takes nothing else for one
         self._path, self._arch, self._file = path, arch, str(text_from or path)
         self._run: set[tuple] = set()
         self.ran: list[ast.stmt] = []
@@ -81,12 +82,26 @@ class SlicedModule:
         """Whether a name is bound at the top level here, as far as that is known without running anything."""
         return name in self._slice.names or self._submodule(name) is not None
 
+    def function(self, name: str) -> Any:
+        """A function of the file.
+
+        Raises
+        ------
+        CaptureError
+            If the file does not define it here; names the condition that does not hold.
+        """
+        try:
+            return getattr(self.module, name)
+        except AttributeError:
+            why = undefined(self._source.tree, name)
+            raise CaptureError(f"{self._path.name}{why}", code="declaration") from None
+
     @property
     def source_text(self) -> str:
         """Text of the file."""
         return self._source.text
 
-    def is_jit(self, stmt: ast.stmt) -> bool:
+    def is_jit(self, stmt: ast.AST) -> bool:
         """Whether a statement defines a function of Triton."""
         return isinstance(stmt, ast.FunctionDef) and self._source.aliases.jit_decorator(stmt) is not None
 
@@ -147,7 +162,7 @@ class SlicedModule:
     def _left(self, stmt: ast.stmt) -> ast.stmt | None:
         """What of a statement has not run yet: of an ``if`` whose parts are needed one after the other the rest."""
         if not isinstance(stmt, ast.If):
-            return stmt if not isinstance(stmt, ast.Pass) and self._note(stmt) else None
+            return self._undecorated(stmt) if not isinstance(stmt, ast.Pass) and self._note(stmt) else None
         then, other = ([left for one in part if (left := self._left(one))] for part in (stmt.body, stmt.orelse))
         if not then and not other:
             return None
@@ -157,16 +172,20 @@ class SlicedModule:
         stmt = self._left(whole)
         if stmt is None:
             return
-        if isinstance(stmt, ast.FunctionDef) and (kept := self._decorators(stmt)) != stmt.decorator_list:
-            self._decorated[stmt.name] = [one for one in stmt.decorator_list if one not in kept]
-            stmt = ast.copy_location(
-                ast.FunctionDef(stmt.name, stmt.args, stmt.body, kept, stmt.returns, stmt.type_comment), stmt
-            )
-        reads_them = self.is_jit(stmt) or isinstance(stmt, ast.ClassDef)  # Triton those of its functions and aggregates
+        # Triton reads annotations of its functions and aggregates
+        reads_them = any(self.is_jit(one) or isinstance(one, ast.ClassDef) for one in ast.walk(stmt))
         later = 0 if reads_them and not self.annotates_later else LATER_ANNOTATIONS
         code = compile(ast.Module([stmt], []), self._file, "exec", later, dont_inherit=True)
         self.ran.append(stmt)
         self._located(stmt, lambda: exec(code, vars(self.module)))
+
+    def _undecorated(self, stmt: ast.stmt) -> ast.stmt:
+        """Statement, of a Triton function without the decorators that are not run."""
+        if not isinstance(stmt, ast.FunctionDef) or (kept := self._decorators(stmt)) == stmt.decorator_list:
+            return stmt
+        self._decorated[stmt.name] = [one for one in stmt.decorator_list if one not in kept]
+        bare = ast.FunctionDef(stmt.name, stmt.args, stmt.body, kept, stmt.returns, stmt.type_comment)
+        return ast.copy_location(bare, stmt)
 
     @staticmethod
     def _imported(stmt: ast.stmt) -> list[str]:
@@ -330,45 +349,6 @@ def forget_sliced() -> None:
     _MODULES.clear()
 
 
-def module_file(where: Path) -> Path | None:
-    """File of a module or package, its folder where a package has no file, None where there is nothing."""
-    for found in (where / "__init__.py", where.with_name(f"{where.name}.py")):
-        if found.is_file():
-            return found
-    return where if where.is_dir() and any(where.rglob("*.py")) else None
-
-
-def file_of_module(name: str) -> Path:
-    """File of ``package.module``, found without importing anything.
-
-    Raises
-    ------
-    CaptureError
-        If there is none.
-    """
-    parts = name.split(".")
-    places = [Path(one).joinpath(*parts) for one in sys.path]
-    with contextlib.suppress(ImportError, ValueError):
-        spec = importlib.util.find_spec(parts[0])
-        places += [Path(one).joinpath(*parts[1:]) for one in ((spec and spec.submodule_search_locations) or ())]
-    for found in map(module_file, places):
-        if found is not None and found.is_file():
-            return found
-    raise CaptureError(
-        f"{name!r} is neither a Python file nor an installed module: write FILE.py:FUNCTION or package.module:FUNCTION",
-        code="declaration",
-    )
-
-
-def _module_name(path: Path) -> str:
-    parts = [path.stem] if path.name != "__init__.py" else []
-    folder = path.parent
-    while (folder / "__init__.py").is_file():
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    return ".".join(parts) or path.stem
-
-
 def _source(path: Path) -> SourceFile:
     if path.is_dir():
         return SourceFile(str(path), "", ast.Module([], []))
@@ -384,3 +364,6 @@ def _set_driver(arch: str) -> None:
     runtime = importlib.import_module("triton.runtime.driver")
     os.environ.setdefault("GEMS_VENDOR", "amd")  # else flag-gems runs each vendor's tool that lists GPUs
     runtime.driver.set_active(DriverStandIn(compiler.GPUTarget("hip", arch, 64)))
+    amd = importlib.import_module("triton.backends").backends.get("amd")
+    if amd is not None:  # asked by packages that define kernels only where there is a GPU
+        amd.driver.is_active = staticmethod(lambda: True)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.capture.sliced_module import SlicedModule, file_of_module, sliced_module
+from swizzle_sim.capture.module_files import file_of_module
+from swizzle_sim.capture.sliced_module import SlicedModule, sliced_module
 from swizzle_sim.capture.stand_ins import StandIn, TensorStandIn
 from swizzle_sim.launch import Array
 from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, parameters_of, read_source
@@ -107,7 +108,7 @@ class Tuning:
     ----------
     configs : list of triton.Config
     prune : callable or None
-        ``prune(configs, arguments)``: those that the autotuner would try.
+        ``prune(configs, arguments)``: those that the autotuner would try, or others in their place.
     heuristics : list of dict
         Rules by parameter, in the order in which a launch applies them.
     problem : str
@@ -135,7 +136,7 @@ class Tuning:
     @classmethod
     def above(cls, module: SlicedModule, name: str, around: Sequence[ast.expr] = ()) -> Tuning:
         """Read off what is around a function whose file is not run: whatever it is called, by its arguments."""
-        getattr(module.module, name)
+        module.function(name)
         configs: Sequence[Any] = ()
         rules: list[Mapping[str, Any]] = []
         prune, problem = None, ""
@@ -156,16 +157,18 @@ class Tuning:
                 problem = f"{ast.unparse(decorator.func)} of {name} cannot be evaluated ({error})"
         return cls(configs, prune, rules, problem)
 
-    def kept(self, given: Mapping[str, Any]) -> list[int]:
-        """Configurations that a launch would try, by their place."""
+    def at(self, given: Mapping[str, Any]) -> tuple[Sequence[Any], list[int]]:
+        """Configurations at a launch, a pruner's own in place of the file's, and the places of those that are tried."""
         every = list(range(len(self.configs)))
         if self.prune is None or not every:
-            return every
+            return self.configs, every
         try:
             left = list(self.prune(list(self.configs), dict(given), **given))
         except Exception:  # it asks the GPU, or for what is decided later: all stay
-            return every
-        return [i for i in every if any(self.configs[i] is one for one in left)] or every
+            return self.configs, every
+        if not all(any(mine is one for mine in self.configs) for one in left):
+            return left, list(range(len(left)))
+        return self.configs, [i for i in every if any(self.configs[i] is one for one in left)] or every
 
     def decided(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Values that the heuristics give.

@@ -45,6 +45,8 @@ class Imports:
         """File and name of the function that a name, or ``module.name``, stands for; None if it cannot be found."""
         if name in self.source.every_function:
             return self.source, name
+        if name in self.source.named:
+            return self.source, self.source.named[name].name
         first, _, rest = name.partition(".")
         if self.source.in_c:
             return self._included(name) if left == _DEEPEST else None

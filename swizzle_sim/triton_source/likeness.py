@@ -55,6 +55,8 @@ def likeness(source: SourceFile, name: str, depth: int = 3) -> str:
     ids = {one.arg for one in parameters_of(function) if _ID.match(one.arg)}
     if (not _reads_id(body) and not (ids and returned)) or any(map(_is_no_number, returned)):
         return ""
+    if returned and all(isinstance(value, ast.Constant) for value in returned):  # ``return true``: no id comes back
+        return ""
     if returned:
         needed, coordinates = body, max(len(getattr(value, "elts", ())) for value in returned)
     else:

@@ -78,7 +78,7 @@ def facts_of(source: SourceFile, name: str) -> FunctionFacts:
         If the file has no such function.
     """
     function = source.kernel(name)
-    uses = _Uses(source.aliases, function, source.functions)
+    uses = _Uses(source.aliases, function, source.named)
     defaults = {one: ast.unparse(value) for one, value in defaults_of(function).items()}
     return FunctionFacts(
         name,

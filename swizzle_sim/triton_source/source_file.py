@@ -86,6 +86,12 @@ class SourceFile:
         return found
 
     @cached_property
+    def named(self) -> dict[str, ast.FunctionDef]:
+        """`functions`, also by the names that assignments such as ``tile = tile_v1`` give them."""
+        again = {name: value.id for name, value in self.constants.items() if isinstance(value, ast.Name)}
+        return {**{name: self.functions[was] for name, was in again.items() if was in self.functions}, **self.functions}
+
+    @cached_property
     def every_function(self) -> dict[str, ast.FunctionDef]:
         """Functions of the file: those of `functions`, and ``Class.method``, ``outer.inner`` ... below them."""
         found = dict(self.functions)
@@ -191,10 +197,10 @@ class SourceFile:
         found, names = [root], set()
         for one in found:
             for node in _inside(one):
-                if isinstance(node, ast.Name) and node.id in self.functions and node.id not in names:
+                if isinstance(node, ast.Name) and node.id in self.named and node.id not in names:
                     names.add(node.id)
-                    if self.functions[node.id] is not root:
-                        found.append(self.functions[node.id])
+                    if self.named[node.id] is not root:
+                        found.append(self.named[node.id])
         return found
 
     def program_ids(self, function: ast.FunctionDef) -> list[ProgramId]:

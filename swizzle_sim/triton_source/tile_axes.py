@@ -60,8 +60,8 @@ class TileAxes:
                         meaning = definitions.in_parameters(ast.unparse(right))
                         if meaning is not None:
                             yield meaning
-                    case ast.Call(ast.Name(name), given) if name in self._source.functions and calls:
-                        yield from self._in_call(self._source.functions[name], given, definitions, whole, calls - 1)
+                    case ast.Call(ast.Name(name), given) if name in self._source.named and calls:
+                        yield from self._in_call(self._source.named[name], given, definitions, whole, calls - 1)
 
     def _in_call(
         self, called: ast.FunctionDef, given: list[ast.expr], outer: Definitions, whole: set[str], calls: int
@@ -113,8 +113,8 @@ class TileAxes:
                 return name in whole
             case ast.Call(ast.Attribute(inner, "to")):
                 return self._holds(inner, whole)
-            case ast.Call(ast.Name(name)) if name in self._source.functions:  # a helper that hands the id on
-                body = self._source.functions[name].body
+            case ast.Call(ast.Name(name)) if name in self._source.named:  # a helper that hands the id on
+                body = self._source.named[name].body
                 return any(isinstance(one, ast.Return) and one.value and self._holds(one.value, set()) for one in body)
             case ast.Call():
                 return self._source.is_id(value) or self._source.aliases.called(value) == "program_id"

@@ -75,6 +75,16 @@ class TopLevelSlice:
         return now - BUILTINS, later - BUILTINS
 
 
+def undefined(tree: ast.Module, name: str) -> str:
+    """Words on why a file, which did run, has no function of a name: the condition that it stands under."""
+    for one in ast.walk(tree):
+        if isinstance(one, ast.If):
+            for part, word in ((one.body, "if"), (one.orelse, "unless")):
+                if any(isinstance(stmt, ast.FunctionDef) and stmt.name == name for stmt in part):
+                    return f":{one.lineno}: {name} is defined {word} {ast.unparse(one.test)}, which does not hold here"
+    return f" holds no function {name}"
+
+
 class _Leaf(NamedTuple):
     """A statement, the names that it binds, and those that it reads at once and in functions that are called later."""
 

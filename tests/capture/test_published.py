@@ -324,3 +324,55 @@ def test_what_cannot_be_loaded_is_one_line_with_its_place_and_a_remedy(folder):
     assert str(error.value).startswith("bad.py:5: needs the value of torch.cuda.mem_get_info()")
     assert "constexprs=" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+CONDITIONAL = """
+import torch
+import triton
+import triton.language as tl
+from triton.backends import backends
+
+if any(one.driver.is_active() for one in backends.values()):
+
+    def configs():
+        return [triton.Config({"BLOCK": 128}, num_warps=2)]
+
+    def made(configs, given, **more):
+        for one in configs:
+            yield triton.Config({"BLOCK": 2 * one.kwargs["BLOCK"], "PARTS": 3}, num_warps=8)
+
+    @triton.autotune(configs=configs(), key=["n"], prune_configs_by={"early_config_prune": made})
+    @triton.jit
+    def tuned(x, n, BLOCK: tl.constexpr, PARTS: tl.constexpr):
+        tl.store(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), 1.0 * PARTS)
+
+if torch.version.cuda:
+
+    @triton.jit
+    def elsewhere(x, n):
+        tl.store(x + tl.program_id(0), 1.0)
+"""
+OF_CONDITIONAL = """
+from swizzle_sim.capture import Array, Kernel
+
+tuned, elsewhere = (
+    Kernel(f"conditional.py:{{name}}", sizes={{"n": 1024}}, grid=(4,),
+           arguments=lambda s: {{"x": Array(shape=(s.n,), dtype="fp32", role="out"), "n": s.n}})
+    for name in ("tuned", "elsewhere")
+)
+""".replace("{{", "{").replace("}}", "}")
+
+
+def test_a_kernel_under_a_condition_and_configurations_that_a_pruner_makes(folder):
+    (folder / "conditional.py").write_text(CONDITIONAL)
+    (folder / "declared.py").write_text(OF_CONDITIONAL)
+    launch = launch_of(folder, "tuned")
+    assert (launch.constexprs, launch.num_warps, launch.config) == ({"BLOCK": 256, "PARTS": 3}, 8, "0 of 1")
+    (captured,) = capture_all([launch])
+    assert captured.trace.n_workgroups == 4
+    with pytest.raises(CaptureError) as error:
+        launch_of(folder, "elsewhere")
+    line = CONDITIONAL.splitlines().index("if torch.version.cuda:") + 1
+    assert str(error.value) == (
+        f"conditional.py:{line}: elsewhere is defined if torch.version.cuda, which does not hold here"
+    )

@@ -319,3 +319,17 @@ def test_headers_that_include_each_other_are_searched_once(tmp_path, monkeypatch
     monkeypatch.setattr(Path, "is_file", lambda self: looked.append(self) or is_file(self))
     assert results(path)["k"].verdict == "proved"
     assert len(looked) < 100
+
+
+def test_a_method_that_says_whether_there_is_work_is_no_remap(written):
+    text = """
+struct Params {
+    const float* bias; int n; long stride, row;
+    __device__ bool advance_to_block() {
+        int batch = blockIdx.z;
+        bias += batch / n * stride + batch % n * row;
+        return true;
+    }
+};
+"""
+    assert results(written(text)) == {}

@@ -7,6 +7,7 @@ import pytest
 
 from swizzle_sim.swizzle import Grid, Swizzle, family
 from swizzle_sim.testing import BijectionError, assert_bijective, read_prologue
+from swizzle_sim.testing.run import check_file
 from xcd_model.errors import LanguageError, SwizzleSimError
 
 FILE = Path(__file__).parent / "files" / "remap_triton.py"
@@ -133,3 +134,34 @@ def test_coordinates_in_either_order_and_under_other_names(tmp_path):
     assert_bijective(f"{tmp_path / 'k.py'}::named", answer="row, col", grids=[(3, 5)])
     with pytest.raises(BijectionError, match="outside"):
         assert_bijective(f"{tmp_path / 'k.py'}::named", answer="col, row", grids=[(3, 5)])
+
+
+ALIASED = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def tile_v1(pid, rows, cols, SIZE: tl.constexpr):
+    first = pid // (SIZE * cols) * SIZE
+    high = tl.minimum(rows - first, SIZE)
+    within = pid % (SIZE * cols)
+    return first + within % high, within // high
+
+
+tile = tile_v1
+
+
+@triton.jit
+def gemm(c, rows, cols, SIZE: tl.constexpr):
+    pid_m, pid_n = tile(tl.program_id(0), rows, cols, SIZE)
+    tl.store(c + pid_m * cols + pid_n, 1.0)
+"""
+
+
+def test_a_helper_under_a_second_name_is_read(tmp_path):
+    (tmp_path / "aliased.py").write_text(ALIASED)
+    grid = Grid((35,), (5, 7))
+    got = order(tmp_path / "aliased.py", "gemm", grid, rows=5, cols=7, SIZE=4)
+    np.testing.assert_array_equal(got, Swizzle.parse(family("group_m(size=4)")).permutation(grid, 8))
+    assert {one.name for one in check_file(tmp_path / "aliased.py")} == {"aliased.py::tile_v1", "aliased.py::gemm"}
