@@ -100,6 +100,7 @@ def advise(
         why += f"; tied with {_few(tied)}"
     why += one_xcd(scorer.gpu)
     kept = verdict in ("slower", "keep")
+    limit = limit_of(scorer, baseline) if kept and limit else limit  # of the order that is kept
     return Advice(verdict, what, why, limit, go_on(scorer, best, run, kept=kept))
 
 
@@ -193,7 +194,7 @@ def limit_of(scorer: Scorer, score: Score) -> str:
     name = max(score.busy_us, key=lambda one: score.busy_us[one])
     busy = f"{microseconds(score.busy_us[name])} of {microseconds(score.time_us)} µs"
     if score.busy_us[name] >= BOUND * score.time_us:
-        helpless = "; no other order can help" if name == "compute" else ""
+        helpless = "; no other order can help" if name == "compute" and not scorer.work.uneven else ""
         return f"bound by {RESOURCES[name]}: {busy}{helpless}"
     if workgroups < gpu.cus:
         return f"{workgroups} workgroups on {gpu.cus} CUs"

@@ -148,9 +148,9 @@ def check_sizes(name: str, sizes: Mapping[str, int], switches: Iterable[str] = (
 
 
 def is_user_kernel(name: str) -> bool:
-    """Whether a KERNEL argument names a file: ``my_kernel.py``, ``calls.json``, either with ``:NAME``, or a trace."""
+    """Whether a KERNEL argument names a file: ``my_kernel.py``, ``calls.json``, both with ``:NAME`` too, or a trace."""
     return name.endswith(".npz") or any(
-        name.endswith(suffix) or name.partition(suffix)[2].startswith(":") for suffix in DECLARING
+        name.endswith(suffix) or name.partition(suffix)[2].startswith((":", "@")) for suffix in DECLARING
     )
 
 

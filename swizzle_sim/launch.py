@@ -40,6 +40,8 @@ ROLES = ("in", "out", "inout")
 class Array:
     """A tensor argument: the properties that a launch needs before the tensor exists.
 
+    Each argument is a tensor of its own, one object that is given twice too: tensors that share storage are not known.
+
     Parameters
     ----------
     shape : tuple of int
@@ -90,6 +92,8 @@ class Array:
             raise SizeError(f"strides = {self.strides!r}: one for each axis of {self.shape}, none negative")
         if self.block is not None and len(self.block) != len(self.shape):
             raise SizeError(f"block = {self.block!r}: one side for each axis of {self.shape}")
+        if not all(isinstance(one, str) for one in self.points_to):
+            raise SizeError('points_to takes names of arguments, such as ("a", "b"), not arrays')
         if self.points_to and (self.shape != (len(self.points_to),) or self.dtype not in ("int64", "uint64")):
             raise SizeError(
                 f"points_to = {self.points_to!r}: one name for each item of an int64 array, not {self.shape}"

@@ -69,8 +69,8 @@ class KernelDeclaration:
     options : mapping, optional
         Further ones: ``waves_per_eu``, ``matrix_instr_nonkdim``, ``kpack``, ``maxnreg``.
     config : int, optional
-        Which of an autotuner's configurations, counted from 0; by default the first that it keeps at these sizes and
-        that compiles. What ``constexprs`` and the options here say goes before it.
+        Which of an autotuner's configurations, counted from 0; by default the first that it keeps at these sizes, that
+        compiles and that fits a CU. What ``constexprs`` and the options here say goes before it.
     make_inputs : callable, optional
         ``make_inputs(s, seed) -> {parameter: numpy array}``. Tensors left out are drawn at random where they are
         needed; those with ``is_index=True`` have to be given.

@@ -11,14 +11,15 @@ from dataclasses import asdict
 from typing import Any
 
 from swizzle_sim.launch import Launch
-from xcd_model import Resources
-from xcd_model.errors import CompileError
+from xcd_model import Resources, gpu, workgroups_per_cu
+from xcd_model.errors import CompileError, ReplayError
 
 ARCHS = ("gfx942", "gfx950")
 NVIDIA = ("sm_90a",)
+GPUS = {"gfx942": "mi300x", "gfx950": "mi355x", "sm_90a": "h200"}  # whose limits a configuration is chosen by
 
 
-def check_compiles(launch: Launch, arch: str | None = None) -> None:
+def check_compiles(launch: Launch, arch: str | None = None, *, fits: bool = False) -> None:
     """Refuse a launch that compiles for nothing that it is for, before a capture, which may take minutes.
 
     Parameters
@@ -26,22 +27,34 @@ def check_compiles(launch: Launch, arch: str | None = None) -> None:
     launch : Launch
     arch : str, optional
         Architecture that asks; by default it is enough that one does.
+    fits : bool
+        Whether it has to compile for that one, and a workgroup to fit a CU of its GPU, as an autotuner would find out.
 
     Raises
     ------
     CompileError
     """
-    wanted: Sequence[Sequence[str]] = (ARCHS, NVIDIA) if arch is None else (ARCHS if arch in ARCHS else (arch,),)
-    errors = [_errors(launch, archs) for archs in wanted]
+    wanted: Sequence[Sequence[str]] = (ARCHS, NVIDIA)
+    if arch is not None:
+        wanted = (ARCHS if arch in ARCHS and not fits else (arch,),)
+    errors = [_errors(launch, archs, fits=fits) for archs in wanted]
     if all(errors):
         raise errors[0][0]
 
 
-def _errors(launch: Launch, archs: Sequence[str]) -> list[CompileError]:
+def _errors(launch: Launch, archs: Sequence[str], *, fits: bool) -> list[CompileError]:
     """Why a launch compiles for none of some architectures; nothing where it does for one: a tile may not fit all."""
     from swizzle_sim.capture.occupancy import compile_for  # noqa: PLC0415
 
-    errors = [one for one in compile_for(launch, archs) if isinstance(one, CompileError)]
+    errors = []
+    for arch, found in zip(archs, compile_for(launch, archs), strict=True):
+        if isinstance(found, CompileError):
+            errors.append(found)
+        elif fits and arch in GPUS:
+            try:
+                workgroups_per_cu(found.resources, gpu(GPUS[arch]))
+            except ReplayError as error:
+                errors.append(CompileError(str(error)))
     return errors if len(errors) == len(archs) else []
 
 

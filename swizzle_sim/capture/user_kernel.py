@@ -200,7 +200,7 @@ def _arithmetic(found: Captured, stated: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def describe(request: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """What a file declares, and the request with the autotuner's configuration, the first that compiles.
+    """What a file declares, and the request with the autotuner's configuration, the first that compiles and fits.
 
     Raises
     ------
@@ -216,20 +216,20 @@ def describe(request: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, A
 
 
 def _first_that_compiles(request: Mapping[str, Any], places: Sequence[int]) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """First configuration that compiles for an AMD GPU, else for an H200, as `describe` gives it."""
+    """First configuration that fits an MI300X, else that compiles for an AMD GPU or an H200, as `describe` gives it."""
     errors = []
-    for arch in (ARCHS[0], *NVIDIA):
+    for arch, fits in ((ARCHS[0], True), (ARCHS[0], False), *((one, False) for one in NVIDIA)):
         for place in places:
             request = {**request, "config": place}
             with worker_reply({"verb": "describe", **request}) as (described, _):
                 pass
             try:
-                check_compiles(Launch.from_dict(described["launch"]), arch)
+                check_compiles(Launch.from_dict(described["launch"]), arch, fits=fits)
             except CompileError as error:
                 errors.append(error)
             else:
                 return described, request
-    raise errors[len(places) - 1]
+    raise errors[2 * len(places) - 1]
 
 
 def capture_kernel(kernel: Kernel, **options: Any) -> tuple[Trace, dict[str, Any]]:

@@ -17,8 +17,9 @@ from swizzle_sim.text import visible
 
 _WORDS = {"passed": "ok", "failed": "FAILED", "error": "error", "skipped": "skipped"}
 NOTHING = (
-    "nothing to check: write '# swizzle-check' above a function that takes the program id and returns the tile, name "
-    "another folder, or pass --allow-skips"
+    "nothing to check: no function looks like a remap; name one, as FILE.py::FUNCTION, with --answer for the names "
+    "that hold its tile, write '# swizzle-check' above one that takes the id and returns the tile, name another "
+    "folder, or pass --allow-skips"
 )
 _SKIPPED = (
     "{n} not checked, which is no pass: write the comment that is shown above the function, '# swizzle: off' "

@@ -151,8 +151,9 @@ class Ranking:
         if len(self.objectives) > 1:
             return f"Objectives: {names}{at}. The Pareto front comes first, rising by {self.main.spoken}."
         gap = f"{100 * self.tolerance:.3g} {'points' if self.main.largest else '%'}"
+        drawn = " or that other plausible constants do not tell from the best" if self.inseparable else ""
         return (
-            f"Ranked by {names}{at}. Orders within {gap} of each other are ties (=), which "
+            f"Ranked by {names}{at}. Orders within {gap} of each other{drawn} are ties (=), which "
             f"{'a tenth less read from HBM breaks, then even work' if self.reads_decide else 'even work breaks'}, "
             "then fewer registers, then the shorter text."
         )

@@ -275,7 +275,8 @@ class PrologueReader:
         found = slice_of(before, set(answers))[0]
         if not wanted and len(found) == 1 and isinstance(found[0], ast.Assign) and self.source.is_id(found[0].value):
             self.refuse(
-                found[0], f"{answers[0]} is the program id as it came: say which names hold the tile, if others do"
+                found[0],
+                f"{answers[0]} is the program id as it came: say which names hold the tile, if others do (answer=)",
             )
         return before, answers
 

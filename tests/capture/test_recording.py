@@ -170,6 +170,7 @@ def test_equal_sizes_are_scaled_together():
 def test_a_recording_is_a_kernel_on_the_command_line():
     assert is_user_kernel("calls.json")
     assert is_user_kernel("runs/calls.json:matmul.2")
+    assert (is_user_kernel("my.py@3"), declared_name("my.py@3"), file_of("my.py@3")) == (True, "@3", "my.py")
     assert file_of("runs/calls.json:matmul.2") == "runs/calls.json"
     assert declared_name("my.py.json:matmul") == "matmul"
     assert not is_user_kernel("gemm")

@@ -1,6 +1,6 @@
 """Is a kernel that AMD's compiler refuses captured for the GPUs that take it, and refused at once for the others?"""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 import pytest
@@ -55,6 +55,18 @@ def test_another_vendors_compiler_is_asked_only_by_nobody(compiling):
     compiling[0].update(ARCHS)
     check_compiles(LAUNCH, ARCHS[0])
     assert not set(compiling[1]) & set(NVIDIA)
+
+
+def test_a_configuration_has_to_fit_a_cu_where_an_autotuner_would_find_out(monkeypatch):
+    def compile_for(launch, archs):
+        return [SimpleNamespace(resources=replace(FOUND, lds_bytes=launch)) for _ in archs]
+
+    monkeypatch.setattr("swizzle_sim.capture.occupancy.compile_for", compile_for)
+    check_compiles(64 << 10, "gfx942", fits=True)
+    check_compiles(96 << 10, "gfx942")
+    with pytest.raises(CompileError, match="no workgroup fits a CU of mi300x: short of LDS"):
+        check_compiles(96 << 10, "gfx942", fits=True)
+    check_compiles(96 << 10, "gfx950", fits=True)  # which has 160 KiB
 
 
 @pytest.mark.parametrize("able", [("gfx942",), ("gfx950",), ("sm_90a",)])

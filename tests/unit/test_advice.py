@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from swizzle_benchmarks.suite.flash_attention import attention
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.advice import advise, advise_run, limit_of
 from swizzle_sim.ranking import OBJECTIVES, Ranking
@@ -88,6 +89,17 @@ def test_what_is_not_told_apart_leaves_the_launch_order(amd, nvidia):
 )
 def test_the_limit_is_the_resource_that_is_busy_all_the_time(amd, name, busy_us, said):
     assert limit_of(amd, replace(BASE, busy_us={name: busy_us, "mall": 1.0})) == said
+
+
+def test_the_limit_of_a_launch_order_that_is_kept_is_its_own(amd):
+    """A candidate of fewer hits may be bound by arithmetic: that is no reason why nothing can help the launch order."""
+    busy = attempt(1, 60.0, rate=0.1)
+    busy = replace(busy, score=replace(busy.score, busy_us={"compute": 59.0}))
+    base = replace(BASE, l2_hit_rate=0.8, busy_us={"hbm": 95.0})
+    found = advise(amd, HITS, base, busy)
+    assert found.what == "keep the launch order, not a1" and "bound by HBM: 95.0 of 100.0" in found.limit
+    uneven = Scorer(attention(CAUSAL=True), gpu("mi300x"))
+    assert limit_of(uneven, replace(BASE, busy_us={"compute": 95.0})) == "bound by arithmetic: 95.0 of 100.0 µs"
 
 
 def test_uneven_work_is_named_by_its_last_xcd_or_by_what_even_work_would_take(amd):

@@ -140,6 +140,7 @@ def test_what_other_constants_do_not_tell_from_the_best_ties_with_it(tmp_path):
     (tmp_path / "uncertainty.json").write_text(json.dumps({"pairs": pairs}))
     ranking = ranking_of({"gpu": "h200", "objectives": ["time"]}, tmp_path)
     assert numbers(ranking.groups(given)) == [[2, 1], [3], [0]]
+    assert "of each other or that other plausible constants do not tell from the best are ties" in ranking.sentence()
     (tmp_path / "uncertainty.json").write_text("[")
     assert numbers(ranking_of({"gpu": "h200", "objectives": ["time"]}, tmp_path).groups(given)) == [[1], [2], [3], [0]]
 
