@@ -8,7 +8,9 @@ import pytest
 
 from swizzle_sim.capture.capture import capture_all, capture_each
 from swizzle_sim.capture.user_kernel import load
+from swizzle_sim.launch import Array
 from tests.capture.same_trace import assert_equal_traces, needs_triton
+from xcd_model.errors import SizeError
 
 pytestmark = needs_triton
 pytest.importorskip("triton")
@@ -104,6 +106,12 @@ def test_index_tensors_have_to_be_given_as_declared():
     errors = capture_each([changed(launch, make_inputs=lambda seed, given=given: given) for given, _ in cases])
     for error, (_, message) in zip(errors, cases, strict=True):
         assert message in str(error)
+
+
+def test_an_array_of_addresses_names_what_it_points_to():
+    one = Array(shape=(4,), dtype="fp16")
+    with pytest.raises(SizeError, match="points_to takes names of arguments"):
+        Array(shape=(1,), dtype="int64", points_to=(one,))
 
 
 def test_arguments_have_to_match_the_function():
