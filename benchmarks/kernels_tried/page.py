@@ -22,8 +22,8 @@ Written by `python -m swizzle_benchmarks.kernels_tried FOLDER`, then `--page FOL
 
 **{captured} of {total} are captured, {searched} searched, {rewritten} rewritten and verified.**
 
-| kernel | package | captured | s | best | s | rewritten | s |
-| --- | --- | --- | --- | --- | --- | --- | --- |
+| kernel | package | captured | s | best | s | rewritten | s | searched on |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
 {rows}
 
 Seconds are of the whole command, start and compile included, on 2 shared cores.
@@ -57,7 +57,7 @@ def _cells(name: str, row: Mapping[str, Any]) -> list[str]:
             continue
         refused = about.get("refused")
         found += [f"no: {refused}".replace("|", "\\|") if refused else words(about), str(about["seconds"])]
-    return found
+    return [*found, row.get("optimize", {}).get("on", "")]
 
 
 def _captured(about: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,7 @@ def try_kernel(
             found = getattr(trial, step)()
         except Refused as error:
             found = {"refused": FOLDERS.sub("", str(error))}
-        row[step] = {**found, "seconds": round(time.monotonic() - began)}
+        row[step] = {**found, "seconds": round(time.monotonic() - began), "on": date.today().isoformat()}
         store(row)
 
 

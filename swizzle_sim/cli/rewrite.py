@@ -127,6 +127,8 @@ def _print(found: Rewritten, checked: Checked | None, out: Path | None, price: R
         for name, count in case.unwritten.items():
             say.print(f"  {name}: {count} items that neither kernel writes", markup=False)
     if checked:
+        if not any(case.whole for case in checked.cases):
+            say.print(f"  {checked.words}", markup=False)
         say.print(compiled_line(checked), markup=False)
     else:
         say.print("not checked (--no-check)", markup=False)
@@ -204,14 +206,13 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
         write_rewritten(found, path)
     except SwizzleSimError as error:
         return _none(str(error))
-    whole = sum(case.whole for case in checked.cases)
     more = (price.advice,) if price.advice else ()
     return Written(
         path,
         "",
         (
-            f"rewritten kernel: {path} (the {found.at}'s id, {price.emission}; outputs equal bit for bit at {whole} "
-            f"small sizes; {checked.after.arch}: {price})",
+            f"rewritten kernel: {path} (the {found.at}'s id, {price.emission}; {checked.words}; "
+            f"{checked.after.arch}: {price})",
             *more,
         ),
     )

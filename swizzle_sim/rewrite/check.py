@@ -23,6 +23,7 @@ from xcd_model.errors import RewriteError
 
 CHECK_TIMEOUT_S = 600.0
 SAMPLES = 4  # programs compared on the target grid
+SAMPLES_ALONE = 16  # where no size is small enough to run whole
 Sampled = tuple[Workload, list[int] | None, str]  # sizes, programs or all, kind: of each the first that runs counts
 _WORKER = "swizzle_sim.rewrite.check_worker"
 
@@ -68,6 +69,14 @@ class Checked:
     before: Compiled
     after: Compiled
 
+    @property
+    def words(self) -> str:
+        """What was compared."""
+        if whole := sum(case.whole for case in self.cases):
+            return f"outputs equal bit for bit at {whole} small sizes"
+        programs = sum(case.programs for case in self.cases)
+        return f"no size is small enough to run whole: {programs} programs touch and store what their tiles did"
+
 
 def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int = 0) -> Checked:
     """Run original and rewritten kernel side by side, then compile both.
@@ -103,18 +112,19 @@ def check_rewritten(rewritten: Rewritten, work: Workload, arch: str, seed: int =
 
 
 def _launches(rewritten: Rewritten, work: Workload) -> list[Sampled]:
-    """Small sizes to run whole, alternatives of one kind each, and the target size to sample."""
+    """Small sizes to run whole, alternatives of one kind each, and the target size to sample; that alone if none is."""
     small = small_workloads(work, rewritten.num_xcds)
-    if not small:
+    found: list[Sampled] = [(one, None, kind) for kind, one in small]
+    if rewritten.at == "program" and all(work.problem != one.problem for _, one in small):
+        cheap = with_cheap_programs(work, blocks=False)
+        count = SAMPLES if small else SAMPLES_ALONE
+        samples = sorted({*np.linspace(0, cheap.grid.num_pids - 1, count).astype(int).tolist()})
+        found += [(one, samples, "sampled") for one in (cheap, work)[: 2 if cheap.problem != work.problem else 1]]
+    if not found:
         raise RewriteError(
             f"{work.name} has no known size that is small enough to interpret: give smaller sizes, or --no-check",
             path=rewritten.path,
         )
-    found: list[Sampled] = [(one, None, kind) for kind, one in small]
-    if rewritten.at == "program" and all(work.problem != one.problem for _, one in small):
-        cheap = with_cheap_programs(work, blocks=False)
-        samples = sorted({*np.linspace(0, cheap.grid.num_pids - 1, SAMPLES).astype(int).tolist()})
-        found += [(one, samples, "sampled") for one in (cheap, work)[: 2 if cheap.problem != work.problem else 1]]
     return found
 
 
@@ -162,8 +172,10 @@ def run_side_by_side(rewritten: Rewritten, launches: Iterable[Sampled], seed: in
         raise RewriteError(f"the rewritten kernel computes otherwise: {reply['different']}", path=rewritten.path)
     if "error" in reply:
         raise RewriteError(f"the kernel does not run in the interpreter: {reply['error']}", path=rewritten.path)
+    is_whole = [case["sample"] is None for case in cases]
     if not any(
-        "programs" in found and case["sample"] is None for case, found in zip(cases, reply["cases"], strict=True)
+        "programs" in found and (whole or not any(is_whole))
+        for whole, found in zip(is_whole, reply["cases"], strict=True)
     ):
         why = next(found["not_run"] for found in reply["cases"] if "not_run" in found)
         raise RewriteError(f"the original does not run at any small size ({why}): --no-check", path=rewritten.path)

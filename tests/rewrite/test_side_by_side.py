@@ -39,6 +39,18 @@ def test_gemm_is_checked_at_small_ragged_sizes_and_compiled(tmp_path, monkeypatc
     assert checked.before.sgprs <= checked.after.sgprs <= checked.before.sgprs + 16
 
 
+def test_where_no_size_can_be_run_whole_programs_of_the_target_are_compared_and_that_is_said(monkeypatch):
+    monkeypatch.setattr("swizzle_sim.rewrite.check.small_workloads", lambda work, num_xcds: [])
+    gemm = workload("gemm", {"M": 512, "N": 512, "K": 64, "BLOCK_M": 64, "BLOCK_N": 64})
+    found = rewritten(gemm, "contiguous+group_m(size=3)", lattice=gemm.others)
+    checked = check_rewritten(found, gemm, "gfx942")
+    assert [(case.programs, case.whole) for case in checked.cases] == [(16, False)] and checked.cases[0].moved > 0
+    assert checked.words.startswith("no size is small enough to run whole: 16 programs")
+    broken = replace(found, text=rewritten(gemm, "reverse", lattice=gemm.others).text)
+    with pytest.raises(RewriteError, match="computes otherwise"):
+        check_rewritten(broken, gemm, "gfx942")
+
+
 def test_a_length_read_without_a_mask_stays_even_at_every_kind_of_grid():
     """As of distances between vectors of D items: every small grid that is known cuts D below its block."""
 
