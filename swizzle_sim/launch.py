@@ -36,6 +36,24 @@ ITEM_BYTES = {
 ROLES = ("in", "out", "inout")
 
 
+class SizesAt(dict[str, int]):
+    """Problem sizes of a kernel at one of its other grids, and the integers that its parameters are there.
+
+    Parameters
+    ----------
+    sizes, parameters : mapping of str to int
+    """
+
+    def __init__(self, sizes: Mapping[str, int], parameters: Mapping[str, int]):
+        super().__init__(sizes)
+        self.parameters = dict(parameters)
+
+
+def known_at(sizes: Mapping[str, int]) -> dict[str, int]:
+    """What is known by name at some sizes: the sizes, and of `SizesAt` the parameters."""
+    return {**(sizes.parameters if isinstance(sizes, SizesAt) else {}), **sizes}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Array:
     """A tensor argument: the properties that a launch needs before the tensor exists.

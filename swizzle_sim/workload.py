@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from swizzle_sim.kernels import Kernel, is_user_kernel, kernel
-from swizzle_sim.launch import Launch
+from swizzle_sim.launch import Launch, SizesAt
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Resources, Waits
 from xcd_model.errors import CompileError, RewriteError
@@ -99,7 +99,9 @@ def _declared(name: str, sizes: Mapping[str, int], config: Mapping[str, int] | N
         problem=facts["problem"],
         grid=grid_of(described["grid"], facts["tiles"]),
         launch=Launch.from_dict(described["launch"], inputs_of(request)),
-        others=tuple((grid_of(at["grid"], at["tiles"]), at["sizes"]) for at in described["grids"]),
+        others=tuple(
+            (grid_of(at["grid"], at["tiles"]), SizesAt(at["sizes"], at["values"])) for at in described["grids"]
+        ),
         at=lambda other: _declared(name, other, pinned),
         programs=facts["programs"],
     )

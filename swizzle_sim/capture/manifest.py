@@ -80,6 +80,7 @@ def check_manifest(manifest: Mapping[str, Any], n_workgroups: int) -> None:
     for at in grids:
         _grid(at.get("grid"), _there(at, "tiles"), "grids")
         _sizes(at.get("sizes"), "grids")
+        _sizes(at.get("values", {}), "grids")
     _resources(_mapping(manifest, "resources"))
 
 

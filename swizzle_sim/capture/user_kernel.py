@@ -27,7 +27,7 @@ from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, read_trace
 from swizzle_sim.disk_cache import cache_home
 from swizzle_sim.kernels import Kernel, declared_name, file_of, is_user_kernel
 from swizzle_sim.kernels import kernel as registered
-from swizzle_sim.launch import Launch
+from swizzle_sim.launch import Launch, SizesAt
 from swizzle_sim.swizzle.grid import Grid
 from xcd_model import Claims, Gpu, Trace
 from xcd_model import gpu as load_gpu
@@ -320,7 +320,9 @@ def kernel_of(
             if manifest["triton"]
             else manifest["how"],
         ),
-        at_grids=lambda: [(grid_of(at["grid"], at["tiles"]), at["sizes"]) for at in manifest["grids"]],
+        at_grids=lambda: [
+            (grid_of(at["grid"], at["tiles"]), SizesAt(at["sizes"], at.get("values", {}))) for at in manifest["grids"]
+        ],
         programs=facts["programs"],
         claims=Claims(**facts["claims"]) if "claims" in facts else None,
         make_launch=(lambda: Launch.from_dict(manifest["launch"], inputs_of(request))) if request else None,

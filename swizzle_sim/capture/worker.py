@@ -199,13 +199,15 @@ def _other_grids(
     for change in tries:
         try:
             at = kernel.sizes_at({**sizes, **change})
-            grid = kernel.grid_at(at, kernel.at(**at))
+            launch = kernel.at(**at)
+            grid = kernel.grid_at(at, launch)
         except SwizzleSimError:
             continue
         if tiled and grid.tiles is None:
             continue
         tiles = list(grid.tiles) if grid.tiles else None
-        found.setdefault(str(grid), {"grid": list(grid.launch), "tiles": tiles, "sizes": dict(at)})
+        values = {n: v for n, v in {**launch.arguments, **launch.constexprs}.items() if type(v) is int}
+        found.setdefault(str(grid), {"grid": list(grid.launch), "tiles": tiles, "sizes": dict(at), "values": values})
     return list(found.values())[:MAX_GRIDS]
 
 

@@ -20,6 +20,7 @@ from swizzle_sim.capture.occupancy import BURST, COMPILE_TIMEOUT_S, compile_laun
 from swizzle_sim.capture.process import run_worker, triton_version
 from swizzle_sim.disk_cache import DiskCache
 from swizzle_sim.kernels import Kernel
+from swizzle_sim.launch import known_at
 from swizzle_sim.price import CompiledKernel, RemapPrice
 from swizzle_sim.rewrite.emission import ALL, Emission, emissions, named
 from swizzle_sim.rewrite.kernel import rewrite_workload
@@ -34,7 +35,7 @@ from xcd_model import Gpu, Resources
 from xcd_model.errors import CompileError, NotBijective, RewriteError
 
 _WORKER = "swizzle_sim.rewrite.price_worker"
-_FORMAT = 4  # of the entries on disk
+_FORMAT = 5  # of the entries on disk
 _CODE = ("capture", "rewrite", "swizzle", "triton_source")  # packages that decide what is emitted and how it is read
 
 
@@ -203,7 +204,7 @@ def _request(
         "programs": kernel.programs,
         "grid": _of_grid(kernel.grid),
         "sizes": dict(kernel.problem),
-        "lattice": [[_of_grid(grid), dict(sizes) if sizes else None] for grid, sizes in others],
+        "lattice": [[_of_grid(grid), dict(sizes) if sizes else None, known_at(sizes or {})] for grid, sizes in others],
         "swizzle": swizzle.source,
         "spellings": [one.name for one in spellings],
         "gpu": gpu.as_dict(),

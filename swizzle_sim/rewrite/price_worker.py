@@ -17,7 +17,7 @@ from swizzle_sim.capture.kernel_file import forget_files
 from swizzle_sim.capture.occupancy import Compiled, compiled_as, request_of
 from swizzle_sim.capture.occupancy_worker import answered
 from swizzle_sim.capture.process import triton_version
-from swizzle_sim.launch import Launch
+from swizzle_sim.launch import Launch, SizesAt
 from swizzle_sim.price import CompiledKernel, RemapPrice
 from swizzle_sim.rewrite.check import on_path, relaunched
 from swizzle_sim.rewrite.emission import named
@@ -135,7 +135,7 @@ def _work(request: Mapping[str, Any]) -> Workload:
         problem=request["sizes"],
         grid=_grid(request["grid"]),
         launch=Launch.from_dict(request["launch"]),
-        others=tuple((_grid(grid), sizes) for grid, sizes in request["lattice"]),
+        others=tuple((_grid(grid), sizes and SizesAt(sizes, known)) for grid, sizes, known in request["lattice"]),
         at=lambda sizes: (_ for _ in ()).throw(NotImplementedError("a price is of one size")),
         programs=request["programs"],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
-from swizzle_sim.launch import Array, Launch
+from swizzle_sim.launch import Array, Launch, known_at
 from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.triton_source.definitions import Definitions, evaluate
 from xcd_model.errors import RewriteError
@@ -51,7 +51,7 @@ def tile_counts(
     RewriteError
         If the source does not determine a count; the message has the line to add.
     """
-    others = [(other, dict(sizes)) for other, sizes in lattice if sizes and other.tiles]
+    others = [(other, known_at(sizes)) for other, sizes in lattice if sizes and other.tiles]
     found: dict[str, ast.expr | None] = {}
     for constants in (dict(launch.constexprs), {}):
         points: list[tuple[Grid, dict]] = [
@@ -93,7 +93,7 @@ def is_count_of_columns(text: str, definitions: Definitions, launch: Launch, poi
     (first, _), *others = points
     if whole is None or first.tiles is None or evaluate(whole, values_of(launch)) != first.tiles[1]:
         return False
-    known = [(evaluate(whole, dict(sizes)), grid.tiles) for grid, sizes in others if sizes and grid.tiles]
+    known = [(evaluate(whole, known_at(sizes)), grid.tiles) for grid, sizes in others if sizes and grid.tiles]
     return all(value is None or value == tiles[1] for value, tiles in known)
 
 

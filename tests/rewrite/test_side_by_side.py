@@ -137,3 +137,45 @@ def test_a_kernel_that_raises_is_named():
     broken = found.text.replace(b"items % 3", b"items % undefined")
     with pytest.raises(RewriteError, match=r"kernels_triton.py: the kernel does not run.*undefined"):
         run_side_by_side(replace(found, text=broken), [(work, None, "whole")])
+
+
+SQUARE = """
+import triton
+import triton.language as tl
+
+from swizzle_sim.capture import Array, Kernel
+
+
+@triton.jit
+def fill(c, batch, features, BB: tl.constexpr, BF: tl.constexpr):
+    pid = tl.program_id(0)
+    across = tl.cdiv(features, BF)
+    down = tl.cdiv(batch, BB)
+    size = min(down - pid // (4 * across) * 4, 4)
+    row = pid // (4 * across) * 4 + pid % size
+    column = pid % (4 * across) // size
+    rows, columns = row * BB + tl.arange(0, BB), column * BF + tl.arange(0, BF)
+    inside = (rows < batch)[:, None] & (columns < features)[None, :]
+    tl.store(c + rows[:, None] * features + columns[None, :], tl.zeros((BB, BF), tl.float32) + pid, inside)
+
+
+kernel = Kernel(
+    fill,
+    sizes={"ROWS": 512, "COLUMNS": 512},
+    arguments=lambda s: {
+        "c": Array(shape=(s.ROWS, s.COLUMNS), dtype="fp32", role="out"), "batch": s.ROWS, "features": s.COLUMNS,
+    },
+    constexprs=lambda s: {"BB": 32, "BF": 32},
+    grid=lambda s: (triton.cdiv(s.ROWS, 32) * triton.cdiv(s.COLUMNS, 32),),
+    tiles=lambda s: (triton.cdiv(s.ROWS, 32), triton.cdiv(s.COLUMNS, 32)),
+)
+"""
+
+
+def test_counts_that_are_equal_here_are_told_apart_by_what_parameters_are_at_other_sizes(tmp_path):
+    (tmp_path / "square.py").write_text(SQUARE)
+    work = workload(str(tmp_path / "square.py"), {})
+    assert all(sizes.parameters["batch"] == sizes["ROWS"] for _, sizes in work.others)
+    found = rewrite_workload(work, Swizzle.parse(family("contiguous+row")), num_xcds=8)
+    (call,) = [line for line in found.text.decode().splitlines() if "tl.program_id(0)" in line]
+    assert "tl.cdiv(features, BF)" in call and "batch" not in call
