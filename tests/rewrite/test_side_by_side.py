@@ -177,5 +177,5 @@ def test_counts_that_are_equal_here_are_told_apart_by_what_parameters_are_at_oth
     work = workload(str(tmp_path / "square.py"), {})
     assert all(sizes.parameters["batch"] == sizes["ROWS"] for _, sizes in work.others)
     found = rewrite_workload(work, Swizzle.parse(family("contiguous+row")), num_xcds=8)
-    (call,) = [line for line in found.text.decode().splitlines() if "tl.program_id(0)" in line]
+    (call,) = [line for line in found.text.decode().splitlines() if "swizzle(tl.program_id(0)" in line]
     assert "tl.cdiv(features, BF)" in call and "batch" not in call
