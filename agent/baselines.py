@@ -7,7 +7,7 @@ run which is resumed goes on alike. A run that is repeated takes the orders from
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,8 +85,8 @@ def add_baselines(scorer: Scorer, history: History, ranking: Ranking, notes: Not
             if len(finalists) < plan["finalists"]:
                 finalists.append(_append(scorer, history, candidate))
     done = plan["screened"] + plan["finalists"]
-    searched = sum(one.proposer == SEARCH for one in there)
-    if searched < plan["evaluations"]:
+    searched = {one.source for one in there if one.proposer == SEARCH}
+    if len(searched) < plan["evaluations"]:
         _add_search(
             scorer, history, ranking, plan["evaluations"], searched, how, lambda n: how.on_count(done + n, total)
         )
@@ -119,11 +119,11 @@ def _add_search(
     history: History,
     ranking: Ranking,
     evaluations: int,
-    searched: int,
+    searched: Collection[str],
     how: Comparison,
     on_count: Callable[[int], None],
 ) -> None:
-    """Append the replays of a search of the families' templates, after the first ``searched``."""
+    """Append the replays of a search of the families' templates but those of ``searched``, which a shorter one made."""
     end_s = time.monotonic() + SEARCH_S
     found = search_on(
         evaluator_like(scorer),
@@ -134,7 +134,7 @@ def _add_search(
         enough=lambda: time.monotonic() > end_s,
     )
     replayed = [a for a in found.run.attempts if a.verdict["stage"] == "replay"]
-    for attempt in replayed[searched:]:
+    for attempt in [one for one in replayed if one.source not in searched][: evaluations - len(searched)]:
         shared = {key: value for key, value in attempt.verdict.items() if key not in SEARCHED_FOR}
         verdict = {**shared, "code": "scored", "stage": "full replay"}
         history.append(replace(attempt, number=len(history), verdict=verdict))
