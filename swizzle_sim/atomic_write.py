@@ -13,6 +13,8 @@ from xcd_model.errors import RunError
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that a reader finds the old one or the new one, never half of one.
 
+    Devices, pipes and links, such as ``/dev/stdout``, are written to and not replaced.
+
     Raises
     ------
     RunError
@@ -20,6 +22,9 @@ def write_whole(path: Path, data: bytes) -> None:
     """
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_bytes(data)
+            return
         unfinished.write_bytes(data)
         os.replace(unfinished, path)
     except OSError as error:
