@@ -23,6 +23,7 @@ WINDOWS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64)
 PANELS = (1, 2, 4, 8, 16, 32, 64)
 BOX_SIDES = (1, 4, 16)  # of boxes in three dimensions, in addition to the whole side
 BANDS = (1, 4, 16)  # rows of a band in a two-level order, in addition to the whole block
+OF_XCDS = ("contiguous", "chunked", "row_bands")  # say which XCD gets which ids, and leave all where they are on one
 LONGEST = 65536  # of a family's parameter
 # Kinds that lead on some published kernel; the others follow in the order of `family_specs`.
 FIRST = (
@@ -52,8 +53,6 @@ class Candidate:
 
 def placements(num_pids: int, gpu: Gpu) -> list[str]:
     """Specifications that decide which XCD gets which run of ids; the empty one is the hardware's round robin."""
-    if gpu.xcds == 1:  # all of them leave every id where it is
-        return [""]
     share = num_pids // gpu.xcds
     chunks = sorted({2**k for k in range(1, 15)} | {k * k for k in (3, 5, 6, 7, 12)} | {gpu.cus_per_xcd})
     return ["", "contiguous", *(f"chunked(chunk={c})" for c in chunks if c <= share)]
@@ -79,9 +78,8 @@ def xcd_orders(tiles: tuple[int, int], num_xcds: int) -> list[str]:
     for across in (n for n in range(1, num_xcds + 1) if num_xcds % n == 0):
         high, wide = min(-(-rows * across // num_xcds), LONGEST), min(-(-cols // across), LONGEST)
         block = f"rows={high}, cols={wide}"
-        sizes = (*(n for n in BANDS if n < high), high)
-        placed = [f"blocks({block}, size={size})" for size in sizes] + [f"morton_blocks({block})"]
-        found += [f"contiguous+{one}" if num_xcds > 1 else one for one in placed]
+        found += [f"contiguous+blocks({block}, size={size})" for size in (*(n for n in BANDS if n < high), high)]
+        found.append(f"contiguous+morton_blocks({block})")
     return found
 
 
@@ -96,7 +94,7 @@ def work_of(kernel: Kernel, gpu: Gpu) -> WorkPerWorkgroup:
     return work_per_workgroup(kernel.build_trace(gpu.l2.line_bytes), kernel.grid.axes)
 
 
-def balancing_orders(grid: Grid, work: WorkPerWorkgroup, num_xcds: int) -> list[str]:
+def balancing_orders(grid: Grid, work: WorkPerWorkgroup) -> list[str]:
     """Specifications of orders that begin with the longest workgroups, or put a light one after each heavy one.
 
     None where the work is even, nor of those that begin with the longest where the launch order does: there the work
@@ -105,24 +103,33 @@ def balancing_orders(grid: Grid, work: WorkPerWorkgroup, num_xcds: int) -> list[
     if not work.uneven:
         return []
     falls = work.axis != "" and work.trend <= -TRENDS
-    placings = ("", "contiguous+") if num_xcds > 1 else ("",)
     if grid.shape is None or work.axis != "pid_m":
-        backwards = [f"{placing}reverse" for placing in placings]
+        backwards = ["reverse", "contiguous+reverse"]
         if grid.shape:  # rows and columns change places: bands of rows, column by column, from the last column
-            backwards += [f"{placing}reverse+group_m(size={w})" for placing in placings for w in PANELS]
+            backwards += [f"{placing}reverse+group_m(size={w})" for placing in ("", "contiguous+") for w in PANELS]
         return [] if falls else backwards
     widths = sorted({w for w in PANELS if w < grid.shape[1]} | {min(grid.shape[1], LONGEST)})
     kinds = ("paired",) if falls else ("longest_first", "paired")
-    return [f"{placing}{kind}(size={w})" for kind in kinds for placing in placings for w in widths]
+    return [f"{placing}{kind}(size={w})" for kind in kinds for placing in ("", "contiguous+") for w in widths]
 
 
 def family_specs(kernel: Kernel, gpu: Gpu) -> Iterator[str]:
     """Every combination of placement and order, single families first, then by placement; then XCD orders.
 
-    Where the work of the workgroups is uneven, orders that balance it follow.
+    Where the work of the workgroups is uneven, orders that balance it follow. Of a GPU of one XCD without what only
+    says which XCD gets which ids, each once.
 
     Only specifications that are bijections of the kernel's grid, and have parameters within their families' ranges.
     """
+    found = _specs(kernel, gpu)
+    yield from found if gpu.xcds > 1 else dict.fromkeys(filter(None, map(_without_placements, found)))
+
+
+def _without_placements(spec: str) -> str:
+    return "+".join(part for part in spec.split("+") if part.partition("(")[0] not in OF_XCDS)
+
+
+def _specs(kernel: Kernel, gpu: Gpu) -> Iterator[str]:
     grid = kernel.grid
     for placement in placements(grid.num_pids, gpu):
         for order in orders(grid.shape):
@@ -130,18 +137,18 @@ def family_specs(kernel: Kernel, gpu: Gpu) -> Iterator[str]:
                 yield spec
     more: list[str] = []
     if len(grid.launch) == 3:
-        some = ["", "contiguous+", f"chunked(chunk={gpu.cus_per_xcd})+", "chunked(chunk=256)+"]
-        more = [one + order for one in (some if gpu.xcds > 1 else some[:1]) for order in box_orders(grid)]
+        some = ("", "contiguous+", f"chunked(chunk={gpu.cus_per_xcd})+", "chunked(chunk=256)+")
+        more = [placement + order for placement in some for order in box_orders(grid)]
     elif grid.shape:
         more = xcd_orders(grid.shape, gpu.xcds)
-    elif gpu.xcds > 1:
+    else:
         more = [f"row_bands(rows={w})" for w in PANELS if grid.num_pids % (w * gpu.xcds)]
-    more += balancing_orders(grid, work_of(kernel, gpu), gpu.xcds)
+    more += balancing_orders(grid, work_of(kernel, gpu))
     yield from (spec for spec in more if holds(spec, grid, gpu.xcds))
 
 
 def has_families(kernel: Kernel, gpu: Gpu) -> bool:
-    """Whether there is one: not of a line of workgroups of even work on one XCD."""
+    """Whether there is one: on one XCD not of a line of workgroups whose work is even, or falls along it."""
     return next(family_specs(kernel, gpu), None) is not None
 
 

@@ -102,7 +102,7 @@ def print_run(end: End, scorer: Scorer) -> None:
     if run.best.number == run.baseline.number:
         lines.append("no candidate beats the launch order: best.* hold the identity")
     if not has_families(scorer.kernel, scorer.gpu):
-        lines.append("no family orders it otherwise: a line of workgroups of even work, on one XCD")
+        lines.append("no family orders it otherwise: a line of workgroups on one XCD, whose work is even or falls")
     elif len(run.attempts) <= SETTLED and is_settled(scorer):
         tried = "no other was" if len(run.attempts) == 1 else f"{run.attempts[1].name} alone was"
         why = "workgroups share next to no lines, or the launch order is at the bound"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from swizzle_benchmarks.suite.flash_attention import attention
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.candidates import balancing_orders, family_specs
+from swizzle_sim.candidates import OF_XCDS, balancing_orders, family_specs
 from swizzle_sim.replaying import balance_of, work_along, work_per_workgroup
 from swizzle_sim.scores import Balance, Score
 from swizzle_sim.scoring import Scorer
@@ -180,15 +180,22 @@ def test_orders_that_balance_are_tried_where_work_is_uneven_and_nowhere_else():
 def test_orders_that_balance_follow_the_axis_of_the_work(axis, trend, expected):
     rising = Scorer(attention(**CAUSAL), gpu("mi300x")).work
     work = dataclasses.replace(rising, axis=axis, trend=trend, explained=1.0)
-    found = balancing_orders(Grid((8, 16)), work, 8)
+    found = balancing_orders(Grid((8, 16)), work)
     kinds = {re.sub(r"\([^()]*\)", "", spec) for spec in found}
     assert {
         kind.replace("contiguous+longest", "longest").replace("contiguous+paired", "paired") for kind in kinds
     } == expected
     assert all(holds(spec, Grid((8, 16)), 8) for spec in found)
     rows = dataclasses.replace(work, axis="pid", trend=1.0)
-    assert balancing_orders(Grid((100,)), rows, 8) == ["reverse", "contiguous+reverse"]
-    assert balancing_orders(Grid((100,)), rows, 1) == ["reverse"]
+    assert balancing_orders(Grid((100,)), rows) == ["reverse", "contiguous+reverse"]
+
+
+def test_on_one_xcd_each_order_is_listed_once_and_nothing_is_placed():
+    found = list(family_specs(attention(**CAUSAL), gpu("h200")))
+    assert {"longest_first(size=1)", "group_m(size=8)", "paired(size=1)"} <= set(found) and len(set(found)) == len(
+        found
+    )
+    assert not any(part.partition("(")[0] in OF_XCDS for spec in found for part in spec.split("+"))
 
 
 def test_longest_first_ends_near_the_ideal_where_the_first_block_first_does_not():
