@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 
 unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of Python processes: each would compile all of the source anew
 
-.PHONY: browser fidelity kernels paper run wheel test test-llm test-random coverage mutants audit lowest lint docs pages speed clean
+.PHONY: browser evidence fidelity kernels paper run wheel test test-llm test-random coverage mutants audit lowest lint docs pages speed clean
 
 run: .venv/installed
 	$(BIN)/swizzle-sim optimize attention CAUSAL=1 H=64 S=2048
@@ -16,6 +16,9 @@ test: .venv/installed-test  ## lint and all tests; worksteal balances the two pr
 	@$(MAKE) --no-print-directory -j2 lint kernels
 	@$(MAKE) --no-print-directory browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+evidence: .venv/installed-test kernels  ## tests of measured rows, figures, pages and notebooks: minutes
+	$(BIN)/python -m pytest -n 2 --dist worksteal benchmarks/tests
 
 kernels: .venv/installed-test  ## compile the replays once: two test processes would each do it
 	@for replay in lockstep timed; do \
@@ -63,22 +66,22 @@ lint: .venv/installed-test
 	$(BIN)/python -m pytest --quiet tests/docs/test_shape_of_the_code.py
 
 docs: .venv/installed-test  ## rewrite generated pages, and build the site into build/site
-	$(BIN)/python -m swizzle_benchmarks.docs.regenerate
+	$(BIN)/python -m swizzle_benchmarks.evidence.docs.regenerate
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open build/site/index.html"
 
 pages: .venv/installed-test  ## and the pages and pictures that take minutes
-	$(BIN)/python -m swizzle_benchmarks.docs.regenerate --all
+	$(BIN)/python -m swizzle_benchmarks.evidence.docs.regenerate --all
 
 speed: .venv/installed-test  ## measure the replay and its peers, and rewrite docs/speed.md
 	$(PIP) --editable '.[bench]'
-	$(BIN)/python -m swizzle_benchmarks.docs.speed
+	$(BIN)/python -m swizzle_benchmarks.evidence.docs.speed
 
 fidelity: .venv/installed-test  ## replay every measured row and rewrite docs/fidelity.md, its table and pictures
-	$(BIN)/swizzle-sim fidelity --out docs
+	$(BIN)/python -m swizzle_benchmarks.validation --out docs
 
 paper: .venv/installed-test  ## the figures of arXiv 2508.20258 next to ours, into docs/paper; stopped, it goes on
-	$(BIN)/python -m swizzle_benchmarks.paper
+	$(BIN)/python -m swizzle_benchmarks.evidence.paper
 
 FIND_CHROMIUM = for name in "$$SWIZZLE_SIM_CHROMIUM" chromium chromium-browser google-chrome; do \
 	command -v "$$name" >/dev/null && exit; done

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.launch import Array
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.sharing import middle_of, sharing, sharing_words
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.pricing.sharing import middle_of, sharing, sharing_words
+from swizzle_sim.workload.kernels import Kernel
+from swizzle_sim.workload.launch import Array
 from xcd_model.errors import SwizzleSimError
 
 MOST_ITEMS = 1024  # of an index table that is shown

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from swizzle_sim.candidates import Candidate, family_candidates, permutation_digest
-from swizzle_sim.history import Attempt, History
-from swizzle_sim.ranking import Objective, Ranking
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.tuning.evaluator import evaluator_like
-from swizzle_sim.tuning.search import search_on
+from swizzle_sim.language import Swizzle
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.candidates import Candidate, family_candidates, permutation_digest
+from swizzle_sim.search.evaluator import evaluator_like
+from swizzle_sim.search.history import Attempt, History
+from swizzle_sim.search.ranking import Objective, Ranking
+from swizzle_sim.search.template_search import search_on
 
 from .cascade import quick_of
 from .prompts import Notes

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.advice import limit_of
-from swizzle_sim.scores import Score
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.advice import limit_of
 from xcd_model import Traffic
 from xcd_model.replay import traffic as columns
 

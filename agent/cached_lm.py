@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from swizzle_sim.release import version
+from swizzle_sim.base.release import version
 from xcd_model.errors import RunError
 
 from .endpoint import MAX_REPLY_CHARS, RETRIED, UNANSWERED, Answer, Endpoint, Failure

@@ -21,19 +21,19 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.candidates import permutation_digest
-from swizzle_sim.history import Attempt
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.ranking import Objective, default_objectives
-from swizzle_sim.scores import Score
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.lattice import claim_of, unconditional
-from swizzle_sim.swizzle.verdict import Counterexample
-from swizzle_sim.templates import read_template
-from swizzle_sim.tuning.evaluator import evaluator_like, lockstep_like
-from swizzle_sim.tuning.search import landscape, search_on
+from swizzle_sim.language import Swizzle
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.lattice import claim_of, unconditional
+from swizzle_sim.language.verdict import Counterexample
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.candidates import permutation_digest
+from swizzle_sim.search.evaluator import evaluator_like, lockstep_like
+from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.ranking import Objective, default_objectives
+from swizzle_sim.search.template_search import landscape, search_on
+from swizzle_sim.search.templates import read_template
+from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu, Traffic
 from xcd_model.errors import LanguageError, ReplayError, SearchError
 
@@ -57,7 +57,7 @@ class Judgement:
     feedback : str
         For the next prompt.
     verdict : dict
-        As `swizzle_sim.swizzle.Verdict.as_dict`, with ``code`` and ``stage``.
+        As `swizzle_sim.language.Verdict.as_dict`, with ``code`` and ``stage``.
     order : (n_workgroups,) int64 or None
         The permutation, where it is one.
     score : Score or None

@@ -22,7 +22,7 @@ from swizzle_sim.cli.proposer_options import (
 )
 
 if TYPE_CHECKING:
-    from swizzle_sim.kernels import Kernel
+    from swizzle_sim.workload.kernels import Kernel
 
     from .settings import Settings
 

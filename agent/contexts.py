@@ -12,16 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.rules import (
-    BINARY_OPS,
-    COMPARE_OPS,
-    MAX_LOOPS,
-    PAIR_FUNCTION,
-    RANGES,
-)
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.rules import BINARY_OPS, COMPARE_OPS, MAX_LOOPS, PAIR_FUNCTION, RANGES
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu, gpu, gpu_names
 from xcd_model.errors import ModelError
 from xcd_model.replay.traffic import COLUMNS

@@ -16,13 +16,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.history import Attempt, History
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.ranking import Ranking, ranking_of
-from swizzle_sim.recorded import recorded_kernel
-from swizzle_sim.scores import Score
-from swizzle_sim.search import Run, RunConfig, about_run, open_run
-from swizzle_sim.swizzle import family
+from swizzle_sim.language import family
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.search.history import Attempt, History
+from swizzle_sim.search.optimize import Run, RunConfig, about_run, open_run
+from swizzle_sim.search.ranking import Ranking, ranking_of
+from swizzle_sim.search.recorded import recorded_kernel
+from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import ModelError
 

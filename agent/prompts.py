@@ -13,11 +13,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from swizzle_sim.display.tiles import plane, tile_map
-from swizzle_sim.history import Attempt
-from swizzle_sim.ranking import Ranking, times_note
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.language import Swizzle
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.report.display.tiles import plane, tile_map
+from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.ranking import Ranking, times_note
 from xcd_model import xcd_of
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
 from xcd_model.analysis.schedule import schedule_of

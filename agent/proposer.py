@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from swizzle_sim.history import Attempt, History
-from swizzle_sim.progress import Progress
-from swizzle_sim.proposers import Proposed, Task
-from swizzle_sim.search import Run
+from swizzle_sim.base.progress import Progress
+from swizzle_sim.search.history import Attempt, History
+from swizzle_sim.search.optimize import Run
+from swizzle_sim.search.proposers import Proposed, Task
 from xcd_model.errors import ModelError
 
 from .baselines import FAMILIES, SEARCH

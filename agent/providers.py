@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from swizzle_sim.release import install_hint
+from swizzle_sim.base.release import install_hint
 from xcd_model.errors import ModelError
 
 WITHOUT = "without a model: swizzle-sim optimize KERNEL tries the known families, --proposer search their parameters"

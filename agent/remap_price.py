@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from swizzle_sim.history import Attempt
+from swizzle_sim.language import Swizzle
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.rewrite.price import price
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.search.history import Attempt
 from xcd_model.errors import CompileError, SwizzleSimError
 
 from .transcript import Transcript

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from swizzle_sim.display.tiles import tile_coordinates
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.report.display.tiles import tile_coordinates
 from xcd_model import Plan
 from xcd_model.analysis.sampled_misses import MAX_SAMPLES, Touches, sampled_touches
 from xcd_model.analysis.schedule import Schedule, schedule_of

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swizzle_sim.display.colours import XCDS
-from swizzle_sim.history import FILE, Attempt, History
-from swizzle_sim.kernels import Kernel, kernel
-from swizzle_sim.ranking import Ranking
-from swizzle_sim.recorded import at_sizes
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.language import Swizzle
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.report.display.colours import XCDS
+from swizzle_sim.search.history import FILE, Attempt, History
+from swizzle_sim.search.ranking import Ranking
+from swizzle_sim.search.recorded import at_sizes
+from swizzle_sim.workload.kernels import Kernel, kernel
 from xcd_model import Gpu
 from xcd_model.errors import ModelError, NotBijective, SizeError
 

@@ -15,8 +15,8 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from swizzle_sim.history import guarded, storable
 from swizzle_sim.report.spending import Ask, Spending
+from swizzle_sim.search.history import guarded, storable
 from xcd_model.errors import RunError
 
 from .providers import strike_keys

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.history import Attempt
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import family
+from swizzle_sim.language import family
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.history import Attempt
+from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import ModelError
 

@@ -10,50 +10,50 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from swizzle_sim.base.release import version
     from swizzle_sim.capture.describe import describe
+    from swizzle_sim.capture.recorder import record
     from swizzle_sim.capture.user_kernel import kernel
-    from swizzle_sim.display import Picture, show_map
-    from swizzle_sim.history import Attempt, History
-    from swizzle_sim.kernels import Kernel, kernel_names
-    from swizzle_sim.recorder import record
-    from swizzle_sim.release import version
-    from swizzle_sim.scores import Score
-    from swizzle_sim.scoring import Scorer, score
-    from swizzle_sim.search import Run, optimize
-    from swizzle_sim.swizzle import Grid, Swizzle, Verdict, emit_hip, emit_triton, family, verify
-    from swizzle_sim.tuning.what_if import what_if
+    from swizzle_sim.language import Grid, Swizzle, Verdict, emit_hip, emit_triton, family, verify
+    from swizzle_sim.pricing.scores import Score
+    from swizzle_sim.pricing.scoring import Scorer, score
+    from swizzle_sim.report.display import Picture, show_map
+    from swizzle_sim.search.history import Attempt, History
+    from swizzle_sim.search.optimize import Run, optimize
+    from swizzle_sim.search.what_if import what_if
+    from swizzle_sim.workload.kernels import Kernel, kernel_names
     from xcd_model import Gpu, gpu, gpu_names
     from xcd_model.errors import NotBijective, SwizzleSimError
 
 _HOME = {
-    "Attempt": "swizzle_sim.history",
+    "Attempt": "swizzle_sim.search.history",
     "Gpu": "xcd_model.spec.gpu",
-    "Grid": "swizzle_sim.swizzle",
-    "History": "swizzle_sim.history",
-    "Kernel": "swizzle_sim.kernels",
+    "Grid": "swizzle_sim.language",
+    "History": "swizzle_sim.search.history",
+    "Kernel": "swizzle_sim.workload.kernels",
     "NotBijective": "xcd_model.errors",
-    "Picture": "swizzle_sim.display",
-    "Run": "swizzle_sim.search",
-    "Score": "swizzle_sim.scores",
-    "Scorer": "swizzle_sim.scoring",
-    "Swizzle": "swizzle_sim.swizzle",
+    "Picture": "swizzle_sim.report.display",
+    "Run": "swizzle_sim.search.optimize",
+    "Score": "swizzle_sim.pricing.scores",
+    "Scorer": "swizzle_sim.pricing.scoring",
+    "Swizzle": "swizzle_sim.language",
     "SwizzleSimError": "xcd_model.errors",
-    "Verdict": "swizzle_sim.swizzle",
+    "Verdict": "swizzle_sim.language",
     "describe": "swizzle_sim.capture.describe",
-    "emit_hip": "swizzle_sim.swizzle",
-    "emit_triton": "swizzle_sim.swizzle",
-    "family": "swizzle_sim.swizzle",
+    "emit_hip": "swizzle_sim.language",
+    "emit_triton": "swizzle_sim.language",
+    "family": "swizzle_sim.language",
     "gpu": "xcd_model.spec.load",
     "gpu_names": "xcd_model.spec.load",
     "kernel": "swizzle_sim.capture.user_kernel",
-    "kernel_names": "swizzle_sim.kernels",
-    "optimize": "swizzle_sim.search",
-    "record": "swizzle_sim.recorder",
-    "score": "swizzle_sim.scoring",
-    "show_map": "swizzle_sim.display",
-    "verify": "swizzle_sim.swizzle",
-    "version": "swizzle_sim.release",
-    "what_if": "swizzle_sim.tuning.what_if",
+    "kernel_names": "swizzle_sim.workload.kernels",
+    "optimize": "swizzle_sim.search.optimize",
+    "record": "swizzle_sim.capture.recorder",
+    "score": "swizzle_sim.pricing.scoring",
+    "show_map": "swizzle_sim.report.display",
+    "verify": "swizzle_sim.language",
+    "version": "swizzle_sim.base.release",
+    "what_if": "swizzle_sim.search.what_if",
 }
 
 __all__ = [
@@ -101,6 +101,6 @@ def __dir__() -> list[str]:
 
 
 if (_shell := getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()) is not None:  # in a notebook
-    from swizzle_sim.display.notebook import register
+    from swizzle_sim.report.display.notebook import register
 
     register(_shell)

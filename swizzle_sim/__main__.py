@@ -13,7 +13,7 @@ import sys
 import threading
 from typing import Any
 
-from swizzle_sim.interruption import how
+from swizzle_sim.base.interruption import how
 
 M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8  # of glibc's mallopt
 

@@ -1,6 +1,6 @@
 """A slow, obvious evaluator of forms: Python integers, and every rule of a 32-bit GPU integer checked by hand."""
 
-from swizzle_sim.swizzle.ir import Assign, Binary, Compare, Connect, For, If, Int, Name, Not, Select, Unary
+from swizzle_sim.language.ir import Assign, Binary, Compare, Connect, For, If, Int, Name, Not, Select, Unary
 
 
 class NaiveFault(Exception):

@@ -2,7 +2,7 @@
 
 import operator
 
-from swizzle_sim.swizzle import ir as nodes
+from swizzle_sim.language import ir as nodes
 
 _OPERATIONS = {
     "+": operator.add,

@@ -4,7 +4,7 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle.ir import (
+from swizzle_sim.language.ir import (
     COMPARISONS,
     INT_OPS,
     Assign,

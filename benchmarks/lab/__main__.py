@@ -1,7 +1,7 @@
 """Measure a GPU: ``python -m swizzle_benchmarks.lab`` lists what each command measures, writes and needs.
 
 A measuring command writes its tables into a folder. The tables of one NVIDIA H200 so made are committed in
-``benchmarks/fidelity/data``, by the names in the list. The other commands derive constants from those tables, or from
+``benchmarks/validation/data``, by the names in the list. The other commands derive constants from those tables, or from
 compiled code, and need no GPU.
 """
 
@@ -26,7 +26,7 @@ class Command:
     what : str
         What it measures or derives.
     tables : tuple of str
-        Committed tables below ``benchmarks/fidelity/data`` that it wrote, or that it reads.
+        Committed tables below ``benchmarks/validation/data`` that it wrote, or that it reads.
     needs : str
         Hardware, programs and time.
     takes : str

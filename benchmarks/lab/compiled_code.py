@@ -3,7 +3,7 @@
 ``fdtd-stores`` counts the stores of an FDTD kernel with border masks for gfx942. ``dependent-loads`` reads what
 ``nvdisasm`` prints and counts the round trips to memory that a thread makes one after the other. ``stencil-loads``
 compiles the stencils of the H200 table from their source with Triton 3.6.0 (another version compiles other code, which
-the registers show) and writes ``h200_stencil_code.csv``, which `swizzle_benchmarks.fidelity.workloads.h200` reads.
+the registers show) and writes ``h200_stencil_code.csv``, which `swizzle_benchmarks.validation.workloads.h200` reads.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@ r"""Count the calibration kernels with Nsight Compute and write rows as they com
 
     python -m swizzle_benchmarks.lab counters --kernel gemm --sizes M=8192,N=8192,K=8192,BM=128,BN=128,BK=64 \
         --orders row,grp8,scatter --out rows.csv
-    python -m swizzle_benchmarks.lab counters --list benchmarks/fidelity/data/h200_hypotheses.txt --minutes 9
-    python -m swizzle_benchmarks.fidelity.contribute rows.csv          # at home: checked, and added to the table
+    python -m swizzle_benchmarks.lab counters --list benchmarks/validation/data/h200_hypotheses.txt --minutes 9
+    python -m swizzle_benchmarks.validation.contribute rows.csv          # at home: checked, and added to the table
 
 Without ``--list`` and ``--sizes`` it reruns the workloads of the H200 table, and without ``--orders`` the orders that
 each has there. A line of a list is ``KERNEL NAME=INTEGER,... ORDER,...``; # begins a comment. ``--dry-run`` prints the
@@ -26,13 +26,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from swizzle_benchmarks.validation import contributed
+from swizzle_benchmarks.validation.contributed import ContributionError
+from swizzle_benchmarks.validation.rows import all_rows
+from swizzle_benchmarks.validation.workloads import h200
 from swizzle_sim.hardware.node.ncu import LAUNCH, NsightCompute
 from swizzle_sim.hardware.node.processes import run
-
-from ..fidelity import contributed
-from ..fidelity.contributed import ContributionError
-from ..fidelity.rows import all_rows
-from ..fidelity.workloads import h200
 
 Job = Mapping[str, Any]
 Rows = list[dict[str, Any]]

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..fidelity.workloads import orders
+from swizzle_benchmarks.validation.workloads import orders
 
 COLUMNS = ("begin", "end", "sm", "warp")
 GPCS, IN_TURN = 8, 64

@@ -17,7 +17,8 @@ from pathlib import Path
 import torch
 import triton
 
-from ..fidelity.workloads import h200, orders
+from swizzle_benchmarks.validation.workloads import h200, orders
+
 from . import nvidia_kernels
 
 Sizes = Mapping[str, int]

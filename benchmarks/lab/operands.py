@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from swizzle_benchmarks.validation.rows import DATA
 from xcd_model import Gpu, IssueModel, TraceBuilder, compute_fs, gpu, prepare, replay_timed
 
-from ..fidelity.rows import DATA
 from .cuda_programs import cuda_source, outputs
 from .steps import HOPPER
 

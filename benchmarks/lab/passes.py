@@ -20,12 +20,11 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
+from swizzle_benchmarks.validation.rows import DATA
+from swizzle_benchmarks.validation.workloads import orders
 from xcd_model import Gpu, IssueModel, Plan, TraceBuilder, gpu, prepare, replay_timed
 from xcd_model.replay.service_times import service_times_of, speed_variation_of
 from xcd_model.replay.traffic import WRITEBACKS
-
-from ..fidelity.rows import DATA
-from ..fidelity.workloads import orders
 
 SIDE = 16384  # of a square matrix of fp32
 TILES = ((32, 32), (32, 64), (64, 64), (32, 128), (16, 256), (8, 512))

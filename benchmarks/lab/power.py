@@ -20,8 +20,9 @@ from functools import partial
 from pathlib import Path
 from statistics import mean, median
 
-from ..fidelity.rows import DATA
-from ..fidelity.workloads import h200, orders
+from swizzle_benchmarks.validation.rows import DATA
+from swizzle_benchmarks.validation.workloads import h200, orders
+
 from .cuda_programs import cuda_source, outputs
 
 BEFORE_S, COUNTED_S = (

@@ -84,7 +84,7 @@ def simulated(line: dict[str, str]) -> float:
     """Microseconds of a line's step in the model, between launches of which both have been all through memory."""
     from swizzle_sim.capture.occupancy import compiled_for
     from swizzle_sim.capture.user_kernel import load
-    from swizzle_sim.scoring import Scorer
+    from swizzle_sim.pricing.scoring import Scorer
     from xcd_model import gpu
 
     device, times = gpu("h200"), []
@@ -100,7 +100,7 @@ def simulated(line: dict[str, str]) -> float:
 
 def measured_steps() -> list[dict[str, str]]:
     """Lines of the measured table."""
-    from ..fidelity.rows import DATA
+    from swizzle_benchmarks.validation.rows import DATA
 
     with (DATA / "machine" / "h200_product_steps.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..fidelity.workloads import h200, orders
+from swizzle_benchmarks.validation.workloads import h200, orders
 
 Launch = Callable[..., None]
 TILE = {"BM": 128, "BN": 128, "BK": 64}

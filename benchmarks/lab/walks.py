@@ -17,10 +17,10 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
+from swizzle_benchmarks.validation.rows import DATA
 from xcd_model import Gpu, IssueModel, TraceBuilder, gpu, prepare, replay_timed
 from xcd_model.replay.service_times import speed_variation_of
 
-from ..fidelity.rows import DATA
 from .cuda_programs import cuda_source, outputs
 
 BYTES, ROWS, LANE_BYTES = 1 << 30, 32, 16

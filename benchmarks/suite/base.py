@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.language.grid import Grid
 from xcd_model import Resources
 from xcd_model.errors import SizeError
 

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.launch import Array, Launch
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.workload.kernels import Kernel
+from swizzle_sim.workload.launch import Array, Launch
 from xcd_model import Trace, TraceBuilder
 from xcd_model.errors import SizeError
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.launch import Launch
+from swizzle_sim.workload.kernels import Kernel
+from swizzle_sim.workload.launch import Launch
 from xcd_model import Clusters
 from xcd_model.errors import SizeError
 

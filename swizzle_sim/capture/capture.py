@@ -11,8 +11,8 @@ import numpy as np
 
 from swizzle_sim.capture.memory import AddressSpace, check_memory
 from swizzle_sim.capture.process import OnProgress, worker_reply
-from swizzle_sim.launch import Launch
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.workload.launch import Launch
 from xcd_model import Trace
 from xcd_model.errors import CaptureError
 

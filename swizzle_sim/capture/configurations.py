@@ -10,8 +10,8 @@ from typing import Any
 from swizzle_sim.capture.occupancy import compile_launch
 from swizzle_sim.capture.process import OnProgress, shared_worker, worker_reply
 from swizzle_sim.capture.user_kernel import inputs_of, kernel_of, name_of, request_of, stored_capture
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.launch import Launch
+from swizzle_sim.workload.kernels import Kernel
+from swizzle_sim.workload.launch import Launch
 from xcd_model import Gpu, Trace, workgroups_per_cu
 from xcd_model.errors import CaptureError, CompileError, ReplayError
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.capture.target import OPTIONS, Target, chosen
-from swizzle_sim.launch import Array, Launch
-from swizzle_sim.swizzle.grid import MAX_WORKGROUPS, Grid
+from swizzle_sim.language.grid import MAX_WORKGROUPS, Grid
 from swizzle_sim.triton_source.source_file import read_source
 from swizzle_sim.triton_source.tile_axes import TileAxes
+from swizzle_sim.workload.launch import Array, Launch
 from xcd_model import Claims
 from xcd_model.errors import CaptureError, LanguageError, SizeError, UnknownName
 

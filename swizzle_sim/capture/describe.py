@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.base.disk_cache import cache_home
 from swizzle_sim.capture.capture import LINE_BYTES
 from swizzle_sim.capture.declare import PEAK
 from swizzle_sim.capture.manifest import check_manifest
 from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, write_trace
 from swizzle_sim.capture.user_kernel import load
-from swizzle_sim.disk_cache import cache_home
-from swizzle_sim.kernels import Kernel, check_sizes
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.lattice import lattice_like
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.lattice import lattice_like
+from swizzle_sim.workload.kernels import Kernel, check_sizes
 from xcd_model import Resources, TraceBuilder
 from xcd_model.errors import CaptureError
 

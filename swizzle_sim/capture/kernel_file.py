@@ -86,7 +86,7 @@ def load_function(path: str | Path, function: str, sliced_for: str = "", text_fr
     path : str or Path
     function : str
     sliced_for, text_from : str
-        As `swizzle_sim.launch.Launch` has them.
+        As `swizzle_sim.workload.launch.Launch` has them.
 
     Raises
     ------

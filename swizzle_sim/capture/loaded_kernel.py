@@ -12,7 +12,7 @@ import numpy as np
 from swizzle_sim.capture.kernel_file import constant, line_of, load_function, words_of
 from swizzle_sim.capture.language import Language
 from swizzle_sim.capture.memory import AddressSpace
-from swizzle_sim.launch import Array, Launch
+from swizzle_sim.workload.launch import Array, Launch
 from xcd_model.errors import CaptureError
 
 LANGUAGE_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "bool": "int1",

@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from swizzle_sim.kernels import MAX_SIZE
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.workload.kernels import MAX_SIZE
 from xcd_model import Resources
 from xcd_model.errors import SizeError, TraceError
 

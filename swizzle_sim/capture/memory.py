@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from swizzle_sim.launch import Array
+from swizzle_sim.workload.launch import Array
 from xcd_model import Tensor
 from xcd_model.errors import CaptureError
 from xcd_model.trace.builder import TENSOR_ALIGN_BYTES

@@ -16,14 +16,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.base.disk_cache import DiskCache
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.occupancy_sass import Controlled
 from swizzle_sim.capture.occupancy_waves import TIMED, ahead_of, step_of
 from swizzle_sim.capture.process import run_worker, triton_version
-from swizzle_sim.disk_cache import DiskCache
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.launch import Array, Launch
-from swizzle_sim.price import CompiledKernel
+from swizzle_sim.workload.kernels import Kernel
+from swizzle_sim.workload.launch import Array, Launch
+from swizzle_sim.workload.price import CompiledKernel
 from xcd_model import Gpu, Resources, gpu, gpu_names, workgroups_per_cu
 from xcd_model.errors import CompileError, ReplayError
 

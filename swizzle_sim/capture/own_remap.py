@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.launch import Array
-from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.language import Swizzle
 from swizzle_sim.triton_source.prologue import read_prologue
+from swizzle_sim.workload.kernels import Kernel
+from swizzle_sim.workload.launch import Array
 from xcd_model.errors import SwizzleSimError
 
 if TYPE_CHECKING:
-    from swizzle_sim.scores import Score
+    from swizzle_sim.pricing.scores import Score
 
 
 @dataclass(frozen=True, eq=False)

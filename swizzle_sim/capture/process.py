@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.base.release import install_hint
 from swizzle_sim.capture.forked import Worker, start_worker
-from swizzle_sim.release import install_hint
 from xcd_model.errors import CaptureError, CompileError
 
 OnProgress = Callable[[str, int, int], None]

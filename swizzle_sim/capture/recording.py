@@ -1,4 +1,4 @@
-"""A recording of launches, as `swizzle_sim.recorder` writes it, as declarations of its kernels.
+"""A recording of launches, as `swizzle_sim.capture.recorder` writes it, as declarations of its kernels.
 
 The file is text that somebody else may have written: each value is checked before it is used, and nothing of it is run
 but the kernels' sources, which a capture runs as it runs any kernel's file.
@@ -20,18 +20,18 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from swizzle_sim.atomic_write import write_whole
+from swizzle_sim.base.atomic_write import write_whole
+from swizzle_sim.base.disk_cache import cache_home
 from swizzle_sim.capture.declare import KernelDeclaration, Sizes
 from swizzle_sim.capture.recorded_sizes import RecordedSizes
 from swizzle_sim.capture.recorded_source import RecordedSource, check_functions
+from swizzle_sim.capture.recorder import FORMAT, VERSION
 from swizzle_sim.capture.stand_ins import TORCH_DTYPES
 from swizzle_sim.capture.target import OPTIONS
-from swizzle_sim.disk_cache import cache_home
-from swizzle_sim.launch import Array
-from swizzle_sim.recorder import FORMAT, VERSION
 from swizzle_sim.triton_source import read_source
 from swizzle_sim.triton_source.parameters import facts_of
 from swizzle_sim.triton_source.tile_axes import TileAxes
+from swizzle_sim.workload.launch import Array
 from xcd_model.errors import CaptureError, LanguageError, RunError
 
 MAX_FILE_BYTES, MAX_SOURCE_BYTES, MAX_LAUNCHES = 1 << 28, 1 << 21, 1000

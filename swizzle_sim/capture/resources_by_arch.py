@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from swizzle_sim.launch import Launch
+from swizzle_sim.workload.launch import Launch
 from xcd_model import Resources, gpu, workgroups_per_cu
 from xcd_model.errors import CompileError, ReplayError
 

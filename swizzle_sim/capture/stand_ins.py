@@ -9,7 +9,7 @@ import re
 from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
 
-from swizzle_sim.launch import ITEM_BYTES, Array
+from swizzle_sim.workload.launch import ITEM_BYTES, Array
 from xcd_model.errors import CaptureError
 
 COMPUTE_UNITS = {"gfx942": 304, "gfx950": 256}  # AMD, MI300X and MI355X data sheets
@@ -167,7 +167,7 @@ TensorStandIn.__name__ = "Tensor"  # as annotations of kernels' parameters spell
 
 
 def torch_dtype(short: str) -> DtypeStandIn:
-    """Torch's type of one of `swizzle_sim.launch.ITEM_BYTES`."""
+    """Torch's type of one of `swizzle_sim.workload.launch.ITEM_BYTES`."""
     return DtypeStandIn(TORCH_DTYPES[short], short)
 
 

@@ -16,8 +16,8 @@ from typing import Any
 from swizzle_sim.capture.module_files import file_of_module
 from swizzle_sim.capture.sliced_module import SlicedModule, sliced_module
 from swizzle_sim.capture.stand_ins import StandIn, TensorStandIn
-from swizzle_sim.launch import Array
 from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, parameters_of, read_source
+from swizzle_sim.workload.launch import Array
 from xcd_model.errors import CaptureError, LanguageError
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack")

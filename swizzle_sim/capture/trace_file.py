@@ -12,9 +12,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from swizzle_sim.atomic_write import write_whole
+from swizzle_sim.base.atomic_write import write_whole
+from swizzle_sim.base.release import version
 from swizzle_sim.capture.manifest import check_manifest
-from swizzle_sim.release import version
 from xcd_model import Tensor, Trace
 from xcd_model.errors import CaptureError, RunError, TraceError
 from xcd_model.trace.trace import WAVE_COLUMNS

@@ -1,4 +1,4 @@
-"""A user's file or a trace file as a `swizzle_sim.kernels.Kernel`, so that every command takes them.
+"""A user's file or a trace file as a `swizzle_sim.workload.kernels.Kernel`, so that every command takes them.
 
 A capture is stored as a trace file in the user's cache, and valid while the files that the kernel was loaded with,
 Triton and this package are the same.
@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from swizzle_sim.base.disk_cache import cache_home
 from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_all
 from swizzle_sim.capture.check import check_tiles
 from swizzle_sim.capture.declare import PEAK
@@ -24,11 +25,10 @@ from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.process import OnProgress, check_installed, shared_worker, worker_reply
 from swizzle_sim.capture.resources_by_arch import ARCHS, NVIDIA, check_compiles, resources_by_arch, stored_resources
 from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, read_trace, write_trace
-from swizzle_sim.disk_cache import cache_home
-from swizzle_sim.kernels import Kernel, declared_name, file_of, is_user_kernel
-from swizzle_sim.kernels import kernel as registered
-from swizzle_sim.launch import Launch, SizesAt
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.workload.kernels import Kernel, declared_name, file_of, is_user_kernel
+from swizzle_sim.workload.kernels import kernel as registered
+from swizzle_sim.workload.launch import Launch, SizesAt
 from xcd_model import Claims, Gpu, Trace
 from xcd_model import gpu as load_gpu
 from xcd_model.errors import CaptureError, CompileError, SizeError

@@ -29,7 +29,7 @@ from swizzle_sim.capture.loaded_kernel import LoadedKernel
 from swizzle_sim.capture.memory import AddressSpace, real_items
 from swizzle_sim.capture.recording import recorded_declaration
 from swizzle_sim.capture.trace_file import ARRAYS, TOLD
-from swizzle_sim.launch import Launch
+from swizzle_sim.workload.launch import Launch
 from xcd_model.errors import CaptureError, SwizzleSimError, UnknownName
 
 EVERY_S = 0.2  # between two reports

@@ -67,7 +67,7 @@ app = typer.Typer(
 
 def _version(show: bool) -> None:
     if show:
-        from swizzle_sim.release import commit, version
+        from swizzle_sim.base.release import commit, version
 
         at = commit()
         print(f"swizzle-sim {version()}" + (f" (commit {at})" if at else ""))
@@ -116,12 +116,12 @@ for _name in [*_BY_TASK, *sorted(set(_COMMANDS) - set(_BY_TASK))]:
     app.command(_name, cls=TypedOnce, rich_help_panel=task_of(_name))(_COMMANDS[_name])
 
 
-def main() -> None:
-    """Run the command line."""
+def main(commands: typer.Typer = app) -> None:
+    """Run the command line, or other commands as it runs its own."""
     os.environ.pop("FORCE_COLOR", None)  # it would have a log full of bars, and columns cut to 80
     try:
         try:
-            _run()
+            _run(commands)
         finally:
             if sys.stdout is not None:  # closed
                 sys.stdout.flush()  # here, where it can be said that nobody reads, or that the disk is full
@@ -140,10 +140,10 @@ def _read_no_more() -> None:
     sys.exit(1)
 
 
-def _run() -> None:
+def _run(commands: typer.Typer) -> None:
     """Run a command; an error of ours becomes its message and exit status."""
     try:
-        app()
+        commands()
     except SystemExit as stop:
         if stop.code == 130 and isinstance(getattr(stop.__context__, "__cause__", None), KeyboardInterrupt):
             raise KeyboardInterrupt from None  # typer says nothing; `__main__` says how to go on
@@ -167,7 +167,7 @@ def _complain(code: str, message: str, *, status: int) -> int:
 
         print_json({"error": {"code": code, "message": message}})
     else:
-        from swizzle_sim.text import visible
+        from swizzle_sim.base.text import visible
 
         print(f"swizzle-sim: {visible(message)}", file=sys.stderr)
     return status

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 if TYPE_CHECKING:
-    from swizzle_sim.kernels import Kernel
-    from swizzle_sim.progress import Progress
-    from swizzle_sim.swizzle import Swizzle
+    from swizzle_sim.base.progress import Progress
+    from swizzle_sim.language import Swizzle
+    from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
 
@@ -34,7 +34,7 @@ def offer(values: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
 
 def known_kernels() -> Iterable[str]:
     """Kernels of the registry."""
-    from swizzle_sim.kernels import kernel_names
+    from swizzle_sim.workload.kernels import kernel_names
 
     return kernel_names()
 
@@ -49,14 +49,14 @@ def known_gpus() -> Iterable[str]:
 
 def known_families() -> Iterable[str]:
     """Families by name; parentheses would need quotes in most shells, and parameters have defaults."""
-    from swizzle_sim.swizzle.families import FAMILIES
+    from swizzle_sim.language.families import FAMILIES
 
     return FAMILIES
 
 
 def run_folders() -> Iterable[str]:
     """Run folders of ``runs/``."""
-    from swizzle_sim.history import runs_in
+    from swizzle_sim.search.history import runs_in
 
     return [str(folder) for folder in runs_in("runs")]
 
@@ -228,7 +228,7 @@ def load_kernel(name: str, words: Sequence[str] | None, arch: str = "gfx942") ->
 
     ``arch`` is the GPU architecture whose compile the resources of a captured kernel come from.
     """
-    from swizzle_sim.kernels import is_user_kernel, kernel
+    from swizzle_sim.workload.kernels import is_user_kernel, kernel
 
     if is_user_kernel(name):
         from swizzle_sim.capture.user_kernel import load
@@ -241,7 +241,7 @@ def load_kernel(name: str, words: Sequence[str] | None, arch: str = "gfx942") ->
 
 def capture_progress() -> Progress:
     """Progress of a capture, on stderr."""
-    from swizzle_sim.progress import Progress
+    from swizzle_sim.base.progress import Progress
 
     return Progress("capturing", "workgroups")
 
@@ -303,7 +303,7 @@ def load_swizzle(where: str) -> Swizzle:
     SwizzleSimError
         If there are no words.
     """
-    from swizzle_sim.swizzle import Swizzle
+    from swizzle_sim.language import Swizzle
     from xcd_model.errors import SwizzleSimError
 
     if where == "-":

@@ -120,7 +120,7 @@ def _config(launch: dict[str, Any]) -> str:
 def _captured(name: str, sizes: dict[str, int], **options: Any):
     from swizzle_sim.capture.capture import LINE_BYTES
     from swizzle_sim.capture.user_kernel import capture_file, capture_kernel, keep, request_of
-    from swizzle_sim.kernels import is_user_kernel, kernel
+    from swizzle_sim.workload.kernels import is_user_kernel, kernel
 
     if is_user_kernel(name):
         request = request_of(name, sizes)
@@ -158,9 +158,9 @@ def occupancy(kernel: KernelName, sizes: Sizes = None, gpu: GpuName = "mi300x", 
     """Compile a kernel for a GPU that need not be there; print registers, LDS, spills and workgroups per CU."""
     from swizzle_sim.capture.occupancy import compile_launch, limits_of
     from swizzle_sim.capture.process import triton_version
+    from swizzle_sim.capture.workload import workload
     from swizzle_sim.cli.arguments import parse_sizes
     from swizzle_sim.cli.output import print_json, sizes_text
-    from swizzle_sim.workload import workload
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import CompileError
 

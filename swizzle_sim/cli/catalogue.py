@@ -16,8 +16,8 @@ FIGURES = (
 )
 
 if TYPE_CHECKING:
-    from swizzle_sim.kernels import Kernel
-    from swizzle_sim.suite.facts import Facts
+    from swizzle_sim.search.suite.facts import Facts
+    from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
 
@@ -79,7 +79,7 @@ def gpus(json: Json = False) -> None:
 def kernels(gpu: GpuName = "mi300x", json: Json = False) -> None:
     """List the kernels of the suite at their default sizes: what they touch, and the bound on the hit rate."""
     from swizzle_sim.cli.output import pct, print_json, table
-    from swizzle_sim.kernels import kernel, kernel_names
+    from swizzle_sim.workload.kernels import kernel, kernel_names
     from xcd_model import gpu as load_gpu
 
     device = load_gpu(gpu)
@@ -117,9 +117,9 @@ def kernels(gpu: GpuName = "mi300x", json: Json = False) -> None:
 
 def _all_facts(found: list[Kernel], device: Gpu) -> list[tuple[Kernel, Facts | None]]:
     """Facts of all kernels, None where one does not fit the GPU; with progress on stderr where they are not cached."""
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.output import say
-    from swizzle_sim.progress import Progress
-    from swizzle_sim.suite.facts import facts_of, is_known
+    from swizzle_sim.search.suite.facts import facts_of, is_known
     from xcd_model.errors import ReplayError
 
     unknown = sum(k.runs_on(device) and not is_known(k, device) for k in found)
@@ -182,9 +182,9 @@ def show(
 ) -> None:
     """Explain what a kernel touches, which workgroups share it, and the bound on its hit rate."""
     from swizzle_sim.cli.output import print_json
-    from swizzle_sim.scoring import Scorer
-    from swizzle_sim.sharing import middle_of, sharing, sharing_words
-    from swizzle_sim.suite.facts import work_out
+    from swizzle_sim.pricing.scoring import Scorer
+    from swizzle_sim.pricing.sharing import middle_of, sharing, sharing_words
+    from swizzle_sim.search.suite.facts import work_out
 
     _check_picture(picture)
     scorer = Scorer(*launch.load(), replay="lockstep")
@@ -194,8 +194,8 @@ def show(
     facts = work_out(scorer)
     words = sharing_words(shared, k.grid, chosen, scorer.gpu, k.programs)
     if picture:
-        from swizzle_sim.display.picture import png
-        from swizzle_sim.display.sharing_map import sharing_picture
+        from swizzle_sim.report.display.picture import png
+        from swizzle_sim.report.display.sharing_map import sharing_picture
 
         figure = sharing_picture(shared, k.grid, chosen, f"{k.name}: what workgroup {chosen} shares")
         _write(picture, png(figure, note="counted from the trace"))
@@ -268,7 +268,7 @@ def _print_facts(k: Kernel, gpu: Gpu, facts: Facts, more: dict[str, str]) -> Non
 
 def _print_sharing(k: Kernel, words: list[str], shared: Any, chosen: int) -> None:
     from swizzle_sim.cli.output import console
-    from swizzle_sim.display.sharing_map import draw_text
+    from swizzle_sim.report.display.sharing_map import draw_text
 
     out = console()
     width = out.width if out.is_terminal else 110

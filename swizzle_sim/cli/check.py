@@ -12,7 +12,7 @@ import typer
 from swizzle_sim.cli.arguments import Json, grouped, known_families, known_gpus, known_kernels, offer
 
 if TYPE_CHECKING:
-    from swizzle_sim.swizzle import Grid, Swizzle
+    from swizzle_sim.language import Grid, Swizzle
     from swizzle_sim.testing.run import CheckResult
     from xcd_model.errors import TornCluster
 
@@ -196,7 +196,7 @@ class Given:
 
 def is_typed(word: str) -> bool:
     """Whether a word is a text of the language, which no size can be: it assigns, and names a pid."""
-    from swizzle_sim.swizzle import is_text
+    from swizzle_sim.language import is_text
     from swizzle_sim.testing.files import is_there
 
     return is_text(word) and "pid" in word and not is_there(word)
@@ -251,8 +251,8 @@ def _write(results: list[CheckResult], junit: Path | None, sarif: Path | None) -
 def _at_one_grid(given: Given, json: bool) -> list[CheckResult]:
     from swizzle_sim.cli.arguments import load_kernel, load_swizzle, parse_sizes
     from swizzle_sim.cli.output import print_json, print_verdict
-    from swizzle_sim.swizzle import Grid, verify
-    from swizzle_sim.swizzle.lattice import claim_of
+    from swizzle_sim.language import Grid, verify
+    from swizzle_sim.language.lattice import claim_of
     from swizzle_sim.testing.run import CheckResult
     from swizzle_sim.testing.settle import settle_verdict
     from xcd_model import gpu as load_gpu
@@ -306,9 +306,9 @@ def _torn(candidate: Swizzle, where: Grid, num_xcds: int, sizes: dict[str, int],
 
 
 def _on_all_grids(given: Given, folders: Folders, json: bool) -> list[CheckResult]:
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.check_results import document, print_results
     from swizzle_sim.cli.output import print_json
-    from swizzle_sim.progress import Progress
     from swizzle_sim.testing.directive import options_of_words
     from swizzle_sim.testing.explain import explained
     from swizzle_sim.testing.folders import files_under

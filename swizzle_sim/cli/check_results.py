@@ -11,9 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.base.text import visible
 from swizzle_sim.cli.output import console
 from swizzle_sim.testing.run import CheckResult
-from swizzle_sim.text import visible
 
 _WORDS = {"passed": "ok", "failed": "FAILED", "error": "error", "skipped": "skipped"}
 NOTHING = (

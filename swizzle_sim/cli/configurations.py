@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from swizzle_sim.interruption import go_on_with
+from swizzle_sim.base.interruption import go_on_with
 
 if TYPE_CHECKING:
     from swizzle_sim.cli.arguments import Launch
     from swizzle_sim.cli.proposer_options import RunOptions
-    from swizzle_sim.tuning.configurations import Tuned, TuningPlan
-    from swizzle_sim.tuning.jobs import PointStore
+    from swizzle_sim.search.configurations import Tuned, TuningPlan
+    from swizzle_sim.search.jobs import PointStore
     from xcd_model import Gpu
 
 WORTH_SAYING_S = 20.0  # of an estimate
@@ -43,8 +43,8 @@ def tune_configurations(
     SearchError
         If the kernel comes from no file, ranks by anything but time, or no configuration of it can be scored.
     """
-    from swizzle_sim.tuning.configurations import TuningPlan
-    from swizzle_sim.tuning.jobs import FILE, PointStore
+    from swizzle_sim.search.configurations import TuningPlan
+    from swizzle_sim.search.jobs import FILE, PointStore
     from xcd_model import gpu as load_gpu
 
     began, device = time.monotonic(), load_gpu(launch.gpu)
@@ -75,7 +75,7 @@ def tune_configurations(
 
 
 def _check(kernel: str, run: RunOptions) -> None:
-    from swizzle_sim.kernels import DECLARING, file_of, is_user_kernel
+    from swizzle_sim.workload.kernels import DECLARING, file_of, is_user_kernel
     from xcd_model.errors import SearchError
 
     if not is_user_kernel(kernel) or not file_of(kernel).endswith(DECLARING):
@@ -89,8 +89,8 @@ def _gather(every: list[Tuned], launch: Launch, gpu: Gpu, run: RunOptions) -> No
     from swizzle_sim.capture.configurations import configurations
     from swizzle_sim.capture.own_remap import own_remap
     from swizzle_sim.cli.arguments import capture_progress, counted, parse_sizes
-    from swizzle_sim.scoring import Scorer
-    from swizzle_sim.tuning.configurations import Tuned
+    from swizzle_sim.pricing.scoring import Scorer
+    from swizzle_sim.search.configurations import Tuned
 
     with capture_progress() as progress:
         for one in configurations(launch.kernel, parse_sizes(launch.sizes), gpu, counted(progress)):
@@ -106,8 +106,8 @@ def _gather(every: list[Tuned], launch: Launch, gpu: Gpu, run: RunOptions) -> No
 
 
 def _tune(every: Sequence[Tuned], plan: TuningPlan, store: PointStore) -> None:
-    from swizzle_sim.progress import Progress
-    from swizzle_sim.tuning.configurations import tune
+    from swizzle_sim.base.progress import Progress
+    from swizzle_sim.search.configurations import tune
 
     began, best = time.monotonic(), float("inf")
 

@@ -46,7 +46,7 @@ def doctor(report: Report = False, json: Json = False) -> None:
 
 
 def _libraries() -> Iterator[tuple[str, str, str]]:
-    from swizzle_sim.release import install_hint, version
+    from swizzle_sim.base.release import install_hint, version
 
     yield "swizzle-sim", "ok", version()
     yield "Python", "ok", f"{sys.version.split()[0]} on {platform.system()} {platform.machine()}"

@@ -39,7 +39,7 @@ def explore(
     """Serve a local page: type a swizzle, pick kernel, sizes and GPU, and see verdict, map, score and bound change."""
     import webbrowser
 
-    from swizzle_sim.release import install_hint
+    from swizzle_sim.base.release import install_hint
     from xcd_model.errors import SwizzleSimError
 
     if importlib.util.find_spec("dash") is None:
@@ -79,8 +79,8 @@ def _query(name: str, words: list[str] | None, chip: str, swizzle: str) -> str:
     from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
     from swizzle_sim.explore.offered import serve, start_sizes
     from swizzle_sim.explore.state import State
-    from swizzle_sim.kernels import is_user_kernel
-    from swizzle_sim.swizzle import is_spec
+    from swizzle_sim.language import is_spec
+    from swizzle_sim.workload.kernels import is_user_kernel
 
     sizes = parse_sizes(words)
     name = serve("kernel", name) if is_user_kernel(name) else name

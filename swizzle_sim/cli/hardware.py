@@ -95,7 +95,7 @@ def bundle(
 
 def price_of(candidate: dict[str, Any]) -> str:
     """What a candidate of a bundle costs in registers, in brackets; empty where it was not compiled."""
-    from swizzle_sim.price import RemapPrice
+    from swizzle_sim.workload.price import RemapPrice
 
     known = (candidate["predicted"] or {}).get("price")
     if not known:
@@ -108,8 +108,8 @@ def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: boo
     from swizzle_sim.cli.arguments import Launch, load_swizzle
     from swizzle_sim.hardware.bundle import Finalist, make_bundle
     from swizzle_sim.hardware.device import device_of
+    from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.rewrite.price import score_as_compiled
-    from swizzle_sim.scoring import Scorer
     from xcd_model.errors import CompileError, HardwareError, RunError
 
     if Path(name).is_dir():
@@ -192,7 +192,7 @@ def _home_of(path: Path, result: dict[str, Any]) -> Path:
     """Run folder that has the bundle's record; the bundle's own folder where it was of no run."""
     from swizzle_sim.hardware.node.manifest import MANIFEST
     from swizzle_sim.hardware.results import BUNDLES, read_json
-    from swizzle_sim.history import runs_in
+    from swizzle_sim.search.history import runs_in
     from xcd_model.errors import HardwareError
 
     manifest = path.parent / MANIFEST
@@ -256,7 +256,7 @@ def agreement(
 
 def _stored(where: Path, found: list[Agreement]) -> list[str]:
     """Write the picture and the rows of each; only what was measured makes rows."""
-    from swizzle_sim.atomic_write import write_whole
+    from swizzle_sim.base.atomic_write import write_whole
     from swizzle_sim.hardware.agreement import draw_agreement
     from swizzle_sim.hardware.fidelity_rows import csv_of
 

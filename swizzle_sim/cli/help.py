@@ -21,7 +21,7 @@ TASKS = {
     "Find a better one": ("optimize", "suite", "sweep", "what-if", "explore"),
     "Runs": ("runs", "report", "compare", "export"),
     "Your own Triton kernel": ("init-kernel", "capture", "occupancy", "rewrite"),
-    "Compare with hardware": ("calibrate", "bundle", "confirm", "import", "agreement", "fidelity"),
+    "Compare with hardware": ("calibrate", "bundle", "confirm", "import", "agreement"),
     "Compare models": ("study", "tune-prompt"),
 }
 OTHERS = "More commands"
@@ -57,10 +57,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "export": (
         ("swizzle-sim export runs/gemm-mi300x-001 -o attempts.csv", "or attempts.parquet"),
         ("swizzle-sim export runs/gemm-mi300x-001 -o study.db", "then: optuna-dashboard sqlite:///study.db"),
-    ),
-    "fidelity": (
-        ("swizzle-sim fidelity --quick", "seconds"),
-        ("swizzle-sim fidelity --gpu h200 --variant lockstep --rows transpose", "some rows, one replay"),
     ),
     "gpus": (("swizzle-sim gpus --json", "with the source of every number"),),
     "hit-rates": (

@@ -83,7 +83,7 @@ def hit_rates(
 def _compared(
     kernels: Sequence[Declared], how: How, paths: Sequence[str], comparison: Comparison
 ) -> tuple[list[CheckResult], list[dict[str, Any]]]:
-    from swizzle_sim.progress import Progress
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.testing.locality import compare, gone
 
     results, rates = [], []

@@ -17,6 +17,7 @@ def tune_layout_knobs(launch: Launch, run: RunOptions, evaluations: int | None, 
     SearchError
         If the launch can choose no leading dimension, there is more than one objective, or an option does not apply.
     """
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.arguments import load_fitting
     from swizzle_sim.cli.output import (
         console,
@@ -28,9 +29,8 @@ def tune_layout_knobs(launch: Launch, run: RunOptions, evaluations: int | None, 
         sizes_text,
         table,
     )
-    from swizzle_sim.progress import Progress
-    from swizzle_sim.ranking import default_objectives, read_objectives
-    from swizzle_sim.tuning.layout import EVALUATIONS, tune_layout
+    from swizzle_sim.search.layout import EVALUATIONS, tune_layout
+    from swizzle_sim.search.ranking import default_objectives, read_objectives
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import SearchError
 

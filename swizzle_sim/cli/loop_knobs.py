@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from swizzle_sim.cli.arguments import Launch
     from swizzle_sim.cli.proposer_options import RunOptions
-    from swizzle_sim.kernels import Kernel
-    from swizzle_sim.tuning.loop import LoopSearch, Setting
+    from swizzle_sim.search.loop import LoopSearch, Setting
+    from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
 
@@ -23,11 +23,11 @@ def tune_loop_knobs(launch: Launch, run: RunOptions, evaluations: int | None, js
     RewriteError
         If the source cannot be written.
     """
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.arguments import load_fitting
     from swizzle_sim.cli.output import print_json
-    from swizzle_sim.progress import Progress
-    from swizzle_sim.ranking import default_objectives, read_objectives
-    from swizzle_sim.tuning.loop import EVALUATIONS, tune_loop
+    from swizzle_sim.search.loop import EVALUATIONS, tune_loop
+    from swizzle_sim.search.ranking import default_objectives, read_objectives
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import SearchError
 
@@ -78,12 +78,12 @@ def _print(work: Kernel, device: Gpu, found: LoopSearch) -> None:
 
 def _write(folder: Path, work: Kernel, device: Gpu, best: Setting) -> Path:
     """Write the kernel with the best order and knobs into a folder; return the file."""
-    from swizzle_sim.atomic_write import write_whole
-    from swizzle_sim.knobs import emit_knobs
-    from swizzle_sim.knobs.emit import argument_names
+    from swizzle_sim.base.atomic_write import write_whole
+    from swizzle_sim.capture.workload import workload
+    from swizzle_sim.language import Swizzle
+    from swizzle_sim.pricing.knobs import emit_knobs
+    from swizzle_sim.pricing.knobs.emit import argument_names
     from swizzle_sim.rewrite import rewrite_workload
-    from swizzle_sim.swizzle import Swizzle
-    from swizzle_sim.workload import workload
 
     assert work.launch
     folder.mkdir(parents=True, exist_ok=True)

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swizzle_sim.base.interruption import go_on_with
 from swizzle_sim.cli.arguments import GpuName, Json, Launch, Sizes, grouped, known_kernels, offer, one_folder
 from swizzle_sim.cli.proposer_options import LlmOptions, Proposer, RunOptions, SearchOptions, check_options
 from swizzle_sim.cli.run_end import End, print_end, print_run, print_run_json, slower_lines
-from swizzle_sim.interruption import go_on_with
 
 if TYPE_CHECKING:
-    from swizzle_sim.history import Attempt
-    from swizzle_sim.kernels import Kernel
-    from swizzle_sim.proposers import Proposed
-    from swizzle_sim.scoring import Scorer
-    from swizzle_sim.search import Run
+    from swizzle_sim.pricing.scoring import Scorer
+    from swizzle_sim.search.history import Attempt
+    from swizzle_sim.search.optimize import Run
+    from swizzle_sim.search.proposers import Proposed
+    from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
 RUNS = "runs"
@@ -55,7 +55,7 @@ def optimize(
 
     one_folder(run.out, run.resume)
     if run.objective is not None:
-        from swizzle_sim.ranking import read_objectives
+        from swizzle_sim.search.ranking import read_objectives
 
         read_objectives(run.objective)  # refused before anything is loaded
     repeat = _run_to_repeat(run.replay)
@@ -91,8 +91,8 @@ def _run_to_repeat(replay: str | None) -> Path | None:
     RunError
         If it names neither.
     """
-    from swizzle_sim.history import FILE
-    from swizzle_sim.replaying import REPLAYS
+    from swizzle_sim.pricing.replaying import REPLAYS
+    from swizzle_sim.search.history import FILE
     from xcd_model.errors import RunError
 
     if replay is None or replay in REPLAYS:
@@ -112,12 +112,12 @@ def next_folder(where: Path, stem: str) -> Path:
 
 def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: float | None, json: bool) -> None:
     """Try the known families."""
-    from swizzle_sim.candidates import family_specs
-    from swizzle_sim.history import FILE
-    from swizzle_sim.progress import Progress
-    from swizzle_sim.ranking import BestSoFar, chosen_objectives
-    from swizzle_sim.scoring import Scorer
-    from swizzle_sim.search import optimize as search
+    from swizzle_sim.base.progress import Progress
+    from swizzle_sim.pricing.scoring import Scorer
+    from swizzle_sim.search.candidates import family_specs
+    from swizzle_sim.search.history import FILE
+    from swizzle_sim.search.optimize import optimize as search
+    from swizzle_sim.search.ranking import BestSoFar, chosen_objectives
 
     folder = given.resume or given.out or next_folder(Path(RUNS), f"{work.name}-{device.name}")
     settings: dict[str, Any] = {"replay": given.replay or "timed", "seed": given.seed, "jitter_ns": given.jitter}
@@ -186,11 +186,11 @@ def _say_inside(work: Kernel, device: Gpu) -> None:
 
 def _print_so_far(folder: Path, json: bool) -> None:
     """Print the table of a run that was interrupted, if any of it was stored."""
-    from swizzle_sim.advice import advise_run
-    from swizzle_sim.history import FILE, History
-    from swizzle_sim.ranking import ranking_of
-    from swizzle_sim.recorded import recorded_scorer
-    from swizzle_sim.search import Run
+    from swizzle_sim.search.advice import advise_run
+    from swizzle_sim.search.history import FILE, History
+    from swizzle_sim.search.optimize import Run
+    from swizzle_sim.search.ranking import ranking_of
+    from swizzle_sim.search.recorded import recorded_scorer
 
     if not (folder / FILE).is_file():
         return
@@ -218,8 +218,8 @@ def _propose(
 ) -> None:
     """Run a proposer of the registry, or repeat a run of it."""
     from swizzle_sim.cli.output import say
-    from swizzle_sim.history import FILE
-    from swizzle_sim.proposers import Task, load_proposer
+    from swizzle_sim.search.history import FILE
+    from swizzle_sim.search.proposers import Task, load_proposer
 
     run = load_proposer(name)
     stem = f"{work.name}-{device.name}-{name}" if work and device else f"{Path(str(repeat)).resolve().name}-again"
@@ -253,10 +253,10 @@ def _command() -> str:
 
 def _priced(run: Run, scorer: Scorer) -> Run:
     """Run whose finalists are compiled as they would be rewritten, and scored so."""
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.output import say
-    from swizzle_sim.history import History
-    from swizzle_sim.progress import Progress
     from swizzle_sim.rewrite.finalists import price_finalists
+    from swizzle_sim.search.history import History
 
     if scorer.kernel.launch is None:
         return run
@@ -269,14 +269,14 @@ def _priced(run: Run, scorer: Scorer) -> Run:
 
 def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     """Compile the finalists, test the ranking, advise, rewrite a user's kernel, and write the report with all of it."""
-    from swizzle_sim.advice import advise_run
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.rewrite import rewrite_best
-    from swizzle_sim.history import History
-    from swizzle_sim.progress import Progress
-    from swizzle_sim.ranking import ranking_of
     from swizzle_sim.report import write_best, write_report
     from swizzle_sim.report.rank_stability import check_finalists
-    from swizzle_sim.search import SETTLED
+    from swizzle_sim.search.advice import advise_run
+    from swizzle_sim.search.history import History
+    from swizzle_sim.search.optimize import SETTLED
+    from swizzle_sim.search.ranking import ranking_of
 
     run = _priced(run, scorer) if given.compile else run
     with Progress("replaying finalists under other constants", "sets") as progress:
@@ -304,8 +304,8 @@ def _print_proposed(found: Proposed, given: RunOptions, json: bool) -> None:
         sizes_text,
         table,
     )
-    from swizzle_sim.history import History
-    from swizzle_sim.recorded import recorded_scorer
+    from swizzle_sim.search.history import History
+    from swizzle_sim.search.recorded import recorded_scorer
 
     run = found.run
     with History(run.folder) as history:

@@ -16,15 +16,15 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from swizzle_sim.text import visible
+from swizzle_sim.base.text import visible
 
 if TYPE_CHECKING:
-    from swizzle_sim.advice import Advice
-    from swizzle_sim.price import RemapPrice
-    from swizzle_sim.replaying import WorkPerWorkgroup
-    from swizzle_sim.scores import Score
-    from swizzle_sim.scoring import Scorer
-    from swizzle_sim.swizzle import Swizzle, Verdict
+    from swizzle_sim.language import Swizzle, Verdict
+    from swizzle_sim.pricing.replaying import WorkPerWorkgroup
+    from swizzle_sim.pricing.scores import Score
+    from swizzle_sim.pricing.scoring import Scorer
+    from swizzle_sim.search.advice import Advice
+    from swizzle_sim.workload.price import RemapPrice
     from xcd_model import Traffic
 
 SCHEMA = 1  # of the documents of --json: raised when a key goes or changes its meaning, not when one comes
@@ -162,7 +162,7 @@ SCORE_COLUMNS = (
 
 def score_columns(gpu: str, replay: str) -> tuple[str, ...]:
     """Heads of `score_cells`, which say of a time where it does not rank orders."""
-    from swizzle_sim.ranking.evidence import times_rank
+    from swizzle_sim.search.ranking.evidence import times_rank
 
     if replay == "timed" and times_rank(gpu, replay):
         return SCORE_COLUMNS
@@ -172,7 +172,7 @@ def score_columns(gpu: str, replay: str) -> tuple[str, ...]:
 
 def simulated(gpu: str, replay: str) -> str:
     """Note under a table of scores: what kind of numbers these are, and what a time is worth."""
-    from swizzle_sim.ranking.evidence import times_note
+    from swizzle_sim.search.ranking.evidence import times_note
 
     return "\n".join([SIMULATED[replay], *([times_note(gpu, replay)] if replay == "timed" else []), BELIEVE])
 
@@ -209,7 +209,7 @@ def say(line: str) -> None:
 
 def print_verdict(candidate: Swizzle, grid: str, num_xcds: int, verdict: Verdict) -> None:
     """Say whether a candidate is a bijection here, and where else."""
-    from swizzle_sim.swizzle.lattice import claim_of
+    from swizzle_sim.language.lattice import claim_of
 
     out = console(wide=True)
     answer = "a bijection" if verdict.bijective else "NOT a bijection"

@@ -30,7 +30,7 @@ def as_before(
     RunError
         If there is no run in the folder.
     """
-    from swizzle_sim.history import History
+    from swizzle_sim.search.history import History
     from xcd_model import gpu_names
 
     with History(folder) as history:

@@ -12,10 +12,10 @@ import typer
 from swizzle_sim.cli.arguments import Json, Launch, SwizzleText, grouped, offer
 
 if TYPE_CHECKING:
-    from swizzle_sim.kernels import Kernel
-    from swizzle_sim.price import RemapPrice
     from swizzle_sim.rewrite import Checked, Rewritten
-    from swizzle_sim.search import Run
+    from swizzle_sim.search.optimize import Run
+    from swizzle_sim.workload.kernels import Kernel
+    from swizzle_sim.workload.price import RemapPrice
     from xcd_model import Gpu
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write; without it the text goes to stdout.")]
@@ -53,13 +53,13 @@ def rewrite(
 ) -> None:
     """Put a swizzle into a kernel's file; nothing is written unless the result computes the same."""
     from swizzle_sim.capture.process import shared_worker
+    from swizzle_sim.capture.workload import workload
     from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
     from swizzle_sim.cli.output import print_json
-    from swizzle_sim.kernels import is_user_kernel
     from swizzle_sim.rewrite import check_rewritten, check_target, rewrite_workload, write_rewritten
     from swizzle_sim.rewrite.emission import GENERAL, emissions
     from swizzle_sim.rewrite.price import cheapest
-    from swizzle_sim.workload import workload
+    from swizzle_sim.workload.kernels import is_user_kernel
     from xcd_model import gpu as load_gpu
 
     candidate, device, spellings = load_swizzle(swizzle), load_gpu(launch.gpu), emissions(elsewhere)
@@ -179,12 +179,12 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
     A kernel that cannot be rewritten does not undo the search: the answer says why.
     """
     from swizzle_sim.capture.process import shared_worker
-    from swizzle_sim.history import History
-    from swizzle_sim.ranking import ranking_of
+    from swizzle_sim.capture.workload import workload
+    from swizzle_sim.language import Swizzle
     from swizzle_sim.rewrite import check_rewritten, write_rewritten
     from swizzle_sim.rewrite.price import cheapest
-    from swizzle_sim.swizzle import Swizzle
-    from swizzle_sim.workload import workload
+    from swizzle_sim.search.history import History
+    from swizzle_sim.search.ranking import ranking_of
     from xcd_model.errors import SwizzleSimError
 
     if not kernel.file:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from swizzle_sim.advice import Advice
     from swizzle_sim.cli.rewrite import Written
-    from swizzle_sim.history import Attempt
-    from swizzle_sim.scoring import Scorer
-    from swizzle_sim.search import Run
+    from swizzle_sim.pricing.scoring import Scorer
+    from swizzle_sim.search.advice import Advice
+    from swizzle_sim.search.history import Attempt
+    from swizzle_sim.search.optimize import Run
 
 TOP = 5
 
@@ -74,10 +74,10 @@ def print_run_json(end: End, scorer: Scorer) -> None:
 
 def print_run(end: End, scorer: Scorer) -> None:
     """Print a run: advice first, then the table, remarks and files."""
-    from swizzle_sim.candidates import has_families
     from swizzle_sim.cli.output import print_advice, score_cells, score_columns, simulated, sizes_text, table
-    from swizzle_sim.search import SETTLED, is_settled
-    from swizzle_sim.swizzle.lattice import unconditional
+    from swizzle_sim.language.lattice import unconditional
+    from swizzle_sim.search.candidates import has_families
+    from swizzle_sim.search.optimize import SETTLED, is_settled
 
     run = end.run
     print_advice(end.advice)

@@ -11,7 +11,7 @@ import typer
 from swizzle_sim.cli.arguments import Json, offer, run_folders
 
 if TYPE_CHECKING:
-    from swizzle_sim.history import Attempt
+    from swizzle_sim.search.history import Attempt
 
 TOP = 5  # of each run
 SAME = ("kernel", "kernel_digest", "problem", "gpu", "gpu_description", "replay", "seed", "jitter_ns", "version")
@@ -25,8 +25,8 @@ def compare(runs: Runs, json: Json = False) -> None:
     """Compare runs: their settings, their best orders, and the same orders under each."""
     from swizzle_sim.cli.output import console, print_json
     from swizzle_sim.cli.runs import describe_run, print_runs
-    from swizzle_sim.history import History
-    from swizzle_sim.ranking import ranking_of
+    from swizzle_sim.search.history import History
+    from swizzle_sim.search.ranking import ranking_of
     from xcd_model.errors import RunError
 
     if len(runs) < 2:
@@ -86,10 +86,10 @@ def export(
     json: Json = False,
 ) -> None:
     """Write every attempt of runs as a table: CSV, Parquet, or a study that optuna-dashboard opens."""
-    from swizzle_sim.atomic_write import write_whole
+    from swizzle_sim.base.atomic_write import write_whole
     from swizzle_sim.cli.output import console, print_json
-    from swizzle_sim.export import FORMATS, attempts_table, csv_of, parquet_of, write_study
-    from swizzle_sim.history import History
+    from swizzle_sim.search.export import FORMATS, attempts_table, csv_of, parquet_of, write_study
+    from swizzle_sim.search.history import History
     from xcd_model.errors import RunError
 
     form = FORMATS.get(out.suffix.lower())

@@ -25,7 +25,7 @@ def runs(
         _repair(repair, json)
         return
     from swizzle_sim.cli.output import console, print_json
-    from swizzle_sim.history import runs_in
+    from swizzle_sim.search.history import runs_in
 
     found = [describe_run(path) for path in runs_in(folder)]
     if json:
@@ -73,7 +73,7 @@ def _repair(folder: Path, json: bool) -> None:
     from dataclasses import asdict
 
     from swizzle_sim.cli.output import console, print_json
-    from swizzle_sim.repair import repair
+    from swizzle_sim.search.repair import repair
 
     done = repair(folder)
     if json:
@@ -108,7 +108,7 @@ def _name(found: dict[str, Any]) -> str:
 def _sizes(found: dict[str, Any]) -> str:
     """Sizes of a run that are not the kernel's default."""
     from swizzle_sim.cli.output import sizes_text
-    from swizzle_sim.kernels import kernel
+    from swizzle_sim.workload.kernels import kernel
     from xcd_model.errors import SwizzleSimError
 
     problem = found.get("problem", {})
@@ -123,8 +123,8 @@ def describe_run(path: Path) -> dict[str, Any]:
     """Settings, state and best of a run, JSON-ready; of a damaged one the error."""
     from datetime import datetime, timezone
 
-    from swizzle_sim.history import FILE, History
-    from swizzle_sim.ranking import ranking_of
+    from swizzle_sim.search.history import FILE, History
+    from swizzle_sim.search.ranking import ranking_of
     from xcd_model.errors import RunError
 
     try:
@@ -162,8 +162,8 @@ def report(
 ) -> None:
     """Write the report of a run: report.html, pictures, and the best swizzle as text, Triton and HIP."""
     from swizzle_sim.cli.output import console, print_json
-    from swizzle_sim.history import History
     from swizzle_sim.report import write_report
+    from swizzle_sim.search.history import History
 
     with History(run) as history:
         going_on = watch and history.state == "running"
@@ -184,10 +184,10 @@ def _watch(run: Path) -> None:
     """Write the page of a run anew as it goes on; return when it is over."""
     import time
 
-    from swizzle_sim.history import History
-    from swizzle_sim.progress import Progress
-    from swizzle_sim.recorded import recorded_scorer
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.report import write_report
+    from swizzle_sim.search.history import History
+    from swizzle_sim.search.recorded import recorded_scorer
 
     with History(run) as history, Progress("watching", "attempts") as progress:
         scorer, told = recorded_scorer(history.about), 0

@@ -23,13 +23,13 @@ from swizzle_sim.cli.score_more import OfOne
 if TYPE_CHECKING:
     import numpy as np
 
-    from swizzle_sim.access_patterns import Uncoalesced
-    from swizzle_sim.advice import Advice
-    from swizzle_sim.price import RemapPrice
-    from swizzle_sim.scores import Score
-    from swizzle_sim.scoring import Scorer
-    from swizzle_sim.swizzle import Swizzle, Verdict
-    from swizzle_sim.waiting import Waited
+    from swizzle_sim.language import Swizzle, Verdict
+    from swizzle_sim.pricing.access_patterns import Uncoalesced
+    from swizzle_sim.pricing.scores import Score
+    from swizzle_sim.pricing.scoring import Scorer
+    from swizzle_sim.pricing.waiting import Waited
+    from swizzle_sim.search.advice import Advice
+    from swizzle_sim.workload.price import RemapPrice
     from xcd_model import Traffic
 
 Swizzles = Annotated[
@@ -79,8 +79,8 @@ def score(
     """Score swizzles next to the launch order, on one or several GPUs; exit 1, and no score, if one is no bijection."""
     from swizzle_sim.cli.arguments import load_swizzle
     from swizzle_sim.cli.output import print_json, print_verdict
-    from swizzle_sim.scoring import Scorer
-    from swizzle_sim.swizzle import Swizzle
+    from swizzle_sim.language import Swizzle
+    from swizzle_sim.pricing.scoring import Scorer
 
     words, launches = list(dict.fromkeys(swizzle or ())), launch.each
     _check(more, how.replay, one=len(launches) == 1 >= len(words))
@@ -144,7 +144,7 @@ def _score_one(
         write_perfetto,
         write_plots,
     )
-    from swizzle_sim.scoring import spread
+    from swizzle_sim.pricing.scoring import spread
     from xcd_model.replay.traffic import traffic_as_dict
 
     order = scorer.permutation(candidate)
@@ -204,9 +204,9 @@ def scored_as_compiled(
 
 def _advice(scorer: Scorer, candidate: Swizzle, verdict: Verdict, found: Score) -> Advice:
     """Advice on the candidate, by what ranks orders of the GPU."""
-    from swizzle_sim.advice import advise
-    from swizzle_sim.history import Attempt
-    from swizzle_sim.ranking import Ranking, default_objectives
+    from swizzle_sim.search.advice import advise
+    from swizzle_sim.search.history import Attempt
+    from swizzle_sim.search.ranking import Ranking, default_objectives
 
     name = candidate.name or "the candidate"
     one = Attempt(
@@ -218,7 +218,7 @@ def _advice(scorer: Scorer, candidate: Swizzle, verdict: Verdict, found: Score) 
 
 def _priced(scorer: Scorer, candidate: Swizzle) -> tuple[Scorer, RemapPrice | None, str]:
     """Scorer of the kernel as rewritten, the price of the swizzle, and why there is none."""
-    from swizzle_sim.progress import Progress
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.rewrite.price import as_compiled
     from xcd_model.errors import SwizzleSimError
 
@@ -233,7 +233,7 @@ def _priced(scorer: Scorer, candidate: Swizzle) -> tuple[Scorer, RemapPrice | No
 def _waited(scorer: Scorer, order: np.ndarray) -> Waited | None:
     if scorer.kernel.waits is None:
         return None
-    from swizzle_sim.waiting import waited
+    from swizzle_sim.pricing.waiting import waited
 
     return waited(scorer, order)
 
@@ -273,7 +273,7 @@ def _uncoalesced(scorer: Scorer) -> list[Uncoalesced]:
     """What no order of the workgroups mends; empty for most kernels."""
     if not scorer.trace.uncoalesced.any():
         return []
-    from swizzle_sim.access_patterns import uncoalesced
+    from swizzle_sim.pricing.access_patterns import uncoalesced
 
     return uncoalesced(scorer.trace)
 
@@ -305,7 +305,7 @@ def _print_scores(scorer: Scorer, candidate: Swizzle, traffic: Traffic, found: S
 
 def _fitted(scorer: Scorer) -> list[str]:
     """Names of the fitted constants that the scores depend on."""
-    from swizzle_sim.fitted import fitted_constants
+    from swizzle_sim.pricing.fitted import fitted_constants
 
     return list(fitted_constants(scorer.gpu, scorer.kernel, scorer.replay, scorer.occupancy))
 
@@ -324,7 +324,7 @@ def _print_constants(scorer: Scorer, of_waiting: Waited | None) -> None:
     listed = f": {', '.join(names)} (rows: docs/gpus.md)" if names else ""
     say.print(f"{len(names)} constant{'' if len(names) == 1 else 's'} fitted to measured rows{listed}", markup=False)
     if pitches := scorer.trace.power_of_two_pitches:
-        from swizzle_sim.access_patterns import pitch_note
+        from swizzle_sim.pricing.access_patterns import pitch_note
 
         if note := pitch_note(pitches, scorer.gpu):
             say.print(note, markup=False)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from swizzle_sim.capture.own_remap import OwnRemap
-    from swizzle_sim.draws import OverDraws
-    from swizzle_sim.scores import Score
-    from swizzle_sim.scoring import Scorer, Spread
-    from swizzle_sim.swizzle import Swizzle
+    from swizzle_sim.language import Swizzle
+    from swizzle_sim.pricing.scores import Score
+    from swizzle_sim.pricing.scoring import Scorer, Spread
+    from swizzle_sim.search.draws import OverDraws
     from swizzle_sim.uncertainty import Span, Uncertainty
     from xcd_model import Traffic
 
@@ -90,8 +90,8 @@ class OfOne:
 
 def write_perfetto(path: Path, scorer: Scorer, order: np.ndarray, name: str) -> Path:
     """Write the trace of one timed replay; return its file."""
-    from swizzle_sim.atomic_write import write_whole
-    from swizzle_sim.display.perfetto import perfetto_trace
+    from swizzle_sim.base.atomic_write import write_whole
+    from swizzle_sim.report.display.perfetto import perfetto_trace
 
     traffic, spans = scorer.traffic_and_spans(order)
     title = f"{scorer.kernel.name} on {scorer.gpu.title}, {name}"
@@ -107,7 +107,7 @@ def write_plots(folder: Path, name: str, traffics: tuple[Traffic, Traffic], scor
     RunError
         If the folder cannot be written.
     """
-    from swizzle_sim.display.picture import png
+    from swizzle_sim.report.display.picture import png
     from swizzle_sim.report.figures import over_time, per_xcd
     from xcd_model.errors import RunError
 
@@ -124,7 +124,7 @@ def write_plots(folder: Path, name: str, traffics: tuple[Traffic, Traffic], scor
 
 def replayed_ranges(scorer: Scorer, order: np.ndarray, draws: int | None) -> Uncertainty:
     """Replay under other constants, with progress on stderr."""
-    from swizzle_sim.progress import Progress
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.uncertainty import uncertainty
     from swizzle_sim.uncertainty.study import DRAWS
 
@@ -134,7 +134,7 @@ def replayed_ranges(scorer: Scorer, order: np.ndarray, draws: int | None) -> Unc
 
 def of_lengths(scorer: Scorer, candidate: Swizzle, draws: int) -> OverDraws:
     """Scores over draws of the kernel's lengths."""
-    from swizzle_sim.draws import over_draws
+    from swizzle_sim.search.draws import over_draws
 
     return over_draws(scorer, candidate, draws)
 
@@ -184,9 +184,9 @@ def print_next(scorer: Scorer) -> None:
     import shlex
     import sys
 
-    from swizzle_sim.advice import one_xcd
-    from swizzle_sim.candidates import shortlist
     from swizzle_sim.cli.output import console
+    from swizzle_sim.search.advice import one_xcd
+    from swizzle_sim.search.candidates import shortlist
 
     if said := one_xcd(scorer.gpu).removeprefix("; "):
         console(wide=True).print(f"  {said}", markup=False)

@@ -11,10 +11,10 @@ import typer
 from swizzle_sim.cli.arguments import Launch, ReplayOptions
 
 if TYPE_CHECKING:
-    from swizzle_sim.advice import Advice
-    from swizzle_sim.history import Attempt
-    from swizzle_sim.scoring import Scorer
-    from swizzle_sim.swizzle import Swizzle, Verdict
+    from swizzle_sim.language import Swizzle, Verdict
+    from swizzle_sim.pricing.scoring import Scorer
+    from swizzle_sim.search.advice import Advice
+    from swizzle_sim.search.history import Attempt
 
 
 Scored = Callable[..., tuple[Any, ...]]  # `swizzle_sim.cli.score.scored_as_compiled`
@@ -34,10 +34,10 @@ def compare(
     candidates: Sequence[Swizzle], launches: Sequence[Launch], how: ReplayOptions, scored: Scored, json: bool
 ) -> None:
     """Score every order on every GPU by ``scored``; exit 1 if one of them is no bijection somewhere."""
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.output import print_json
-    from swizzle_sim.progress import Progress
-    from swizzle_sim.scoring import Scorer
-    from swizzle_sim.swizzle import Swizzle
+    from swizzle_sim.language import Swizzle
+    from swizzle_sim.pricing.scoring import Scorer
 
     orders = [Swizzle.parse("identity", name="launch order"), *candidates]
     found: list[OnGpu] = []
@@ -55,9 +55,9 @@ def compare(
 
 
 def _on_gpu(scorer: Scorer, orders: Sequence[Swizzle], how: ReplayOptions, scored: Scored, on_order: Any) -> OnGpu:
-    from swizzle_sim.advice import advise_run
-    from swizzle_sim.history import Attempt
-    from swizzle_sim.ranking import Ranking, default_objectives
+    from swizzle_sim.search.advice import advise_run
+    from swizzle_sim.search.history import Attempt
+    from swizzle_sim.search.ranking import Ranking, default_objectives
 
     attempts, verdicts = [], []
     for number, one in enumerate(orders):
@@ -141,7 +141,7 @@ def _columns(on: OnGpu, several: bool) -> tuple[list[str], list[list[str]]]:
 def _note(found: Sequence[OnGpu]) -> str:
     """What kind of numbers these are, and on which of the GPUs times rank orders."""
     from swizzle_sim.cli.output import BELIEVE, SIMULATED
-    from swizzle_sim.ranking.evidence import times_note
+    from swizzle_sim.search.ranking.evidence import times_note
 
     replay = found[0].scorer.replay
     notes = {times_note(on.scorer.gpu.name, replay) for on in found} if replay == "timed" else set()

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from swizzle_sim.base.interruption import go_on_with
 from swizzle_sim.cli.arguments import GpuName, Json, Replay, grouped, known_kernels, offer, one_folder, run_folders
-from swizzle_sim.interruption import go_on_with
 
 if TYPE_CHECKING:
-    from swizzle_sim.kernels import Kernel
-    from swizzle_sim.progress import Progress
-    from swizzle_sim.suite.result import Suite
+    from swizzle_sim.base.progress import Progress
+    from swizzle_sim.search.suite.result import Suite
+    from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
 RUNS = "runs"
@@ -75,12 +75,12 @@ def suite(
     json: Json = False,
 ) -> None:
     """Score kernels of the suite at their default sizes: launch order, best family, and bound."""
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.optimize import next_folder
     from swizzle_sim.cli.output import print_json
-    from swizzle_sim.kernels import kernel, kernel_names
-    from swizzle_sim.progress import Progress
-    from swizzle_sim.suite import PAPER, score_suite
-    from swizzle_sim.suite.run import ABOUT
+    from swizzle_sim.search.suite import PAPER, score_suite
+    from swizzle_sim.search.suite.run import ABOUT
+    from swizzle_sim.workload.kernels import kernel, kernel_names
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import RunError
 
@@ -125,9 +125,9 @@ def suite(
 
 def _compiled(names: list[str], device: Gpu) -> list[Kernel]:
     """Kernels of the registry with the resources that they take on a GPU."""
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.capture.occupancy import compiled_for
-    from swizzle_sim.kernels import kernel
-    from swizzle_sim.progress import Progress
+    from swizzle_sim.workload.kernels import kernel
 
     found = []
     with Progress("compiling", "kernels") as progress:
@@ -151,7 +151,7 @@ def _counted(progress: Progress, kernels: int) -> Callable[[str, int, int, float
 
 
 def _write(found: Suite, tables: Tables) -> None:
-    from swizzle_sim.suite import suite_csv, suite_markdown
+    from swizzle_sim.search.suite import suite_csv, suite_markdown
     from xcd_model.errors import RunError
 
     for path, make in ((tables.csv, suite_csv), (tables.markdown, suite_markdown)):
@@ -165,8 +165,8 @@ def _write(found: Suite, tables: Tables) -> None:
 
 def _print(found: Suite, written: list[Path]) -> None:
     from swizzle_sim.cli.output import console, table
-    from swizzle_sim.suite.result import COLUMNS, cells, notes
-    from swizzle_sim.swizzle.lattice import unconditional
+    from swizzle_sim.language.lattice import unconditional
+    from swizzle_sim.search.suite.result import COLUMNS, cells, notes
 
     order = (0, 1, 9, 10, 11, 2, 3, 4, 5, 6, 7, 8)  # words first: a table's text columns stand on the left
     heads = [COLUMNS[i].replace(" [", "\n[") for i in order]

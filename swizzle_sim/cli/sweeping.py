@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swizzle_sim.base.interruption import go_on_with
 from swizzle_sim.cli.arguments import Compile, Json, Launch, Replay, grouped, known_families, offer, one_folder
-from swizzle_sim.interruption import go_on_with
 
 if TYPE_CHECKING:
-    from swizzle_sim.swizzle import Swizzle
+    from swizzle_sim.language import Swizzle
 
 MACHINES = "On many cores or machines"
 Swizzles = Annotated[
@@ -97,7 +97,7 @@ def sweep(
 ) -> None:
     """Hit rate of a kernel over problem sizes in launch order and swizzled, and the sizes where a swizzle hurts."""
     from swizzle_sim.cli.arguments import load_kernel
-    from swizzle_sim.tuning.sweep import draw_sweep, hurts, read_sizes, size_points
+    from swizzle_sim.search.sweep import draw_sweep, hurts, read_sizes, size_points
 
     device = _device(launch.gpu, what.changes)
     work, names = load_kernel(launch.kernel, launch.sizes, device.arch), [name.strip() for name in over.split(",")]
@@ -131,8 +131,8 @@ def what_if(
 ) -> None:
     """Score a kernel on GPUs that do not exist: one with some numbers changed, for every combination of values."""
     from swizzle_sim.cli.arguments import load_fitting
-    from swizzle_sim.tuning.sweep import point_of
-    from swizzle_sim.tuning.what_if import hypothetical, read_changes
+    from swizzle_sim.search.sweep import point_of
+    from swizzle_sim.search.what_if import hypothetical, read_changes
     from xcd_model import gpu as load_gpu
     from xcd_model.analysis.stack_distance import check_has_curve
 
@@ -158,8 +158,8 @@ def what_if(
 
 def _device(name: str, changes: Sequence[str] | None) -> Any:
     """GPU of a sweep over sizes: one value a change."""
-    from swizzle_sim.tuning.what_if import read_changes
-    from swizzle_sim.tuning.what_if import what_if as changed
+    from swizzle_sim.search.what_if import read_changes
+    from swizzle_sim.search.what_if import what_if as changed
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import SpecError
 
@@ -177,11 +177,11 @@ def _run(
     points: list[dict[str, Any]], run: SweepRun, compile: bool, shown: tuple[str, str, list[str]]
 ) -> list[dict[str, Any]]:
     """Rows of all points; after a Ctrl-C the table so far, by its title, axis and labels."""
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.output import say
-    from swizzle_sim.progress import Progress
     from swizzle_sim.rewrite.finalists import evaluate_as_compiled
-    from swizzle_sim.tuning.jobs import FILE, PointStore, run_points
-    from swizzle_sim.tuning.sweep import evaluate
+    from swizzle_sim.search.jobs import FILE, PointStore, run_points
+    from swizzle_sim.search.sweep import evaluate
 
     score: Callable[[Mapping[str, Any]], dict[str, Any]] = evaluate_as_compiled if compile else evaluate
     folder = one_folder(run.out, run.resume, "sweep")
@@ -240,7 +240,7 @@ def _capacity(work, device, chosen: Sequence[Swizzle]) -> list[dict[str, Any]]:
     """Capacity curve of each order."""
     import numpy as np
 
-    from swizzle_sim.scoring import Scorer
+    from swizzle_sim.pricing.scoring import Scorer
     from xcd_model.analysis.stack_distance import capacity_curve
 
     scorer = Scorer(work, device, replay="lockstep")

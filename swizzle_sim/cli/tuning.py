@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swizzle_sim.base.interruption import go_on_with
 from swizzle_sim.cli.arguments import Json, Launch, Replay, Seed, grouped, known_families, offer
-from swizzle_sim.interruption import go_on_with
 
 if TYPE_CHECKING:
     from swizzle_sim.cli.proposer_options import RunOptions
@@ -45,6 +45,7 @@ def ceiling(
     json: Json = False,
 ) -> None:
     """Search arbitrary permutations, not only formulas, and print how far the best formula is from them."""
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.arguments import load_swizzle
     from swizzle_sim.cli.output import (
         console,
@@ -56,9 +57,8 @@ def ceiling(
         sizes_text,
         table,
     )
-    from swizzle_sim.progress import Progress
-    from swizzle_sim.tuning.ceiling import ceiling as find_ceiling
-    from swizzle_sim.tuning.lookup import check_table_folder, write_table
+    from swizzle_sim.search.ceiling import ceiling as find_ceiling
+    from swizzle_sim.search.lookup import check_table_folder, write_table
 
     workload, device = launch.load()
     given = load_swizzle(swizzle) if swizzle is not None else None
@@ -134,14 +134,14 @@ def tune_kernel(
 
 def _tune_tiles(launch: Launch, run: RunOptions, search: Mapping[str, Any], json: bool) -> None:
     """Search tiles, warps, stages and GROUP_M, and print the best."""
+    from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.arguments import load_kernel
     from swizzle_sim.cli.output import print_json
-    from swizzle_sim.progress import Progress
-    from swizzle_sim.ranking import read_objectives
-    from swizzle_sim.scores import Score
-    from swizzle_sim.tuning.jobs import FILE, PointStore
-    from swizzle_sim.tuning.samplers import make_sampler
-    from swizzle_sim.tuning.tiles import FORMULA, TileSpace, as_row, has_compiler
+    from swizzle_sim.pricing.scores import Score
+    from swizzle_sim.search.jobs import FILE, PointStore
+    from swizzle_sim.search.ranking import read_objectives
+    from swizzle_sim.search.samplers import make_sampler
+    from swizzle_sim.search.tiles import FORMULA, TileSpace, as_row, has_compiler
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import SearchError
 
@@ -202,7 +202,7 @@ def _print_tiles(
     name: str, device: Gpu, ranked: list[dict[str, Any]], pruned: Mapping[str, int], how: str, replay: str
 ) -> None:
     from swizzle_sim.cli.output import score_cells, score_columns, simulated, table
-    from swizzle_sim.scores import Score
+    from swizzle_sim.pricing.scores import Score
 
     names = list(ranked[0]["values"])
     rows = [

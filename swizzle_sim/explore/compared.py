@@ -9,7 +9,7 @@ from dash import html
 from swizzle_sim.explore import show
 from swizzle_sim.explore.evaluate import Pinned, Result
 from swizzle_sim.explore.timed_jobs import Job
-from swizzle_sim.swizzle import is_spec
+from swizzle_sim.language import is_spec
 
 LONGEST_NAME = 60
 TIMED = "Simulated in the timed replay, not measured: workgroups drift apart as their misses delay them."

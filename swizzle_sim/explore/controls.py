@@ -11,7 +11,7 @@ from dash.exceptions import PreventUpdate
 
 from swizzle_sim.explore import layout, offered, show
 from swizzle_sim.explore import state as states
-from swizzle_sim.swizzle import family, is_spec, parse_spec, spec_of
+from swizzle_sim.language import family, is_spec, parse_spec, spec_of
 from xcd_model import gpu
 from xcd_model.errors import SwizzleSimError
 

@@ -11,16 +11,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from swizzle_sim.capture.occupancy import compiled_for
-from swizzle_sim.display.tiles import tile_map
 from swizzle_sim.explore.gallery import fits
 from swizzle_sim.explore.one_xcd import OneXcd, look_at
 from swizzle_sim.explore.state import State, read_order, read_query
 from swizzle_sim.explore.watched import Told, untold, watched_traffic
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.scores import Score
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import FAMILIES, Swizzle, Verdict
-from swizzle_sim.swizzle.vm import permutation_of
+from swizzle_sim.language import FAMILIES, Swizzle, Verdict
+from swizzle_sim.language.vm import permutation_of
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.report.display.tiles import tile_map
+from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Trace, xcd_of
 from xcd_model.errors import LanguageError, SizeError, SwizzleSimError
 

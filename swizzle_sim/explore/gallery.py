@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from swizzle_sim.display.tiles import map_png
-from swizzle_sim.swizzle import FAMILIES, Grid, Swizzle, family, holds, parse_spec, spec_of
+from swizzle_sim.language import FAMILIES, Grid, Swizzle, family, holds, parse_spec, spec_of
+from swizzle_sim.report.display.tiles import map_png
 
 SIDE = 16  # tiles of a small map's side
 XCDS = 8

@@ -11,7 +11,7 @@ from swizzle_sim.explore import show
 from swizzle_sim.explore.evaluate import Result
 from swizzle_sim.explore.offered import known_gpus, known_kernels, switches
 from swizzle_sim.explore.state import SLIDERS, State
-from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
+from swizzle_sim.language.rules import MAX_TEXT_BYTES
 
 LABELS = {"xcds": "XCDs", "cus_per_xcd": "CUs per XCD", "l2.size_bytes": "L2 size per XCD", "l2.ways": "L2 ways"}
 NOTHING = Result(state=State())

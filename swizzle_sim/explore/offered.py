@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from swizzle_sim.capture.user_kernel import load
-from swizzle_sim.kernels import GROUP, Kernel, kernel_names, registered
+from swizzle_sim.workload.kernels import GROUP, Kernel, kernel_names, registered
 from xcd_model import gpu_names
 
 _SERVED = {

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from swizzle_sim.scores import Score
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.scoring import Scorer
 from xcd_model import xcd_of
 from xcd_model.analysis.bounds import touched_bytes
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from dash import html
 
-from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, xcd_colour
-from swizzle_sim.display.tiles import MAX_SIDE, map_png
+from swizzle_sim.base.text import gigabytes, visible
 from swizzle_sim.explore.evaluate import Result
 from swizzle_sim.explore.gallery import Card
-from swizzle_sim.swizzle.lattice import claim_of
-from swizzle_sim.text import gigabytes, visible
+from swizzle_sim.language.lattice import claim_of
+from swizzle_sim.report.display.colours import AFTER, BEFORE, BOUND, xcd_colour
+from swizzle_sim.report.display.tiles import MAX_SIDE, map_png
 
 if TYPE_CHECKING:
-    from swizzle_sim.scores import Score
+    from swizzle_sim.pricing.scores import Score
 
 COLUMNS = ("L2 hit rate", "Infinity Cache hits", "HBM traffic", "Time, predicted", "Energy, assumed rates")
 NONE = "–"

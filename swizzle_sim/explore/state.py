@@ -21,11 +21,11 @@ from swizzle_sim.explore.offered import (
     served,
     start_sizes,
 )
-from swizzle_sim.kernels import Kernel, kernel
-from swizzle_sim.replaying import REPLAYS
-from swizzle_sim.swizzle import Swizzle, family, is_spec
-from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
-from swizzle_sim.tuning.what_if import read_changes, what_if
+from swizzle_sim.language import Swizzle, family, is_spec
+from swizzle_sim.language.rules import MAX_TEXT_BYTES
+from swizzle_sim.pricing.replaying import REPLAYS
+from swizzle_sim.search.what_if import read_changes, what_if
+from swizzle_sim.workload.kernels import Kernel, kernel
 from xcd_model import Gpu, gpu
 from xcd_model.errors import LanguageError, SizeError, UnknownName
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.pricing.scoring import Scorer
 from xcd_model import Traffic
 from xcd_model.replay.timed import SPAN_COLUMNS
 

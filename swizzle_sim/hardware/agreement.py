@@ -19,7 +19,7 @@ class Figure:
     ----------
     name, unit : str
     predicted, measured : str
-        Fields of `swizzle_sim.scoring.Score` and of `Measurement`.
+        Fields of `swizzle_sim.pricing.scoring.Score` and of `Measurement`.
     better : {+1, -1}
         Whether more or less is better.
     vendors : tuple of str

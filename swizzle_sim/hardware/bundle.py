@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.base.release import version
 from swizzle_sim.capture.occupancy import ARCHITECTURES
 from swizzle_sim.capture.process import shared_worker
+from swizzle_sim.capture.workload import Workload, of_kernel
 from swizzle_sim.hardware.bundle_files import KERNELS, arguments_of, hip_source, package_files, probe_source, texts
 from swizzle_sim.hardware.device import Device
 from swizzle_sim.hardware.node.manifest import FORMAT, MANIFEST, digest, identity
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.launch import Launch
-from swizzle_sim.release import version
+from swizzle_sim.language import Swizzle
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.waiting import with_flags_unset
 from swizzle_sim.rewrite import check_rewritten, rewrite_workload
 from swizzle_sim.rewrite.emission import GENERAL, named
-from swizzle_sim.scores import Score
-from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.waiting import with_flags_unset
-from swizzle_sim.workload import Workload, of_kernel
+from swizzle_sim.workload.kernels import Kernel
+from swizzle_sim.workload.launch import Launch
 from xcd_model.errors import HardwareError
 
 ORIGINAL = "original"

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.base.release import version
 from swizzle_sim.capture.process import run_worker
 from swizzle_sim.hardware.device import Device
 from swizzle_sim.hardware.node.manifest import PACKAGE
-from swizzle_sim.launch import Array, Launch
-from swizzle_sim.release import version
+from swizzle_sim.language.emit_hip import emit_hip
+from swizzle_sim.language.emit_triton import emit_triton
+from swizzle_sim.language.grid import Grid, bind
+from swizzle_sim.language.ir import Form
+from swizzle_sim.language.variables import arguments
 from swizzle_sim.rewrite.normal import axes_of
-from swizzle_sim.swizzle.emit_hip import emit_hip
-from swizzle_sim.swizzle.emit_triton import emit_triton
-from swizzle_sim.swizzle.grid import Grid, bind
-from swizzle_sim.swizzle.ir import Form
-from swizzle_sim.swizzle.variables import arguments
+from swizzle_sim.workload.launch import Array, Launch
 from xcd_model.errors import HardwareError
 
 SAMPLED_ITEMS = 1 << 26  # up to which the kernel's own inputs are made, and a sample of them looked at

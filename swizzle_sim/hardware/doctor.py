@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 
-from swizzle_sim.disk_cache import cache_home
+from swizzle_sim.base.disk_cache import cache_home
+from swizzle_sim.base.release import commit, version
 from swizzle_sim.hardware.node.counting import find_program, profiler_for
 from swizzle_sim.hardware.node.machine import amd_topology, rocm_version
-from swizzle_sim.release import commit, version
 
 Check = tuple[str, str, str]  # name, state (ok, off, missing), what was found or the command that fixes it
 PROFILING = Path("/proc/driver/nvidia/params")

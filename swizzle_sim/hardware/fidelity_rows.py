@@ -1,4 +1,4 @@
-"""Agreement as fidelity rows: a line of CSV a number, in the columns of ``swizzle_benchmarks.fidelity.contributed``."""
+"""Agreement as fidelity rows: in the columns of ``swizzle_benchmarks.validation.contributed``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from swizzle_sim.hardware.agreement import Agreement
-from swizzle_sim.swizzle import family
+from swizzle_sim.language import family
 from xcd_model.errors import HardwareError
 
 COLUMNS = (

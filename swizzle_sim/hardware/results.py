@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.atomic_write import write_whole
+from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.hardware.measurement import Measurement, measurement_of
 from swizzle_sim.hardware.node.machine import check_machine
 from swizzle_sim.hardware.node.manifest import FORMAT, MANIFEST, Refused, identity

@@ -13,12 +13,12 @@ from swizzle_sim.hardware.bundle import Finalist, Origin, make_bundle
 from swizzle_sim.hardware.device import device_of
 from swizzle_sim.hardware.node.manifest import digest
 from swizzle_sim.hardware.results import keep_bundle, pairs_in
-from swizzle_sim.history import FILE, History
-from swizzle_sim.kernels import Kernel, kernel, kernel_names
-from swizzle_sim.ranking import ranking_of
-from swizzle_sim.recorded import recorded_kernel
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.language import Swizzle, family
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.history import FILE, History
+from swizzle_sim.search.ranking import ranking_of
+from swizzle_sim.search.recorded import recorded_kernel
+from swizzle_sim.workload.kernels import Kernel, kernel, kernel_names
 from xcd_model import Gpu, gpu
 from xcd_model.errors import HardwareError
 

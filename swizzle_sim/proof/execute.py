@@ -12,9 +12,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from swizzle_sim.language.ir import (
+    Assign,
+    Binary,
+    Compare,
+    Cond,
+    Connect,
+    Expr,
+    If,
+    Int,
+    Name,
+    Not,
+    Select,
+    Stmt,
+    Unary,
+)
 from swizzle_sim.proof.knowledge import Budget, Fork, Knowledge, Unproved
 from swizzle_sim.proof.polynomial import Poly, poly, variable
-from swizzle_sim.swizzle.ir import Assign, Binary, Compare, Cond, Connect, Expr, If, Int, Name, Not, Select, Stmt, Unary
 
 MOST_PATHS = 48
 MOST_OPERATIONS = 10_000

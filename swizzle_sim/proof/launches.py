@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from swizzle_sim.language.ir import AXES, Cond
 from swizzle_sim.proof import samples
 from swizzle_sim.proof.execute import LIMIT, Infeasible, Path
 from swizzle_sim.proof.knowledge import Unproved
 from swizzle_sim.proof.polynomial import Poly, poly, variable
-from swizzle_sim.swizzle.ir import AXES, Cond
 
 MOST_XCDS = 1024
 LARGEST_LITERAL = 65536  # of a text that is followed

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from swizzle_sim.proof.launches import Launches
-from swizzle_sim.swizzle.ir import (
+from swizzle_sim.language.ir import (
     GRID_NAMES,
     Assign,
     Binary,
@@ -25,7 +24,8 @@ from swizzle_sim.swizzle.ir import (
     Stmt,
     Unary,
 )
-from swizzle_sim.swizzle.variables import assigned, live_before
+from swizzle_sim.language.variables import assigned, live_before
+from swizzle_sim.proof.launches import Launches
 
 _NUMBER = "num_pids"
 _GIVEN = frozenset({"pid", _NUMBER, "num_xcds", "NUM_XCDS"})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from swizzle_sim.swizzle.ir import COORDINATES, Assign, If, Stmt, literals, names_read
-from swizzle_sim.swizzle.variables import assigned, live_before
+from swizzle_sim.language.ir import COORDINATES, Assign, If, Stmt, literals, names_read
+from swizzle_sim.language.variables import assigned, live_before
 
 
 def cuts(body: tuple[Stmt, ...], results: tuple[str, ...], done: int) -> Iterator[tuple[int, str]]:

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from swizzle_sim.language.ir import AXES, COORDINATES, Assign, Cond, Form, Name, Stmt
+from swizzle_sim.language.rules import INT32_MAX
+from swizzle_sim.language.variables import live_before
 from swizzle_sim.proof.execute import Path, paths
 from swizzle_sim.proof.injective import same_workgroup
 from swizzle_sim.proof.knowledge import MOST_STEPS, Budget, Unproved
@@ -17,9 +20,6 @@ from swizzle_sim.proof.launches import LARGEST_LITERAL, LARGEST_SIZE, MOST_XCDS,
 from swizzle_sim.proof.numbered import numbered
 from swizzle_sim.proof.pieces import cuts, largest_literal, same_for_all
 from swizzle_sim.proof.polynomial import Poly, TooLarge
-from swizzle_sim.swizzle.ir import AXES, COORDINATES, Assign, Cond, Form, Name, Stmt
-from swizzle_sim.swizzle.rules import INT32_MAX
-from swizzle_sim.swizzle.variables import live_before
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The report of a run: ``report.html``, its pictures, and the best swizzle as text, Triton and HIP."""
 
-from swizzle_sim.display.picture import png
+from swizzle_sim.report.display.picture import png
 from swizzle_sim.report.figures import best_so_far, over_time, per_xcd, xcd_map
 from swizzle_sim.report.write import write_best, write_report
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swizzle_sim.display.colours import AFTER, BEFORE, INK, OTHER
-from swizzle_sim.replaying import work_along
+from swizzle_sim.pricing.replaying import work_along
+from swizzle_sim.pricing.scores import Balance
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.report.display.colours import AFTER, BEFORE, INK, OTHER
 from swizzle_sim.report.figures import BEST, LAUNCHED, NARROW_INCHES, WIDE_INCHES, figure_of, finished, legend
-from swizzle_sim.scores import Balance
-from swizzle_sim.scoring import Scorer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from swizzle_sim.text import visible
+from swizzle_sim.base.text import visible
 
 if TYPE_CHECKING:
     from markupsafe import Markup

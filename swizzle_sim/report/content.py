@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from swizzle_sim.history import Attempt
-from swizzle_sim.price import CompiledKernel, RemapPrice
-from swizzle_sim.ranking import Ranking
-from swizzle_sim.release import version
-from swizzle_sim.scores import Score
-from swizzle_sim.swizzle.lattice import claim
-from swizzle_sim.swizzle.verdict import TESTED
-from swizzle_sim.text import cut, gigabytes, joules, microseconds, percent, points
+from swizzle_sim.base.release import version
+from swizzle_sim.base.text import cut, gigabytes, joules, microseconds, percent, points
+from swizzle_sim.language.lattice import claim
+from swizzle_sim.language.verdict import TESTED
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.ranking import Ranking
+from swizzle_sim.workload.price import CompiledKernel, RemapPrice
 from xcd_model import Gpu, Time
 
 BEST = 5  # rows of the table

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, INK, OTHER, family_colours, family_of
-from swizzle_sim.display.tiles import MAX_SIDE, draw_pixels, draw_xcds, legend_of_xcds
-from swizzle_sim.history import Attempt
-from swizzle_sim.ranking import Ranking
+from swizzle_sim.base.text import cut, visible
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.report.display.colours import AFTER, BEFORE, BOUND, INK, OTHER, family_colours, family_of
+from swizzle_sim.report.display.tiles import MAX_SIDE, draw_pixels, draw_xcds, legend_of_xcds
 from swizzle_sim.report.titles import give_titles
-from swizzle_sim.scores import Score
-from swizzle_sim.text import cut, visible
+from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.ranking import Ranking
 from xcd_model import Traffic
 from xcd_model.analysis.stack_distance import CapacityCurve
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS

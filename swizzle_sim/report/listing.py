@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swizzle_sim.history import Attempt
-from swizzle_sim.ranking import Ranking
+from swizzle_sim.base.text import cut, microseconds, percent
 from swizzle_sim.report.spending import Spending
-from swizzle_sim.text import cut, microseconds, percent
+from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.ranking import Ranking
 
 MOST = 300  # attempts listed; of more, the best and the first of the others
 BEST_OF_MOST = 200

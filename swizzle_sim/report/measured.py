@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.base.text import cut, gigabytes, microseconds, percent
 from swizzle_sim.hardware.agreement import Agreement, Comparison
 from swizzle_sim.hardware.measurement import Measurement
 from swizzle_sim.hardware.results import MEASUREMENTS
 from swizzle_sim.hardware.runs import agreements_in
-from swizzle_sim.text import cut, gigabytes, microseconds, percent
 from xcd_model.errors import SwizzleSimError
 
 _OUTPUTS = {

@@ -11,9 +11,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.access_patterns import uncoalesced
-from swizzle_sim.history import Attempt, History
-from swizzle_sim.ranking import Ranking, times_note, times_rank
+from swizzle_sim.base.text import cut, visible
+from swizzle_sim.pricing.access_patterns import uncoalesced
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import content, listing
 from swizzle_sim.report.coloured import coloured
 from swizzle_sim.report.measured import measured_in
@@ -22,9 +23,8 @@ from swizzle_sim.report.rank_stability import stored_lines
 from swizzle_sim.report.replays import MOST_TOUCHES, Replayed
 from swizzle_sim.report.rewritten import diff_lines, rewritten
 from swizzle_sim.report.spending import Spending
-from swizzle_sim.scores import Score
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.text import cut, visible
+from swizzle_sim.search.history import Attempt, History
+from swizzle_sim.search.ranking import Ranking, times_note, times_rank
 from xcd_model import Gpu
 
 

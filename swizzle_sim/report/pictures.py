@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swizzle_sim.display.colours import AFTER, BEFORE, BOUND, INK, OTHER
-from swizzle_sim.display.picture import png
-from swizzle_sim.display.tiles import MAX_SIDE, NO_TILE, is_ribbon, plane, tile_map
-from swizzle_sim.history import Attempt
-from swizzle_sim.ranking import Ranking
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.pricing.scores import Balance, Score
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import figures
 from swizzle_sim.report.balance import balance_figure
+from swizzle_sim.report.display.colours import AFTER, BEFORE, BOUND, INK, OTHER
+from swizzle_sim.report.display.picture import png
+from swizzle_sim.report.display.tiles import MAX_SIDE, NO_TILE, is_ribbon, plane, tile_map
 from swizzle_sim.report.replays import Replayed
 from swizzle_sim.report.titles import name_titled, with_titles
-from swizzle_sim.scores import Balance, Score
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.ranking import Ranking
 from xcd_model import xcd_of
 from xcd_model.analysis.schedule import Schedule
 

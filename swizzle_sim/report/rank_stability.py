@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from swizzle_sim.atomic_write import write_whole
-from swizzle_sim.ranking import OBJECTIVES
-from swizzle_sim.ranking.ranking import DRAWS
+from swizzle_sim.base.atomic_write import write_whole
+from swizzle_sim.search.ranking import OBJECTIVES
+from swizzle_sim.search.ranking.ranking import DRAWS
 
 if TYPE_CHECKING:
-    from swizzle_sim.scoring import Scorer
-    from swizzle_sim.search import Run
+    from swizzle_sim.pricing.scoring import Scorer
+    from swizzle_sim.search.optimize import Run
 
 FILE = DRAWS
 LAUNCHED = "the order as launched"  # the launch order's name in FILE and in JSON documents
@@ -33,7 +33,7 @@ def check_finalists(
     RunError
         If the run folder cannot be written.
     """
-    from swizzle_sim.swizzle import Swizzle  # noqa: PLC0415
+    from swizzle_sim.language import Swizzle  # noqa: PLC0415
     from swizzle_sim.uncertainty import FINALISTS, Finalist, compare_finalists  # noqa: PLC0415
     from swizzle_sim.uncertainty.rank_stability import FIGURES  # noqa: PLC0415
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.pricing.scoring import Scorer
 from xcd_model import Time, Traffic
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
 from xcd_model.analysis.schedule import Schedule, schedule_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.language import Swizzle
+from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import SwizzleSimError
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from swizzle_sim.text import cut, visible
+from swizzle_sim.base.text import cut, visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,21 +7,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.advice import advise_run
-from swizzle_sim.atomic_write import write_whole
-from swizzle_sim.history import Attempt, History
-from swizzle_sim.ranking import ranking_of
-from swizzle_sim.recorded import recorded_scorer
+from swizzle_sim.base.atomic_write import write_whole
+from swizzle_sim.base.text import percent
+from swizzle_sim.language import Swizzle
+from swizzle_sim.language.emit_hip import emit_hip
+from swizzle_sim.language.emit_triton import emit_triton
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import pictures
 from swizzle_sim.report.page import Best, Replays, frame, render, result
 from swizzle_sim.report.replays import replay_pair
 from swizzle_sim.report.spending import spending_of
-from swizzle_sim.scores import Score
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.swizzle.emit_hip import emit_hip
-from swizzle_sim.swizzle.emit_triton import emit_triton
-from swizzle_sim.text import percent
+from swizzle_sim.search.advice import advise_run
+from swizzle_sim.search.history import Attempt, History
+from swizzle_sim.search.ranking import ranking_of
+from swizzle_sim.search.recorded import recorded_scorer
 from xcd_model.errors import RunError
 
 PAGE = "report.html"

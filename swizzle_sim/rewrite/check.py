@@ -14,11 +14,11 @@ import numpy as np
 from swizzle_sim.capture.memory import check_memory
 from swizzle_sim.capture.occupancy import Compiled, compile_launch
 from swizzle_sim.capture.process import run_worker, shared_worker
-from swizzle_sim.launch import Array, Launch
+from swizzle_sim.capture.workload import Workload
 from swizzle_sim.rewrite.rewritten import Rewritten
 from swizzle_sim.rewrite.small_sizes import small_workloads, with_cheap_programs
 from swizzle_sim.rewrite.source import read_kernel
-from swizzle_sim.workload import Workload
+from swizzle_sim.workload.launch import Array, Launch
 from xcd_model.errors import RewriteError
 
 CHECK_TIMEOUT_S = 600.0

@@ -89,7 +89,7 @@ class Tensor:
     Parameters
     ----------
     dtype : str
-        A key of `swizzle_sim.launch.ITEM_BYTES`.
+        A key of `swizzle_sim.workload.launch.ITEM_BYTES`.
     shape, strides : tuple of int
         Strides in items.
     n_items : int

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from swizzle_sim.history import BEFORE_PRICE, Attempt, History
+from swizzle_sim.language.swizzle import Swizzle
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.rewrite.price import score_as_compiled
-from swizzle_sim.scores import Score
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle.swizzle import Swizzle
-from swizzle_sim.tuning.sweep import evaluate
+from swizzle_sim.search.history import BEFORE_PRICE, Attempt, History
+from swizzle_sim.search.sweep import evaluate
 from xcd_model.errors import CompileError, SwizzleSimError
 
 FINALISTS = 5
@@ -89,7 +89,7 @@ def _priced(one: Attempt, scorer: Scorer) -> Attempt:
 
 
 def evaluate_as_compiled(point: Mapping[str, Any]) -> dict[str, Any]:
-    """`swizzle_sim.tuning.sweep.evaluate` of a point, each swizzle with its own compile where there is one."""
+    """`swizzle_sim.search.sweep.evaluate` of a point, each swizzle with its own compile where there is one."""
     return evaluate(point, _scored)
 
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from swizzle_sim.language.fold import folded
+from swizzle_sim.language.grid import Grid, bind, result_digits
+from swizzle_sim.language.ir import COUNTS, Form
+from swizzle_sim.language.lattice import unconditional
+from swizzle_sim.language.lower import compile_form
+from swizzle_sim.language.parse import parse_condition
+from swizzle_sim.language.swizzle import Swizzle, verify
+from swizzle_sim.language.verdict import NOWHERE, THIS_GRID_ONLY, UNNAMED, Verdict
 from swizzle_sim.rewrite.emission import GENERAL, Emission
 from swizzle_sim.rewrite.normal import HANDED, XCDS, at_launch, normal_form
-from swizzle_sim.swizzle.fold import folded
-from swizzle_sim.swizzle.grid import Grid, bind, result_digits
-from swizzle_sim.swizzle.ir import COUNTS, Form
-from swizzle_sim.swizzle.lattice import unconditional
-from swizzle_sim.swizzle.lower import compile_form
-from swizzle_sim.swizzle.parse import parse_condition
-from swizzle_sim.swizzle.swizzle import Swizzle, verify
-from swizzle_sim.swizzle.verdict import NOWHERE, THIS_GRID_ONLY, UNNAMED, Verdict
 from xcd_model.errors import NotBijective, RewriteError
 
 _POWERS = (

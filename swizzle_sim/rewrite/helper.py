@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from swizzle_sim.language.emit_triton import emit_triton
+from swizzle_sim.language.ir import Form
+from swizzle_sim.language.variables import arguments
 from swizzle_sim.rewrite.guard import Guarded
 from swizzle_sim.rewrite.source import AxisCall, EditableSource
-from swizzle_sim.swizzle.emit_triton import emit_triton
-from swizzle_sim.swizzle.ir import Form
-from swizzle_sim.swizzle.variables import arguments
 
 _WIDTH = 110
 

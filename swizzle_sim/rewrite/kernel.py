@@ -8,7 +8,10 @@ from pathlib import Path
 
 import libcst as cst
 
-from swizzle_sim.launch import Launch
+from swizzle_sim.capture.workload import Workload
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.swizzle import Swizzle
+from swizzle_sim.language.variables import arguments
 from swizzle_sim.rewrite.edits import Edits
 from swizzle_sim.rewrite.emission import GENERAL, Emission
 from swizzle_sim.rewrite.guard import Guarded, guarded
@@ -20,11 +23,8 @@ from swizzle_sim.rewrite.place import place_coordinates, place_in_loops, place_i
 from swizzle_sim.rewrite.rewritten import Rewritten
 from swizzle_sim.rewrite.source import AxisCall, EditableSource
 from swizzle_sim.rewrite.tile_counts import Point, grid_of_tiles, is_count_of_columns, tile_counts
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.swizzle import Swizzle
-from swizzle_sim.swizzle.variables import arguments
 from swizzle_sim.triton_source.definitions import Definitions
-from swizzle_sim.workload import Workload
+from swizzle_sim.workload.launch import Launch
 from xcd_model.errors import RewriteError
 from xcd_model.trace.waits import check_waits
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.ir import (
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.ir import (
     AXES,
     COORDINATES,
     COUNTS,
@@ -26,7 +26,7 @@ from swizzle_sim.swizzle.ir import (
     Stmt,
     names_read,
 )
-from swizzle_sim.swizzle.variables import assigned, live_before, used
+from swizzle_sim.language.variables import assigned, live_before, used
 
 XCDS = ("num_xcds", "NUM_XCDS")
 HANDED = ("pid_m", "pid_n")

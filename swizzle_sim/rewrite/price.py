@@ -15,22 +15,22 @@ from typing import Any
 
 import numpy as np
 
+from swizzle_sim.base.disk_cache import DiskCache
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.occupancy import BURST, COMPILE_TIMEOUT_S, compile_launch
 from swizzle_sim.capture.process import run_worker, triton_version
-from swizzle_sim.disk_cache import DiskCache
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.launch import known_at
-from swizzle_sim.price import CompiledKernel, RemapPrice
+from swizzle_sim.capture.workload import Workload
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.lattice import lattice_like
+from swizzle_sim.language.swizzle import Swizzle
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.rewrite.emission import ALL, Emission, emissions, named
 from swizzle_sim.rewrite.kernel import rewrite_workload
 from swizzle_sim.rewrite.rewritten import Rewritten
-from swizzle_sim.scores import Score
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.lattice import lattice_like
-from swizzle_sim.swizzle.swizzle import Swizzle
-from swizzle_sim.workload import Workload
+from swizzle_sim.workload.kernels import Kernel
+from swizzle_sim.workload.launch import known_at
+from swizzle_sim.workload.price import CompiledKernel, RemapPrice
 from xcd_model import Gpu, Resources
 from xcd_model.errors import CompileError, NotBijective, RewriteError
 

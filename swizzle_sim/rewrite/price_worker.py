@@ -17,15 +17,15 @@ from swizzle_sim.capture.kernel_file import forget_files
 from swizzle_sim.capture.occupancy import Compiled, compiled_as, request_of
 from swizzle_sim.capture.occupancy_worker import answered
 from swizzle_sim.capture.process import triton_version
-from swizzle_sim.launch import Launch, SizesAt
-from swizzle_sim.price import CompiledKernel, RemapPrice
+from swizzle_sim.capture.workload import Workload
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.rewrite.check import on_path, relaunched
 from swizzle_sim.rewrite.emission import named
 from swizzle_sim.rewrite.kernel import rewrite_workload
 from swizzle_sim.rewrite.rewritten import Rewritten
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.swizzle import Swizzle
-from swizzle_sim.workload import Workload
+from swizzle_sim.workload.launch import Launch, SizesAt
+from swizzle_sim.workload.price import CompiledKernel, RemapPrice
 from xcd_model import Gpu, workgroups_per_cu
 from xcd_model.errors import CompileError, ReplayError, SwizzleSimError
 

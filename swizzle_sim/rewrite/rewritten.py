@@ -6,13 +6,13 @@ import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
-from swizzle_sim.atomic_write import write_whole
-from swizzle_sim.launch import Launch
+from swizzle_sim.base.atomic_write import write_whole
+from swizzle_sim.language.grid import Grid
 from swizzle_sim.rewrite.guard import Guarded
 from swizzle_sim.rewrite.source import read_kernel
 from swizzle_sim.rewrite.tile_counts import grid_of_tiles
-from swizzle_sim.swizzle.grid import Grid
 from swizzle_sim.triton_source.definitions import Definitions
+from swizzle_sim.workload.launch import Launch
 from xcd_model.errors import RewriteError, RunError
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.workload import Workload
+from swizzle_sim.capture.workload import Workload
+from swizzle_sim.language.grid import Grid
 from xcd_model.errors import SwizzleSimError
 
 MAX_PROGRAMS = 48

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
-from swizzle_sim.launch import Array, Launch, known_at
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.language.grid import Grid
 from swizzle_sim.triton_source.definitions import Definitions, evaluate
+from swizzle_sim.workload.launch import Array, Launch, known_at
 from xcd_model.errors import RewriteError
 
 _OF_TILES = ("num_pid_m", "num_pid_n")

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from swizzle_sim.swizzle.families import family, is_spec
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.ir import Form
-from swizzle_sim.swizzle.swizzle import Swizzle
-from swizzle_sim.swizzle.verdict import Budget, Counterexample
-from swizzle_sim.swizzle.vm import permutation_of
+from swizzle_sim.language.families import family, is_spec
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.ir import Form
+from swizzle_sim.language.swizzle import Swizzle
+from swizzle_sim.language.verdict import Budget, Counterexample
+from swizzle_sim.language.vm import permutation_of
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import names_of
 from swizzle_sim.testing.files import TEXTS, Target, is_there, targets_of

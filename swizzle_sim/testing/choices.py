@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.ir import Binary, Form, Name
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.ir import Binary, Form, Name
 from swizzle_sim.testing.expression import read_expression
 from swizzle_sim.testing.refuting import grids, with_xcds
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from swizzle_sim.swizzle.emit import emit_text
-from swizzle_sim.swizzle.ir import Assign, Binary, Expr, Form, If, Name, Select, Stmt
-from swizzle_sim.swizzle.lower import compile_form
-from swizzle_sim.swizzle.swizzle import Swizzle
-from swizzle_sim.swizzle.verdict import PROVED, REFUTED
+from swizzle_sim.language.emit import emit_text
+from swizzle_sim.language.ir import Assign, Binary, Expr, Form, If, Name, Select, Stmt
+from swizzle_sim.language.lower import compile_form
+from swizzle_sim.language.swizzle import Swizzle
+from swizzle_sim.language.verdict import PROVED, REFUTED
 from swizzle_sim.testing.candidate import Candidate, TextCandidate, load
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.files import targets_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from swizzle_sim.swizzle.grid import Grid, bind
-from swizzle_sim.swizzle.ir import COUNTS, Assign, Binary, Cond, Expr, Int, Name, evaluate, names_read, parts
-from swizzle_sim.swizzle.parse import parse_form
+from swizzle_sim.language.grid import Grid, bind
+from swizzle_sim.language.ir import COUNTS, Assign, Binary, Cond, Expr, Int, Name, evaluate, names_read, parts
+from swizzle_sim.language.parse import parse_form
 from xcd_model.errors import LanguageError, SizeError
 
 

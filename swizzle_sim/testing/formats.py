@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from swizzle_sim.release import version
+from swizzle_sim.base.release import version
+from swizzle_sim.base.text import visible
 from swizzle_sim.testing.run import CheckResult
-from swizzle_sim.text import visible
 from xcd_model.errors import RunError
 
 # What XML 1.0 cannot hold, even escaped.

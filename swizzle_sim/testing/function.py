@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.swizzle.grid import Grid, bind
-from swizzle_sim.swizzle.ir import AXES, COORDINATES, GRID_NAMES, Form
-from swizzle_sim.swizzle.verdict import Budget, Counterexample, OutOfRange, where_text
-from swizzle_sim.swizzle.vm import counterexample_of
+from swizzle_sim.language.grid import Grid, bind
+from swizzle_sim.language.ir import AXES, COORDINATES, GRID_NAMES, Form
+from swizzle_sim.language.verdict import Budget, Counterexample, OutOfRange, where_text
+from swizzle_sim.language.vm import counterexample_of
 from swizzle_sim.testing.expression import value_of
 from xcd_model.errors import LanguageError, UnknownName
 

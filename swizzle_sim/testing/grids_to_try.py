@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.ir import GRID_NAMES, Binary, Expr, Form, Int, Name, evaluate, names_read, nodes
-from swizzle_sim.swizzle.parse import parse_condition
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.ir import GRID_NAMES, Binary, Expr, Form, Int, Name, evaluate, names_read, nodes
+from swizzle_sim.language.parse import parse_condition
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.expression import calculate, divisor_of, names_of, read_expression, split_sides
 from swizzle_sim.testing.refuting import XCDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from swizzle_sim.swizzle.ir import GRID_NAMES
+from swizzle_sim.language.ir import GRID_NAMES
 from swizzle_sim.triton_source.canonical import OWN
 
 CHUNKS = (1, 2, 4, 8, 16, 32, 64)  # tried for a constant that is a chunk, window or group

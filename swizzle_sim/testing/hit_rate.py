@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from swizzle_sim.candidates import family_candidates, permutation_digest
-from swizzle_sim.kernels import Kernel, is_user_kernel
-from swizzle_sim.kernels import kernel as registered
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.language import Swizzle
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.candidates import family_candidates, permutation_digest
 from swizzle_sim.testing.candidate import TextCandidate, as_candidate
+from swizzle_sim.workload.kernels import Kernel, is_user_kernel
+from swizzle_sim.workload.kernels import kernel as registered
 from xcd_model import Gpu
 from xcd_model import gpu as load_gpu
 from xcd_model.errors import OptionError

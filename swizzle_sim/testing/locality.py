@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.kernels import Kernel
-from swizzle_sim.release import version
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.base.release import version
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.testing.files import is_there
 from swizzle_sim.testing.folders import files_under
 from swizzle_sim.testing.revision import Revision
 from swizzle_sim.testing.run import CheckResult
 from swizzle_sim.triton_source.aliases import top_level
+from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import LanguageError, RunError, SwizzleSimError
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.swizzle import Swizzle
-from swizzle_sim.swizzle.verdict import Budget, Counterexample, where_text
-from swizzle_sim.swizzle.vm import run
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.swizzle import Swizzle
+from swizzle_sim.language.verdict import Budget, Counterexample, where_text
+from swizzle_sim.language.vm import run
 from swizzle_sim.testing.expression import value_of
 
 

@@ -11,8 +11,8 @@ import random
 from collections.abc import Iterable, Iterator
 from itertools import combinations_with_replacement, product
 
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.ir import Form, literals
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.ir import Form, literals
 
 XCDS = (*range(1, 17), 32)
 LARGEST = 2**20  # workgroups of a launch

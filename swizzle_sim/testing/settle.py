@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.ir import Cond, Form
-from swizzle_sim.swizzle.lattice import Trial, name_domain, named, unconditional
-from swizzle_sim.swizzle.parse import parse_condition
-from swizzle_sim.swizzle.rules import CHECK_STEPS
-from swizzle_sim.swizzle.swizzle import Swizzle
-from swizzle_sim.swizzle.verdict import EVERY_GRID, PROVED, TESTED, Budget, Verdict
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.ir import Cond, Form
+from swizzle_sim.language.lattice import Trial, name_domain, named, unconditional
+from swizzle_sim.language.parse import parse_condition
+from swizzle_sim.language.rules import CHECK_STEPS
+from swizzle_sim.language.swizzle import Swizzle
+from swizzle_sim.language.verdict import EVERY_GRID, PROVED, TESTED, Budget, Verdict
 from swizzle_sim.testing.candidate import Candidate, TextCandidate
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.grids_to_try import Where, condition, kind_of, xcd_counts

@@ -10,7 +10,7 @@ import importlib.util
 from collections.abc import Iterable
 from typing import Any
 
-from swizzle_sim.release import install_hint
+from swizzle_sim.base.release import install_hint
 from xcd_model.errors import MissingExtra
 
 if importlib.util.find_spec("hypothesis") is None:
@@ -22,11 +22,11 @@ if importlib.util.find_spec("hypothesis") is None:
 from hypothesis import HealthCheck, Verbosity, assume, given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle.families import FAMILIES, family
-from swizzle_sim.swizzle.families.family import Family
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.swizzle import Swizzle
-from swizzle_sim.swizzle.verdict import EVERY_GRID_TRIED, REFUTED, UNNAMED
+from swizzle_sim.language.families import FAMILIES, family
+from swizzle_sim.language.families.family import Family
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.swizzle import Swizzle
+from swizzle_sim.language.verdict import EVERY_GRID_TRIED, REFUTED, UNNAMED
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.directive import Options
 from swizzle_sim.testing.grids_to_try import (
@@ -160,7 +160,7 @@ def swizzles(kind: str = "line", *, always: bool = True) -> st.SearchStrategy[Sw
         ``box`` orders of boxes.
     always : bool
         Only those that are bijections on every grid of the kind. Otherwise those with a condition too, which
-        `swizzle_sim.swizzle.holds` decides for a grid by the swizzle's ``name``.
+        `swizzle_sim.language.holds` decides for a grid by the swizzle's ``name``.
 
     Returns
     -------

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.ir import GRID_NAMES
-from swizzle_sim.swizzle.lattice import Trial, claim, name_domain, named
-from swizzle_sim.swizzle.rules import CHECK_STEPS
-from swizzle_sim.swizzle.verdict import EVERY_GRID_TRIED, REFUTED, TESTED, Budget, Counterexample
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.ir import GRID_NAMES
+from swizzle_sim.language.lattice import Trial, claim, name_domain, named
+from swizzle_sim.language.rules import CHECK_STEPS
+from swizzle_sim.language.verdict import EVERY_GRID_TRIED, REFUTED, TESTED, Budget, Counterexample
 from swizzle_sim.testing.candidate import Candidate
 from swizzle_sim.testing.choices import Sides, launches_of_choices, sized, sizes_of_quotients
 from swizzle_sim.testing.directive import Options

@@ -7,7 +7,7 @@ import copy
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from swizzle_sim.swizzle.ir import GRID_NAMES
+from swizzle_sim.language.ir import GRID_NAMES
 from swizzle_sim.triton_source.inlining import assign, loaded, stored
 from swizzle_sim.triton_source.source_file import SourceFile, literal_axis
 

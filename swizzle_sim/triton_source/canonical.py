@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 
-from swizzle_sim.swizzle.rules import RESERVED
+from swizzle_sim.language.rules import RESERVED
 from swizzle_sim.triton_source.aliases import Aliases
 from swizzle_sim.triton_source.builders import as_expression
 from swizzle_sim.triton_source.imports import Imports

@@ -7,7 +7,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from swizzle_sim.swizzle.rules import FUNCTIONS
+from swizzle_sim.language.rules import FUNCTIONS
 from swizzle_sim.triton_source.source_file import parameters_of
 
 _OPS: dict[type[ast.operator], Callable[[int, int], int]] = {

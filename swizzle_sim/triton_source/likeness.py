@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
-from swizzle_sim.swizzle.rules import RESERVED
+from swizzle_sim.language.rules import RESERVED
 from swizzle_sim.triton_source.answers import names_of_tile
 from swizzle_sim.triton_source.imports import Imports
 from swizzle_sim.triton_source.inlining import slice_of, stored

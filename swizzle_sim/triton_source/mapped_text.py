@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from swizzle_sim.swizzle.ir import GRID_NAMES
+from swizzle_sim.language.ir import GRID_NAMES
 from swizzle_sim.triton_source.source_file import printable
 from xcd_model.errors import LanguageError
 

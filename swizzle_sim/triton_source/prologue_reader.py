@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from swizzle_sim.swizzle.ir import COORDINATES, GRID_NAMES
+from swizzle_sim.language.ir import COORDINATES, GRID_NAMES
 from swizzle_sim.triton_source.answers import (
     as_one_number,
     count_of,

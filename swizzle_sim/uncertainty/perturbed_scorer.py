@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.disk_cache import DiskCache
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.base.disk_cache import DiskCache
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.uncertainty.constants import Setting
 from swizzle_sim.uncertainty.sampling import counting_settings
 from xcd_model import Cache, Gpu, Traffic

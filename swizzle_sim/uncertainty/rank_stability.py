@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.scores import Score
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.uncertainty.constants import Constant
 from swizzle_sim.uncertainty.perturbed_scorer import OnReplay, perturbed, replay_draws
 from swizzle_sim.uncertainty.sampling import counting_settings, drawn_constants, latin_hypercube_settings

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.uncertainty.constants import Constant, Setting, constants_of
 
 # Keys, and ends of keys, of rates and latencies: in the lockstep replay they change times and no count.

@@ -8,7 +8,7 @@ import pytest
 from swizzle_agent.loop import propose
 from swizzle_agent.settings import Settings
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.candidates import family_candidates
+from swizzle_sim.search.candidates import family_candidates
 from tests.agent.scripted_server import ScriptedServer
 from xcd_model import gpu
 

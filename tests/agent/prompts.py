@@ -14,10 +14,10 @@ from swizzle_agent.prompts import Briefing, propose_program
 from swizzle_agent.providers import load_dspy
 from swizzle_agent.settings import Settings
 from swizzle_sim.cli.arguments import parse_sizes
-from swizzle_sim.history import Attempt
-from swizzle_sim.kernels import kernel
-from swizzle_sim.ranking import Ranking
-from swizzle_sim.swizzle import family
+from swizzle_sim.language import family
+from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.ranking import Ranking
+from swizzle_sim.workload.kernels import kernel
 from tests.golden.commands import SIZES
 from xcd_model import gpu
 

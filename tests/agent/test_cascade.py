@@ -6,8 +6,8 @@ import pytest
 
 from swizzle_agent.cascade import Cascade, reward
 from swizzle_benchmarks.suite.spmv import spmv
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import family
+from swizzle_sim.language import family
+from swizzle_sim.pricing.scoring import Scorer
 
 CASES = {
     "pid = (": ("parse", "parse-syntax"),

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from swizzle_agent.providers import check_model
-from swizzle_sim.history import History
-from swizzle_sim.swizzle import family
+from swizzle_sim.language import family
+from swizzle_sim.search.history import History
 from tests.agent.scripted_server import ScriptedServer, proposal
 from tests.in_process import runner
 

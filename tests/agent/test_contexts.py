@@ -8,8 +8,8 @@ from swizzle_agent.budget import Bandit
 from swizzle_agent.contexts import CHARS_PER_TOKEN, OVERLOAD_TOKENS, hardware_text, language_card, read_docs
 from swizzle_agent.endpoint import Failure
 from swizzle_agent.prompts import picture_png
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Grid, Swizzle, family
+from swizzle_sim.language import Grid, Swizzle, family
+from swizzle_sim.pricing.scoring import Scorer
 from xcd_model.errors import ModelError
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from swizzle_agent.proposer import _lines, _signed, summary
 from swizzle_agent.transcript import END, STEP, Transcript
-from swizzle_sim.swizzle import family
+from swizzle_sim.language import family
 from tests.agent.conftest import codes
 from tests.agent.scripted_server import Reply, proposal, said
 

@@ -4,7 +4,7 @@ import pytest
 
 from swizzle_agent.endpoint import FATAL, RETRIED
 from swizzle_agent.transcript import Transcript
-from swizzle_sim.swizzle import family
+from swizzle_sim.language import family
 from tests.agent.conftest import codes
 from tests.agent.scripted_server import Reply, ScriptedServer, proposal, said
 from xcd_model.errors import ModelError

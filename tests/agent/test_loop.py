@@ -7,7 +7,7 @@ import pytest
 from swizzle_agent import baselines
 from swizzle_agent.loop import END, STEP, repeat_run
 from swizzle_agent.transcript import Transcript
-from swizzle_sim.swizzle import family
+from swizzle_sim.language import family
 from tests.agent.conftest import codes, dump
 from tests.agent.scripted_server import Reply, proposal
 from xcd_model.errors import ModelError, RunError

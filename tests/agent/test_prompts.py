@@ -10,9 +10,9 @@ from swizzle_agent.access_summary import source_of
 from swizzle_agent.contexts import hardware_text, language_card
 from swizzle_agent.prompts import Briefing
 from swizzle_agent.settings import Settings
-from swizzle_sim.kernels import kernel
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Grid, Swizzle
+from swizzle_sim.language import Grid, Swizzle
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.workload.kernels import kernel
 from tests.agent.prompts import DATA, Notes, briefed, golden_text
 from tests.golden.commands import SIZES
 from xcd_model import gpu

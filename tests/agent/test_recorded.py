@@ -8,7 +8,7 @@ from swizzle_agent.loop import propose
 from swizzle_agent.settings import Settings
 from swizzle_agent.transcript import STEP, Transcript
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.swizzle import family
+from swizzle_sim.language import family
 from tests.agent.conftest import codes
 from tests.agent.scripted_server import Reply, ScriptedServer, proposal
 

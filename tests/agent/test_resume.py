@@ -12,8 +12,8 @@ import pytest
 
 from swizzle_agent.endpoint import Endpoint
 from swizzle_agent.transcript import Transcript
-from swizzle_sim.history import History
-from swizzle_sim.swizzle import family
+from swizzle_sim.language import family
+from swizzle_sim.search.history import History
 from tests.agent.conftest import codes
 from tests.agent.scripted_server import Reply, ScriptedServer, proposal
 from xcd_model import RunError

@@ -12,8 +12,8 @@ from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_benchmarks.suite.layer_norm import layer_norm
 from swizzle_benchmarks.suite.spmv import spmv
 from swizzle_benchmarks.suite.transpose import transpose
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.language import Swizzle, family
+from swizzle_sim.pricing.scoring import Scorer
 from tests.agent.naive_reuse import naive_reuse
 from xcd_model import gpu
 

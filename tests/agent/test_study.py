@@ -9,7 +9,7 @@ from swizzle_agent.settings import Inputs, Settings, load_prices
 from swizzle_agent.study import Study, draw_study, run_study
 from swizzle_agent.tune import Tuning, tune_prompt
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.swizzle import family
+from swizzle_sim.language import family
 from tests.agent.scripted_server import Reply, ScriptedServer, proposal
 from xcd_model.errors import ModelError
 

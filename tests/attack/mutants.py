@@ -79,11 +79,11 @@ TARGETS = {
     "lru": Target({"xcd_model.cache.lru": "_touch _touch_by _replay_lru replay_lru"}, (f"{UNIT}/test_cache.py",)),
     "verdict": Target(
         {
-            "swizzle_sim.swizzle.vm": "run _run_in_step _run_the_rest _read_report permutation_of counterexample_of",
-            "swizzle_sim.swizzle.in_step": "tiles_of _run _those _lanes _coordinate _encoded _apply _divide",
-            "swizzle_sim.swizzle.one_by_one": "run_each _run_one _operate",
-            "swizzle_sim.swizzle.verdict": "gap_of",
-            "swizzle_sim.swizzle.swizzle": "verify _try_lattice",
+            "swizzle_sim.language.vm": "run _run_in_step _run_the_rest _read_report permutation_of counterexample_of",
+            "swizzle_sim.language.in_step": "tiles_of _run _those _lanes _coordinate _encoded _apply _divide",
+            "swizzle_sim.language.one_by_one": "run_each _run_one _operate",
+            "swizzle_sim.language.verdict": "gap_of",
+            "swizzle_sim.language.swizzle": "verify _try_lattice",
         },
         (
             *(f"{UNIT}/test_verify.py", f"{UNIT}/test_machine.py", f"{UNIT}/test_lanes.py", f"{UNIT}/test_blocks.py"),

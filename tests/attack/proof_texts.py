@@ -23,11 +23,11 @@ from itertools import islice
 
 import joblib
 
-from swizzle_sim.swizzle import FAMILIES, Swizzle, family
-from swizzle_sim.swizzle.grid import Grid, bind, result_digits
-from swizzle_sim.swizzle.lattice import named, unconditional
-from swizzle_sim.swizzle.verdict import PROVED, TESTED, Verdict
-from swizzle_sim.swizzle.vm import permutation_of
+from swizzle_sim.language import FAMILIES, Swizzle, family
+from swizzle_sim.language.grid import Grid, bind, result_digits
+from swizzle_sim.language.lattice import named, unconditional
+from swizzle_sim.language.verdict import PROVED, TESTED, Verdict
+from swizzle_sim.language.vm import permutation_of
 from swizzle_sim.testing.grids_to_try import condition, kind_of
 from swizzle_sim.testing.settle import proof, settle_verdict
 from tests import naive_int32

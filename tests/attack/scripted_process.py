@@ -10,7 +10,7 @@ import json
 import sys
 import time
 
-from swizzle_sim.swizzle import family
+from swizzle_sim.language import family
 from tests.agent.scripted_server import ScriptedServer, proposal
 
 SPECS = ("group_m(size=2)", "group_m(size=4)", "column", "group_n(size=4)", "contiguous", "row", "group_m(size=8)")

@@ -1,7 +1,7 @@
 """Is anything that is called proved false, of random and mutated texts? The long form: ``tests.attack.proof_texts``."""
 
-from swizzle_sim.swizzle import Grid, parse_form
-from swizzle_sim.swizzle.verdict import PROVED
+from swizzle_sim.language import Grid, parse_form
+from swizzle_sim.language.verdict import PROVED
 from tests.attack.conftest import TIMES
 from tests.attack.proof_texts import attack, holds_at
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from swizzle_sim.history import FILE
+from swizzle_sim.search.history import FILE
 
 SMALL = ["gemm", "M=512", "N=512", "K=128", "BLOCK_M=64", "BLOCK_N=64", "--json"]
 SEARCH = ["--proposer", "search", "--evaluations", "12", "--objective", "time", "--replay", "lockstep"]

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.candidates import family_candidates
-from swizzle_sim.history import FILE, History
-from swizzle_sim.repair import repair
-from swizzle_sim.search import optimize
+from swizzle_sim.search.candidates import family_candidates
+from swizzle_sim.search.history import FILE, History
+from swizzle_sim.search.optimize import optimize
+from swizzle_sim.search.repair import repair
 from tests.attack.conftest import attack
 from xcd_model import gpu
 from xcd_model.errors import RunError
@@ -134,16 +134,16 @@ def test_a_disk_that_is_full_in_the_middle_ends_with_one_line_and_the_run_goes_o
     _, data, want = whole
     child = textwrap.dedent(f"""
         import resource, signal, sys
-        from swizzle_sim.search import optimize
+        from swizzle_sim.search.optimize import optimize
         from tests.attack.test_stores import run_in
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        import swizzle_sim.history
-        true = swizzle_sim.history.History.append
+        import swizzle_sim.search.history
+        true = swizzle_sim.search.history.History.append
         def append(self, attempt):
             if attempt.number == 12:
                 resource.setrlimit(resource.RLIMIT_FSIZE, ({len(data) // 3}, resource.RLIM_INFINITY))
             true(self, attempt)
-        swizzle_sim.history.History.append = append
+        swizzle_sim.search.history.History.append = append
         try:
             run_in(sys.argv[1])
         except Exception as error:

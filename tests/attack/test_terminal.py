@@ -3,11 +3,11 @@
 import pytest
 
 from swizzle_agent.settings import Settings
+from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.app import _complain
 from swizzle_sim.cli.output import console, say, table
-from swizzle_sim.progress import Progress
-from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.swizzle.grid import Grid
+from swizzle_sim.language import Swizzle
+from swizzle_sim.language.grid import Grid
 from xcd_model.errors import LanguageError, ModelError
 
 OBEYED = "\x1b]0;owned\x07 \x1b[2J \u202e \u2066 \x9b31m \r"

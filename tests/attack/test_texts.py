@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import Swizzle, family, vm
-from swizzle_sim.swizzle.emit import emit_text
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.swizzle.verdict import TESTED, Budget
+from swizzle_sim.language import Swizzle, family, vm
+from swizzle_sim.language.emit import emit_text
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.verdict import TESTED, Budget
 from swizzle_sim.testing import settle
 from swizzle_sim.testing.candidate import TextCandidate
 from tests.attack.conftest import attack
@@ -160,13 +160,13 @@ def test_one_budget_spans_reading_and_every_launch(monkeypatch):
 
     monkeypatch.setattr(vm, "run", counted)
     for most in (2_000_000, 5_000_000):
-        monkeypatch.setattr("swizzle_sim.swizzle.verdict.MAX_STEPS", most)
+        monkeypatch.setattr("swizzle_sim.language.verdict.MAX_STEPS", most)
         steps = 0
         swizzle = Swizzle.parse(text)
         verdict = swizzle.verify(grid, 8)
         assert verdict.bijective and not verdict.complete and steps <= swizzle.budget(grid).left < most
     monkeypatch.setattr(
-        "swizzle_sim.swizzle.verdict.MAX_STEPS", 20_000
+        "swizzle_sim.language.verdict.MAX_STEPS", 20_000
     )  # what reading takes leaves too little for one launch
     with pytest.raises(LanguageError) as caught:
         Swizzle.parse(text).verify(Grid((8,)), 8)

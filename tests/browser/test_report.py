@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.history import Attempt, History
+from swizzle_sim.language import Swizzle, family
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import write_report
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.search import about_run
-from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.search.history import Attempt, History
+from swizzle_sim.search.optimize import about_run
 from xcd_model import gpu
 
 SIZES = {"M": 8192, "N": 4096, "K": 256, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}  # 64 x 32 tiles: several waves

@@ -55,7 +55,7 @@ def test_every_configuration_is_scored_or_refused_and_tiles_are_captured_once(ty
     best = by_place[place]
     assert score["baseline"]["l2_requests"] == best["launch_order"]["l2_requests"]
 
-    monkeypatch.setattr("swizzle_sim.scoring.Scorer.score_order", lambda *a, **k: pytest.fail("replayed again"))
+    monkeypatch.setattr("swizzle_sim.pricing.scoring.Scorer.score_order", lambda *a, **k: pytest.fail("replayed again"))
     again = typed(*WORDS, "--resume", "tuned").json
     assert again == found
     code, out, _ = typed(*(word for word in WORDS if word != "--json"), "--resume", "tuned")

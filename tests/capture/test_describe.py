@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import swizzle_sim as sim
-from swizzle_sim.candidates import Candidate
-from swizzle_sim.recorded import recorded_kernel
+from swizzle_sim.search.candidates import Candidate
+from swizzle_sim.search.recorded import recorded_kernel
 from tests.in_process import runner
 from xcd_model.errors import CaptureError, SizeError, TraceError
 

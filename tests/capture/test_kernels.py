@@ -8,7 +8,7 @@ import pytest
 
 from swizzle_sim.capture.capture import capture_all, capture_each
 from swizzle_sim.capture.user_kernel import load
-from swizzle_sim.launch import Array
+from swizzle_sim.workload.launch import Array
 from tests.capture.same_trace import assert_equal_traces, needs_triton
 from xcd_model.errors import SizeError
 

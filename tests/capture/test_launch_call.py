@@ -8,11 +8,11 @@ import pytest
 from swizzle_sim.capture.declare import KernelDeclaration
 from swizzle_sim.capture.init_kernel import write_declaration
 from swizzle_sim.capture.worker import describe
-from swizzle_sim.launch import Array
-from swizzle_sim.swizzle import Grid
+from swizzle_sim.language import Grid
 from swizzle_sim.triton_source import parse_source
 from swizzle_sim.triton_source.parameters import facts_of
 from swizzle_sim.triton_source.tile_axes import TileAxes
+from swizzle_sim.workload.launch import Array
 from tests.capture.same_trace import needs_triton
 
 MATMUL = """

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from swizzle_sim.capture.own_remap import own_remap
-from swizzle_sim.launch import Array, Launch
-from swizzle_sim.swizzle import Grid
+from swizzle_sim.language import Grid
+from swizzle_sim.workload.launch import Array, Launch
 
 HEAD = """
 import triton

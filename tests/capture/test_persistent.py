@@ -8,7 +8,7 @@ import pytest
 from swizzle_sim.capture.capture import capture_all
 from swizzle_sim.capture.check import check_tiles
 from swizzle_sim.capture.user_kernel import capture_file, load, request_of
-from swizzle_sim.kernels import kernel
+from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import needs_triton
 from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
 from xcd_model import Claims

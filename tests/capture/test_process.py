@@ -11,8 +11,8 @@ import pytest
 from swizzle_sim.capture.capture import capture
 from swizzle_sim.capture.forked import TAIL
 from swizzle_sim.capture.process import shared_worker
+from swizzle_sim.capture.workload import workload
 from swizzle_sim.rewrite.small_sizes import small_workloads
-from swizzle_sim.workload import workload
 from tests.capture.same_trace import needs_triton
 from tests.capture.started import started as started  # noqa: PLC0414  (a fixture)
 from xcd_model.errors import SwizzleSimError

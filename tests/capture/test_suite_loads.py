@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from swizzle_sim.capture.occupancy import compile_launch
-from swizzle_sim.kernels import kernel, kernel_names
+from swizzle_sim.workload.kernels import kernel, kernel_names
 from tests.capture.same_trace import needs_triton
 
 pytestmark = [needs_triton, pytest.mark.packages]  # about 10 s of Triton's compiler each

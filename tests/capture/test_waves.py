@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swizzle_benchmarks.fidelity.rows import DATA
+from swizzle_benchmarks.validation.rows import DATA
 from swizzle_sim.capture import occupancy_waves as waves
 from swizzle_sim.capture.occupancy import compile_launch, compiled_for
 from swizzle_sim.capture.occupancy_sass import Controlled, loading_loop, unrolled
 from swizzle_sim.capture.user_kernel import load
-from swizzle_sim.fitted import fitted_constants
-from swizzle_sim.issuing import issue_model_of
-from swizzle_sim.kernels import kernel
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.pricing.fitted import fitted_constants
+from swizzle_sim.pricing.issuing import issue_model_of
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.workload.kernels import kernel
 from tests import naive_waves
 from xcd_model import gpu
 

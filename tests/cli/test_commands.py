@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle_sim.history import History
+from swizzle_sim.search.history import History
 from tests.cli.conftest import COMMAND
 from xcd_model import RunError
 
@@ -36,7 +36,8 @@ def test_help_names_every_command(spawned):
 
 
 def test_what_there_is(typed, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.kernels.kernel_names", lambda: ["attention_decode", "gemm"])  # all take a minute
+    names = "swizzle_sim.workload.kernels.kernel_names"
+    monkeypatch.setattr(names, lambda: ["attention_decode", "gemm"])  # all take a minute
     gpus = typed("gpus", "--json").json["gpus"]
     xcds = {"b200": 1, "gb10": 1, "h100": 1, "h200": 1, "mi300a": 6, "mi300x": 8, "mi308x": 4}
     assert {g["name"]: g["xcds"] for g in gpus} == xcds | dict.fromkeys(("mi325x", "mi350x", "mi355x", "mi450"), 8)

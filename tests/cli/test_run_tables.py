@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import swizzle_sim as sim
-from swizzle_sim.candidates import Candidate
-from swizzle_sim.export import attempts_table, csv_of, parquet_of, write_study
-from swizzle_sim.ranking import OBJECTIVES, BestSoFar
+from swizzle_sim.search.candidates import Candidate
+from swizzle_sim.search.export import attempts_table, csv_of, parquet_of, write_study
+from swizzle_sim.search.ranking import OBJECTIVES, BestSoFar
 
 ORDERS = ("row", "contiguous+row", "group_m(size=2)", "group_m(size=4)")
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 import swizzle_sim as sim
 from swizzle_sim.cli import output
-from swizzle_sim.display.perfetto import perfetto_trace
+from swizzle_sim.report.display.perfetto import perfetto_trace
 
 WORDS = ("score", "gemm", "M=1024", "N=1024", "K=128", "BLOCK_M=128", "BLOCK_N=128")
 LOCKSTEP = ("--replay", "lockstep")

@@ -10,11 +10,11 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from swizzle_sim.base.release import commit, install_hint, version
 from swizzle_sim.cli.app import app
 from swizzle_sim.cli.arguments import known_families, known_gpus
 from swizzle_sim.cli.help import EXAMPLES, OTHERS, TASKS, task_of
-from swizzle_sim.release import commit, install_hint, version
-from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.language import Swizzle, family
 from tests.cli.conftest import COMMAND
 from xcd_model import gpu
 

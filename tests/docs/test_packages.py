@@ -67,7 +67,7 @@ def test_every_module_of_the_folders_is_installed(built):
     for name, folder in (("swizzle_agent", "agent"), ("swizzle_benchmarks", "benchmarks")):
         for path in (ROOT / folder).rglob("*.py"):
             assert (built / name / path.relative_to(ROOT / folder)).is_file(), path
-    for path in ("agent/prices.toml", "benchmarks/fidelity/data/split.csv", "benchmarks/lab/l1.cu"):
+    for path in ("agent/prices.toml", "benchmarks/validation/data/split.csv", "benchmarks/lab/l1.cu"):
         assert (built / f"swizzle_{path}").is_file(), path
 
 

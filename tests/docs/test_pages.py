@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from swizzle_benchmarks.docs.notebook_pages import as_markdown, notebook_pages
-from swizzle_benchmarks.docs.regenerate import PICTURES, pages
-from swizzle_benchmarks.docs.site import OPTIONAL, complete, unlinked
+from swizzle_benchmarks.evidence.docs.notebook_pages import as_markdown, notebook_pages
+from swizzle_benchmarks.evidence.docs.regenerate import PICTURES, pages
+from swizzle_benchmarks.evidence.docs.site import OPTIONAL, complete, unlinked
 from tests.docs.typed import ROOT, blocks
 
 DOCS = ROOT / "docs"

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from swizzle_sim import progress
-from swizzle_sim.progress import LOG_EVERY_S, Progress
+from swizzle_sim.base import progress
+from swizzle_sim.base.progress import LOG_EVERY_S, Progress
 
 
 class Terminal(io.StringIO):

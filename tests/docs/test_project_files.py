@@ -9,10 +9,10 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from swizzle_sim.base.release import version
 from swizzle_sim.cli.app import app
 from swizzle_sim.hardware import doctor as doctor_report
 from swizzle_sim.hardware.doctor import report_markdown, scrubbed
-from swizzle_sim.release import version
 from tests.docs.typed import ROOT
 
 CFF = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))

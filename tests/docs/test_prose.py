@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import swizzle_sim as sim
-from swizzle_sim.ranking import times_note
+from swizzle_sim.search.ranking import times_note
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -10,7 +10,7 @@ import pytest
 from swizzle_sim.explore import evaluate as evaluating
 from swizzle_sim.explore.evaluate import Evaluator
 from swizzle_sim.explore.state import State
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.pricing.scoring import Scorer
 from xcd_model import assigned_misses
 
 SMALL = State(

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from swizzle_sim.display.colours import XCDS, xcd_colour
-from swizzle_sim.display.tiles import map_png
 from swizzle_sim.explore import show
 from swizzle_sim.explore.evaluate import Evaluator, Problem, Result
 from swizzle_sim.explore.gallery import cards, small_map
 from swizzle_sim.explore.show import COLUMNS, cells, changes, verdict_words
 from swizzle_sim.explore.state import State
-from swizzle_sim.swizzle import FAMILIES, parse_spec
+from swizzle_sim.language import FAMILIES, parse_spec
+from swizzle_sim.report.display.colours import XCDS, xcd_colour
+from swizzle_sim.report.display.tiles import map_png
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from swizzle_sim import describe
 from swizzle_sim.explore.offered import START, default_sizes, serve, start_sizes
 from swizzle_sim.explore.state import MAX_QUERY, SLIDERS, State, changed, read_query, read_sizes, slider_values
-from swizzle_sim.kernels import kernel_names
-from swizzle_sim.swizzle.rules import MAX_TEXT_BYTES
+from swizzle_sim.language.rules import MAX_TEXT_BYTES
+from swizzle_sim.workload.kernels import kernel_names
 from xcd_model import gpu
 from xcd_model.errors import LanguageError, SizeError, SwizzleSimError, UnknownName
 

@@ -12,9 +12,9 @@ import pytest
 
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
 from swizzle_sim.hardware.device import device_of
-from swizzle_sim.kernels import kernel
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.language import Swizzle, family
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 
 HERE = Path(__file__).parent

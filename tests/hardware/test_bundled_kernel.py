@@ -5,11 +5,10 @@ import json
 
 import pytest
 
-from swizzle_sim import workload
-from swizzle_sim.capture import user_kernel
+from swizzle_sim.capture import user_kernel, workload
 from swizzle_sim.hardware.node.manifest import digest
 from swizzle_sim.hardware.runs import predictor
-from swizzle_sim.kernels import kernel
+from swizzle_sim.workload.kernels import kernel
 from tests.hardware.conftest import DATA
 from xcd_model.errors import UnknownName
 

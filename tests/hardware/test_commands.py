@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle_benchmarks.fidelity import contributed
+from swizzle_benchmarks.validation import contributed
 from tests.capture.same_trace import needs_triton
 from tests.hardware.conftest import DATA, SIZES, STAND_IN
 from tests.in_process import runner

@@ -10,7 +10,7 @@ import pytest
 
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
 from swizzle_sim.hardware.node.manifest import check_files, identity, read_manifest
-from swizzle_sim.swizzle import family
+from swizzle_sim.language import family
 from tests.capture.same_trace import needs_triton
 from tests.hardware.conftest import H200, STAND_IN, small
 from xcd_model.errors import HardwareError, NotBijective

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle_benchmarks.fidelity import contributed
+from swizzle_benchmarks.validation import contributed
 from swizzle_sim.hardware.agreement import FIGURES, Comparison, agreement, draw_agreement, spearman
 from swizzle_sim.hardware.fidelity_rows import csv_of
 from swizzle_sim.hardware.measurement import Measurement, measurement_of

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from swizzle_sim.kernels import kernel
-from swizzle_sim.launch import Array
-from swizzle_sim.tuning.layout import Padding, paddings_of, tune_layout
+from swizzle_sim.search.layout import Padding, paddings_of, tune_layout
+from swizzle_sim.workload.kernels import kernel
+from swizzle_sim.workload.launch import Array
 from tests.capture.same_trace import assert_same_trace, needs_triton
 from xcd_model import gpu
 from xcd_model.errors import SearchError

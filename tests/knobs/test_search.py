@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from swizzle_sim.kernels import kernel
-from swizzle_sim.knobs import DEFAULT, Knobs
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.tuning.loop import settings_of, tune_loop
+from swizzle_sim.pricing.knobs import DEFAULT, Knobs
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.loop import settings_of, tune_loop
+from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 from xcd_model.errors import SearchError
 

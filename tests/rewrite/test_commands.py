@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from swizzle_sim.capture.user_kernel import load
+from swizzle_sim.capture.workload import workload
 from swizzle_sim.cli.rewrite import rewrite
+from swizzle_sim.language import Swizzle
 from swizzle_sim.rewrite import rewrite_workload
 from swizzle_sim.rewrite.check import run_side_by_side
-from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.workload import workload
 from tests.capture.started import started  # noqa: F401  (a fixture)
 from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)
 from tests.in_process import runner

@@ -5,13 +5,13 @@ import importlib.util
 import numpy as np
 import pytest
 
-from swizzle_sim.kernels import kernel
-from swizzle_sim.launch import Array, Launch
+from swizzle_sim.capture.workload import of_kernel, workload
+from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.rewrite import rewrite_kernel, rewrite_workload
 from swizzle_sim.rewrite.check import run_side_by_side
 from swizzle_sim.rewrite.emission import ALL, GENERAL, emissions, named
-from swizzle_sim.swizzle import Grid, Swizzle, family
-from swizzle_sim.workload import of_kernel, workload
+from swizzle_sim.workload.kernels import kernel
+from swizzle_sim.workload.launch import Array, Launch
 from tests.in_process import runner
 from tests.rewrite import workloads
 from xcd_model.errors import RewriteError

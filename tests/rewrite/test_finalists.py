@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from swizzle_sim.candidates import Candidate
-from swizzle_sim.history import History
-from swizzle_sim.kernels import kernel
-from swizzle_sim.price import RemapPrice
-from swizzle_sim.ranking import Ranking
+from swizzle_sim.language import family
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.rewrite import finalists
 from swizzle_sim.rewrite.finalists import price_finalists
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.search import optimize
-from swizzle_sim.swizzle import family
+from swizzle_sim.search.candidates import Candidate
+from swizzle_sim.search.history import History
+from swizzle_sim.search.optimize import optimize
+from swizzle_sim.search.ranking import Ranking
+from swizzle_sim.workload.kernels import kernel
+from swizzle_sim.workload.price import RemapPrice
 from tests.unit.test_price import LAUNCHED, REWRITTEN
 from xcd_model import gpu
 from xcd_model.errors import CompileError, RewriteError

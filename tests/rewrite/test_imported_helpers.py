@@ -5,13 +5,13 @@ import importlib.util
 import numpy as np
 import pytest
 
-from swizzle_sim.launch import Array, Launch
+from swizzle_sim.capture.workload import Workload
+from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.rewrite import rewrite_kernel
 from swizzle_sim.rewrite.check import run_side_by_side
 from swizzle_sim.rewrite.imported_helpers import with_own_helpers
 from swizzle_sim.rewrite.small_sizes import LAST_RESORT, MAX_PROGRAMS, small_workloads
-from swizzle_sim.swizzle import Grid, Swizzle, family
-from swizzle_sim.workload import Workload
+from swizzle_sim.workload.launch import Array, Launch
 from xcd_model.errors import RewriteError, SizeError
 
 IDS = '''import triton

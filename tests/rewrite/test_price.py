@@ -8,13 +8,13 @@ import pytest
 
 from swizzle_sim.capture import process
 from swizzle_sim.capture.occupancy import NOT_HERE, compile_launch, compiled_for
-from swizzle_sim.kernels import kernel
+from swizzle_sim.capture.workload import of_kernel
+from swizzle_sim.language import Swizzle, family
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.rewrite import price as pricing
 from swizzle_sim.rewrite.emission import GENERAL
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle, family
-from swizzle_sim.swizzle.grid import Grid
-from swizzle_sim.workload import of_kernel
+from swizzle_sim.workload.kernels import kernel
 from tests.unit.test_price import LAUNCHED, REWRITTEN
 from xcd_model import Resources, gpu
 from xcd_model.errors import CompileError, RewriteError

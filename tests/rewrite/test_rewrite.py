@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.kernels import kernel
-from swizzle_sim.launch import Array, Launch
+from swizzle_sim.language import Grid, Swizzle, emit_triton, family
+from swizzle_sim.language.grid import result_digits
 from swizzle_sim.rewrite import check_target, rewrite_kernel, write_rewritten
 from swizzle_sim.rewrite.guard import guarded
 from swizzle_sim.rewrite.tile_counts import tile_counts
-from swizzle_sim.swizzle import Grid, Swizzle, emit_triton, family
-from swizzle_sim.swizzle.grid import result_digits
 from swizzle_sim.triton_source.definitions import Definitions
+from swizzle_sim.workload.kernels import kernel
+from swizzle_sim.workload.launch import Array, Launch
 from tests import naive_language
 from tests.rewrite import workloads
 from tests.unit import emit_cases

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from swizzle_sim.kernels import kernel
+from swizzle_sim.capture.workload import Workload, of_kernel, workload
+from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.rewrite import check_rewritten, rewrite_kernel, rewrite_workload
 from swizzle_sim.rewrite.check import run_side_by_side
 from swizzle_sim.rewrite.small_sizes import small_workloads
-from swizzle_sim.swizzle import Grid, Swizzle, family
-from swizzle_sim.workload import Workload, of_kernel, workload
+from swizzle_sim.workload.kernels import kernel
 from tests.rewrite import workloads
 from xcd_model.errors import RewriteError, SizeError
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from swizzle_sim.launch import Array, Launch
-from swizzle_sim.swizzle import Grid
-from swizzle_sim.workload import Workload
+from swizzle_sim.capture.workload import Workload
+from swizzle_sim.language import Grid
+from swizzle_sim.workload.launch import Array, Launch
 
 FILE = Path(__file__).with_name("kernels_triton.py")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.tuning.what_if import what_if
+from swizzle_sim.search.what_if import what_if
 from xcd_model import gpu
 
 

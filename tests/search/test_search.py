@@ -2,17 +2,17 @@
 
 import pytest
 
-from swizzle_sim.candidates import distinct_shortlist, shortlist
-from swizzle_sim.history import History
-from swizzle_sim.ranking import OBJECTIVES, pareto_front, read_objectives
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle
-from swizzle_sim.templates import TemplateSpace, family_template, read_template
-from swizzle_sim.tuning.arms import most_arms, rounds_of
-from swizzle_sim.tuning.evaluator import Evaluator
-from swizzle_sim.tuning.samplers import make_sampler
-from swizzle_sim.tuning.search import search
-from swizzle_sim.tuning.search_plan import SearchPlan
+from swizzle_sim.language import Swizzle
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.arms import most_arms, rounds_of
+from swizzle_sim.search.candidates import distinct_shortlist, shortlist
+from swizzle_sim.search.evaluator import Evaluator
+from swizzle_sim.search.history import History
+from swizzle_sim.search.ranking import OBJECTIVES, pareto_front, read_objectives
+from swizzle_sim.search.samplers import make_sampler
+from swizzle_sim.search.search_plan import SearchPlan
+from swizzle_sim.search.template_search import search
+from swizzle_sim.search.templates import TemplateSpace, family_template, read_template
 from xcd_model import gpu
 from xcd_model.errors import RunError, SearchError, UnknownName
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from swizzle_sim.language import Swizzle, family
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.rewrite.finalists import evaluate_as_compiled
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle, family
-from swizzle_sim.tuning.jobs import PointStore, run_points
-from swizzle_sim.tuning.sweep import evaluate, hurts, read_sizes, size_points
+from swizzle_sim.search.jobs import PointStore, run_points
+from swizzle_sim.search.sweep import evaluate, hurts, read_sizes, size_points
 from tests.search.slow_points import marked
 from xcd_model.errors import CompileError, LanguageError, RunError, SearchError, UnknownName
 

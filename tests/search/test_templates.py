@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from swizzle_sim.swizzle import Swizzle, family
-from swizzle_sim.templates import TemplateSpace, family_template, family_templates, load_templates, read_template
+from swizzle_sim.language import Swizzle, family
+from swizzle_sim.search.templates import TemplateSpace, family_template, family_templates, load_templates, read_template
 from xcd_model.errors import LanguageError, SearchError, UnknownName
 
 TEXT = """\

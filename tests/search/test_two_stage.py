@@ -6,11 +6,11 @@ import pytest
 
 from swizzle_agent.loop import propose, repeat_run
 from swizzle_agent.settings import Settings
-from swizzle_sim.candidates import family_candidates
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.templates import family_template, read_template
-from swizzle_sim.tuning.evaluator import Evaluator
-from swizzle_sim.tuning.search import landscape, search_on
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.candidates import family_candidates
+from swizzle_sim.search.evaluator import Evaluator
+from swizzle_sim.search.template_search import landscape, search_on
+from swizzle_sim.search.templates import family_template, read_template
 from tests.agent.conftest import dump
 from tests.agent.scripted_server import Reply, ScriptedServer, said
 
@@ -50,7 +50,7 @@ def test_templates_are_searched_and_told_of(small, tight, tmp_path):
     assert [a.verdict["code"] for a in asked] == ["template-parameter", "scored", "duplicate"]
     scorer = Scorer(small, tight, replay="lockstep")
     bands = read_template(GROUPS)
-    from swizzle_sim.swizzle import Swizzle
+    from swizzle_sim.language import Swizzle
 
     rates = [
         scorer.score(Swizzle.parse(bands.source({"size": n, "unused_shift": 0}))).l2_hit_rate for n in range(1, 17)

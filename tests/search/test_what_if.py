@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import swizzle_sim
-from swizzle_sim.kernels import kernel
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.tuning.what_if import hypothetical, read_changes, what_if
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.what_if import hypothetical, read_changes, what_if
+from swizzle_sim.workload.kernels import kernel
 from tests.search.naive_sharing import depth_of
 from xcd_model.analysis.stack_distance import capacity_curve
 from xcd_model.errors import ReplayError, SpecError, UnknownName

@@ -14,8 +14,8 @@ import numpy as np
 from triton.runtime import interpreter
 
 from swizzle_sim.capture.patched_once import patch_once_a_launch
-from swizzle_sim.kernels import kernel
-from swizzle_sim.swizzle import Grid, Swizzle, family
+from swizzle_sim.language import Grid, Swizzle, family
+from swizzle_sim.workload.kernels import kernel
 
 GUARD = 64  # items before and after an output that no workgroup may store to
 NUMPY = {"fp16": np.float16, "fp32": np.float32, "int32": np.int32}

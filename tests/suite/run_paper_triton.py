@@ -15,8 +15,8 @@ from triton.runtime import interpreter
 from triton.runtime.interpreter import interpreter_builder
 
 from swizzle_sim.capture.patched_once import patch_once_a_launch
-from swizzle_sim.kernels import kernel
-from swizzle_sim.launch import Array
+from swizzle_sim.workload.kernels import kernel
+from swizzle_sim.workload.launch import Array
 from tests.unit.run_gemm_triton import GUARD, Tensor
 
 SENTINEL = {"f": np.nan, "i": -99}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from swizzle_sim.kernels import kernel
+from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import assert_same_trace, needs_triton
 from tests.suite.beyond_sizes import SIZES
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from swizzle_sim.kernels import kernel
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.language import Swizzle, family
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 
 MI300X = gpu("mi300x")

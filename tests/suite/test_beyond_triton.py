@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swizzle_sim.kernels import kernel
+from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import needs_triton
 from tests.suite.beyond_sizes import CASES, SIZES, case_id
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swizzle_sim.kernels import kernel
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle, family
-from swizzle_sim.waiting import waited, with_flags_unset
+from swizzle_sim.language import Swizzle, family
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.pricing.waiting import waited, with_flags_unset
+from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import assert_same_trace, needs_triton
 from tests.suite.megakernel_touches import schedule
 from tests.suite.test_beyond_capture import by_tile

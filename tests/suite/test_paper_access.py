@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from swizzle_sim.kernels import kernel
+from swizzle_sim.workload.kernels import kernel
 from tests.naive_coalesce import shown, touched
 from tests.suite.paper_sizes import CASES, case_id
 from tests.suite.paper_touches import touches

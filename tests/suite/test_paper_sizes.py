@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from swizzle_sim.kernels import kernel, kernel_names
-from swizzle_sim.launch import Array
+from swizzle_sim.workload.kernels import kernel, kernel_names
+from swizzle_sim.workload.launch import Array
 from tests.capture.same_trace import needs_triton
 from tests.suite.paper_sizes import CASES, SIZES, case_id
 from tests.suite.paper_touches import KERNELS

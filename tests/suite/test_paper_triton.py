@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from swizzle_benchmarks.suite import fdtd_2d
-from swizzle_sim.kernels import kernel
-from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.language import Swizzle
+from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import needs_triton
 from tests.suite.paper_sizes import SIZES
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swizzle_benchmarks.paper.formulas import FORMULAS
-from swizzle_benchmarks.remaps.corpus import EVERY, PUBLIC
-from swizzle_sim.swizzle import FAMILIES, Grid, Swizzle, holds
+from swizzle_benchmarks.evidence.paper.formulas import FORMULAS
+from swizzle_benchmarks.evidence.remaps.corpus import EVERY, PUBLIC
+from swizzle_sim.language import FAMILIES, Grid, Swizzle, holds
 from swizzle_sim.testing import BijectionError, assert_bijective, grids, swizzles
 from xcd_model.errors import LanguageError, SizeError, SwizzleSimError, UnknownName
 

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from swizzle_sim.swizzle import Grid, Swizzle, parse_form
+from swizzle_sim.language import Grid, Swizzle, parse_form
 from swizzle_sim.testing import BijectionError, assert_bijective
 from swizzle_sim.testing.choices import launches_of_choices, sized, sizes_of_quotients
 from swizzle_sim.testing.directive import Options

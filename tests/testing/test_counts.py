@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from swizzle_sim.swizzle import Grid, Swizzle
+from swizzle_sim.language import Grid, Swizzle
 from swizzle_sim.testing import read_prologue
 from swizzle_sim.testing.run import check_file
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.language import Swizzle
 from swizzle_sim.testing import as_candidate, try_points
 from swizzle_sim.testing.directive import options_of_words
 from swizzle_sim.testing.explain import explain, explained

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swizzle_sim.swizzle import Grid, Swizzle, family
+from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.testing import BijectionError, assert_bijective, read_prologue
 from swizzle_sim.testing.run import check_file
 from xcd_model.errors import LanguageError, SwizzleSimError

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import Grid, Swizzle, emit_text
-from swizzle_sim.swizzle.vm import run
+from swizzle_sim.language import Grid, Swizzle, emit_text
+from swizzle_sim.language.vm import run
 from swizzle_sim.testing import read_prologue
 from tests.strategies import forms
 from tests.testing.test_prologue import FILE

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
 import swizzle_sim.testing
-from swizzle_sim.swizzle import Grid, Swizzle, holds
+from swizzle_sim.language import Grid, Swizzle, holds
 from swizzle_sim.testing import MissingExtra, gpus, grids, swizzles
 from xcd_model import Gpu, gpu, gpu_names
 from xcd_model.errors import OptionError

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from swizzle_sim.capture.init_kernel import write_declaration
-from swizzle_sim.launch import Array, Launch
+from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.rewrite import rewrite_kernel
 from swizzle_sim.rewrite.source import EditableSource
-from swizzle_sim.swizzle import Grid, Swizzle, family
 from swizzle_sim.testing import read_prologue
 from swizzle_sim.testing.files import targets_of
 from swizzle_sim.triton_source import read_source
 from swizzle_sim.triton_source.parameters import facts_of
+from swizzle_sim.workload.launch import Array, Launch
 from xcd_model.errors import RewriteError, SwizzleSimError
 
 USUAL = "import triton\nimport triton.language as tl\n"

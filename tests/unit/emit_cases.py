@@ -1,7 +1,7 @@
 """Candidates that emitters must get right, and how an emitted function is called for one workgroup."""
 
-from swizzle_sim.swizzle import FAMILIES, Grid, arguments, family
-from swizzle_sim.swizzle.grid import bind
+from swizzle_sim.language import FAMILIES, Grid, arguments, family
+from swizzle_sim.language.grid import bind
 
 GRIDS = (
     *(Grid((1,), (1, 1)), Grid((99,), (9, 11)), Grid((64,), (8, 8)), Grid((5, 13)), Grid((34,), (2, 17))),

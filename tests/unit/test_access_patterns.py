@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from swizzle_sim.access_patterns import pitch_note, uncoalesced
-from swizzle_sim.kernels import kernel
+from swizzle_sim.pricing.access_patterns import pitch_note, uncoalesced
+from swizzle_sim.workload.kernels import kernel
 from xcd_model import TraceBuilder, gpu
 
 LINE = 128

@@ -7,9 +7,9 @@ import pytest
 
 from swizzle_benchmarks.suite.flash_attention import attention
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.advice import advise, advise_run, limit_of
-from swizzle_sim.ranking import OBJECTIVES, Ranking
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.advice import advise, advise_run, limit_of
+from swizzle_sim.search.ranking import OBJECTIVES, Ranking
 from tests.unit.test_ranking import BASE, attempt, ends, priced
 from xcd_model import gpu
 
@@ -56,7 +56,7 @@ def test_lost_occupancy_comes_first(nvidia):
 
 
 def test_a_tie_that_reads_less_is_to_be_measured_where_such_orders_were_faster(amd, nvidia, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.ranking.ranking.reads_break_ties", lambda gpu: gpu == "h200")
+    monkeypatch.setattr("swizzle_sim.search.ranking.ranking.reads_break_ties", lambda gpu: gpu == "h200")
     found = advise_run(nvidia, BY_TIME, [attempt(0), attempt(1, 100.2, read=500)], "runs/x")
     assert (found.verdict, found.what) == ("try", "try a1, and measure") and "GB from HBM" in found.why
     assert [shlex.split(one)[1] for one in found.next] == ["score", "rewrite", "bundle"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle_sim.atomic_write import write_whole
+from swizzle_sim.base.atomic_write import write_whole
 from xcd_model.errors import RunError
 
 

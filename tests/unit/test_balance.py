@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from swizzle_benchmarks.suite.flash_attention import attention
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.candidates import OF_XCDS, balancing_orders, family_specs
-from swizzle_sim.replaying import balance_of, work_along, work_per_workgroup
-from swizzle_sim.scores import Balance, Score
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Grid, Swizzle, family, holds
-from swizzle_sim.templates import family_templates
-from swizzle_sim.tuning.evaluator import Evaluator
-from swizzle_sim.tuning.search import search_on
+from swizzle_sim.language import Grid, Swizzle, family, holds
+from swizzle_sim.pricing.replaying import balance_of, work_along, work_per_workgroup
+from swizzle_sim.pricing.scores import Balance, Score
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.candidates import OF_XCDS, balancing_orders, family_specs
+from swizzle_sim.search.evaluator import Evaluator
+from swizzle_sim.search.template_search import search_on
+from swizzle_sim.search.templates import family_templates
 from tests import naive, naive_balance, naive_timed
 from tests.machines import cases
 from xcd_model import IssueModel, Time, gpu, prepare, replay_lockstep, replay_timed

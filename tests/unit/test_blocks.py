@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from swizzle_sim.swizzle import Grid, in_step, one_by_one, parse_form, vm
-from swizzle_sim.swizzle.grid import Digit
-from swizzle_sim.swizzle.in_step import CALL, Allowance, tiles_of
-from swizzle_sim.swizzle.lower import compile_form
-from swizzle_sim.swizzle.verdict import Budget
-from swizzle_sim.swizzle.vm import run
+from swizzle_sim.language import Grid, in_step, one_by_one, parse_form, vm
+from swizzle_sim.language.grid import Digit
+from swizzle_sim.language.in_step import CALL, Allowance, tiles_of
+from swizzle_sim.language.lower import compile_form
+from swizzle_sim.language.verdict import Budget
+from swizzle_sim.language.vm import run
 from xcd_model.errors import LanguageError
 
 LEAST, MOST = -(2**31), 2**31 - 1

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.kernels import kernel
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle, family
-from swizzle_sim.tuning.ceiling import ceiling
+from swizzle_sim.language import Swizzle, family
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.ceiling import ceiling
+from swizzle_sim.workload.kernels import kernel
 from tests import naive
 from tests.machines import cases, claimed, small_gpu
 from xcd_model import Claims, IssueModel, TraceBuilder, gpu, hit_rate_bound, prepare, replay_lockstep, replay_timed

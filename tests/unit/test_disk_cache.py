@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from swizzle_sim.disk_cache import DiskCache, cache_home
+from swizzle_sim.base.disk_cache import DiskCache, cache_home
 
 DOCUMENT = {"figures": {"l2_hit_rate": 0.25, "time_us": None}, "counts": [1, 2**40, -3]}
 
@@ -23,7 +23,7 @@ def test_a_document_comes_back_in_this_and_another_process(home):
     DiskCache("kind").put("key", DOCUMENT)
     assert DiskCache("kind").get("key") == DOCUMENT
     assert DiskCache("kind").get("another key") is DiskCache("another").get("key") is None
-    code = "from swizzle_sim.disk_cache import DiskCache; print(DiskCache('kind').get('key'))"
+    code = "from swizzle_sim.base.disk_cache import DiskCache; print(DiskCache('kind').get('key'))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == str(DOCUMENT)
     assert cache_home() == home / "swizzle-sim"
 

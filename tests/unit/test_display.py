@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import swizzle_sim as sim
-from swizzle_sim.display.notebook import (
+from swizzle_sim.report.display.notebook import (
     TABLES,
     Table,
     html,
@@ -86,7 +86,7 @@ def test_tables_hold_what_the_nouns_say(scorer):
 
 
 def test_a_run_shows_its_best_and_the_launch_order(scorer, tmp_path):
-    from swizzle_sim.candidates import family_candidates
+    from swizzle_sim.search.candidates import family_candidates
 
     few = family_candidates(scorer.kernel, scorer.gpu, ["contiguous+group_m(size=2)"])
     run = sim.optimize(scorer.kernel, scorer.gpu, tmp_path / "run", candidates=few, replay="lockstep")

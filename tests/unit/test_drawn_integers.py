@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from swizzle_sim.hardware.bundle_files import arguments_of
-from swizzle_sim.launch import Array, Launch
 from swizzle_sim.rewrite.check import _inputs
+from swizzle_sim.workload.launch import Array, Launch
 
 DATA = [("int8", -16, 16), ("uint8", 112, 143), ("int32", 0, 1), ("int64", 0, 1)]
 NO_DATA = [{"is_index": True}, {"role": "inout"}, {"role": "inout", "is_counter": True}]

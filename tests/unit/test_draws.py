@@ -6,10 +6,10 @@ import pytest
 from swizzle_benchmarks.suite.attention_varlen import lengths_of as varlen_lengths
 from swizzle_benchmarks.suite.gemm_jagged import lengths_of as jagged_lengths
 from swizzle_benchmarks.suite.moe_gemm import lengths_of, tables, tiles_of, valid_tiles
-from swizzle_sim.draws import over_draws
-from swizzle_sim.kernels import kernel
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.language import Swizzle, family
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.draws import over_draws
+from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 from xcd_model.errors import ReplayError
 

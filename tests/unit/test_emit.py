@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import Grid, arguments, emit_hip, emit_text, emit_triton, family, parse_form, variables
+from swizzle_sim.language import Grid, arguments, emit_hip, emit_text, emit_triton, family, parse_form, variables
 from tests import naive_language, triton_semantics
 from tests.unit import emit_cases
 from xcd_model.errors import LanguageError

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import (
+from swizzle_sim.language import (
     FAMILIES,
     Grid,
     Swizzle,
@@ -23,7 +23,7 @@ from swizzle_sim.swizzle import (
     parse_spec,
     spec_of,
 )
-from swizzle_sim.swizzle.families import families_table
+from swizzle_sim.language.families import families_table
 from tests import naive_families
 from xcd_model.errors import LanguageError, NotBijective, SizeError, UnknownName
 
@@ -261,6 +261,6 @@ def test_any_text_parses_or_is_refused(text):
 
 def test_the_documentation_is_the_table():
     assert (ROOT / "docs" / "families.md").read_text(encoding="utf-8") == families_table()
-    command = [sys.executable, "-m", "swizzle_sim.swizzle.families"]
+    command = [sys.executable, "-m", "swizzle_sim.language.families"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     assert printed == families_table()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import Grid, Swizzle, condition_of, family, holds
+from swizzle_sim.language import Grid, Swizzle, condition_of, family, holds
 from xcd_model.errors import NotBijective
 
 

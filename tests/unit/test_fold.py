@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import FAMILIES, Grid, Swizzle, family
-from swizzle_sim.swizzle.emit import emit_text
-from swizzle_sim.swizzle.fold import folded
-from swizzle_sim.swizzle.grid import bind
-from swizzle_sim.swizzle.lower import compile_form
+from swizzle_sim.language import FAMILIES, Grid, Swizzle, family
+from swizzle_sim.language.emit import emit_text
+from swizzle_sim.language.fold import folded
+from swizzle_sim.language.grid import bind
+from swizzle_sim.language.lower import compile_form
 from tests import naive_language
 from tests.strategies import forms
 from tests.unit import emit_cases

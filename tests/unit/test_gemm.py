@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.kernels import kernel
+from swizzle_sim.workload.kernels import kernel
 from tests import naive
 from xcd_model.errors import SizeError
 

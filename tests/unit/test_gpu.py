@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from swizzle_benchmarks.docs.gpus import catalogue_markdown
+from swizzle_benchmarks.evidence.docs.gpus import catalogue_markdown
 from xcd_model import Gpu, gpu, gpu_modes, gpu_names, load_gpu
 from xcd_model.errors import SpecError, UnknownName
 from xcd_model.spec.facts import STATUSES, Fact
@@ -334,7 +334,7 @@ def test_a_fitted_fact_and_no_other_names_the_rows_it_was_fitted_to(tmp_path):
 
 
 def test_the_page_of_gpus_is_generated():
-    hint = "run: python -m swizzle_benchmarks.docs.gpus > docs/gpus.md"
+    hint = "run: python -m swizzle_benchmarks.evidence.docs.gpus > docs/gpus.md"
     assert DOCS.read_text(encoding="utf-8") == catalogue_markdown(), hint
 
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from swizzle_sim.kernels import kernel
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.language import Swizzle
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu, gpu_modes, gpu_names
 from xcd_model.errors import SpecError, UnknownName
 from xcd_model.spec.facts import Fact

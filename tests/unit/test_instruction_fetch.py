@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swizzle_benchmarks.suite.fused_elementwise import fused_elementwise
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.pricing.scoring import Scorer
 from tests.machines import small_gpu
 from xcd_model import gpu
 from xcd_model.replay.traffic import CODE, MALL_HITS, MALL_REQUESTS, READ_MISSES, READ_REQUESTS, instruction_fetches

@@ -5,8 +5,8 @@ import shlex
 import pytest
 from typer.testing import CliRunner
 
+from swizzle_sim.base.interruption import go_on_with, how
 from swizzle_sim.cli.app import app
-from swizzle_sim.interruption import go_on_with, how
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def test_resumed(stored, again):
 @pytest.mark.parametrize(
     ("words", "runs", "file"),
     [
-        (("suite", "softmax"), "swizzle_sim.suite.score_suite", "suite.json"),
-        (("sweep", "gemm", "--over", "K", "--values", "64,128"), "swizzle_sim.tuning.jobs.run_points", "sweep.sqlite"),
+        (("suite", "softmax"), "swizzle_sim.search.suite.score_suite", "suite.json"),
+        (("sweep", "gemm", "--over", "K", "--values", "64,128"), "swizzle_sim.search.jobs.run_points", "sweep.sqlite"),
     ],
 )
 def test_a_command_that_is_interrupted_has_said_where_it_stores(stored, monkeypatch, words, runs, file):

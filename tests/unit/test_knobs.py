@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.kernels import kernel
+from swizzle_sim.workload.kernels import kernel
 from tests import naive, naive_timed
 from tests.machines import cases, small_gpu, tiled_traces
 from tests.unit.test_timed import paces, rated_cases

@@ -5,9 +5,9 @@ import dataclasses
 
 import pytest
 
-from swizzle_benchmarks.fidelity.rows import DATA
-from swizzle_sim.kernels import kernel
-from swizzle_sim.scoring import Scorer
+from swizzle_benchmarks.validation.rows import DATA
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.workload.kernels import kernel
 from xcd_model import Resources, gpu, gpu_names, workgroups_per_cu
 from xcd_model.errors import SpecError
 from xcd_model.nvidia.shared_memory import l1_after_shared_memory

@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from swizzle_sim.swizzle import Grid, in_step, one_by_one, parse_form
-from swizzle_sim.swizzle.grid import Digit
-from swizzle_sim.swizzle.lower import OPCODES, compile_form
-from swizzle_sim.swizzle.rules import MAX_STEPS_PER_PID
-from swizzle_sim.swizzle.verdict import Budget
-from swizzle_sim.swizzle.vm import run
+from swizzle_sim.language import Grid, in_step, one_by_one, parse_form
+from swizzle_sim.language.grid import Digit
+from swizzle_sim.language.lower import OPCODES, compile_form
+from swizzle_sim.language.rules import MAX_STEPS_PER_PID
+from swizzle_sim.language.verdict import Budget
+from swizzle_sim.language.vm import run
 from xcd_model.errors import LanguageError
 from xcd_model.numba_setup import njit
 

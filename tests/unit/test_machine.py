@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import Grid, in_step, parse_form, vm
-from swizzle_sim.swizzle.lower import compile_form
-from swizzle_sim.swizzle.verdict import Budget
-from swizzle_sim.swizzle.vm import run
+from swizzle_sim.language import Grid, in_step, parse_form, vm
+from swizzle_sim.language.lower import compile_form
+from swizzle_sim.language.verdict import Budget
+from swizzle_sim.language.vm import run
 from tests.naive_int32 import NaiveFault, evaluate
 from tests.strategies import forms
 from xcd_model.errors import LanguageError, SizeError
@@ -138,7 +138,7 @@ def test_the_budget_of_a_whole_run_is_kept():
 
 
 def test_a_whole_run_may_take_longer_on_a_larger_grid(monkeypatch):
-    monkeypatch.setattr("swizzle_sim.swizzle.verdict.MAX_STEPS", 100)
+    monkeypatch.setattr("swizzle_sim.language.verdict.MAX_STEPS", 100)
     assert run_text("a = pid + 1\npid = a - 1", Grid((1000,))).fault is None
     with pytest.raises(LanguageError, match="too large to decide"):
         run_text("for i in range(9000): pid = pid ^ 0", Grid((1000,)))

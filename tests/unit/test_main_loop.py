@@ -6,7 +6,7 @@ import pytest
 
 from swizzle_sim.capture.occupancy import compile_launch
 from swizzle_sim.capture.occupancy_code import is_pipelined, loads_per_step
-from swizzle_sim.launch import Array, Launch
+from swizzle_sim.workload.launch import Array, Launch
 
 LOOP = """
 #loc1 = loc("kernel.py":7:12)

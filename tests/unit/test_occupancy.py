@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from swizzle_sim.base.disk_cache import DiskCache
 from swizzle_sim.capture import occupancy
 from swizzle_sim.capture import occupancy_sass as sass
 from swizzle_sim.capture.kernel_file import digest
@@ -21,9 +22,8 @@ from swizzle_sim.capture.occupancy_code import (
     is_pipelined,
     loads_per_step,
 )
-from swizzle_sim.disk_cache import DiskCache
-from swizzle_sim.kernels import kernel
-from swizzle_sim.launch import Array, Launch
+from swizzle_sim.workload.kernels import kernel
+from swizzle_sim.workload.launch import Array, Launch
 from xcd_model import Resources, gpu
 from xcd_model.errors import CompileError
 

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from swizzle_sim.price import CompiledKernel, RemapPrice
+from swizzle_sim.workload.price import CompiledKernel, RemapPrice
 
 LAUNCHED = CompiledKernel(
     arch="sm_90a",

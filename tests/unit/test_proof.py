@@ -6,6 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from swizzle_sim.language import family, parse_form
+from swizzle_sim.language.parse import parse_condition
+from swizzle_sim.language.variables import live_before
 from swizzle_sim.proof import prove
 from swizzle_sim.proof.certificate import refutes
 from swizzle_sim.proof.farkas import find
@@ -14,9 +17,6 @@ from swizzle_sim.proof.numbered import numbered
 from swizzle_sim.proof.pieces import cuts, same_for_all
 from swizzle_sim.proof.polynomial import poly, variable
 from swizzle_sim.proof.samples import Samples
-from swizzle_sim.swizzle import family, parse_form
-from swizzle_sim.swizzle.parse import parse_condition
-from swizzle_sim.swizzle.variables import live_before
 from swizzle_sim.testing.grids_to_try import kind_of
 
 NAIVE = "pid = pid % num_xcds * (num_pids // num_xcds) + pid // num_xcds"

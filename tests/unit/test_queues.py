@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swizzle_sim.kernels import kernel
-from swizzle_sim.queues import longer_by, queued_fs, step_time
-from swizzle_sim.scoring import Scorer
+from swizzle_sim.pricing.queues import longer_by, queued_fs, step_time
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.workload.kernels import kernel
 from tests import naive_queues
 from tests.machines import gemm_trace
 from xcd_model import IssueModel, TraceBuilder, gpu, prepare, replay_timed

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from swizzle_sim.history import Attempt
-from swizzle_sim.price import CompiledKernel, RemapPrice
-from swizzle_sim.ranking import (
+from swizzle_sim.pricing.scores import Balance, Score
+from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.ranking import (
     OBJECTIVES,
     READS_LESS,
     Ranking,
@@ -18,8 +18,8 @@ from swizzle_sim.ranking import (
     ranking_of,
     times_note,
 )
-from swizzle_sim.ranking.evidence import Evidence, reads_break_ties
-from swizzle_sim.scores import Balance, Score
+from swizzle_sim.search.ranking.evidence import Evidence, reads_break_ties
+from swizzle_sim.workload.price import CompiledKernel, RemapPrice
 from xcd_model.errors import SearchError, UnknownName
 
 COMPILED = CompiledKernel(
@@ -117,7 +117,7 @@ def test_what_choosing_by_it_loses_says_whether_a_figure_ranks():
 
 
 def test_a_tenth_less_read_from_hbm_breaks_a_tie_of_times_where_it_was_measured(monkeypatch):
-    monkeypatch.setattr("swizzle_sim.ranking.ranking.reads_break_ties", lambda gpu: gpu == "h200")
+    monkeypatch.setattr("swizzle_sim.search.ranking.ranking.reads_break_ties", lambda gpu: gpu == "h200")
     less, nearly, more = attempt(1, 100.2, read=850), attempt(2, 99.9, read=930), attempt(3, 99.8, read=1200)
     given = [attempt(0), less, nearly, more]
     assert BY_TIME.reads_decide and numbers(BY_TIME.groups(given)) == [[2, 1, 0, 3]]

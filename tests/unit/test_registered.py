@@ -2,7 +2,7 @@
 
 from importlib import metadata
 
-from swizzle_sim.kernels import registered
+from swizzle_sim.workload.kernels import registered
 
 GROUP = "swizzle_sim.kernels"
 

@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.atomic_write import write_whole
+from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.hardware.node.manifest import identity
 from swizzle_sim.hardware.results import keep_bundle, keep_result
-from swizzle_sim.history import Attempt, History
-from swizzle_sim.price import CompiledKernel, RemapPrice
+from swizzle_sim.language import Swizzle, family
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import write_report
 from swizzle_sim.report.write import best_sources
-from swizzle_sim.scores import Score
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.search import about_run
-from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.search.history import Attempt, History
+from swizzle_sim.search.optimize import about_run
+from swizzle_sim.workload.price import CompiledKernel, RemapPrice
 from xcd_model import gpu
 from xcd_model.errors import RunError
 

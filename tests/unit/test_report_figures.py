@@ -11,18 +11,18 @@ import pytest
 
 from swizzle_agent.transcript import END, PROPOSE, STEP, Exchange, Transcript
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.display.colours import family_of
-from swizzle_sim.display.tiles import tile_map
-from swizzle_sim.history import Attempt
+from swizzle_sim.language import Grid, Swizzle, family
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import png
+from swizzle_sim.report.display.colours import family_of
+from swizzle_sim.report.display.tiles import tile_map
 from swizzle_sim.report.figures import best_so_far, capacity_points, hit_rate_over_time, per_xcd, xcd_map
 from swizzle_sim.report.pictures import NEVER, STEPS, inline_svg, slider_data
 from swizzle_sim.report.replays import replay_pair
 from swizzle_sim.report.spending import spending_of
 from swizzle_sim.report.write import BIN_FS
-from swizzle_sim.scores import Score
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Grid, Swizzle, family
+from swizzle_sim.search.history import Attempt
 from xcd_model import Traffic, gpu, prepare
 from xcd_model import replay_lockstep as replay
 from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches

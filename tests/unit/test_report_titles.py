@@ -59,7 +59,7 @@ def test_dots_that_are_an_image_or_miscounted_have_no_title():
     ],
 )
 def test_coloured_code_is_the_text(text, language):
-    from swizzle_sim.text import visible
+    from swizzle_sim.base.text import visible
 
     shown = str(coloured(text, language))
     assert html.unescape(re.sub(r"</?span[^<>]*>", "", shown)) == visible(text)

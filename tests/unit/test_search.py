@@ -7,11 +7,11 @@ import pytest
 
 from swizzle_benchmarks.suite import gemm as suite_gemm
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.candidates import Candidate, family_candidates, family_specs
-from swizzle_sim.history import FILE, History, runs_in
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.search import optimize
-from swizzle_sim.swizzle import Grid, Swizzle, family
+from swizzle_sim.language import Grid, Swizzle, family
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.candidates import Candidate, family_candidates, family_specs
+from swizzle_sim.search.history import FILE, History, runs_in
+from swizzle_sim.search.optimize import optimize
 from tests.in_process import runner
 from xcd_model import RunError, gpu
 

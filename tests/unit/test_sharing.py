@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from swizzle_sim.cli import catalogue
-from swizzle_sim.display.picture import png
-from swizzle_sim.display.sharing_map import draw_text, sharing_picture, window
-from swizzle_sim.kernels import kernel
-from swizzle_sim.sharing import middle_of, shared_lines, sharing, sharing_words
-from swizzle_sim.swizzle import Grid
+from swizzle_sim.language import Grid
+from swizzle_sim.pricing.sharing import middle_of, shared_lines, sharing, sharing_words
+from swizzle_sim.report.display.picture import png
+from swizzle_sim.report.display.sharing_map import draw_text, sharing_picture, window
+from swizzle_sim.workload.kernels import kernel
 from tests.cli.conftest import typed  # noqa: F401  (a fixture)
 from xcd_model import gpu
 from xcd_model.errors import SizeError
@@ -41,8 +41,8 @@ def lines_by_workgroup(trace):
 
 @pytest.mark.parametrize(("name", "sizes"), CASES[:4])
 def test_shares_are_those_of_sets(name, sizes, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.sharing._TOUCHES_AT_ONCE", 500)
-    monkeypatch.setattr("swizzle_sim.sharing._CELLS_AT_ONCE", 3000)
+    monkeypatch.setattr("swizzle_sim.pricing.sharing._TOUCHES_AT_ONCE", 500)
+    monkeypatch.setattr("swizzle_sim.pricing.sharing._CELLS_AT_ONCE", 3000)
     trace = kernel(name, **sizes).build_trace(128)
     touched = lines_by_workgroup(trace)
     assert shared_lines(trace)[1] == len(set.union(*touched))
@@ -151,7 +151,7 @@ def test_the_command(typed, tmp_path):  # noqa: F811
 
 
 def test_the_list_has_figures(capsys, monkeypatch):
-    monkeypatch.setattr("swizzle_sim.kernels.kernel_names", lambda: ["layer_norm", "smith_waterman", "spmv"])
+    monkeypatch.setattr("swizzle_sim.workload.kernels.kernel_names", lambda: ["layer_norm", "smith_waterman", "spmv"])
     catalogue.kernels(json=True)
     entries = {one["name"]: one for one in json.loads(capsys.readouterr().out)["kernels"]}
     assert list(entries) == ["layer_norm", "smith_waterman", "spmv"]

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swizzle_sim.candidates import family_specs, shortlist
-from swizzle_sim.disk_cache import DiskCache
-from swizzle_sim.kernels import kernel, kernel_names
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.suite import PAPER, facts_of, score_suite, suite_csv, suite_markdown
-from swizzle_sim.suite import facts as facts_module
-from swizzle_sim.suite.result import Result
-from swizzle_sim.suite.run import FEWEST, most_candidates, score_kernel
-from swizzle_sim.swizzle import Swizzle
+from swizzle_sim.base.disk_cache import DiskCache
+from swizzle_sim.language import Swizzle
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.candidates import family_specs, shortlist
+from swizzle_sim.search.suite import PAPER, facts_of, score_suite, suite_csv, suite_markdown
+from swizzle_sim.search.suite import facts as facts_module
+from swizzle_sim.search.suite.result import Result
+from swizzle_sim.search.suite.run import FEWEST, most_candidates, score_kernel
+from swizzle_sim.workload.kernels import kernel, kernel_names
 from tests.cli.conftest import typed  # noqa: F401  (a fixture)
 from xcd_model import gpu
 from xcd_model.errors import RunError

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.swizzle import Grid, Swizzle, verify, vm
-from swizzle_sim.swizzle.verdict import PROVED, REFUTED, TESTED, THIS_GRID_ONLY
-from tests.paper_figures import FIGURES
+from benchmarks.tests.paper_figures import FIGURES
+from swizzle_sim.language import Grid, Swizzle, verify, vm
+from swizzle_sim.language.verdict import PROVED, REFUTED, TESTED, THIS_GRID_ONLY
 from xcd_model.errors import LanguageError, NotBijective, SizeError
 
-verify_module = importlib.import_module("swizzle_sim.swizzle.swizzle")
+verify_module = importlib.import_module("swizzle_sim.language.swizzle")
 LINE = Grid((1024,))
 CHUNKED = "pid = (pid % num_xcds) * (num_pids // num_xcds) + pid // num_xcds"
 # Chunks of unequal length, so that any number of workgroups will do.
@@ -176,7 +176,7 @@ def test_a_lattice_that_was_cut_names_no_condition(text, grid, domain, monkeypat
 
 
 def test_a_grid_too_large_to_decide_gets_no_verdict(monkeypatch):
-    monkeypatch.setattr("swizzle_sim.swizzle.verdict.MAX_STEPS", 1_000_000)
+    monkeypatch.setattr("swizzle_sim.language.verdict.MAX_STEPS", 1_000_000)
     slow = "for i in range(3000): pid = pid ^ 0"
     for judge in (check, lambda *given: Swizzle.parse(slow).permutation(*given[1:], 8)):
         with pytest.raises(LanguageError, match="too large to decide") as caught:

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swizzle_sim.kernels import kernel
-from swizzle_sim.scoring import Scorer
-from swizzle_sim.swizzle import Swizzle, family
+from swizzle_sim.language import Swizzle, family
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.workload.kernels import kernel
 from xcd_model import Waits, gpu
 from xcd_model.errors import Deadlock
 from xcd_model.trace.waits import check_waits, waited_fs

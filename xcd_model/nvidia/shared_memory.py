@@ -8,7 +8,7 @@ shared memory of a workgroup: room for twice as many workgroups as would fit if 
 all there is; beyond that, and for workgroups that fill an SM or have as many threads as can be, room for those that fit
 and no more.
 
-Source: ``benchmarks/fidelity/data/machine/h200_carve_outs.csv``, counted by `swizzle_benchmarks.lab.caches`; the rule
+Source: ``benchmarks/validation/data/machine/h200_carve_outs.csv``, counted by `swizzle_benchmarks.lab.caches`; the rule
 gives 239 of them. Sizes: NVIDIA Hopper Tuning Guide.
 """
 

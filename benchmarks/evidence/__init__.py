@@ -1,0 +1,1 @@
+"""Evidence: pages, figures and tables that scripts write; not in the wheel."""

@@ -1,0 +1,118 @@
+"""Write every generated page, table and picture of the documentation.
+
+python -m swizzle_benchmarks.evidence.docs.regenerate          # seconds: catalogues, commands, tables      make docs
+python -m swizzle_benchmarks.evidence.docs.regenerate --all    # and pages and pictures that take minutes   make pages
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from swizzle_benchmarks.validation import held_out, suite_path
+from swizzle_sim.language.families import families_table
+from swizzle_sim.report import write_report
+from swizzle_sim.search.history import History
+from swizzle_sim.search.optimize import Run, optimize
+from swizzle_sim.workload.kernels import kernel
+from xcd_model import gpu
+
+from ..paper import audit, suite_page
+from ..remaps import page as remaps
+from . import drift_picture, explore_picture, language, notebooks, readme_words
+from .commands import commands_markdown
+from .exchange import exchange
+from .gpus import catalogue_markdown
+from .readme_words import fidelity_words, run_words
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLE = {"M": 4096, "N": 4096, "K": 8192}
+PICTURES = ("map.png", "progress.png")
+
+
+def pages() -> dict[str, str]:
+    """Text of the generated pages and of the pages with generated parts, by path below the repository."""
+    decision = "docs/decisions/0003-l2-index.md"
+    return {
+        "docs/gpus.md": catalogue_markdown(),
+        "docs/families.md": families_table(),
+        "docs/cli.md": commands_markdown(),
+        "docs/language.md": language_page(),
+        "docs/agent.md": fill("docs/agent.md", "exchange", exchange()),
+        decision: fill(decision, "index", readme_words.by_order().rstrip()),
+        "docs/believe.md": believe(),
+        "docs/hardware.md": hardware(),
+        "README.md": fill("README.md", "run", run_words()),
+    }
+
+
+def believe() -> str:
+    """``docs/believe.md`` with its figures as the model gives them today."""
+    page = fill("docs/believe.md", "measured", measured_table())
+    return fill("docs/believe.md", "fidelity", fidelity_words(), page)
+
+
+def hardware() -> str:
+    """``docs/hardware.md`` with what was predicted and then counted."""
+    page = fill("docs/hardware.md", "suite-path", suite_path.counted_again())
+    return fill("docs/hardware.md", "held-out", held_out.tables(), page)
+
+
+def language_page() -> str:
+    """``docs/language.md`` with its tables as the allow-list is today."""
+    path, page = "docs/language.md", None
+    for mark in ("allowed", "refused", "limits"):
+        page = fill(path, mark, getattr(language, mark)(), page)
+    return str(page)
+
+
+def fill(path: str, mark: str, text: str, page: str | None = None) -> str:
+    """Page with the part between ``<!-- mark -->`` and ``<!-- end -->`` replaced; of the file, or of ``page``."""
+    page = (ROOT / path).read_text(encoding="utf-8") if page is None else page
+    pattern = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- end -->)", re.S)
+    if not pattern.search(page):
+        raise ValueError(f"{path} has no part {mark!r}")
+    return pattern.sub(lambda found: f"{found[1]}{text}\n{found[2]}", page)
+
+
+def measured_table() -> str:
+    """Markdown table for the README: simulated and measured L2 hit rates of reads on MI355X."""
+    misses = readme_words.read_misses(gpu("mi355x"), readme_words.tutorial_trace())
+    lines = ["| order | simulated (lockstep) | measured (rocprofv3) |", "| --- | --- | --- |"]
+    for order, measured in readme_words.MEASURED.items():
+        rates = [100 * (1 - count / readme_words.READS) for count in (misses[order], measured)]
+        name = "launch order" if order == "identity" else f"`{order}`"
+        lines.append(f"| {name} | {rates[0]:.1f} % | {rates[1]:.1f} % |")
+    return "\n".join(lines)
+
+
+def example_run(folder: Path) -> Run:
+    """Run whose pictures the README shows."""
+    run = optimize(kernel("gemm", **EXAMPLE), gpu("mi355x"), folder)
+    with History(folder) as history:
+        write_report(history)
+    return run
+
+
+def main() -> None:
+    """Write the pages, with ``--all`` also what takes minutes."""
+    for path, text in pages().items():
+        (ROOT / path).write_text(text, encoding="utf-8")
+        print("written:", path)
+    if "--all" not in sys.argv[1:]:
+        return
+    for minutes_long in (audit, suite_page, remaps, notebooks, explore_picture):
+        minutes_long.main()
+    (ROOT / "docs" / "pictures" / "drift.png").write_bytes(drift_picture.drift_picture())
+    with tempfile.TemporaryDirectory() as folder:
+        run = example_run(Path(folder) / "run")
+        for name in PICTURES:
+            shutil.copy(run.folder / name, ROOT / "docs" / "pictures" / name)
+            print("written:", f"docs/pictures/{name}")
+
+
+if __name__ == "__main__":
+    main()

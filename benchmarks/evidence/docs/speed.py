@@ -1,0 +1,25 @@
+"""Write the tables of docs/speed.md anew: ``make speed``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from .regenerate import ROOT, fill
+
+PAGE = "docs/speed.md"
+
+
+def main() -> None:
+    """Run the speed benchmarks and put their tables into the page."""
+    page = None
+    for mark, module in (("speed", "replay"), ("suite", "suite"), ("commands", "commands")):
+        command = [sys.executable, "-m", f"swizzle_benchmarks.evidence.speed.{module}"]
+        printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        page = fill(PAGE, mark, printed.rstrip(), page)
+    (ROOT / PAGE).write_text(str(page), encoding="utf-8")
+    print("written:", PAGE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""Do the page's tables of the bundles that an H200 ran come from the committed predictions and counts?"""
+
+from pathlib import Path
+
+import pytest
+
+from swizzle_benchmarks.validation.bundles import GROUPED, LAUNCHED, Order, orders, regrets, table
+
+PAGE = Path(__file__).parents[3] / "docs" / "hardware.md"
+
+
+def test_the_page_has_the_tables_that_the_script_prints():
+    assert table() in PAGE.read_text(encoding="utf-8")
+
+
+def test_each_kernel_has_its_launch_order_group_m_and_one_choice():
+    found = orders()
+    assert len(found) == 21 and {one.kernel for one in found} == {"attention", "grouped_gemm", "transpose"}
+    for kernel in {one.kernel for one in found}:
+        mine = [one for one in found if one.kernel == kernel]
+        assert mine[0].order == LAUNCHED and GROUPED in [one.order for one in mine]
+        (choice,) = [one for one in mine if one.is_choice]
+        assert choice.predicted_us == min(one.predicted_us for one in mine)
+
+
+def test_regret_is_over_the_best_that_was_measured():
+    def order(name, measured_us, is_choice=False):
+        return Order("k", "M=1", name, is_choice, 1.0, measured_us, 0, None)
+
+    found = [order(LAUNCHED, 120.0), order("row", 110.0, is_choice=True), order(GROUPED, 100.0)]
+    values = [one for (one,) in regrets(found).values()]
+    assert values == pytest.approx([0.1, 0.2, 0.0])

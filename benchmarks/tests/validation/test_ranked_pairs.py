@@ -1,0 +1,92 @@
+"""Is the table of what ranks orders the one that the fidelity page and the measured speedups give?"""
+
+from itertools import combinations
+
+from swizzle_benchmarks.validation import held_out
+from swizzle_benchmarks.validation.ranked_pairs import (
+    PAGE,
+    ROOT,
+    TABLE,
+    Known,
+    Order,
+    as_ranked,
+    from_held_out,
+    from_page,
+    gaps_of_orders,
+    losses,
+    measured_speedups,
+    said_of,
+    table,
+    timed_orders,
+    together,
+)
+from swizzle_benchmarks.validation.rows import paper_rows
+from swizzle_sim.search.ranking import evidence_of
+
+
+def test_the_table_is_what_the_page_says():
+    text = TABLE.read_text(encoding="utf-8")
+    page = (ROOT / PAGE).read_text(encoding="utf-8").splitlines()
+    orders = timed_orders(page)
+    for known in together([*from_page(page), *from_held_out()]):
+        for one in said_of(known, orders):
+            assert table([one]).partition("\n\n")[2] in text, one.objective
+
+
+def test_what_the_choice_loses_is_what_its_launches_took():
+    found = losses("h200", 0.01, by_reads=False)
+    assert len(found) == evidence_of("h200", "time").launches and not losses("mi300x", 0.01, by_reads=False)
+    assert all(min(pair) >= 0 for pair in found) and min(map(min, found)) == 0
+    wide = losses("h200", 10.0, by_reads=False)  # everything ties
+    assert all(chosen == launched for chosen, launched in wide) and [b for _, b in wide] == [b for _, b in found]
+
+
+def test_of_a_launch_whose_orders_all_tie_one_that_reads_least_is_chosen():
+    names = [name for name in held_out.DRAWS if name.startswith("h200")]
+    groups = [group for name in names for group in held_out.of_launch(held_out.committed(name))]
+    chosen = [lost for lost, _ in losses("h200", 10.0, by_reads=True)]
+    for lost, group in zip(chosen, groups, strict=True):
+        least = min(one.predicted_bytes for one in group)
+        near = [held_out.regret(group, one) for one in group if one.predicted_bytes < 1.1 * (least + 1)]
+        assert lost in near, group[0]
+    assert chosen != [held_out.regret(group, group[0]) for group in groups]
+
+
+def test_ties_of_time_are_ranked_by_reads_where_those_rank_them():
+    """Of each workload two orders that tie, of which the one that reads less is faster, and one that is told apart."""
+    orders = [
+        order
+        for place in range(40)
+        for order in (
+            *(Order("g", str(place), 10.5, 10.0, 200.0), Order("g", str(place), 10.0, 10.001, 100.0)),
+            *(Order("g", str(place), 20.0, 20.0, 100.0), Order("other", str(place), 1.0, 1.0, 1.0)),
+        )
+    ]
+    pairs = tuple((measured, time) for measured, time, _ in gaps_of_orders(orders, "g"))
+    coin = tuple((0.1, sign * 0.0004) for sign in (1, -1) for _ in range(20))
+    times = Known("g", "time", True, pairs + coin, "")
+    assert times.tells_apart == 0.001
+    by_tool, ties = as_ranked(times, orders)
+    assert ties.ranked == (40, 40) and by_tool.ranked == (120, 120) and by_tool.tells_apart == times.tells_apart
+    assert times.ranked == (80 + 20, 120 + 40) and "alone = 100" in table([by_tool])
+    few = as_ranked(times, orders[: 4 * 20])
+    assert few[0] is times and few[1].ranked == (20, 20)
+    assert as_ranked(times, [one for one in orders if one.gpu == "other"]) == [times]
+
+
+def test_the_pairs_of_the_mi300x_are_those_of_its_measured_speedups():
+    of = {}
+    for row in paper_rows():
+        if row.bijective:
+            of.setdefault(row.workload, []).append(measured_speedups()[row.id])
+    apart = [max(pair) / min(pair) > 1.03 for each in of.values() for pair in combinations(each, 2)]
+    known = evidence_of("mi300x", "time")
+    assert known.pairs == sum(apart) and 0 <= known.right <= known.pairs and not known.ranks
+
+
+def test_a_gap_is_told_apart_from_where_signs_are_better_than_a_coins():
+    coin = [(0.1, 0.002), (-0.1, 0.002)] * 10
+    sure = [(0.1, 0.03)] * 20
+    known = Known("g", "time", True, tuple(coin + sure), "")
+    assert known.tells_apart == 0.0025 and known.ranked == (30, 40)
+    assert Known("g", "time", True, tuple(sure), "").tells_apart == 0.0

@@ -1,0 +1,101 @@
+"""Take measured rows in, checked: ``python -m swizzle_benchmarks.validation.contribute agreement-0123456789ab.csv``.
+
+Each row must name GPU, driver, compiler and command, a kernel that can be replayed here, and an order that is what it
+says. All rows of a file are taken, or none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from xcd_model import gpu
+from xcd_model.errors import SwizzleSimError
+
+from . import contributed
+from .contributed import ContributionError
+from .rows import DATA, Row, all_rows
+from .workloads import formulas
+from .workloads.from_row import tiles_of, workload
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Check files and append their rows."""
+    parser = argparse.ArgumentParser(prog="python -m swizzle_benchmarks.validation.contribute", description=__doc__)
+    parser.add_argument(
+        "files", nargs="+", type=Path, help="CSV of `swizzle-sim agreement` or of `swizzle_benchmarks.lab counters`"
+    )
+    parser.add_argument("--to", type=Path, default=DATA / "contributed.csv", help="table that they are added to")
+    parser.add_argument("--check", action="store_true", help="check only")
+    asked = parser.parse_args(words)
+    try:
+        lines = [line for file in asked.files for line in checked(file)]
+        taken = _not_there_yet(lines, asked.to)
+    except SwizzleSimError as error:
+        sys.exit(str(error))
+    if not asked.check:
+        contributed.write(asked.to, taken)
+    print(f"{len(taken)} rows {'are in order' if asked.check else f'added to {asked.to}'}")
+
+
+def checked(path: Path) -> list[dict[str, str]]:
+    """Lines of a file, each of which can be replayed.
+
+    Raises
+    ------
+    ContributionError
+        Names file, row, field and rule.
+    """
+    if not path.is_file():
+        raise ContributionError(f"{path}: no such file")
+    rows = {
+        (row.workload, row.order, row.mapping, row.bijective): row
+        for row in (Row(**line) for line in contributed.read(path))
+    }
+    for row in rows.values():  # one of each order: rows that differ in quantity alone stand or fall together
+        try:
+            check(row)
+        except SwizzleSimError as error:
+            raise ContributionError(f"{path.name}: {row.id}: {error}") from None
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def check(row: Row) -> None:
+    """Refuse a row that cannot be replayed, or whose order is not what it says.
+
+    Raises
+    ------
+    UnknownName
+        If GPU, kernel, a size or a named order is not known.
+    ContributionError
+        If ``bijective`` is wrong.
+    NotBijective, LanguageError
+        As the order's text.
+    """
+    tiles = tiles_of(row, workload(row), gpu(row.gpu).xcds)
+    done = tiles[tiles != formulas.NOTHING]
+    if row.bijective != (np.unique(done).size == done.size == tiles.size or tiles.ndim > 1):
+        raise ContributionError(
+            f"bijective = {row.bijective}: the order computes {np.unique(done).size} tiles with {tiles.size} workgroups"
+        )
+
+
+def _not_there_yet(lines: Sequence[dict[str, str]], where: Path) -> list[dict[str, str]]:
+    known = {row.id.removeprefix("contributed/") for row in all_rows() if row.table == "contributed"}
+    if where.exists():
+        known |= {str(line["id"]).removeprefix("contributed/") for line in contributed.read(where)}
+    for line in lines:
+        if line["id"] in known:
+            raise ContributionError(f"id {line['id']} is there already: another measurement needs another id")
+        known.add(line["id"])
+    return list(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Progress on stderr: a bar on a terminal, a line a minute in a log, nothing where nothing is counted."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from rich import progress
+from rich.console import Console
+
+from swizzle_sim.base.text import visible
+
+LOG_FIRST_S, LOG_EVERY_S = 10.0, 60.0
+
+
+class Progress:
+    """Context that is called with counts: ``with Progress("sweep") as progress: progress(3, 8)``.
+
+    Everything else on stderr counts as a log: a file, a pipe, a terminal that cannot move its cursor (``TERM=dumb``).
+
+    Parameters
+    ----------
+    what : str
+        What is done, such as ``capturing gemm``.
+    unit : str
+        What is counted, such as ``workgroups``.
+    """
+
+    def __init__(self, what: str, unit: str = ""):
+        self.what, self.unit = what, unit
+        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._bar: progress.Progress | None = None  # made by the first count: a cached answer shows none
+        self._began_s = self._log_at_s = time.monotonic()
+        self._from: int | None = None  # the first count: of a run that goes on much was done before
+
+    def __enter__(self) -> Progress:
+        self._began_s = time.monotonic()
+        self._log_at_s = self._began_s + LOG_FIRST_S
+        return self
+
+    def __call__(self, done: int, total: int | None = None, *, note: str = "", what: str = "") -> None:
+        """Count.
+
+        Parameters
+        ----------
+        done : int
+        total : int, optional
+            None where it is not known.
+        note : str
+            Stands behind the count, such as the best figure so far.
+        what : str
+            A new title, where one display serves several parts of the work.
+        """
+        if self._from is None or (what and visible(what) != self.what):
+            self._began_s, self._from = time.monotonic(), done
+        self.what, note = visible(what or self.what), visible(note)
+        if self._live:
+            bar = self._shown()
+            bar.update(bar.task_ids[0], description=self.what, completed=done, total=total, note=note)
+        elif time.monotonic() >= self._log_at_s:
+            of = f" of {total}" if total is not None else ""
+            unit = f" {self.unit}" if self.unit else ""
+            parts = [f"{self.what}: {done}{of}{unit}", self._left(done, total), note]
+            print(", ".join(filter(None, parts)), file=sys.stderr, flush=True)
+            self._log_at_s = time.monotonic() + LOG_EVERY_S
+
+    def _left(self, done: int, total: int | None) -> str:
+        """How long the rest takes at the pace so far; empty where nobody knows."""
+        pace = (done - (self._from or 0)) / max(time.monotonic() - self._began_s, 1e-9)
+        if total is None or pace <= 0:
+            return ""
+        seconds = (total - done) / pace
+        return f"{seconds:.0f} s left" if seconds < 90 else f"{seconds / 60:.0f} min left"
+
+    def say(self, line: str) -> None:
+        """Print a line that stays: above the bar, or in the log."""
+        line = visible(line)
+        if self._bar is not None:
+            self._bar.console.print(line, markup=False)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _shown(self) -> progress.Progress:
+        if self._bar is None:
+            self._bar = progress.Progress(
+                progress.TextColumn("{task.description}", markup=False),
+                progress.BarColumn(bar_width=24),
+                progress.MofNCompleteColumn(),
+                progress.TextColumn(self.unit, markup=False),
+                progress.TimeRemainingColumn(compact=True),
+                progress.TextColumn("{task.fields[note]}", markup=False),
+                console=Console(stderr=True, highlight=False),
+                transient=True,
+            )
+            self._bar.add_task(self.what, total=None, note="")
+            self._bar.start()
+        return self._bar

@@ -1,0 +1,37 @@
+"""The version that runs and documents note, the commit that a checkout is at, and how an extra of it is installed."""
+
+from __future__ import annotations
+
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def version() -> str:
+    """Version of the installed distribution."""
+    return metadata.version("swizzle-sim")
+
+
+def install_hint(extra: str = "") -> str:
+    """Command that installs the package with one of its extras; on no index, it comes from a checkout."""
+    return (f"pip install -e '.[{extra}]'" if extra else "pip install -e .") + " in the checkout"
+
+
+def commit(root: Path = ROOT) -> str | None:
+    """Commit of the checkout that the package is run from, such as ``295239e0c``, with ``-dirty`` after changes.
+
+    Returns
+    -------
+    str or None
+        None where the package is installed, ``root`` is no checkout of its own, or there is no git.
+    """
+    if not (root / ".git").exists():  # a package inside another project's checkout is not at that project's commit
+        return None
+    words = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=9"]
+    try:
+        said = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return said.stdout.strip() or None

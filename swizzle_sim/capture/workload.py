@@ -1,0 +1,107 @@
+"""`Workload`: as much of a kernel as compiling and rewriting ask for, found without capturing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.workload.kernels import Kernel, is_user_kernel, kernel
+from swizzle_sim.workload.launch import Launch, SizesAt
+from xcd_model import Resources, Waits
+from xcd_model.errors import CompileError, RewriteError
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One Triton launch, and the same kernel at other sizes.
+
+    Parameters
+    ----------
+    name : str
+    problem : mapping of str to int
+    grid : Grid
+    launch : Launch
+    others : tuple of (Grid, sizes)
+        Other launches, for the check over a lattice.
+    at : callable
+        ``at(sizes) -> Workload``.
+    resources : Resources, optional
+        What the kernel itself states, for where there is no compiler.
+    programs : int, optional
+        Of a persistent kernel whose grid is its tiles, see `swizzle_sim.workload.kernels.Kernel`.
+    waits : callable, optional
+        Of a kernel whose tiles wait for others, see `swizzle_sim.workload.kernels.Kernel`.
+    """
+
+    name: str
+    problem: Mapping[str, int]
+    grid: Grid
+    launch: Launch
+    others: tuple[tuple[Grid, Mapping[str, int]], ...]
+    at: Callable[[Mapping[str, int]], Workload]
+    resources: Resources | None = None
+    programs: int | None = None
+    waits: Callable[[Mapping[str, int]], Waits] | None = None
+
+
+def workload(name: str, sizes: Mapping[str, int]) -> Workload:
+    """Workload of the suite, or of a Python file with a declaration.
+
+    Parameters
+    ----------
+    name : str
+        Name in the registry, ``my_kernel.py`` or ``my_kernel.py:NAME``.
+    sizes : mapping of str to int
+        Those that differ from the default.
+
+    Raises
+    ------
+    SwizzleSimError
+        As the registry and the declaration may; `RewriteError` for a trace file, which holds no source.
+    """
+    if name.endswith(".npz"):
+        raise RewriteError("is a trace, with no kernel to compile or rewrite: give the Python file", path=name)
+    return _declared(name, sizes) if is_user_kernel(name) else of_kernel(kernel(name, **sizes))
+
+
+def of_kernel(found: Kernel) -> Workload:
+    """Workload of a kernel of the registry.
+
+    Raises
+    ------
+    CompileError
+        If it has no Triton launch.
+    """
+    if found.launch is None:
+        raise CompileError(f"{found.name} has an access model only, and no Triton kernel")
+    return Workload(
+        name=found.name,
+        problem=dict(found.problem),
+        grid=found.grid,
+        launch=found.launch,
+        others=tuple(found.at_grids()),
+        at=lambda sizes: workload(found.file or found.name, sizes),
+        resources=found.resources,
+        programs=found.programs,
+        waits=found.waits,
+    )
+
+
+def _declared(name: str, sizes: Mapping[str, int], config: Mapping[str, int] | None = None) -> Workload:
+    from swizzle_sim.capture.user_kernel import describe, grid_of, inputs_of, request_of  # noqa: PLC0415
+
+    described, request = describe({**request_of(name, sizes), **(config or {})})
+    pinned = {key: request[key] for key in ("config",) if key in request}
+    facts = described["facts"]
+    return Workload(
+        name=facts["name"],
+        problem=facts["problem"],
+        grid=grid_of(described["grid"], facts["tiles"]),
+        launch=Launch.from_dict(described["launch"], inputs_of(request)),
+        others=tuple(
+            (grid_of(at["grid"], at["tiles"]), SizesAt(at["sizes"], at["values"])) for at in described["grids"]
+        ),
+        at=lambda other: _declared(name, other, pinned),
+        programs=facts["programs"],
+    )

@@ -1,0 +1,124 @@
+"""Runs a program for one workgroup after another, compiled: what `in_step` gives up, and to the same result.
+
+One compiled function runs every candidate, as compiling each (half a second) would cost more than replaying it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from swizzle_sim.language.rules import MAX_STEPS_PER_PID
+from swizzle_sim.language.verdict import FAULTS
+from xcd_model.numba_inline import inlined
+from xcd_model.numba_setup import uncounted
+
+CUT = len(FAULTS)  # not a fault of the candidate: the step budget of the run is exhausted
+
+
+@uncounted()
+def run_each(code, reg, decode, encode, first, ids, report):
+    """Run one workgroup after another, up to the first that stops. Checks nothing: `vm.run` has.
+
+    code   : (n, 6) int32, op, dst, a, b, c, line; opcodes as in `lower.OPCODES`
+    reg    : (n_registers,) int64, literals and constant inputs filled in
+    decode : (n_in, 3) int64, register, stride, extent of each input that differs between workgroups
+    encode : (n_out, 3) int64, the same for each coordinate of the result; register -1 is the hardware's
+    first  : int, the workgroup of ``ids[0]``
+    ids    : (n,) int64, output
+    report : (8,) int64, output: fault or CUT, its pid, its line; first pid out of range, coordinate, value; steps.
+             The last is an input: steps allowed.
+    """
+    for i in range(ids.size):
+        pid = first + i
+        for k in range(decode.shape[0]):
+            reg[decode[k, 0]] = (pid // decode[k, 1]) % decode[k, 2]
+        left = report[7] - report[6]
+        fault, line, steps = _run_one(code, reg, min(MAX_STEPS_PER_PID, left))
+        report[6] += steps
+        if fault == 5 and left < MAX_STEPS_PER_PID:
+            fault = CUT
+        if fault:
+            report[0], report[1], report[2] = fault, pid, line
+            return
+        tile = 0
+        for k in range(encode.shape[0]):
+            stride, extent = encode[k, 1], encode[k, 2]
+            value = reg[encode[k, 0]] if encode[k, 0] >= 0 else (pid // stride) % extent
+            if value < 0 or value >= extent:
+                tile = -1
+                if report[3] < 0:
+                    report[3], report[4], report[5] = pid, k, value
+                break
+            tile += value * stride
+        ids[i] = tile
+
+
+@inlined
+def _run_one(code, reg, max_steps):
+    """Run ``code`` once on ``reg``; returns fault, line and steps."""
+    at, steps = 0, 0
+    while at < code.shape[0]:
+        op, dst, line = code[at, 0], code[at, 1], code[at, 5]
+        steps += 1
+        if steps > max_steps:
+            return 5, line, steps
+        if op == 0:  # jump
+            at = dst
+            continue
+        if op == 1:  # jump where a register is zero
+            at = dst if reg[code[at, 2]] == 0 else at + 1
+            continue
+        fault, value = _operate(op, reg[code[at, 2]], reg[code[at, 3]], reg[code[at, 4]])
+        if fault == 0 and (value < -2147483648 or value > 2147483647):
+            fault = 1
+        if fault:
+            return fault, line, steps
+        reg[dst] = value
+        at += 1
+    return 0, 0, steps
+
+
+@inlined
+def _operate(op, a, b, c):  # noqa: PLR0911, PLR0912 - one case an opcode
+    """One instruction of int32 values held in 64 bits; returns fault and value."""
+    if op == 2:
+        return 0, a
+    if op == 3:
+        return 0, a + b
+    if op == 4:
+        return 0, a - b
+    if op == 5:
+        return 0, a * b
+    if 6 <= op <= 7:  # floor division and remainder
+        if b == 0:
+            return 2, a
+        if a == -2147483648 and b == -1:  # the remainder would fit, but C leaves both undefined
+            return 1, a
+        quotient = a // b
+        remainder = a - quotient * b
+        if remainder != 0 and (a < 0) != (b < 0):  # C truncates, Python floors
+            return 3, a
+        return 0, quotient if op == 6 else remainder
+    if 8 <= op <= 9:
+        if b < 0 or b > 31:
+            return 4, a
+        return 0, a << b if op == 8 else a >> b
+    if op == 10:
+        return 0, a & b
+    if op == 11:
+        return 0, a | b
+    if op == 12:
+        return 0, a ^ b
+    if op == 13:
+        return 0, min(a, b)
+    if op == 14:
+        return 0, max(a, b)
+    if op == 15:
+        return 0, np.int64(a < b)
+    if op == 16:
+        return 0, np.int64(a <= b)
+    if op == 17:
+        return 0, np.int64(a == b)
+    if op == 18:
+        return 0, np.int64(a != b)
+    return 0, b if a != 0 else c  # select

@@ -1,0 +1,290 @@
+"""`Swizzle`, a parsed and compiled candidate, and `verify`, the exhaustive proof that it is a bijection."""
+
+from __future__ import annotations
+
+import os
+import re
+import weakref
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from swizzle_sim.base.text import cut, visible
+from swizzle_sim.language.families import FAMILIES, family, is_spec, names_of
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.ir import Form
+from swizzle_sim.language.lattice import XCD_COUNTS, Trial, lattice_like, name_domain
+from swizzle_sim.language.lower import Bytecode, compile_form
+from swizzle_sim.language.parse import parse_form
+from swizzle_sim.language.rules import LATTICE_STEPS, STEPS_PER_BYTE, STEPS_PER_INSTRUCTION
+from swizzle_sim.language.verdict import (
+    PROVED,
+    REFUTED,
+    TESTED,
+    THIS_GRID_ONLY,
+    Budget,
+    Counterexample,
+    Execution,
+    Verdict,
+)
+from swizzle_sim.language.vm import permutation_of
+from xcd_model.errors import LanguageError, NotBijective, UnknownName
+
+LONGEST_NAME = 40  # of a typed text
+Point = tuple[Grid, Mapping[str, int] | None]
+
+# The run of the swizzle and launch that ran last: whoever verifies one wants its permutation next.
+_LATEST: dict[Any, tuple[Execution, Counterexample | None]] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Swizzle:
+    """A remapping in the closed language.
+
+    Parameters
+    ----------
+    source : str
+        The original text.
+    form : Form
+        Its typed form.
+    program : Bytecode
+        Its compiled form.
+    name : str or None
+        Name for reports.
+    filename : str
+        Name of the text in errors.
+    """
+
+    source: str
+    form: Form
+    program: Bytecode
+    name: str | None = None
+    filename: str = "<candidate>"
+
+    @classmethod
+    def parse(cls, text: str, name: str | None = None, filename: str = "<candidate>") -> Swizzle:
+        """Read a text of the language, or the specification of a family, such as ``group_m(size=8)``.
+
+        Opens no file, so a text may be a model's or a page's; `read` takes what a person names.
+
+        Raises
+        ------
+        LanguageError
+            If the text is outside the closed language; see `parse_form`.
+        """
+        if is_spec(text) and names_of(text) <= FAMILIES.keys():
+            try:
+                text, name = family(text), name or text.strip()
+            except UnknownName as error:  # of a parameter
+                raise LanguageError(str(error), filename=filename, code="parameter") from None
+        form = parse_form(text, filename)
+        return cls(text, form, compile_form(form), name, filename)
+
+    @classmethod
+    def read(cls, given: str | os.PathLike[str] | Swizzle) -> Swizzle:
+        """Swizzle that a person names: a file, the specification of a family, or a text of the language.
+
+        Raises
+        ------
+        LanguageError
+            If there is no such file, it is no text, or its text is outside the language.
+        UnknownName
+            If it is none of the three; the message offers the nearest families.
+        """
+        if isinstance(given, Swizzle):
+            return given
+        where = os.fspath(given)
+        if not isinstance(given, str) or os.path.isfile(where):  # unlike the path's own, False of a name too long
+            return cls.parse(_text_of(Path(where)), Path(where).name, where)
+        if is_text(where):
+            return cls.parse(where, cut(" ".join(where.split()), LONGEST_NAME), "<typed>")
+        if is_spec(where):  # before folders: one called like a family does not hide it
+            return cls.parse(family(where), where, f"<{where}>")
+        if os.path.exists(where):
+            raise LanguageError("not a file", filename=where, code="file")
+        if Path(where).suffix or "/" in where:
+            raise LanguageError("no such file", filename=where, code="file")
+        return cls.parse(family(where), where, f"<{where}>")
+
+    def permutation(self, grid: Grid, num_xcds: int, sizes: Mapping[str, int] | None = None) -> np.ndarray:
+        """Return the logical tile of every hardware workgroup.
+
+        Parameters
+        ----------
+        grid : Grid
+        num_xcds : int
+        sizes : mapping of str to int, optional
+            The kernel's size names.
+
+        Returns
+        -------
+        tiles : (num_pids,) int64 array
+
+        Raises
+        ------
+        NotBijective
+            If it is no permutation of the grid; the message is the counter-example's.
+        LanguageError
+            With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the grid
+            is too large for this many steps.
+        """
+        execution, counterexample = self._run(grid, num_xcds, sizes, self.budget(grid))
+        if counterexample:
+            raise NotBijective(counterexample.message)
+        return execution.ids.copy()
+
+    def budget(self, grid: Grid) -> Budget:
+        """Return what reading and compiling it left for verifying it at a grid."""
+        whole = Budget.at(grid.num_pids).left
+        read = STEPS_PER_BYTE * len(self.source) + STEPS_PER_INSTRUCTION * len(self.program.code)
+        return Budget(max(0, whole - read))
+
+    def _run(
+        self, grid: Grid, num_xcds: int, sizes: Mapping[str, int] | None, budget: Budget
+    ) -> tuple[Execution, Counterexample | None]:
+        """Run at the target grid, once where it is asked for again; errors point into the text."""
+        key = weakref.ref(self, _forget), grid, num_xcds, repr(sizes)  # as it is typed: True is no size, and 1 is
+        found = _LATEST.get(key)
+        if found is not None and found[0].steps <= budget.left:
+            budget.left -= found[0].steps
+            return found
+        try:
+            found = permutation_of(self.program, grid, num_xcds, sizes, budget)
+        except LanguageError as error:
+            raise error.placed(visible(self.filename), visible(self.source)) from None
+        _LATEST.clear()
+        _LATEST[key] = found
+        return found
+
+    def verify(
+        self,
+        grid: Grid,
+        num_xcds: int,
+        sizes: Mapping[str, int] | None = None,
+        lattice: Iterable[Point] | None = None,
+    ) -> Verdict:
+        """Prove or disprove that it is a bijection; see the function `verify`."""
+        return verify(self, grid, num_xcds, sizes, lattice)
+
+
+def _forget(_: Any) -> None:
+    """Let the memory go with the swizzle."""
+    _LATEST.clear()
+
+
+def is_text(words: str) -> bool:
+    """Whether words are a text of the language rather than a family or a file: they assign or compute something."""
+    computes = re.search(r"\s(//|%|[*^&|]|<<|>>)\s", words)
+    return "\n" in words.strip() or "=" in words.partition("(")[0] or computes is not None
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise LanguageError(f"not UTF-8 text (byte {error.start})", filename=str(path), code="file") from None
+    except FileNotFoundError:
+        raise LanguageError("no such file", filename=str(path), code="file") from None
+    except OSError as error:
+        raise LanguageError(f"cannot be read ({error.strerror})", filename=str(path), code="file") from None
+
+
+def verify(
+    swizzle: Swizzle,
+    grid: Grid,
+    num_xcds: int,
+    sizes: Mapping[str, int] | None = None,
+    lattice: Iterable[Point] | None = None,
+) -> Verdict:
+    """Try every workgroup of the target grid, and of a lattice of other grids and XCD counts.
+
+    Parameters
+    ----------
+    swizzle : Swizzle
+    grid : Grid
+        The target grid; it alone decides ``bijective``.
+    num_xcds : int
+    sizes : mapping of str to int, optional
+        The kernel's size names at the target grid.
+    lattice : iterable of (Grid, sizes), optional
+        Other launches of the same kernel; each is tried with 1, 2, 3, 4, 6, 8 and ``num_xcds`` XCDs. By default
+        small grids of the same kind; a candidate that reads kernel sizes is then tried on the target grid only, as
+        those sizes belong to it.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    LanguageError
+        With code ``name`` if a grid or the kernel lacks a name that the candidate uses, ``limit`` if the target
+        grid is too large to decide within the budget.
+    """
+    budget = swizzle.budget(grid)
+    counterexample = swizzle._run(grid, num_xcds, sizes, budget)[1]
+    trials = [Trial(grid, num_xcds, counterexample is None)]
+    first_failing: Counterexample | None = None
+    complete = counterexample is None or counterexample.code != "step-limit"
+    if complete:  # a candidate that exceeds the budget here would anywhere
+        points = _points(swizzle, grid, sizes, lattice)
+        others, first_failing, complete = _try_lattice(swizzle, grid, num_xcds, points, budget.part(LATTICE_STEPS))
+        trials += others
+    domain = name_domain(trials, swizzle.form, complete)
+    distinct = grid.num_pids if counterexample is None else counterexample.distinct_tiles
+    return Verdict(
+        bijective=counterexample is None,
+        domain=domain,
+        counterexample=counterexample,
+        distinct_tiles=distinct,
+        n_workgroups=grid.num_pids,
+        tested=len(trials),
+        passed=sum(trial.passed for trial in trials),
+        lattice_counterexample=first_failing,
+        complete=complete,
+        status=REFUTED if counterexample else PROVED if domain == THIS_GRID_ONLY else TESTED,
+        largest=max(trial.grid.num_pids for trial in trials),
+    )
+
+
+def _try_lattice(
+    swizzle: Swizzle, grid: Grid, num_xcds: int, points: Iterable[Point], budget: Budget
+) -> tuple[list[Trial], Counterexample | None, bool]:
+    """Try other launches with each XCD count; returns the trials, the first counter-example and whether all ran."""
+    trials: list[Trial] = []
+    first_failing: Counterexample | None = None
+    by_xcds = swizzle.form.reads_num_xcds
+    for other, sizes in points:
+        here: list[Trial] = []  # a grid counts only with all its XCD counts: a part of them would mislead
+        failure, failures = None, []
+        for rank, xcds in enumerate(sorted({*XCD_COUNTS, num_xcds})):
+            if rank == 0 or by_xcds:  # otherwise the result is the same for all counts
+                try:
+                    failure = permutation_of(swizzle.program, other, xcds, sizes, budget)[1]
+                except LanguageError as error:
+                    if error.code != "limit":
+                        raise
+                    return trials, first_failing, False
+            if (other, xcds) != (grid, num_xcds):
+                here.append(Trial(other, xcds, failure is None))
+                failures += [failure] if failure else []
+        trials += here
+        first_failing = first_failing or next(iter(failures), None)
+    return trials, first_failing, True
+
+
+def _points(
+    swizzle: Swizzle,
+    grid: Grid,
+    sizes: Mapping[str, int] | None,
+    lattice: Iterable[Point] | None,
+) -> Iterable[Point]:
+    """Other launches to try; sizes belong to the target grid, so a candidate that reads them has no default others."""
+    if lattice is not None:
+        return lattice
+    if swizzle.form.reads_sizes:
+        return [(grid, sizes)]
+    return [(other, None) for other in lattice_like(grid)]

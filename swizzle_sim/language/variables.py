@@ -1,0 +1,173 @@
+"""Variables of a form: their spelling in a target language, the emitted arguments, and where they must exist.
+
+Python creates variables on the way, C++ and Triton need them beforehand, so emitters depend on which are live.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+from swizzle_sim.language.ir import COORDINATES, COUNTS, Assign, For, Form, If, Int, Stmt, names_read
+from swizzle_sim.language.rules import RESERVED
+from xcd_model.errors import LanguageError
+
+_AXIS_CALL = re.compile(r"(program_id|num_programs)\(([0-2])\)")
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_XCDS = ("num_xcds", "NUM_XCDS")
+
+
+def arguments(form: Form) -> tuple[str, ...]:
+    """Inputs of a form in the order in which emitted functions take them.
+
+    Coordinates come first, then counts, then the kernel's sizes, the XCD count last.
+    """
+
+    def place(name: str) -> tuple[int, str]:
+        groups = (name in COORDINATES, name in COUNTS and name not in _XCDS, name not in _XCDS)
+        return groups.index(True) if any(groups) else len(groups), name
+
+    return tuple(sorted(form.inputs, key=place))
+
+
+def is_axis_call(name: str) -> bool:
+    """Whether a name is ``tl.program_id(k)`` or ``tl.num_programs(k)``."""
+    return _AXIS_CALL.fullmatch(name) is not None
+
+
+def axis_name(name: str) -> str:
+    """``program_id(1)`` as an identifier, ``program_id_1``; any other name as it is."""
+    return _AXIS_CALL.sub(r"\1_\2", name)
+
+
+def respelled(form: Form, taken: Collection[str]) -> dict[str, str]:
+    """New spelling of each name that is no free identifier elsewhere: axis calls, and names in ``taken``."""
+    names = used(form)
+    busy, spelled = {*names, *taken}, {}
+    for name in sorted(names):
+        fresh = axis_name(name)
+        if fresh == name and name not in taken:
+            continue
+        while fresh in busy:
+            fresh += "_"
+        busy.add(fresh)
+        spelled[name] = fresh
+    return spelled
+
+
+def check_function_name(name: str, taken: Iterable[str]) -> None:
+    """Refuse a function name that is no identifier, or a word of the target language.
+
+    Raises
+    ------
+    LanguageError
+        With code ``name``.
+    """
+    if not _IDENTIFIER.fullmatch(name) or name in RESERVED or name in set(taken):
+        raise LanguageError(f"{name[:60]!r} cannot name an emitted function: write letters, digits and _", code="name")
+
+
+def used(form: Form) -> set[str]:
+    """Every name in a candidate."""
+    return {*_mentioned(form.body), *form.results, *form.inputs}
+
+
+def _mentioned(body: tuple[Stmt, ...]) -> Iterator[str]:
+    for stmt in body:
+        if isinstance(stmt, Assign):
+            yield stmt.target
+            yield from names_read(stmt.value)
+        elif isinstance(stmt, If):
+            yield from names_read(stmt.condition)
+            yield from (*_mentioned(stmt.body), *_mentioned(stmt.orelse))
+        else:
+            yield stmt.var
+            yield from (*names_read(stmt.start), *names_read(stmt.stop), *_mentioned(stmt.body))
+
+
+def live_before(body: tuple[Stmt, ...], live: Collection[str]) -> set[str]:
+    """Names whose value at the start of a block may be read, in it or (``live``) after it."""
+    reads, sets = _reads_and_sets(body)
+    return reads | (set(live) - sets)
+
+
+def live_after_each(body: tuple[Stmt, ...], live: Collection[str]) -> list[set[str]]:
+    """Names whose value after each statement of a block may be read; ``live`` are those read after the block."""
+    after = [set(live)]
+    for stmt in reversed(body[1:]):
+        reads, sets = _reads_and_sets((stmt,))
+        after.append(reads | (after[-1] - sets))
+    return after[::-1]
+
+
+def _reads_and_sets(body: tuple[Stmt, ...]) -> tuple[set[str], set[str]]:
+    """Names that a block reads before it sets them, and those that it sets on every path.
+
+    Neither depends on what follows, so one walk is enough: a value that an earlier iteration of a loop left adds no
+    name to those that the body reads first.
+    """
+    reads: set[str] = set()
+    sets: set[str] = set()
+    for stmt in body:
+        if isinstance(stmt, Assign):
+            first, always = set(names_read(stmt.value)), {stmt.target}
+        elif isinstance(stmt, If):
+            then, other = _reads_and_sets(stmt.body), _reads_and_sets(stmt.orelse)
+            first, always = {*names_read(stmt.condition), *then[0], *other[0]}, then[1] & other[1]
+        else:  # may run zero times, so it sets nothing on every path
+            inside = _reads_and_sets(stmt.body)[0] - {stmt.var}
+            first, always = {*names_read(stmt.start), *names_read(stmt.stop), *inside}, set()
+        reads |= first - sets
+        sets |= always
+    return reads, sets
+
+
+def live_inside(loop: For, live_after: Collection[str]) -> set[str]:
+    """Names whose value at the end of a loop's body may be read: after the loop or in the next iteration."""
+    return set(live_after) | live_before(loop.body, live_after)
+
+
+def assigned(body: tuple[Stmt, ...]) -> set[str]:
+    """Names that a block assigns at any depth, without loop variables."""
+    names: set[str] = set()
+    for stmt in body:
+        if isinstance(stmt, Assign):
+            names.add(stmt.target)
+        elif isinstance(stmt, If):
+            names |= assigned(stmt.body) | assigned(stmt.orelse)
+        else:
+            names |= assigned(stmt.body)
+    return names
+
+
+def with_initial_values(body: tuple[Stmt, ...], live: Collection[str], alive: set[str]) -> tuple[Stmt, ...]:
+    """Put ``x = 0`` before each loop that is the first to assign an ``x`` read after it.
+
+    Triton carries a variable through a loop only if it exists before. The parser has made sure that the loop runs,
+    so the zero is never read.
+
+    Parameters
+    ----------
+    body : tuple of Stmt
+    live : collection of str
+        Names read after this block.
+    alive : set of str
+        Names that exist at its start; those that exist at its end are added.
+    """
+    done: list[Stmt] = []
+    for stmt, after in zip(body, live_after_each(body, live), strict=False):
+        if isinstance(stmt, Assign):
+            alive.add(stmt.target)
+            done.append(stmt)
+        elif isinstance(stmt, If):
+            then, other = set(alive), set(alive)
+            blocks = with_initial_values(stmt.body, after, then), with_initial_values(stmt.orelse, after, other)
+            alive |= then & other
+            done.append(If(stmt.condition, *blocks, stmt.line))
+        else:
+            missing = sorted((assigned(stmt.body) & after) - alive)
+            done.extend(Assign(name, Int(0), stmt.line) for name in missing)
+            alive |= set(missing)
+            inside = with_initial_values(stmt.body, live_inside(stmt, after), alive | {stmt.var})
+            done.append(For(stmt.var, stmt.start, stmt.stop, stmt.step, inside, stmt.line))
+    return tuple(done)

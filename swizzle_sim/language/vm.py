@@ -1,0 +1,163 @@
+"""Virtual machine: runs a candidate for every workgroup of a grid and decides whether the result is a permutation.
+
+It checks after every instruction that a signed 32-bit GPU integer would hold the value and that C and Python agree on
+it. Both sides of a select and of ``and``/``or`` are evaluated, as on a GPU; of an ``if`` only the branch taken.
+Workgroups run in step, `BLOCK` at a time; a block that is given up there is run one by one.
+
+    tile = sum over coordinates of value * stride,  where pid -> (pid // stride) % extent decodes the inputs
+    permutation <=> every coordinate in range, and every tile computed once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from swizzle_sim.language.grid import Grid, bind, result_digits
+from swizzle_sim.language.in_step import Held, tiles_of
+from swizzle_sim.language.lower import Bytecode
+from swizzle_sim.language.verdict import (
+    FAULT_TEXT,
+    FAULTS,
+    Budget,
+    Counterexample,
+    Execution,
+    Fault,
+    OutOfRange,
+    gap_of,
+    where_text,
+)
+from xcd_model.errors import LanguageError
+
+BLOCK = 8192  # workgroups, of which a register is 64 KiB
+
+
+def run(
+    program: Bytecode,
+    grid: Grid,
+    num_xcds: int,
+    sizes: Mapping[str, int] | None = None,
+    budget: Budget | None = None,
+) -> Execution:
+    """Evaluate a program for every workgroup of a grid.
+
+    Parameters
+    ----------
+    program : Bytecode
+    grid : Grid
+    num_xcds : int
+    sizes : mapping of str to int, optional
+        The kernel's size names.
+    budget : Budget, optional
+        The instructions of all workgroups are taken from it; by default that of a candidate at this grid.
+
+    Raises
+    ------
+    LanguageError
+        With code ``name`` if the grid or the kernel lacks a name that the candidate uses, ``limit`` if the
+        budget is exhausted: that says nothing about the candidate.
+    """
+    budget = budget or Budget.at(grid.num_pids)
+    bound = bind(program.inputs, grid, num_xcds, sizes, program.input_lines)
+    computed, unchanged = result_digits(tuple(program.results), grid, program.last_line)
+    registers = program.registers.copy()
+    for name, value in bound.constants.items():
+        registers[program.inputs[name]] = value
+    steps = grid.num_pids * len(program.code)
+    if program.keeps_launch_order and steps <= budget.left:  # what is scored most is not run at all
+        budget.left -= steps
+        return Execution(np.arange(grid.num_pids), None, None, steps)
+    decode = [(program.inputs[name], digit) for name, digit in bound.digits.items()]
+    encode = [(program.results[name], digit) for name, digit in computed.items()]
+    # A coordinate that the candidate does not compute has no register: the hardware's digit stays.
+    encode += [(-1, digit) for digit in unchanged.values()]
+    ids, report = np.empty(grid.num_pids, np.int64), np.zeros(8, np.int64)
+    report[3], report[7] = -1, budget.left
+    done = _run_in_step(program.instructions, registers.tolist(), decode, encode, ids, report)
+    if done < grid.num_pids:
+        _run_the_rest(program.code, registers, decode, encode, done, ids, report)
+    budget.left -= min(int(report[6]), budget.left)
+    if report[0] == len(FAULTS):
+        raise LanguageError(
+            f"grid {grid} is too large to decide: after {report[7]} steps {report[1]} of {grid.num_pids} workgroups "
+            "are done; shorten the loops, or take a smaller grid",
+            line=int(report[2]),
+            column=1,
+            code="limit",
+        )
+    return _read_report(ids, report, list(computed), [digit.extent for digit in computed.values()])
+
+
+def _run_in_step(
+    code: Sequence[Sequence[int]],
+    registers: list[int],
+    decode: Sequence[Held],
+    encode: Sequence[Held],
+    ids: np.ndarray,
+    report: np.ndarray,
+) -> int:
+    """Run blocks up to the first that is given up; returns the workgroups done."""
+    for first in range(0, ids.size, BLOCK):
+        pids = np.arange(first, min(first + BLOCK, ids.size))
+        block = tiles_of(code, registers, decode, encode, pids, int(report[7] - report[6]))
+        if block is None:
+            return first
+        ids[first : first + BLOCK] = block.ids
+        report[6] += block.steps
+        if block.outside and report[3] < 0:
+            report[3:6] = block.outside
+    return ids.size
+
+
+def _run_the_rest(
+    code: np.ndarray,
+    registers: np.ndarray,
+    decode: Sequence[Held],
+    encode: Sequence[Held],
+    first: int,
+    ids: np.ndarray,
+    report: np.ndarray,
+) -> None:
+    """Run one workgroup after another from the first on; only here the compiler is loaded."""
+    from swizzle_sim.language.one_by_one import run_each  # noqa: PLC0415
+
+    rows = ([(at, digit.stride, digit.extent) for at, digit in held] for held in (decode, encode))
+    tables = (np.array(one, np.int64).reshape(-1, 3) for one in rows)
+    run_each(code, registers, *tables, first, ids[first:], report)
+
+
+def _read_report(ids: np.ndarray, report: np.ndarray, names: list[str], extents: list[int]) -> Execution:
+    code, pid, line, lost_pid, axis, value, steps, _ = report.tolist()
+    fault = Fault(FAULTS[code], pid, line) if code else None
+    lost = OutOfRange(lost_pid, names[axis], value, extents[axis]) if lost_pid >= 0 else None
+    return Execution(ids, fault, lost, steps)
+
+
+def permutation_of(
+    program: Bytecode,
+    grid: Grid,
+    num_xcds: int,
+    sizes: Mapping[str, int] | None = None,
+    budget: Budget | None = None,
+) -> tuple[Execution, Counterexample | None]:
+    """Evaluate a program on a grid, as `run` does; the counter-example is None if the result is a permutation."""
+    found = run(program, grid, num_xcds, sizes, budget)
+    if found.fault:
+        fault = found.fault
+        message = f"pid {fault.pid}, line {fault.line}: {FAULT_TEXT[fault.code]} {where_text(grid, num_xcds)}"
+        return found, Counterexample(fault.code, message, (fault.pid,), line=fault.line)
+    return found, counterexample_of(found.ids, found.out_of_range, grid, num_xcds)
+
+
+def counterexample_of(ids: np.ndarray, lost: OutOfRange | None, grid: Grid, num_xcds: int) -> Counterexample | None:
+    """Reason why tiles (-1 where a coordinate is out of range) are not a permutation of a grid, None if they are."""
+    inside = ids >= 0
+    if inside.all() and np.bincount(ids, minlength=grid.num_pids).all():
+        return None
+    pids = np.arange(ids.size, dtype=np.int32)[inside][::-1]
+    owner = np.full(grid.num_pids, -1, np.int32)
+    owner[ids[pids]] = pids  # the last one stays: the first workgroup of each tile
+    clashes = inside
+    clashes[pids] = owner[ids[pids]] != pids
+    return gap_of(ids, owner, int(np.argmax(clashes)), lost, grid, num_xcds)

@@ -1,0 +1,1 @@
+"""From a kernel and an order to a score: replays, issue model, sharing, access patterns."""

@@ -1,0 +1,139 @@
+"""`issue_model_of`: how a compiled kernel's workgroups issue and compute, from what its resources say.
+
+    loop                          loads that go out together, and when
+    pipelined                     a step's, ``stages`` steps ahead, see `xcd_model.IssueModel`
+    not pipelined, code timed     a burst's, when the burst before has come and what its code does with it is done
+    otherwise                     one at a time, as many in flight as a step has
+
+Compute is the kernel's arithmetic at the GPU's rates, spread evenly over its tensor instructions; where the loop's code
+was timed (`swizzle_sim.capture.occupancy_waves`), it is the part of that in which a workgroup needs the busiest unit,
+and of a pipelined loop no less than the code's; the rest of the code that its next loads wait for goes before those, as
+does what workgroups wait for each other in a CU's queues, beyond the replay's own (`swizzle_sim.pricing.queues`).
+"""
+
+from __future__ import annotations
+
+from swizzle_sim.pricing.queues import queued_fs
+from swizzle_sim.workload.work import Work
+from xcd_model import Gpu, IssueModel, Resources, Trace, compute_fs, loads_in_flight
+from xcd_model.replay.service_times import speed_variation_of
+
+
+def issue_model_of(
+    kernel: Work, gpu: Gpu, sent: Trace, workgroups_per_cu: int, *, seed: int = 0, jitter_fs: int = 0
+) -> IssueModel:
+    """Issue model of a kernel's workgroups.
+
+    Parameters
+    ----------
+    kernel : Work
+    gpu : Gpu
+    sent : Trace
+        Of the workgroups that are dispatched.
+    workgroups_per_cu : int
+    seed : int
+        Of the speeds of workgroups, and of the jitter.
+    jitter_fs : int [fs]
+
+    Returns
+    -------
+    IssueModel
+
+    Raises
+    ------
+    ReplayError
+        If the GPU has no rate for the kernel's type, or a time is out of range.
+    """
+    resources = kernel.resources
+    instruction_fs = compute_fs(
+        gpu,
+        flops_per_instruction=kernel.issued_flops / sent.n_instructions,
+        dtype=kernel.dtype,
+        vector_ops_per_instruction=kernel.vector_ops / sent.n_instructions,
+        workgroups_per_cu=workgroups_per_cu,
+    )
+    cus = gpu.xcds * gpu.cus_per_xcd
+    running = min(workgroups_per_cu, -(-(kernel.programs or sent.n_workgroups) // cus))
+    if resources.burst_loads:
+        instruction_fs = round(_fs(resources.busy_cycles, gpu) / resources.burst_loads)
+        in_flight, step, step_fs = resources.burst_loads, resources.burst_loads, _between_bursts_fs(resources, gpu)
+        waits = True
+    else:
+        in_flight = loads_in_flight(resources, sent)
+        step = _step(resources, in_flight)
+        if step:
+            cycles: float = resources.step_cycles
+            if running == 1 and not kernel.vector_ops:
+                cycles -= _hidden_cycles(resources, gpu)
+            instruction_fs = max(instruction_fs, round(_fs(cycles, gpu) / step))
+        step_fs = 0 if kernel.vector_ops else _step_fs(resources, gpu, step, instruction_fs)
+        waits = bool(step) and resources.after_products
+        in_flight -= step * waits
+    remap_fs, remap_wait_fs = _remap_fs(resources, gpu)
+    issue = IssueModel(
+        in_flight=in_flight,
+        compute_fs=instruction_fs,
+        jitter_fs=jitter_fs,
+        seed=seed,
+        speed_variation=speed_variation_of(gpu),
+        step=step,
+        remap_fs=remap_fs,
+        step_fs=step_fs,
+        after_products=waits,
+        remap_wait_fs=remap_wait_fs,
+    )
+    if step and not resources.burst_loads and gpu.limits.fill_bytes_per_cycle:
+        issue = issue._replace(step_fs=issue.step_fs + queued_fs(issue, gpu, sent, running))
+    issue.check()
+    return issue
+
+
+def _step(resources: Resources, in_flight: int) -> int:
+    """Loads of a pipelined step that wait for those of the steps before."""
+    step = resources.loads_per_step
+    return step if step and step < in_flight and in_flight % step == 0 else 0
+
+
+def _waves_per_simd(resources: Resources, gpu: Gpu) -> float:
+    """Waves of one workgroup on each SIMD of its CU."""
+    return -(-resources.threads // gpu.limits.wave_size) / gpu.limits.simds_per_cu
+
+
+def _remap_fs(resources: Resources, gpu: Gpu) -> tuple[int, int]:
+    """What a CU computes to remap one workgroup, and what each of its waves takes for itself."""
+    instructions = resources.remap_instructions / gpu.clock_mhz * 1e9
+    busy = (gpu.limits.scalar_cycles or 0.0) * _waves_per_simd(resources, gpu)
+    return round(instructions * busy), round(instructions * (gpu.limits.scalar_wait_cycles or 0.0))
+
+
+def _step_fs(resources: Resources, gpu: Gpu, step: int, instruction_fs: int) -> int:
+    """From when a step's first load could be issued until it is: what its code takes besides the compute, if timed.
+
+    Else an instruction a cycle, and products' issue. Nothing of it where the kernel computes between its products: its
+    vector instructions are counted there.
+    """
+    if not step:
+        return 0
+    if resources.ahead_cycles:
+        return max(0, round(_fs(resources.ahead_cycles, gpu) - step * instruction_fs))
+    cycles = resources.step_instructions * _waves_per_simd(resources, gpu)
+    behind = 0.0 if resources.after_products else gpu.limits.products_before_loads or 0.0
+    return round(_fs(cycles, gpu) + behind * step * instruction_fs)
+
+
+def _hidden_cycles(resources: Resources, gpu: Gpu) -> float:
+    """Cycles of a lone workgroup's code that run while its loads are on their way: no more than these take."""
+    if not resources.ahead_cycles:
+        return 0.0
+    latency = (gpu.l2.latency_ns + (gpu.limits.copy_ns or 0.0)) * gpu.sustained_clock_mhz / 1e3
+    return min(max(0.0, resources.step_cycles - resources.ahead_cycles), latency)
+
+
+def _between_bursts_fs(resources: Resources, gpu: Gpu) -> int:
+    """What a burst's code takes beside the compute, less what the replay adds to loads as if they were copies."""
+    copy_fs = (gpu.limits.copy_ns or 0.0) * 1e6
+    return max(0, round(_fs(resources.burst_cycles - resources.busy_cycles, gpu) - copy_fs))
+
+
+def _fs(cycles: float, gpu: Gpu) -> float:
+    return cycles / gpu.sustained_clock_mhz * 1e9

@@ -1,0 +1,206 @@
+"""The picture of `swizzle-sim show`: how much of its lines one workgroup shares with each other, tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.pricing.sharing import Shared
+from swizzle_sim.report.display.colours import BOUND, INK, OTHER
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LINE = 32  # workgroups a line where a grid has one axis
+PICTURE_SIDES = (17, 33, 65)  # tiles of a map's side around the workgroup: the first that holds all sharers
+FAINTEST = 0.18  # of the colour scale: a share of a hundredth is still seen
+TEXT_ROWS, TEXT_COLS = 17, 33
+STEPS = "·░▒▓█"  # none, up to a third, up to two thirds, less than all, all
+PLAIN_STEPS = ".-+*#"
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Tiles around one workgroup, laid out as they lie.
+
+    Parameters
+    ----------
+    tiles : (rows, cols) int64 array
+        Workgroup of each cell, -1 where there is none.
+    first_row, first_col : int
+        Of the whole map.
+    row, col : str
+        What the axes are called.
+    note : str
+        What of the grid is not shown; empty where all is.
+    """
+
+    tiles: np.ndarray = field(repr=False)
+    first_row: int
+    first_col: int
+    row: str
+    col: str
+    note: str
+
+
+def window(grid: Grid, workgroup: int, most_rows: int, most_cols: int) -> Window:
+    """Cut the map of a grid around a workgroup.
+
+    A one-dimensional grid is laid out in lines of `LINE`; of a three-dimensional one the plane of the workgroup is
+    taken, x down and y across.
+    """
+    row, col, note = "pid_m", "pid_n", list[str]()
+    tiles: np.ndarray
+    if grid.shape and grid.tiles:
+        tiles = np.arange(grid.num_pids).reshape(grid.tiles)
+    elif len(grid.launch) == 1:
+        cols = min(LINE, grid.num_pids)
+        tiles = np.full(-(-grid.num_pids // cols) * cols, -1)
+        tiles[: grid.num_pids] = np.arange(grid.num_pids)
+        tiles, row, col = tiles.reshape(-1, cols), "line", f"pid, {cols} a line"
+    else:
+        gx, gy = grid.launch[0], grid.launch[1]
+        plane = workgroup // (gx * gy)
+        tiles = (np.arange(gx * gy) + plane * gx * gy).reshape(gy, gx).T
+        if len(grid.launch) == 3:
+            row, col = "pid_x", "pid_y"
+            note.append(f"plane pid_z = {plane} of {grid.launch[2]}")
+    at_row, at_col = (int(x[0]) for x in np.nonzero(tiles == workgroup))
+    rows, cols = tiles.shape
+    first_row, first_col = _first(at_row, rows, most_rows), _first(at_col, cols, most_cols)
+    tiles = tiles[first_row : first_row + most_rows, first_col : first_col + most_cols]
+    if tiles.shape != (rows, cols):
+        note.append(f"{tiles.shape[0]} x {tiles.shape[1]} of {rows} x {cols} {'cells' if row == 'line' else 'tiles'}")
+    return Window(tiles, first_row, first_col, row, col, ", ".join(note))
+
+
+def _first(at: int, length: int, most: int) -> int:
+    return min(max(0, at - most // 2), max(0, length - most))
+
+
+def values(one: Shared, tiles: np.ndarray) -> np.ndarray:
+    """Share of each cell; nan where there is no tile."""
+    return np.where(tiles >= 0, one.share[tiles], np.nan)
+
+
+def draw_text(shared: Sequence[Shared], grid: Grid, workgroup: int, width: int, unicode: bool = True) -> str:
+    """Maps of all tensors in characters, side by side as far as they fit.
+
+    Parameters
+    ----------
+    shared : sequence of Shared
+    grid : Grid
+    workgroup : int
+    width : int
+        Characters a line.
+    unicode : bool
+        Whether the terminal takes more than ASCII.
+    """
+    cut = window(grid, workgroup, TEXT_ROWS, TEXT_COLS)
+    steps = STEPS if unicode else PLAIN_STEPS
+    maps: dict[tuple[str, ...], list[str]] = {}
+    for one in shared:  # tensors with the same map share it
+        maps.setdefault(tuple(_text_rows(values(one, cut.tiles), cut.tiles, workgroup, steps)), []).append(one.tensor)
+    across = max(cut.tiles.shape[1], *(len(", ".join(names)) for names in maps.values()))
+    at_once = max(1, (width + 3) // (across + 3))
+    blocks = [[", ".join(names), *rows] for rows, names in maps.items()]
+    lines: list[str] = []
+    for first in range(0, len(blocks), at_once):
+        some = blocks[first : first + at_once]
+        lines += ["   ".join(cell.ljust(across) for cell in row).rstrip() for row in zip(*some, strict=True)]
+        lines.append("")
+    names = ("no line", "up to a third", "up to two thirds", "most", "all")
+    legend = ", ".join(f"{mark} {name}" for mark, name in zip(steps, names, strict=True))
+    lines.append(f"X workgroup {workgroup}; lines in common with it: {legend}")
+    lines.append(f"down: {cut.row}, across: {cut.col}{'; ' + cut.note if cut.note else ''}")
+    return "\n".join(lines)
+
+
+def _text_rows(share: np.ndarray, tiles: np.ndarray, workgroup: int, steps: str) -> list[str]:
+    level = np.select([share == 0, share <= 1 / 3, share <= 2 / 3, share < 1], [0, 1, 2, 3], 4)
+    cells = np.array(list(steps))[level]
+    cells[tiles == workgroup] = "X"
+    cells[tiles < 0] = " "
+    return ["".join(row) for row in cells]
+
+
+def sharing_picture(shared: Sequence[Shared], grid: Grid, workgroup: int, title: str) -> Figure:
+    """Heat maps of all tensors side by side.
+
+    Parameters
+    ----------
+    shared : sequence of Shared
+    grid : Grid
+    workgroup : int
+    title : str
+
+    Returns
+    -------
+    figure : Figure
+    """
+    from matplotlib.figure import Figure
+
+    cut = _zoom(shared, grid, workgroup)
+    across = min(3, len(shared))
+    down = -(-len(shared) // across)
+    shape = min(max(cut.tiles.shape[0] / cut.tiles.shape[1], 0.3), 1.3)
+    figure = Figure(figsize=(1.6 + 3.6 * across, 1.2 + (0.6 + 3.2 * shape) * down), layout="constrained")
+    grid_of_axes = figure.subplots(down, across, squeeze=False)
+    for axes, one in zip(grid_of_axes.flat, shared, strict=False):
+        _draw(axes, one, cut, workgroup)
+    for axes in grid_of_axes.flat[len(shared) :]:
+        axes.set_visible(False)
+    used = list(grid_of_axes.flat[: len(shared)])
+    bar = figure.colorbar(used[0].images[0], ax=grid_of_axes, shrink=0.8, ticks=[1e-6, 0.25, 0.5, 0.75, 1])
+    bar.ax.set_yticklabels(["> 0 %", "25 %", "50 %", "75 %", "100 %"], fontsize=8)
+    bar.set_label(f"lines in common with workgroup {workgroup}", fontsize=8)
+    bar.outline.set_visible(False)
+    note = f"{title}\n{cut.note}" if cut.note else title
+    figure.suptitle(note, fontsize=11, color=INK, parse_math=False)
+    return figure
+
+
+def _zoom(shared: Sequence[Shared], grid: Grid, workgroup: int) -> Window:
+    """Smallest window with every sharer in it that the largest has, unless the grid has one axis: 17 lines do."""
+    largest = window(grid, workgroup, PICTURE_SIDES[-1], PICTURE_SIDES[-1])
+    touched = np.logical_or.reduce([one.share > 0 for one in shared])
+    wanted = np.count_nonzero(touched[largest.tiles[largest.tiles >= 0]])
+    if largest.row == "line":
+        return window(grid, workgroup, PICTURE_SIDES[0], LINE)
+    for side in PICTURE_SIDES[:-1]:
+        cut = window(grid, workgroup, side, side)
+        if np.count_nonzero(touched[cut.tiles[cut.tiles >= 0]]) == wanted:
+            return cut
+    return largest
+
+
+def _draw(axes: Axes, one: Shared, cut: Window, workgroup: int) -> None:
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+    from matplotlib.ticker import MaxNLocator
+
+    rows, cols = cut.tiles.shape
+    blues = ListedColormap(colormaps["YlGnBu"](np.linspace(FAINTEST, 1, 256)))
+    colours = blues.with_extremes(bad="white", under="#f3f3f3")
+    extent = (cut.first_col - 0.5, cut.first_col + cols - 0.5, cut.first_row + rows - 0.5, cut.first_row - 0.5)
+    skewed = not 0.25 <= rows / cols <= 4
+    axes.imshow(
+        np.ma.masked_invalid(values(one, cut.tiles)), cmap=colours, vmin=1e-6, vmax=1, interpolation="nearest",
+        extent=extent, aspect="auto" if skewed else "equal",
+    )  # fmt: skip
+    at_row, at_col = np.argwhere(cut.tiles == workgroup)[0]
+    axes.plot(cut.first_col + at_col, cut.first_row + at_row, "s", mfc="none", mec=BOUND, ms=9, mew=2)
+    others = int(np.count_nonzero(one.share)) - 1
+    what = "read, written" if one.reads and one.writes else "read" if one.reads else "written"
+    axes.set_title(f"{one.tensor} ({what}): {others:,} other{'' if others == 1 else 's'}", fontsize=9, parse_math=False)
+    axes.set_xlabel(cut.col, fontsize=8)
+    axes.set_ylabel(cut.row, fontsize=8)
+    axes.tick_params(labelsize=8)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.spines[:].set_color(OTHER)

@@ -1,0 +1,1 @@
+"""Everything that tries candidates: one judge, one loop, strategies, their history and ranking."""

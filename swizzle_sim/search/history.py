@@ -1,0 +1,349 @@
+"""`History`: every attempt of a run, in SQLite, durable before it is used.
+
+A run folder holds ``history.sqlite`` and what is made from it (report, pictures, best swizzle). One row of table
+``run`` has the settings and the state; table ``attempt`` has a row for each candidate.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import shutil
+import sqlite3
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from swizzle_sim.pricing.scores import Score
+from xcd_model.errors import RunError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FILE = "history.sqlite"
+LOCK = ".writer.lock"  # held by the command that writes the run
+FORMAT = 1  # raise when the tables change
+BEFORE_PRICE = "before_price"  # key of a verdict: score and critique of a finalist before it was compiled
+STATES = ("running", "interrupted", "finished")
+
+_RUN = "CREATE TABLE run (format INTEGER NOT NULL, state TEXT NOT NULL, about TEXT NOT NULL)"
+_SETTINGS = "CREATE TABLE settings (about TEXT NOT NULL)"  # never written again: what a repair falls back on
+_ATTEMPT = """
+CREATE TABLE attempt (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    source TEXT NOT NULL,
+    proposer TEXT NOT NULL,
+    verdict TEXT NOT NULL,
+    score TEXT,
+    critique TEXT NOT NULL,
+    cost_ms REAL NOT NULL
+)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One candidate: its origin, verdict, score and cost.
+
+    Parameters
+    ----------
+    number : int
+        Position in the run, from 0; 0 is the baseline.
+    name : str
+        Family specification, or what the proposer calls it.
+    source : str
+        Text in the closed language.
+    proposer : str
+    verdict : mapping
+        As `swizzle_sim.language.Verdict.as_dict` gives it.
+    score : Score or None
+        None where there is none: not a bijection, or the same permutation as an earlier attempt.
+    critique : str
+        Why there is no score, or empty.
+    cost_ms : float [ms]
+        Time the attempt took; of the launch order of a run of families without its replay, which comes before.
+    """
+
+    number: int
+    name: str
+    source: str
+    proposer: str
+    verdict: Mapping[str, Any]
+    score: Score | None
+    critique: str = ""
+    cost_ms: float = 0.0
+
+    def priced(self, score: Score | None, critique: str) -> Attempt:
+        """Attempt with the score as compiled; `judged` gives back what it was."""
+        before = {"score": self.score.as_dict() if self.score else None, "critique": self.critique}
+        return replace(self, score=score, critique=critique, verdict={**self.verdict, BEFORE_PRICE: before})
+
+    @property
+    def judged(self) -> Attempt:
+        """Attempt before its price: what a run that goes on, or prompts a model, has to see again."""
+        if (before := self.verdict.get(BEFORE_PRICE)) is None:
+            return self
+        verdict = {key: value for key, value in self.verdict.items() if key != BEFORE_PRICE}
+        score = Score.from_dict(before["score"]) if before["score"] else None
+        return replace(self, score=score, critique=before["critique"], verdict=verdict)
+
+
+class History:
+    """The store of one run.
+
+    Parameters
+    ----------
+    folder : Path
+        A run folder that `create` made.
+
+    Raises
+    ------
+    RunError
+        If there is no run in the folder, or its store is damaged or of another format.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = Path(folder)
+        path = self.folder / FILE
+        if not path.is_file():
+            raise RunError(f"{self.folder}: no run here (no {FILE}); `swizzle-sim runs` lists the runs there are")
+        try:
+            self._db = sqlite3.connect(path, timeout=10)
+            self._db.execute("PRAGMA synchronous=FULL")
+            row = self._db.execute("SELECT format FROM run").fetchone()
+        except (sqlite3.Error, ValueError) as error:
+            raise RunError(f"{path}: not a readable history ({error}){_how_to_save(path)}") from error
+        if row is None or row[0] != FORMAT:
+            raise RunError(f"{path}: format {row and row[0]}, this version reads format {FORMAT}")
+
+    @classmethod
+    def create(cls, folder: Path, about: Mapping[str, Any]) -> History:
+        """Start a run in a new folder.
+
+        Raises
+        ------
+        RunError
+            If the folder exists: a run is never overwritten.
+        """
+        folder = Path(folder)
+        in_the_way = f"{folder} exists, and a run is never overwritten: name another folder, or --resume it"
+        if folder.exists() or folder.is_symlink():
+            raise RunError(in_the_way)
+        unfinished: Path | None = None
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = folder.with_name(f".{folder.name}.{uuid.uuid4().hex[:8]}")
+            unfinished.mkdir()
+            _write_new(unfinished / FILE, about)
+            unfinished.rename(folder)  # a kill before this leaves no run, one after it a whole one
+        except OSError as error:
+            if folder.is_dir():  # another command was faster
+                raise RunError(in_the_way) from None
+            raise RunError(f"{folder}: cannot make the run folder ({error.strerror})") from None
+        except sqlite3.Error as error:
+            raise RunError(f"{folder}: cannot make the run folder ({error})") from None
+        finally:
+            if unfinished is not None:
+                shutil.rmtree(unfinished, ignore_errors=True)
+        return cls(folder)
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(self, *exc_info) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def _guarded(self) -> contextlib.AbstractContextManager[None]:
+        return guarded(self.folder / FILE)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Settings of the run: kernel, gpu, problem, replay, seed, version."""
+        with self._guarded():
+            about = json.loads(self._db.execute("SELECT about FROM run").fetchone()[0])
+            return {**about, "kernel": about["kernel"]}
+
+    @property
+    def state(self) -> str:
+        """One of `STATES`; a run that was killed stays ``running``."""
+        with self._guarded():
+            return self._db.execute("SELECT state FROM run").fetchone()[0]
+
+    def set_state(self, state: str) -> None:
+        """Store the state: one of `STATES`."""
+        with self._guarded(), self._db:
+            self._db.execute("UPDATE run SET state = ?", (state,))
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """State of the run: ``running`` inside, then ``finished``, or ``interrupted`` by an error.
+
+        Raises
+        ------
+        RunError
+            If another command is inside, in this process or another; its state stays.
+        """
+        with self.alone():
+            try:
+                self.set_state("running")
+                yield
+            except BaseException:
+                with contextlib.suppress(RunError):  # a full disk is said once
+                    self.set_state("interrupted")
+                raise
+            self.set_state("finished")
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the lock of an empty SQLite file, which the system lets go of when a process dies."""
+        lock = sqlite3.connect(self.folder / LOCK, timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            lock.close()
+            if "locked" in str(error):
+                raise RunError(f"{self.folder}: another command is writing this run: wait until it ends") from None
+            raise RunError(f"{self.folder}: cannot be written ({error})") from None
+        try:
+            yield
+        finally:
+            lock.close()
+
+    def append(self, attempt: Attempt) -> None:
+        """Store an attempt; on disk when this returns."""
+        self.append_all([attempt])
+
+    def append_all(self, attempts: Iterable[Attempt]) -> None:
+        """Store several attempts, all or none of them; on disk when this returns."""
+        with self._guarded(), self._db:
+            self._db.executemany("INSERT INTO attempt VALUES (?,?,?,?,?,?,?,?)", [_row_of(a) for a in attempts])
+
+    def replace(self, attempt: Attempt) -> None:
+        """Store another verdict, score and critique of an attempt that is there."""
+        number, *_, verdict, score, critique, _ = _row_of(attempt)
+        row = (verdict, score, critique, number)
+        with self._guarded(), self._db:
+            self._db.execute("UPDATE attempt SET verdict = ?, score = ?, critique = ? WHERE number = ?", row)
+
+    def __iter__(self) -> Iterator[Attempt]:
+        """Attempts in the order made."""
+        with self._guarded():
+            attempts = [_attempt_of(row) for row in self._db.execute("SELECT * FROM attempt ORDER BY number")]
+        return iter(attempts)
+
+    def frame(self) -> pd.DataFrame:
+        """Attempts as a table: one row each, score fields as columns, NaN where there is no score."""
+        import pandas as pd
+
+        rows = [
+            {
+                "number": a.number,
+                "name": a.name,
+                "proposer": a.proposer,
+                "bijective": a.verdict.get("bijective", False),
+                "domain": a.verdict.get("domain"),
+                "critique": a.critique,
+                "cost_ms": a.cost_ms,
+                **({} if a.score is None else a.score.as_dict()),
+            }
+            for a in self
+        ]
+        return pd.DataFrame(rows)
+
+    def __len__(self) -> int:
+        with self._guarded():
+            return self._db.execute("SELECT COUNT(*) FROM attempt").fetchone()[0]
+
+
+def _write_new(path: Path, about: Mapping[str, Any]) -> None:
+    """Write the store of a new run."""
+    db = sqlite3.connect(path)
+    try:
+        db.execute("PRAGMA synchronous=FULL")
+        with db:
+            db.execute("BEGIN")
+            for table in (_RUN, _SETTINGS, _ATTEMPT):
+                db.execute(table)
+            text = json.dumps(dict(about))
+            db.execute("INSERT INTO settings VALUES (?)", (text,))
+            db.execute("INSERT INTO run VALUES (?, 'running', ?)", (FORMAT, text))
+    finally:
+        db.close()
+
+
+@contextlib.contextmanager
+def guarded(path: Path) -> Iterator[None]:
+    """Name the file of a run in errors of SQLite or of its content.
+
+    Raises
+    ------
+    RunError
+        In their place.
+    """
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise RunError(f"{path.parent}: another command writes this run at the same time ({error})") from error
+    except (sqlite3.Error, KeyError, TypeError, ValueError) as error:
+        raise RunError(f"{path}: damaged, or not to be written ({error}){_how_to_save(path)}") from error
+
+
+def _how_to_save(path: Path) -> str:
+    return f"; `swizzle-sim runs --repair {shlex.quote(str(path.parent))}` saves what can be read of a damaged run"
+
+
+def storable(text: str) -> str:
+    """Text with the characters that UTF-8 cannot encode (lone surrogates, from a model) as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _row_of(attempt: Attempt) -> tuple:
+    score = None if attempt.score is None else json.dumps(attempt.score.as_dict())
+    texts = [storable(text) for text in (attempt.name, attempt.source, attempt.proposer)]
+    row = (attempt.number, *texts, json.dumps(dict(attempt.verdict)), score, storable(attempt.critique))
+    return (*row, attempt.cost_ms)
+
+
+def _attempt_of(row: tuple) -> Attempt:
+    number, name, source, proposer, verdict, score, critique, cost_ms = row
+    if not all(isinstance(text, str) for text in (name, source, proposer, critique)):
+        raise ValueError(f"a text of attempt {number} is none")
+    return Attempt(
+        number=number,
+        name=name,
+        source=source,
+        proposer=proposer,
+        verdict=json.loads(verdict),
+        score=Score.from_dict(json.loads(score)) if score else None,
+        critique=critique,
+        cost_ms=cost_ms,
+    )
+
+
+def is_whole(table: str, row: tuple) -> bool:
+    """Whether a row of a store that was damaged still holds what a run wrote there."""
+    try:
+        if table == "attempt":
+            return isinstance(_attempt_of(row).verdict, Mapping)
+        if table == "run":
+            return row[0] == FORMAT and row[1] in STATES and isinstance(json.loads(row[2]), Mapping)
+        if table == "settings":
+            return isinstance(json.loads(row[0]), Mapping)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
+    return True
+
+
+def runs_in(folder: str | Path) -> Iterator[Path]:
+    """Run folders directly below ``folder``, by name."""
+    where = Path(folder)
+    if where.is_dir():
+        yield from sorted(path.parent for path in where.glob(f"*/{FILE}"))

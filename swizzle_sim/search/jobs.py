@@ -1,0 +1,199 @@
+"""`run_points`: points of a sweep on local cores or a Dask cluster; `PointStore`: their rows, stored as they finish.
+
+A store is the durable record of one sweep, in its own folder, which a user resumes and reads; it is no cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import sqlite3
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.base.release import install_hint
+from xcd_model.errors import RunError, SearchError, UnknownName
+
+FILE = "sweep.sqlite"
+BACKENDS = ("processes", "serial", "dask")
+SCHEDULER_TIMEOUT_S = 10.0
+Point = Mapping[str, Any]
+OnPoint = Callable[[Point, Mapping[str, Any], int, int], None]
+
+
+def key_of(point: Mapping[str, Any]) -> str:
+    """Hash of a point, the same in every process."""
+    return blake2b(json.dumps(point, sort_keys=True).encode(), digest_size=12).hexdigest()
+
+
+class PointStore:
+    """Rows of a sweep by point, in one SQLite file; in memory without a folder.
+
+    Parameters
+    ----------
+    folder : Path or None
+    resume : bool
+        Open the store in the folder.
+
+    Raises
+    ------
+    RunError
+        If there is a store without ``resume``, none with it, or one that cannot be read.
+    """
+
+    def __init__(self, folder: Path | None, *, resume: bool = False):
+        self.folder = folder
+        path = None if folder is None else Path(folder) / FILE
+        if path is not None and path.exists() != resume:
+            why = "no sweep here" if resume else "a sweep is never overwritten: name another folder, or --resume it"
+            raise RunError(f"{folder}: {why}")
+        try:
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path or ":memory:")
+            with self._db:
+                self._db.execute("CREATE TABLE IF NOT EXISTS point (key TEXT PRIMARY KEY, point TEXT, row TEXT)")
+        except (OSError, sqlite3.Error) as error:
+            raise RunError(f"{folder}: not a sweep that can be read or written ({error})") from error
+
+    def __enter__(self) -> PointStore:
+        return self
+
+    def __exit__(self, *exc_info) -> None:
+        self._db.close()
+
+    def add(self, point: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+        """Store a row; False if the point has one, which stays: a point that is evaluated twice counts once."""
+        with self._db:
+            values = (key_of(point), json.dumps(point), json.dumps(row))
+            return self._db.execute("INSERT OR IGNORE INTO point VALUES (?, ?, ?)", values).rowcount == 1
+
+    def find(self, point: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Row of a point, or None."""
+        row = self._db.execute("SELECT row FROM point WHERE key = ?", (key_of(point),)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def __len__(self) -> int:
+        return self._db.execute("SELECT COUNT(*) FROM point").fetchone()[0]
+
+
+def _evaluated(evaluate: Callable[[Point], Mapping[str, Any]], index: int, point: Point) -> tuple[int, dict[str, Any]]:
+    return index, dict(evaluate(point))
+
+
+def run_points(
+    points: Sequence[Point],
+    evaluate: Callable[[Point], Mapping[str, Any]],
+    store: PointStore,
+    *,
+    backend: str = "processes",
+    jobs: int = -1,
+    scheduler: str | None = None,
+    timeout_s: float = SCHEDULER_TIMEOUT_S,
+    on_point: OnPoint | None = None,
+) -> list[dict[str, Any]]:
+    """Evaluate the points that a store lacks.
+
+    Parameters
+    ----------
+    points : sequence of mapping
+        JSON-ready, each different.
+    evaluate : callable
+        ``evaluate(point) -> row``, JSON-ready; a function of a module, so that another process can import it.
+    store : PointStore
+        Takes each row as it comes.
+    backend : {"processes", "serial", "dask"}
+    jobs : int
+        Processes; -1 for one a core.
+    scheduler : str, optional
+        Address of the Dask scheduler, such as ``tcp://10.0.0.1:8786``; its workers need this package.
+    timeout_s : float [s]
+        For the scheduler to answer.
+    on_point : callable, optional
+        ``on_point(point, row, done, total)``.
+
+    Returns
+    -------
+    rows : list of dict
+        In the order of the points.
+
+    Raises
+    ------
+    SearchError
+        With code ``scheduler`` if the scheduler does not answer, has no workers, or Dask is missing.
+    """
+    if backend not in BACKENDS:
+        raise UnknownName("backend", backend, BACKENDS)
+    if (backend == "dask") != (scheduler is not None):
+        raise SearchError("--backend dask and --scheduler ADDRESS belong together", code="scheduler")
+    missing = [i for i, point in enumerate(points) if store.find(point) is None]
+    done = len(points) - len(missing)
+    with (
+        _place(backend, scheduler, timeout_s),
+        contextlib.closing(_run(points, missing, evaluate, backend, jobs)) as rows,
+    ):
+        for i, row in rows:
+            store.add(points[i], row)
+            done += 1
+            if on_point:
+                on_point(points[i], row, done, len(points))
+    found = [store.find(point) for point in points]
+    return [row for row in found if row is not None]
+
+
+def _run(
+    points, missing: Sequence[int], evaluate, backend: str, jobs: int
+) -> Generator[tuple[int, dict[str, Any]], None, None]:
+    if backend == "serial" or not missing:
+        yield from (_evaluated(evaluate, i, points[i]) for i in missing)
+        return
+    import joblib
+
+    tasks = (joblib.delayed(_evaluated)(evaluate, i, dict(points[i])) for i in missing)
+    options = {} if backend == "dask" else {"n_jobs": jobs}
+    yield from joblib.Parallel(return_as="generator_unordered", batch_size=1, **options)(tasks)
+
+
+@contextlib.contextmanager
+def _place(backend: str, scheduler: str | None, timeout_s: float) -> Iterator[None]:
+    """Set joblib's backend."""
+    if backend != "dask":
+        yield
+        return
+    import joblib
+
+    try:
+        import distributed
+    except ImportError:
+        raise SearchError(f"Dask is not installed: {install_hint('cluster')}", code="scheduler") from None
+    with _quiet():
+        try:
+            client = distributed.Client(scheduler, timeout=timeout_s, set_as_default=True)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise SearchError(
+                f"scheduler {scheduler}: no answer within {timeout_s:g} s ({type(error).__name__}): is it running, and "
+                "is the address right?",
+                code="scheduler",
+            ) from None
+    with client:
+        if not client.scheduler_info(n_workers=-1)["workers"]:
+            raise SearchError(
+                f"scheduler {scheduler} has no workers: start some with `dask worker {scheduler}`", code="scheduler"
+            )
+        with joblib.parallel_config("dask"):
+            yield
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence Dask's log, which repeats that a scheduler does not answer."""
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,208 @@
+"""`Ranking`: the order of a run's attempts by its objectives, with ties and how they are broken.
+
+    conditions -> cost -> ties within the model's tolerance
+               -> reads from HBM, launch order, balance, fewer registers, shorter text
+
+Conditions put an order behind all others where time is not what ranks: it loses occupancy, or its work ends later
+against the ideal than the launch order's by `UNEVEN`. Candidates whose costs differ by no more than the model tells
+apart are ties: a coin would rank them as well. Of predicted times that tie the order that reads at least a tenth less
+from HBM goes first, where measured orders of the GPU did; then the launch order, since it needs no remap.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.pricing.scores import Score
+from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.ranking.evidence import READS_APART, reads_break_ties, tenths_more
+from swizzle_sim.search.ranking.objectives import HIT_RATE, OBJECTIVES, Objective, pareto_front
+
+DRAWS = "uncertainty.json"  # in the run folder: its finalists under other plausible constants
+EMPTY = 2.0  # makespan over ideal of the launch order from which most CUs are idle, and balance says nothing
+UNEVEN = 1.15  # makespan over ideal from which uneven work limits the time
+SLOWER = 5e-4  # speedup below 1 from which an order is said to be predicted slower
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How a run ranks its attempts.
+
+    Parameters
+    ----------
+    objectives : tuple of Objective
+        One, or two for a Pareto front.
+    sizes : int
+        Problem sizes whose mean gain counts.
+    gpu : str
+        Whose evidence gives the tolerance.
+    inseparable : collection of int
+        Numbers of attempts that other plausible constants do not tell from the best one.
+    """
+
+    objectives: tuple[Objective, ...] = (HIT_RATE,)
+    sizes: int = 1
+    gpu: str = ""
+    inseparable: Collection[int] = frozenset()
+
+    @property
+    def main(self) -> Objective:
+        """The first objective."""
+        return self.objectives[0]
+
+    @property
+    def tolerance(self) -> float:
+        """Gap of costs up to which two attempts are ties."""
+        return self.main.tolerance(self.gpu)
+
+    def cost(self, attempt: Attempt) -> tuple[float, ...]:
+        """What the run minimises, of an attempt with a score."""
+        if attempt.score is None:
+            raise ValueError(f"attempt {attempt.number} has no score")
+        found = attempt.verdict.get("costs")  # at several sizes only the search has them
+        return tuple(found) if found else tuple(one.cost(attempt.score) for one in self.objectives)
+
+    def groups(self, attempts: Iterable[Attempt]) -> list[list[Attempt]]:
+        """Attempts with a score, best first, ties together; of two objectives the Pareto front is the first group."""
+        known = [a for a in attempts if a.score is not None]
+        launch = next((uneven_of(_score(one)) for one in known if one.number == 0), 1.0)
+        scored = sorted(known, key=lambda one: self._by_cost(one, launch))
+        if len(self.objectives) > 1:
+            front = pareto_front([self.cost(one) for one in scored])
+            rest = [[one] for i, one in enumerate(scored) if i not in set(front)]
+            return [[scored[i] for i in front], *rest] if front else rest
+        found: list[list[Attempt]] = []
+        while scored:
+            best = scored[0]
+            tied = [one for one in scored if one is best or self._ties(best, one, launch, first=not found)]
+            least = min(_score(one).hbm_read_bytes for one in tied)
+            found.append(sorted(tied, key=partial(self._breaks_tie, least_read=least)))
+            scored = [one for one in scored if all(one is not other for other in tied)]
+        return found
+
+    def order(self, attempts: Iterable[Attempt]) -> list[Attempt]:
+        """Attempts with a score, best first; of two objectives the Pareto front comes first."""
+        return [one for group in self.groups(attempts) for one in group]
+
+    def front(self, attempts: Iterable[Attempt]) -> list[Attempt]:
+        """The Pareto front of two objectives, rising by the cost of the first; the best alone of one."""
+        first = next(iter(self.groups(attempts)), [])
+        return first if len(self.objectives) > 1 else first[:1]
+
+    def places(self, attempts: Iterable[Attempt], *, with_launch_order: bool = False) -> dict[int, str]:
+        """Place by number of an attempt; ties share one, with an equals sign; the launch order has one on request."""
+        found: dict[int, str] = {}
+        groups = [[one for one in group if one.number or with_launch_order] for group in self.groups(attempts)]
+        for group in groups:
+            place = str(len(found) + 1)
+            tied = len(group) > 1 and len(self.objectives) == 1
+            for i, one in enumerate(group):
+                found[one.number] = f"={place}" if tied else str(int(place) + i)
+        return found
+
+    def _is_worse(self, one: Attempt, launch: float) -> bool:
+        """Whether a condition puts an attempt behind the others; a predicted time has both in it."""
+        score = _score(one)
+        ends_late = launch < EMPTY and uneven_of(score) > UNEVEN * launch
+        return self.main.name != "time" and (loses_occupancy(score) or ends_late)
+
+    def _by_cost(self, one: Attempt, launch: float) -> tuple[Any, ...]:
+        score = _score(one)
+        worse = self._is_worse(one, launch)
+        return (worse, *self.cost(one), score.time_us, score.hbm_bytes, len(one.source), one.number)
+
+    def _ties(self, best: Attempt, other: Attempt, launch: float, *, first: bool) -> bool:
+        if self._is_worse(best, launch) != self._is_worse(other, launch):
+            return False
+        near = abs(self.cost(other)[0] - self.cost(best)[0]) <= self.tolerance
+        return near or (first and other.number in self.inseparable)
+
+    @property
+    def reads_decide(self) -> bool:
+        """Whether bytes read from HBM break the ties."""
+        return self.main.name == "time" and reads_break_ties(self.gpu)
+
+    def reads_less(self, one: Score, other: Score) -> bool:
+        """Whether a score goes before one that it ties with, by what it reads from HBM."""
+        return self.reads_decide and one.hbm_read_bytes * READS_APART <= other.hbm_read_bytes
+
+    def _breaks_tie(self, one: Attempt, least_read: float) -> tuple[Any, ...]:
+        score = _score(one)
+        more = tenths_more(score.hbm_read_bytes, least_read) if self.reads_decide else 0
+        uneven = round(uneven_of(score), 1) if uneven_of(score) > UNEVEN else 1.0
+        return (more, one.number != 0, uneven, registers_of(score), len(one.source), self.cost(one), one.number)
+
+    def slower(self, attempts: Sequence[Attempt]) -> list[Attempt]:
+        """Attempts ranked above the launch order although they are predicted slower."""
+        ordered = self.order(attempts)
+        at = next((i for i, one in enumerate(ordered) if one.number == 0), 0)
+        least = max(SLOWER, self.tolerance) if self.main.name == "time" else SLOWER
+        return [one for one in ordered[:at] if _score(one).speedup < 1 - least]
+
+    def sentence(self) -> str:
+        """How attempts are ranked, for the foot of a table."""
+        names = " and ".join(one.spoken for one in self.objectives)
+        at = f", the mean gain over {self.sizes} problem sizes" if self.sizes > 1 else ""
+        if len(self.objectives) > 1:
+            return f"Objectives: {names}{at}. The Pareto front comes first, rising by {self.main.spoken}."
+        gap = f"{100 * self.tolerance:.3g} {'points' if self.main.largest else '%'}"
+        drawn = " or that other plausible constants do not tell from the best" if self.inseparable else ""
+        return (
+            f"Ranked by {names}{at}. Orders within {gap} of each other{drawn} are ties (=), which "
+            f"{'a tenth less read from HBM breaks, then even work' if self.reads_decide else 'even work breaks'}, "
+            "then fewer registers, then the shorter text."
+        )
+
+
+def _score(one: Attempt) -> Score:
+    if one.score is None:
+        raise ValueError(f"attempt {one.number} has no score")
+    return one.score
+
+
+def uneven_of(score: Score) -> float:
+    """Makespan over the ideal of evenly shared CU time; 1 where it was not counted."""
+    return 1.0 if score.balance is None else score.balance.over_ideal
+
+
+def registers_of(score: Score) -> int:
+    """Registers a thread of the rewritten kernel above those of the kernel as launched; 0 where it was not compiled."""
+    return 0 if score.price is None else score.price.launched.registers - score.price.before.registers
+
+
+def loses_occupancy(score: Score) -> bool:
+    """Whether the rewritten kernel fits fewer workgroups on a CU than the kernel as launched."""
+    return score.price is not None and score.price.loses_occupancy
+
+
+def ranking_of(about: Mapping[str, Any], folder: Path | None = None) -> Ranking:
+    """Ranking of a run, by its record; the L2 hit rate where the record of an older version says nothing.
+
+    Parameters
+    ----------
+    about : mapping
+        `swizzle_sim.search.history.History.about`.
+    folder : Path, optional
+        Run folder, where the finalists may have been replayed under other constants.
+    """
+    settings = about.get("search") or {}
+    names = about.get("objectives") or settings.get("objectives") or ()
+    found = tuple(OBJECTIVES[name] for name in names if name in OBJECTIVES)
+    sizes = 1 + len(settings.get("sizes", ()))
+    return Ranking(
+        found or (HIT_RATE,), sizes, str(about.get("gpu", "")), _inseparable(folder) if folder else frozenset()
+    )
+
+
+def _inseparable(folder: Path) -> frozenset[int]:
+    """Attempts that the draws of a run do not tell from its best; none where none were made or can be read."""
+    try:
+        pairs = json.loads((folder / DRAWS).read_text(encoding="utf-8"))["pairs"]
+        return frozenset(int(pair["number"]) for pair in pairs if not pair["apart"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return frozenset()

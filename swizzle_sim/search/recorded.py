@@ -1,0 +1,93 @@
+"""`recorded_kernel` and `recorded_scorer`, rebuilt from a run's record; `at_sizes`, a kernel at other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.workload.kernels import Kernel, file_of, kernel
+from xcd_model import Gpu, Resources
+from xcd_model.errors import RunError
+
+
+def recorded_kernel(about: Mapping[str, Any]) -> Kernel:
+    """Kernel of a run with its resources, from the registry or from the file that the run names.
+
+    Parameters
+    ----------
+    about : mapping
+        Record of the run, `swizzle_sim.search.history.History.about`.
+
+    Raises
+    ------
+    UnknownName
+        If the run's kernel is not installed here.
+    RunError
+        If its file is not there, or holds another kernel by now.
+    CaptureError, CompileError
+        If the file cannot be captured here.
+    """
+    found = _loaded_kernel(about)
+    if "resources" in about:  # as compiled where the run was made
+        return replace(found, resources=Resources(**about["resources"]))
+    return found
+
+
+def _loaded_kernel(about: Mapping[str, Any]) -> Kernel:
+    file = about.get("kernel_file")
+    if not file:
+        return kernel(about["kernel"], **about["problem"])
+    from swizzle_sim.capture.user_kernel import load  # noqa: PLC0415
+
+    if not Path(file_of(file)).is_file():
+        raise RunError(f"{file}: no such file any more; the run of {about['kernel']} was made from it")
+    sizes = {} if file.endswith(".npz") else about["problem"]  # a trace has one problem; if another, the digest says so
+    found = load(file, sizes, about["gpu_description"]["arch"])
+    if found.digest != about["kernel_digest"]:
+        raise RunError(
+            f"{file}: its kernel changed since the run: {found.name} is {found.digest[:12]} now, and was "
+            f"{about['kernel']} {about['kernel_digest'][:12]}; put the old text back, or make a new run"
+        )
+    return found
+
+
+def recorded_scorer(about: Mapping[str, Any], known: Kernel | None = None) -> Scorer:
+    """Scorer that a run's candidates were scored with.
+
+    Parameters
+    ----------
+    about : mapping
+        Record of the run.
+    known : Kernel, optional
+        The run's kernel, where the command has it already with its trace; otherwise it is loaded.
+
+    Raises
+    ------
+    SwizzleSimError
+        As `recorded_kernel`.
+    """
+    device = Gpu.from_dict(about["gpu_description"])
+    settings = {key: about[key] for key in ("replay", "seed", "jitter_ns")}
+    found = known or recorded_kernel(about)
+    if "resources" in about:  # as compiled where the run was made
+        found = replace(found, resources=Resources(**about["resources"]))
+    return Scorer(found, device, **settings)
+
+
+def at_sizes(found: Kernel, sizes: Mapping[str, int], arch: str) -> Kernel:
+    """Kernel of the registry or of a user's file at other sizes; those not given stay.
+
+    Raises
+    ------
+    SwizzleSimError
+        As the registry, or the capture of the file; `SizeError` for a trace file, which has one problem.
+    """
+    wanted = {**found.problem, **sizes}
+    if not found.file:
+        return kernel(found.name, **wanted)
+    from swizzle_sim.capture.user_kernel import load  # noqa: PLC0415
+
+    return load(found.file, wanted, arch)

@@ -1,0 +1,240 @@
+"""Samplers of a parameter space: exhaustive, random, or Optuna's TPE and CMA-ES, by suggest and tell.
+
+Optuna is imported here, and only for its own samplers.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from swizzle_sim.search.templates.space import Values
+from swizzle_sim.search.templates.template import ParameterRange
+from xcd_model.errors import SearchError, UnknownName
+
+SAMPLERS = ("auto", "tpe", "cma-es", "random", "exhaustive")
+REFUSED_IN_A_ROW = 200  # draws that are not allowed or known, until a space counts as exhausted
+SAMPLED_IN_A_ROW = 4  # the same of Optuna, whose trials are slow; then random draws take over
+NEIGHBOUR_EVERY = 2  # one suggestion in so many is a neighbour of the best
+LOG_FROM = 16  # a range whose high end is this many times its low end is sampled in log scale
+
+
+class Searchable(Protocol):
+    """A space of parameters: `TemplateSpace` of templates, `TileSpace` of tiles."""
+
+    @property
+    def ranges(self) -> Sequence[ParameterRange]:
+        """Values of each parameter."""
+
+    @property
+    def size(self) -> int:
+        """Combinations, without regard to constraints."""
+
+    @property
+    def start(self) -> Values:
+        """First combination to try."""
+
+    def allows(self, values: Values) -> bool:
+        """Whether a combination may be tried."""
+
+    def points(self) -> Iterator[Values]:
+        """All combinations that are allowed."""
+
+
+class Sampler(Protocol):
+    """Suggests values of one space."""
+
+    def suggest(self) -> tuple[Any, Values] | None:
+        """A handle and values that are allowed; None if the space is exhausted."""
+
+    def take(self, values: Values) -> Any:
+        """A handle of values that the caller suggests, which are allowed and not suggested yet."""
+
+    def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
+        """Report the costs of a handle, less is better; None for a candidate without a score."""
+
+
+class Exhaustive:
+    """Every combination, once."""
+
+    def __init__(self, space: Searchable):
+        self._points: Iterator[Values] = space.points()
+        self._taken: list[Values] = []
+
+    def suggest(self) -> tuple[Any, Values] | None:
+        """Next combination."""
+        values = next((one for one in self._points if one not in self._taken), None)
+        return None if values is None else (None, values)
+
+    def take(self, values: Values) -> None:
+        """Pass over the combination when its turn comes."""
+        self._taken.append(values)
+
+    def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
+        """Nothing is learnt."""
+
+
+class Random:
+    """Independent draws, each combination once."""
+
+    def __init__(self, space: Searchable, seed: int):
+        self._space, self._draw = space, random.Random(seed)
+        self._seen: set[tuple[int, ...]] = set()
+
+    def suggest(self) -> tuple[Any, Values] | None:
+        """Draw until a combination is new and allowed."""
+        for _ in range(REFUSED_IN_A_ROW):
+            values = {one.name: self._draw.choice(one.values) for one in self._space.ranges}
+            key = tuple(values.values())
+            if key not in self._seen and self._space.allows(values):
+                self._seen.add(key)
+                return None, values
+        return None
+
+    def take(self, values: Values) -> None:
+        """Draw the combination no more."""
+        self._seen.add(tuple(values.values()))
+
+    def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
+        """Nothing is learnt."""
+
+
+class Optuna:
+    """Optuna's samplers; the start of the space first, and every other time a neighbour of the best.
+
+    Parameters
+    ----------
+    space : Searchable
+    method : {"tpe", "cma-es"}
+    seed : int
+    n_objectives : int
+    """
+
+    def __init__(self, space: Searchable, method: str, seed: int, n_objectives: int = 1):
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        if method == "cma-es" and n_objectives > 1:
+            raise SearchError("sampler cma-es has one objective: use tpe for a Pareto front", code="sampler")
+        self._space, self._pruned, self._failed = space, optuna.trial.TrialState.PRUNED, optuna.trial.TrialState.FAIL
+        self._n_objectives = n_objectives
+        self._study = optuna.create_study(
+            directions=["minimize"] * n_objectives, sampler=_sampler(optuna, method, seed, len(space.ranges))
+        )
+        self._suggested: set[tuple[int, ...]] = set()
+        self._values: dict[int, Values] = {}
+        self._draw = Random(space, seed)
+        self._best: tuple[float, Values] | None = None
+        self._patience = SAMPLED_IN_A_ROW
+
+    def suggest(self) -> tuple[Any, Values] | None:
+        """Draw trials until one is new and allowed."""
+        if not self._suggested:
+            return self._trial(self._space.start)
+        if len(self._suggested) % NEIGHBOUR_EVERY == 0 and (near := self._neighbour()) is not None:
+            return self._trial(near)
+        for _ in range(self._patience):
+            if (found := self._trial()) is not None:
+                self._patience = min(SAMPLED_IN_A_ROW, self._patience + 1)
+                return found
+        self._patience = max(1, self._patience // 2)
+        while (drawn := self._draw.suggest()) is not None:  # the sampler repeats itself: look elsewhere
+            if tuple(drawn[1].values()) not in self._suggested:
+                return self._trial(drawn[1])
+        return None
+
+    def take(self, values: Values) -> Any:
+        """Trial of given values."""
+        found = self._trial(values)
+        assert found is not None, values
+        return found[0]
+
+    def _trial(self, values: Values | None = None) -> tuple[Any, Values] | None:
+        """One trial, of the sampler or of given values; None if it is known or not allowed."""
+        if values is not None:
+            self._study.enqueue_trial({one.name: _coded(one, values[one.name]) for one in self._space.ranges})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # samplers that fall back to random draws warn each time
+            trial = self._study.ask()
+            values = {one.name: _value(trial, one) for one in self._space.ranges}
+        key = tuple(values.values())
+        if key not in self._suggested and self._space.allows(values):
+            self._suggested.add(key)
+            self._values[trial.number] = values
+            return trial, values
+        self._study.tell(trial, state=self._failed)
+        return None
+
+    def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
+        """Report costs to Optuna; a trial without any counts as worse than all others."""
+        if costs is None:
+            state = self._pruned if self._n_objectives == 1 else self._failed  # pruning has one objective
+            self._study.tell(handle, state=state)
+        else:
+            self._study.tell(handle, list(costs))
+            if self._best is None or sum(costs) < self._best[0]:
+                self._best = sum(costs), self._values[handle.number]
+
+    def _neighbour(self) -> Values | None:
+        """A new combination that differs from the best in one parameter: hit rates are jagged."""
+        if self._best is None:
+            return None
+        for one in self._space.ranges:
+            for value in _steps(one, self._best[1][one.name]):
+                near = {**self._best[1], one.name: value}
+                if tuple(near.values()) not in self._suggested and self._space.allows(near):
+                    return near
+        return None
+
+
+def _sampler(optuna: Any, method: str, seed: int, n_parameters: int) -> Any:
+    startup = max(4, 2 * n_parameters)
+    if method == "tpe":
+        return optuna.samplers.TPESampler(seed=seed, n_startup_trials=startup, multivariate=True)
+    return optuna.samplers.CmaEsSampler(seed=seed, n_startup_trials=startup, warn_independent_sampling=False)
+
+
+def _value(trial: Any, one: ParameterRange) -> int:
+    if not one.is_span:
+        return one.values[trial.suggest_int(one.name, 0, len(one.values) - 1)]
+    low, high = one.values[0], one.values[-1]
+    return trial.suggest_int(one.name, low, high, log=low >= 1 and high >= LOG_FROM * low)
+
+
+def _steps(one: ParameterRange, value: int) -> list[int]:
+    """Values near one: the next on both sides, then double and half."""
+    at = one.values.index(value)
+    near = [one.values[i] for i in (at + 1, at - 1, at + 2, at - 2) if 0 <= i < len(one.values)]
+    return near + [v for v in (2 * value, value // 2, 4 * value, value // 4) if v in one.values and v not in near]
+
+
+def _coded(one: ParameterRange, value: int) -> int:
+    return value if one.is_span else one.values.index(value)
+
+
+def make_sampler(space: Searchable, sampler: str, seed: int, *, n_objectives: int = 1, budget: int = 0) -> Sampler:
+    """Sampler by name for one space.
+
+    Parameters
+    ----------
+    space : Searchable
+    sampler : str
+        One of `SAMPLERS`; ``auto`` takes exhaustive where ``budget`` covers the space, else TPE.
+    seed, n_objectives, budget : int
+
+    Raises
+    ------
+    UnknownName
+        If there is no such sampler.
+    SearchError
+        If it cannot handle so many objectives.
+    """
+    if sampler not in SAMPLERS:
+        raise UnknownName("sampler", sampler, SAMPLERS)
+    if sampler == "exhaustive" or not space.ranges or (sampler == "auto" and space.size <= budget):
+        return Exhaustive(space)
+    if sampler == "random":
+        return Random(space, seed)
+    return Optuna(space, "tpe" if sampler == "auto" else sampler, seed, n_objectives)

@@ -1,0 +1,113 @@
+"""`Facts`: the figures of a kernel that need no order of its workgroups, cached on disk between commands.
+
+A trace and its bound take up to some seconds for the largest kernels. Figures are cached under a digest of the sizes,
+the GPU and the source of kernel and model, so that new code computes them anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import xcd_model
+from swizzle_sim.base.disk_cache import DiskCache
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.pricing.sharing import shared_lines
+from swizzle_sim.workload.kernels import Kernel, kernel_names
+from xcd_model import Gpu
+from xcd_model.numba_setup import source_digest
+
+KIND = "facts"  # of the disk cache
+_source_digest = lru_cache(source_digest)
+FORMAT = 1  # raise when the figures change their meaning
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Figures of one kernel on one GPU.
+
+    Parameters
+    ----------
+    workgroups_per_cu : int
+        That fit at once.
+    instructions, line_touches : int
+        Tensor instructions of all workgroups, and the cache lines they touch, repetitions counted.
+    distinct_lines : int
+        The same lines, each counted once.
+    footprint_bytes : int
+        Size of all tensors.
+    bound_l2_hit_rate : float
+        0 to 1; what no balanced bijection exceeds.
+    """
+
+    workgroups_per_cu: int
+    instructions: int
+    line_touches: int
+    distinct_lines: int
+    footprint_bytes: int
+    bound_l2_hit_rate: float
+
+    @property
+    def ideal_reuse(self) -> float:
+        """Touches a line, on average: uses of each fetched line in one cache of infinite size."""
+        return self.line_touches / self.distinct_lines
+
+
+def facts_of(kernel: Kernel, gpu: Gpu) -> Facts:
+    """Figures of a kernel, from the cache where they are known.
+
+    Raises
+    ------
+    TraceError, ReplayError
+        If the kernel does not fit the model or the GPU.
+    """
+    key = _key(kernel, gpu)
+    known = _read(key)
+    if known is None:
+        known = work_out(Scorer(kernel, gpu, replay="lockstep"))
+        if key:
+            DiskCache(KIND).put(key, asdict(known))
+    return known
+
+
+def is_known(kernel: Kernel, gpu: Gpu) -> bool:
+    """Whether `facts_of` answers from the cache."""
+    return _read(_key(kernel, gpu)) is not None
+
+
+def work_out(scorer: Scorer) -> Facts:
+    """Figures of a scorer's kernel on its GPU."""
+    trace = scorer.plan.trace
+    return Facts(
+        workgroups_per_cu=scorer.occupancy,
+        instructions=trace.n_instructions,
+        line_touches=trace.n_touches,
+        distinct_lines=shared_lines(trace)[1],
+        footprint_bytes=sum(t.size_bytes for t in trace.tensors),
+        bound_l2_hit_rate=scorer.bound.l2_hit_rate,
+    )
+
+
+def _read(key: str) -> Facts | None:
+    try:
+        return Facts(**DiskCache(KIND).get(key)) if key else None
+    except TypeError:  # not stored, or not figures
+        return None
+
+
+def _key(kernel: Kernel, gpu: Gpu) -> str:
+    """Digest of everything that the figures depend on; empty for a kernel that is not the suite's own."""
+    source = inspect.getsourcefile(inspect.unwrap(kernel.build_trace)) if kernel.name in kernel_names() else None
+    if source is None:
+        return ""
+    about: dict[str, Any] = {"format": FORMAT, "problem": dict(kernel.problem), "gpu": gpu.as_dict()}
+    about |= {"grid": kernel.grid.launch, "resources": asdict(kernel.resources), "programs": kernel.programs}
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
+    for folder in (Path(source).parent, Path(xcd_model.__file__).parent, Path(__file__).parent):
+        digest.update(_source_digest(folder).encode())
+    return f"{kernel.name}-{digest.hexdigest()[:16]}"

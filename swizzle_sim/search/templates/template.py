@@ -1,0 +1,201 @@
+"""`Template`, a swizzle of the closed language with declared parameters, and `ParameterRange`, the values of one."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from swizzle_sim.language.ir import GRID_NAMES, Cond
+from swizzle_sim.language.parse import parse_condition, parse_form
+from xcd_model.errors import LanguageError
+
+MOST_VALUES = 1 << 16  # of one parameter
+_NUMBER = r"(\d{1,10})"
+_SPAN = re.compile(rf"(powers\s+)?{_NUMBER}\s*\.\.\s*{_NUMBER}(?:\s+step\s+{_NUMBER})?")
+_LIST = re.compile(r"[\[{]([\s\d,]*)[\]}]")
+FORMS = "low..high, low..high step n, powers low..high, or {1, 2, 5}"
+
+
+@dataclass(frozen=True)
+class ParameterRange:
+    """Values of one parameter.
+
+    Parameters
+    ----------
+    name : str
+    values : tuple of int
+        Rising, each once, none negative.
+    text : str
+        As it was written.
+    """
+
+    name: str
+    values: tuple[int, ...]
+    text: str
+
+    @property
+    def middle(self) -> int:
+        """Value nearest the geometric middle: where a search begins."""
+        low, high = max(1, self.values[0]), max(1, self.values[-1])
+        return min(self.values, key=lambda value: abs(max(1, value) ** 2 - low * high))
+
+    @property
+    def is_span(self) -> bool:
+        """Whether it contains every integer between its ends."""
+        return self.values[-1] - self.values[0] + 1 == len(self.values)
+
+
+def read_range(name: str, text: str, filename: str = "<template>") -> ParameterRange:
+    """Read the values of a parameter.
+
+    Parameters
+    ----------
+    name : str
+    text : str
+        ``1..512``, ``8..512 step 8``, ``powers 1..64`` (of two) or ``{1, 2, 5}``.
+    filename : str
+        Name for messages.
+
+    Raises
+    ------
+    LanguageError
+        With code ``parameter`` if it has no such form, or no value, or too many.
+    """
+    written = " ".join(text.split())
+    try:
+        return ParameterRange(name, read_values(written), written)
+    except ValueError as rule:
+        shown = written if len(written) <= 60 else written[:57] + "..."
+        raise LanguageError(f"parameter {name}: {shown!r}: {rule}", filename=filename, code="parameter") from None
+
+
+def read_values(written: str, forms: str = FORMS) -> tuple[int, ...]:
+    """Values of a range, rising; ``forms`` names the notations that the message offers.
+
+    Raises
+    ------
+    ValueError
+        Names the broken rule.
+    """
+    if span := _SPAN.fullmatch(written):
+        values = _of_span(span)
+    elif listed := _LIST.fullmatch(written):
+        words = [word.strip() for word in listed[1].split(",")]
+        if words and not words[-1]:
+            words.pop()
+        if not all(word.isdigit() and len(word) <= 10 for word in words):
+            raise ValueError(f"a list holds integers of at least 0; write {forms}")
+        values = tuple(sorted({int(word) for word in words}))
+    else:
+        raise ValueError(f"write {forms}")
+    if not values:
+        raise ValueError("there is no value in it")
+    if values[-1] >= 2**31:
+        raise ValueError("a value fits a signed 32-bit integer")
+    return values
+
+
+def _of_span(span: re.Match) -> tuple[int, ...]:
+    low, high, step = int(span[2]), int(span[3]), int(span[4] or 1)
+    if low > high:
+        raise ValueError(f"{low} is more than {high}, so there is no value in it")
+    if step < 1 or (span[1] and span[4]):
+        raise ValueError("a step is at least 1, and powers take none")
+    if span[1]:
+        return tuple(2**k for k in range(32) if low <= 2**k <= high)
+    if (high - low) // step >= MOST_VALUES:
+        raise ValueError(f"over {MOST_VALUES} values: use a step, powers or a list")
+    return tuple(range(low, high + 1, step))
+
+
+@dataclass(frozen=True)
+class Template:
+    """A swizzle with parameters; a value for each makes a candidate.
+
+    Parameters
+    ----------
+    name : str
+    ranges : tuple of ParameterRange
+        One per parameter, in declaration order.
+    requires : tuple of str
+        Conditions of the language over parameters, the grid's counts and the kernel's sizes.
+    body : str
+        Statements of the language; they read the parameters as variables.
+    called : str
+        Pattern of a candidate's name, as `str.format` takes it; by default ``name(parameter=value, ...)``.
+    filename : str
+        Name of the text in errors.
+
+    Raises
+    ------
+    LanguageError
+        If the body is outside the language, a parameter is one of the grid's names or is not read by the body, or a
+        condition is not a condition of the language.
+    """
+
+    name: str
+    ranges: tuple[ParameterRange, ...]
+    requires: tuple[str, ...]
+    body: str
+    called: str = ""
+    filename: str = field(default="<template>", compare=False)
+
+    def __post_init__(self):
+        inputs = parse_form(self.body, self.filename).inputs
+        seen: set[str] = set()
+        for one in self.ranges:
+            if one.name in GRID_NAMES:
+                self._refuse(f"parameter {one.name}: that is a name of the grid, so rename the parameter")
+            if one.name in seen:
+                self._refuse(f"parameter {one.name} is declared twice")
+            seen.add(one.name)
+            if one.name not in inputs:
+                self._refuse(
+                    f"parameter {one.name} is declared, but the template does not use it: it is never read before it "
+                    "is assigned"
+                )
+        _ = self.conditions
+
+    def _refuse(self, message: str) -> None:
+        raise LanguageError(f"template {self.name}: {message}", filename=self.filename, code="parameter")
+
+    @cached_property
+    def conditions(self) -> tuple[Cond, ...]:
+        """`requires`, parsed."""
+        return tuple(self._condition(text) for text in self.requires)
+
+    def _condition(self, text: str) -> Cond:
+        try:
+            return parse_condition(text)
+        except LanguageError as error:
+            raise LanguageError(
+                f"template {self.name}: requires {text}: {error.message}", filename=self.filename, code=error.code
+            ) from None
+
+    @property
+    def size(self) -> int:
+        """Combinations of values, before constraints."""
+        return math.prod(len(one.values) for one in self.ranges)
+
+    def source(self, values: Mapping[str, int]) -> str:
+        """Text of the candidate with these values, in the closed language."""
+        given = "".join(f"{one.name} = {values[one.name]}\n" for one in self.ranges)
+        return f"# {self.title(values)}\n{given}{self.body}"
+
+    def title(self, values: Mapping[str, int]) -> str:
+        """Name of the candidate with these values."""
+        if self.called:
+            return self.called.format(**values)
+        given = ", ".join(f"{one.name}={values[one.name]}" for one in self.ranges)
+        return f"{self.name}({given})" if given else self.name
+
+    @property
+    def text(self) -> str:
+        """The template as `read_template` takes it."""
+        declared = ", ".join(f"{one.name}: {one.text}" for one in self.ranges)
+        needed = "".join(f"\n    requires {condition}" for condition in self.requires)
+        indented = "".join(f"    {line}\n" if line.strip() else "\n" for line in self.body.splitlines())
+        return f"template {self.name}({declared}){needed}\n{indented}"

@@ -1,1 +1,0 @@
-"""Search over templates, ceilings, sweeps and hypothetical GPUs: everything that tries many candidates or machines."""
