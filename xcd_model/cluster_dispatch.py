@@ -13,7 +13,7 @@ emulator of gfx1250 deals clusters to XCDs in turn, whole). That places are neig
 
 from __future__ import annotations
 
-from xcd_model.numba_inline import inlined
+from xcd_model.compiled.numba_inline import inlined
 
 
 @inlined

@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcd_model.by_reference import by_reference
 from xcd_model.cluster_dispatch import _next_of_cluster
+from xcd_model.compiled.by_reference import by_reference
+from xcd_model.compiled.numba_inline import inlined
+from xcd_model.compiled.numba_setup import njit
 from xcd_model.errors import ReplayError
-from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import njit
 from xcd_model.resources import Resources
 from xcd_model.spec.gpu import Gpu
 from xcd_model.trace.trace import SECTOR_BYTES, Trace

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcd_model.by_reference import by_reference
 from xcd_model.cache import replacement
 from xcd_model.cache.packed import Machine, Stream
-from xcd_model.numba_inline import inlined, inlined_twin
-from xcd_model.numba_setup import njit
+from xcd_model.compiled.by_reference import by_reference
+from xcd_model.compiled.numba_inline import inlined, inlined_twin
+from xcd_model.compiled.numba_setup import njit
 from xcd_model.trace.trace import Trace
 
 _touch_plain, _touch_by_plain = inlined_twin(replacement._touch), inlined_twin(replacement._touch_by)

@@ -21,7 +21,7 @@ from rich.progress import track
 
 from swizzle_benchmarks.validation.rows import DATA
 from xcd_model import gpu
-from xcd_model.numba_setup import njit
+from xcd_model.compiled.numba_setup import njit
 from xcd_model.nvidia.hbm_rows import _activation, closed_rows
 from xcd_model.spec.nvidia import HbmBanks
 

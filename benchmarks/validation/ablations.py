@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xcd_model import Gpu, Trace
-from xcd_model.numba_setup import njit
+from xcd_model.compiled.numba_setup import njit
 
 
 class Stream(NamedTuple):

@@ -9,8 +9,8 @@ import numpy as np
 
 from swizzle_sim.language.rules import MAX_STEPS_PER_PID
 from swizzle_sim.language.verdict import FAULTS
-from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import uncounted
+from xcd_model.compiled.numba_inline import inlined
+from xcd_model.compiled.numba_setup import uncounted
 
 CUT = len(FAULTS)  # not a fault of the candidate: the step budget of the run is exhausted
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from swizzle_sim.language.grid import Grid
 from xcd_model import Gpu, Trace, xcd_of
+from xcd_model.compiled.numba_setup import uncounted
 from xcd_model.errors import SizeError
-from xcd_model.numba_setup import uncounted
 
 _TOUCHES_AT_ONCE = 1 << 22
 _CELLS_AT_ONCE = 1 << 25

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from xcd_model import Plan
+from xcd_model.compiled.numba_setup import njit
+from xcd_model.compiled.splitmix import _mix
 from xcd_model.errors import SearchError
-from xcd_model.numba_setup import njit
-from xcd_model.splitmix import _mix
 from xcd_model.trace.tiles import find_tiles
 
 SWAPS_A_WORKGROUP = 4000

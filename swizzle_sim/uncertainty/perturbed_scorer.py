@@ -24,8 +24,8 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.uncertainty.constants import Setting
 from swizzle_sim.uncertainty.sampling import counting_settings
 from xcd_model import Cache, Gpu, Traffic
+from xcd_model.compiled.numba_setup import source_digest
 from xcd_model.errors import SpecError
-from xcd_model.numba_setup import source_digest
 from xcd_model.spec.facts import Range
 
 Settings = Mapping[str, Setting]

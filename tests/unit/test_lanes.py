@@ -11,8 +11,8 @@ from swizzle_sim.language.lower import OPCODES, compile_form
 from swizzle_sim.language.rules import MAX_STEPS_PER_PID
 from swizzle_sim.language.verdict import Budget
 from swizzle_sim.language.vm import run
+from xcd_model.compiled.numba_setup import njit
 from xcd_model.errors import LanguageError
-from xcd_model.numba_setup import njit
 
 LEAST, MOST = -(2**31), 2**31 - 1
 ENDS = (LEAST, LEAST + 1, -(2**16), -33, -32, -3, -2, -1, 0, 1, 2, 3, 30, 31, 32, 33, 2**16, MOST - 1, MOST)

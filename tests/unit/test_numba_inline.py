@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from xcd_model.numba_inline import called, inlined
-from xcd_model.numba_setup import uncounted
+from xcd_model.compiled.numba_inline import called, inlined
+from xcd_model.compiled.numba_setup import uncounted
 
 
 class Pair(NamedTuple):

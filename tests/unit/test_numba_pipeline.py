@@ -4,8 +4,8 @@ import numba
 import numpy as np
 import pytest
 
-from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import uncounted
+from xcd_model.compiled.numba_inline import inlined
+from xcd_model.compiled.numba_setup import uncounted
 
 
 @inlined

@@ -7,9 +7,9 @@ import numba
 import numpy as np
 import pytest
 
-from xcd_model.by_reference import by_reference
-from xcd_model.numba_inline import called
-from xcd_model.numba_setup import njit, uncounted
+from xcd_model.compiled.by_reference import by_reference
+from xcd_model.compiled.numba_inline import called
+from xcd_model.compiled.numba_setup import njit, uncounted
 
 
 @by_reference

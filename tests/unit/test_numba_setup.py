@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from xcd_model import numba_setup
+from xcd_model.compiled import numba_setup
 
 
 @pytest.fixture

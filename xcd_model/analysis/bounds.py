@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xcd_model.compiled.numba_setup import uncounted
+from xcd_model.compiled.splitmix import _mix
 from xcd_model.dispatch import xcd_of
-from xcd_model.numba_setup import uncounted
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS
 from xcd_model.spec.gpu import Gpu
-from xcd_model.splitmix import _mix
 from xcd_model.trace.tiles import _mark_lines, bits_of, numbered, room
 from xcd_model.trace.trace import Trace
 

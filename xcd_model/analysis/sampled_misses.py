@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from xcd_model.analysis.schedule import Schedule
-from xcd_model.numba_setup import njit
+from xcd_model.compiled.numba_setup import njit
 from xcd_model.replay.plan import Plan
 
 MAX_SAMPLES = 1 << 20

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xcd_model.compiled.numba_setup import njit
 from xcd_model.dispatch import _next_instruction, slots_in_step
-from xcd_model.numba_setup import njit
 from xcd_model.replay.plan import Plan
 
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate
 from xcd_model.cache.packed import Inputs, index_of
+from xcd_model.compiled.numba_setup import njit, uncounted
 from xcd_model.dispatch import _next_instruction, slots_in_step
 from xcd_model.errors import ReplayError
-from xcd_model.numba_setup import njit, uncounted
 from xcd_model.replay.plan import Plan, prepare
 from xcd_model.replay.through_l1 import CHUNK, _enter_l1, _gather, empty_l1, scratch_of
 from xcd_model.spec.caches import Index

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcd_model.numba_inline import inlined, inlined_twin
-from xcd_model.numba_setup import njit
+from xcd_model.compiled.numba_inline import inlined, inlined_twin
+from xcd_model.compiled.numba_setup import njit
 
 DIRTY_BITS = 4
 FILL_BITS = 2  # most pieces in which a line is fetched

@@ -13,9 +13,9 @@ import numpy as np
 
 from xcd_model.cache.locate import HIT, MARK_BITS, MARKS, PARTLY, VALID, _locate
 from xcd_model.cache.packed import check_tags, index_of
+from xcd_model.compiled.numba_inline import inlined
+from xcd_model.compiled.numba_setup import njit
 from xcd_model.errors import TraceError
-from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import njit
 from xcd_model.spec.gpu import Cache
 
 POLICY = "lru"

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.by_reference import by_reference
 from xcd_model.cache.locate import DIRTY_BITS, HOST_SETS, MARK_BITS
+from xcd_model.compiled.by_reference import by_reference
 from xcd_model.errors import TraceError
 from xcd_model.spec.caches import Index, hash_table
 from xcd_model.spec.gpu import Cache, Gpu

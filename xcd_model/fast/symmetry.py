@@ -35,12 +35,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.by_reference import by_reference
 from xcd_model.cache.locate import DIRTY_BITS, MARK_BITS, _coherence_point, _locate_inlined
 from xcd_model.cache.packed import BY_LINE, BY_TILE, Machine, Stream
-from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import uncounted
-from xcd_model.splitmix import _mix
+from xcd_model.compiled.by_reference import by_reference
+from xcd_model.compiled.numba_inline import inlined
+from xcd_model.compiled.numba_setup import uncounted
+from xcd_model.compiled.splitmix import _mix
 from xcd_model.trace.tiles import Tiles, _mark, bits_of, find_tiles, numbered
 from xcd_model.trace.trace import Trace
 

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.by_reference import by_reference
-from xcd_model.numba_setup import njit
+from xcd_model.compiled.by_reference import by_reference
+from xcd_model.compiled.numba_setup import njit
+from xcd_model.compiled.splitmix import _mix
 from xcd_model.spec.nvidia import HbmBanks
-from xcd_model.splitmix import _mix
 
 
 @by_reference

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcd_model.numba_setup import njit
-from xcd_model.splitmix import _mix
+from xcd_model.compiled.numba_setup import njit
+from xcd_model.compiled.splitmix import _mix
 
 WINDOW_FS = 1_000_000_000
 PICO = 1000

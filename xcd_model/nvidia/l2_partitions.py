@@ -17,7 +17,7 @@ import numpy as np
 
 from xcd_model.cache.locate import DIRTY, HIT, PARTLY, WORD, _coherence_point
 from xcd_model.cache.replacement import _to_last, _to_last_by
-from xcd_model.numba_inline import called
+from xcd_model.compiled.numba_inline import called
 from xcd_model.speed import _touch, _touch_by
 
 COPY = 1 << 32  # with a victim's word: it made room for a copy, and nothing was fetched

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.by_reference import by_reference
+from xcd_model.compiled.by_reference import by_reference
+from xcd_model.compiled.numba_inline import called, inlined
 from xcd_model.errors import ReplayError
-from xcd_model.numba_inline import called, inlined
 
 SLOT_BITS = 24  # of a rank; above it an age of up to 2^39 - 2
 NEVER = 2**63 - 1

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.by_reference import by_reference
 from xcd_model.cache.packed import Inputs
+from xcd_model.compiled.by_reference import by_reference
+from xcd_model.compiled.numba_inline import inlined
+from xcd_model.compiled.numba_setup import uncounted
 from xcd_model.dispatch import Slots, _next_instruction, slots_in_step
 from xcd_model.errors import ReplayError
-from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import uncounted
 from xcd_model.replay.launches import Caches, cold_caches
 from xcd_model.replay.plan import Plan
 from xcd_model.replay.through_l1 import CHUNK, L1, _enter_l1, _gather, empty_l1, scratch_of

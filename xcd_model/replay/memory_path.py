@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.by_reference import by_reference
 from xcd_model.cache.packed import Machine, Stream, aligned_words
+from xcd_model.compiled.by_reference import by_reference
+from xcd_model.compiled.numba_inline import inlined
 from xcd_model.dispatch import Slots, slots_of
-from xcd_model.numba_inline import inlined
 from xcd_model.nvidia.hbm_rows import Rows, _activation, closed_rows
 from xcd_model.nvidia.hbm_turnaround import _note_busy, _turnaround, idle_memory
 from xcd_model.replay.event_queue import NEVER, EventQueue, event_queue_of

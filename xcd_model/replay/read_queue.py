@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.by_reference import by_reference
-from xcd_model.numba_inline import inlined
+from xcd_model.compiled.by_reference import by_reference
+from xcd_model.compiled.numba_inline import inlined
 
 HEAD, ENTRIES, REQUESTS = range(3)
 

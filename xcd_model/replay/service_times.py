@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from xcd_model.by_reference import by_reference
+from xcd_model.compiled.by_reference import by_reference
 from xcd_model.errors import ReplayError
 from xcd_model.spec.gpu import Gpu
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 import numpy as np
 
 from xcd_model.cluster_dispatch import _first_place, _take_cluster
+from xcd_model.compiled.numba_inline import called, inlined
+from xcd_model.compiled.splitmix import _mix
 from xcd_model.dispatch import _next_work
-from xcd_model.numba_inline import called, inlined
 from xcd_model.replay.event_queue import NEVER, SLOT_BITS, _settle
 from xcd_model.replay.memory_path import _issue_at
 from xcd_model.replay.read_queue import _room_at
 from xcd_model.replay.service_times import VARIATION_UNIT
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
-from xcd_model.splitmix import _mix
 
 
 @inlined

@@ -18,7 +18,7 @@ The ways of a set are searched by vectors; moving them up on each miss would not
 tiles that are read have all lines in common or none, `xcd_model.fast.symmetry` gives the same counts by tile.
 
 Chunks are short so that their arrays stay in the host's L1, and each step over them is a pass of its own. All of it is
-inlined into its callers, see `xcd_model.numba_inline`.
+inlined into its callers, see `xcd_model.compiled.numba_inline`.
 
 Source: Mattson et al., IBM Systems Journal 9(2), 1970 (LRU).
 """
@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcd_model.by_reference import by_reference
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate_inlined
 from xcd_model.cache.packed import BY_LINE, BY_TILE, NO_L1, Machine, aligned_words
-from xcd_model.numba_inline import inlined
+from xcd_model.compiled.by_reference import by_reference
+from xcd_model.compiled.numba_inline import inlined
 from xcd_model.speed import _read_tile, _way_of, empty_tile_l1
 
 PIECES = np.uint32(1 << FILL_BITS)

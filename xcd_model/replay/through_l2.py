@@ -4,7 +4,7 @@ r"""A chunk of lines through an L2 and the Infinity Cache behind it: hits, misse
     for each entry:           fetch what lacks (reads and stores allocate);  a dirty victim is written back
 
 The timed look-up also has who filled each line, so that a read of a line still under way waits for it: a hit under
-miss. All of it is inlined into its callers, see `xcd_model.numba_inline`.
+miss. All of it is inlined into its callers, see `xcd_model.compiled.numba_inline`.
 
 Behind the L2s is the Infinity Cache (MALL). The timed replay takes its instructions in order of time, and looks missed
 lines up at once (`_mall_hits`). In lockstep there is one miss queue an XCD, merged in the order of issue:
@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.by_reference import by_reference
 from xcd_model.cache.locate import (
     DIRTY,
     HIT,
@@ -39,8 +38,9 @@ from xcd_model.cache.locate import (
 )
 from xcd_model.cache.packed import BITS, Machine
 from xcd_model.cache.replacement import _to_last, _to_last_by
-from xcd_model.numba_inline import called, inlined
-from xcd_model.numba_setup import uncounted
+from xcd_model.compiled.by_reference import by_reference
+from xcd_model.compiled.numba_inline import called, inlined
+from xcd_model.compiled.numba_setup import uncounted
 from xcd_model.nvidia.l2_partitions import COPY, _look_up_partitions, _look_up_partitions_by
 from xcd_model.replay.through_l1 import CHUNK
 from xcd_model.replay.traffic import (

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from xcd_model.compiled.numba_inline import inlined
+from xcd_model.compiled.numba_setup import uncounted
 from xcd_model.errors import ReplayError
-from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import uncounted
 from xcd_model.nvidia.coalescer import read_time
 from xcd_model.nvidia.in_step import fill_time
 from xcd_model.replay.event_queue import NEVER, SLOT_BITS, _first

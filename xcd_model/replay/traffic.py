@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from xcd_model.compiled.numba_inline import inlined
 from xcd_model.dispatch import xcd_of
-from xcd_model.numba_inline import inlined
 from xcd_model.resources import Resources
 from xcd_model.spec.gpu import Gpu
 

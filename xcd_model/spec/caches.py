@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.by_reference import by_reference
+from xcd_model.compiled.by_reference import by_reference
 from xcd_model.errors import SpecError
 from xcd_model.spec.facts import check_types, divides, one_of
 

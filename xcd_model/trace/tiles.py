@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from xcd_model.numba_inline import inlined
-from xcd_model.numba_setup import uncounted
-from xcd_model.splitmix import _mix
+from xcd_model.compiled.numba_inline import inlined
+from xcd_model.compiled.numba_setup import uncounted
+from xcd_model.compiled.splitmix import _mix
 from xcd_model.trace.trace import Trace
 
 MAX_TILE_LINES = 1 << 26  # above this, looking at every line costs more than it saves

@@ -16,8 +16,8 @@ import numpy as np
 from xcd_model import Cache, Gpu, Trace
 from xcd_model.cache.locate import _locate
 from xcd_model.cache.packed import index_of, machine_of, stream_of
+from xcd_model.compiled.numba_setup import njit
 from xcd_model.dispatch import _next_instruction, slots_of
-from xcd_model.numba_setup import njit
 
 CHUNK_LINES = 1 << 20
 

@@ -20,7 +20,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.pricing.sharing import shared_lines
 from swizzle_sim.workload.kernels import Kernel, kernel_names
 from xcd_model import Gpu
-from xcd_model.numba_setup import source_digest
+from xcd_model.compiled.numba_setup import source_digest
 
 KIND = "facts"  # of the disk cache
 _source_digest = lru_cache(source_digest)

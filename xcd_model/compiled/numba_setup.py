@@ -2,7 +2,7 @@
 
 numba looks only at the file of a kernel to see whether its compiled form is stale, not at the kernels that it calls
 from other files. After an update that could mean old code and wrong counts in silence. So the folder carries a digest
-of every source file of this package; this module tells numba to use it, and kernels take their ``njit`` from here.
+of every source file of `xcd_model`; this module tells numba to use it, and kernels take their ``njit`` from here.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any
 import numba
 from numba.core import config
 
-import xcd_model.numba_reference  # noqa: F401 - tells numba of the tuples that kernels take
-from xcd_model.numba_pipeline import KernelCompiler
+import xcd_model.compiled.numba_reference  # noqa: F401 - tells numba of the tuples that kernels take
+from xcd_model.compiled.numba_pipeline import KernelCompiler
 
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parents[1]
 PREFIX = "kernels-"
 
 

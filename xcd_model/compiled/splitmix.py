@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcd_model.numba_inline import inlined
+from xcd_model.compiled.numba_inline import inlined
 
 
 @inlined

@@ -2,9 +2,9 @@
 
 numba passes a tuple of arrays as all their fields, seven numbers an array: the state of a timed replay was hundreds of
 arguments, which each function packed and each call unpacked, and most of what LLVM was given to read. So what
-`xcd_model.by_reference` marks is an address. What a kernel makes itself stays a value. A kernel never writes a field
-(of a tuple), only what an array in it holds, so loads of fields are marked as loads of constants: LLVM moves them out
-of loops, past all stores.
+`by_reference` marks is an address. What a kernel makes itself stays a value. A kernel never writes a field (of a
+tuple), only what an array in it holds, so loads of fields are marked as loads of constants: LLVM moves them out of
+loops, past all stores.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numba.core.imputils import impl_ret_borrowed, lower_getattr_generic
 from numba.core.typing.typeof import typeof_impl
 from numba.extending import NativeValue, unbox
 
-from xcd_model.by_reference import tell_of_each
+from xcd_model.compiled.by_reference import tell_of_each
 
 
 class Reference(types.NamedTuple):

@@ -3,7 +3,7 @@
     @by_reference
     class Slots(NamedTuple): ...       made by Python, and read by kernels: ``slots.pid`` is a load from its address
 
-`xcd_model.numba_reference` tells numba of all that were marked and will be.
+`xcd_model.compiled.numba_reference` tells numba of all that were marked and will be.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
-from xcd_model.numba_pipeline import KernelCompiler
-from xcd_model.numba_setup import njit
+from xcd_model.compiled.numba_pipeline import KernelCompiler
+from xcd_model.compiled.numba_setup import njit
 
 # As the entry point from Python it is called on an object that is not callable: a TypeError.
 _REFUSES = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value
