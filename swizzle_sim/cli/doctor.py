@@ -52,10 +52,20 @@ def _libraries() -> Iterator[tuple[str, str, str]]:
     yield "Python", "ok", f"{sys.version.split()[0]} on {platform.system()} {platform.machine()}"
     for name in LIBRARIES:
         try:
-            yield name, "ok", metadata.version(name)
+            yield name, "ok", metadata.version(name) + _slower(name)
         except metadata.PackageNotFoundError:
             extra = EXTRA_OF.get(name, "")
             yield name, "off" if extra else "missing", install_hint(extra)
+
+
+def _slower(library: str) -> str:
+    """What to know of a numba newer than was tried."""
+    from xcd_model.compiled.numba_setup import NEWEST, KernelCompiler
+
+    if library != "numba" or KernelCompiler:
+        return ""
+    newest = ".".join(map(str, NEWEST))
+    return f"; the first replay compiles for half a minute, with numba {newest} for some seconds; counts are the same"
 
 
 def _plugged_in() -> Iterator[tuple[str, str, str]]:

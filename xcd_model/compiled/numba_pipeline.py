@@ -3,7 +3,7 @@
 A quarter of the time before a first timed replay was numba's passes for closures, contexts, errors that are raised,
 expressions of whole arrays and loops over tuples, none of which kernels have, and its search, once for each ``+``,
 through all that can be added. Nor do kernels count references, for which numba notes where a variable is read last.
-Its classes are not in numba's public interface; without them kernels are the same.
+Its classes are not in numba's public interface; `numba_setup` does without them where it must.
 
 An index of an array counts from the front alone: kernels have no ``a[-1]``, and numba's question at each access whether
 an index is below 0 was 6 to 10 % of a replay. With ``NUMBA_BOUNDSCHECK=1`` a negative one is an IndexError.
@@ -11,16 +11,23 @@ an index is below 0 was 6 to 10 % of a replay. With ``NUMBA_BOUNDSCHECK=1`` a ne
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import operator
 from typing import Any
 
+from numba import _dynfunc  # type: ignore[attr-defined]  # compiled: it has no stubs
 from numba.core import config, errors, typed_passes, untyped_passes
+from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
 from numba.core.datamodel import register_default
 from numba.core.datamodel.models import OpaqueModel
+from numba.core.typed_passes import NativeLowering
 from numba.core.types import Array, BaseTuple, Dispatcher, Function, Integer, UniTuple, uint64, unliteral
 from numba.core.typing import Context
+
+import xcd_model.compiled.numba_reference  # noqa: F401 - tells numba of the tuples that kernels take by reference
 
 _UNUSED = (
     untyped_passes.WithLifting,
@@ -133,3 +140,44 @@ class KernelCompiler(CompilerBase):
         manager.passes = [(self.lowering(kind), name) for kind, name in manager.passes if kind not in _UNUSED]
         manager.finalize()
         return [manager]
+
+
+# As the entry point from Python it is called on an object that is not callable: a TypeError.
+_REFUSES = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value
+
+
+class _Uncompiled(JITCodeLibrary):
+    """A module of LLVM that callers link in, neither optimized nor compiled by itself."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerUncompiled(NativeLowering):
+    """Lower to a library that has no code, under an entry point that refuses to be called."""
+
+    _name = "lower_uncompiled"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _Uncompiled(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        lowered = state["cr"]
+        module, name = lowered.fndesc.lookup_module(), state.func_id.func_name
+        entry = _dynfunc.make_function(module, name, "", _REFUSES, lowered.env, (state.library,))
+        state.targetctx.insert_user_function(entry, lowered.fndesc, [state.library])
+        state["cr"] = lowered._replace(cfunc=entry)
+        return True
+
+
+class Uncompiler(KernelCompiler):
+    """The compiler of kernels with `_LowerUncompiled` in place of numba's lowering."""
+
+    def lowering(self, kind: Any) -> Any:
+        """Pass that takes the place of one of numba's."""
+        return _LowerUncompiled if kind is NativeLowering else kind

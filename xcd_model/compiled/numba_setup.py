@@ -19,9 +19,6 @@ from typing import Any
 import numba
 from numba.core import config
 
-import xcd_model.compiled.numba_reference  # noqa: F401 - tells numba of the tuples that kernels take
-from xcd_model.compiled.numba_pipeline import KernelCompiler
-
 PACKAGE = Path(__file__).parents[1]
 PREFIX = "kernels-"
 
@@ -60,11 +57,26 @@ def _forget_others(place: Path, name: str) -> None:
 if not os.environ.get("NUMBA_CACHE_DIR"):  # a choice of the user's goes first
     setattr(config, "CACHE_DIR", str(cache_folder()))  # noqa: B010  (numba makes its settings at run time)
 
+# Versions of numba whose private parts were tried. With another, or where one of the classes is gone, kernels are
+# compiled without them: slowly the first time, and to the same counts.
+OLDEST, NEWEST = (0, 60), (0, 68)
+KernelCompiler: Any = None
+if OLDEST <= numba.version_info.short <= NEWEST:
+    with contextlib.suppress(ImportError, AttributeError):
+        from xcd_model.compiled.numba_pipeline import KernelCompiler
+
+
+def known(**options: Any) -> dict[str, Any]:
+    """Options that are not in numba's documentation, of which this numba may not know each: it refuses others."""
+    every = getattr(numba.core.options, "DefaultOptions", None)
+    return {name: value for name, value in options.items() if hasattr(every, name)}
+
+
 # Whoever compiles takes it from here, so that the folder is set. Without a wrapper for C, which nobody calls.
-njit: Any = functools.partial(numba.njit, no_cfunc_wrapper=True)
+njit: Any = functools.partial(numba.njit, **known(no_cfunc_wrapper=True))
 
 # Cached, without the interpreter's lock, and without numba's reference counting, which makes a replay three to ten
 # times slower: it counts references to every array of a tuple that is passed on. In return nothing inside may allocate.
-uncounted = functools.partial(
-    njit, cache=True, nogil=True, error_model="numpy", _nrt=False, pipeline_class=KernelCompiler
-)
+uncounted = functools.partial(njit, cache=True, nogil=True, error_model="numpy", **known(_nrt=False))
+if KernelCompiler:
+    uncounted = functools.partial(uncounted, pipeline_class=KernelCompiler)
