@@ -1,24 +1,12 @@
-"""How GEMM's workgroups drift apart: by GPC from wave to wave, and the two of an SM from each other.
+"""How GEMM's workgroups drift apart, by GPC from wave to wave, and the two of an SM from each other.
 
-``gpc-drift`` notes when each workgroup begins and ends, its SM and its first warp; of the second of two launches, the
-L2 overwritten before each. ``h200_gpcs.csv`` says how much longer than on average a turn (the begin of a workgroup to
-that of the next in its place) takes on the SMs of each GPC; ``h200_pairs.csv`` how two workgroups of an SM stand. The
-first 64 SMs are two of each of eight GPCs in turn: SM ``s`` is of GPC ``s // 2 % 8``; those beyond are left
-out of its mean.
+The first 64 SMs are two of each of eight GPCs in turn: SM ``s`` is of GPC ``s // 2 % 8``; those beyond are left out of
+its mean.
 """
-
-# ruff: noqa: PLC0415  torch and Triton are there only where the GPU is
 
 from __future__ import annotations
 
-import csv
-import math
-import sys
-from pathlib import Path
-
 import numpy as np
-
-from swizzle_benchmarks.validation.workloads import orders
 
 COLUMNS = ("begin", "end", "sm", "warp")
 GPCS, IN_TURN = 8, 64
@@ -39,51 +27,6 @@ LAUNCHES = (
     (8192, 8192, 8192, 256, "row"),
     (8192, 8192, 28672, 256, "row"),
 )
-
-
-def gpc_drift(folder: Path) -> None:
-    """Measure `LAUNCHES` and write both tables; exit with status 1 if a result is wrong."""
-    import torch
-
-    gpcs, pairs = [], []
-    for m, n, k, wide, order in LAUNCHES:
-        notes = measured(m, n, k, wide, order)
-        about = {"gpu": torch.cuda.get_device_name(), "problem": f"{m}x{n}x{k}x128x{wide}x64", "order": order}
-        held = 2 if wide == 128 else 1  # workgroups an SM, by shared memory
-        if len(notes) >= 1000:  # several waves
-            gpcs.append(about | by_gpc(notes, held))
-        if held == 2:
-            pairs.append(about | of_pairs(notes))
-    for name, lines in (("gpcs", gpcs), ("pairs", pairs)):
-        with (folder / f"h200_{name}.csv").open("w", encoding="utf-8", newline="") as file:
-            table = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
-            table.writeheader()
-            table.writerows(lines)
-
-
-def measured(m: int, n: int, k: int, wide: int, order: str) -> np.ndarray:
-    """(n_workgroups, 4) int64: `COLUMNS`, times in ns."""
-    import torch
-
-    from .nvidia_kernels import noted_gemm
-
-    torch.manual_seed(0)
-    a = torch.randn(m, k, device="cuda", dtype=torch.float16) / math.sqrt(k)
-    b = torch.randn(k, n, device="cuda", dtype=torch.float16)
-    c = torch.empty(m, n, device="cuda", dtype=torch.float16)
-    tiles = torch.from_numpy(orders.tiles_of(order, m // 128, n // wide, 1)).to("cuda", torch.int32)
-    notes = torch.zeros(tiles.numel(), len(COLUMNS), device="cuda", dtype=torch.int64)
-    other = torch.empty(128 << 20, device="cuda", dtype=torch.int8)
-    for _ in range(2):
-        other.zero_()
-        torch.cuda.synchronize()
-        noted_gemm[(tiles.numel(),)](
-            tiles, a, b, c, m, n, k, notes, BM=128, BN=wide, BK=64, num_warps=8, num_stages=3
-        )  # fmt: skip
-        torch.cuda.synchronize()
-    if not torch.allclose(c.float(), (a @ b).float(), atol=0.05, rtol=0.02):
-        sys.exit(f"{m} x {n} x {k}: wrong result under {order}")
-    return notes.cpu().numpy()
 
 
 def by_gpc(notes: np.ndarray, held: int) -> dict[str, object]:

@@ -1,10 +1,8 @@
-"""How far a row of HBM reaches: time of a piece by the distance to others, and the row length that explains it.
+"""The row length of HBM that explains the time of a piece by its distance to others.
 
-``hbm-rows`` runs `memory_rows.cu` into ``memory_rows.csv``: for pairs of pieces by how far apart they lie, and for
-pieces drawn within spans of memory by the length of the span, the time that a piece takes. ``hbm-rows-fit`` maps those
-pieces to rows as the H200's description says, no cache in between and one after the other (a minute), and prints the
-share that activates a row next to the time of a read; for other interleaves, rows and bank counts it prints how far the
-times are from a line through the shares.
+The table has, for pairs of pieces by how far apart they lie, and for pieces drawn within spans of memory by the length
+of the span, the time that a piece takes. `hbm_rows_fit` maps those pieces to rows as the H200's description says, and
+prints the share that activates a row next to the time of a read, for other interleaves, rows and bank counts too.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ import csv
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -24,14 +21,6 @@ from xcd_model import gpu
 from xcd_model.compiled.numba_setup import njit
 from xcd_model.nvidia.hbm_rows import _activation, closed_rows
 from xcd_model.spec.nvidia import HbmBanks
-
-from .cuda_programs import cuda_source, outputs
-
-
-def hbm_rows(folder: Path) -> None:
-    """Time reads and writes of pieces by their distance and by the stretch that they are drawn from."""
-    (folder / "memory_rows.csv").write_text(outputs(cuda_source("memory_rows.cu"))[0], encoding="utf-8")
-
 
 MEMORY_BYTES, PIECES = 1 << 32, 1 << 20
 SPANS, BLOCKS = (512, 1024, 2048, 4096, 8192), (4, 8, 16)

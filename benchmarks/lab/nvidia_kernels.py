@@ -13,8 +13,6 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import globaltimer, smid
 
-NOTES = 34
-
 
 @triton.jit
 def fidelity_gemm(
@@ -40,22 +38,6 @@ def fidelity_gemm(
     tl.store(c + rows[:, None].to(tl.int64) * N + cols[None, :], total.to(tl.float16))
     if clock is not None:
         tl.store(clock + 32, globaltimer())
-
-
-@triton.jit
-def _first_warp():
-    return tl.inline_asm_elementwise("mov.u32 $0, %warpid;", "=r", [], dtype=tl.int32, is_pure=True, pack=1)
-
-
-@triton.jit
-def noted_gemm(order, a, b, c, M, N, K, notes, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """`fidelity_gemm` that notes when it begins and ends [ns], its SM and its first warp, and nothing in its loop."""
-    notes += tl.program_id(0) * 4
-    tl.store(notes, globaltimer())
-    tl.store(notes + 2, smid().to(tl.int64))
-    tl.store(notes + 3, _first_warp().to(tl.int64))
-    fidelity_gemm(order, a, b, c, M, N, K, None, 1, BM, BN, BK)
-    tl.store(notes + 1, globaltimer())
 
 
 @triton.jit
@@ -145,32 +127,3 @@ def fidelity_attention(
     tl.store(o + head + queries[:, None] * D + depth[None, :], (total / weight[:, None]).to(tl.float16))
     if clock is not None:
         tl.store(clock + 32, globaltimer())
-
-
-@triton.jit
-def _places(order, N, BM: tl.constexpr, BN: tl.constexpr):
-    """Items of this workgroup's tile in a matrix of rows of ``N``."""
-    tile = tl.load(order + tl.program_id(0))
-    rows = (tile // (N // BN)) * BM + tl.arange(0, BM)
-    cols = (tile % (N // BN)) * BN + tl.arange(0, BN)
-    return rows[:, None].to(tl.int64) * N + cols[None, :]
-
-
-@triton.jit
-def pass_reads(order, x, y, N, BM: tl.constexpr, BN: tl.constexpr):
-    """Read a tile; its sum is stored if it is a number that it never is."""
-    total = tl.sum(tl.load(x + _places(order, N, BM, BN)))
-    tl.store(y, total, mask=total == 0.5)
-
-
-@triton.jit
-def pass_writes(order, x, y, N, BM: tl.constexpr, BN: tl.constexpr):
-    """Write a tile."""
-    tl.store(y + _places(order, N, BM, BN), tl.full((BM, BN), 1.0, tl.float32))
-
-
-@triton.jit
-def pass_copies(order, x, y, N, BM: tl.constexpr, BN: tl.constexpr):
-    """Read a tile of one matrix and write it to the other."""
-    places = _places(order, N, BM, BN)
-    tl.store(y + places, tl.load(x + places))

@@ -1,23 +1,15 @@
-"""Time that a step of GEMM takes by where its operands come from, and the same steps in the model.
-
-``operands`` runs `operands.cu` into ``operands.csv``: one workgroup an SM, whose operands come from memory, one of them
-or both, or stay in the L2. ``operands-replay`` replays each line.
-"""
+"""Steps of GEMM by where their operands come from, memory or the L2, replayed beside the measured ones."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from swizzle_benchmarks.validation.rows import DATA
 from xcd_model import Gpu, IssueModel, TraceBuilder, compute_fs, gpu, prepare, replay_timed
-
-from .cuda_programs import cuda_source, outputs
-from .steps import HOPPER
 
 ROWS, COLUMNS, DEPTH, STEPS = 128, 256, 64, 144  # of a tile; of a step; steps of a tile
 ROW_TILES, COLUMN_TILES, RESIDENT = 60, 20, 4
@@ -36,11 +28,6 @@ class Measured:
     a_lies_in: str
     ns: float
     simulated: float = 0.0
-
-
-def operands(folder: Path) -> None:
-    """Time the steps of GEMM by where their operands come from."""
-    (folder / "operands.csv").write_text(outputs(cuda_source("operands.cu"), *HOPPER)[0], encoding="utf-8")
 
 
 def measured_operands() -> list[Measured]:

@@ -1,41 +1,10 @@
-"""The two L2 partitions of an NVIDIA GPU: address bits of the point of coherence, and what each partition keeps.
-
-``partitions`` runs `l2_partitions.cu` for latencies and a map of 4 KiB blocks, then once for each counter, since the
-caches must not be touched between passes. It writes ``side_clocks.csv`` (clocks of an atomic and of reads, by
-partition), ``side_homes.csv`` (the address bits, and how many blocks they explain) and ``sides.csv`` (what the last
-pass of each kind read from memory, missed in its own partition, and hit in the other).
-"""
+"""Address bits of the point of coherence between the two L2 partitions of an NVIDIA GPU, from a map of 4 KiB blocks."""
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-
-from .caches import write_passes
-from .cuda_programs import compiled, cuda_source, run
-
-PARTITION_COUNTERS = {  # column, and bytes of one
-    "dram__bytes_read.sum": ("memory_mib", 1),
-    "lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum": ("missed_near_mib", 32),
-    "lts__t_sectors_srcunit_ltcfabric_lookup_hit.sum": ("held_far_mib", 32),
-}
-
-
-def partitions(folder: Path) -> None:
-    """Find the point of coherence of each 4 KiB block, and count what each L2 partition keeps."""
-    with compiled(cuda_source("l2_partitions.cu")) as program:
-        with tempfile.TemporaryDirectory() as place:
-            blocks = Path(place) / "homes"
-            clocks = run([program, "homes", str(blocks)])
-            found = coherence_bits_of(np.fromfile(blocks, np.uint8))
-        (folder / "side_clocks.csv").write_text(clocks, encoding="utf-8")
-        row = f"{found.bits:#x},{found.first_page},{found.blocks},{found.explained}"
-        (folder / "side_homes.csv").write_text(f"bits,first_page,blocks,explained\n{row}\n", encoding="utf-8")
-        write_passes(folder / "sides.csv", PARTITION_COUNTERS, program, "passes")
-
 
 BLOCK_BITS = 12
 PAGE_BLOCKS = 512  # of a page of 2 MiB: blocks lie one after the other in memory

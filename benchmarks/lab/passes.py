@@ -1,20 +1,11 @@
-"""Time of passes over memory by tiles in several orders, and the row activations of the same passes in the model.
-
-``passes`` writes ``orders.csv``: the median of five launches after two, each with other data in the L2.
-``passes-replay`` replays every line of the H200's table and prints measured and simulated time and the rows activated
-for each line written.
-"""
-
-# ruff: noqa: PLC0415  torch and Triton are there only where the GPU is
+"""Passes over memory by tiles in several orders, replayed beside the measured ones, with the rows they activate."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from pathlib import Path
-from statistics import median
+from functools import lru_cache
 
 import numpy as np
 from rich.console import Console
@@ -30,60 +21,7 @@ SIDE = 16384  # of a square matrix of fp32
 TILES = ((32, 32), (32, 64), (64, 64), (32, 128), (16, 256), (8, 512))
 ORDERS = ("row", "grp8", "band8", "morton", "col", "scatter")
 RUNS = ("run2", "run16", "run128", "run256", "run512")  # of the smallest tiles
-FLUSHED_BYTES = 256 << 20
-DELAY_CYCLES = 200_000  # until both events are queued
 NAMES = ("kernel", "side", "rows", "cols", "order", "time_us")
-
-
-def passes(folder: Path) -> None:
-    """Time passes over memory by tiles in several orders."""
-    with (folder / "orders.csv").open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(NAMES)
-        for line in measured():
-            table.writerow(line)
-
-
-def measured() -> Iterator[tuple[str, int, int, int, str, str]]:
-    """Rows of the table, one launch after the other."""
-    import torch
-
-    from . import nvidia_kernels
-
-    x, y = (torch.ones(SIDE, SIDE, device="cuda") for _ in range(2))
-    kernels = {
-        "read": nvidia_kernels.pass_reads,
-        "write": nvidia_kernels.pass_writes,
-        "copy": nvidia_kernels.pass_copies,
-    }
-    for rows, cols in TILES:
-        for name in (*ORDERS, *RUNS) if (rows, cols) == TILES[0] else ORDERS:
-            if name == "morton" and rows != cols:
-                continue  # no permutation of a grid that is not square
-            tiles = orders.tiles_of(name, SIDE // rows, SIDE // cols, 1)
-            order = torch.from_numpy(tiles).to("cuda", torch.int32)
-            for what, kernel in kernels.items():
-                launch = partial(kernel[(order.numel(),)], order, x, y, SIDE, BM=rows, BN=cols, num_warps=4)
-                yield what, SIDE, rows, cols, name, f"{median(times_us(launch)):.1f}"
-
-
-def times_us(launch: Callable[[], None], *, warm: int = 2, counted: int = 5) -> list[float]:
-    """Times of single launches [us], the L2 filled with other data before each."""
-    import torch
-
-    other = torch.empty(FLUSHED_BYTES, dtype=torch.int8, device="cuda")
-    found = []
-    for _ in range(warm + counted):
-        other.zero_()
-        torch.cuda.synchronize()
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda._sleep(DELAY_CYCLES)
-        begin.record()
-        launch()
-        end.record()
-        torch.cuda.synchronize()
-        found.append(1e3 * begin.elapsed_time(end))
-    return found[warm:]
 
 
 ITEM_BYTES = 4

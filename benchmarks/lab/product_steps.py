@@ -1,8 +1,6 @@
-"""Time of a step of a product in two stages by how many workgroups an SM holds, and the same steps in the model.
+"""Steps of a product in two stages by how many workgroups an SM holds, replayed beside the measured ones.
 
-``product-steps`` times `product_steps_triton.py` into ``product_steps.csv``: one wave of one to seven workgroups an SM,
-whose operands stay in the L2. ``product-steps-replay`` compiles and replays each line as a user's kernel.
-``SWIZZLE_SIM_TRITON`` names the Triton that the node had.
+Each line is compiled and replayed as a user's kernel. ``SWIZZLE_SIM_TRITON`` names the Triton that the node had.
 """
 
 # ruff: noqa: PLC0415  torch is there only where the GPU is
@@ -10,74 +8,11 @@ whose operands stay in the L2. ``product-steps-replay`` compiles and replays eac
 from __future__ import annotations
 
 import csv
-import importlib
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 HERE = Path(__file__).resolve().parent
 K, COLUMNS, SMS = 2048, 22, 132  # depth until steps begin again, tiles of B side by side
 FEW, MANY = 512, 1536  # steps
-PRODUCTS = (  # type, tile, waves, scales
-    ("fp8", (64, 64, 128), 4, True),
-    ("fp8", (64, 64, 128), 4, False),
-    ("bf16", (64, 64, 32), 4, False),
-    ("bf16", (64, 64, 64), 4, False),
-    ("bf16", (64, 128, 64), 4, False),
-    ("bf16", (128, 64, 64), 4, False),
-    ("bf16", (128, 128, 64), 8, False),
-)
-COLUMN_NAMES = ("type", "block_m", "block_n", "block_k", "waves", "scales", "registers", "workgroups_per_sm", "us")
-
-
-def product_steps(folder: Path) -> None:
-    """Time steps on a GPU of 132 SMs; as many workgroups as fit."""
-    with (folder / "product_steps.csv").open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(COLUMN_NAMES)
-        for kind, tile, waves, scales in PRODUCTS:
-            for held in range(1, 8):
-                compiled, few = _timed(kind, tile, waves, scales, held, FEW)
-                fit = min(
-                    65536 // (-(-compiled.n_regs // 8) * 256 * waves), 232448 // (compiled.metadata.shared + 1024)
-                )
-                if held > fit:
-                    break
-                _, many = _timed(kind, tile, waves, scales, held, MANY)
-                line = (kind, *tile, waves, int(scales), compiled.n_regs, held, f"{(many - few) / (MANY - FEW):.4f}")
-                table.writerow(line)
-                print(*line, flush=True)
-
-
-def _timed(kind: str, tile: tuple[int, int, int], waves: int, scales: bool, held: int, steps: int) -> tuple[Any, float]:
-    """Compiled kernel, and microseconds of a launch: of seven times the median, of four launches each."""
-    import torch
-
-    kernel = importlib.import_module("swizzle_benchmarks.lab.product_steps_triton").product_steps
-    block_m, block_n, block_k = tile
-    rows, cols = SMS * held // COLUMNS * block_m, COLUMNS * block_n
-    dtype = {"fp8": torch.float8_e4m3fn, "bf16": torch.bfloat16}[kind]
-    a, b = (torch.zeros(n, K, device="cuda").to(dtype) for n in (rows, cols))
-    a_scale = torch.ones(K // block_k, rows, device="cuda")
-    b_scale = torch.ones(cols // 128 + 1, K // block_k, device="cuda")
-    c = torch.empty(rows, cols, device="cuda", dtype=torch.bfloat16)
-
-    def launch() -> Any:
-        return kernel[(SMS * held,)](
-            *(a, b, a_scale, b_scale, c, rows, steps), N=cols, K=K, BLOCK_M=block_m, BLOCK_N=block_n,
-            BLOCK_K=block_k, SCALED=scales, num_warps=waves, num_stages=2,
-        )  # fmt: skip
-
-    compiled, took = launch(), []
-    for _ in range(7):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(4):
-            launch()
-        end.record()
-        end.synchronize()
-        took.append(1e3 * begin.elapsed_time(end) / 4)
-    return compiled, median(took)
 
 
 def simulated(line: dict[str, str]) -> float:

@@ -1,22 +1,11 @@
-"""How far workgroups of one launch run ahead of each other: skew between them and spread of their durations.
-
-``skew`` runs `LAUNCHES`, checks their results, and writes one ``.npz`` a launch, ``at`` (n_workgroups, 33) int64 [ns]
-and ``sm`` (n_workgroups,), and ``drift.csv``, the figures of `Skew`.
-"""
-
-# ruff: noqa: PLC0415  torch and Triton are there only where the GPU is
+"""How far workgroups of one launch run ahead of each other: skew between them and spread of their durations."""
 
 from __future__ import annotations
 
-import csv
-import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
-
-from swizzle_benchmarks.validation.workloads import h200, orders
 
 Launch = Callable[..., None]
 TILE = {"BM": 128, "BN": 128, "BK": 64}
@@ -29,52 +18,6 @@ LAUNCHES: tuple[tuple[str, dict[str, int], tuple[str, ...]], ...] = (
     ("attention", {"H": 32, "S": 8192, "D": 128, "BQ": 64, "BK": 64}, ("row", "col")),
     ("attention", {"H": 64, "S": 8192, "D": 128, "BQ": 128, "BK": 64}, ("row", "col")),
 )
-
-
-def skew(folder: Path) -> None:
-    """Note when each workgroup gets where; the second of two launches; exit with status 1 if a result is wrong."""
-    import torch
-
-    from .nvidia_launch import MAKERS
-
-    torch.manual_seed(0)
-    lines = []
-    for kernel, size, names in LAUNCHES:
-        shape = h200.KERNELS[kernel]
-        launch, output, wanted = MAKERS[kernel](size, shape.warps)
-        for name in names:
-            output.zero_()
-            at, sm = _measured(launch, orders.tiles_of(name, *shape.tiles(size), 1))
-            sizes = "x".join(str(n) for n in size.values())
-            if not torch.allclose(output.float(), wanted, atol=0.05, rtol=0.02):
-                sys.exit(f"{kernel} {sizes}: wrong result under {name}")
-            np.savez_compressed(folder / f"{kernel}-{sizes}-{name}.npz", at=at, sm=sm)
-            lines.append(line_of(torch.cuda.get_device_name(), kernel, sizes, name, at, sm))
-            print(", ".join(str(value) for value in lines[-1].values()), flush=True)
-    with (folder / "drift.csv").open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows(lines)
-
-
-def line_of(gpu: str, kernel: str, sizes: str, order: str, at: np.ndarray, sm: np.ndarray) -> dict[str, object]:
-    """A line of the table."""
-    figures = {name: round(value, 2) for name, value in asdict(skew_of(at, sm)).items()}
-    return {"gpu": gpu, "kernel": kernel, "problem": sizes, "order": order, **figures}
-
-
-def _measured(launch: Launch, tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    import torch
-
-    from .nvidia_kernels import NOTES
-
-    order = torch.from_numpy(tiles).to("cuda", torch.int32)
-    clock = torch.zeros(tiles.size, NOTES, device="cuda", dtype=torch.int64)
-    for _ in range(2):
-        launch(order, clock)
-        torch.cuda.synchronize()
-    notes = clock.cpu().numpy()
-    return notes[:, :-1] - notes[:, :-1].min(), notes[:, -1]
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,6 @@
-"""Time that a step of a pipelined product takes, by when its copies go out, and the same steps in the model.
+"""Steps of a pipelined product by when their copies go out, replayed beside the measured ones.
 
-``steps`` runs `steps.cu` into ``steps.csv``: a product's loop of two stages whose operands stay in the L2, with copies
-alone, products alone, and both. ``steps-replay`` replays each line, as a kernel with such a loop is replayed.
-``shared-memory`` runs `shared_memory.cu`: products beside stores into the shared memory that they read from.
-``instructions`` runs `instructions.cu`: the latencies by which `swizzle_sim.capture.occupancy_waves` times other loops.
+The product's loop has two stages and operands that stay in the L2: copies alone, products alone, and both.
 """
 
 from __future__ import annotations
@@ -11,17 +8,13 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from swizzle_benchmarks.validation.rows import DATA
 from xcd_model import Gpu, IssueModel, TraceBuilder, compute_fs, gpu, prepare, replay_timed
 
-from .cuda_programs import cuda_source, outputs
-
 TURNS, ITEM_BYTES, WINDOW_BYTES = 256, 2, 96 << 10
-HOPPER = ("-gencode", "arch=compute_90a,code=sm_90a")
 
 
 @dataclass(frozen=True)
@@ -33,21 +26,6 @@ class Step:
     workgroups_per_sm: int
     measured: float
     simulated: float
-
-
-def steps(folder: Path) -> None:
-    """Time the steps of a product by when their copies go out."""
-    (folder / "steps.csv").write_text(outputs(cuda_source("steps.cu"), *HOPPER)[0], encoding="utf-8")
-
-
-def shared_memory(folder: Path) -> None:
-    """Time products beside stores into shared memory."""
-    (folder / "shared_memory.csv").write_text(outputs(cuda_source("shared_memory.cu"), *HOPPER)[0], encoding="utf-8")
-
-
-def instructions(folder: Path) -> None:
-    """Time instructions one after the other in a wave."""
-    (folder / "instructions.csv").write_text(outputs(cuda_source("instructions.cu"), *HOPPER)[0], encoding="utf-8")
 
 
 def measured_steps() -> list[dict[str, str]]:

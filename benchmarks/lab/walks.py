@@ -1,9 +1,7 @@
-"""Time of narrow passes over memory by order, and the same passes in the model, whose constants saw none of them.
+"""Narrow passes over memory by order, replayed beside the measured ones, whose constants saw none of them.
 
-``walks`` runs `walks.cu` into ``walks.csv``: tiles of 32 rows, 64 to 512 B wide, of matrices of 1 GiB, read, written or
-copied across, down or in drawn order by workgroups of one tile or of four. ``walks-replay`` replays reads and writes of
-four, which keep memory busy, and copies of one, as a transpose has it, and prints measured and simulated time beside
-what activating rows adds.
+Tiles of 32 rows, 64 to 512 B wide, of matrices of 1 GiB, read, written or copied across, down or in drawn order by
+workgroups of one tile or of four. Reads and writes of four, which keep memory busy, are replayed, and copies of one.
 """
 
 from __future__ import annotations
@@ -11,7 +9,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -20,8 +17,6 @@ from rich.progress import track
 from swizzle_benchmarks.validation.rows import DATA
 from xcd_model import Gpu, IssueModel, TraceBuilder, gpu, prepare, replay_timed
 from xcd_model.replay.service_times import speed_variation_of
-
-from .cuda_programs import cuda_source, outputs
 
 BYTES, ROWS, LANE_BYTES = 1 << 30, 32, 16
 TILES = 4  # of a workgroup, and as many loads of a thread
@@ -40,11 +35,6 @@ class Walk:
     measured_ps: float
     simulated_ps: float
     opening_ps: float
-
-
-def walks(folder: Path) -> None:
-    """Time narrow passes over memory by order."""
-    (folder / "walks.csv").write_text(outputs(cuda_source("walks.cu"))[0], encoding="utf-8")
 
 
 def measured_walks() -> list[dict[str, str]]:
