@@ -29,7 +29,7 @@ from .rows import DATA, paper_rows
 from .statistics import TOLD_APART
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = ROOT / "swizzle_sim" / "ranking" / "ranked_pairs.toml"
+TABLE = ROOT / "swizzle_sim" / "search" / "ranking" / "ranked_pairs.toml"
 PAGE = "docs/fidelity.csv"
 OF = {"time_us": "time", "l2_hit_pct": "l2_hit_rate", "dram_read_bytes": "hbm_bytes"}  # quantity: objective
 APART = {True: math.log(TOLD_APART), False: 1.0}  # measured gap of a pair that is ranked; of a rate in points

@@ -5,7 +5,6 @@ import csv
 import numpy as np
 import pytest
 
-from swizzle_benchmarks.lab import __main__ as lab
 from swizzle_benchmarks.lab.partitions import BLOCK_BITS, PAGE_BITS, coherence_bits_of
 from swizzle_benchmarks.validation.rows import DATA
 from xcd_model import gpu
@@ -115,17 +114,3 @@ while [ "$1" != -o ]; do shift; done
 printf '#!/bin/sh\nprintf "what,side,value\\\\n"\nhead -c 1024 /dev/zero > "$2"\n' > "$2"
 chmod +x "$2"
 """
-
-
-def test_the_script_writes_clocks_homes_and_passes(tmp_path, programs):
-    programs(ncu=NCU, nvcc=NVCC)
-    lab.main(["partitions", str(tmp_path / "out")])
-    written = {path.name: path.read_text().splitlines() for path in (tmp_path / "out").iterdir()}
-    assert written == {
-        "side_clocks.csv": ["what,side,value"],
-        "side_homes.csv": ["bits,first_page,blocks,explained", "0x0,0,1024,1024"],
-        "sides.csv": [
-            "kind,order,mib,beside,beside_side,beside_home,beside_mib,memory_mib,missed_near_mib,held_far_mib",
-            "one side; near,same,8,nothing,0,0,0,1.00,32.00,32.00",
-        ],
-    }

@@ -1,0 +1,3 @@
+"""Source files of tests."""
+
+from tests.testing.conftest import written  # noqa: F401
