@@ -8,189 +8,98 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import numpy as np
 
-from swizzle_sim.language.grid import Grid
-from swizzle_sim.workload.kernels import Kernel
-from swizzle_sim.workload.launch import Array, Launch
-from xcd_model import Trace, TraceBuilder
-from xcd_model.errors import SizeError
+from .declared import GRIDS, Declared, Rule, Sizes, Tensor, cdiv, lines_of
+from .flash_attention import HEADS
 
-from .base import check_block, check_traceable, lines_of, resources
 
-NAME = "attention_decode"
-NUM_WARPS = 4
-NUM_STAGES = 2
+def splits(s: Sizes) -> tuple[np.ndarray, np.ndarray]:
+    """(SPLITS,) first key of each split, and the key behind its last; equal where the split is empty."""
+    first = np.arange(s.SPLITS) * cdiv(s.S, s.SPLITS)
+    return np.minimum(first, s.S), np.minimum(first + cdiv(s.S, s.SPLITS), s.S)
 
-# ((BLOCK_N, D), waves): (VGPRs, LDS bytes)
-COMPILED = {((64, 128), NUM_WARPS): (72, 1024), ((64, 64), NUM_WARPS): (67, 512)}
-TRITON = Path(__file__).with_name(f"{NAME}_triton.py")
 
-SHARING = """\
+def steps_of(s: Sizes, split: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First key of each step of a workgroup's split, and how many keys: (n_workgroups, steps), 0 behind its end."""
+    first, end = (place[split][:, None] for place in s.splits)
+    start = first + np.arange(int(s.steps.max()))[None, :] * s.BLOCK_N
+    return start, np.clip(end - start, 0, s.BLOCK_N)
+
+
+def access(s, build, pid, q, k, v, part, lse) -> None:
+    """Q once; K and V of the split, block by block; the partial output and its weight."""
+    batch, head, split = pid
+    build.step(build.read_box(q, at=(batch, head, 0), size=(1, 1, s.D)))
+    start, keys = steps_of(s, split)
+    at, size = (batch[:, None], (head // (s.H // s.HKV))[:, None], start, 0), (1, 1, keys, s.D)
+    build.step(build.read_box(k, at=at, size=size), build.read_box(v, at=at, size=size))
+    build.step(build.write_box(part, at=(*pid, 0), size=(1, 1, 1, s.D)), build.write_box(lse, at=pid, size=(1, 1, 1)))
+
+
+def of_splits(s: Sizes, scores: np.ndarray, weighted) -> tuple[np.ndarray, np.ndarray]:
+    """Partial outputs and log-sum-exps of scores (B, H, S); zeros and minus infinity for a split without keys.
+
+    ``weighted(weights, keys)`` sums the values of a slice of keys.
+    """
+    parts, lse = [], np.full((s.B, s.H, s.SPLITS), -np.inf, np.float32)
+    for split, (first, end) in enumerate(zip(*s.splits, strict=True)):
+        mine = scores[:, :, first:end]
+        weights = np.exp(mine - mine.max(axis=-1, keepdims=True)) if first < end else mine
+        total = weights.sum(axis=-1)
+        found = weighted(weights, slice(first, end))
+        parts.append(found / total[..., None] if first < end else found)
+        if first < end:
+            lse[:, :, split] = mine.max(axis=-1) + np.log(total)
+    return np.stack(parts, axis=2), lse
+
+
+def reference(s, q, k, v) -> tuple[np.ndarray, np.ndarray]:
+    """`of_splits` in fp32."""
+    q, k, v = (values.astype(np.float32) for values in (q[:, :, None, :], k, v))
+    k, v = (np.repeat(values, s.H // s.HKV, axis=1) for values in (k, v))
+    scores = (q @ np.swapaxes(k, 2, 3))[:, :, 0] / np.float32(math.sqrt(s.D))
+    return of_splits(s, scores, lambda weights, keys: (weights[:, :, None, :] @ v[:, :, keys])[:, :, 0])
+
+
+def others(s, block: str = "BLOCK_N") -> Iterable[Mapping[str, int]]:
+    """Other batches, head counts and splits; keys that the splits share evenly and not."""
+    for b, heads, splits in GRIDS[3]:
+        for cut in (0, 1):
+            yield {"B": b, "H": heads, "HKV": 1, "S": splits * 2 * getattr(s, block) - cut, "SPLITS": splits}
+
+
+attention_decode = Declared(
+    name="attention_decode",
+    summary="one token's attention over a split of the keys, fp16, grouped queries",
+    sharing="""\
 Workgroup (x, y, z) reads the query of head y of sequence x, then K and V of key head y // (H / HKV) over the z-th of
 SPLITS runs of keys, BLOCK_N keys a step, and writes one partial output row and one number. The H / HKV query heads of
 one key head read the same keys in the same split: in the launch they are B ids apart. Other key heads, splits and
-sequences share no key with them. No key is read twice by one workgroup."""
-
-
-def attention_decode(
-    *, B: int = 4, H: int = 64, HKV: int = 8, S: int = 32768, D: int = 128, SPLITS: int = 16, BLOCK_N: int = 64
-) -> Kernel:
-    """Decode attention in fp16 over a contiguous key-value cache, first stage.
-
-    Parameters
-    ----------
-    B, H, HKV, S, D : int
-        Q is (B, H, D), K and V (B, HKV, S, D); HKV divides H, D is a power of two, at most 256.
-    SPLITS : int
-        Runs of keys, each a workgroup's; at most S.
-    BLOCK_N : int
-        Keys of a step; a power of two from 1 to 1024.
-
-    Returns
-    -------
-    Kernel
-
-    Raises
-    ------
-    SizeError
-        If HKV does not divide H, there are more splits than keys, a block is no power of two in range, or the problem
-        is too large to trace.
-    """
-    problem = {"B": B, "H": H, "HKV": HKV, "S": S, "D": D, "SPLITS": SPLITS, "BLOCK_N": BLOCK_N}
-    _check(problem)
-    return Kernel(
-        name=NAME,
-        summary="one token's attention over a split of the keys, fp16, grouped queries",
-        problem=problem,
-        dtype="fp16",
-        grid=Grid((B, H, SPLITS)),
-        flops=4.0 * B * H * S * D,
-        issued_flops=4.0 * B * H * D * BLOCK_N * int(_steps(problem).sum()),
-        resources=resources(COMPILED, (BLOCK_N, D), num_warps=NUM_WARPS, in_flight=2 * NUM_STAGES),
-        build_trace=lambda line_bytes: trace(problem, line_bytes),
-        reference=lambda inputs: reference(inputs, problem),
-        make_inputs=lambda seed: make_inputs(problem, seed),
-        triton_source=TRITON.read_text(encoding="utf-8"),
-        sharing=SHARING,
-        sources=("Flash-Decoding (Dao, Haziza, Massa, Sizov 2023)", "vLLM Triton decode attention (its grid)"),
-        at_grids=lambda: _at_grids(problem),
-        make_launch=lambda: launch(problem),
-    )
-
-
-def _splits(problem: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray]:
-    """(SPLITS,) first key of each split, and the key behind its last; equal where the split is empty."""
-    s, splits = problem["S"], problem["SPLITS"]
-    first = np.arange(splits, dtype=np.int64) * -(-s // splits)
-    return np.minimum(first, s), np.minimum(first + -(-s // splits), s)
-
-
-def _steps(problem: Mapping[str, int]) -> np.ndarray:
-    """(SPLITS,) trips through the loop over keys."""
-    first, end = _splits(problem)
-    return -(-(end - first) // problem["BLOCK_N"])
-
-
-def _check(problem: Mapping[str, int]) -> None:
-    check_block(NAME, BLOCK_N=problem["BLOCK_N"], most=1024)
-    check_block(NAME, D=problem["D"], most=256)
-    if problem["H"] % problem["HKV"]:
-        raise SizeError(
-            f"{NAME}: H = {problem['H']}, HKV = {problem['HKV']}: every key head serves as many query heads, "
-            "so HKV divides H"
-        )
-    if problem["SPLITS"] > problem["S"]:
-        raise SizeError(f"{NAME}: SPLITS = {problem['SPLITS']}, S = {problem['S']}: a split has at least one key")
-    heads = problem["B"] * problem["H"]
-    check_traceable(
-        NAME,
-        workgroups=heads * problem["SPLITS"],
-        instructions=2.0 * heads * (problem["S"] / problem["BLOCK_N"] + 2 * problem["SPLITS"]),
-        touches=lines_of(2.0 * heads * problem["S"], problem["D"]),
-    )
-
-
-def launch(problem: Mapping[str, int]) -> Launch:
-    """Launch of the Triton kernel at one size."""
-    b, h, hkv, s, d, splits = (problem[name] for name in ("B", "H", "HKV", "S", "D", "SPLITS"))
-    return Launch(
-        path=TRITON,
-        function=NAME,
-        arguments={
-            "q_ptr": Array(shape=(b, h, d), dtype="fp16"),
-            "k_ptr": Array(shape=(b, hkv, s, d), dtype="fp16"),
-            "v_ptr": Array(shape=(b, hkv, s, d), dtype="fp16"),
-            "part_ptr": Array(shape=(b, h, splits, d), dtype="fp32", role="out"),
-            "lse_ptr": Array(shape=(b, h, splits), dtype="fp32", role="out"),
-            **{"S": s, "H": h, "HKV": hkv, "SPLITS": splits, "scale": 1 / math.sqrt(d)},
-        },
-        constexprs={"D": d, "BLOCK_N": problem["BLOCK_N"]},
-        grid=(b, h, splits),
-        num_warps=NUM_WARPS,
-        num_stages=NUM_STAGES,
-        make_inputs=lambda seed: {f"{name}_ptr": values for name, values in make_inputs(problem, seed).items()},
-    )
-
-
-def trace(problem: Mapping[str, int], line_bytes: int) -> Trace:
-    """Access model: Q once; K and V of the split, block by block; the partial output and its weight."""
-    b, h, hkv, s, d, splits = (problem[name] for name in ("B", "H", "HKV", "S", "D", "SPLITS"))
-    w = np.arange(b * h * splits, dtype=np.int64)
-    batch, head, split = w % b, w // b % h, w // (b * h)
-    build = TraceBuilder(n_workgroups=w.size, line_bytes=line_bytes)
-    q = build.place("Q", shape=(b * h, d), item_bytes=2)
-    k = build.place("K", shape=(b * hkv, s, d), item_bytes=2)
-    v = build.place("V", shape=(b * hkv, s, d), item_bytes=2)
-    part = build.place("part", shape=(b * h * splits, d), item_bytes=4)
-    lse = build.place("lse", shape=(b * h * splits,), item_bytes=4)
-    query = batch * h + head
-    build.step(build.read_box(q, at=(query, 0), size=(1, d)))
-    first, end = (column[split][:, None] for column in _splits(problem))
-    start = first + np.arange(0, int(_steps(problem).max()) * problem["BLOCK_N"], problem["BLOCK_N"])[None, :]
-    at = ((batch * hkv + head // (h // hkv))[:, None], start, 0)
-    size = (1, np.clip(end - start, 0, problem["BLOCK_N"]), d)
-    build.step(build.read_box(k, at=at, size=size), build.read_box(v, at=at, size=size))
-    place = query * splits + split
-    build.step(
-        build.write_box(part, at=(place, 0), size=(1, d)),
-        build.write_box(lse, at=(place,), size=(1,)),
-    )
-    return build.trace()
-
-
-def make_inputs(problem: Mapping[str, int], seed: int) -> dict[str, np.ndarray]:
-    """Random fp16 Q, K and V of unit scale."""
-    draw = np.random.default_rng(seed)
-    b, h, hkv, s, d = (problem[name] for name in ("B", "H", "HKV", "S", "D"))
-    shapes = {"q": (b, h, d), "k": (b, hkv, s, d), "v": (b, hkv, s, d)}
-    return {name: draw.standard_normal(shape, np.float32).astype(np.float16) for name, shape in shapes.items()}
-
-
-def reference(inputs: Mapping[str, np.ndarray], problem: Mapping[str, int]) -> dict[str, np.ndarray]:
-    """Partial outputs and log-sum-exps in fp32; zeros and minus infinity for a split without keys."""
-    share = problem["H"] // problem["HKV"]
-    q = inputs["q"].astype(np.float32)[:, :, None, :]
-    k, v = (np.repeat(inputs[name].astype(np.float32), share, axis=1) for name in ("k", "v"))
-    scores = (q @ np.swapaxes(k, 2, 3))[:, :, 0] / np.float32(math.sqrt(problem["D"]))
-    part = np.zeros((problem["B"], problem["H"], problem["SPLITS"], problem["D"]), np.float32)
-    lse = np.full(part.shape[:3], -np.inf, np.float32)
-    for split, (first, end) in enumerate(zip(*_splits(problem), strict=True)):
-        if first < end:
-            mine = scores[:, :, first:end]
-            weights = np.exp(mine - mine.max(axis=-1, keepdims=True))
-            total = weights.sum(axis=-1)
-            part[:, :, split] = (weights[:, :, None, :] @ v[:, :, first:end])[:, :, 0] / total[..., None]
-            lse[:, :, split] = mine.max(axis=-1) + np.log(total)
-    return {"part": part, "lse": lse}
-
-
-def _at_grids(problem: Mapping[str, int]) -> Iterable[tuple[Grid, Mapping[str, int]]]:
-    """Other batches, head counts and splits; keys that the splits share evenly and not."""
-    shapes = [(1, 1, 1), (1, 8, 4), (2, 3, 5), (8, 2, 2), (3, 5, 7), (4, 8, 16), (16, 1, 3), (5, 16, 1), (2, 24, 8)]
-    for b, heads, splits in shapes:
-        for cut in (0, 1):
-            s = splits * 2 * problem["BLOCK_N"] - cut
-            yield Grid((b, heads, splits)), {**problem, "B": b, "H": heads, "HKV": 1, "S": s, "SPLITS": splits}
+sequences share no key with them. No key is read twice by one workgroup.""",
+    sources=("Flash-Decoding (Dao, Haziza, Massa, Sizov 2023)", "vLLM Triton decode attention (its grid)"),
+    sizes={"B": 4, "H": 64, "HKV": 8, "S": 32768, "D": 128, "SPLITS": 16, "BLOCK_N": 64},
+    derived={
+        "scale": lambda s: 1 / math.sqrt(s.D),
+        "splits": splits,
+        "steps": lambda s: cdiv(s.splits[1] - s.splits[0], s.BLOCK_N),  # (SPLITS,) trips through the loop over keys
+    },
+    grid="B H SPLITS",
+    others=others,
+    tensors={"Q": Tensor("B H D"), "K": Tensor("B HKV S D"), "V": Tensor("B HKV S D")}
+    | {"part": Tensor("B H SPLITS D", "fp32", role="out"), "lse": Tensor("B H SPLITS", "fp32", role="out")},
+    arguments="S H HKV SPLITS scale",
+    constexprs="D BLOCK_N",
+    access=access,
+    reference=reference,
+    flops=lambda s: 4.0 * s.B * s.H * s.S * s.D,
+    issued=lambda s: 4.0 * s.B * s.H * s.D * s.BLOCK_N * int(s.steps.sum()),
+    blocks={"BLOCK_N": (1, 1024), "D": (1, 256)},
+    rules=(HEADS, Rule(lambda s: s.SPLITS <= s.S, "SPLITS = {s.SPLITS}, S = {s.S}: a split has at least one key")),
+    items={"K of a head": "S D", "part": "B H SPLITS D"},
+    work=lambda s: (2 * (s.S / s.BLOCK_N / s.SPLITS + 2), lines_of(2 * s.S / s.SPLITS, s.D)),
+    compiled={((64, 128), 4): (72, 1024), ((64, 64), 4): (67, 512)},
+    tile="BLOCK_N D",
+    in_flight=4,
+)

@@ -6,6 +6,7 @@
 
 from itertools import product
 
+from swizzle_sim.workload.kernels import kernel
 from tests.suite.boxes import ALIGN_BYTES, blocks, cells
 from tests.suite.megakernel_touches import megakernel_tensors, mlp_megakernel
 
@@ -74,9 +75,7 @@ def batched_tensors(p):
 
 
 def paged_tables(p):
-    from swizzle_benchmarks.suite.attention_paged import make_inputs
-
-    found = make_inputs(p, 0)
+    found = kernel("attention_paged", **p).make_inputs(0)
     return found["length"].tolist(), found["table"].tolist()
 
 
@@ -134,9 +133,7 @@ def mla_tensors(p):
 
 
 def varlen_starts(p):
-    from swizzle_benchmarks.suite.attention_varlen import make_inputs
-
-    return make_inputs(p, 0)["cu_seqlens"].tolist()
+    return kernel("attention_varlen", **p).make_inputs(0)["cu_seqlens"].tolist()
 
 
 def attention_varlen(p, w):
@@ -181,9 +178,7 @@ def dynamic_tensors(p):
 
 
 def jagged_ends(p):
-    from swizzle_benchmarks.suite.gemm_jagged import make_inputs
-
-    return make_inputs(p, 0)["offset"].tolist()
+    return kernel("gemm_jagged", **p).make_inputs(0)["offset"].tolist()
 
 
 def gemm_jagged(p, w):
@@ -268,9 +263,7 @@ def grouped_tensors(p):
 
 def moe_blocks(p):
     """(expert, slots) of each block that has any: slot t * TOPK + j is the j-th expert of token t, in rising order."""
-    from swizzle_benchmarks.suite.moe_gemm import make_inputs
-
-    tables = make_inputs(p, 0)
+    tables = kernel("moe_gemm", **p).make_inputs(0)
     rows, found = p["TOKENS"] * p["TOPK"], []
     for block in range(int(tables["bound"][0]) // p["BLOCK_M"]):
         slots = tables["slot"][block * p["BLOCK_M"] : (block + 1) * p["BLOCK_M"]].tolist()

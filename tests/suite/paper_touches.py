@@ -4,7 +4,7 @@
 ``(problem, workgroup) -> [(tensor, writes, items of the tile or None)]`` in program order.
 """
 
-from swizzle_benchmarks.suite import spmv
+from swizzle_benchmarks.suite.spmv import structure
 
 ALIGN_BYTES = 2 * 1024 * 1024
 
@@ -120,7 +120,7 @@ def fdtd_2d(p, w):
 
 
 def spmv_touches(p, w):
-    indptr, indices = spmv.structure(p["M"], p["N"], p["NNZ_PER_ROW"])
+    indptr, indices = structure(p["M"], p["N"], p["NNZ_PER_ROW"])
     out = [("indptr", False, [w]), ("indptr", False, [w + 1])]
     for start in range(indptr[w], indptr[w + 1], p["BLOCK_SIZE"]):
         at = [i if i < indptr[w + 1] else None for i in range(start, start + p["BLOCK_SIZE"])]
@@ -177,7 +177,7 @@ def gemm_streamk(p, w):
 
 
 def _spmv_tensors(p):
-    items = spmv.structure(p["M"], p["N"], p["NNZ_PER_ROW"])[1].size
+    items = structure(p["M"], p["N"], p["NNZ_PER_ROW"])[1].size
     return {"indptr": (p["M"] + 1, 4), "indices": (items, 4), "values": (items, 2), "x": (p["N"], 2), "y": (p["M"], 2)}
 
 

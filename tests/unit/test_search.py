@@ -5,7 +5,7 @@ import sqlite3
 import numpy as np
 import pytest
 
-from swizzle_benchmarks.suite import gemm as suite_gemm
+from swizzle_benchmarks.suite.declared import Declared
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
@@ -13,7 +13,7 @@ from swizzle_sim.search.candidates import Candidate, family_candidates, family_s
 from swizzle_sim.search.history import FILE, History, runs_in
 from swizzle_sim.search.optimize import optimize
 from tests.in_process import runner
-from xcd_model import RunError, gpu
+from xcd_model import RunError, TraceBuilder, gpu
 
 MI300X = gpu("mi300x")
 WORKLOAD = gemm(M=2048, N=2048, K=128)
@@ -145,9 +145,9 @@ def test_the_default_search_tries_at_least_200_bijections():
 
 def test_one_command_builds_the_trace_and_the_lattice_once(monkeypatch, capsys, tmp_path):
     built, grids = [], []
-    trace, at_grids = suite_gemm.trace, suite_gemm._at_grids
-    monkeypatch.setattr(suite_gemm, "trace", lambda *given: built.append(given) or trace(*given))
-    monkeypatch.setattr(suite_gemm, "_at_grids", lambda *given: grids.append(given) or at_grids(*given))
+    trace, lattice = TraceBuilder.trace, Declared.lattice
+    monkeypatch.setattr(TraceBuilder, "trace", lambda *given: built.append(given) or trace(*given))
+    monkeypatch.setattr(Declared, "lattice", lambda *given: grids.append(given) or lattice(*given))
     run = runner(monkeypatch, capsys, tmp_path)
     done = run("optimize", "gemm", "M=512", "N=512", "K=64", "--out", "run", "--report", "--json")
     assert (done.code, len(built), len(grids)) == (0, 1, 1)

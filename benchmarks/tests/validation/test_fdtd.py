@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from swizzle_benchmarks.lab import compiled_code
-from swizzle_benchmarks.suite.fdtd_2d import trace
+from swizzle_benchmarks.suite.fdtd_2d import fdtd_2d
 from swizzle_benchmarks.validation.rows import all_rows
 from swizzle_benchmarks.validation.workloads import fdtd
 from swizzle_benchmarks.validation.workloads.from_row import workload
@@ -36,7 +36,7 @@ def test_every_instruction_of_a_store_asks_for_all_lines():
     """4 tiles of 3 fields of 32 rows of 128 B, two requests of 64 B a line. All were read before: none misses."""
     for stores, times in (((1, 1, 1), 3), (fdtd.STORES, 9)):
         traffic = replay_lockstep(
-            prepare(trace(PROBLEM, 128, stores), gpu("mi300x")), np.arange(4), workgroups_per_cu=1
+            prepare(fdtd_2d.tracer(PROBLEM, stores=stores)(128), gpu("mi300x")), np.arange(4), workgroups_per_cu=1
         )
         assert traffic.total(WRITE_REQUESTS) == 4 * times * 32 * 2
         assert traffic.total(WRITE_MISSES) == 0
@@ -55,7 +55,7 @@ def test_only_the_first_instruction_of_a_store_can_miss(times):
 
 def test_rows_of_fdtd_are_replayed_with_such_stores():
     row = next(row for row in all_rows() if row.id == "paper/fdtd_2d@128x128:fdx")
-    built, plain = workload(row).build_trace(128), trace(row.problem, 128)
+    built, plain = workload(row).build_trace(128), fdtd_2d.tracer(row.problem)(128)
     assert built.n_instructions == plain.n_instructions  # stores of one tile are one instruction
     requests = [
         replay_lockstep(prepare(one, gpu("mi300x")), np.arange(128**2), workgroups_per_cu=8) for one in (built, plain)

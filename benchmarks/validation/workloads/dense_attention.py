@@ -21,6 +21,7 @@ import numpy as np
 from xcd_model import Resources, Trace, TraceBuilder, gpu
 from xcd_model.errors import UnknownName
 
+from ...suite.declared import Sizes
 from ...suite.flash_attention import FITTED as OF_SOFTMAX
 from ...suite.flash_attention import key_blocks, softmax_ops
 from ..rows import Row
@@ -144,7 +145,7 @@ def make(row: Row) -> Workload:
 
 def key_tiles(size: Mapping[str, int]) -> np.ndarray:
     """(query blocks,) tiles of keys that each needs: all, or those up to its diagonal."""
-    return key_blocks({**size, "BLOCK_M": size["BM"], "BLOCK_N": size["BN"]})
+    return key_blocks(Sizes({**size, "BLOCK_M": size["BM"], "BLOCK_N": size["BN"]}))
 
 
 def trace(size: Mapping[str, int], tiles_over: int, line_bytes: int) -> Trace:

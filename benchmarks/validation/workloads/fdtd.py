@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from swizzle_sim.workload.kernels import kernel
 
-from ...suite.fdtd_2d import trace
+from ...suite.fdtd_2d import fdtd_2d
 from ..rows import Row
 from .workload import Workload
 
@@ -22,5 +22,5 @@ FITTED = {"STORES": ("paper/fdtd_2d@*",)}  # sought because those rows were 13 p
 def make(row: Row) -> Workload:
     """Workload of a row: the suite's kernel with the stores of the one measured."""
     found = kernel("fdtd_2d", **row.problem)
-    measured = replace(found, build_trace=lambda line_bytes: trace(row.problem, line_bytes, STORES), fitted=FITTED)
+    measured = replace(found, build_trace=fdtd_2d.tracer(row.problem, stores=STORES), fitted=FITTED)
     return Workload.of_kernel(measured)

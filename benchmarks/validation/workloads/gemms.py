@@ -15,7 +15,7 @@ import numpy as np
 
 from xcd_model import Resources, Trace, TraceBuilder
 
-from ...suite import streamk_trace
+from ...suite.gemm_streamk import gemm_streamk
 from ..rows import Row
 from . import orders
 from .workload import Workload
@@ -69,7 +69,7 @@ def make(name: str, row: Row) -> Workload:
         flops=2.0 * size["M"] * size["N"] * size["K"],
         issued_flops=2.0 * tiles[0] * size["BM"] * tiles[1] * size["BN"] * size["K"],
         build_trace=lambda line_bytes: (
-            streamk_trace.trace(cut, line_bytes) if streamed else trace(size, shape.slices, line_bytes)
+            gemm_streamk.tracer(cut)(line_bytes) if streamed else trace(size, shape.slices, line_bytes)
         ),
         grid=(size["PROGRAMS"] if streamed else count,),
         tiles=tiles,
