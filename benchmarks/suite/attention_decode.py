@@ -4,14 +4,12 @@ This is the first stage; joining the splits is a second, small launch that is no
 counts of Llama 3 70B (64 and 8, D = 128), 4 sequences of 32768 tokens, 16 splits.
 """
 
-from __future__ import annotations
-
+import itertools
 import math
-from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from .declared import GRIDS, Declared, Rule, Sizes, Tensor, cdiv, lines_of
+from .declared import GRIDS, Declared, Sizes, Tensor, cdiv, lines_of
 from .flash_attention import HEADS
 
 
@@ -43,16 +41,15 @@ def of_splits(s: Sizes, scores: np.ndarray, weighted) -> tuple[np.ndarray, np.nd
 
     ``weighted(weights, keys)`` sums the values of a slice of keys.
     """
-    parts, lse = [], np.full((s.B, s.H, s.SPLITS), -np.inf, np.float32)
-    for split, (first, end) in enumerate(zip(*s.splits, strict=True)):
+    part, lse = [], []
+    for first, end in zip(*s.splits, strict=True):
         mine = scores[:, :, first:end]
-        weights = np.exp(mine - mine.max(axis=-1, keepdims=True)) if first < end else mine
-        total = weights.sum(axis=-1)
-        found = weighted(weights, slice(first, end))
-        parts.append(found / total[..., None] if first < end else found)
-        if first < end:
-            lse[:, :, split] = mine.max(axis=-1) + np.log(total)
-    return np.stack(parts, axis=2), lse
+        most = mine.max(axis=-1, initial=-np.inf)
+        weights = np.exp(mine - most[..., None])
+        total = np.maximum(weights.sum(axis=-1), 1)  # the largest weight is 1: less is of no keys
+        part.append(weighted(weights, slice(first, end)) / total[..., None])
+        lse.append(most + np.log(total))
+    return np.stack(part, axis=2), np.stack(lse, axis=2)
 
 
 def reference(s, q, k, v) -> tuple[np.ndarray, np.ndarray]:
@@ -63,11 +60,10 @@ def reference(s, q, k, v) -> tuple[np.ndarray, np.ndarray]:
     return of_splits(s, scores, lambda weights, keys: (weights[:, :, None, :] @ v[:, :, keys])[:, :, 0])
 
 
-def others(s, block: str = "BLOCK_N") -> Iterable[Mapping[str, int]]:
+def others(s, block: str = "BLOCK_N"):
     """Other batches, head counts and splits; keys that the splits share evenly and not."""
-    for b, heads, splits in GRIDS[3]:
-        for cut in (0, 1):
-            yield {"B": b, "H": heads, "HKV": 1, "S": splits * 2 * getattr(s, block) - cut, "SPLITS": splits}
+    for (b, heads, splits), cut in itertools.product(GRIDS[3], (0, 1)):
+        yield {"B": b, "H": heads, "HKV": 1, "S": splits * 2 * getattr(s, block) - cut, "SPLITS": splits}
 
 
 attention_decode = Declared(
@@ -96,10 +92,9 @@ sequences share no key with them. No key is read twice by one workgroup.""",
     flops=lambda s: 4.0 * s.B * s.H * s.S * s.D,
     issued=lambda s: 4.0 * s.B * s.H * s.D * s.BLOCK_N * int(s.steps.sum()),
     blocks={"BLOCK_N": (1, 1024), "D": (1, 256)},
-    rules=(HEADS, Rule(lambda s: s.SPLITS <= s.S, "SPLITS = {s.SPLITS}, S = {s.S}: a split has at least one key")),
+    rules={**HEADS, "SPLITS = {s.SPLITS}, S = {s.S}: a split has at least one key": lambda s: s.SPLITS <= s.S},
     items={"K of a head": "S D", "part": "B H SPLITS D"},
     work=lambda s: (2 * (s.S / s.BLOCK_N / s.SPLITS + 2), lines_of(2 * s.S / s.SPLITS, s.D)),
     compiled={((64, 128), 4): (72, 1024), ((64, 64), 4): (67, 512)},
-    tile="BLOCK_N D",
     in_flight=4,
 )

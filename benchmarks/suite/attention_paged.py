@@ -5,8 +5,6 @@ Sources: vLLM's paged key cache (pages of 16 keys, all heads of a key together);
 Sizov 2023) for the splits. The heads are those of Llama 3 8B.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 
@@ -95,10 +93,9 @@ different key heads read neighbouring rows of the same pages. Workgroups of shor
     flops=lambda s: 4.0 * s.H * s.D * int(s.length.sum()),
     issued=lambda s: 4.0 * s.H * s.D * s.PAGE * int(s.pages.sum()),
     blocks={"PAGE": (1, 1024), "D": (1, 256)},
-    rules=(HEADS,),
+    rules=HEADS,
     items={"the partial output": "B H SPLITS D"},
     work=lambda s: (3 * s.MOST_PAGES / s.SPLITS + 4, lines_of(2 * s.S / s.SPLITS, s.D)),
     compiled={((16, 128), 4): (64, 1024)},
-    tile="PAGE D",
     in_flight=4,
 )

@@ -5,8 +5,6 @@ tokens in blocks of 256 queries, a program a CU of an MI300X; `PROGRAMS=256` is 
 Sources: ROCm/rocm-libraries PR 9480 (persistent grid, shape); FlashAttention-2 (arXiv 2307.08691, algorithm).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from .declared import number

@@ -5,10 +5,7 @@ Lengths are drawn by SEED, evenly between 1 and S. The heads are those of Llama 
 Sources: FlashAttention-2 (arXiv 2307.08691) for the algorithm and its packed form (cu_seqlens, max_seqlen).
 """
 
-from __future__ import annotations
-
 import itertools
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +13,8 @@ import numpy as np
 from . import flash_attention
 from .declared import Sizes, Tensor, cdiv, table
 from .flash_attention import FITTED, attention_gqa, softmax_ops
+
+SHAPES = ((1, 1, 1), (1, 2, 4), (5, 3, 1), (2, 1, 2), (3, 8, 1), (8, 2, 8), (7, 5, 1), (11, 1, 13), (37, 1, 1))
 
 
 def key_steps(s: Sizes) -> np.ndarray:
@@ -52,13 +51,6 @@ def reference(s, q, k, v, cu_seqlens) -> np.ndarray:
     return np.concatenate(out)
 
 
-def others(s) -> Iterable[Mapping[str, int]]:
-    """Other grids: few blocks and many heads and the other way round, several sequences and one."""
-    shapes = [(1, 1, 1), (1, 2, 4), (5, 3, 1), (2, 1, 2), (3, 8, 1), (8, 2, 8), (7, 5, 1), (11, 1, 13), (37, 1, 1)]
-    for (blocks, b, h), cut in itertools.product(shapes, (0, 1)):
-        yield {"B": b, "H": h, "HKV": 1, "S": blocks * s.BLOCK_M - cut}
-
-
 attention_varlen = replace(
     attention_gqa,
     name="attention_varlen",
@@ -86,7 +78,11 @@ token lie side by side. The work of a workgroup grows with its sequence and, if 
             (s.lengths * (s.lengths + 1.0) / 2 if s.CAUSAL else s.lengths * 1.0 * s.lengths).sum()
         ),
     },
-    others=others,
+    # few blocks and many heads and the other way round, several sequences and one
+    others=lambda s: (
+        {"B": b, "H": h, "HKV": 1, "S": blocks * s.BLOCK_M - cut}
+        for (blocks, b, h), cut in itertools.product(SHAPES, (0, 1))
+    ),
     tensors={"Q": Tensor("tokens H D"), "K": Tensor("tokens HKV D"), "V": Tensor("tokens HKV D")}
     | {"O": Tensor("tokens H D", role="out"), "cu_seqlens": table("cu_seqlens")},
     arguments="H HKV scale",

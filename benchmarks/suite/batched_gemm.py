@@ -3,12 +3,12 @@
 The default is 32 products of 2048^3 in 128 x 128 x 64 tiles: A and B of one product are 16 MiB, four times an L2.
 """
 
-from __future__ import annotations
+from dataclasses import replace
 
 import numpy as np
 
-from .declared import DOT, Declared, Tensor, up
-from .gemm import product, work
+from .declared import Tensor
+from .gemm import gemm
 
 
 def access(s, build, pid, a, b, c) -> None:
@@ -22,7 +22,8 @@ def access(s, build, pid, a, b, c) -> None:
     build.step(build.write_box(c, at=(z, row, col), size=(1, s.BLOCK_M, s.BLOCK_N)))
 
 
-batched_gemm = Declared(
+batched_gemm = replace(
+    gemm,
     name="batched_gemm",
     summary="C[z] = A[z] B[z], fp16, one output tile a workgroup, 3-D launch",
     sharing="""\
@@ -35,17 +36,10 @@ share nothing. The launch runs along a row first, then down, then to the next pr
     grids=((1, 1, 1), (1, 5, 2), (3, 1, 8), (2, 2, 2), (4, 8, 3), (7, 5, 1), (8, 8, 4), (5, 16, 2), (11, 3, 8)),
     tensors={"A": Tensor("BATCH M K"), "B": Tensor("BATCH K N"), "C": Tensor("BATCH M N", role="out")},
     arguments="M N K",
-    constexprs="BLOCK_M BLOCK_N BLOCK_K",
     access=access,
-    reference=product,
     flops=lambda s: 2.0 * s.BATCH * s.M * s.N * s.K,
-    issued=lambda s: 2.0 * s.BATCH * up(s.M, s.BLOCK_M) * up(s.N, s.BLOCK_N) * up(s.K, s.BLOCK_K),
-    blocks={"BLOCK_M BLOCK_N BLOCK_K": DOT},
     items={"A of a product": "M K", "B of a product": "K N", "C of a product": "M N"},
-    work=work,
+    flat=False,
+    estimate=None,
     compiled={((128, 128, 64), 8): (120, 32 * 1024), ((256, 256, 64), 8): (248, 64 * 1024)},
-    tile="BLOCK_M BLOCK_N BLOCK_K",
-    num_warps=8,
-    in_flight=4,
-    loads_per_step=2,
 )

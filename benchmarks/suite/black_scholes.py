@@ -3,11 +3,9 @@
 Sources: SwizzlePerf (arXiv 2508.20258); measured there on 2**28 items in fp32.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from .declared import LINE_BYTES, Declared, Tensor, up
+from .declared import LINE_BYTES, Declared, Tensor
 
 STRIKE, RATE, VOLATILITY = 100.0, 0.05, 0.2
 SPACING, STEP = 0.5, 1e-4  # of the grid of spots, and in time [years]
@@ -51,15 +49,12 @@ item, and so one line, with each neighbour. Everything else is a stream.""",
         "price": Tensor("n_assets", "fp32", role="out"),
     },
     arguments="n_assets diffusion drift rate step",
-    constexprs="BLOCK_SIZE",
     access=access,
     reference=reference,
     flops=lambda s: 14 * s.n_assets,  # as written in the Triton source
-    issued=lambda s: 14 * up(s.n_assets, s.BLOCK_SIZE),
     dtype="fp32",
     blocks={"BLOCK_SIZE": (1, 1 << 16)},
     work=lambda s: (5, 5 * (2 + s.BLOCK_SIZE * 4 / LINE_BYTES)),
     compiled={((1024,), 4): (32, 0, 888), ((4096,), 4): (64, 0, 2536)},
-    tile="BLOCK_SIZE",
     in_flight=4,
 )

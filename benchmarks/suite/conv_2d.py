@@ -4,15 +4,9 @@ The default is a 3 x 3 layer of 512 channels on 128 x 128 pixels, as in the deco
 2112.10752), for 2 images: 4.5 MiB of weights, more than one L2, and 32 MiB of input.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping
-
 import numpy as np
 
-from .declared import DOT, Declared, Rule, Tensor, cdiv, lines_of, number, up
-
-SHAPES = ((1, 1, 1, 1), (1, 1, 5, 2), (2, 2, 2, 1), (3, 4, 4, 4), (1, 8, 8, 8), (7, 3, 5, 3), (1, 16, 16, 2))
+from .declared import DOT, Declared, Tensor, cdiv, lines_of
 
 
 def access(s, build, pid, x, w, y) -> None:
@@ -36,14 +30,6 @@ def reference(s, x, w) -> np.ndarray:
     return sum(padded[:, i : i + s.H, j : j + s.W] @ w[i, j] for i in range(s.R) for j in range(s.S))
 
 
-def others(s) -> Iterable[Mapping[str, int]]:
-    """Other images and channel counts: few and many patches, prime, each exact and ragged."""
-    for n, high, wide, blocks in SHAPES:
-        for cut in (0, 1):
-            h, w = max(1, high * s.BLOCK_H - cut), max(1, wide * s.BLOCK_W - cut)
-            yield {"N": n, "H": h, "W": w, "K": blocks * s.BLOCK_K - cut}
-
-
 conv_2d = Declared(
     name="conv_2d",
     summary="2-D convolution, fp16, channels last, implicit GEMM",
@@ -61,27 +47,32 @@ above each other share a border of (S - 1) or (R - 1) pixels; images share nothi
     | {"pixels": lambda s: s.BLOCK_H * s.BLOCK_W, "trips": lambda s: s.R * s.S * cdiv(s.C, s.BLOCK_C)},
     grid="N*high*wide K/BLOCK_K",
     flat=True,
-    others=others,
+    # few and many patches, prime
+    others=lambda s: (
+        {"N": n, "H": max(1, high * s.BLOCK_H - cut), "W": max(1, wide * s.BLOCK_W - cut), "K": k * s.BLOCK_K - cut}
+        for n, high, wide, k in (
+            *((1, 1, 1, 1), (1, 1, 5, 2), (2, 2, 2, 1), (3, 4, 4, 4), (1, 8, 8, 8), (7, 3, 5, 3), (1, 16, 16, 2)),
+        )
+        for cut in (0, 1)
+    ),
     tensors={"X": Tensor("N H W C"), "W": Tensor("R S C K"), "Y": Tensor("N H W K", role="out")},
     arguments="H W C K",
     constexprs="R S BLOCK_H BLOCK_W BLOCK_K BLOCK_C",
     access=access,
     reference=reference,
     flops=lambda s: 2.0 * s.N * s.H * s.W * s.K * s.R * s.S * s.C,
-    issued=lambda s: 2.0 * number(s, "N*high*wide*pixels") * up(s.K, s.BLOCK_K) * s.trips * s.BLOCK_C,
+    padded="H/BLOCK_H W/BLOCK_W C/BLOCK_C",
     blocks={"BLOCK_H BLOCK_W": (1, 1024), "BLOCK_K BLOCK_C": DOT},
-    rules=(
-        Rule(
-            lambda s: 16 <= s.pixels <= 1024,
-            "BLOCK_H * BLOCK_W = {s.pixels}: a patch has 16 to 1024 pixels, as tl.dot needs",
+    rules={
+        "BLOCK_H * BLOCK_W = {s.pixels}: a patch has 16 to 1024 pixels, as tl.dot needs": lambda s: (
+            16 <= s.pixels <= 1024
         ),
-        Rule(lambda s: s.R <= 15, "R = {s.R}: a filter side is at most 15"),
-        Rule(lambda s: s.S <= 15, "S = {s.S}: a filter side is at most 15"),
-    ),
+        "R = {s.R}: a filter side is at most 15": lambda s: s.R <= 15,
+        "S = {s.S}: a filter side is at most 15": lambda s: s.S <= 15,
+    },
     items={"an image of X": "H W C", "an image of Y": "H W K", "W": "R S C K"},
     work=lambda s: (2 * s.trips, s.trips * (lines_of(s.pixels, s.BLOCK_C) + lines_of(s.BLOCK_C, s.BLOCK_K))),
     compiled={((8, 16, 128, 64), 8): (118, 32 * 1024)},
-    tile="BLOCK_H BLOCK_W BLOCK_K BLOCK_C",
     num_warps=8,
     in_flight=4,
     loads_per_step=2,

@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,14 +115,6 @@ def normal(draw: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A rule that sizes follow; ``says`` is what a user reads who breaks it, ``{s.M}`` standing for the size M."""
-
-    holds: Callable[[Sizes], bool]
-    says: str
-
-
-@dataclass(frozen=True)
 class Tensor:
     """A tensor argument of the Triton function, ``x_ptr`` for ``x`` or ``X``.
 
@@ -176,18 +169,19 @@ class Declared:
     others: Callable[[Sizes], Iterable[Mapping[str, int]]] | None = None  # or sizes that have them
     tensors: Mapping[str, Tensor]  # in the order of the function's parameters
     arguments: str = ""  # what follows them,
-    constexprs: str = ""  # and the constants that it is compiled with
+    constexprs: str = ""  # and the constants that it is compiled with; all blocks if not given
     access: Callable[..., None]  # access(s, build, pid, *tensors): what every workgroup touches, see `TraceBuilder`
     reference: Callable[..., Any]  # reference(s, *inputs): the outputs, in fp32 or better
     flops: Callable[[Sizes], float]
-    issued: Callable[[Sizes], float]  # with those of masked parts of tiles
+    issued: Callable[[Sizes], float] | None = None  # with masked ones; if not given, those of sizes in whole blocks,
+    padded: str = ""  # which are those of the grid and these, "K/BLOCK_K"
     dtype: str = "fp16"  # in which it computes
     blocks: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # least and most of each, names side by side
-    rules: tuple[Rule, ...] = ()
+    rules: Mapping[str, Callable[[Sizes], bool]] = field(default_factory=dict)  # by what says that one is broken
     items: Mapping[str, str] | None = None  # how many items 32-bit offsets must reach; of every tensor if not given
     work: Callable[[Sizes], tuple[float, float]]  # tensor instructions and line touches of a workgroup, about
     compiled: Any  # {(tile, waves): (VGPRs, LDS bytes[, code bytes])}, or a function of the sizes that returns it
-    tile: str  # the numbers that `compiled` knows a tile by
+    tile: str = ""  # the numbers that `compiled` knows a tile by; all blocks if not given
     estimate: Callable[[Sizes], tuple[int, int, str]] | None = None  # VGPRs, LDS and source of other tiles
     num_warps: int | str = 4
     num_stages: int = 2
@@ -218,7 +212,7 @@ class Declared:
             dtype=self.dtype,
             grid=self.grid_at(s),
             flops=float(self.flops(s)),
-            issued_flops=float(self.issued(s)),
+            issued_flops=float(self.issued(s) if self.issued else self.flops(self.in_whole_blocks(s))),
             resources=self.resources(s),
             build_trace=self.tracer(s.problem),
             reference=lambda inputs: self.outputs(s, inputs),
@@ -234,6 +228,11 @@ class Declared:
     def at(self, problem: Mapping[str, int]) -> Sizes:
         """Sizes, unchecked, with what is derived from them."""
         return Sizes(problem, self.derived)
+
+    def in_whole_blocks(self, s: Sizes) -> Sizes:
+        """Sizes rounded up to whole blocks: what the hardware computes, with what masks throw away."""
+        parts = [part.partition("/") for part in re.split("[ *]", f"{self.grid} {self.padded}")]
+        return self.at(s.problem | {size: up(getattr(s, size), getattr(s, block)) for size, _, block in parts if block})
 
     @property
     def switches(self) -> set[str]:
@@ -253,9 +252,9 @@ class Declared:
     def check(self, s: Sizes) -> None:
         """Refuse sizes that Triton does not take, that offsets of 32 bits do not reach, or that no replay can hold."""
         self._check_blocks(s)
-        for rule in self.rules:
-            if not rule.holds(s):
-                raise SizeError(f"{self.name}: {rule.says.format(s=s)}")
+        for says, holds in self.rules.items():
+            if not holds(s):
+                raise SizeError(f"{self.name}: {says.format(s=s)}")
         shapes = {name: one.shape for name, one in self.tensors.items() if one.shape}
         for what, shape in (shapes if self.items is None else self.items).items():
             if (count := math.prod(numbers(s, shape))) > MAX_OFFSET:
@@ -273,7 +272,7 @@ class Declared:
             )
 
     def _check_blocks(self, s: Sizes) -> None:
-        tile = {}
+        tile: dict[str, int] = {}
         for names, (least, most) in self.blocks.items():
             why = "as tl.arange needs" if least == 1 else "as tl.dot and tl.arange need"
             for name in names.split():
@@ -287,7 +286,12 @@ class Declared:
     def resources(self, s: Sizes) -> Resources:
         """What a workgroup occupies: a compiler's figures, or in proportion to those of the nearest tile."""
         compiled = self.compiled(s) if callable(self.compiled) else self.compiled
-        tile, num_warps, code, source = numbers(s, self.tile), number(s, self.num_warps), [], COMPILER
+        tile, num_warps, code, source = (
+            numbers(s, self.tile or " ".join(self.blocks)),
+            number(s, self.num_warps),
+            [],
+            COMPILER,
+        )
         if (tile, num_warps) in compiled:
             vgprs, lds, *code = compiled[tile, num_warps]
         elif self.estimate is not None:
@@ -356,7 +360,7 @@ class Declared:
         """Launch of the Triton function."""
         programs = self.more(s).get("programs")
         filled = {name: one for name, one in self.tensors.items() if one.fill is not None}
-        constants = _named(s, self.constexprs)
+        constants = _named(s, self.constexprs or " ".join(self.blocks))
 
         def make_inputs(seed: int) -> dict[str, np.ndarray]:
             begun = {n: np.full(one.shape_at(s), one.fill, NUMPY[one.dtype]) for n, one in filled.items()}

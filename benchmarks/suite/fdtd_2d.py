@@ -6,11 +6,9 @@ the program as it was measured. Any order of tiles, one after the other, is a va
 Sources: SwizzlePerf (arXiv 2508.20258); measured there on 8192 x 8192 in fp32, tiles 32 x 32, 1500 steps.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from .declared import ARANGE, LINE_BYTES, Declared, Tensor, cdiv, up
+from .declared import ARANGE, LINE_BYTES, Declared, Tensor, cdiv
 
 STEPS = 1500  # launches of a run, as measured
 
@@ -63,16 +61,13 @@ three fields are read and written once a step. Rows a power of two long map to f
     grid="Nx/BLOCK_SIZE_X Ny/BLOCK_SIZE_Y",
     tensors={name: Tensor("Nx Ny", "fp32", role="inout") for name in ("ex", "ey", "hz")},
     arguments="Nx Ny",
-    constexprs="BLOCK_SIZE_X BLOCK_SIZE_Y",
     access=access,
     reference=reference,
     flops=lambda s: 11 * s.Nx * s.Ny,
-    issued=lambda s: 11 * up(s.Nx, s.BLOCK_SIZE_X) * up(s.Ny, s.BLOCK_SIZE_Y),
     dtype="fp32",
     blocks={"BLOCK_SIZE_X BLOCK_SIZE_Y": ARANGE},
     work=lambda s: (14, 14 * s.BLOCK_SIZE_X * (1 + s.BLOCK_SIZE_Y * 4 / LINE_BYTES)),
     compiled={((32, 32), 4): (32, 0, 1180), ((64, 64), 4): (64, 0, 3092)},
-    tile="BLOCK_SIZE_X BLOCK_SIZE_Y",
     in_flight=5,
     more=lambda s: {"launches": STEPS},
 )

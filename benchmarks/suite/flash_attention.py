@@ -9,16 +9,13 @@ Sources: FlashAttention-2 (arXiv 2307.08691) for the algorithm and its grid of q
 fastest; arXiv 2511.02132 for the sizes worth looking at on MI300X (D = 128, 8 to 128 heads, 2K to 128K tokens).
 """
 
-from __future__ import annotations
-
 import itertools
 import math
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from .declared import DOT, Declared, Rule, Sizes, Tensor, cdiv, lines_of
+from .declared import DOT, Declared, Sizes, Tensor, cdiv, lines_of
 
 SOFTMAX_OPS = 10.6  # lane instructions a score,
 ROW_OPS, SUM_OPS = 96.0, 1.8  # and of a step of keys those of a query, and of each of its sums that are rescaled
@@ -39,9 +36,9 @@ COMPILED = {
 }
 # query blocks and heads: few and many, the other way round, heads that XCDs share evenly and not
 SHAPES = ((1, 1), (1, 8), (5, 3), (2, 2), (4, 4), (3, 8), (8, 16), (7, 5), (16, 24), (11, 13), (32, 2), (37, 1))
-HEADS = Rule(
-    lambda s: s.H % s.HKV == 0, "H = {s.H}, HKV = {s.HKV}: every key head serves as many query heads, so HKV divides H"
-)
+HEADS = {
+    "H = {s.H}, HKV = {s.HKV}: every key head serves as many query heads, so HKV divides H": lambda s: s.H % s.HKV == 0
+}
 
 
 def softmax_ops(d: int, keys: int) -> float:
@@ -91,7 +88,7 @@ def work(s: Sizes) -> tuple[float, float]:
     return 2 * steps + 2, lines_of(2 * steps * s.BLOCK_N + 2 * s.S / cdiv(s.S, s.BLOCK_M), s.D)
 
 
-def others(s, shapes=SHAPES) -> Iterable[Mapping[str, int]]:
+def others(s, shapes=SHAPES):
     """Other grids, each once exact and once ragged, with as many queries for each key head where heads allow it."""
     for (blocks, heads), cut in itertools.product(shapes, (0, 1)):
         shared = {"HKV": heads // math.gcd(heads, s.H // s.HKV)} if "HKV" in s.problem else {}
@@ -128,11 +125,10 @@ through K and V together; heads that run beside them behind it compete for its r
     flops=lambda s: 4.0 * s.B * s.H * s.D * (s.S * (s.S + 1) / 2 if s.CAUSAL else s.S * s.S),
     issued=lambda s: 4.0 * s.tiles * s.D,
     blocks={"BLOCK_M BLOCK_N": DOT, "D": (16, 256)},
-    rules=(HEADS,),
+    rules=HEADS,
     items={"Q of a head": "S D"},
     work=work,
     compiled=lambda s: COMPILED[s.CAUSAL],
-    tile="BLOCK_M BLOCK_N D",
     num_stages=1,  # as AMD's attention kernels: loads of a step are issued ahead by the compiler within the step
     in_flight=2,
     more=lambda s: {"vector_ops": s.tiles * softmax_ops(s.D, s.BLOCK_N), "fitted": FITTED},

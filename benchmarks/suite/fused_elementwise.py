@@ -3,11 +3,9 @@
 Sources: SwizzlePerf (arXiv 2508.20258); measured there on 2**24 items in fp16.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from .declared import LINE_BYTES, Declared, Tensor, up
+from .declared import LINE_BYTES, Declared, Tensor
 
 
 def access(s, build, pid, x, y, z, out) -> None:
@@ -33,15 +31,12 @@ order of workgroups costs the same traffic, and only the order of addresses in t
     grid="n_elements/BLOCK_SIZE",
     tensors={**{name: Tensor("n_elements") for name in "xyz"}, "out": Tensor("n_elements", role="out")},
     arguments="n_elements",
-    constexprs="BLOCK_SIZE",
     access=access,
     reference=reference,
     flops=lambda s: 3 * s.n_elements,  # multiply, add, compare
-    issued=lambda s: 3 * up(s.n_elements, s.BLOCK_SIZE),
     dtype="fp32",
     blocks={"BLOCK_SIZE": (1, 1 << 16)},
     work=lambda s: (4, 4 * (1 + s.BLOCK_SIZE * 2 / LINE_BYTES)),
     compiled={((1024,), 4): (16, 0, 568), ((4096,), 4): (48, 0, 1044)},
-    tile="BLOCK_SIZE",
     in_flight=3,
 )

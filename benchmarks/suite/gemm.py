@@ -4,11 +4,9 @@ Sources: shapes and tile of SwizzlePerf (arXiv 2508.20258, appendix A.2; measure
 workgroups, which is another kernel); tile 256 x 256 x 64 is also what the ROCm gfx950 Gluon tutorials count.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from .declared import DOT, Declared, Sizes, Tensor, cdiv, lines_of, up
+from .declared import DOT, Declared, Sizes, Tensor, cdiv, lines_of
 
 NUM_WARPS = 8
 
@@ -57,15 +55,13 @@ step.""",
     flat=True,
     tensors={"A": Tensor("M K"), "B": Tensor("K N"), "C": Tensor("M N", role="out")},
     arguments="M N K stride_am=K stride_bk=N stride_cm=N",
-    constexprs="BLOCK_M BLOCK_N BLOCK_K",
     access=access,
     reference=product,
     flops=lambda s: 2.0 * s.M * s.N * s.K,
-    issued=lambda s: 2.0 * up(s.M, s.BLOCK_M) * up(s.N, s.BLOCK_N) * up(s.K, s.BLOCK_K),
+    padded="K/BLOCK_K",
     blocks={"BLOCK_M BLOCK_N BLOCK_K": DOT},
     work=work,
     compiled={((128, 128, 64), NUM_WARPS): (128, 32 * 1024), ((256, 256, 64), NUM_WARPS): (248, 64 * 1024)},
-    tile="BLOCK_M BLOCK_N BLOCK_K",
     estimate=estimate,
     num_warps=NUM_WARPS,
     in_flight=4,

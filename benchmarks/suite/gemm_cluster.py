@@ -8,16 +8,11 @@ Sources: CUTLASS documentation (Hopper GEMM in clusters, TMA multicast); ROCm/ro
 gfx1250 whose workgroups along M get B by multicast).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from xcd_model import Clusters
 
-from .declared import Rule
 from .gemm import gemm
-
-MOST_CTAS = 16
 
 gemm_cluster = replace(
     gemm,
@@ -31,13 +26,10 @@ share the A panel, programs of one tile column the B panel, and nothing else is 
     sources=("CUTLASS documentation (clusters, TMA multicast)", "ROCm/rocm-libraries PR 10189 (gfx1250)"),
     sizes={**gemm.sizes, "BLOCK_N": 128, "CTAS": 2, "MULTICAST": True},
     derived={"rows": lambda s: s.BLOCK_M // s.CTAS},  # of a workgroup
-    rules=(
-        Rule(
-            lambda s: not s.CTAS & (s.CTAS - 1) and 2 <= s.CTAS <= min(MOST_CTAS, s.BLOCK_M // 16),
-            "CTAS = {s.CTAS}, BLOCK_M = {s.BLOCK_M}: a cluster is a power of two from 2 to "
-            f"{MOST_CTAS} workgroups of at least 16 rows each",
-        ),
-    ),
+    rules={
+        "CTAS = {s.CTAS}, BLOCK_M = {s.BLOCK_M}: a cluster is a power of two from 2 to 16 workgroups of at least 16 "
+        "rows each": lambda s: not s.CTAS & (s.CTAS - 1) and 2 <= s.CTAS <= min(16, s.BLOCK_M // 16)
+    },
     compiled={((128, 128, 64), 4): (248, 32 * 1024)},  # of the plain kernel
     tile="rows BLOCK_N BLOCK_K",
     estimate=None,

@@ -7,13 +7,11 @@ Sources: ROCm/tritonBLAS PR 64 (work-stealing persistent GEMM; its per-XCD, glob
 (stealing from other pools), with that library's 8192^3, tile 256 x 256 x 64, eight waves, 304 programs.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from xcd_model import Claims
 
-from .declared import Rule, Tensor, number
+from .declared import Tensor, number
 from .gemm import NUM_WARPS, gemm
 
 gemm_dynamic = replace(
@@ -41,13 +39,12 @@ reads row panel m of A and column panel n of B, a BLOCK_K slice of each per step
     tensors={**gemm.tensors, "counter": Tensor("counters", "int32", role="inout", fill=0, is_counter=True)},
     arguments="M N K",
     constexprs="LOCAL=local POOLS STEAL BLOCK_M BLOCK_N BLOCK_K",
-    rules=(
-        Rule(lambda s: s.LOCAL <= 100, "LOCAL = {s.LOCAL}: hundredths of the tiles, at most 100"),
-        Rule(
-            lambda s: s.STEAL or min(s.POOLS, s.local) <= s.PROGRAMS,
-            "PROGRAMS = {s.PROGRAMS}, POOLS = {s.POOLS}: a pool without a program is never emptied",
+    rules={
+        "LOCAL = {s.LOCAL}: hundredths of the tiles, at most 100": lambda s: s.LOCAL <= 100,
+        "PROGRAMS = {s.PROGRAMS}, POOLS = {s.POOLS}: a pool without a program is never emptied": lambda s: (
+            s.STEAL or min(s.POOLS, s.local) <= s.PROGRAMS
         ),
-    ),
+    },
     # At 256 x 256 the compiler spills 24 registers a lane, which a trace does not show.
     compiled={((128, 128, 64), NUM_WARPS): (144, 32 * 1024), ((256, 256, 64), NUM_WARPS): (256, 64 * 1024)},
     estimate=None,

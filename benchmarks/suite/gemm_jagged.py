@@ -6,14 +6,13 @@ default is a shape of HSTU's models: 120 groups of up to 7680 rows, 512 x 512.
 Sources: ROCm/aiter PR 4042 (jagged product plus bias for MI300X and MI355X: layout, tile, shapes, early exit).
 """
 
-from __future__ import annotations
-
 import itertools
-from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from .declared import DOT, Declared, Rule, Tensor, cdiv, lines_of, table, up
+from .declared import Tensor, cdiv, lines_of, table, up
+from .gemm import gemm
 
 
 def lengths(s) -> np.ndarray:
@@ -45,14 +44,8 @@ def reference(s, a, b, bias, offset) -> np.ndarray:
     return np.concatenate([a[first:end] @ b[group].T + bias[group] for group, (first, end) in enumerate(ends)])
 
 
-def others(s) -> Iterable[Mapping[str, int]]:
-    """Other group counts, lengths and widths: one group and many, of one block and of several."""
-    for groups, blocks, width in itertools.product((1, 3, 8, 13), (1, 2, 5, 8), (1, 4, 5)):
-        cut = (groups + blocks) % 2
-        yield {"GROUPS": groups, "S": blocks * s.BLOCK_M - cut, "N": width * s.BLOCK_N - cut}
-
-
-gemm_jagged = Declared(
+gemm_jagged = replace(
+    gemm,
     name="gemm_jagged",
     summary="packed rows of groups times their group's matrix, early exit, fp16, lengths drawn by SEED",
     sharing="""\
@@ -71,22 +64,23 @@ of B where they belong to the same group. Workgroups that leave at once lie at t
         "BLOCKS": lambda s: cdiv(s.S, s.BLOCK_M),  # that each group is launched with
     },
     grid="GROUPS*S/BLOCK_M N/BLOCK_N",
-    flat=True,
-    others=others,
+    # one group and many, of one block and of several
+    others=lambda s: (
+        {"GROUPS": groups, "S": blocks * s.BLOCK_M - cut, "N": width * s.BLOCK_N - cut}
+        for groups, blocks, width in itertools.product((1, 3, 8, 13), (1, 2, 5, 8), (1, 4, 5))
+        for cut in [(groups + blocks) % 2]
+    ),
     tensors={"A": Tensor("rows K"), "B": Tensor("GROUPS N K"), "bias": Tensor("GROUPS N")}
     | {"C": Tensor("rows N", role="out"), "offset": table("offset")},
     arguments="N K BLOCKS",
-    constexprs="BLOCK_M BLOCK_N BLOCK_K",
     access=access,
     reference=reference,
     flops=lambda s: 2.0 * s.rows * s.N * s.K,
     issued=lambda s: 2.0 * int(up(s.lengths, s.BLOCK_M).sum()) * up(s.N, s.BLOCK_N) * up(s.K, s.BLOCK_K),
-    blocks={"BLOCK_M BLOCK_N BLOCK_K": DOT},
-    rules=(Rule(lambda s: s.LEAST <= 100, "LEAST = {s.LEAST}: hundredths of S, at most 100"),),
+    rules={"LEAST = {s.LEAST}: hundredths of S, at most 100": lambda s: s.LEAST <= 100},
     items={"A": "GROUPS S K", "C": "GROUPS S N"},
     work=lambda s: (2 * cdiv(s.K, s.BLOCK_K) + 4, cdiv(s.K, s.BLOCK_K) * lines_of(s.BLOCK_M + s.BLOCK_N, s.BLOCK_K)),
+    estimate=None,
+    num_warps=4,
     compiled={((128, 128, 64), 4): (136, 32 * 1024)},
-    tile="BLOCK_M BLOCK_N BLOCK_K",
-    in_flight=4,
-    loads_per_step=2,
 )

@@ -6,14 +6,13 @@ MLP (K = 28672, N = 8192) at 256 tokens, in 4 splits.
 Sources: ROCm/aiter (unified ids, partial products); some of its kernels remap the unified id, some the tile's only.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping
+import itertools
+from dataclasses import replace
 
 import numpy as np
 
-from .declared import DOT, GRIDS, Declared, Rule, Tensor, cdiv, up
-from .gemm import work
+from .declared import GRIDS, Tensor, cdiv
+from .gemm import gemm, work
 
 
 def access(s, build, pid, a, b, part) -> None:
@@ -35,15 +34,8 @@ def reference(s, a, b) -> np.ndarray:
     return np.stack([a[:, span] @ b[span] for span in spans])
 
 
-def others(s) -> Iterable[Mapping[str, int]]:
-    """Other tiles, each once exact and once ragged, in as many splits and in one more."""
-    for m, n in GRIDS[2]:
-        for cut in (0, 1):
-            for splits in sorted({s.SPLITS, min(s.SPLITS + 1, s.steps)}):
-                yield {"M": m * s.BLOCK_M - cut, "N": n * s.BLOCK_N - cut, "SPLITS": splits}
-
-
-gemm_splitk = Declared(
+gemm_splitk = replace(
+    gemm,
     name="gemm_splitk",
     summary="partial products over splits of K, fp16, unified ids of tiles and splits",
     sharing="""\
@@ -59,26 +51,24 @@ columns are (n, split) pairs: a column shares B, and every SPLITS-th column of a
         "share": lambda s: cdiv(s.steps, s.SPLITS) * s.BLOCK_K,  # columns of A in a split; the last may have none
     },
     grid="M/BLOCK_M N/BLOCK_N*SPLITS",
-    flat=True,
-    others=others,
+    # each once exact and once ragged, in as many splits and in one more
+    others=lambda s: (
+        {"M": m * s.BLOCK_M - cut, "N": n * s.BLOCK_N - cut, "SPLITS": splits}
+        for (m, n), cut in itertools.product(GRIDS[2], (0, 1))
+        for splits in sorted({s.SPLITS, min(s.SPLITS + 1, s.steps)})
+    ),
     tensors={"A": Tensor("M K"), "B": Tensor("K N"), "part": Tensor("SPLITS M N", "fp32", role="out")},
     arguments="M N K",
     constexprs="SPLITS BLOCK_M BLOCK_N BLOCK_K",
     access=access,
     reference=reference,
-    flops=lambda s: 2.0 * s.M * s.N * s.K,
-    issued=lambda s: 2.0 * up(s.M, s.BLOCK_M) * up(s.N, s.BLOCK_N) * up(s.K, s.BLOCK_K),
-    blocks={"BLOCK_M BLOCK_N BLOCK_K": DOT},
-    rules=(
-        Rule(
-            lambda s: s.steps >= s.SPLITS,
-            "SPLITS = {s.SPLITS}, K = {s.K}: a split has a BLOCK_K step, and there are {s.steps}",
-        ),
-    ),
-    items={"A": "M K", "B": "K N", "the partial products": "SPLITS M N"},
+    rules={
+        "SPLITS = {s.SPLITS}, K = {s.K}: a split has a BLOCK_K step, and there are {s.steps}": lambda s: (
+            s.steps >= s.SPLITS
+        )
+    },
     work=lambda s: tuple(each / s.SPLITS for each in work(s)),
     compiled={((64, 128, 64), 4): (120, 24 * 1024)},
-    tile="BLOCK_M BLOCK_N BLOCK_K",
-    in_flight=4,
-    loads_per_step=2,
+    estimate=None,
+    num_warps=4,
 )

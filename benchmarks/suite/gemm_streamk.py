@@ -3,16 +3,117 @@
 This is the GEMM that SwizzlePerf measured: 304 workgroups, one for each CU of an MI300X.
 
 Its launch is like every one but the first: the kernel never takes a lock back, so all are set, nobody waits, and
-``partial_ptr`` holds sums.
+``partial_ptr`` holds sums. Locks are traced: an item read by who begins a tile for each workgroup that continues it, an
+item written by who continues. That partial sums are written through is not modelled: they are stores like others.
+
 Sources: SwizzlePerf (arXiv 2508.20258, appendix A.2), 8192^3 in fp16, tiles 256 x 256 x 64 in groups of 8 tile rows;
 Stream-K (arXiv 2301.03598) for the decomposition.
 """
 
-from __future__ import annotations
+from typing import NamedTuple
 
-from .declared import DOT, GRIDS, Declared, Rule, Tensor, cdiv, lines_of, number, up
+import numpy as np
+
+from .declared import DOT, GRIDS, Declared, Sizes, Tensor, cdiv, lines_of, number
 from .gemm import product
-from .streamk_trace import access
+
+
+class Piece(NamedTuple):
+    """K steps ``first .. first + count - 1`` of a tile, an entry for each workgroup; ``count`` 0 where it has none."""
+
+    tile: np.ndarray
+    first: np.ndarray
+    count: np.ndarray
+
+
+class Schedule(NamedTuple):
+    """Pieces of every workgroup in the order it works on them.
+
+    ``whole`` are whole tiles, ``shared`` pieces of the tiles left over; ``share`` (programs,) counts the steps that
+    each workgroup has of the latter, ``steps`` those of a tile.
+    """
+
+    whole: list[Piece]
+    shared: list[Piece]
+    share: np.ndarray
+    steps: int
+
+
+def schedule(tiles: int, steps: int, programs: int) -> Schedule:
+    """Deal ``tiles`` of ``steps`` K steps each to ``programs`` workgroups."""
+    pid = np.arange(programs)
+    rounds = tiles // programs
+    full = np.full(programs, steps)
+    whole = [Piece(pid + r * programs, np.zeros(programs, np.int64), full) for r in range(rounds)]
+    total = (tiles - rounds * programs) * steps
+    share = total // programs + (pid < total % programs)
+    last = np.cumsum(share)
+    begin, shared = last - share, []
+    while np.any(begin < last):
+        first = begin % steps
+        count = np.minimum(steps - first, last - begin)
+        shared.append(Piece(rounds * programs + begin // steps, first, count))
+        begin = begin + count
+    return Schedule(whole, shared, share, steps)
+
+
+def access(s, build, pid, a, b, c, partial, lock) -> None:
+    """Per K step a load of A and one of B; a store of C by who begins a tile, of a partial sum by who continues it."""
+    plan = schedule(s.tiles, s.steps, s.PROGRAMS)
+    for piece in plan.whole:
+        _product(s, build, a, b, piece)
+        build.step(_store_tile(s, build, c, piece, piece.count > 0))
+    for piece in plan.shared:
+        _product(s, build, a, b, piece)
+        begins = (piece.first == 0) & (piece.count > 0)
+        _add_partials(s, build, partial, lock, plan, np.where(begins, piece.count, plan.steps))
+        build.step(_store_tile(s, build, c, piece, begins))
+        continues = (piece.first > 0) & (piece.count > 0)
+        build.step(
+            build.write_box(partial, at=(*pid, 0, 0), size=(1, s.BLOCK_SIZE_M * continues, s.BLOCK_SIZE_N)),
+            build.write_box(lock, at=pid, size=(continues,)),
+        )
+
+
+def tile_of(s: Sizes, tile: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Tile number to (m, n): groups of GROUP_M tile rows, column by column."""
+    group, inside = np.divmod(tile, s.GROUP_M * cdiv(s.N, s.BLOCK_SIZE_N))
+    rows = np.minimum(cdiv(s.M, s.BLOCK_SIZE_M) - group * s.GROUP_M, s.GROUP_M)
+    rows = np.maximum(rows, 1)  # tiles behind the last belong to pieces of no steps
+    return group * s.GROUP_M + inside % rows, inside // rows
+
+
+def _product(s, build, a, b, piece: Piece) -> None:
+    """Loads of A and B for each step of a piece."""
+    trip = np.arange(max(1, int(piece.count.max())))[None, :]
+    runs = trip < piece.count[:, None]
+    pid_m, pid_n = tile_of(s, piece.tile)
+    inner = (piece.first[:, None] + trip) * s.BLOCK_SIZE_K
+    row, col = pid_m[:, None] * s.BLOCK_SIZE_M, pid_n[:, None] * s.BLOCK_SIZE_N
+    build.step(
+        build.read(a, row=row, col=inner, rows=s.BLOCK_SIZE_M * runs, cols=s.BLOCK_SIZE_K),
+        build.read(b, row=inner, col=col, rows=s.BLOCK_SIZE_K * runs, cols=s.BLOCK_SIZE_N),
+    )
+
+
+def _store_tile(s, build, c, piece: Piece, who):
+    pid_m, pid_n = tile_of(s, piece.tile)
+    row, col = pid_m * s.BLOCK_SIZE_M, pid_n * s.BLOCK_SIZE_N
+    return build.write(c, row=row, col=col, rows=s.BLOCK_SIZE_M * who, cols=s.BLOCK_SIZE_N)
+
+
+def _add_partials(s, build, partial, lock, plan: Schedule, there: np.ndarray) -> None:
+    """Lock and partial sum of each workgroup that continues a tile, read by who begins it and has ``there`` steps."""
+    other = np.arange(plan.share.size) + 1
+    while np.any(there < plan.steps):
+        reads = there < plan.steps
+        build.step(
+            build.read_box(lock, at=(other,), size=(reads,)),
+            build.read_box(partial, at=(other, 0, 0), size=(1, s.BLOCK_SIZE_M * reads, s.BLOCK_SIZE_N)),
+        )
+        there = there + np.where(reads, plan.share[np.minimum(other, plan.share.size - 1)], 0)
+        other = other + 1
+
 
 gemm_streamk = Declared(
     name="gemm_streamk",
@@ -46,22 +147,18 @@ different slices. Who begins a tile reads the fp32 partial sums of those who con
     access=access,
     reference=product,
     flops=lambda s: 2.0 * s.M * s.N * s.K,
-    issued=lambda s: 2.0 * up(s.M, s.BLOCK_SIZE_M) * up(s.N, s.BLOCK_SIZE_N) * up(s.K, s.BLOCK_SIZE_K),
+    padded="M/BLOCK_SIZE_M N/BLOCK_SIZE_N K/BLOCK_SIZE_K",
     blocks={"BLOCK_SIZE_M BLOCK_SIZE_N BLOCK_SIZE_K": DOT},
-    rules=(
-        Rule(
-            lambda s: s.all_steps >= s.PROGRAMS,
-            "PROGRAMS = {s.PROGRAMS}: {s.tiles} tiles of {s.steps} K steps are not a step for each workgroup; at "
-            "most {s.all_steps}",
-        ),
-    ),
+    rules={
+        "PROGRAMS = {s.PROGRAMS}: {s.tiles} tiles of {s.steps} K steps are not a step for each workgroup; at most "
+        "{s.all_steps}": lambda s: s.all_steps >= s.PROGRAMS
+    },
     work=lambda s: (
         2 * s.all_steps / s.PROGRAMS,
         s.all_steps * (s.BLOCK_SIZE_M + lines_of(s.BLOCK_SIZE_K, s.BLOCK_SIZE_N)) / s.PROGRAMS,
     ),
-    # The measured tile does not fit 256 threads: the compiler spills 1334 registers a lane, which a trace does not show.
+    # The measured tile does not fit 256 threads: the compiler spills 1334 registers a lane, which no trace shows.
     compiled={((128, 128, 64), 4): (264, 32 * 1024), ((256, 256, 64), 4): (512, 64 * 1024)},
-    tile="BLOCK_SIZE_M BLOCK_SIZE_N BLOCK_SIZE_K",
     num_warps=4,  # what the measured runs used; the wrapper of the kernel did not pass on the 8 it was given
     in_flight=4,
     loads_per_step=2,

@@ -5,19 +5,18 @@ The default is the first projection of Mixtral 8x7B (arXiv 2401.04088: 8 experts
 first expert gets nearly three times the last.
 """
 
-from __future__ import annotations
-
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
-from .declared import DOT, Declared, Rule, Tensor, cdiv, table, up
-from .gemm import work
+from .declared import Tensor, cdiv, table, up
+from .gemm import gemm
 
 TABLES = ("expert", "first_row", "end_row")
-AT_MOST_ONCE = Rule(
-    lambda s: s.TOPK <= s.EXPERTS, "TOPK = {s.TOPK}, EXPERTS = {s.EXPERTS}: a token goes to an expert at most once"
-)
+AT_MOST_ONCE = {
+    "TOPK = {s.TOPK}, EXPERTS = {s.EXPERTS}: a token goes to an expert at most once": lambda s: s.TOPK <= s.EXPERTS
+}
 
 
 def offsets(s) -> np.ndarray:
@@ -52,7 +51,8 @@ def reference(s, a, b, *_) -> np.ndarray:
     return np.concatenate([a[first:end] @ b[e].astype(np.float32) for e, (first, end) in enumerate(ends)])
 
 
-grouped_gemm = Declared(
+grouped_gemm = replace(
+    gemm,
     name="grouped_gemm",
     summary="rows sorted by expert times their expert's matrix, fp16, one output tile a workgroup",
     sharing="""\
@@ -61,16 +61,8 @@ table entries of tile m, row tile m of A and column panel n of its expert's matr
 step, and writes tile (m, n) of C once. Tiles of one row share the A panel; tiles of one column share a B panel only if
 they belong to the same expert. Experts have different numbers of row tiles, so a band of rows may span two of them.""",
     sources=("MegaBlocks, arXiv 2211.15841 (grouped form)", "Mixtral, arXiv 2401.04088 (sizes)"),
-    sizes={
-        "TOKENS": 4096,
-        "EXPERTS": 8,
-        "TOPK": 2,
-        "N": 3584,
-        "K": 4096,
-        "BLOCK_M": 128,
-        "BLOCK_N": 128,
-        "BLOCK_K": 64,
-    },
+    sizes={"TOKENS": 4096, "EXPERTS": 8, "TOPK": 2, "N": 3584, "K": 4096}
+    | {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64},
     derived={
         "rows": lambda s: s.TOKENS * s.TOPK,
         "offsets": offsets,
@@ -80,7 +72,6 @@ they belong to the same expert. Experts have different numbers of row tiles, so 
         **{name: lambda s, i=i: s.of_tiles[i] for i, name in enumerate(TABLES)},
     },
     grid="tiles N/BLOCK_N",
-    flat=True,
     # experts without tokens, with one tile and with many
     others=lambda s: (
         {"TOKENS": tokens, "EXPERTS": experts, "TOPK": topk, "N": width * s.BLOCK_N - tokens % 2}
@@ -91,18 +82,12 @@ they belong to the same expert. Experts have different numbers of row tiles, so 
     tensors={"A": Tensor("rows K"), "B": Tensor("EXPERTS K N"), "C": Tensor("rows N", role="out")}
     | {name: table(name) for name in TABLES},
     arguments="N K",
-    constexprs="BLOCK_M BLOCK_N BLOCK_K",
     access=access,
     reference=reference,
     flops=lambda s: 2.0 * s.rows * s.N * s.K,
     issued=lambda s: 2.0 * s.tiles * s.BLOCK_M * up(s.N, s.BLOCK_N) * up(s.K, s.BLOCK_K),
-    blocks={"BLOCK_M BLOCK_N BLOCK_K": DOT},
-    rules=(AT_MOST_ONCE, Rule(lambda s: s.EXPERTS <= 1 << 16, f"EXPERTS = {{s.EXPERTS}}: at most {1 << 16}")),
+    rules={**AT_MOST_ONCE, "EXPERTS = {s.EXPERTS}: at most 65536": lambda s: s.EXPERTS <= 1 << 16},
     items={"A": "rows K", "C": "rows N"},
-    work=work,
+    estimate=None,
     compiled={((128, 128, 64), 8): (120, 32 * 1024)},
-    tile="BLOCK_M BLOCK_N BLOCK_K",
-    num_warps=8,
-    in_flight=4,
-    loads_per_step=2,
 )

@@ -5,15 +5,13 @@ DeepSeek-V2 and V3, for all of their 128 heads. This is the first stage; joining
 The default has 4 sequences of 32768 tokens in 16 splits.
 """
 
-from __future__ import annotations
-
+import itertools
 import math
-from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from .attention_decode import attention_decode, of_splits, steps_of
-from .declared import DOT, GRIDS, Declared, Rule, Tensor, lines_of, up
+from .declared import DOT, GRIDS, Declared, Tensor, lines_of, up
 
 NOPE = 128  # of a head's key before its projection is absorbed: the scale of the scores
 
@@ -41,14 +39,6 @@ def reference(s, q, kv) -> tuple[np.ndarray, np.ndarray]:
     return of_splits(s, scores, lambda weights, keys: weights @ kv[:, keys, : s.LATENT])
 
 
-def others(s) -> Iterable[Mapping[str, int]]:
-    """Other batches, blocks of heads and splits, each once exact and once ragged."""
-    for b, blocks, splits in GRIDS[3]:
-        for cut in (0, 1):
-            h, keys = blocks * s.BLOCK_H - cut, splits * 2 * s.BLOCK_N - cut
-            yield {"B": b, "H": h, "S": keys, "SPLITS": splits}
-
-
 mla_decode = Declared(
     name="mla_decode",
     summary="one token's attention over a split of latent keys that all heads share, fp16",
@@ -66,7 +56,10 @@ read the same tokens: in the launch they are B ids apart. Other sequences and sp
         "products": lambda s: 2 * s.LATENT + s.ROPE,  # of a query and a token
     },
     grid="B H/BLOCK_H SPLITS",
-    others=others,
+    others=lambda s: (
+        {"B": b, "H": blocks * s.BLOCK_H - cut, "S": splits * 2 * s.BLOCK_N - cut, "SPLITS": splits}
+        for (b, blocks, splits), cut in itertools.product(GRIDS[3], (0, 1))
+    ),
     tensors={"Q": Tensor("B H wide"), "KV": Tensor("B S wide")}
     | {"part": Tensor("B H SPLITS LATENT", "fp32", role="out"), "lse": Tensor("B H SPLITS", "fp32", role="out")},
     arguments="S H SPLITS scale",
@@ -76,7 +69,7 @@ read the same tokens: in the launch they are B ids apart. Other sequences and sp
     flops=lambda s: 2.0 * s.B * s.H * s.S * s.products,
     issued=lambda s: 2.0 * s.B * up(s.H, s.BLOCK_H) * s.BLOCK_N * int(s.steps.sum()) * s.products,
     blocks={"BLOCK_H BLOCK_N": DOT, "LATENT ROPE": (16, 512)},
-    rules=(Rule(lambda s: s.SPLITS <= s.S, "SPLITS = {s.SPLITS}, S = {s.S}: a split has at least one token"),),
+    rules={"SPLITS = {s.SPLITS}, S = {s.S}: a split has at least one token": lambda s: s.SPLITS <= s.S},
     items={"the partial output": "B H SPLITS LATENT", "the cache of a sequence": "S wide"},
     work=lambda s: (2 * (s.S / s.BLOCK_N / s.SPLITS + 3), lines_of(s.S / s.SPLITS, s.wide)),
     compiled={((16, 32, 512), 4): (296, 32 * 1024)},

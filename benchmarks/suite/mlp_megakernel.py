@@ -8,18 +8,16 @@ A launch has its flags set already, so that programs can be run one after the ot
 Sources: Fleet (arXiv 2604.15379; a queue an XCD), ROCm/tritonBLAS PR 64 (claims), Megatron-LM (an MLP is 4 x as wide).
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping
+import itertools
 
 import numpy as np
 
 from xcd_model import Claims, Waits
 
-from .declared import DOT, Declared, Rule, Sizes, Tensor, cdiv, lines_of, pids
+from .declared import DOT, Declared, Sizes, Tensor, cdiv, lines_of, pids
 
 # tile rows, tile columns of H and of Y
-GRIDS = (
+SHAPES = (
     *((1, 1, 1), (3, 2, 1), (5, 4, 1), (2, 2, 2), (4, 4, 4), (7, 6, 2), (8, 6, 2), (11, 8, 3), (13, 3, 2)),
     *((16, 12, 4), (16, 16, 5), (32, 4, 1), (37, 2, 1), (64, 12, 4)),
 )
@@ -55,29 +53,17 @@ def weights(draw: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return found
 
 
-def waits(problem: Mapping[str, int]) -> Waits:
+def waits(problem) -> Waits:
     """Tiles of H set flags of their row, tiles of Y wait for all of theirs."""
     s = mlp_megakernel.at(problem)
     pid_m, pid_n = pids(mlp_megakernel.grid_at(s))
     return Waits(sets=np.where(pid_n < s.first, pid_m, -1), awaits=np.where(pid_n < s.first, -1, pid_m))
 
 
-def steps(s: Sizes) -> int:
-    """K steps of the tiles of a row."""
-    return s.first * cdiv(s.K, s.BLOCK_K) + s.second * cdiv(s.H, s.BLOCK_K)
-
-
 def work(s: Sizes) -> tuple[float, float]:
     """Two loads a step, of the tiles of a row shared out."""
     lines = lines_of(s.BLOCK_M, s.BLOCK_K) + lines_of(s.BLOCK_K, s.BLOCK_N)
     return 2 * s.steps / s.columns, s.steps * lines / s.columns
-
-
-def others(s) -> Iterable[Mapping[str, int]]:
-    """Other grids of tiles, each once exact and once ragged."""
-    for rows, first, second in GRIDS:
-        for cut in (0, 1):
-            yield {"M": rows * s.BLOCK_M - cut, "H": first * s.BLOCK_N - cut, "N": second * s.BLOCK_N - cut}
 
 
 mlp_megakernel = Declared(
@@ -102,14 +88,17 @@ of Y must not be handed out before the tiles of H in its row.""",
         "first": lambda s: cdiv(s.H, s.BLOCK_N),  # tile columns of H,
         "second": lambda s: cdiv(s.N, s.BLOCK_N),  # and of Y
         "columns": lambda s: s.first + s.second,
-        "steps": steps,
+        "steps": lambda s: s.first * cdiv(s.K, s.BLOCK_K) + s.second * cdiv(s.H, s.BLOCK_K),  # of the tiles of a row
         "local": lambda s: s.rows * s.columns * s.LOCAL // 100,  # tiles in the queues of their own
         "FLAGS": lambda s: 1 << (s.first - 1).bit_length(),  # that a tile of Y loads at once: a row, padded
         "counters": lambda s: s.POOLS + 1,
     },
     grid="rows columns",
     flat=True,
-    others=others,
+    others=lambda s: (
+        {"M": rows * s.BLOCK_M - cut, "H": first * s.BLOCK_N - cut, "N": second * s.BLOCK_N - cut}
+        for (rows, first, second), cut in itertools.product(SHAPES, (0, 1))
+    ),
     tensors={
         **{"X": Tensor("M K"), "W1": Tensor("K H", draw=weights), "H": Tensor("M H", role="inout", fill=0)},
         **{"W2": Tensor("H N", draw=weights), "Y": Tensor("M N", role="out")},
@@ -123,13 +112,12 @@ of Y must not be handed out before the tiles of H in its row.""",
     flops=lambda s: 2.0 * s.M * s.H * (s.K + s.N),
     issued=lambda s: 2.0 * s.BLOCK_M * s.BLOCK_N * s.BLOCK_K * s.rows * s.steps,
     blocks={"BLOCK_M BLOCK_N BLOCK_K": DOT},
-    rules=(
-        Rule(lambda s: s.LOCAL <= 100, "LOCAL = {s.LOCAL}: hundredths of the tiles, at most 100"),
-        Rule(
-            lambda s: min(s.POOLS, s.local) <= s.PROGRAMS,
-            "PROGRAMS = {s.PROGRAMS}, POOLS = {s.POOLS}: a queue without a program is never emptied",
+    rules={
+        "LOCAL = {s.LOCAL}: hundredths of the tiles, at most 100": lambda s: s.LOCAL <= 100,
+        "PROGRAMS = {s.PROGRAMS}, POOLS = {s.POOLS}: a queue without a program is never emptied": lambda s: (
+            min(s.POOLS, s.local) <= s.PROGRAMS
         ),
-    ),
+    },
     work=work,
     compiled={
         ((128, 128, 64), 8): (168, 32 * 1024),
@@ -137,7 +125,6 @@ of Y must not be handed out before the tiles of H in its row.""",
         ((16, 128, 64), 8): (72, 18 * 1024),
         ((16, 64, 128), 8): (184, 20 * 1024),
     },
-    tile="BLOCK_M BLOCK_N BLOCK_K",
     num_warps=8,
     in_flight=4,
     more=lambda s: {

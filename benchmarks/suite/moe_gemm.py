@@ -5,16 +5,15 @@ and leave. The default is the first projection of Qwen3-30B-A3B (128 experts, 8 
 Lengths are drawn: every token draws TOPK experts without repetition, with Zipf weights over a drawn ranking of them.
 """
 
-from __future__ import annotations
-
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from xcd_model.trace.builder import Access
 
-from .declared import DOT, Declared, Rule, Tensor, cdiv, table, up
-from .gemm import work
+from .declared import Tensor, cdiv, table, up
+from .gemm import gemm
 from .grouped_gemm import AT_MOST_ONCE
 
 MOST_DRAWN = 1 << 25  # half a GiB
@@ -91,7 +90,8 @@ def reference(s, a, b, *_) -> np.ndarray:
     return np.array(parts, np.float32).reshape(-1, s.N)
 
 
-moe_gemm = Declared(
+moe_gemm = replace(
+    gemm,
     name="moe_gemm",
     summary="rows gathered by expert, blocks beyond a bound leave at once, fp16, lengths drawn by SEED",
     sharing="""\
@@ -119,7 +119,6 @@ do.""",
         **{"slot": slot, "expert": expert},
     },
     grid="tiles N/BLOCK_N",
-    flat=True,
     # experts without tokens, with one block and with many
     others=lambda s: (
         {"TOKENS": tokens, "EXPERTS": experts, "TOPK": topk, "N": width * s.BLOCK_N - tokens % 2}
@@ -135,19 +134,13 @@ do.""",
     reference=reference,
     flops=lambda s: 2.0 * s.rows * s.N * s.K,
     issued=lambda s: 2.0 * s.valid * s.BLOCK_M * up(s.N, s.BLOCK_N) * up(s.K, s.BLOCK_K),
-    blocks={"BLOCK_M BLOCK_N BLOCK_K": DOT},
-    rules=(
-        AT_MOST_ONCE,
-        Rule(
-            lambda s: s.TOKENS * s.EXPERTS < MOST_DRAWN,
-            "TOKENS = {s.TOKENS}, EXPERTS = {s.EXPERTS}: the routing draws a number for each token and expert, fewer than "
-            f"{MOST_DRAWN}",
-        ),
-    ),
+    rules={
+        **AT_MOST_ONCE,
+        "TOKENS = {s.TOKENS}, EXPERTS = {s.EXPERTS}: the routing draws a number for each pair of them, fewer than "
+        f"{MOST_DRAWN}": lambda s: s.TOKENS * s.EXPERTS < MOST_DRAWN,
+    },
     items={"A": "TOKENS K", "C": "rows N"},
-    work=work,
+    estimate=None,
+    num_warps=4,
     compiled={((64, 128, 64), 4): (120, 24 * 1024)},
-    tile="BLOCK_M BLOCK_N BLOCK_K",
-    in_flight=4,
-    loads_per_step=2,
 )

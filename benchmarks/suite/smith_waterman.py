@@ -5,11 +5,9 @@ The recurrence that gives the algorithm its name is not in it: tiles do not depe
 Sources: SwizzlePerf (arXiv 2508.20258); measured there on 8192 x 8192 symbols.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from .declared import ARANGE, LINE_BYTES, Declared, Tensor, up
+from .declared import ARANGE, LINE_BYTES, Declared, Tensor
 
 ALPHABET = 4
 MATCH, MISMATCH = 2, -1
@@ -47,15 +45,12 @@ small and stay in the L2. Nearly all traffic is the scores, written once.""",
         "score": Tensor("M N", "int32", role="out"),
     },
     arguments="M N match mismatch",
-    constexprs="BLOCK_SIZE_M BLOCK_SIZE_N",
     access=access,
     reference=lambda s, first, second: np.where(np.equal.outer(first, second), MATCH, MISMATCH),
     flops=lambda s: 2 * s.M * s.N,  # compare, choose
-    issued=lambda s: 2 * up(s.M, s.BLOCK_SIZE_M) * up(s.N, s.BLOCK_SIZE_N),
     dtype="fp32",
     blocks={"BLOCK_SIZE_M BLOCK_SIZE_N": ARANGE},
     work=lambda s: (3, 2 + s.BLOCK_SIZE_M * (1 + s.BLOCK_SIZE_N * 4 / LINE_BYTES)),
     compiled={((32, 32), 4): (16, 0, 560), ((64, 64), 4): (32, 0, 1032)},
-    tile="BLOCK_SIZE_M BLOCK_SIZE_N",
     in_flight=2,
 )

@@ -3,11 +3,9 @@
 Sources: SwizzlePerf (arXiv 2508.20258); measured there on 32768 x 32768 in fp16.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from .declared import LINE_BYTES, MAX_TILE_ITEMS, Declared, Rule, Tensor
+from .declared import LINE_BYTES, MAX_TILE_ITEMS, Declared, Tensor
 
 
 def access(s, build, pid, x, y) -> None:
@@ -43,14 +41,13 @@ only the order of addresses in time differs.""",
     access=access,
     reference=reference,
     flops=lambda s: 5 * s.M * s.N,  # compare, subtract, exponential, add, divide
-    issued=lambda s: 5 * s.M * s.BLOCK_SIZE_N,
+    padded="N/BLOCK_SIZE_N",
     dtype="fp32",
-    rules=(
-        Rule(
-            lambda s: s.BLOCK_SIZE_N <= MAX_TILE_ITEMS,
-            f"N = {{s.N}}: a workgroup holds a whole row, and Triton takes at most {MAX_TILE_ITEMS} items",
-        ),
-    ),
+    rules={
+        f"N = {{s.N}}: a workgroup holds a whole row, and Triton takes at most {MAX_TILE_ITEMS} items": lambda s: (
+            s.BLOCK_SIZE_N <= MAX_TILE_ITEMS
+        )
+    },
     work=lambda s: (2, 2 * (s.N * 2 / LINE_BYTES + 1)),
     compiled={
         ((512,), 4): (16, 16, 1088),

@@ -4,13 +4,11 @@ Sources: SwizzlePerf (arXiv 2508.20258); measured there on 4096 x 4096 with dens
 The structure is drawn here: every item is there with the same probability, from a fixed seed.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np
 
-from .declared import ARANGE, Declared, Rule, Tensor, table
+from .declared import ARANGE, Declared, Tensor, table
 
 STRUCTURE_SEED = 20250828
 MAX_LANES = 1 << 23  # about two seconds and 1 GiB to trace
@@ -68,27 +66,23 @@ share the lines of the row pointers and of Y, of which a workgroup writes a sing
         **{name: table(name) for name in ("indptr", "indices")},
         **{"values": Tensor("nnz"), "x": Tensor("N"), "y": Tensor("M", role="out")},
     },
-    constexprs="BLOCK_SIZE",
     access=access,
     reference=reference,
     flops=lambda s: 2.0 * s.nnz,
     issued=lambda s: 2.0 * float(s.trips.sum()) * s.BLOCK_SIZE,
     dtype="fp32",
     blocks={"BLOCK_SIZE": ARANGE},
-    rules=(
-        Rule(
-            lambda s: s.NNZ_PER_ROW <= s.N,
-            "NNZ_PER_ROW = {s.NNZ_PER_ROW}: a row of N = {s.N} columns holds at most {s.N} items",
+    rules={
+        "NNZ_PER_ROW = {s.NNZ_PER_ROW}: a row of N = {s.N} columns holds at most {s.N} items": lambda s: (
+            s.NNZ_PER_ROW <= s.N
         ),
-        Rule(
-            lambda s: s.lanes <= MAX_LANES,
-            "{s.M} rows of about {s.NNZ_PER_ROW} items in blocks of {s.BLOCK_SIZE} are {s.lanes} lanes; a gather is "
-            f"traced lane by lane, so at most {MAX_LANES}: use fewer rows or items, or smaller blocks",
+        "{s.M} rows of about {s.NNZ_PER_ROW} items in blocks of {s.BLOCK_SIZE} are {s.lanes} lanes; a gather is traced "
+        f"lane by lane, so at most {MAX_LANES}: use fewer rows or items, or smaller blocks": lambda s: (
+            s.lanes <= MAX_LANES
         ),
-    ),
+    },
     items={},
     work=lambda s: (3 * (2 + s.NNZ_PER_ROW // s.BLOCK_SIZE), 2.0 * (s.NNZ_PER_ROW + s.BLOCK_SIZE)),
     compiled={((128,), 4): (16, 8, 732), ((512,), 4): (16, 16, 876)},
-    tile="BLOCK_SIZE",
     in_flight=3,
 )

@@ -3,11 +3,9 @@
 Sources: SwizzlePerf (arXiv 2508.20258); measured there on 8192 x 8192 in fp16, tiles 32 x 32.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from .declared import ARANGE, LINE_BYTES, Declared, Tensor, up
+from .declared import ARANGE, LINE_BYTES, Declared, Tensor
 
 NEIGHBOURS = ((0, 0), (-1, 0), (1, 0), (0, -1), (0, 1))  # in the order loaded: centre, up, down, left, right
 
@@ -42,15 +40,12 @@ share all lines of the tile, of X as of Y. Rows a power of two long map to few c
     grid="M/BLOCK_SIZE_M N/BLOCK_SIZE_N",
     tensors={"x": Tensor("M N"), "y": Tensor("M N", role="out")},
     arguments="M N",
-    constexprs="BLOCK_SIZE_M BLOCK_SIZE_N",
     access=access,
     reference=reference,
     flops=lambda s: 6 * s.M * s.N,
-    issued=lambda s: 6 * up(s.M, s.BLOCK_SIZE_M) * up(s.N, s.BLOCK_SIZE_N),
     dtype="fp32",
     blocks={"BLOCK_SIZE_M BLOCK_SIZE_N": ARANGE},
     work=lambda s: (6, 6 * s.BLOCK_SIZE_M * (1 + s.BLOCK_SIZE_N * 2 / LINE_BYTES)),
     compiled={((32, 32), 4): (32, 0, 1204), ((64, 64), 4): (72, 0, 2952)},
-    tile="BLOCK_SIZE_M BLOCK_SIZE_N",
     in_flight=5,
 )

@@ -3,13 +3,11 @@
 The default is one fp32 sweep over 256^3 points, boxes of 64 x 4 x 4: X is 64 MiB, twice the L2s of all XCDs.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
 
-from .declared import Declared, Rule, Tensor, lines_of, up
+from .declared import Declared, Tensor, lines_of
 
 WEIGHTS = {"centre": 0.4, "face": 0.05, "edge": 0.02, "corner": 0.0075}  # 1, 6, 12 and 8 of them: they add up to 1
 MAX_ITEMS = 1 << 14  # of a box: 27 loads of more would not fit registers
@@ -51,21 +49,15 @@ planes a power of two long map to few cache sets.""",
     grids=((1, 1, 1), (1, 1, 7), (7, 1, 1), (2, 3, 5), (4, 4, 4), (8, 2, 2), (3, 3, 3), (7, 5, 3), (4, 8, 6)),
     tensors={"X": Tensor("NZ NY NX", "fp32"), "Y": Tensor("NZ NY NX", "fp32", role="out")},
     arguments="NX NY NZ centre face edge corner",
-    constexprs="BLOCK_X BLOCK_Y BLOCK_Z",
     access=access,
     reference=reference,
     flops=lambda s: 54.0 * s.NX * s.NY * s.NZ,
-    issued=lambda s: 54.0 * up(s.NX, s.BLOCK_X) * up(s.NY, s.BLOCK_Y) * up(s.NZ, s.BLOCK_Z),
     dtype="fp32",
     blocks={"BLOCK_X BLOCK_Y BLOCK_Z": (1, 1024)},
-    rules=(
-        Rule(
-            lambda s: s.box <= MAX_ITEMS,
-            f"BLOCK_X * BLOCK_Y * BLOCK_Z = {{s.box}}: a box has at most {MAX_ITEMS} points",
-        ),
-    ),
+    rules={
+        f"BLOCK_X * BLOCK_Y * BLOCK_Z = {{s.box}}: a box has at most {MAX_ITEMS} points": lambda s: s.box <= MAX_ITEMS
+    },
     work=lambda s: (28, 28 * lines_of(s.BLOCK_Y * s.BLOCK_Z, s.BLOCK_X, 4)),
     compiled={((64, 4, 4), 4): (65, 0), ((32, 8, 4), 4): (65, 0)},
-    tile="BLOCK_X BLOCK_Y BLOCK_Z",
     in_flight=27,
 )

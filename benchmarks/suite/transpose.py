@@ -3,8 +3,6 @@
 Sources: SwizzlePerf (arXiv 2508.20258); measured there on 32768 x 32768 in fp16, tiles 32 x 32.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .declared import ARANGE, LINE_BYTES, Declared, Tensor
@@ -37,15 +35,12 @@ half-written lines that leave the L2 early cost a write each time. Rows a power 
     grid="M/BLOCK_SIZE_M N/BLOCK_SIZE_N",
     tensors={"x": Tensor("M N"), "y": Tensor("N M", role="out")},
     arguments="M N",
-    constexprs="BLOCK_SIZE_M BLOCK_SIZE_N",
     access=access,
     reference=lambda s, x: np.ascontiguousarray(x.T),
     flops=lambda s: 0,
-    issued=lambda s: 0,
     dtype="fp32",
     blocks={"BLOCK_SIZE_M BLOCK_SIZE_N": ARANGE},
     work=lambda s: (2, lines(s)),
     compiled={((32, 32), 4): (16, 2048, 740), ((64, 64), 4): (24, 8192, 1188)},
-    tile="BLOCK_SIZE_M BLOCK_SIZE_N",
     in_flight=1,
 )

@@ -18,7 +18,7 @@ from swizzle_benchmarks.evidence.paper.published import ARMS, MODELS, PRINTED, S
 from swizzle_benchmarks.evidence.paper.recorded import recorded_runs
 from swizzle_benchmarks.evidence.paper.settings import SMALL, Settings
 from swizzle_benchmarks.evidence.paper.work import REPLAY, counted_kernel
-from swizzle_benchmarks.suite.streamk_trace import schedule
+from swizzle_benchmarks.suite.gemm_streamk import schedule
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.language.verdict import EVERY_GRID_TRIED
 from swizzle_sim.pricing.scoring import Scorer
