@@ -43,8 +43,8 @@ LINE_BYTES = 128  # for estimates of a trace's size only
 ARANGE = (1, 4096)
 DOT = (16, 1024)  # of an operand of tl.dot
 
-# Other grids that a candidate is checked on, in tiles along each axis: one of each length of launch order, square,
-# skinny, prime, smaller than the XCD count. Each is tried with whole tiles and with ragged ones.
+# Other grids that a candidate is checked on, in tiles along each axis, by the number of axes: square, skinny, prime,
+# fewer workgroups than XCDs. Each is tried with whole tiles and with ragged ones.
 GRIDS: dict[int, tuple[tuple[int, ...], ...]] = {
     1: tuple((n,) for n in (1, 2, 3, 7, 8, 9, 13, 16, 31, 37, 64, 100, 127, 256, 304)),
     2: (
@@ -82,11 +82,11 @@ class Sizes:
         self.__dict__ |= {"problem": dict(problem), "_derived": derived or {}, **problem}
 
     def __getattr__(self, name: str) -> Any:
-        if name not in self._derived:
-            known = ", ".join([*self.problem, *self._derived])
+        derived = vars(self).get("_derived", {})
+        if name not in derived:
+            known = ", ".join([*vars(self).get("problem", {}), *derived])
             raise AttributeError(f"{name} is no size and nothing derived from sizes; there are {known}")
-        rule = self._derived[name]
-        self.__dict__[name] = rule(self) if callable(rule) else rule
+        self.__dict__[name] = derived[name](self) if callable(derived[name]) else derived[name]
         return self.__dict__[name]
 
 
@@ -116,20 +116,26 @@ def normal(draw: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor argument of the Triton function, ``x_ptr`` for ``x`` or ``X``.
+    """A tensor argument of the Triton function, ``x_ptr`` for ``x`` or ``X``."""
 
-    An input is drawn by ``draw``, is ``given`` by the name of a derived array (a table that decides addresses, 32-bit
-    integers), or, of what a launch works on and a reference does not see, such as a counter, holds ``fill`` everywhere.
-    """
-
-    shape: str = ""  # of a given one that of the array
+    shape: str = ""
     dtype: str = "fp16"
-    role: str = "in"
-    draw: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray] = normal
-    given: str = ""
-    fill: int | None = None
+    role: str = "in"  # or "out", or "inout"
+    draw: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray] = normal  # makes an input,
+    given: str = ""  # or the derived array of this name is the input, which has a shape of its own,
+    fill: int | None = None  # or a launch begins with this number everywhere, and no reference sees the tensor
     is_index: bool = False
     is_counter: bool = False
+
+    @property
+    def is_input(self) -> bool:
+        """Whether a reference takes it."""
+        return self.role != "out" and self.fill is None
+
+    @property
+    def is_output(self) -> bool:
+        """Whether a reference makes it."""
+        return self.role != "in" and self.fill is None
 
     def shape_at(self, s: Sizes) -> tuple[int, ...]:
         """Items along each axis."""
@@ -157,16 +163,19 @@ def nothing(_: Sizes) -> dict[str, Any]:
 class Declared:
     """A kernel of the suite, or of your own; functions take the sizes, ``lambda s: s.M``."""
 
+    # What it is
     name: str  # of the kernel, and of the Triton function
     summary: str
     sharing: str  # which workgroups share which data, in words
     sources: tuple[str, ...]
+    # Its sizes and its grid
     sizes: Mapping[str, int]  # by name, with defaults; one whose default is True or False is a switch
     derived: Mapping[str, Any] = field(default_factory=dict)  # functions of the sizes, or constants
     grid: str  # "M/BLOCK_M N/BLOCK_N": workgroups along x, y, z,
     flat: bool = False  # or of two numbers the tiles of a launch in one dimension, numbered row by row
     grids: tuple[tuple[int, ...], ...] = ()  # other grids, if not those of `GRIDS`,
     others: Callable[[Sizes], Iterable[Mapping[str, int]]] | None = None  # or sizes that have them
+    # Its arguments, and what it does with them
     tensors: Mapping[str, Tensor]  # in the order of the function's parameters
     arguments: str = ""  # what follows them,
     constexprs: str = ""  # and the constants that it is compiled with; all blocks if not given
@@ -176,10 +185,12 @@ class Declared:
     issued: Callable[[Sizes], float] | None = None  # with masked ones; if not given, those of sizes in whole blocks,
     padded: str = ""  # which are those of the grid and these, "K/BLOCK_K"
     dtype: str = "fp16"  # in which it computes
+    # Sizes that it takes
     blocks: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # least and most of each, names side by side
-    rules: Mapping[str, Callable[[Sizes], bool]] = field(default_factory=dict)  # by what says that one is broken
-    items: Mapping[str, str] | None = None  # how many items 32-bit offsets must reach; of every tensor if not given
+    rules: Mapping[str, Callable[[Sizes], bool]] = field(default_factory=dict)  # by the message, with "{s.M}" for M
+    items: Mapping[str, str] | None = None  # shapes that 32-bit offsets reach, by name; of all tensors if not given
     work: Callable[[Sizes], tuple[float, float]]  # tensor instructions and line touches of a workgroup, about
+    # What a workgroup of the compiled function occupies
     compiled: Any  # {(tile, waves): (VGPRs, LDS bytes[, code bytes])}, or a function of the sizes that returns it
     tile: str = ""  # the numbers that `compiled` knows a tile by; all blocks if not given
     estimate: Callable[[Sizes], tuple[int, int, str]] | None = None  # VGPRs, LDS and source of other tiles
@@ -187,6 +198,7 @@ class Declared:
     num_stages: int = 2
     in_flight: int  # tensor instructions that are issued before the first of them is waited for
     loads_per_step: int = 0  # of a pipelined loop, see `Resources`
+    # The rest
     options: Callable[[Sizes], Mapping[str, int]] = nothing  # further ones of the compiler
     more: Callable[[Sizes], Mapping[str, Any]] = nothing  # further fields of `Kernel`, such as programs and claims
     triton: str = ""  # file that holds the function, beside that of `access`; NAME_triton.py if not given
@@ -286,12 +298,8 @@ class Declared:
     def resources(self, s: Sizes) -> Resources:
         """What a workgroup occupies: a compiler's figures, or in proportion to those of the nearest tile."""
         compiled = self.compiled(s) if callable(self.compiled) else self.compiled
-        tile, num_warps, code, source = (
-            numbers(s, self.tile or " ".join(self.blocks)),
-            number(s, self.num_warps),
-            [],
-            COMPILER,
-        )
+        tile, num_warps = numbers(s, self.tile or " ".join(self.blocks)), number(s, self.num_warps)
+        source, code = COMPILER, []
         if (tile, num_warps) in compiled:
             vgprs, lds, *code = compiled[tile, num_warps]
         elif self.estimate is not None:
@@ -337,24 +345,17 @@ class Declared:
         for name, one in self.tensors.items():
             if one.given:
                 found[name.lower()] = getattr(s, one.given)
-            elif self._is_input(one):
+            elif one.is_input:
                 found[name.lower()] = one.draw(draw, one.shape_at(s)).astype(NUMPY[one.dtype], copy=False)
         return found
 
-    @staticmethod
-    def _is_input(one: Tensor) -> bool:
-        return one.role != "out" and one.fill is None
-
     def outputs(self, s: Sizes, inputs: Mapping[str, np.ndarray], **how: Any) -> dict[str, np.ndarray]:
         """What the reference gives for them, in the outputs' types."""
-        given = [inputs[name.lower()] for name, one in self.tensors.items() if self._is_input(one)]
+        given = [inputs[name.lower()] for name, one in self.tensors.items() if one.is_input]
         found = self.reference(s, *given, **how)
-        out = {name.lower(): one for name, one in self.tensors.items() if one.role != "in" and one.fill is None}
+        out = {name.lower(): NUMPY[one.dtype] for name, one in self.tensors.items() if one.is_output}
         several = found if isinstance(found, tuple) else (found,)
-        return {
-            name: values.astype(NUMPY[one.dtype], copy=False)
-            for (name, one), values in zip(out.items(), several, strict=True)
-        }
+        return {name: values.astype(out[name], copy=False) for name, values in zip(out, several, strict=True)}
 
     def launch(self, s: Sizes) -> Launch:
         """Launch of the Triton function."""

@@ -100,14 +100,24 @@ def _read(key: str) -> Facts | None:
         return None
 
 
+def _folders(function: Any) -> list[Path]:
+    """Folders of a function's source and of what it wraps, as a declaration's trace wraps the kernel's access model."""
+    found = []
+    while function is not None:
+        source = inspect.getsourcefile(function) if inspect.isfunction(function) else None
+        found += [Path(source).parent] if source else []
+        function = getattr(function, "__wrapped__", None)
+    return found
+
+
 def _key(kernel: Kernel, gpu: Gpu) -> str:
     """Digest of everything that the figures depend on; empty for a kernel that is not the suite's own."""
-    source = inspect.getsourcefile(inspect.unwrap(kernel.build_trace)) if kernel.name in kernel_names() else None
-    if source is None:
+    folders = _folders(kernel.build_trace) if kernel.name in kernel_names() else []
+    if not folders:
         return ""
     about: dict[str, Any] = {"format": FORMAT, "problem": dict(kernel.problem), "gpu": gpu.as_dict()}
     about |= {"grid": kernel.grid.launch, "resources": asdict(kernel.resources), "programs": kernel.programs}
     digest = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
-    for folder in (Path(source).parent, Path(xcd_model.__file__).parent, Path(__file__).parent):
+    for folder in (*folders, Path(xcd_model.__file__).parent, Path(__file__).parent):
         digest.update(_source_digest(folder).encode())
     return f"{kernel.name}-{digest.hexdigest()[:16]}"
