@@ -359,40 +359,6 @@ def rectangle(*, base_bytes, pitch_bytes, item_bytes, shape, row, col, rows, col
     return found
 
 
-def gemm_touches(problem, workgroup, line_bytes):
-    """What one workgroup of the suite's GEMM touches: a list of (tensor, writes, {line: sectors}) in program order.
-
-    From index arithmetic on the elements of ``C[i, j] += A[i, k] B[k, j]``; tensors lie one after the other, each
-    from a multiple of `ALIGN_BYTES`.
-    """
-    m, n, k = problem["M"], problem["N"], problem["K"]
-    block_m, block_n, block_k = problem["BLOCK_M"], problem["BLOCK_N"], problem["BLOCK_K"]
-    base, at = {}, 0
-    for name, items in (("A", m * k), ("B", k * n), ("C", m * n)):
-        base[name] = at
-        while at < base[name] + 2 * items:
-            at += ALIGN_BYTES
-    tiles_n = len(range(0, n, block_n))
-    i = [x for x in range(m) if x // block_m == workgroup // tiles_n]
-    j = [x for x in range(n) if x // block_n == workgroup % tiles_n]
-
-    def lines(name, width, first, second):
-        found = {}
-        for x in first:
-            for y in second:
-                address = base[name] + 2 * (x * width + y)  # an item never straddles sectors: both are even
-                found.setdefault(address // line_bytes, set()).add(address % line_bytes // SECTOR_BYTES)
-        return found
-
-    out = []
-    for step in range(0, k, block_k):
-        inner = [x for x in range(k) if x // block_k == step // block_k]
-        out.append(("A", False, lines("A", k, i, inner)))
-        out.append(("B", False, lines("B", n, inner, j)))
-    out.append(("C", True, lines("C", n, i, j)))
-    return out
-
-
 def totals(table):
     """Totals over turns: (XCD, column)."""
     return [[sum(turn[x][c] for turn in table) for c in range(len(COLUMNS))] for x in range(len(table[0]))]

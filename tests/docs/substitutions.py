@@ -43,6 +43,8 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"--tune tiles": "compiles many kernels: tests/search",
     r"swizzle-sim suite": "minutes: tests/unit/test_suite.py runs the parts",
     r"swizzle-sim fidelity": "minutes where nothing is kept: tests/fidelity",
+    r"\bbias_add\b": "needs a package of one's own: tests/docs/test_suite_kernel.py",
+    r"captured\.trace\.npz": "needs Triton and seconds: tests/capture",
     r"check (gemm\.py|src/)": "needs a kernel of one's own: tests/testing",
     r"swizzle-sim explore": "a server: tests/explore",
     r"swizzle-sim kernels": "traces every kernel once: tests/cli",

@@ -17,7 +17,7 @@ from triton.runtime import interpreter
 
 from swizzle_sim.capture.patched_once import patch_once_a_launch
 from swizzle_sim.workload.kernels import kernel
-from tests.suite.run_beyond import Tensor, jitted
+from tests.suite.run_triton import Tensor, jitted
 
 BUILDER = interpreter.interpreter_builder
 

@@ -14,8 +14,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.pricing.waiting import waited, with_flags_unset
 from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import assert_same_trace, needs_triton
-from tests.suite.megakernel_touches import schedule
-from tests.suite.test_beyond_capture import by_tile
+from tests.suite.test_capture import by_tile
 from xcd_model import IssueModel, gpu, prepare, replay_timed
 from xcd_model.errors import Deadlock
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS
@@ -63,6 +62,23 @@ def test_programs_that_wait_for_flags_compute_the_reference_or_hang_where_it_is_
 def test_access_model_is_the_kernel_with_a_queue_an_xcd():
     sizes = {"M": 100, "K": 40, "H": 150, "N": 50, "BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16, "PROGRAMS": 8}
     assert_same_trace(*(by_tile(kernel("mlp_megakernel", **sizes, **queues)) for queues in ({}, {"LOCAL": 60})))
+
+
+def schedule(lengths, xcds, programs, pools, local):
+    """When each id of a queue is handed out, and on which XCD, if id t takes lengths[t] and a CU runs one program."""
+    queues = [list(range(pool, local, pools)) for pool in range(pools)]
+    rest = list(range(local, len(lengths)))
+    free = [(0, program) for program in range(programs)]
+    begin, xcd = [None] * len(lengths), [None] * len(lengths)
+    while free:
+        now, program = min(free)
+        free.remove((now, program))
+        queue = queues[program % pools] or rest
+        if queue:
+            tile = queue.pop(0)
+            begin[tile], xcd[tile] = now, program % xcds
+            free.append((now + lengths[tile], program))
+    return begin, xcd
 
 
 @pytest.mark.parametrize(("pools", "local"), [(8, 100), (1, 100), (8, 40), (16, 75)])

@@ -1,4 +1,4 @@
-"""Small and ragged sizes of attention and the other kernels beyond the paper, for tests."""
+"""Small and ragged sizes of every kernel of the suite, for tests."""
 
 SIZES = {
     "attention": [
@@ -40,6 +40,14 @@ SIZES = {
         {"BATCH": 3, "M": 64, "N": 96, "K": 32},
         {"BATCH": 2, "M": 50, "N": 70, "K": 33},
         {"BATCH": 5, "M": 1, "N": 33, "K": 1},
+    ],
+    "gemm": [
+        {"M": 64, "N": 96, "K": 32},
+        {"M": 50, "N": 70, "K": 33},  # ragged in every dimension; rows begin within a line
+        {"M": 33, "N": 1, "K": 17},
+        {"M": 1, "N": 65, "K": 1},
+        {"M": 97, "N": 203, "K": 31, "BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 64},
+        {"M": 64, "N": 128, "K": 64, "BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64},
     ],
     "gemm_cluster": [
         {"M": 64, "N": 96, "K": 32},
@@ -99,16 +107,65 @@ SIZES = {
         {"NX": 70, "NY": 2, "NZ": 1, "BLOCK_X": 64, "BLOCK_Y": 1, "BLOCK_Z": 1},
     ],
 }
+PAPER = {
+    "softmax": [{"M": 5, "N": 256}, {"M": 3, "N": 201}, {"M": 9, "N": 1}, {"M": 2, "N": 2500}],
+    "layer_norm": [{"M": 4, "N": 256}, {"M": 5, "N": 77}, {"M": 3, "N": 1}],
+    "fused_elementwise": [
+        {"n_elements": 512, "BLOCK_SIZE": 128},
+        {"n_elements": 1000, "BLOCK_SIZE": 256},
+        {"n_elements": 1, "BLOCK_SIZE": 1024},
+    ],
+    "black_scholes": [
+        {"n_assets": 512, "BLOCK_SIZE": 128},
+        {"n_assets": 385, "BLOCK_SIZE": 128},
+        {"n_assets": 1000, "BLOCK_SIZE": 256},
+        {"n_assets": 1, "BLOCK_SIZE": 64},
+    ],
+    "smith_waterman": [
+        {"M": 64, "N": 96},
+        {"M": 50, "N": 33},
+        {"M": 2, "N": 70, "BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64},
+    ],
+    "transpose": [{"M": 64, "N": 96}, {"M": 50, "N": 33}, {"M": 2, "N": 70, "BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64}],
+    "stencil_2d": [
+        {"M": 64, "N": 96},
+        {"M": 50, "N": 33},
+        {"M": 33, "N": 97},
+        {"M": 2, "N": 70, "BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64},
+    ],
+    "fdtd_2d": [
+        {"Nx": 64, "Ny": 96},
+        {"Nx": 50, "Ny": 33},
+        {"Nx": 33, "Ny": 97},
+        {"Nx": 1, "Ny": 70, "BLOCK_SIZE_X": 16, "BLOCK_SIZE_Y": 64},
+    ],
+    "spmv": [
+        {"M": 12, "N": 64, "NNZ_PER_ROW": 10, "BLOCK_SIZE": 16},
+        {"M": 37, "N": 300, "NNZ_PER_ROW": 40, "BLOCK_SIZE": 32},
+        {"M": 7, "N": 5, "NNZ_PER_ROW": 5, "BLOCK_SIZE": 128},
+        {"M": 20, "N": 50, "NNZ_PER_ROW": 1, "BLOCK_SIZE": 8},
+    ],
+    "gemm_streamk": [
+        # no whole tile, and shares that begin and end within tiles
+        {"M": 64, "N": 64, "K": 80, "PROGRAMS": 7, "GROUP_M": 1},
+        # two rounds of whole tiles and two tiles shared, ragged in every dimension
+        {"M": 70, "N": 90, "K": 70, "PROGRAMS": 5, "GROUP_M": 2},
+        # nothing shared
+        {"M": 64, "N": 64, "K": 33, "PROGRAMS": 2, "GROUP_M": 8},
+        # some workgroups have no share
+        {"M": 50, "N": 130, "K": 30, "PROGRAMS": 9, "GROUP_M": 3},
+        # a share of more than a tile
+        {"M": 64, "N": 96, "K": 48, "PROGRAMS": 4, "GROUP_M": 8},
+    ],
+}
 BLOCKS = {
     "attention": {"BLOCK_M": 32, "BLOCK_N": 16},
     "attention_gqa": {"BLOCK_M": 32, "BLOCK_N": 16},
-    "attention_decode": {},
-    "attention_paged": {},
     "attention_persistent": {"BLOCK_M": 32, "BLOCK_N": 16},
     "attention_varlen": {"BLOCK_M": 32, "BLOCK_N": 16},
     "batched_gemm": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
-    "gemm_cluster": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
-    "gemm_dynamic": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
+    **{name: {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16} for name in ("gemm", "gemm_cluster", "gemm_dynamic")},
+    "gemm_streamk": {"BLOCK_SIZE_M": 32, "BLOCK_SIZE_N": 32, "BLOCK_SIZE_K": 16},
     "gemm_jagged": {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 16},
     "gemm_splitk": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16},
     "mla_decode": {"BLOCK_H": 16, "BLOCK_N": 16},
@@ -118,7 +175,7 @@ BLOCKS = {
     "conv_2d": {"BLOCK_H": 4, "BLOCK_W": 4, "BLOCK_K": 16, "BLOCK_C": 16},
     "stencil_3d": {"BLOCK_X": 16, "BLOCK_Y": 2, "BLOCK_Z": 2},
 }
-SIZES = {name: [BLOCKS[name] | sizes for sizes in several] for name, several in SIZES.items()}
+SIZES = {name: [BLOCKS.get(name, {}) | sizes for sizes in several] for name, several in {**SIZES, **PAPER}.items()}
 CASES = [(name, sizes) for name, several in SIZES.items() for sizes in several]
 
 

@@ -1,11 +1,10 @@
-"""Run suite kernels under TRITON_INTERPRET=1: ``python -m tests.suite.run_paper_triton CASES_JSON FOLDER``.
+"""Run suite kernels under TRITON_INTERPRET=1: ``python -m tests.suite.run_triton CASES_JSON FOLDER``.
 
 A case is ``[kernel, sizes, order, launches]``: ``order`` is the tile that each hardware id works on, or null for its
 own. Every tensor lies between guard items that nobody may store to; outputs hold a sentinel until the kernel stores.
 """
 
 import importlib.util
-import itertools
 import json
 import sys
 from pathlib import Path
@@ -17,15 +16,52 @@ from triton.runtime.interpreter import interpreter_builder
 from swizzle_sim.capture.patched_once import patch_once_a_launch
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array
-from tests.unit.run_gemm_triton import GUARD, Tensor
 
+GUARD = 64  # items before and after a tensor that no workgroup may store to
 SENTINEL = {"f": np.nan, "i": -99}
 
 
-def load(launch):
-    spec = importlib.util.spec_from_file_location(launch.path.stem, launch.path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+class Tensor:
+    """As much of a torch tensor, over a flat numpy array, as Triton's interpreter asks for."""
+
+    def __init__(self, array, offset=0):
+        self.array, self.offset, self.dtype = array, offset, f"torch.{array.dtype.name}"
+
+    def data_ptr(self):
+        return self.array.ctypes.data + self.offset * self.array.itemsize
+
+    def untyped_storage(self):
+        return self
+
+    def cpu(self):
+        return Tensor(self.array.copy())
+
+    def copy_(self, other):
+        self.array[...] = other.array
+
+    def storage_offset(self):
+        return self.offset
+
+    def element_size(self):
+        return self.array.itemsize
+
+    def size(self):
+        return self.array.shape
+
+    def stride(self):
+        return (1,)
+
+    def new_empty(self, size, device=None):
+        return Tensor(np.empty(size, self.array.dtype))
+
+    def set_(self, storage, offset, size, stride):
+        self.array, self.offset = storage.array, offset
+
+
+def jitted(launch):
+    found = importlib.util.spec_from_file_location(launch.path.stem, launch.path)
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
     return getattr(module, launch.function)
 
 
@@ -54,7 +90,7 @@ def run(name, sizes, order, launches, out):
     if order is not None:
         interpreter_builder.set_grid_idx = swizzled(launch.grid, order)
     for _ in range(launches):
-        load(launch)[launch.grid](*arguments, **launch.constexprs)
+        jitted(launch)[launch.grid](*arguments, **launch.constexprs)
     vars(interpreter_builder).pop("set_grid_idx", None)
     for argument, array in launch.arrays.items():
         changed = buffers[argument].view(np.uint8) != before[argument].view(np.uint8)
@@ -73,7 +109,7 @@ def run(name, sizes, order, launches, out):
 
 def main(cases_json, folder):
     patch_once_a_launch(interpreter)
-    for number, (name, sizes, order, launches) in zip(itertools.count(), json.loads(cases_json), strict=False):
+    for number, (name, sizes, order, launches) in enumerate(json.loads(cases_json)):
         run(name, sizes, order, launches, Path(folder) / f"{number}.npz")
 
 

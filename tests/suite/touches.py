@@ -1,4 +1,4 @@
-"""What each workgroup of the kernels beyond the paper touches, item by item: the oracle of their access models.
+"""What each workgroup of a suite kernel touches, item by item: the oracle of the access models.
 
 ``KERNELS[name]`` gives the tensors, ``{name: (items, item bytes)}`` in the order they lie in memory, and a function
 ``(problem, workgroup) -> [(tensor, writes, items of the tile or None)]`` in program order.
@@ -6,9 +6,216 @@
 
 from itertools import product
 
+from swizzle_benchmarks.suite.spmv import structure
 from swizzle_sim.workload.kernels import kernel
-from tests.suite.boxes import ALIGN_BYTES, blocks, cells
-from tests.suite.megakernel_touches import megakernel_tensors, mlp_megakernel
+
+ALIGN_BYTES = 2 * 1024 * 1024
+
+
+def cells(shape, block, at, outside=lambda place: False):
+    """Items of a box of a row-major array that begins at ``at``; None outside the array or where ``outside`` says."""
+    out = []
+    for place in product(*(range(a, a + side) for a, side in zip(at, block, strict=True))):
+        item, inside = 0, True
+        for p, side in zip(place, shape, strict=True):
+            item = item * side + p
+            inside &= 0 <= p < side
+        out.append(item if inside and not outside(place) else None)
+    return out
+
+
+def blocks(n, block):
+    return len(range(0, n, block))
+
+
+def power_of_two(n):
+    return next(2**i for i in range(32) if 2**i >= n)
+
+
+def piece(n, block, i, shift=0):
+    """Items of the i-th block of a vector of n, each ``shift`` further on."""
+    return cells((n,), (block,), (i * block + shift,))
+
+
+def tile(shape, block, at, down=0, right=0):
+    """Items of a tile of a matrix, each ``down`` and ``right`` of its place."""
+    return cells(shape, block, (at[0] * block[0] + down, at[1] * block[1] + right))
+
+
+def softmax(p, w):
+    row = cells((p["M"], p["N"]), (1, power_of_two(p["N"])), (w, 0))
+    return [("x", False, row), ("y", True, row)]
+
+
+def layer_norm(p, w):
+    shape, block = (p["M"], p["N"]), min(32768, power_of_two(p["N"]))
+    starts = range(0, p["N"], block)
+    out = [("x", False, cells(shape, (1, block), (w, start))) for start in starts]
+    for start in starts:
+        row, vector = cells(shape, (1, block), (w, start)), cells(shape[1:], (block,), (start,))
+        out += [("x", False, row), ("w", False, vector), ("b", False, vector), ("y", True, row)]
+    return out
+
+
+def fused_elementwise(p, w):
+    items = piece(p["n_elements"], p["BLOCK_SIZE"], w)
+    return [*((name, False, items) for name in "xyz"), ("out", True, items)]
+
+
+def black_scholes(p, w):
+    moved = {shift: piece(p["n_assets"], p["BLOCK_SIZE"], w, shift) for shift in (-1, 0, 1)}
+    return [("s", False, moved[0]), *(("v", False, items) for items in moved.values()), ("price", True, moved[0])]
+
+
+def of_grid(shape, block, w):
+    """Tile of hardware id w, first axis fastest."""
+    return w % blocks(shape[0], block[0]), w // blocks(shape[0], block[0])
+
+
+def smith_waterman(p, w):
+    shape, block = (p["M"], p["N"]), (p["BLOCK_SIZE_M"], p["BLOCK_SIZE_N"])
+    m, n = of_grid(shape, block, w)
+    return [
+        ("seq1", False, piece(shape[0], block[0], m)),
+        ("seq2", False, piece(shape[1], block[1], n)),
+        ("score", True, tile(shape, block, (m, n))),
+    ]
+
+
+def transpose(p, w):
+    shape, block = (p["M"], p["N"]), (p["BLOCK_SIZE_M"], p["BLOCK_SIZE_N"])
+    m, n = of_grid(shape, block, w)
+    return [("x", False, tile(shape, block, (m, n))), ("y", True, tile(shape[::-1], block[::-1], (n, m)))]
+
+
+def stencil_2d(p, w):
+    shape, block = (p["M"], p["N"]), (p["BLOCK_SIZE_M"], p["BLOCK_SIZE_N"])
+    at = of_grid(shape, block, w)
+    moves = ((0, 0), (-1, 0), (1, 0), (0, -1), (0, 1))
+    return [*(("x", False, tile(shape, block, at, *move)) for move in moves), ("y", True, tile(shape, block, at))]
+
+
+def fdtd_2d(p, w):
+    shape, block = (p["Nx"], p["Ny"]), (p["BLOCK_SIZE_X"], p["BLOCK_SIZE_Y"])
+    at = of_grid(shape, block, w)
+    moved = {move: tile(shape, block, at, *move) for move in ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0))}
+    here = moved[0, 0]
+    return [
+        ("ex", False, moved[0, 1]),
+        ("ex", False, here),
+        ("ey", False, moved[1, 0]),
+        ("ey", False, here),
+        ("hz", False, here),
+        ("hz", True, here),
+        ("hz", False, here),
+        ("hz", False, moved[0, -1]),
+        ("ex", False, here),
+        ("ex", True, here),
+        ("hz", False, here),
+        ("hz", False, moved[-1, 0]),
+        ("ey", False, here),
+        ("ey", True, here),
+    ]
+
+
+def spmv_touches(p, w):
+    indptr, indices = structure(p["M"], p["N"], p["NNZ_PER_ROW"])
+    out = [("indptr", False, [w]), ("indptr", False, [w + 1])]
+    for start in range(indptr[w], indptr[w + 1], p["BLOCK_SIZE"]):
+        at = [i if i < indptr[w + 1] else None for i in range(start, start + p["BLOCK_SIZE"])]
+        out += [
+            ("indices", False, at),
+            ("values", False, at),
+            ("x", False, [None if i is None else int(indices[i]) for i in at]),
+        ]
+    return [*out, ("y", True, [w])]
+
+
+def gemm_streamk(p, w):
+    """K steps are dealt out one by one, and the tile each belongs to is looked up in the grouped order."""
+    shape, block = (p["M"], p["N"]), (p["BLOCK_SIZE_M"], p["BLOCK_SIZE_N"])
+    k, block_k, programs = p["K"], p["BLOCK_SIZE_K"], p["PROGRAMS"]
+    tiles_m, tiles_n, steps = blocks(shape[0], block[0]), blocks(shape[1], block[1]), blocks(k, block_k)
+    order = [
+        (m, n)
+        for first in range(0, tiles_m, p["GROUP_M"])
+        for n in range(tiles_n)
+        for m in range(first, min(first + p["GROUP_M"], tiles_m))
+    ]
+    whole = len(order) - len(order) % programs
+    left = [(t, s) for t in range(whole, len(order)) for s in range(steps)]
+    share = [len(left) // programs + (q < len(left) % programs) for q in range(programs)]
+    owner = [q for q in range(programs) for _ in range(share[q])]
+
+    def step(t, s):
+        m, n = order[t]
+        return [
+            ("a", False, tile((shape[0], k), (block[0], block_k), (m, s))),
+            ("b", False, tile((k, shape[1]), (block_k, block[1]), (s, n))),
+        ]
+
+    store = [("c", True, tile(shape, block, order[t])) for t in range(len(order))]
+    out = []
+    for t in range(w, whole, programs):
+        for s in range(steps):
+            out += step(t, s)
+        out.append(store[t])
+    mine = [x for x, q in zip(left, owner, strict=True) if q == w]
+    for t in dict.fromkeys(t for t, _ in mine):
+        for _, s in (x for x in mine if x[0] == t):
+            out += step(t, s)
+        size = block[0] * block[1]
+        if (t, 0) in mine:
+            others = dict.fromkeys(q for x, q in zip(left, owner, strict=True) if x[0] == t and q != w)
+            for q in others:
+                out += [("lock", False, [q]), ("partial", False, list(range(q * size, (q + 1) * size)))]
+            out.append(store[t])
+        else:
+            out += [("partial", True, list(range(w * size, (w + 1) * size))), ("lock", True, [w])]
+    return out
+
+
+def _spmv_tensors(p):
+    items = structure(p["M"], p["N"], p["NNZ_PER_ROW"])[1].size
+    return {"indptr": (p["M"] + 1, 4), "indices": (items, 4), "values": (items, 2), "x": (p["N"], 2), "y": (p["M"], 2)}
+
+
+def _streamk_tensors(p):
+    tile_items = p["BLOCK_SIZE_M"] * p["BLOCK_SIZE_N"]
+    return {
+        "a": (p["M"] * p["K"], 2),
+        "b": (p["K"] * p["N"], 2),
+        "c": (p["M"] * p["N"], 2),
+        "partial": (p["PROGRAMS"] * tile_items, 4),
+        "lock": (p["PROGRAMS"], 4),
+    }
+
+
+def megakernel_tensors(p):
+    m, k, h, n = p["M"], p["K"], p["H"], p["N"]
+    items = {"X": m * k, "W1": k * h, "H": m * h, "W2": h * n, "Y": m * n}
+    flags = blocks(m, p["BLOCK_M"]) * blocks(h, p["BLOCK_N"])
+    return {name: (many, 2) for name, many in items.items()} | {"done": (flags, 4), "counter": (p["POOLS"] + 1, 4)}
+
+
+def mlp_megakernel(p, tile):
+    m, k, h, n = p["M"], p["K"], p["H"], p["N"]
+    of_h, of_y = blocks(h, p["BLOCK_N"]), blocks(n, p["BLOCK_N"])
+    pid_m, pid_n = divmod(tile, of_h + of_y)
+    row, flags, out = pid_m * p["BLOCK_M"], (blocks(m, p["BLOCK_M"]), of_h), []
+
+    def multiply(names, inner, width, col):
+        for start in range(0, inner, p["BLOCK_K"]):
+            out.append((names[0], False, cells((m, inner), (p["BLOCK_M"], p["BLOCK_K"]), (row, start))))
+            out.append((names[1], False, cells((inner, width), (p["BLOCK_K"], p["BLOCK_N"]), (start, col))))
+        out.append((names[2], True, cells((m, width), (p["BLOCK_M"], p["BLOCK_N"]), (row, col))))
+
+    if pid_n < of_h:
+        multiply(("X", "W1", "H"), k, h, pid_n * p["BLOCK_N"])
+        return [*out, ("done", True, cells(flags, (1, 1), (pid_m, pid_n)))]
+    out.append(("done", False, cells(flags, (1, power_of_two(of_h)), (pid_m, 0))))  # the rest is masked out
+    multiply(("H", "W2", "Y"), h, n, (pid_n - of_h) * p["BLOCK_N"])
+    return out
 
 
 def attention(p, w):
@@ -162,7 +369,7 @@ def varlen_tensors(p):
     return {"Q": (queries, 2), "K": (keys, 2), "V": (keys, 2), "O": (queries, 2), "cu_seqlens": (p["B"] + 1, 4)}
 
 
-def gemm_dynamic(p, tile):
+def gemm(p, tile):
     pid_m, pid_n = divmod(tile, blocks(p["N"], p["BLOCK_N"]))
     row, col = pid_m * p["BLOCK_M"], pid_n * p["BLOCK_N"]
     out = []
@@ -172,9 +379,8 @@ def gemm_dynamic(p, tile):
     return [*out, ("C", True, cells((p["M"], p["N"]), (p["BLOCK_M"], p["BLOCK_N"]), (row, col)))]
 
 
-def dynamic_tensors(p):
-    sides = {"A": p["M"] * p["K"], "B": p["K"] * p["N"], "C": p["M"] * p["N"]}
-    return {name: (items, 2) for name, items in sides.items()} | {"counter": (p["POOLS"] + 1, 4)}
+def gemm_tensors(p):
+    return {"A": (p["M"] * p["K"], 2), "B": (p["K"] * p["N"], 2), "C": (p["M"] * p["N"], 2)}
 
 
 def jagged_ends(p):
@@ -331,6 +537,22 @@ def stencil_3d(p, w):
 
 
 KERNELS = {
+    "softmax": (lambda p: dict.fromkeys("xy", (p["M"] * p["N"], 2)), softmax),
+    "layer_norm": (
+        lambda p: {"x": (p["M"] * p["N"], 2), "w": (p["N"], 2), "b": (p["N"], 2), "y": (p["M"] * p["N"], 2)},
+        layer_norm,
+    ),
+    "fused_elementwise": (lambda p: dict.fromkeys(("x", "y", "z", "out"), (p["n_elements"], 2)), fused_elementwise),
+    "black_scholes": (lambda p: dict.fromkeys(("s", "v", "price"), (p["n_assets"], 4)), black_scholes),
+    "smith_waterman": (
+        lambda p: {"seq1": (p["M"], 1), "seq2": (p["N"], 1), "score": (p["M"] * p["N"], 4)},
+        smith_waterman,
+    ),
+    "transpose": (lambda p: dict.fromkeys("xy", (p["M"] * p["N"], 2)), transpose),
+    "stencil_2d": (lambda p: dict.fromkeys("xy", (p["M"] * p["N"], 2)), stencil_2d),
+    "fdtd_2d": (lambda p: dict.fromkeys(("ex", "ey", "hz"), (p["Nx"] * p["Ny"], 4)), fdtd_2d),
+    "spmv": (_spmv_tensors, spmv_touches),
+    "gemm_streamk": (_streamk_tensors, gemm_streamk),
     "attention": (attention_tensors, attention),
     "attention_gqa": (attention_tensors, attention),
     "attention_decode": (decode_tensors, attention_decode),
@@ -338,8 +560,9 @@ KERNELS = {
     "attention_persistent": (attention_tensors, attention_persistent),
     "attention_varlen": (varlen_tensors, attention_varlen),
     "batched_gemm": (batched_tensors, batched_gemm),
-    "gemm_cluster": (lambda p: {name: dynamic_tensors({**p, "POOLS": 0})[name] for name in "ABC"}, gemm_dynamic),
-    "gemm_dynamic": (dynamic_tensors, gemm_dynamic),
+    "gemm": (gemm_tensors, gemm),
+    "gemm_cluster": (gemm_tensors, gemm),
+    "gemm_dynamic": (lambda p: gemm_tensors(p) | {"counter": (p["POOLS"] + 1, 4)}, gemm),
     "gemm_jagged": (jagged_tensors, gemm_jagged),
     "gemm_splitk": (splitk_tensors, gemm_splitk),
     "grouped_gemm": (grouped_tensors, grouped_gemm),
