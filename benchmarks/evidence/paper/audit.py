@@ -129,8 +129,8 @@ and attention runners fail on a wrong result; the others print a message and exi
             "## What becomes of them here",
             "",
             f"The {len(broken)} that are no bijections are fixtures of the tests (`tests/paper_figures.py`): `check`",
-            "refuses them with the counter-example; `score`, `Scorer`, `optimize` and the replay itself give them no number.",
-            "Only `benchmarks/validation/workloads/schedules.py` replays them, as schedules, to compare model and hardware.",
+            "refuses them with the counter-example; `score`, `Scorer`, `optimize` and the replay give them no number.",
+            "Only `benchmarks/validation/workloads/schedules.py` replays them, as schedules, beside hardware.",
             "",
         ]
     )
