@@ -2,18 +2,31 @@
 
     XCD of workgroup w  =  (w + offset) mod X
     ids served by XCD x =  first, first + X, first + 2 X, ...   with first = (x - offset) mod X
-    slots of an XCD     =  CUs * workgroups a CU, slot s on CU (s mod CUs); a slot that is free takes the next id
+    slots of a CU       =  workgroups a CU; a slot that is free takes the XCD's next id
+
+    place of an XCD        0    1  ..  CUs - 1  |  CUs  CUs + 1  ..         slot of the GPU = place * X + XCD
+    its CU, row on that   0,0  1,0 ..           |  0,1    1,1    ..         (`Seat`)
 
 A persistent kernel launches P programs in this way, and program p computes tiles p, p + P, p + 2 P, ... one after the
-other, or, where it has `Claims`, the tiles that atomic counters give it each time that it has ended one. Clusters of
-workgroups are dispatched by `xcd_model.cluster_dispatch`. The rule
+other, or, where it has `Claims`, the tiles that atomic counters give it each time that it has ended one. The rule
 stands here twice: in numpy (`xcd_of`, `first_ids`) and compiled (`_next_pid`).
+
+A cluster begins on neighbouring CUs when all of them have room, and its fetches are common:
+
+    CUs of an XCD     | 0 1 | 2 3 | 4 5 | 6      clusters of 2: three places side by side, CU 6 is left over
+    XCD of cluster k  = (k + offset) mod X       as workgroups without clusters
+
+A place that has ended waits for the others, and the last one takes up the XCD's next cluster for all. A multicast load
+is issued when all workgroups of the cluster have come to it, each its part, and they go on when all parts are there. In
+lockstep both are settled when the first place is asked in a turn, before the others.
 
     workgroups a CU = min over threads, VGPRs, LDS, barriers of (what the CU has) // (what a workgroup takes)
     loads in flight = min(stages * loads a step, bytes of registers and LDS that loads can land in // bytes a load)
 
-Source: HipKittens (arXiv 2511.08083) section 3.4 for the round robin; a constant start offset was seen in public
-counter logs of an MI300X virtual function.
+Sources: HipKittens (arXiv 2511.08083) section 3.4 for the round robin; a constant start offset was seen in public
+counter logs of an MI300X virtual function. CUDA C++ Programming Guide (a cluster is co-scheduled on one GPC) and
+ROCm/rocm-systems PRs 10284 and 10289 (AMD's emulator of gfx1250 deals clusters to XCDs in turn, whole); that places are
+neighbouring CUs is assumed.
 """
 
 from __future__ import annotations
@@ -22,7 +35,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xcd_model.cluster_dispatch import _next_of_cluster
 from xcd_model.compiled.by_reference import by_reference
 from xcd_model.compiled.numba_inline import inlined
 from xcd_model.compiled.numba_setup import njit
@@ -124,6 +136,62 @@ def xcd_of(n_workgroups: int, gpu: Gpu, programs: int | None = None) -> np.ndarr
 def first_ids(xcds: int, offset: int) -> np.ndarray:
     """(xcds,) int64: first hardware workgroup id of each XCD; the inverse of `xcd_of` for the first round."""
     return (np.arange(xcds, dtype=np.int64) - offset) % xcds
+
+
+class Seat(NamedTuple):
+    """Where a slot is: its ``xcd`` and ``place`` there, its ``cu`` there, ``unit`` among all CUs, and ``row`` on it."""
+
+    xcd: Any
+    place: Any
+    cu: Any
+    unit: Any
+    row: Any
+
+
+def seat_of(slot: Any, xcds: int, cus: int) -> Seat:
+    """`Seat` of a slot, or of an array of slots, of a GPU with so many XCDs, and CUs an XCD."""
+    xcd, place = slot % xcds, slot // xcds
+    return Seat(xcd, place, place % cus, xcd * cus + place % cus, place // cus)
+
+
+@by_reference
+class Seats(NamedTuple):
+    """The seats of all slots of a GPU, looked up in both directions.
+
+    Parameters
+    ----------
+    xcd, place, unit, row : (n_slots,) int64
+        See `Seat`.
+    at : (n_xcds, places) int64
+        Slot at each place of an XCD.
+    on : (n_cus, rows) int64
+        Slot in each row of a CU.
+    first : (n_slots,) int64
+        First place of the cluster that each slot belongs to, -1 on a CU that is left over.
+    """
+
+    xcd: np.ndarray
+    place: np.ndarray
+    unit: np.ndarray
+    row: np.ndarray
+    at: np.ndarray
+    on: np.ndarray
+    first: np.ndarray
+
+
+def seats_of(xcds: int, cus: int, rows: int, cluster: int = 1) -> Seats:
+    """Seats of a GPU with so many XCDs, CUs an XCD and slots a CU, for clusters of so many workgroups."""
+    slot = np.arange(xcds * cus * rows)
+    xcd, place, cu, unit, row = seat_of(slot, xcds, cus)
+    at, on = np.empty((xcds, cus * rows), np.int64), np.empty((xcds * cus, rows), np.int64)
+    at[xcd, place] = on[unit, row] = slot
+    return Seats(xcd, place, unit, row, at, on, np.where(cu < cus - cus % cluster, place - cu % cluster, -1))
+
+
+@inlined
+def _unit_of(machine, xcd, place):
+    """``unit`` of a place of an XCD, as `seat_of` has it."""
+    return xcd * machine.cus + place % machine.cus
 
 
 @by_reference
@@ -262,6 +330,65 @@ def _claim_in_step(start, machine, order, slots, follows):
 
 
 @inlined
+def _first_place(machine, place):
+    """First place of the cluster that a slot of an XCD belongs to, or -1 on a CU that is left over."""
+    cu = place % machine.cus
+    if cu // machine.cluster * machine.cluster + machine.cluster > machine.cus:
+        return -1
+    return place - cu % machine.cluster
+
+
+@inlined
+def _take_cluster(start, machine, order, slots, xcd, first):
+    """Give the places from ``first`` on the XCD's next cluster that touches anything; False if there is none."""
+    works = False
+    while not works:
+        pid = slots.waiting[xcd] * machine.cluster
+        if pid >= order.size:
+            return False
+        slots.waiting[xcd] += machine.xcds
+        for place in range(first, first + machine.cluster):
+            slots.pid[xcd, place] = slots.program[xcd, place] = pid
+            slots.running[xcd, place, 0] = start[order[pid]]
+            slots.running[xcd, place, 1] = start[order[pid] + 1]
+            works |= slots.running[xcd, place, 0] < slots.running[xcd, place, 1]
+            pid += 1
+    return True
+
+
+@inlined
+def _open_turn(start, machine, order, slots, xcd, first):
+    """Begin a turn of a cluster in lockstep: the next one if all have ended; its common fetch if all have come to it.
+
+    ``slots.met`` says who may issue a multicast load in this turn.
+    """
+    ended = True
+    for place in range(first, first + machine.cluster):
+        ended &= slots.running[xcd, place, 0] == slots.running[xcd, place, 1]
+    if ended and not _take_cluster(start, machine, order, slots, xcd, first):
+        return
+    met = True
+    for place in range(first, first + machine.cluster):
+        at = slots.running[xcd, place, 0]
+        met = met and at < slots.running[xcd, place, 1] and slots.multicast[at]
+    for place in range(first, first + machine.cluster):
+        slots.met[xcd, place] = met
+
+
+@inlined
+def _next_of_cluster(start, machine, order, slots, xcd, slot):
+    """Instruction that a slot issues in this turn; -1 where it has none, or waits for its cluster."""
+    first = _first_place(machine, slot)
+    if first == slot:
+        _open_turn(start, machine, order, slots, xcd, first)
+    at = slots.running[xcd, slot, 0]
+    if first < 0 or at == slots.running[xcd, slot, 1] or (slots.multicast[at] and not slots.met[xcd, slot]):
+        return -1
+    slots.running[xcd, slot, 0] = at + 1
+    return at
+
+
+@inlined
 def _next_instruction(start, machine, order, slots, xcd, slot):
     """Instruction that a slot issues in this round, of its workgroup or of its next one; -1 where no work is left."""
     if machine.cluster > 1:
@@ -276,31 +403,3 @@ def _next_instruction(start, machine, order, slots, xcd, slot):
         slots.running[xcd, slot, 1] = start[order[pid] + 1]
     slots.running[xcd, slot, 0] = at + 1
     return np.int64(at)
-
-
-def check_order(order: np.ndarray, n_workgroups: int) -> np.ndarray:
-    """Return ``order`` as int64 if it is a permutation of the trace's workgroups.
-
-    Raises
-    ------
-    ReplayError
-        If it is not: a schedule that computes a workgroup twice has no score.
-    """
-    order = np.asarray(order)
-    if order.shape != (n_workgroups,) or not np.issubdtype(order.dtype, np.integer):
-        raise ReplayError(
-            f"order has shape {order.shape} and type {order.dtype}; pass one integer for each of the trace's "
-            f"{n_workgroups} workgroups"
-        )
-    if order.size and (order.min() < 0 or order.max() >= n_workgroups):
-        raise ReplayError(
-            f"order holds {order.min()}..{order.max()}; workgroups are 0..{n_workgroups - 1}: number them from 0"
-        )
-    order = np.ascontiguousarray(order, np.int64)  # before NumPy 2.1 `bincount` refuses uint64
-    times = np.bincount(order, minlength=n_workgroups)
-    if times.max() > 1:
-        raise ReplayError(
-            f"order computes workgroup {int(times.argmax())} twice and workgroup {int(times.argmin())} not at all; "
-            "replay a permutation"
-        )
-    return order

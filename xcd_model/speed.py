@@ -1,7 +1,7 @@
 """The one place that imports `xcd_model.fast`, with what the replays use where that folder is missing.
 
-    _touch, _touch_by, _prefetch                    an LRU row of up to 16 ways as one vector; else `cache.replacement`
-    _touch_whole, _touch_by_whole                   the same of a word that the row has as it is or not at all
+    _touch, _prefetch                               an LRU row of up to 16 ways as one vector; else `cache.replacement`
+    _touch_whole                                    the same of a word that the row has as it is or not at all
     _way_of                                         a line among many ways, 64 at a time; else one by one
     empty_tile_l1, _read_tile                       the L1 by tile; else every L1 by line
     shorten                                         one L2 set of each class of equal ones; else all sets
@@ -22,7 +22,7 @@ from xcd_model.compiled.numba_inline import inlined, inlined_twin
 from xcd_model.compiled.numba_setup import njit
 from xcd_model.trace.trace import Trace
 
-_touch_plain, _touch_by_plain = inlined_twin(replacement._touch), inlined_twin(replacement._touch_by)
+_touch_plain = inlined_twin(replacement._touch)
 
 
 @by_reference
@@ -69,44 +69,28 @@ except ModuleNotFoundError as missing:
         raise
     _touch: Any = _touch_plain
     _touch_whole: Any = _touch_plain
-    _touch_by: Any = _touch_by_plain
-    _touch_by_whole: Any = _touch_by_plain
     _way_of: Any = _way_of_plain
     _prefetch: Any = _prefetch_nothing
     empty_tile_l1: Any = _no_tiles
     _read_tile: Any = _read_no_tile
     shorten: Any = _whole
 else:
-    _touch_row, _touch_row_by, WAYS = lru_simd._touch_row, lru_simd._touch_row_by, lru_simd.WAYS
+    _touch_row, _touch_row_whole, WAYS = lru_simd._touch_row, lru_simd._touch_row_whole, lru_simd.WAYS
     _lanes_of, _lowest_bit, LANES = lru_simd._lanes_of, lru_simd._lowest_bit, lru_simd.LANES
 
     @inlined
-    def _touch_vector(words, row, ways, word):
+    def _touch_vector(words, filler, row, ways, word, by):
         """`_touch`, by the vector of a row where that has the ways."""
         if ways <= WAYS:
-            return _touch_row(words, row, word, np.int64(1) << (ways - 1))
-        return _touch_plain(words, row, ways, word)
+            return _touch_row(words, filler, row, word, np.int64(1) << (ways - 1), by)
+        return _touch_plain(words, filler, row, ways, word, by)
 
     @inlined
-    def _touch_whole_vector(words, row, ways, word):
+    def _touch_whole_vector(words, filler, row, ways, word, by):
         """`_touch_vector` of a word that the row has as it is or not at all."""
         if ways <= WAYS:
-            return lru_simd._touch_row_whole(words, row, word, np.int64(1) << (ways - 1))
-        return _touch_plain(words, row, ways, word)
-
-    @inlined
-    def _touch_by_vector(words, filler, row, ways, word, by):
-        """`_touch_by`, by the vectors of a row and its fillers where those have the ways."""
-        if ways <= WAYS:
-            return _touch_row_by(words, filler, row, word, np.int64(1) << (ways - 1), by)
-        return _touch_by_plain(words, filler, row, ways, word, by)
-
-    @inlined
-    def _touch_by_whole_vector(words, filler, row, ways, word, by):
-        """`_touch_by_vector` of a word that the row has as it is or not at all."""
-        if ways <= WAYS:
-            return lru_simd._touch_row_by_whole(words, filler, row, word, np.int64(1) << (ways - 1), by)
-        return _touch_by_plain(words, filler, row, ways, word, by)
+            return _touch_row_whole(words, filler, row, word, np.int64(1) << (ways - 1), by)
+        return _touch_plain(words, filler, row, ways, word, by)
 
     @inlined
     def _way_of_vector(words, row, ways, word, within):
@@ -121,8 +105,6 @@ else:
     by_vector = lru_simd.POLICY == replacement.POLICY
     _touch = _touch_vector if by_vector else _touch_plain
     _touch_whole = _touch_whole_vector if by_vector else _touch_plain
-    _touch_by = _touch_by_vector if by_vector else _touch_by_plain
-    _touch_by_whole = _touch_by_whole_vector if by_vector else _touch_by_plain
     _way_of = _way_of_vector
     _prefetch = lru_simd._prefetch
     empty_tile_l1, _read_tile = symmetry.empty_tile_l1, symmetry._read_tile

@@ -19,7 +19,7 @@ from rich.progress import track
 from swizzle_benchmarks.validation.rows import DATA
 from xcd_model import gpu
 from xcd_model.compiled.numba_setup import njit
-from xcd_model.nvidia.hbm_rows import _activation, closed_rows
+from xcd_model.nvidia.memory import _activation, idle_hbm
 from xcd_model.spec.nvidia import HbmBanks
 
 MEMORY_BYTES, PIECES = 1 << 32, 1 << 20
@@ -54,7 +54,7 @@ def measured_stretches(what: str = "read") -> list[Stretches]:
 
 def shares(rows: HbmBanks, drawn: Iterable[np.ndarray], line_bytes: int) -> np.ndarray:
     """Share of the pieces of each order that open a row."""
-    return np.array([_opened(closed_rows(rows, line_bytes), lines) / lines.size for lines in drawn])
+    return np.array([_opened(idle_hbm(rows, line_bytes), lines) / lines.size for lines in drawn])
 
 
 @njit

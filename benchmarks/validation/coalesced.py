@@ -26,7 +26,7 @@ from swizzle_sim.capture.occupancy import compiled_for
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from xcd_model import Gpu, gpu
-from xcd_model.nvidia.coalescer import requests_by_readers, share_sent
+from xcd_model.nvidia.rates import requests_by_readers, share_sent
 
 from .draws import DRAWS, KERNELS
 from .held_out import LAUNCHED, kernel_of
@@ -56,7 +56,7 @@ class Coalesced:
 
     @property
     def readers(self) -> np.ndarray:
-        """See `xcd_model.nvidia.coalescer.requests_by_readers`."""
+        """See `xcd_model.nvidia.rates.requests_by_readers`."""
         return np.array([0, *map(float, self.by_readers.split())])
 
 

@@ -36,8 +36,8 @@ from xcd_model import (
     timed_time,
     workgroups_per_cu,
 )
-from xcd_model.nvidia.shared_memory import l1_after_shared_memory
-from xcd_model.replay.launches import MAX_LAUNCHES, Caches, replay_launches
+from xcd_model.nvidia.rates import l1_after_shared_memory
+from xcd_model.replay.plan import MAX_LAUNCHES, Caches, replay_launches
 from xcd_model.replay.timed import SPAN_COLUMNS
 from xcd_model.replay.traffic import INSTRUCTIONS, add_fetches, instruction_fetches
 from xcd_model.trace.trace import SECTOR_BYTES

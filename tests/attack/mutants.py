@@ -76,7 +76,7 @@ TARGETS = {
         },
         (f"{UNIT}/test_dispatch.py",),
     ),
-    "lru": Target({"xcd_model.cache.lru": "_touch _touch_by _replay_lru replay_lru"}, (f"{UNIT}/test_cache.py",)),
+    "lru": Target({"xcd_model.cache.lru": "_touch _replay_lru replay_lru"}, (f"{UNIT}/test_cache.py",)),
     "verdict": Target(
         {
             "swizzle_sim.language.vm": "run _run_in_step _run_the_rest _read_report permutation_of counterexample_of",
@@ -91,7 +91,7 @@ TARGETS = {
         ),
     ),
     "event queue": Target(
-        {"xcd_model.replay.event_queue": "event_queue_of _first _first_of _settle"},
+        {"xcd_model.replay.events": "event_queue_of _first _first_of _settle"},
         (f"{UNIT}/test_event_queue.py",),
     ),
 }

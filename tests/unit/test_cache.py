@@ -9,7 +9,7 @@ from tests import naive
 from tests.machines import shapes, small_gpu
 from xcd_model import replay_lru
 from xcd_model.cache.locate import DIRTY_BITS, HIT, MARK_BITS, WORD, _fetched, _line_of, _locate
-from xcd_model.cache.lru import _touch, _touch_by
+from xcd_model.cache.lru import _touch
 from xcd_model.cache.packed import index_of
 from xcd_model.errors import TraceError
 
@@ -70,7 +70,7 @@ def test_pieces_gather_while_a_line_is_held_and_leave_with_it(touches, ways):
         pieces, wanted = ({bit for bit in range(4) if mask >> bit & 1} for mask in (dirty, halves))
         lacking, victim = oracle.touch(tag, pieces, wanted)
         marks = halves << DIRTY_BITS | dirty
-        gone = _touch(words, 0, ways, (tag + 1) << MARK_BITS | marks)
+        gone = _touch(words, None, 0, ways, (tag + 1) << MARK_BITS | marks, 0)
         assert (gone == HIT) == (lacking == 0)
         if lacking:
             assert _fetched(gone, marks) == lacking
@@ -94,8 +94,8 @@ def test_the_filler_of_a_line_moves_along_and_is_told_at_a_hit(touches, ways):
         pieces, wanted = ({bit for bit in range(4) if mask >> bit & 1} for mask in (dirty, halves))
         lacking, _ = oracle.touch(tag, pieces, wanted)
         word = (tag + 1) << MARK_BITS | halves << DIRTY_BITS | dirty
-        found = int(_touch_by(words, filler, ways, ways, word, by))
-        assert found & WORD == int(_touch(plain, ways, ways, word)) & WORD
+        found = int(_touch(words, filler, ways, ways, word, by))
+        assert found & WORD == int(_touch(plain, None, ways, ways, word, 0)) & WORD
         assert words.tolist() == plain.tolist()
         if lacking == 0:
             assert found >> 32 == filled_by[tag]

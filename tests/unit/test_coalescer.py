@@ -14,7 +14,7 @@ from tests.unit.test_in_step import loads
 from xcd_model import IssueModel, gpu, prepare, replay_timed
 from xcd_model.analysis.timing import timed_time
 from xcd_model.errors import SpecError
-from xcd_model.nvidia.coalescer import read_time, requests_by_readers, share_sent
+from xcd_model.nvidia.rates import read_time, requests_by_readers, share_sent
 from xcd_model.spec.nvidia import L2Partitions
 
 H200 = gpu("h200")

@@ -13,8 +13,9 @@ from tests import naive
 from tests.machines import small_gpu
 from xcd_model import Resources, TraceBuilder, gpu, loads_in_flight, workgroups_per_cu, xcd_of
 from xcd_model.cache.packed import machine_of
-from xcd_model.dispatch import _next_instruction, check_order, slots_in_step, slots_of
+from xcd_model.dispatch import _next_instruction, slots_in_step, slots_of
 from xcd_model.errors import ReplayError
+from xcd_model.replay.plan import check_order
 from xcd_model.trace.claims import Claims
 
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from numba import njit, typeof
 
 from xcd_model import ReplayError
-from xcd_model.replay.event_queue import CUS, NEVER, SLOT_BITS, _settle, event_queue_of
+from xcd_model.dispatch import seats_of
+from xcd_model.replay.events import CUS, NEVER, SLOT_BITS, _settle, event_queue_of
 
 XCDS, CUS_PER_XCD, SLOTS = 2, 3, 2
 N_CUS = XCDS * CUS_PER_XCD
@@ -23,7 +24,7 @@ def first_of(events) -> tuple[int, int]:
 
 
 def test_every_slot_is_in_its_row_and_at_time_0():
-    events = event_queue_of(XCDS, CUS_PER_XCD, SLOTS)
+    events = event_queue_of(seats_of(XCDS, CUS_PER_XCD, SLOTS))
     for slot in range(N_CUS * SLOTS):
         xcd, place = slot % XCDS, slot // XCDS
         unit, i = xcd * CUS_PER_XCD + place % CUS_PER_XCD, place // CUS_PER_XCD
@@ -43,7 +44,7 @@ def test_every_slot_is_in_its_row_and_at_time_0():
     )
 )
 def test_the_first_event_is_the_earliest_then_a_cus_then_the_oldest_then_the_lowest(steps):
-    events = event_queue_of(XCDS, CUS_PER_XCD, SLOTS)
+    events = event_queue_of(seats_of(XCDS, CUS_PER_XCD, SLOTS))
     for unit, i, time, age in steps:
         if i == SLOTS:
             events.computes[unit] = time
@@ -62,7 +63,7 @@ def test_the_first_event_is_the_earliest_then_a_cus_then_the_oldest_then_the_low
 
 
 def test_the_last_cu_can_be_first():
-    events = event_queue_of(1, CUS, 1)
+    events = event_queue_of(seats_of(1, CUS, 1))
     assert not events.time[1:].any()
     for unit in range(CUS):
         events.slot_time[unit] = CUS - unit
@@ -72,12 +73,12 @@ def test_the_last_cu_can_be_first():
 
 def test_more_cus_than_it_has_places_for_are_refused():
     with pytest.raises(ReplayError, match="2 XCDs of 2049 CUs are 4098 CUs: the timed replay takes at most 4096"):
-        event_queue_of(2, 2049, 1)
-    assert np.all(event_queue_of(2, 2048, 1).time[CUS:] == 0)
+        event_queue_of(seats_of(2, 2049, 1))
+    assert np.all(event_queue_of(seats_of(2, 2048, 1)).time[CUS:] == 0)
 
 
 def test_kernels_are_compiled_once_for_machines_of_any_shape():
     """Of one XCD, of one slot: numba takes the order in memory for a part of the type."""
     shapes = [(8, 38, 2), (1, 132, 3), (1, 132, 1), (1, 1, 1), (2, 1, 4)]
-    kinds = {tuple(str(typeof(one)) for one in event_queue_of(*shape)) for shape in shapes}
+    kinds = {tuple(str(typeof(one)) for one in event_queue_of(seats_of(*shape))) for shape in shapes}
     assert len(kinds) == 1

@@ -11,7 +11,7 @@ from tests.naive_hbm_turnaround import Turnaround
 from tests.unit.test_hbm_rows import replayed
 from xcd_model import IssueModel, TraceBuilder, gpu, prepare, replay_timed
 from xcd_model.errors import SpecError
-from xcd_model.nvidia.hbm_turnaround import WINDOW_FS, _note_busy, _turnaround, idle_memory
+from xcd_model.nvidia.memory import WINDOW_FS, _note_busy, _turnaround, idle_hbm
 
 NS = 10**6  # femtoseconds
 MOST = 200 * NS
@@ -19,7 +19,7 @@ MOST = 200 * NS
 
 def waits(before, now, *, n=2000):
     """Waits of reads in the second half of a microsecond; (busy, writing) in parts of the one before and of it."""
-    recent = idle_memory()
+    recent = idle_hbm(None, 128).recent
     _note_busy(recent, WINDOW_FS, *(round(part * WINDOW_FS) for part in before))
     _note_busy(recent, 2 * WINDOW_FS, *(round(part * WINDOW_FS) for part in now))
     return [_turnaround(recent, 2 * WINDOW_FS + WINDOW_FS // 2 + i * 197_003, MOST) for i in range(n)]
@@ -49,7 +49,7 @@ def test_waits_are_drawn_from_nothing_to_twice_the_mean():
 
 
 def test_what_was_long_ago_is_forgotten():
-    recent = idle_memory()
+    recent = idle_hbm(None, 128).recent
     _note_busy(recent, 0, WINDOW_FS, WINDOW_FS)
     _note_busy(recent, 2 * WINDOW_FS, 0, 0)
     assert _turnaround(recent, 2 * WINDOW_FS, MOST) == 0

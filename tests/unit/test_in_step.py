@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests import naive_in_step
 from tests.machines import cases, gemm_trace
 from xcd_model import IssueModel, TraceBuilder, gpu, prepare, replay_timed
-from xcd_model.nvidia.in_step import fill_time, share_in_step
+from xcd_model.nvidia.rates import fill_time, share_in_step
 
 ROWS, COLUMNS = 6, 8  # of tiles
 GEMM = gemm_trace(ROWS * 16, COLUMNS * 16, 64, 16, 16, 16)
@@ -100,7 +100,7 @@ def test_on_an_h200_a_deep_gemm_by_columns_is_in_step_and_one_that_the_l2_holds_
         return [replay_timed(plan, whole[name], workgroups_per_cu=1, issue=issue).time_fs for name in orders]
 
     column, block = times()
-    monkeypatch.setattr("xcd_model.replay.timed.fill_time", lambda *given, alone, **how: alone)
+    monkeypatch.setattr("xcd_model.nvidia.rates.fill_time", lambda *given, alone, **how: alone)
     column_alone, block_alone = times()
     if by_column:
         assert column / column_alone > 1.03 and column / column_alone > block / block_alone

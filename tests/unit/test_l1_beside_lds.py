@@ -10,7 +10,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import Resources, gpu, gpu_names, workgroups_per_cu
 from xcd_model.errors import SpecError
-from xcd_model.nvidia.shared_memory import l1_after_shared_memory
+from xcd_model.nvidia.rates import l1_after_shared_memory
 
 KB = 1024
 

@@ -13,7 +13,7 @@ from tests import naive, naive_timed
 from tests.machines import cases, gemm_trace, small_gpu
 from xcd_model import IssueModel, TraceBuilder, Traffic, prepare, replay_lockstep, replay_timed
 from xcd_model.errors import ReplayError
-from xcd_model.replay.launches import cold_caches, replay_launches
+from xcd_model.replay.plan import cold_caches, replay_launches
 from xcd_model.replay.traffic import COLUMNS, L1_HITS, READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
 
 

@@ -7,9 +7,9 @@ from numba import njit
 
 from tests.machines import shapes, small_gpu
 from xcd_model.cache.locate import MARK_BITS, MARKS, WHOLE, _locate, _locate_all, _spread
-from xcd_model.cache.lru import _touch, _touch_by
+from xcd_model.cache.lru import _touch
 from xcd_model.cache.packed import HOST_LINE_BYTES, aligned_words, index_of, words_of
-from xcd_model.fast.lru_simd import WAYS, _touch_row, _touch_row_by, _touch_row_by_whole, _touch_row_whole
+from xcd_model.fast.lru_simd import WAYS, _touch_row, _touch_row_whole
 from xcd_model.speed import _way_of
 
 
@@ -19,8 +19,8 @@ def locate_all(line, index, at, row, word):
 
 
 @njit
-def touch_row(words, at, word, last):
-    return _touch_row(words, at, word, last)
+def touch_row(words, filler, at, word, last, by):
+    return _touch_row(words, filler, at, word, last, by)
 
 
 @settings(max_examples=100, deadline=None)
@@ -63,18 +63,15 @@ def test_a_vector_row_is_the_scalar_row(ways, touches):
     scalar, vector = np.zeros(3 * ways, np.uint32), aligned_words(3 * ways)
     for at, tag, marks in touches:
         word = (tag + 1) << MARK_BITS | marks
-        assert touch_row(vector, at * ways, word, 1 << (ways - 1)) == _touch(scalar, at * ways, ways, word)
+        assert touch_row(vector, None, at * ways, word, 1 << (ways - 1), 0) == _touch(
+            scalar, None, at * ways, ways, word, 0
+        )
         assert vector.tolist() == scalar.tolist()
 
 
 @njit
-def touch_row_whole(words, at, word, last):
-    return _touch_row_whole(words, at, word, last)
-
-
-@njit
-def touch_row_by_whole(words, filler, at, word, last, by):
-    return _touch_row_by_whole(words, filler, at, word, last, by)
+def touch_row_whole(words, filler, at, word, last, by):
+    return _touch_row_whole(words, filler, at, word, last, by)
 
 
 @settings(max_examples=200, deadline=None)
@@ -92,19 +89,14 @@ def test_a_row_whose_lines_have_the_marks_that_are_touched_is_the_scalar_row(way
         scalar[by] = vector[by] = only[by] = (tag + 1) << MARK_BITS | marks
     for by, tag in enumerate(touches):
         word, last = (tag + 1) << MARK_BITS | WHOLE, 1 << (ways - 1)
-        expected = _touch_by(scalar, scalar_by, 0, ways, word, by)
-        assert touch_row_by_whole(vector, vector_by, 0, word, last, by) == expected
-        assert touch_row_whole(only, 0, word, last) == expected & 0xFFFFFFFF
+        expected = _touch(scalar, scalar_by, 0, ways, word, by)
+        assert touch_row_whole(vector, vector_by, 0, word, last, by) == expected
+        assert touch_row_whole(only, None, 0, word, last, 0) == expected & 0xFFFFFFFF
         assert only.tolist() == vector.tolist() == scalar.tolist() and vector_by.tolist() == scalar_by.tolist()
 
 
 def test_rows_of_a_full_vector_start_host_cache_lines():
     assert all(aligned_words(n).ctypes.data % HOST_LINE_BYTES == 0 for n in (16, 1000, 4096, 1 << 20))
-
-
-@njit
-def touch_row_by(words, filler, at, word, last, by):
-    return _touch_row_by(words, filler, at, word, last, by)
 
 
 @settings(max_examples=200, deadline=None)
@@ -114,8 +106,8 @@ def test_a_vector_row_with_fillers_is_the_scalar_one(ways, touches):
     quick = [aligned_words(WAYS), aligned_words(WAYS).view(np.int32)]
     for by, (tag, marks) in enumerate(touches):
         word = (tag + 1) << MARK_BITS | marks
-        expected = _touch_by(*plain, 0, ways, word, by)
-        assert touch_row_by(*quick, 0, word, 1 << (ways - 1), by) == expected
+        expected = _touch(*plain, 0, ways, word, by)
+        assert touch_row(*quick, 0, word, 1 << (ways - 1), by) == expected
     for a, b in zip(plain, quick, strict=True):
         assert a[:ways].tolist() == b[:ways].tolist()
 

@@ -15,7 +15,7 @@ from tests.unit.test_launches import _lockstep, copy
 from xcd_model import IssueModel, TraceBuilder, prepare, replay_lockstep, replay_timed
 from xcd_model.cache.packed import has_room, index_of
 from xcd_model.errors import ReplayError
-from xcd_model.replay.launches import cold_caches, replay_launches
+from xcd_model.replay.plan import cold_caches, replay_launches
 from xcd_model.replay.traffic import MALL_HITS, MALL_REQUESTS
 
 

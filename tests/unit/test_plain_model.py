@@ -23,39 +23,32 @@ FIFO = """
 import numpy as np
 from numba import njit
 from xcd_model.cache.locate import HIT, MARKS, PARTLY, VALID
-from xcd_model.cache.lru import _to_last, _to_last_by
+from xcd_model.cache.lru import _to_last
 
 POLICY = "fifo"
 
 
 @njit(inline="always")
-def _touch(words, row, ways, word):
+def _touch(words, filler, row, ways, word, by):
     for way in range(row, row + ways):
         there = np.int64(words[way])
         if (there ^ word) <= MARKS:
             words[way] = np.uint32(word | there)
-            return np.int64(HIT if word & ~there & VALID == 0 else PARTLY)
+            found = np.int64(HIT if word & ~there & VALID == 0 else PARTLY)
+            if filler is None:
+                return found
+            if found == PARTLY:
+                filler[way] = by
+                return found
+            return found | (np.int64(filler[way]) << 32)
     victim = np.int64(words[row + ways - 1])
     for way in range(row + ways - 1, row, -1):
         words[way] = words[way - 1]
+        if filler is not None:
+            filler[way] = filler[way - 1]
     words[row] = np.uint32(word)
-    return victim
-
-
-@njit(inline="always")
-def _touch_by(words, filler, row, ways, word, by):
-    for way in range(row, row + ways):
-        there = np.int64(words[way])
-        if (there ^ word) <= MARKS:
-            words[way], filled_by = np.uint32(word | there), np.int64(filler[way])
-            if word & ~there & VALID == 0:
-                return np.int64(HIT) | (filled_by << 32)
-            filler[way] = by
-            return np.int64(PARTLY)
-    victim = np.int64(words[row + ways - 1])
-    for way in range(row + ways - 1, row, -1):
-        words[way], filler[way] = words[way - 1], filler[way - 1]
-    words[row], filler[row] = np.uint32(word), by
+    if filler is not None:
+        filler[row] = by
     return victim
 """
 

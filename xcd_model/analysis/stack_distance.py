@@ -20,7 +20,7 @@ import numpy as np
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, _locate
 from xcd_model.cache.packed import Inputs, index_of
 from xcd_model.compiled.numba_setup import njit, uncounted
-from xcd_model.dispatch import _next_instruction, slots_in_step
+from xcd_model.dispatch import _next_instruction, _unit_of, slots_in_step
 from xcd_model.errors import ReplayError
 from xcd_model.replay.plan import Plan, prepare
 from xcd_model.replay.through_l1 import CHUNK, _enter_l1, _gather, empty_l1, scratch_of
@@ -134,7 +134,7 @@ def _curve(inputs, slots, l1, xcd, scratch, stacks):
             if at < 0:
                 continue
             idle = False
-            passage = _enter_l1(stream, machine, l1, xcd * machine.cus + slot % machine.cus, at)
+            passage = _enter_l1(stream, machine, l1, _unit_of(machine, xcd, slot), at)
             requests += passage.requests
             for start in range(passage.begin, passage.end, CHUNK):
                 n, more, _, _ = _gather(stream, machine, l1, passage, start, scratch)

@@ -22,62 +22,48 @@ POLICY = "lru"
 
 
 @njit(inline="always")
-def _touch(words, row, ways, word):
+def _touch(words, filler, row, ways, word, by):
     """Look ``word`` up in the set that starts at ``words[row]``, and make it the most recent.
 
     Returns `HIT`, or `PARTLY` where the line is there without a piece that is wanted; else the victim: the word that
     fell out of the last way (0 if that was empty). A line that is there keeps its marks and adds the new ones.
-    """
-    carry = word
-    for way in range(row, row + ways):
-        there = words[way]
-        words[way] = np.uint32(carry)
-        if (there ^ word) <= MARKS:
-            words[row] = np.uint32(word | (there & MARKS))
-            return np.int64(HIT if word & ~np.int64(there) & VALID == 0 else PARTLY)
-        carry = there
-    return np.int64(carry)
 
-
-@njit(inline="always")
-def _touch_by(words, filler, row, ways, word, by):
-    """As `_touch`, with ``filler``, the instruction that filled each line, moving along; ``by`` fills what missed.
-
-    Returns what `_touch` does in the low 32 bits, and in the high ones the filler of a line that hit.
+    ``filler``, where it is not None, has the instruction that filled each line, and ``by`` fills what missed; then the
+    filler of a line that hit is in the high 32 bits of what is returned.
     """
     place = row
     while place < row + ways - 1 and (words[place] ^ word) > MARKS:
         place += 1
-    there, filled_by = np.int64(words[place]), np.int64(filler[place])
+    there = np.int64(words[place])
     hit = (there ^ word) <= MARKS
     found = np.int64(HIT) if word & ~there & VALID == 0 else np.int64(PARTLY)
-    for back in range(place - row):
-        words[place - back] = words[place - back - 1]
-        filler[place - back] = filler[place - back - 1]
+    for back in range(place, row, -1):
+        words[back] = words[back - 1]
     words[row] = np.uint32(word | (there & MARKS)) if hit else np.uint32(word)
+    if filler is None:
+        return found if hit else there
+    filled_by = np.int64(filler[place])
+    for back in range(place, row, -1):
+        filler[back] = filler[back - 1]
     filler[row] = np.int32(filled_by) if hit and found == HIT else np.int32(by)
     return (found if hit else there) | (filled_by << 32)
 
 
 @inlined
-def _to_last(words, row, ways):
+def _to_last(words, filler, row, ways):
     """Put the most recent word of the set at ``words[row]`` behind its other lines: it is the next to be evicted."""
-    front, place = words[row], row
-    while place < row + ways - 1 and words[place + 1]:
+    last = row
+    while last < row + ways - 1 and words[last + 1]:
+        last += 1
+    front = words[row]
+    for place in range(row, last):
         words[place] = words[place + 1]
-        place += 1
-    words[place] = front
-
-
-@inlined
-def _to_last_by(words, filler, row, ways):
-    """As `_to_last`, with the fillers moving along."""
-    by, place = filler[row], row
-    while place < row + ways - 1 and words[place + 1]:
-        filler[place] = filler[place + 1]
-        place += 1
-    filler[place] = by
-    _to_last(words, row, ways)
+    words[last] = front
+    if filler is not None:
+        by = filler[row]
+        for place in range(row, last):
+            filler[place] = filler[place + 1]
+        filler[last] = by
 
 
 @njit(cache=True, nogil=True)
@@ -90,7 +76,7 @@ def _replay_lru(lines, index, ways, hit):
     words = np.zeros(index.n_sets * ways, np.uint32)
     for i in range(lines.size):
         at, tag = _locate(lines[i], index)
-        hit[i] = _touch(words, at * ways, ways, (tag + 1) << MARK_BITS) == HIT
+        hit[i] = _touch(words, None, at * ways, ways, (tag + 1) << MARK_BITS, 0) == HIT
 
 
 def replay_lru(lines: np.ndarray, cache: Cache) -> np.ndarray:

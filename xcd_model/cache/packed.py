@@ -74,7 +74,7 @@ class Machine(NamedTuple):
     ``programs`` is the number of persistent programs, or 0 where each workgroup computes one tile; ``pools``,
     ``local`` and ``steals`` are those of their `xcd_model.trace.claims.Claims`, 0 without; ``cluster`` is the number of
     workgroups that are dispatched together, 1 without clusters. Of a partitioned L2
-    (`xcd_model.nvidia.l2_partitions`) ``coherence_mask`` picks the bits of a line's number whose parity is its point of
+    (`xcd_model.nvidia.memory`) ``coherence_mask`` picks the bits of a line's number whose parity is its point of
     coherence, and ``partition_of`` (cus,) is the partition of each CU; of any other L2 0 and empty. ``mall_has_room``:
     the Infinity Cache evicts nothing of what is read (`has_room`).
     """

@@ -1,11 +1,12 @@
 """The replacement policy of the L2s and the Infinity Cache, chosen here and nowhere else.
 
-A policy is a module with five names, as `xcd_model.cache.lru`:
+A policy is a module with three names, as `xcd_model.cache.lru`:
 
     POLICY                                          its name; fast/ has vector rows for "lru" alone
-    _touch(words, row, ways, word)                  a look-up that fills on a miss: HIT, PARTLY, or the victim's word
-    _touch_by(words, filler, row, ways, word, by)   the same, with the instruction that filled each line
-    _to_last(words, row, ways), _to_last_by         the line touched last becomes the next to be evicted
+    _touch(words, filler, row, ways, word, by)      a look-up that fills on a miss: HIT, PARTLY, or the victim's word
+    _to_last(words, filler, row, ways)              the line touched last becomes the next to be evicted
+
+``filler`` is None, or has the instruction that filled each line: numba compiles a function for each of the two.
 
 To replay another one, import it here. It must not look at tags but to compare them: `xcd_model.fast.symmetry` renames
 lines. Stack distances (`xcd_model.analysis`) are those of LRU, whatever is chosen here; the L1 is LRU
@@ -15,6 +16,6 @@ is not.
 
 from __future__ import annotations
 
-from xcd_model.cache.lru import POLICY, _to_last, _to_last_by, _touch, _touch_by
+from xcd_model.cache.lru import POLICY, _to_last, _touch
 
-__all__ = ["POLICY", "_to_last", "_to_last_by", "_touch", "_touch_by"]
+__all__ = ["POLICY", "_to_last", "_touch"]

@@ -33,7 +33,6 @@ _UNUSED = (
     untyped_passes.WithLifting,
     untyped_passes.InlineClosureLikes,
     untyped_passes.RewriteSemanticConstants,
-    untyped_passes.DeadBranchPrune,
     untyped_passes.RewriteDynamicRaises,
     untyped_passes.MakeFunctionToJitFunction,
     untyped_passes.FindLiterallyCalls,

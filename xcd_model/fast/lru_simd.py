@@ -81,66 +81,45 @@ def _find(builder, address, row, word, last, *, whole):
 
 
 def _touch(context, builder, signature, args, *, whole):
-    """Do as `xcd_model.cache.lru._touch` for the row at ``words[at]``, args = (words, at, word, last)."""
-    words, at, word, last = args
+    """Do as `xcd_model.cache.lru._touch` for the row at ``words[at]``, args = (words, filler, at, word, last, by)."""
+    words, filler, at, word, last, by = args
     address = _address(context, builder, signature, 0, words, at)
     row_address = builder.bitcast(address, _ROW.as_pointer())
     row = builder.load(row_address, align=4)
     word, last = builder.trunc(word, _I32), builder.trunc(last, _I32)
-    _, found, kept, _, moves = _find(builder, address, row, word, last, whole=whole)
-    _to_front(builder, row_address, row, builder.or_(word, kept), moves)
-    return found
-
-
-def _touch_by(context, builder, signature, args, *, whole):
-    """Do as `xcd_model.cache.lru._touch_by`, args = (words, filler, at, word, last, by)."""
-    words, filler, at, word, last, by = args
-    address = _address(context, builder, signature, 0, words, at)
+    if signature.args[1] == types.none:
+        _, found, kept, _, moves = _find(builder, address, row, word, last, whole=whole)
+        _to_front(builder, row_address, row, builder.or_(word, kept), moves)
+        return found
     by_address = _address(context, builder, signature, 1, filler, at)
-    row_address = builder.bitcast(address, _ROW.as_pointer())
     by_row_address = builder.bitcast(by_address, _ROW.as_pointer())
-    row, by_row = builder.load(row_address, align=4), builder.load(by_row_address, align=4)
-    word, last, by = (builder.trunc(value, _I32) for value in (word, last, by))
+    by_row = builder.load(by_row_address, align=4)
     all_there, found, kept, way, moves = _find(builder, address, row, word, last, whole=whole)
     filled_by = _word_at(builder, by_address, way)
     _to_front(builder, row_address, row, builder.or_(word, kept), moves)
-    _to_front(builder, by_row_address, by_row, builder.select(all_there, filled_by, by), moves)
+    filler_of_front = builder.select(all_there, filled_by, builder.trunc(by, _I32))
+    _to_front(builder, by_row_address, by_row, filler_of_front, moves)
     return builder.or_(found, builder.shl(builder.zext(filled_by, _I64), _I64(32)))
 
 
-def _touch_signature(words):
-    return types.int64(words, types.int64, types.int64, types.int64)
-
-
-def _touch_by_signature(words, filler):
+def _signature(words, filler):
     return types.int64(words, filler, types.int64, types.int64, types.int64, types.int64)
 
 
 @intrinsic
-def _touch_row(typing, words, at, word, last):
-    """Do as `_touch` for the row at ``words[at]``, of int64 arguments; ``last`` is ``1 << (ways - 1)``."""
-    return _touch_signature(words), functools.partial(_touch, whole=False)
+def _touch_row(typing, words, filler, at, word, last, by):
+    """Do as `_touch` for the row at ``words[at]``, of int64 arguments; ``last`` is ``1 << (ways - 1)``.
 
-
-@intrinsic
-def _touch_row_whole(typing, words, at, word, last):
-    """As `_touch_row`, of a word that the row has as it is or not at all: no marks are to be kept."""
-    return _touch_signature(words), functools.partial(_touch, whole=True)
-
-
-@intrinsic
-def _touch_row_by(typing, words, filler, at, word, last, by):
-    """As `_touch_row`, with the filler of each line moving along in ``filler``; a line that missed gets ``by``.
-
-    Returns what `_touch_row` does in the low 32 bits, and in the high ones the filler of a line that hit.
+    ``filler`` is None or int32: the instruction that filled each line, which moves along; a line that missed gets
+    ``by``.
     """
-    return _touch_by_signature(words, filler), functools.partial(_touch_by, whole=False)
+    return _signature(words, filler), functools.partial(_touch, whole=False)
 
 
 @intrinsic
-def _touch_row_by_whole(typing, words, filler, at, word, last, by):
-    """As `_touch_row_by`, of a word that the row has as it is or not at all."""
-    return _touch_by_signature(words, filler), functools.partial(_touch_by, whole=True)
+def _touch_row_whole(typing, words, filler, at, word, last, by):
+    """As `_touch_row`, of a word that the row has as it is or not at all: no marks are to be kept."""
+    return _signature(words, filler), functools.partial(_touch, whole=True)
 
 
 @intrinsic

@@ -19,10 +19,9 @@ from xcd_model.cache.packed import Inputs
 from xcd_model.compiled.by_reference import by_reference
 from xcd_model.compiled.numba_inline import inlined
 from xcd_model.compiled.numba_setup import uncounted
-from xcd_model.dispatch import Slots, _next_instruction, slots_in_step
+from xcd_model.dispatch import Slots, _next_instruction, _unit_of, slots_in_step
 from xcd_model.errors import ReplayError
-from xcd_model.replay.launches import Caches, cold_caches
-from xcd_model.replay.plan import Plan
+from xcd_model.replay.plan import Caches, Plan, cold_caches
 from xcd_model.replay.through_l1 import CHUNK, L1, _enter_l1, _gather, empty_l1, scratch_of
 from xcd_model.replay.through_l2 import (
     Queue,
@@ -37,7 +36,7 @@ from xcd_model.replay.through_l2 import (
     queue_of,
     window_turns,
 )
-from xcd_model.replay.traffic import COLUMNS, Tally, Traffic, traffic_of
+from xcd_model.replay.traffic import COLUMNS, Tally, Traffic
 
 MAX_BINS = 4096
 
@@ -51,7 +50,7 @@ class LockstepState(NamedTuple):
     slots : Slots
     l1 : L1
     l2 : (n_xcds, words) uint32
-        See `xcd_model.replay.launches.l2_words`.
+        See `xcd_model.replay.plan.l2_words`.
     queue : Queue
     timeline : (n_bins, n_xcds, n_columns) int64
     totals : (n_tensors, n_xcds, n_columns) int64
@@ -73,7 +72,7 @@ def _through_l2(inputs, state, scratch, xcd, access, n, queued, tally):
     """Send ``n`` gathered lines to an L2; return the length of the XCD's queue of missed reads."""
     stream, machine = inputs.stream, inputs.machine
     queued_line, queued_weight = state.queue.line[xcd], state.queue.weight[xcd]
-    n_missed = _look_up(n, state.l2[xcd], machine, access, scratch, stream.set_weight)
+    n_missed, _, _ = _look_up(n, state.l2[xcd], None, inputs, access, scratch, None, np.int64(0))
     queues = machine.mall.n_sets and not access.is_write
     misses = np.int64(0)
     for entry in range(n_missed):
@@ -83,16 +82,16 @@ def _through_l2(inputs, state, scratch, xcd, access, n, queued, tally):
             queued_line[queued] = scratch.line[i]
             queued_weight[queued] = weight
             queued += 1
-    _count_misses(tally, access, misses)
+    _count_misses(tally, access, misses, np.int64(0), False)  # the Infinity Cache comes later
     return queued
 
 
 @inlined
-def _issue(inputs, state, scratch, xcd, unit, instruction, queued, tally):
+def _issue_in_turn(inputs, state, scratch, xcd, unit, instruction, queued, tally):
     """Send one instruction to the L1 ``unit`` and the L2; return the length of the queue of missed reads."""
     stream, machine = inputs.stream, inputs.machine
     passage = _enter_l1(stream, machine, state.l1, unit, instruction)
-    access = _access(stream, machine, unit, instruction, np.int64(0))
+    access = _access(stream, machine, unit, instruction)
     requests, l1_hits = passage.requests, passage.l1_hits
     for start in range(passage.begin, passage.end, CHUNK):
         n, more, missed, _ = _gather(stream, machine, state.l1, passage, start, scratch)
@@ -118,8 +117,8 @@ def _advance(inputs, state, scratch, xcd, window):
             if at < 0:
                 continue
             idle = False
-            before, unit = queued, xcd * machine.cus + slot % machine.cus
-            queued = _issue(inputs, state, scratch, xcd, unit, at, queued, tally)
+            before, unit = queued, _unit_of(machine, xcd, slot)
+            queued = _issue_in_turn(inputs, state, scratch, xcd, unit, at, queued, tally)
             state.finish[xcd, slot % machine.cus] = turn + 1
             if queued > before:
                 queue.end[xcd, segments] = queued
@@ -224,8 +223,7 @@ def _replay(plan: Plan, inputs: Inputs, caches: Caches, run: Callable[..., Itera
     merge(full, window)
     per_bin = window.turns_per_bin
     flushed = flush_all(plan, caches.l2, timeline, max(0, turns - 1) // per_bin, state.totals)
-    return traffic_of(
-        plan,
+    return plan.traffic(
         timeline[: -(-turns // per_bin)].copy(),
         state.totals,
         turns_per_bin=per_bin,

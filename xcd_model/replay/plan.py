@@ -1,25 +1,44 @@
-"""`Plan`: a trace made ready to be replayed on one GPU, under any number of orders.
+"""`Plan`: a trace made ready to be replayed on one GPU, under any number of orders; `Caches`: what outlives a launch.
 
 Where the trace allows it the plan has only one cache set of each class of sets that see the same stream up to names
 (`xcd_model.fast.symmetry`); counts stay exact.
+
+Launches of a kernel repeat, caches warm, until its counts are steady:
+
+    steady:  |count - count of the launch before| <= 1e-3 * max(count before, L2 requests),    times as counts
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from xcd_model.cache.locate import DIRTY_BITS, FILL_BITS, MARK_BITS
-from xcd_model.cache.packed import Machine, Stream, check_tags, has_room, machine_of, stream_of
-from xcd_model.dispatch import check_order
+from xcd_model.cache.packed import (
+    Machine,
+    Stream,
+    aligned_words,
+    bits_of,
+    check_tags,
+    has_room,
+    machine_of,
+    stream_of,
+    words_of,
+)
 from xcd_model.errors import ReplayError
+from xcd_model.replay.traffic import READ_REQUESTS, WRITE_REQUESTS, Traffic
 from xcd_model.spec.gpu import Gpu
 from xcd_model.speed import shorten
 from xcd_model.trace.claims import Claims
 from xcd_model.trace.clusters import Clusters, check_together, order_of_workgroups, spread
 from xcd_model.trace.trace import SECTOR_BYTES, Trace
+
+MAX_LAUNCHES = 10_000
+STEADY = 1e-3  # a tenth of a point of the hit rate: timed launches need never repeat
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +102,46 @@ class Plan:
         if size > 1:
             check_together(order, size)
         return order
+
+    def traffic(self, timeline: np.ndarray, by_tensor: np.ndarray, **found: Any) -> Traffic:
+        """`Traffic` of a replay; ``found`` are the fields that differ between lockstep and timed."""
+        return Traffic(
+            timeline=timeline,
+            by_tensor=by_tensor,
+            tensors=tuple(tensor.name for tensor in self.trace.tensors),
+            fetch_bytes=self.gpu.l2.fetch_bytes,
+            write_request_bytes=self.gpu.l2.write_request_bytes,
+            simulated_fraction=self.simulated_fraction,
+            **found,
+        )
+
+
+def check_order(order: np.ndarray, n_workgroups: int) -> np.ndarray:
+    """Return ``order`` as int64 if it is a permutation of the trace's workgroups.
+
+    Raises
+    ------
+    ReplayError
+        If it is not: a schedule that computes a workgroup twice has no score.
+    """
+    order = np.asarray(order)
+    if order.shape != (n_workgroups,) or not np.issubdtype(order.dtype, np.integer):
+        raise ReplayError(
+            f"order has shape {order.shape} and type {order.dtype}; pass one integer for each of the trace's "
+            f"{n_workgroups} workgroups"
+        )
+    if order.size and (order.min() < 0 or order.max() >= n_workgroups):
+        raise ReplayError(
+            f"order holds {order.min()}..{order.max()}; workgroups are 0..{n_workgroups - 1}: number them from 0"
+        )
+    order = np.ascontiguousarray(order, np.int64)  # before NumPy 2.1 `bincount` refuses uint64
+    times = np.bincount(order, minlength=n_workgroups)
+    if times.max() > 1:
+        raise ReplayError(
+            f"order computes workgroup {int(times.argmax())} twice and workgroup {int(times.argmin())} not at all; "
+            "replay a permutation"
+        )
+    return order
 
 
 def mall_has_room(machine: Machine, loaded: frozenset[tuple[int, int]]) -> bool:
@@ -225,3 +284,124 @@ def prepare(
     by_class = symmetry and gpu.hbm_rows is None  # rows of the memory span classes of sets
     short = shorten(trace, stream, machine, by_tile=gpu.l1 is not None, by_class=by_class)
     return Plan(trace, gpu, *short)
+
+
+@dataclass(frozen=True, eq=False)
+class Caches:
+    """L2s and the Infinity Cache of one GPU; replays change them in place.
+
+    Parameters
+    ----------
+    gpu : Gpu
+    l2 : (n_xcds, words) uint32, see `l2_words`
+    mall : (sets * ways,) uint32, or a bit for each line
+    mall_keeps : frozenset of (int, int)
+        Spans of lines that the Infinity Cache has room for and of which ``mall`` has bits
+        (`xcd_model.cache.packed`); empty where it has words.
+    """
+
+    gpu: Gpu
+    l2: np.ndarray = field(repr=False)
+    mall: np.ndarray = field(repr=False)
+    mall_keeps: frozenset[tuple[int, int]] = field(repr=False)
+
+    def begin(self, plan: Plan, *, workgroups_per_cu: int) -> Machine:
+        """Drop what does not outlive a launch; return the machine of a launch of so many workgroups a CU.
+
+        Raises
+        ------
+        ReplayError
+            If they are those of another GPU, or of launches that do not read what this one reads.
+        """
+        if self.gpu != plan.gpu or (self.mall_keeps and not plan.loaded <= self.mall_keeps):
+            raise ReplayError(
+                f"these caches are not those of {plan.gpu.name} and of this launch: make new ones with cold_caches, of "
+                "all plans that are to share them"
+            )
+        if not plan.gpu.l2.kept_between_launches:
+            self.l2[:] = 0
+        if plan.gpu.mall and not plan.gpu.mall.kept_between_launches:
+            self.mall[:] = 0
+        return plan.machine._replace(
+            slots=plan.gpu.cus_per_xcd * workgroups_per_cu, mall_has_room=bool(self.mall_keeps)
+        )
+
+
+def l2_words(machine: Machine) -> int:
+    """Words of one XCD's L2: of both partitions where it has two."""
+    return words_of(machine.l2, machine.l2_ways) * (2 if machine.coherence_mask else 1)
+
+
+def cold_caches(plan: Plan, *others: Plan) -> Caches:
+    """Empty caches for the launches of one plan, or of several for one GPU."""
+    machine, loaded = plan.machine, plan.loaded.union(*(one.loaded for one in others))
+    keeps = mall_has_room(machine, loaded) if others else plan.mall_has_room
+    return Caches(
+        gpu=plan.gpu,
+        l2=aligned_words(machine.xcds * l2_words(machine)).reshape(machine.xcds, -1),
+        mall=bits_of(loaded) if keeps else aligned_words(words_of(machine.mall, machine.mall_ways)),
+        mall_keeps=loaded if keeps else frozenset(),
+    )
+
+
+def replay_launches(
+    plans: Sequence[Plan], replay_one: Callable[[Plan, Caches], Traffic], launches: int
+) -> tuple[Traffic, ...]:
+    """Repeat a round of kernels, caches warm, until a round is like the one before it.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+        One round: a single kernel, or several in turn that share one address space (the two directions of a
+        ping-pong). More than one needs plans made with ``symmetry=False``.
+    replay_one : callable
+        ``replay_one(plan, caches) -> Traffic``, such as a partial `xcd_model.replay_lockstep`.
+    launches : int
+        Rounds at most, 1 to `MAX_LAUNCHES`.
+
+    Returns
+    -------
+    traffic : tuple of Traffic
+        Of the last round, each with its ``launch`` number from 1, and ``steady``: whether no total of a column, nor the
+        time, differs from the round before by more than the share `STEADY`. From round `PATIENCE` on a column may
+        differ by that share of all requests to the L2s, a tenth of a point of their hit rate: a few hundred stores
+        that miss in millions can go up and down for ever. Where nearly all hits, that is more of what is left to miss.
+
+    Raises
+    ------
+    ReplayError
+        If there is no plan, launches is out of range, or the plans do not share GPU and tensors.
+    """
+    if not plans or not 1 <= launches <= MAX_LAUNCHES:
+        raise ReplayError(
+            f"{len(plans)} kernels, launches = {launches} out of range; pass at least one kernel, and "
+            f"launches 1..{MAX_LAUNCHES}"
+        )
+    _check_round(plans)
+    caches = cold_caches(*plans)
+    before = None
+    for launch in range(1, launches + 1):
+        found = [replace(replay_one(plan, caches), launch=launch) for plan in plans]
+        now = np.array([[traffic.time_fs, *traffic.per_xcd.sum(axis=0)] for traffic in found], float)
+        if before is not None and np.all(np.abs(now - before) <= STEADY * _scale(before)):
+            return tuple(replace(traffic, steady=True) for traffic in found)
+        before = now
+    return tuple(found)
+
+
+def _scale(before: np.ndarray) -> np.ndarray:
+    """What a change of each kernel's time and columns is a share of; both (n_kernels, 1 + n_columns)."""
+    requests = before[:, 1 + READ_REQUESTS] + before[:, 1 + WRITE_REQUESTS]
+    return np.hstack([before[:, :1], np.maximum(before[:, 1:], requests[:, None])])
+
+
+def _check_round(plans: Sequence[Plan]) -> None:
+    first = plans[0]
+    for plan in plans[1:]:
+        if plan.gpu != first.gpu or plan.trace.tensors != first.trace.tensors:
+            raise ReplayError(
+                "the kernels of a round run on one GPU and share their tensors: prepare them with one "
+                "Gpu, from traces of the same tensors"
+            )
+    if len(plans) > 1 and any(plan.simulated_fraction < 1 for plan in plans):
+        raise ReplayError("kernels that share caches are replayed set by set: prepare them with symmetry=False")

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from xcd_model.compiled.by_reference import by_reference
 from xcd_model.errors import ReplayError
 from xcd_model.spec.gpu import Gpu
+from xcd_model.trace.trace import Trace
 
 MAX_FS = 2**50  # a step of 18 minutes: beyond it, sums of times could leave 64 bits
 VARIATION_UNIT = 2**16
@@ -169,3 +170,15 @@ def service_times_of(gpu: Gpu) -> ServiceTimes:
         cu_fill=round(read / gpu.limits.fill_bytes_per_cycle * cycle_fs) if gpu.limits.fill_bytes_per_cycle else 0,
         copy=round((gpu.limits.copy_ns or 0.0) * 1e6),
     )
+
+
+def check_times(times: ServiceTimes, issue: IssueModel, trace: Trace, most_passes: int) -> None:
+    """Refuse an issue model that makes no sense, or times that might leave 64 bits, were all to run one by one."""
+    issue.check()
+    touches = trace.n_touches * (8 + int(trace.wave_requests.max()))
+    latencies = sum(times[times._fields.index("l1_latency") :])  # once an instruction; the others once a request
+    served, once = sum(times) - latencies, latencies + 2 * issue.compute_fs + issue.jitter_fs
+    once += issue.remap_fs + issue.remap_wait_fs + most_passes * times.l1
+    slowest = touches * served + trace.n_instructions * once
+    if slowest >= 2**63:
+        raise ReplayError(f"worst-case simulated time {slowest} fs overflows int64; reduce the problem size")

@@ -37,11 +37,11 @@ from xcd_model.cache.locate import (
     _spread_inlined,
 )
 from xcd_model.cache.packed import BITS, Machine
-from xcd_model.cache.replacement import _to_last, _to_last_by
+from xcd_model.cache.replacement import _to_last
 from xcd_model.compiled.by_reference import by_reference
 from xcd_model.compiled.numba_inline import called, inlined
 from xcd_model.compiled.numba_setup import uncounted
-from xcd_model.nvidia.l2_partitions import COPY, _look_up_partitions, _look_up_partitions_by
+from xcd_model.nvidia.memory import COPY, _look_up_partitions
 from xcd_model.replay.through_l1 import CHUNK
 from xcd_model.replay.traffic import (
     INSTRUCTIONS,
@@ -57,50 +57,41 @@ from xcd_model.replay.traffic import (
     Tally,
     _count,
 )
-from xcd_model.speed import _prefetch, _touch, _touch_by, _touch_by_whole, _touch_whole
+from xcd_model.speed import _prefetch, _touch, _touch_whole
 
 
 class Access(NamedTuple):
     """What an L2 has to know of the instruction whose lines reach it.
 
-    ``partition`` of the L2 is that of the CU, 0 where there are none. A line that hits is under a miss if it arrives
-    later than ``in_time`` [fs]: a line that the L2 has when it takes the instruction up is at the CU by then. Lines of
-    a ``streamed`` load become the first to be evicted. Those of a tensor that is ``only_read``, see `Stream`, are in
-    the L2 with the marks that each touch of them has, or not at all.
+    ``partition`` of the L2 is that of the CU, 0 where there are none. Lines of a ``streamed`` load become the first to
+    be evicted. Those of a tensor that is ``only_read``, see `Stream`, are in the L2 with the marks that each touch of
+    them has, or not at all.
     """
 
     instruction: int
     tensor: int
     is_write: bool
     partition: int
-    in_time: int
     streamed: bool
     only_read: bool
 
 
-class TimedL2(NamedTuple):
-    """Words of an L2, and the instruction that filled each line; both (words,)."""
-
-    words: np.ndarray
-    filler: np.ndarray
-
-
 @inlined
-def _access(stream, machine, unit, instruction, in_time):
+def _access(stream, machine, unit, instruction):
     """`Access` of an instruction on the CU ``unit``."""
     template = stream.template[instruction]
     partition = machine.partition_of[unit % machine.cus] if machine.coherence_mask else np.int64(0)
     tensor, is_write = stream.tensor[template], stream.is_write[template]
     streamed, only_read = stream.streamed[tensor] and not is_write, stream.only_read[tensor]
-    return Access(instruction, tensor, is_write, partition, in_time, streamed, only_read)
+    return Access(instruction, tensor, is_write, partition, streamed, only_read)
 
 
 @called  # by itself its loop keeps all that it needs in registers
-def _touch_each(n, l2, ways, row, word, miss_index, victim):
+def _touch_each(n, words, ways, row, word, miss_index, victim):
     """Touch ``n`` lines that the L2 has whole or not at all; return how many missed."""
     n_missed = np.uint64(0)
     for i in range(np.uint64(n)):
-        found = _touch_whole(l2, np.int64(row[i]) * ways, ways, np.int64(word[i]) | WHOLE)
+        found = _touch_whole(words, None, np.int64(row[i]) * ways, ways, np.int64(word[i]) | WHOLE, 0)
         miss_index[n_missed] = i  # kept or overwritten by the next: a branch would be mispredicted
         victim[n_missed] = found
         n_missed += np.uint64(found != HIT)
@@ -108,55 +99,40 @@ def _touch_each(n, l2, ways, row, word, miss_index, victim):
 
 
 @inlined
-def _look_up(n, l2, machine, access, scratch, set_weight):
-    """Look ``n`` gathered lines up in an L2; return how many entries of misses that makes."""
-    row, word, marks, ways = scratch.row, scratch.word, scratch.marks, machine.l2_ways
-    miss_index, victim = scratch.miss_index, scratch.victim
-    _locate_all(scratch.line, n, machine.l2, scratch.cache_set, row, word)
-    if machine.coherence_mask:
-        return np.uint64(_look_up_partitions(n, l2, machine, access, scratch, set_weight))
-    n_missed = np.uint64(0)
-    if access.only_read and not access.streamed:
-        return _touch_each(n, l2, ways, row, word, miss_index, victim)
-    for i in range(np.uint64(n)):
-        found = _touch(l2, np.int64(row[i]) * ways, ways, np.int64(word[i]) | np.int64(marks[i]))
-        if access.streamed:
-            _to_last(l2, np.int64(row[i]) * ways, ways)
-        miss_index[n_missed] = i
-        victim[n_missed] = found
-        n_missed += np.uint64(found != HIT)
-    return n_missed
+def _look_up(n, words, filler, inputs, access, scratch, arrival, in_time):
+    """Look ``n`` gathered lines up in an L2; ``filler`` and ``arrival`` are None in lockstep, which knows no times.
 
-
-@inlined
-def _look_up_by(n, l2, machine, access, scratch, arrival, set_weight):
-    """As `_look_up`, with fillers.
-
-    Returns entries of misses, latest arrival of lines that hit, of remote ones (-1: none); hits under a miss are added
-    to ``scratch``.
+    Returns (entries of misses, latest arrival of lines that hit, the same of remote ones (-1: none)). Lines that a read
+    hits under a miss are added to ``scratch``: those that arrive later than ``in_time`` [fs], since a line that the L2
+    has when it takes the instruction up is at the CU by then.
     """
+    machine, set_weight = inputs.machine, inputs.stream.set_weight
     at, row, word, marks, ways = scratch.cache_set, scratch.row, scratch.word, scratch.marks, machine.l2_ways
     miss_index, victim = scratch.miss_index, scratch.victim
     n_missed, wait, remote, under_miss = np.uint64(0), np.int64(0), np.int64(-1), np.int64(0)
+    by, whole = access.instruction, access.only_read and not access.streamed
     _locate_all(scratch.line, n, machine.l2, at, row, word)
     if machine.coherence_mask:
-        made, wait, remote, under_miss = _look_up_partitions_by(n, l2, machine, access, scratch, arrival, set_weight)
-        n_missed = np.uint64(made)
+        n_missed, wait, remote, under_miss = _look_up_partitions(
+            n, words, filler, inputs, access, scratch, arrival, in_time
+        )
+    elif whole and filler is None:
+        n_missed = _touch_each(n, words, ways, row, word, miss_index, victim)
     else:
-        words, filler, in_time, by = l2.words, l2.filler, access.in_time, access.instruction
-        whole = access.only_read and not access.streamed
         for i in range(np.uint64(n)):
             if whole:
-                both = _touch_by_whole(words, filler, np.int64(row[i]) * ways, ways, np.int64(word[i]) | WHOLE, by)
+                both = _touch_whole(words, filler, np.int64(row[i]) * ways, ways, np.int64(word[i]) | WHOLE, by)
             else:
                 touched = np.int64(word[i]) | np.int64(marks[i])
-                both = _touch_by(words, filler, np.int64(row[i]) * ways, ways, touched, by)
+                both = _touch(words, filler, np.int64(row[i]) * ways, ways, touched, by)
                 if access.streamed:
-                    _to_last_by(words, filler, np.int64(row[i]) * ways, ways)
+                    _to_last(words, filler, np.int64(row[i]) * ways, ways)
             found = both & WORD
             miss_index[n_missed] = i
             victim[n_missed] = found
-            if found == HIT:
+            if filler is None:
+                n_missed += np.uint64(found != HIT)
+            elif found == HIT:
                 there = arrival[both >> 32]
                 wait = max(wait, there)
                 under_miss += set_weight[at[i]] * np.int64(there > in_time)
@@ -197,9 +173,12 @@ def _miss(stream, machine, scratch, entry, tally):
 
 
 @inlined
-def _count_misses(tally, access, misses):
-    """Count what a chunk fetched or allocated."""
+def _count_misses(tally, access, misses, mall_hits, has_mall):
+    """Count what a chunk fetched or allocated, and what of it the Infinity Cache was asked for and had."""
     _count(tally, access.tensor, WRITE_MISSES if access.is_write else READ_MISSES, misses)
+    if has_mall and not access.is_write:
+        _count(tally, access.tensor, MALL_REQUESTS, misses)
+        _count(tally, access.tensor, MALL_HITS, mall_hits)
 
 
 @inlined
@@ -308,7 +287,7 @@ def _mall_hits(machine, mall, scratch, n, set_weight):
     for entry in range(n):
         i = scratch.miss_index[entry]
         at, tag = _locate_inlined(scratch.line[i], machine.mall)
-        found = _touch_whole(mall, _spread_inlined(at) * ways, ways, (tag + 1) << MARK_BITS)
+        found = _touch_whole(mall, None, _spread_inlined(at) * ways, ways, (tag + 1) << MARK_BITS, 0)
         hits += set_weight[scratch.cache_set[i]] * np.int64(found == HIT)
     return hits
 
@@ -330,7 +309,7 @@ def _fetch(machine, mall, line, weight, first, end, scratch):
         for i in range(np.uint64(n)):
             _prefetch(mall, np.int64(row[i]) * ways)
         for i in range(np.uint64(n)):
-            found = _touch_whole(mall, np.int64(row[i]) * ways, ways, np.int64(word[i]))
+            found = _touch_whole(mall, None, np.int64(row[i]) * ways, ways, np.int64(word[i]), 0)
             pieces = np.int64(weight[start + i])
             requests += pieces
             hits += pieces * np.int64(found == HIT)

@@ -1,8 +1,7 @@
 """The timed replay: workgroups issue when their loads have come back, so they drift apart, as on hardware.
 
-    slot s can issue instruction k of its workgroup at   max(now, done[k - in_flight], room among the CU's reads)
-    its data arrives at                                  `xcd_model.replay.memory_path`
-    its compute is done at   done[k] = max(arrive[k], CU free) + compute_fs * (1 + the workgroup's speed variation)
+    slot s can issue instruction k of its workgroup, and its compute is done, at      `xcd_model.replay.events`
+    its data arrives at                                                               `xcd_model.replay.memory_path`
 
 An event is "a slot can issue its next tensor instruction" or "a CU can compute". Events are taken in order of time; of
 those at one time CUs go first, then the workgroup with the lowest hardware id, the oldest, then the slot, then the XCD.
@@ -17,24 +16,144 @@ All times are whole femtoseconds: the same inputs give the same bytes on every m
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from xcd_model.cache.packed import Machine, Stream, aligned_words
+from xcd_model.compiled.by_reference import by_reference
 from xcd_model.compiled.numba_inline import inlined
 from xcd_model.compiled.numba_setup import uncounted
+from xcd_model.dispatch import Seats, Slots, seats_of, slots_of
 from xcd_model.errors import ReplayError
-from xcd_model.nvidia.coalescer import read_time
-from xcd_model.nvidia.in_step import fill_time
-from xcd_model.replay.event_queue import NEVER, SLOT_BITS, _first
-from xcd_model.replay.launches import Caches, cold_caches
+from xcd_model.nvidia.memory import Hbm, idle_hbm
+from xcd_model.nvidia.rates import times_under
+from xcd_model.replay.events import (
+    NEVER,
+    SLOT_BITS,
+    EventQueue,
+    ReadQueue,
+    _can_issue,
+    _compute,
+    _first,
+    _issue,
+    _note,
+    _start,
+    _start_cluster,
+    event_queue_of,
+    read_queue,
+)
 from xcd_model.replay.lockstep import MAX_BINS
-from xcd_model.replay.memory_path import ACTIVATION, TimedInputs, timed_state
-from xcd_model.replay.plan import Plan
-from xcd_model.replay.service_times import IssueModel, ServiceTimes, service_times_of
-from xcd_model.replay.slot_events import _can_issue, _compute, _issue, _note, _start, _start_cluster
+from xcd_model.replay.memory_path import ACTIVATION
+from xcd_model.replay.plan import Caches, Plan, cold_caches
+from xcd_model.replay.service_times import IssueModel, ServiceTimes, check_times, service_times_of
+from xcd_model.replay.through_l1 import L1, Scratch, empty_l1, scratch_of
 from xcd_model.replay.through_l2 import flush_all
-from xcd_model.replay.traffic import COLUMNS, Tally, Traffic, traffic_of
+from xcd_model.replay.traffic import COLUMNS, Tally, Traffic
 
 SPAN_COLUMNS = 5  # of ``spans``: begin, end, slot, L2 requests, L2 misses
+
+
+@by_reference
+class TimedInputs(NamedTuple):
+    """What a timed replay reads and never writes."""
+
+    stream: Stream
+    machine: Machine
+    order: np.ndarray
+    times: ServiceTimes
+    issue: IssueModel
+
+
+@by_reference
+class TimedState(NamedTuple):
+    """What changes during a timed replay; times are int64 [fs].
+
+    Parameters
+    ----------
+    words, filler : (n_xcds, `xcd_model.replay.plan.l2_words`)
+        Of the L2s: lines, and the instruction that sent each; ``n_instructions`` marks what an earlier launch left.
+    arrival : (n_instructions + 1,)
+        When an instruction's fills were in the L2; the last, 0, is that of an earlier launch.
+    mall : (words,) uint32
+    l1 : L1
+    slots : Slots
+    seats : Seats
+    free : (n_xcds, 2)
+        When L2 port and fabric are free.
+    shared : (3,)
+        When Infinity Cache and HBM are free, and the time that row activations took so far.
+    hbm : Hbm
+        What only an NVIDIA GPU's memory remembers.
+    port, cu, fill, scalar : (n_xcds * cus,)
+        When L1 port, arithmetic, the way in from the L2 and scalar unit of each CU are free.
+    ring, arrive : (n_slots, in_flight)
+        Of each slot: when its latest instructions were computed, and when their data was there.
+    computed, issued : (n_slots,)
+        Instructions of its workgroup so far.
+    there : (n_xcds * cus, slots a CU)
+        When the data is there of the next instruction that a CU can compute for each of its slots; `NEVER` for none.
+    events : EventQueue
+    reads : ReadQueue
+    scratch : Scratch
+    """
+
+    words: np.ndarray
+    filler: np.ndarray
+    arrival: np.ndarray
+    mall: np.ndarray
+    l1: L1
+    slots: Slots
+    seats: Seats
+    free: np.ndarray
+    shared: np.ndarray
+    hbm: Hbm
+    port: np.ndarray
+    cu: np.ndarray
+    fill: np.ndarray
+    scalar: np.ndarray
+    ring: np.ndarray
+    arrive: np.ndarray
+    computed: np.ndarray
+    issued: np.ndarray
+    there: np.ndarray
+    events: EventQueue
+    reads: ReadQueue
+    scratch: Scratch
+
+
+def timed_state(plan: Plan, machine: Machine, in_flight: int, caches: Caches) -> TimedState:
+    """Everything idle, at time 0; the caches as they are."""
+    seats = seats_of(machine.xcds, machine.cus, machine.slots // machine.cus, machine.cluster)
+    (n_cus, _), n_slots, n_instructions = seats.on.shape, seats.xcd.size, plan.trace.n_instructions
+    slots, scratch = slots_of(machine, plan.stream.multicast), scratch_of(machine)
+    l1 = empty_l1(machine, n_instructions=n_instructions)
+    filler = aligned_words(caches.l2.size).view(np.int32).reshape(caches.l2.shape)
+    filler[:] = n_instructions  # what an earlier launch left has arrived
+    return TimedState(
+        words=caches.l2,
+        filler=filler,
+        arrival=np.zeros(n_instructions + 1, np.int64),
+        mall=caches.mall,
+        l1=l1,
+        slots=slots,
+        seats=seats,
+        free=np.zeros((machine.xcds, 2), np.int64),
+        shared=np.zeros(3, np.int64),
+        hbm=idle_hbm(plan.gpu.hbm_rows, plan.gpu.l2.line_bytes),
+        port=np.zeros(n_cus, np.int64),
+        cu=np.zeros(n_cus, np.int64),
+        fill=np.zeros(n_cus, np.int64),
+        scalar=np.zeros(n_cus, np.int64),
+        ring=np.zeros((n_slots, in_flight), np.int64),
+        arrive=np.zeros((n_slots, in_flight), np.int64),
+        computed=np.zeros(n_slots, np.int64),
+        issued=np.zeros(n_slots, np.int64),
+        there=np.full(seats.on.shape, NEVER),
+        events=event_queue_of(seats),
+        reads=read_queue(plan.gpu.limits.reads_in_flight_per_cu, n_cus),
+        scratch=scratch,
+    )
 
 
 @inlined
@@ -64,50 +183,22 @@ def _timed(inputs, state, timeline, totals, bin_fs, spans):
         if who == rank:
             latest = max(latest, _compute(inputs, state, who, now))
             continue
-        xcd = who % machine.xcds
-        running = state.slots.running[xcd, who // machine.xcds]
+        xcd = state.seats.xcd[who]
+        running = state.slots.running[xcd, state.seats.place[who]]
         if running[0] == running[1]:
-            _note(spans, state, machine, who, 1, now)
+            _note(spans, state, who, 1, now)
             if machine.cluster > 1:
                 _start_cluster(inputs, state, who, now, spans)
                 continue
             begins = _start(inputs, state, who, now)
             if begins < NEVER:
-                _note(spans, state, machine, who, 0, begins)
+                _note(spans, state, who, 0, begins)
             if begins > now:
                 latest = max(latest, _can_issue(inputs, state, who, now, begins))
                 continue
         at, bin_fs = _bin_at(timeline, now, bin_fs)
         tally = Tally(timeline[at, xcd], totals[:, xcd])
         latest = max(latest, _issue(inputs, state, who, now, tally, spans))
-
-
-def _check_times(plan: Plan, times: ServiceTimes, issue: IssueModel) -> None:
-    """Refuse an issue model that makes no sense, or times that might leave 64 bits, were all to run one by one."""
-    issue.check()
-    touches = plan.trace.n_touches * (8 + int(plan.trace.wave_requests.max()))
-    latencies = sum(times[times._fields.index("l1_latency") :])  # once an instruction; the others once a request
-    served, once = sum(times) - latencies, latencies + 2 * issue.compute_fs + issue.jitter_fs
-    once += issue.remap_fs + issue.remap_wait_fs
-    once += int(plan.stream.passes.max()) * times.l1
-    slowest = touches * served + plan.trace.n_instructions * once
-    if slowest >= 2**63:
-        raise ReplayError(f"worst-case simulated time {slowest} fs overflows int64; reduce the problem size")
-
-
-def _times_of(plan: Plan, order: np.ndarray, workgroups_per_cu: int) -> ServiceTimes:
-    """Times under one order, where several CUs ask for the same: one takes in less, and the L2 is asked once."""
-    times, machine, gpu = service_times_of(plan.gpu), plan.machine, plan.gpu
-    slots = machine.xcds * machine.cus * workgroups_per_cu
-    at_once: dict[str, int] = {"running": min(slots, machine.programs or slots), "cus": machine.cus}
-    fill, read, sides = times.cu_fill, times.l2_read, gpu.l2_partitions
-    if fill:
-        l2_lines = gpu.l2.size_bytes // gpu.l2.line_bytes
-        fill = fill_time(plan.trace, order, **at_once, l2_lines=l2_lines, alone=fill, of_l2=read)
-    if sides and sides.reads_as_one:
-        at_once |= {"xcds": machine.xcds, "request_bytes": gpu.l2.read_request_bytes}
-        read = read_time(plan.trace, order, partitions=sides, **at_once, alone=read)
-    return times._replace(cu_fill=fill, l2_read=read)
 
 
 def replay_timed(
@@ -138,9 +229,8 @@ def replay_timed(
     caches : Caches, optional
         Left by an earlier launch, and left for the next; cold where not given.
     spans : (n_workgroups, 5) int64 array [fs, fs, slot, requests, requests], optional
-        Output: when each hardware workgroup begins and ends; its slot ``s``: on XCD ``s % xcds``, in place
-        ``s // xcds`` of it, of CU ``place % cus_per_xcd``; its requests to the L2 and those that missed. Rows of
-        workgroups that touch nothing stay as they are.
+        Output: when each hardware workgroup begins and ends; its slot, which `xcd_model.dispatch.seat_of` places; its
+        requests to the L2 and those that missed. Rows of workgroups that touch nothing stay as they are.
 
     Returns
     -------
@@ -163,8 +253,10 @@ def replay_timed(
         raise ReplayError(
             f"workgroups_per_cu = {workgroups_per_cu}, bin_fs = {bin_fs} out of range; both must be at least 1"
         )
-    times = _times_of(plan, order, workgroups_per_cu)
-    _check_times(plan, times, issue)
+    slots = plan.gpu.xcds * plan.gpu.cus_per_xcd * workgroups_per_cu
+    running = min(slots, plan.machine.programs or slots)
+    times = times_under(service_times_of(plan.gpu), plan.trace, order, plan.gpu, running)
+    check_times(times, issue, plan.trace, int(plan.stream.passes.max()))
     caches = cold_caches(plan) if caches is None else caches
     machine = caches.begin(plan, workgroups_per_cu=workgroups_per_cu)
     timeline = np.zeros((MAX_BINS, machine.xcds, len(COLUMNS)), np.int64)
@@ -174,8 +266,7 @@ def replay_timed(
     spans = np.zeros((0, SPAN_COLUMNS), np.int64) if spans is None else spans
     time_fs, bin_fs, last = _timed(inputs, state, timeline, totals, bin_fs, spans)
     flushed = flush_all(plan, caches.l2, timeline, last, totals)
-    return traffic_of(
-        plan,
+    return plan.traffic(
         timeline[: last + 1].copy(),
         totals,
         turns_per_bin=0,

@@ -8,7 +8,7 @@ HBM writes  = write-backs * bytes a write request
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from xcd_model.compiled.numba_inline import inlined
 from xcd_model.dispatch import xcd_of
 from xcd_model.resources import Resources
 from xcd_model.spec.gpu import Gpu
-
-if TYPE_CHECKING:
-    from xcd_model.replay.plan import Plan
 
 COLUMNS = (
     "instructions",  # tensor instructions issued
@@ -67,12 +64,12 @@ class Traffic:
     time_fs, bin_fs : int [fs]
         Timed: when the last workgroup is done, and the length of a bin. Lockstep: 0.
     activation_fs : int [fs]
-        Timed: time of row activations, beyond that of the bytes, see `xcd_model.nvidia.hbm_rows`.
+        Timed: time of row activations, beyond that of the bytes, see `xcd_model.nvidia.memory`.
     l2_read_fs : int [fs]
-        Timed: what a read request takes at an L2, less where several go as one, see `xcd_model.nvidia.coalescer`.
+        Timed: what a read request takes at an L2, less where several go as one, see `xcd_model.nvidia.rates`.
     remote_hits : int
         Read requests of lines that the L2 partition of the CU lacked, in whole or part, and the remote one had all of,
-        see `xcd_model.nvidia.l2_partitions`; 0 where there are no partitions.
+        see `xcd_model.nvidia.memory`; 0 where there are no partitions.
     hits_under_miss : int
         Timed: lines that a read found in an L2 while their fill was under way;
         hits, as AMD's counters have it (decision 0032). In lines, whatever a request is. Lockstep: 0.
@@ -178,19 +175,6 @@ class Traffic:
     def hbm_write_bytes(self) -> int:
         """Bytes written to HBM: dirty pieces that left an L2, the flush at the end included."""
         return self.total(WRITEBACKS) * self.write_request_bytes
-
-
-def traffic_of(plan: Plan, timeline: np.ndarray, by_tensor: np.ndarray, **found: Any) -> Traffic:
-    """`Traffic` of a plan's replay; ``found`` are the fields that differ between lockstep and timed."""
-    return Traffic(
-        timeline=timeline,
-        by_tensor=by_tensor,
-        tensors=tuple(tensor.name for tensor in plan.trace.tensors),
-        fetch_bytes=plan.gpu.l2.fetch_bytes,
-        write_request_bytes=plan.gpu.l2.write_request_bytes,
-        simulated_fraction=plan.simulated_fraction,
-        **found,
-    )
 
 
 def levels(counts: np.ndarray, *, fetch_bytes: int, write_request_bytes: int) -> dict[str, dict[str, int]]:

@@ -141,7 +141,7 @@ class Cache:
         bit i of the set is the XOR of the address bits that are set in ``index_rows[i]``.
     lds_carve_outs : tuple of int, optional
         NVIDIA only, for an L1 in one array with LDS: the sizes that LDS may occupy of it, rising [bytes], each of which
-        leaves whole ways; ``size_bytes`` is the whole array. See `xcd_model.nvidia.shared_memory`.
+        leaves whole ways; ``size_bytes`` is the whole array. See `xcd_model.nvidia.rates`.
     fetches_halves : bool, optional
         NVIDIA only: a read miss fetches only the touched halves of a line; the whole line where it is left out.
     by_bank : bool, optional

@@ -34,7 +34,7 @@ class Memory:
         Smallest access [bytes].
     turnaround_ns : float, optional
         NVIDIA only: mean extra read latency at full load with a quarter or more of the time spent on writes (read-write
-        turnaround), see `xcd_model.nvidia.hbm_turnaround`; none where not given [ns].
+        turnaround), see `xcd_model.nvidia.memory`; none where not given [ns].
     """
 
     size_bytes: int

@@ -1,6 +1,6 @@
 """For NVIDIA GPUs only: the two partitions of an L2, and the banks and rows of its HBM. No AMD description has either.
 
-Source: measured on one H200; `xcd_model.nvidia.l2_partitions` and `xcd_model.nvidia.hbm_rows` replay them.
+Source: measured on one H200; `xcd_model.nvidia.memory` and `xcd_model.nvidia.memory` replay them.
 """
 
 from __future__ import annotations

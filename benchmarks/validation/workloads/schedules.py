@@ -17,7 +17,7 @@ import numpy as np
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu, Tensor, Trace, Traffic, prepare, replay_lockstep, workgroups_per_cu
 from xcd_model.errors import ReplayError, TraceError
-from xcd_model.replay.launches import MAX_LAUNCHES, replay_launches
+from xcd_model.replay.plan import MAX_LAUNCHES, replay_launches
 from xcd_model.replay.traffic import add_fetches, instruction_fetches
 
 from .formulas import NOTHING
