@@ -1,4 +1,4 @@
-"""Oracle of `swizzle_sim.pricing.queues`: all ways in which workgroups can stand in queues, by weight.
+"""Oracle of the queues of `swizzle_sim.pricing.issuing`: all ways in which workgroups can stand in queues, by weight.
 
 Of queues that serve all at once and a delay the weight of a state is the product of service ** there over the queues
 and elsewhere ** away / away!. Steps end at the rate that the weights of n - 1 workgroups are of those of n.

@@ -1,6 +1,6 @@
 """Waves of a SIMD, cycle by cycle: in each cycle one of those that may issues, the last again or the youngest.
 
-The oracle of `swizzle_sim.capture.occupancy_waves`, which goes from one issue to the next. An instruction here is a
+The oracle of `swizzle_sim.nvidia.waves`, which goes from one issue to the next. An instruction here is a
 dict: ``unit`` with the ``cycles`` that it keeps it, ``matrix`` and ``fills`` cycles, ``operands`` (cycles in which a
 product reads them from shared memory), ``copies`` what comes later, ``late`` (cycles until its result), ``stall``,
 ``sets``, ``reads`` and ``waits`` of barriers, ``ends`` a group of products, ``left`` groups, ``joins`` others,

@@ -18,14 +18,14 @@ from typing import Any
 
 from swizzle_sim.base.disk_cache import DiskCache
 from swizzle_sim.capture.kernel_file import digest
-from swizzle_sim.capture.occupancy_sass import Controlled
-from swizzle_sim.capture.occupancy_waves import TIMED, ahead_of, step_of
 from swizzle_sim.capture.process import run_worker, triton_version
+from swizzle_sim.nvidia.sass import Controlled
+from swizzle_sim.nvidia.waves import cycles_of
 from swizzle_sim.workload.kernels import Kernel
 from swizzle_sim.workload.launch import Array, Launch
 from swizzle_sim.workload.price import CompiledKernel
-from xcd_model import Gpu, Resources, gpu, gpu_names, workgroups_per_cu
-from xcd_model.errors import CompileError, ReplayError
+from xcd_model import Gpu, Resources, workgroups_per_cu
+from xcd_model.errors import CompileError
 
 ARCHITECTURES = ("gfx942", "gfx950", "gfx1250", "sm_90a", "sm_100a", "sm_121a")
 COMPILE_TIMEOUT_S = 600.0
@@ -80,7 +80,7 @@ class Compiled:
         SHA-256 of every source file that took part, by path.
     step_cycles, ahead_cycles, burst_loads, burst_cycles, busy_cycles : int
         Of a pipelined loop and of one that is not, see `xcd_model.Resources`; 0 where the architecture is none of
-        `swizzle_sim.capture.occupancy_waves.TIMED`.
+        `swizzle_sim.nvidia.waves.TIMED`.
     """
 
     function: str
@@ -295,29 +295,11 @@ def compile_for(launch: Launch, archs: Sequence[str], *, use_cache: bool = True)
 
 
 def compiled_as(function: str, arch: str, triton: str, reply: Mapping[str, Any]) -> Compiled:
-    """Take the compiling process's figures, and time the loop's code where it is not pipelined."""
+    """Take the compiling process's figures, and time the loop's code."""
     figures = dict(reply)
     loop, unrolled = [Controlled(*one) for one in figures.pop("loop")], figures.pop("unrolled")
     found = Compiled(function=function, arch=arch, triton=triton, **figures)
-    if not loop or arch not in TIMED:
-        return found
-    device = next(one for one in map(gpu, gpu_names()) if one.arch == arch)
-    try:
-        held = workgroups_per_cu(found.resources, device)
-    except ReplayError:  # nothing fits, as whoever replays it is told
-        return found
-    waves = -(-found.threads // (device.limits.wave_size * device.limits.simds_per_cu))
-    loads = unrolled * found.loads_per_step
-    step = step_of(loop, waves, held, loads)
-    if found.pipelined:
-        ahead = ahead_of(loop, waves) if found.after_products else 0.0
-        return replace(found, step_cycles=round(step.share / unrolled), ahead_cycles=round(ahead / unrolled))
-    return replace(
-        found,
-        burst_loads=loads // step.bursts,
-        burst_cycles=round(step.cycles / step.bursts),
-        busy_cycles=round(step.busy / step.bursts),
-    )
+    return replace(found, **cycles_of(loop, unrolled, arch, found.resources, found.loads_per_step))
 
 
 def request_of(launch: Launch, arch: str) -> dict[str, Any]:

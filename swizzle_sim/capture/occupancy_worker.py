@@ -25,7 +25,6 @@ from triton.runtime.autotuner import Heuristics
 from triton.runtime.jit import JITFunction, create_function_from_signature
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from swizzle_sim.capture import occupancy_sass as sass
 from swizzle_sim.capture.kernel_file import constant, load_function, own_files
 from swizzle_sim.capture.occupancy_code import (
     assembly_notes,
@@ -37,6 +36,7 @@ from swizzle_sim.capture.occupancy_code import (
     loads_per_step,
 )
 from swizzle_sim.capture.stand_ins import COMPUTE_UNITS, torch_for
+from swizzle_sim.nvidia.sass import facts_of
 from xcd_model.errors import CaptureError
 
 WAVE_SIZE, WARP_SIZE = 64, 32
@@ -184,19 +184,10 @@ def _of_nvidia(compiled: Any) -> dict[str, Any]:
         file.flush()
         words = _said(str(tools / "cuobjdump"), "--dump-resource-usage", file.name)
         code = _said(str(tools / "nvdisasm"), "-c", "-hex", file.name)
-    before, curves = sass.before_loop(code)
-    loop = sass.loading_loop(code)
     return {
         "lds_bytes": compiled.metadata.shared + RESERVED_BYTES,
         **dict.fromkeys(("agprs_used", "sgprs", "sgpr_spills", "llvm_waves_per_simd"), 0),
-        **sass.usage(words),
-        **sass.main_loop(code),
-        "loop": loop,
-        "unrolled": sass.unrolled(compiled.asm["ptx"], loop),
-        "loads": sass.global_loads(code),
-        "instructions_before_loop": before,
-        "instructions_in_curves": curves,
-        "code_bytes": sass.code_bytes(code),
+        **facts_of(words, code, compiled.asm["ptx"]),
     }
 
 

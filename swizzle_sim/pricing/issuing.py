@@ -6,17 +6,33 @@
     otherwise                     one at a time, as many in flight as a step has
 
 Compute is the kernel's arithmetic at the GPU's rates, spread evenly over its tensor instructions; where the loop's code
-was timed (`swizzle_sim.capture.occupancy_waves`), it is the part of that in which a workgroup needs the busiest unit,
+was timed (`swizzle_sim.nvidia.waves`), it is the part of that in which a workgroup needs the busiest unit,
 and of a pipelined loop no less than the code's; the rest of the code that its next loads wait for goes before those, as
-does what workgroups wait for each other in a CU's queues, beyond the replay's own (`swizzle_sim.pricing.queues`).
+does what workgroups wait for each other in a CU's queues, beyond what the replay has of it.
+
+Workgroups of a CU go round two queues, the way in from the L2 and the units that compute, and else wait for memory:
+
+    wait at a queue   service * (1 + others there)    others: as many as n - 1 workgroups have there in the mean
+    step              elsewhere + both waits          there in the mean: n * wait / step
+
+Each queue serves all who are there at once: waves take turns, and sectors of several loads arrive mixed. The mean
+values of such queues do not depend on how services are distributed. The replay serves one burst after the other; equal
+bursts fall into a rhythm there in which nobody waits until one unit is busy all the time. What the mean values say
+beyond that goes before each step's loads; where one unit is busy all the time the replay's own waits hide it. No
+constant is in it. Decision 0064.
+
+Sources: Reiser and Lavenberg, "Mean-value analysis of closed multichain queuing networks", Journal of the ACM 27(2),
+1980; Baskett, Chandy, Muntz and Palacios, "Open, closed, and mixed networks of queues with different classes of
+customers", Journal of the ACM 22(2), 1975, for queues that serve all at once.
 """
 
 from __future__ import annotations
 
-from swizzle_sim.pricing.queues import queued_fs
+from collections.abc import Sequence
+
 from swizzle_sim.workload.work import Work
 from xcd_model import Gpu, IssueModel, Resources, Trace, compute_fs, loads_in_flight
-from xcd_model.replay.service_times import speed_variation_of
+from xcd_model.replay.service_times import service_times_of, speed_variation_of
 
 
 def issue_model_of(
@@ -137,3 +153,40 @@ def _between_bursts_fs(resources: Resources, gpu: Gpu) -> int:
 
 def _fs(cycles: float, gpu: Gpu) -> float:
     return cycles / gpu.sustained_clock_mhz * 1e9
+
+
+def step_time(services: Sequence[float], elsewhere: float, n: int) -> float:
+    """Time of a step of each of ``n`` workgroups: ``services`` of it in each queue, alone there, and ``elsewhere``."""
+    there, step = [0.0] * len(services), 0.0
+    for among in range(1, n + 1):
+        waits = [service * (1 + others) for service, others in zip(services, there, strict=True)]
+        step = elsewhere + sum(waits)
+        there = [among * wait / step if step else 0.0 for wait in waits]
+    return step
+
+
+def longer_by(services: Sequence[float], alone: float, n: int) -> float:
+    """How much longer a step of ``n`` workgroups takes than queues explain that serve one burst after the other.
+
+    ``alone`` is the step of one workgroup, less than its parts where it loads for one step and computes another.
+    """
+    elsewhere = max(0.0, alone - sum(services))
+    mixed = alone + step_time(services, elsewhere, n) - step_time(services, elsewhere, 1)
+    return max(0.0, mixed - max(alone, n * max(services)))
+
+
+def queued_fs(issue: IssueModel, gpu: Gpu, sent: Trace, running: int) -> int:
+    """What a step's loads go out later for the queues [fs], with ``running`` workgroups on the fullest CU.
+
+    0 where more than one step is loaded ahead, which would hide it. The lone step is that of data in the L2, and a CU
+    takes in all that is loaded, at its own rate: of a GPU for which that is known.
+    """
+    if issue.in_flight // issue.step - (not issue.after_products) > 1:
+        return 0
+    times = service_times_of(gpu)
+    requests = sent.requests_per_template(gpu.l2.read_request_bytes, gpu.l2.write_request_bytes)
+    loads = requests[sent.template[~sent.is_write[sent.template]]]
+    taken_in = float(loads.mean()) * issue.step * times.cu_fill if loads.size else 0.0
+    computed = float(issue.compute_fs * issue.step)
+    alone = times.l2_latency + times.copy + taken_in + issue.step_fs + computed * issue.after_products
+    return round(longer_by((taken_in, computed), max(alone, computed), running))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from swizzle_sim.capture.occupancy_sass import main_loop
+from swizzle_sim.nvidia.sass import main_loop
 
 LINE = "        /*{:04x}*/                   {} ;"
 

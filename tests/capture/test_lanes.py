@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swizzle_sim.capture.occupancy_lanes import wavefronts, words_of_busiest
+from swizzle_sim.nvidia.sass import wavefronts, words_of_busiest
 
 TID = ("S2R", "R0, SR_TID.X", False)
 

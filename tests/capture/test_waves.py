@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swizzle_benchmarks.validation.rows import DATA
-from swizzle_sim.capture import occupancy_waves as waves
 from swizzle_sim.capture.occupancy import compile_launch, compiled_for
-from swizzle_sim.capture.occupancy_sass import Controlled, loading_loop, unrolled
 from swizzle_sim.capture.user_kernel import load
+from swizzle_sim.nvidia import waves
+from swizzle_sim.nvidia.sass import Controlled, loading_loop, unrolled
 from swizzle_sim.pricing.fitted import fitted_constants
 from swizzle_sim.pricing.issuing import issue_model_of
 from swizzle_sim.pricing.scoring import Scorer

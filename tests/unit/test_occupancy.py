@@ -10,7 +10,6 @@ import pytest
 
 from swizzle_sim.base.disk_cache import DiskCache
 from swizzle_sim.capture import occupancy
-from swizzle_sim.capture import occupancy_sass as sass
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.occupancy import compile_launch, limits_of
 from swizzle_sim.capture.occupancy_code import (
@@ -22,6 +21,7 @@ from swizzle_sim.capture.occupancy_code import (
     is_pipelined,
     loads_per_step,
 )
+from swizzle_sim.nvidia import sass
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array, Launch
 from xcd_model import Resources, gpu

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from swizzle_sim.pricing.queues import longer_by, queued_fs, step_time
+from swizzle_sim.pricing.issuing import longer_by, queued_fs, step_time
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.workload.kernels import kernel
 from tests import naive_queues

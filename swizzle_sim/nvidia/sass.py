@@ -1,22 +1,41 @@
-"""Resources in a compiled NVIDIA kernel, read with the tools that Triton brings: ``cuobjdump`` and ``nvdisasm``.
+"""SASS, NVIDIA's compiled code: its resources, its loops, and where the lanes of a wave meet in shared memory.
 
-Sources: NVIDIA, "CUDA Binary Utilities": resource usage of a cubin, and the instructions of Hopper. Jia et al.,
-"Dissecting the NVIDIA Volta GPU architecture via microbenchmarking", arXiv 1804.06826, section 2.1: the bits by which
-the compiler controls how a wave goes on.
+It is read with the tools that Triton brings, ``cuobjdump`` and ``nvdisasm``. `facts_of` is what the compiling process
+asks for.
+
+Integer instructions are executed for the 32 lanes of a workgroup's first wave, in the order of the text, as far as
+their operands are known: thread numbers, immediates and what is computed from them; an argument, a loaded value or a
+chosen one is not. An address that is not known counts as free of conflicts.
+
+    wavefronts of an access = sum over groups of lanes that move 128 bytes, of the words they need of their busiest bank
+
+Sources: NVIDIA, "CUDA Binary Utilities": resource usage of a cubin, and the instructions of Hopper; "CUDA C++
+Programming Guide", shared memory of compute capability 5.x and later: 32 banks of 4 bytes. Jia et al., "Dissecting the
+NVIDIA Volta GPU architecture via microbenchmarking", arXiv 1804.06826, section 2.1: the bits by which the compiler
+controls how a wave goes on.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import or_
+from typing import Any, NamedTuple
 
-from swizzle_sim.capture.occupancy_lanes import wavefronts
-
+LANES, BANKS, WORD_BYTES, WORD = 32, 32, 4, 2**32 - 1  # of shared memory; WORD masks 32 bits
+Values = tuple[int, ...]
+_REGISTER = re.compile(r"^([-~|]?)(U?R)(\d+|Z)\|?(?:\.\w+)*$")
+_IMMEDIATE = re.compile(r"^-?0x[0-9a-f]+$")
+_PREDICATE = re.compile(r"^!?U?P(?:\d|T)$")
+_ADDRESS = re.compile(r"\[([^\]]*)\]")
+_WRITTEN = {"HGMMA": 128, "HMMA": 4, "LDSM": 4, "CS2R": 2}  # registers from the first
+_WIDER = {"128": 4, "64": 2, "WIDE": 2}
 _USAGE = re.compile(r"\bREG:(\d+) STACK:(\d+)")
 _INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)([^;]*);")
 _LABEL = re.compile(r"^\.?([\w.$]+):")
-_WORD = re.compile(r"/\* (0x[0-9a-f]{16}) \*/\s*$")  # half of an instruction, the second one on a line of its own
+_HALF = re.compile(r"/\* (0x[0-9a-f]{16}) \*/\s*$")  # half of an instruction, the second one on a line of its own
 _PTX_LABEL, _PTX_JUMP = re.compile(r"^(\$\w+):"), re.compile(r"\bbra(?:\.uni)?\s+(\$\w+);")
 _CONTROL_AT, _BARRIERS = 41, 6  # bit of the second half; scoreboard barriers of a wave
 _LOADS = ("LDG", "LDGSTS")
@@ -26,7 +45,22 @@ _COPIES = ("LDGSTS", *TILES)
 _OF_TILES = ("STG", "UTMASTG", "I2F")  # the last begins a division of integers
 _NONE_LEFT = re.compile(r"\bgsb\d+, 0x0\b")
 _WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
-_WORD_BYTES = 4
+
+
+def facts_of(words: str, sass: str, ptx: str) -> dict[str, Any]:
+    """What a compiled kernel says of itself: of ``cuobjdump``'s ``words``, its disassembly with words, and its PTX."""
+    before, curves = before_loop(sass)
+    loop = loading_loop(sass)
+    return {
+        **usage(words),
+        **main_loop(sass),
+        "loop": loop,
+        "unrolled": unrolled(ptx, loop),
+        "loads": global_loads(sass),
+        "instructions_before_loop": before,
+        "instructions_in_curves": curves,
+        "code_bytes": code_bytes(sass),
+    }
 
 
 def usage(words: str) -> dict[str, int]:
@@ -45,7 +79,7 @@ def usage(words: str) -> dict[str, int]:
         "vgprs": registers,
         "vgprs_used": registers,
         "scratch_bytes": stack_bytes,
-        "vgpr_spills": -(-stack_bytes // _WORD_BYTES),
+        "vgpr_spills": -(-stack_bytes // WORD_BYTES),
     }
 
 
@@ -55,7 +89,7 @@ def global_loads(sass: str) -> list[tuple[int, int]]:
     for _, name, _ in _instructions(sass):
         kind, *parts = name.split(".")
         if kind in _LOADS:
-            found[next((_WIDTHS[part] for part in parts if part in _WIDTHS), _WORD_BYTES)] += 1
+            found[next((_WIDTHS[part] for part in parts if part in _WIDTHS), WORD_BYTES)] += 1
         elif kind in TILES:
             found[0] += 1
     return sorted(found.items(), reverse=True)
@@ -172,7 +206,7 @@ def _innermost(loops: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _controlled(sass: str) -> list[Controlled]:
     lines = [line for line in sass.splitlines() if _INSTRUCTION.match(line)]
-    words = [int(word[1], 16) for line in sass.splitlines() if (word := _WORD.search(line))]
+    words = [int(word[1], 16) for line in sass.splitlines() if (word := _HALF.search(line))]
     found = _instructions(sass)
     banks = wavefronts((name, operands, "@" in line) for (_, name, operands), line in zip(found, lines, strict=True))
     code = []
@@ -226,3 +260,118 @@ def _branches(sass: str) -> list[tuple[int, int]]:
 
 def _instructions(sass: str) -> list[tuple[str, str, str]]:
     return [found.groups() for line in sass.splitlines() if (found := _INSTRUCTION.match(line))]  # type: ignore[misc]
+
+
+def wavefronts(code: Iterable[tuple[str, str, bool]]) -> list[int | None]:
+    """Wavefronts of each access to shared memory.
+
+    Parameters
+    ----------
+    code : iterable of (str, str, bool)
+        Name, operands, and whether a predicate may skip it, of each instruction.
+
+    Returns
+    -------
+    found : list of int or None
+        None for other instructions, and where the address is not known.
+    """
+    known: dict[str, Values | None] = {}
+    found: list[int | None] = []
+    for name, operands, skipped in code:
+        kind, given = name.split(".")[0], [one.strip() for one in operands.split(",")]
+        found.append(_of_access(known, name, operands) if kind in ("LDS", "STS") else None)
+        if kind.startswith(("ST", "BAR", "BRA", "EXIT")):
+            continue
+        target = _REGISTER.match(given[0])
+        if target is None or target[3] == "Z":
+            continue
+        result = None if skipped else _result(known, name, given[1:])
+        count = _WRITTEN.get(kind) or max(_WIDER.get(part, 1) for part in name.split("."))
+        for at in range(int(target[3]), int(target[3]) + count):
+            known[f"{target[2]}{at}"] = result if kind == "CS2R" or at == int(target[3]) else None
+    return found
+
+
+def words_of_busiest(addresses: Sequence[int], width: int) -> int:
+    """Wavefronts of an access of so many bytes a lane at these addresses."""
+    each, count = LANES * WORD_BYTES // width, 0
+    for first in range(0, len(addresses), each):
+        banks: dict[int, set[int]] = {}
+        for address in addresses[first : first + each]:
+            for word in range(address // WORD_BYTES, (address + width - 1) // WORD_BYTES + 1):
+                banks.setdefault(word % BANKS, set()).add(word)
+        count += max(map(len, banks.values()))
+    return count
+
+
+def _of_access(known: dict[str, Values | None], name: str, operands: str) -> int | None:
+    inside = _ADDRESS.search(operands)
+    if inside is None:
+        return None
+    parts = [_value(known, one) for one in inside[1].split("+")]
+    if any(one is None for one in parts):
+        return None
+    width = next((bytes_ for part, bytes_ in ((".128", 16), (".64", 8)) if part in name), WORD_BYTES)
+    return words_of_busiest([sum(lane) & WORD for lane in zip(*[one for one in parts if one], strict=True)], width)
+
+
+def _value(known: dict[str, Values | None], text: str) -> Values | None:
+    if _IMMEDIATE.match(text):
+        return (int(text, 16),) * LANES
+    register = _REGISTER.match(text)
+    if register is None:
+        return None
+    found = (0,) * LANES if register[3] == "Z" else known.get(f"{register[2]}{register[3]}")
+    if found is None or register[1] == "|":
+        return None
+    sign = {"": lambda x: x, "-": lambda x: -x, "~": lambda x: ~x}[register[1]]
+    return tuple(sign(one) for one in found)
+
+
+def _result(known: dict[str, Values | None], name: str, given: Sequence[str]) -> Values | None:
+    """What an instruction computes for each lane, None where that is not known."""
+    if given[-1:] == ["SR_TID.X"]:
+        return tuple(range(LANES))
+    if given[-1:] == ["SR_CgaCtaId"] or name == "CS2R":
+        return (0,) * LANES if given[-1] in ("SR_CgaCtaId", "SRZ") else None
+    rule = _rule(name)
+    if rule is None:
+        return None
+    operands = [_value(known, one) for one in given if not _PREDICATE.match(one)]
+    if not operands or any(one is None for one in operands):
+        return None
+    try:
+        return tuple(rule(*lane) & WORD for lane in zip(*[one for one in operands if one], strict=True))
+    except TypeError:  # other operands than the usual ones
+        return None
+
+
+def _rule(name: str) -> Callable[..., int] | None:
+    kind, *variants = name.removeprefix("U").split(".")
+    if kind == "SHF":
+        if "L" in variants and "HI" not in variants:
+            return lambda low, by, high: low << (by & 31)
+        return (lambda low, by, high: (high & WORD) >> (by & 31)) if {"R", "U32", "HI"} <= set(variants) else None
+    if kind == "SGXT":
+        return (lambda value, bits: value & ((1 << bits) - 1)) if "U32" in variants else None
+    if {"X", "HI", "WIDE"} & set(variants):
+        return None
+    return _RULES.get(kind)
+
+
+def _lop3(a: int, b: int, c: int, table: int) -> int:
+    """Bit by bit what the table has at place 4a + 2b + c."""
+    sides = [(x & WORD, ~x & WORD) for x in (a, b, c)]
+    places = (sides[0][not at & 4] & sides[1][not at & 2] & sides[2][not at & 1] for at in range(8) if table >> at & 1)
+    return reduce(or_, places, 0)
+
+
+_RULES: dict[str, Callable[..., int]] = {
+    "MOV": lambda a: a,
+    "R2UR": lambda a: a,
+    "VIADD": lambda a, b: a + b,
+    "IADD3": lambda a, b, c: a + b + c,
+    "IMAD": lambda a, b, c: a * b + c,
+    "LEA": lambda a, b, by: (a << (by & 31)) + b,
+    "LOP3": _lop3,
+}

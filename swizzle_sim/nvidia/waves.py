@@ -34,10 +34,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from swizzle_sim.capture.occupancy_sass import TILES, Controlled
+from swizzle_sim.nvidia.sass import LANES, TILES, Controlled
+from xcd_model import Resources, gpu, gpu_names, workgroups_per_cu
+from xcd_model.errors import ReplayError
 
 TIMED = ("sm_90a",)  # architectures whose latencies were measured
-SIMDS, LANES = 4, 32
+SIMDS = 4
 LATENCY = {"SHFL": 24, "MUFU": 17, "I2F": 17, "F2I": 17, "LDS": 23, "LDSM": 23, "LDL": 35, "HMMA": 24, "FENCE": 17}
 OTHERS, BARRIER, READ = 24, 20, 12  # other instructions that set a barrier (assumed), BAR.SYNC, operands (assumed)
 L2, FILL_BYTES = 265, 64  # latency of the L2 [cycles], bytes that an SM takes in a cycle
@@ -68,10 +70,10 @@ class Step(NamedTuple):
     cycles : float
         Of a step on an SM full of such workgroups, without bursts of loads and waiting for the busiest unit.
     busy : int
-        Of those what a workgroup needs the SM's busiest unit for.
+        Those of them in which a workgroup needs the SM's busiest unit.
     share : float
-        Of the time of a full SM for a step of each of its workgroups, copies not waited for, one workgroup's part; no
-        less than ``busy``.
+        One workgroup's part of the time in which a full SM does a step of each of its workgroups, without waits for
+        copies; no less than ``busy``.
     """
 
     bursts: int
@@ -106,6 +108,36 @@ class _Op(NamedTuple):
     ends_group: bool
     groups_left: int | None
     is_barrier: bool
+
+
+def cycles_of(
+    loop: Sequence[Controlled], unrolled: int, arch: str, of: Resources, loads_per_step: int
+) -> dict[str, int]:
+    """Fields of `xcd_model.Resources` that say how long a loop's code takes, of a kernel with the resources ``of``.
+
+    None of them where there is no loop, the architecture is none of `TIMED`, or no workgroup fits an SM.
+
+    loop, unrolled : the body of the loop, and steps of the source in it
+    loads_per_step : of the source; ``of.loads_per_step`` is 0 where the loop is not pipelined
+    """
+    if not loop or arch not in TIMED:
+        return {}
+    device = next(one for one in map(gpu, gpu_names()) if one.arch == arch)
+    try:
+        held = workgroups_per_cu(of, device)
+    except ReplayError:  # nothing fits, as whoever replays it is told
+        return {}
+    waves = -(-of.threads // (device.limits.wave_size * device.limits.simds_per_cu))
+    loads = unrolled * loads_per_step
+    step = step_of(loop, waves, held, loads)
+    if of.loads_per_step:
+        ahead = ahead_of(loop, waves) if of.after_products else 0.0
+        return {"step_cycles": round(step.share / unrolled), "ahead_cycles": round(ahead / unrolled)}
+    return {
+        "burst_loads": loads // step.bursts,
+        "burst_cycles": round(step.cycles / step.bursts),
+        "busy_cycles": round(step.busy / step.bursts),
+    }
 
 
 def step_of(loop: Sequence[Controlled], waves: int, workgroups: int, loads: int) -> Step:
