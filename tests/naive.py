@@ -229,7 +229,7 @@ class Caches:
         self.l1 = {(x, cu): LruCache(gpu.l1) for x in range(gpu.xcds) for cu in range(gpu.cus_per_xcd) if gpu.l1}
         if not gpu.l2.kept_between_launches:
             self.l2 = [L2(gpu) for _ in range(gpu.xcds)]
-        self.far_hits = self.late_hits = self.flushed = 0
+        self.remote_hits = self.hits_under_miss = self.flushed = 0
         if gpu.mall and not gpu.mall.kept_between_launches:
             self.mall = LruCache(gpu.mall)
 
@@ -304,7 +304,7 @@ def _issue(trace, instruction, caches, xcd, cu, counts, turn):
             line, cu, dirty, wanted, writes=is_write, streamed=streamed
         )
         if not is_write and not lacking and lacked_at:
-            caches.far_hits += len(pieces(sectors, gpu.l2.read_request_bytes))
+            caches.remote_hits += len(pieces(sectors, gpu.l2.read_request_bytes))
         for gone, its_dirty in filter(None, driven_out):
             counts.add(turn, xcd, counts.tensor_of(gone), "writebacks", len(its_dirty))
         add("write_misses" if is_write else "read_misses", lacking)

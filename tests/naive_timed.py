@@ -116,12 +116,12 @@ class Memory:
             brought += [(side, line) for side in lacked_at]
             if not lacking:
                 ready = self.ready[xcd].get((held_at, line), 0)
-                self.caches.late_hits += ready > in_time and (held_at, line) not in self.stored[xcd]
+                self.caches.hits_under_miss += ready > in_time and (held_at, line) not in self.stored[xcd]
                 if held_at == l2.partition_of(cu):
                     wait = max(wait, ready)
                 else:
                     at_the_other.append(ready)
-                    self.caches.far_hits += len(naive.pieces(sectors, self.gpu.l2.read_request_bytes))
+                    self.caches.remote_hits += len(naive.pieces(sectors, self.gpu.l2.read_request_bytes))
                 continue
             fetched += lacking
             if not self.caches.mall or self.caches.mall.touch(line)[0]:

@@ -24,6 +24,7 @@ import numpy as np
 
 from xcd_model import Gpu, Trace
 from xcd_model.compiled.numba_setup import njit
+from xcd_model.dispatch import first_ids
 
 
 class Stream(NamedTuple):
@@ -62,8 +63,8 @@ def reuse_counts(trace: Trace, gpu: Gpu, order: np.ndarray, *, workgroups_per_cu
     slots = gpu.cus_per_xcd * workgroups_per_cu
     seen = np.zeros(max(tensor.base_line + tensor.n_lines for tensor in trace.tensors), np.int16)
     counts, stamp, stream = np.zeros((2, 2), np.int64), 0, _stream(trace, order)
-    for xcd in range(gpu.xcds):
-        queue = stream.order[(xcd - gpu.dispatch_offset) % gpu.xcds :: gpu.xcds]
+    for first in first_ids(gpu.xcds, gpu.dispatch_offset):
+        queue = stream.order[first :: gpu.xcds]
         windows = -(-queue.size // slots)
         for at in sorted({0, windows // 2, windows - 1} & set(range(windows))):
             stamp += 1
@@ -126,12 +127,11 @@ def replay_plain(trace: Trace, gpu: Gpu, order: np.ndarray, *, workgroups_per_cu
     capacity = gpu.l2.size_bytes // gpu.l2.line_bytes
     n_lines = max(tensor.base_line + tensor.n_lines for tensor in trace.tensors)
     place, counts = np.full(n_lines, -1, np.int32), np.zeros(2, np.int64)
-    for xcd in range(gpu.xcds):
+    for first in first_ids(gpu.xcds, gpu.dispatch_offset):
         lines = Lines(
             place, np.full(capacity, -1, np.int64), np.empty(capacity + 1, np.int32), np.empty(capacity + 1, np.int32)
         )
         _link(lines)
-        first = (xcd - gpu.dispatch_offset) % gpu.xcds
         _replay_plain(stream, lines, first, gpu.xcds, gpu.cus_per_xcd * workgroups_per_cu, counts)
         place[lines.held[lines.held >= 0]] = -1
     return counts

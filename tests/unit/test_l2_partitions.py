@@ -90,7 +90,7 @@ def test_sets_that_stand_for_others_count_what_those_would(case, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(symmetry_module, "WORTHWHILE", 1.0)
         got = replay_lockstep(prepare(trace, machine), order, workgroups_per_cu=occupancy)
-    assert (got.remote_hits, got.flushed) == (caches.far_hits, caches.flushed)
+    assert (got.remote_hits, got.flushed) == (caches.remote_hits, caches.flushed)
 
 
 def test_the_way_to_the_other_side_takes_its_time():

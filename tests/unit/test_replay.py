@@ -38,7 +38,7 @@ def test_replay_is_the_naive_replay(case, data):
             plan = prepare(trace, machine, symmetry=symmetry, **launched)
             got = replay_lockstep(plan, order, workgroups_per_cu=occupancy, threads=data.draw(st.integers(1, 2)))
         assert (got.turns, got.turns_per_bin) == (len(expected), 1)
-        assert (got.remote_hits, got.flushed) == (caches.far_hits, caches.flushed)
+        assert (got.remote_hits, got.flushed) == (caches.remote_hits, caches.flushed)
         np.testing.assert_array_equal(got.timeline, expected)
         np.testing.assert_array_equal(got.by_tensor, by_tensor)
         np.testing.assert_array_equal(got.cu_finish, naive.finish(trace, order, machine, occupancy, **launched))

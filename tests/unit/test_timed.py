@@ -121,8 +121,8 @@ def test_timed_replay_is_the_naive_one(case, pace, bin_fs, data):
             got = timed(case, pace, symmetry=symmetry, launched=launched, bin_fs=bin_fs)
         assert (got.time_fs, got.activation_fs) == (expected.time_fs, expected.opening_fs)
         assert (got.remote_hits, got.hits_under_miss, got.flushed) == (
-            caches.far_hits,
-            caches.late_hits,
+            caches.remote_hits,
+            caches.hits_under_miss,
             caches.flushed,
         )
         np.testing.assert_array_equal(got.per_xcd, expected.totals())

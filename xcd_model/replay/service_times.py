@@ -43,19 +43,19 @@ class IssueModel(NamedTuple):
     speed_variation : int [1 / `VARIATION_UNIT`]
         Each workgroup computes slower or faster than ``compute_fs`` says by up to this, drawn evenly.
     step : int
-        Loads of a pipelined loop's step, a divisor of ``in_flight`` below it: a step's loads are issued when the data
-        of all steps but the ``in_flight / step - 2`` last ones is there, and its compute begins with the last of them.
-        0 where loads wait for no other load.
+        Loads of a pipelined loop's step, a divisor of ``in_flight`` below it; 0 where loads wait for no other load.
+        The loads of a step go out when the data of all earlier steps has arrived but that of the last
+        ``in_flight / step - 2``. The compute of a step begins with the last of its loads.
     remap_fs : int [fs]
-        What a CU computes at the start of a workgroup to remap it, of one workgroup at a time and beside all else.
+        Time for which the remap of a workgroup keeps its CU's scalar unit busy, which serves one after the other.
     remap_wait_fs : int [fs]
         Least time from when a workgroup could begin until it is remapped.
     step_fs : int [fs]
-        From when a step's first load can be issued until it is: addresses, products whose issue comes first, and what
-        workgroups of a CU wait for each other beyond its queues.
+        Time from the moment at which a step's first load could go out until it does: addresses, products that are
+        issued first, and waits of a CU's workgroups for each other that its queues do not have.
     after_products : bool
-        A step's loads wait until the whole step that had their place in flight is computed; then ``step`` may be
-        ``in_flight``.
+        The loads of a step wait until the step whose places in flight they take is computed as a whole; then ``step``
+        may be ``in_flight``.
     """
 
     in_flight: int

@@ -12,6 +12,7 @@ from swizzle_sim.report.display.picture import png
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 from xcd_model.analysis.schedule import schedule_of
+from xcd_model.dispatch import seat_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,15 +26,15 @@ def spans_of_xcd() -> tuple[np.ndarray, np.ndarray]:
     timed = Scorer(kernel("gemm", **SIZES), device)
     order = np.arange(timed.kernel.grid.num_pids)
     spans = timed.traffic_and_spans(order)[1]
-    place = spans[:, 2] // device.xcds
-    mine = (spans[:, 2] % device.xcds == 0) & (place < device.cus_per_xcd)
+    seat = seat_of(spans[:, 2], device.xcds, device.cus_per_xcd)
+    mine = (seat.xcd == 0) & (seat.row == 0)
     march = schedule_of(timed.plan, order, workgroups_per_cu=timed.occupancy)
     ids = np.flatnonzero(march.xcd == 0)
     slots = device.cus_per_xcd * timed.occupancy
     rows = np.arange(ids.size) % slots  # equal work: the slots are filled in turn
     first = rows < device.cus_per_xcd
     lockstep = np.column_stack([rows[first], march.begin[ids[first]], march.end[ids[first]]])
-    return lockstep, np.column_stack([place[mine], spans[mine, 0] / 1e9, spans[mine, 1] / 1e9])
+    return lockstep, np.column_stack([seat.cu[mine], spans[mine, 0] / 1e9, spans[mine, 1] / 1e9])
 
 
 def _draw(axes: Axes, bars: np.ndarray, title: str, unit: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from xcd_model import Gpu, Traffic
+from xcd_model.dispatch import seat_of
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS
 
 
@@ -36,28 +37,23 @@ def perfetto_trace(spans: np.ndarray, order: np.ndarray, traffic: Traffic, gpu: 
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ns", "otherData": about}, separators=(",", ":"))
 
 
-def _place(slot: int, gpu: Gpu) -> tuple[int, int, int]:
-    """XCD, CU and place in the CU of a slot."""
-    xcd, place = slot % gpu.xcds, slot // gpu.xcds
-    return xcd, place % gpu.cus_per_xcd, place // gpu.cus_per_xcd
-
-
 def _names(spans: np.ndarray, gpu: Gpu) -> Iterator[dict[str, Any]]:
     for xcd in range(gpu.xcds):
         yield {"name": "process_name", "ph": "M", "pid": xcd, "args": {"name": f"XCD {xcd}"}}
     for slot in np.unique(spans[spans[:, 2] >= 0, 2]).tolist():
-        xcd, cu, place = _place(slot, gpu)
-        name = f"CU {cu:02d}" + (f" slot {place}" if spans[:, 2].max() >= gpu.xcds * gpu.cus_per_xcd else "")
-        at = {"pid": xcd, "tid": slot}
+        seat = seat_of(slot, gpu.xcds, gpu.cus_per_xcd)
+        name = f"CU {seat.cu:02d}" + (f" slot {seat.row}" if spans[:, 2].max() >= gpu.xcds * gpu.cus_per_xcd else "")
+        at = {"pid": seat.xcd, "tid": slot}
         yield {"name": "thread_name", "ph": "M", **at, "args": {"name": name}}
-        yield {"name": "thread_sort_index", "ph": "M", **at, "args": {"sort_index": cu * 64 + place}}
+        yield {"name": "thread_sort_index", "ph": "M", **at, "args": {"sort_index": seat.cu * 64 + seat.row}}
 
 
 def _workgroups(spans: np.ndarray, order: np.ndarray, gpu: Gpu) -> Iterator[dict[str, Any]]:
     for pid, (span, tile) in enumerate(zip(spans.tolist(), order.tolist(), strict=True)):
         begin, end, slot, requests, misses = span
         if slot >= 0:
-            at = {"pid": slot % gpu.xcds, "tid": slot, "ts": begin / 1e9, "dur": (end - begin) / 1e9}
+            xcd = seat_of(slot, gpu.xcds, gpu.cus_per_xcd).xcd
+            at = {"pid": xcd, "tid": slot, "ts": begin / 1e9, "dur": (end - begin) / 1e9}
             told = {"tile": tile, "L2 requests": requests, "L2 misses": misses}
             yield {"name": f"workgroup {pid}", "ph": "X", **at, "args": told}
 
@@ -80,7 +76,7 @@ def _misses_by_cu(spans: np.ndarray, gpu: Gpu) -> Iterator[dict[str, Any]]:
     ran = spans[spans[:, 2] >= 0]
     total: dict[tuple[int, int], int] = {}
     for _, end, slot, _, misses in ran[np.argsort(ran[:, 1], kind="stable")].tolist():
-        xcd, cu, _ = _place(slot, gpu)
+        xcd, _, cu, _, _ = seat_of(slot, gpu.xcds, gpu.cus_per_xcd)
         before = total.get((xcd, cu), 0)
         name = f"CU {cu:02d} L2 misses so far"
         if (xcd, cu) not in total:
