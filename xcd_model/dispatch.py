@@ -148,10 +148,18 @@ class Seat(NamedTuple):
     row: Any
 
 
+def unit_of(xcd: Any, place: Any, cus: int) -> Any:
+    """CU, among all of a GPU with ``cus`` an XCD, that a place of an XCD is on."""
+    return xcd * cus + place % cus
+
+
+_unit_of = inlined(unit_of)
+
+
 def seat_of(slot: Any, xcds: int, cus: int) -> Seat:
     """`Seat` of a slot, or of an array of slots, of a GPU with so many XCDs, and CUs an XCD."""
     xcd, place = slot % xcds, slot // xcds
-    return Seat(xcd, place, place % cus, xcd * cus + place % cus, place // cus)
+    return Seat(xcd, place, place % cus, unit_of(xcd, place, cus), place // cus)
 
 
 @by_reference
@@ -166,8 +174,6 @@ class Seats(NamedTuple):
         Slot at each place of an XCD.
     on : (n_cus, rows) int64
         Slot in each row of a CU.
-    first : (n_slots,) int64
-        First place of the cluster that each slot belongs to, -1 on a CU that is left over.
     """
 
     xcd: np.ndarray
@@ -176,22 +182,15 @@ class Seats(NamedTuple):
     row: np.ndarray
     at: np.ndarray
     on: np.ndarray
-    first: np.ndarray
 
 
-def seats_of(xcds: int, cus: int, rows: int, cluster: int = 1) -> Seats:
-    """Seats of a GPU with so many XCDs, CUs an XCD and slots a CU, for clusters of so many workgroups."""
+def seats_of(xcds: int, cus: int, rows: int) -> Seats:
+    """Seats of a GPU with so many XCDs, CUs an XCD and slots a CU."""
     slot = np.arange(xcds * cus * rows)
-    xcd, place, cu, unit, row = seat_of(slot, xcds, cus)
+    xcd, place, _, unit, row = seat_of(slot, xcds, cus)
     at, on = np.empty((xcds, cus * rows), np.int64), np.empty((xcds * cus, rows), np.int64)
     at[xcd, place] = on[unit, row] = slot
-    return Seats(xcd, place, unit, row, at, on, np.where(cu < cus - cus % cluster, place - cu % cluster, -1))
-
-
-@inlined
-def _unit_of(machine, xcd, place):
-    """``unit`` of a place of an XCD, as `seat_of` has it."""
-    return xcd * machine.cus + place % machine.cus
+    return Seats(xcd, place, unit, row, at, on)
 
 
 @by_reference
@@ -212,6 +211,8 @@ class Slots(NamedTuple):
         Tiles claimed from each pool, and from the counter for all; see `Claims`.
     follows : (n_tiles + n_xcds * slots,) int64
         Tile that is claimed after each tile, and the first of each slot, -1 for none, see `slots_in_step`; else empty.
+    first : (slots,) int64
+        First place of the cluster that each place of an XCD belongs to; -1 on a CU that is left over.
     met : (n_xcds, slots) bool
         Whether a place of a cluster waits for the others, or in lockstep may issue what it waited for.
     multicast : (n_instructions,) bool
@@ -224,12 +225,15 @@ class Slots(NamedTuple):
     waiting: np.ndarray
     counters: np.ndarray
     follows: np.ndarray
+    first: np.ndarray
     met: np.ndarray
     multicast: np.ndarray
 
 
 def slots_of(machine: Any, multicast: np.ndarray | None = None) -> Slots:
     """Empty slots of a `xcd_model.cache.packed.Machine`, every queue at its first hardware id, or cluster."""
+    place, size = np.arange(machine.slots), machine.cluster
+    cu, whole = place % machine.cus, machine.cus - machine.cus % size  # CUs from `whole` on are left over
     return Slots(
         running=np.zeros((machine.xcds, machine.slots, 2), np.int64),
         pid=np.full((machine.xcds, machine.slots), -1, np.int64),
@@ -237,6 +241,7 @@ def slots_of(machine: Any, multicast: np.ndarray | None = None) -> Slots:
         waiting=first_ids(machine.xcds, machine.offset),
         counters=np.zeros(machine.pools + 1, np.int64),
         follows=np.zeros(0, np.int64),
+        first=np.where(cu < whole, place - cu % size, -1),
         met=np.zeros((machine.xcds, machine.slots), np.bool_),
         multicast=np.zeros(0, np.bool_) if multicast is None else multicast,
     )
@@ -330,15 +335,6 @@ def _claim_in_step(start, machine, order, slots, follows):
 
 
 @inlined
-def _first_place(machine, place):
-    """First place of the cluster that a slot of an XCD belongs to, or -1 on a CU that is left over."""
-    cu = place % machine.cus
-    if cu // machine.cluster * machine.cluster + machine.cluster > machine.cus:
-        return -1
-    return place - cu % machine.cluster
-
-
-@inlined
 def _take_cluster(start, machine, order, slots, xcd, first):
     """Give the places from ``first`` on the XCD's next cluster that touches anything; False if there is none."""
     works = False
@@ -378,7 +374,7 @@ def _open_turn(start, machine, order, slots, xcd, first):
 @inlined
 def _next_of_cluster(start, machine, order, slots, xcd, slot):
     """Instruction that a slot issues in this turn; -1 where it has none, or waits for its cluster."""
-    first = _first_place(machine, slot)
+    first = slots.first[slot]
     if first == slot:
         _open_turn(start, machine, order, slots, xcd, first)
     at = slots.running[xcd, slot, 0]

@@ -32,7 +32,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from swizzle_sim.nvidia.sass import LANES, TILES, Controlled
 from xcd_model import Resources, gpu, gpu_names, workgroups_per_cu
@@ -112,7 +112,7 @@ class _Op(NamedTuple):
 
 def cycles_of(
     loop: Sequence[Controlled], unrolled: int, arch: str, of: Resources, loads_per_step: int
-) -> dict[str, int]:
+) -> dict[str, Any]:
     """Fields of `xcd_model.Resources` that say how long a loop's code takes, of a kernel with the resources ``of``.
 
     None of them where there is no loop, the architecture is none of `TIMED`, or no workgroup fits an SM.

@@ -14,7 +14,7 @@ from xcd_model import Tensor, Trace, TraceBuilder, gpu, prepare, replay_lockstep
 from xcd_model.errors import ReplayError, TraceError
 from xcd_model.replay.traffic import COLUMNS, READ_MISSES, WRITE_MISSES
 
-fills = importlib.import_module("xcd_model.replay.through_l2")
+fills = importlib.import_module("xcd_model.replay.lockstep")
 symmetry_module = importlib.import_module("xcd_model.fast.symmetry")
 replay_module = importlib.import_module("xcd_model.replay.lockstep")  # the package has a function of that name
 

@@ -263,9 +263,7 @@ def touched_bytes(trace: Trace, workgroups: np.ndarray, gpu: Gpu) -> int:
 
     Parameters
     ----------
-    trace : Trace
     workgroups : (n,) int array
-    gpu : Gpu
     """
     trace = trace.with_lines_of(gpu.l2.fetch_bytes)
     mine = np.zeros(trace.n_workgroups, bool)

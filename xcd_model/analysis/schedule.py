@@ -112,16 +112,8 @@ def schedule_of(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int) -> Sch
 
     Parameters
     ----------
-    plan : Plan
-        Of a persistent kernel too: then a slot goes on with its program's next tile.
     order : (n_workgroups,) or (n_clusters,) int64
         A permutation.
-    workgroups_per_cu : int
-
-    Returns
-    -------
-    Schedule
-        Of workgroups, or of clusters if ``order`` is one of them.
     """
     by_cluster = np.size(order) != plan.n_workgroups
     n, workgroups = plan.trace.n_instructions, plan.trace.n_workgroups

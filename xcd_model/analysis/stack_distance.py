@@ -134,7 +134,7 @@ def _curve(inputs, slots, l1, xcd, scratch, stacks):
             if at < 0:
                 continue
             idle = False
-            passage = _enter_l1(stream, machine, l1, _unit_of(machine, xcd, slot), at)
+            passage = _enter_l1(stream, machine, l1, _unit_of(xcd, slot, machine.cus), at)
             requests += passage.requests
             for start in range(passage.begin, passage.end, CHUNK):
                 n, more, _, _ = _gather(stream, machine, l1, passage, start, scratch)
@@ -144,12 +144,7 @@ def _curve(inputs, slots, l1, xcd, scratch, stacks):
 
 
 def check_has_curve(gpu: Gpu) -> None:
-    """Refuse a GPU whose hit rates at all sizes do not follow from one pass.
-
-    Raises
-    ------
-    ReplayError
-    """
+    """Refuse a GPU whose hit rates at all sizes do not follow from one pass."""
     if gpu.l2_partitions:
         raise ReplayError(
             f"{gpu.name}: no curve by size of a partitioned L2, whose partitions cache copies (l2_partitions); replay "
@@ -169,26 +164,7 @@ def capacity_curve(
 
     Parameters
     ----------
-    plan : Plan
     order : (n_workgroups,) int array
-    workgroups_per_cu : int
-    sets : sequence of int, optional
-        Numbers of sets of one XCD's L2; by default a quarter of the GPU's up to four times as many.
-    depth : int
-        Most ways, 1 to `MAX_DEPTH`.
-
-    Returns
-    -------
-    CapacityCurve
-        At the GPU's own sets and ways the rate of the lockstep replay, cold.
-
-    Raises
-    ------
-    ReplayError
-        If the order is no permutation, depth or occupancy are out of range, or the L2 has two partitions: no
-        stack says what is in one of them.
-    SpecError
-        If the GPU's index function has no such number of sets.
     """
     order, l2 = plan.order_of_workgroups(order), plan.gpu.l2
     if workgroups_per_cu < 1 or not 1 <= depth <= MAX_DEPTH:

@@ -165,13 +165,7 @@ def stream_of(trace: Trace, gpu: Gpu, machine: Machine) -> Stream:
 
 
 def check_tags(highest_line: int, cache: Cache, name: str, *, mark_bits: int = MARK_BITS) -> None:
-    """Refuse a trace whose tags would not fit a word.
-
-    Raises
-    ------
-    TraceError
-        If ``highest_line // cache.sets`` is over 2**(32 - mark_bits) - 2.
-    """
+    """Refuse a trace whose tags would not fit a word."""
     max_tag = (1 << (32 - mark_bits)) - 2
     if highest_line // cache.sets > max_tag:
         limit = max_tag * cache.sets * cache.line_bytes
@@ -211,16 +205,7 @@ def aligned_words(n_words: int) -> np.ndarray:
 
 
 def has_room(index: Index, ways: int, spans: Iterable[tuple[int, int]]) -> bool:
-    """Whether every set has a way for each line of some spans that lies in it.
-
-    Parameters
-    ----------
-    index : Index
-        With a hash that covers the tags of all lines.
-    ways : int
-    spans : iterable of (int, int)
-        First line and the one after the last, of spans that share none.
-    """
+    """Whether every set has a way for each line in it of some spans, (first, end), that share no line."""
     sets = index.n_sets
     spans = list(spans)
     if sum(end - first for first, end in spans) > sets * ways:

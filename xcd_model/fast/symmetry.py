@@ -362,22 +362,7 @@ def with_shapes(stream: Stream, machine: Machine, tiles: Tiles, block: np.ndarra
 def shorten(
     trace: Trace, stream: Stream, machine: Machine, *, by_tile: bool, by_class: bool
 ) -> tuple[Stream, Machine, float]:
-    """Make a replay shorter without changing a count: L1s by tile, and one L2 set of each class.
-
-    Parameters
-    ----------
-    trace, stream, machine
-        A trace, whole, and the arrays made of it.
-    by_tile, by_class : bool
-        Whether there are L1s to replay by tile, and whether one set may stand for its class.
-
-    Returns
-    -------
-    stream, machine
-        The same ones where there are too many lines to look at.
-    simulated_fraction : float
-        L2 sets looked up one by one, of all.
-    """
+    """Make a replay shorter without changing a count: L1s by tile, and one L2 set of each class."""
     tiles = find_tiles(trace) if by_tile or by_class else None
     if tiles is None:
         return stream, machine, 1.0

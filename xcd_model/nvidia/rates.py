@@ -199,13 +199,7 @@ def fill_time(trace: Trace, order: np.ndarray, *, running: int, cus: int, l2_lin
 
 
 def l1_after_shared_memory(resources: Resources, gpu: Gpu) -> Gpu:
-    """GPU with the L1 that a kernel's launches leave: the same where LDS is an array of its own, none past the L1.
-
-    Raises
-    ------
-    ReplayError
-        If not even one workgroup fits.
-    """
+    """GPU with the L1 that a kernel's launches leave: the same where LDS is an array of its own, none past the L1."""
     l1 = gpu.l1
     if l1 is None or l1.lds_carve_outs is None:
         return gpu

@@ -192,6 +192,7 @@ def _compute_fs(issue, tile, position, last):
             return np.int64(0)
     if issue.speed_variation == 0:
         return times * issue.compute_fs
+    # compute_fs * (1 + d),  d even on -variation .. variation, one draw a workgroup whatever its id
     draw = _mix(_mix(issue.seed) ^ np.uint64(tile)) % np.uint64(2 * issue.speed_variation + 1)
     return times * (issue.compute_fs + issue.compute_fs // VARIATION_UNIT * (np.int64(draw) - issue.speed_variation))
 
@@ -210,6 +211,7 @@ def _computed(inputs, state, slot, unit, done):
 @inlined
 def _awaited(issue, position):
     """Instructions that a workgroup must have computed before it can issue number ``position``."""
+    # its place in flight is that of number position - in_flight; after products that of a step is free as a whole
     return position - issue.in_flight + (issue.step if issue.after_products and position % issue.step == 0 else 1)
 
 
@@ -229,8 +231,8 @@ def _next_at(inputs, state, slot, after):
 def _compute(inputs, state, unit, now):
     """Let a CU compute, each time for the workgroup whose data came first; return when it is done.
 
-    It computes until one of its slots can issue: before that nothing outside the CU can change what it does. In
-    clusters a common fetch may bring data earlier, so there it computes until ``now``.
+    It computes until one of its slots can issue: until then it touches nothing beyond itself. In clusters a common
+    fetch may bring data earlier, so there it computes until ``now``.
     """
     machine, issue, events, free = inputs.machine, inputs.issue, state.events, state.cu
     there, times, ranks = state.there[unit], events.slot_time[unit], events.slot_rank[unit]
@@ -240,7 +242,7 @@ def _compute(inputs, state, unit, now):
         for i in range(times.size):
             until = min(until, times[i])
     while True:
-        first, chosen = np.int64(NEVER), np.int64(-1)
+        first, chosen = np.int64(NEVER), np.int64(-1)  # data that was there first, and whose: of equals the oldest's
         for i in range(there.size):
             first = min(first, there[i])
         begins = max(first, free[unit])
@@ -253,6 +255,7 @@ def _compute(inputs, state, unit, now):
         xcd, place = state.seats.xcd[slot], state.seats.place[slot]
         running, position = state.slots.running[xcd, place], state.computed[slot]
         ended = running[0] == running[1] and position + 1 == state.issued[slot]
+        # done[k] = max(arrive[k], CU free) + compute
         latest = begins + _compute_fs(issue, inputs.order[state.slots.pid[xcd, place]], position, ended)
         _computed(inputs, state, slot, unit, latest)
         waited = running[0] < running[1] and _awaited(issue, state.issued[slot]) == state.computed[slot]
@@ -299,7 +302,7 @@ def _together(inputs, state, slot, now):
     """
     machine, slots, seats = inputs.machine, state.slots, state.seats
     xcd, place = seats.xcd[slot], seats.place[slot]
-    first, room_at = seats.first[slot], np.int64(now)
+    first, room_at = slots.first[place], np.int64(now)
     slots.met[xcd, place] = True
     for one in range(first, first + machine.cluster):
         if not slots.met[xcd, one]:
@@ -364,8 +367,8 @@ def _issue(inputs, state, slot, now, tally, spans):
             return _can_issue(inputs, state, slot, now, NEVER)
         if room_at > now:
             return _can_issue(inputs, state, slot, now, room_at)
-        first, together = seats.first[slot], np.int64(machine.cluster)
-    latest = arrive = np.int64(0)
+        first, together = state.slots.first[place], np.int64(machine.cluster)
+    latest = arrive = np.int64(0)  # the data of all is there when the last part is
     for one in range(first, first + together):
         who = seats.at[xcd, one]
         latest = max(latest, _send(inputs, state, who, now, tally, spans))
@@ -398,7 +401,7 @@ def _start(inputs, state, slot, now):
 def _begin(inputs, state, slot, pid, now):
     """Let a slot begin a workgroup with nothing issued; return when it does, behind its CU's other remaps."""
     unit = state.seats.unit[slot]
-    if inputs.issue.remap_fs:
+    if inputs.issue.remap_fs:  # the scalar unit serves one after the other; a wave waits for its own part besides
         state.scalar[unit] = max(now, state.scalar[unit]) + inputs.issue.remap_fs
         now = max(now + inputs.issue.remap_wait_fs, state.scalar[unit])
     state.events.slot_rank[unit, state.seats.row[slot]] = ((pid + 1) << SLOT_BITS) | slot
@@ -414,7 +417,7 @@ def _start_cluster(inputs, state, slot, now, spans):
     machine, slots, start = inputs.machine, state.slots, inputs.stream.start
     seats = state.seats
     xcd, place = seats.xcd[slot], seats.place[slot]
-    first = seats.first[slot]
+    first = slots.first[place]
     _can_issue(inputs, state, slot, now, NEVER)
     slots.met[xcd, place] = True
     if first < 0:

@@ -29,8 +29,6 @@ def instructions_walked(trace: Trace, backwards: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    trace : Trace
-        That knows the ``trip`` of each instruction.
     backwards : (n_workgroups,) bool array
         Of the trace's workgroups.
 
@@ -38,11 +36,6 @@ def instructions_walked(trace: Trace, backwards: np.ndarray) -> np.ndarray:
     -------
     order : (n_instructions,) int64 array
         Instruction of the trace that stands at each place.
-
-    Raises
-    ------
-    TraceError
-        If the trace does not know its main loop, or ``backwards`` is not one truth a workgroup.
     """
     if trace.trip.size == 0:
         raise TraceError(
@@ -68,23 +61,8 @@ def with_knobs(plan: Plan, *, backwards: np.ndarray | None = None, streamed: Seq
 
     Parameters
     ----------
-    plan : Plan
     backwards : (n_workgroups,) bool array, optional
         Of the trace's workgroups, or of its clusters; none where not given.
-    streamed : sequence of str
-        Names of tensors.
-
-    Returns
-    -------
-    Plan
-        Of the same cache sets and tiles: neither depends on the order of instructions.
-
-    Raises
-    ------
-    TraceError
-        As `instructions_walked`.
-    UnknownName
-        If the trace has no such tensor.
     """
     if backwards is not None:
         backwards = np.repeat(backwards, plan.machine.cluster)  # workgroups of a cluster walk the same way

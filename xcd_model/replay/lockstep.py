@@ -1,10 +1,19 @@
-"""The lockstep replay: dispatch, trace and caches put together, with no time.
+r"""The lockstep replay: dispatch, trace and caches put together, with no time.
 
     turn t:  for every XCD:  for slot 0, 1, 2, ...:  issue the next tensor instruction of the slot's workgroup
                              instruction -> L1 -> L2 -> (queue, merged over XCDs) -> Infinity Cache
 
 It is the fast bound: real workgroups drift apart and lose each other's lines, so lockstep overestimates hit rates of
 poor mappings. Compare mappings by the timed replay.
+
+There is one queue of missed reads an XCD, merged in the order of issue:
+
+    XCD 0:  (turn 0, slot 0) (turn 0, slot 2)      ...  \
+    XCD 1:           (turn 0, slot 1)              ...   }->  merged by (turn, slot), then XCD  ->  one look-up each
+    XCD 2:  (turn 0, slot 0)      (turn 1, slot 0) ...  /
+
+XCDs share nothing before the Infinity Cache, so each is replayed by itself for a window of turns, on any thread, while
+the misses of the window before are merged: in the order in which XCDs running side by side would have sent them.
 """
 
 from __future__ import annotations
@@ -15,7 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcd_model.cache.packed import Inputs
+from xcd_model.cache.locate import HIT, _locate_all
+from xcd_model.cache.packed import Inputs, Machine
 from xcd_model.compiled.by_reference import by_reference
 from xcd_model.compiled.numba_inline import inlined
 from xcd_model.compiled.numba_setup import uncounted
@@ -24,21 +34,66 @@ from xcd_model.errors import ReplayError
 from xcd_model.replay.plan import Caches, Plan, cold_caches
 from xcd_model.replay.through_l1 import CHUNK, L1, _enter_l1, _gather, empty_l1, scratch_of
 from xcd_model.replay.through_l2 import (
-    Queue,
-    Window,
     _access,
     _count_instruction,
     _count_misses,
     _look_up,
-    _merge,
     _miss,
+    _touch_bit,
     flush_all,
-    queue_of,
-    window_turns,
 )
-from xcd_model.replay.traffic import COLUMNS, Tally, Traffic
+from xcd_model.replay.traffic import COLUMNS, MALL_HITS, MALL_REQUESTS, MAX_BINS, Tally, Traffic, _count
+from xcd_model.speed import _prefetch, _touch_whole
 
-MAX_BINS = 4096
+NEVER = 2**62  # a place after all others
+QUEUE_LINES = 1 << 18  # wanted length of a queue: its part that is used stays in the host's caches
+
+
+class Window(NamedTuple):
+    """Turns that every XCD runs for before their missed reads are merged."""
+
+    first_turn: int
+    turns: int
+    turns_per_bin: int
+
+
+@by_reference
+class Queue(NamedTuple):
+    """Missed reads of one window, for each XCD.
+
+    ``line, weight`` (n_xcds, capacity); an instruction's are ``end[i - 1] .. end[i] - 1``, with its ``place``
+    (turn * slots + slot, within the window) and ``tensor``, each (n_xcds, n_instructions); ``size`` (n_xcds,) of these.
+    ``at, begin`` (n_xcds,): how far the merge is, in instructions and in lines.
+    """
+
+    line: np.ndarray
+    weight: np.ndarray
+    end: np.ndarray
+    place: np.ndarray
+    tensor: np.ndarray
+    size: np.ndarray
+    at: np.ndarray
+    begin: np.ndarray
+
+
+def window_turns(slots: int, most_lines: int) -> int:
+    """Turns of a window in which every slot issues the largest instruction, for a queue of about `QUEUE_LINES`."""
+    return int(np.clip(QUEUE_LINES // (slots * most_lines), 1, 4096))
+
+
+def queue_of(machine: Machine, turns: int, most_lines: int) -> Queue:
+    """Empty queues for windows of ``turns``; of no length where there is no Infinity Cache."""
+    issues = machine.slots * turns if machine.mall.n_sets else 0
+    return Queue(
+        line=np.empty((machine.xcds, issues * most_lines), np.int64),
+        weight=np.empty((machine.xcds, issues * most_lines), np.int32),
+        end=np.empty((machine.xcds, issues), np.int64),
+        place=np.empty((machine.xcds, issues), np.int64),
+        tensor=np.empty((machine.xcds, issues), np.int32),
+        size=np.zeros(machine.xcds, np.int64),
+        at=np.zeros(machine.xcds, np.int64),
+        begin=np.zeros(machine.xcds, np.int64),
+    )
 
 
 @by_reference
@@ -117,7 +172,7 @@ def _advance(inputs, state, scratch, xcd, window):
             if at < 0:
                 continue
             idle = False
-            before, unit = queued, _unit_of(machine, xcd, slot)
+            before, unit = queued, _unit_of(xcd, slot, machine.cus)
             queued = _issue_in_turn(inputs, state, scratch, xcd, unit, at, queued, tally)
             state.finish[xcd, slot % machine.cus] = turn + 1
             if queued > before:
@@ -128,6 +183,59 @@ def _advance(inputs, state, scratch, xcd, window):
         turn += 1 - np.int64(idle)
     queue.size[xcd] = segments
     return turn
+
+
+@inlined
+def _fetch(machine, mall, line, weight, first, end, scratch):
+    """Look lines ``first .. end - 1`` of a queue up in the Infinity Cache; return (requests, hits)."""
+    requests = hits = 0
+    row, word, ways = scratch.row, scratch.word, machine.mall_ways
+    if machine.mall_has_room:
+        for i in range(np.uint64(first), np.uint64(end)):
+            pieces = np.int64(weight[i])
+            requests += pieces
+            hits += pieces * _touch_bit(mall, line[i])
+        return requests, hits
+    for start in range(first, end, CHUNK):
+        n = min(CHUNK, end - start)
+        _locate_all(line[start:end], n, machine.mall, scratch.cache_set, row, word)
+        for i in range(np.uint64(n)):
+            _prefetch(mall, np.int64(row[i]) * ways)
+        for i in range(np.uint64(n)):
+            found = _touch_whole(mall, None, np.int64(row[i]) * ways, ways, np.int64(word[i]), 0)
+            pieces = np.int64(weight[start + i])
+            requests += pieces
+            hits += pieces * np.int64(found == HIT)
+    return requests, hits
+
+
+@uncounted()
+def _merge(machine, queue, mall, window, timeline, totals, scratch):
+    """Send a window's missed reads to the Infinity Cache, in order of place, then XCD; empties the queues."""
+    n_xcds, size, at, begin = queue.size.size, queue.size, queue.at, queue.begin
+    for xcd in range(n_xcds):
+        at[xcd] = begin[xcd] = 0
+    place = np.int64(0)
+    while place < NEVER:
+        place = NEVER
+        for xcd in range(n_xcds):
+            if at[xcd] < size[xcd]:
+                place = min(place, queue.place[xcd, at[xcd]])
+        if place == NEVER:
+            continue
+        where = (window.first_turn + place // machine.slots) // window.turns_per_bin
+        for xcd in range(n_xcds):
+            i = at[xcd]
+            if i == size[xcd] or queue.place[xcd, i] != place:
+                continue
+            end, tensor = queue.end[xcd, i], queue.tensor[xcd, i]
+            requests, hits = _fetch(machine, mall, queue.line[xcd], queue.weight[xcd], begin[xcd], end, scratch)
+            tally = Tally(timeline[where, xcd], totals[:, xcd])
+            _count(tally, tensor, MALL_REQUESTS, requests)
+            _count(tally, tensor, MALL_HITS, hits)
+            begin[xcd], at[xcd] = end, i + 1
+    for xcd in range(n_xcds):
+        size[xcd] = 0
 
 
 def replay_lockstep(
@@ -239,11 +347,8 @@ def replay_some_xcds(plan: Plan, order: np.ndarray, *, workgroups_per_cu: int, x
 
     Parameters
     ----------
-    plan : Plan
     order : (n_workgroups,) int64
         A permutation.
-    workgroups_per_cu : int
-    xcds : sequence of int
 
     Returns
     -------

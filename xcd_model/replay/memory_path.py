@@ -70,6 +70,7 @@ def _travel(inputs, state, xcd, l2_end, sent, moved):
     fills, from_hbm, writebacks = moved.fills, moved.from_hbm, moved.writebacks
     if fills == 0 and writebacks == 0:
         return l2_end
+    # fabric, Infinity Cache, HBM: end = max(arrival, free) + requests * time; fills and write-backs share the trip
     mall_end = max(l2_end, state.free[xcd, 1]) + fills * times.fabric + writebacks * times.fabric_write
     state.free[xcd, 1] = mall_end
     if machine.mall.n_sets:
@@ -116,13 +117,13 @@ def _issue_at(inputs, state, xcd, unit, instruction, now, tally):
         misses += fetched
         mall_hits += found
     _count_instruction(tally, access, requests, passage.l1_requests, l1_hits)
-    l2_end = sent = l1_end
+    l2_end = sent = l1_end  # the L2 port: end = max(L1 port's end, free) + requests * time
     if requests:
         service = requests * (times.l2_write if access.is_write else times.l2_read)
         l2_end = max(l1_end, state.free[xcd, 0]) + service
         state.free[xcd, 0] = l2_end
         sent = l2_end
-        if times.cu_fill and not access.is_write:
+        if times.cu_fill and not access.is_write:  # no faster than the CU takes in
             sent = max(l2_end, max(now, state.fill[unit]) + requests * times.cu_fill)
             state.fill[unit] = sent
         wait = max(wait, sent + times.l2_latency, l2_wait)

@@ -117,13 +117,7 @@ class Plan:
 
 
 def check_order(order: np.ndarray, n_workgroups: int) -> np.ndarray:
-    """Return ``order`` as int64 if it is a permutation of the trace's workgroups.
-
-    Raises
-    ------
-    ReplayError
-        If it is not: a schedule that computes a workgroup twice has no score.
-    """
+    """Return ``order`` as int64 if it is a permutation of the trace's workgroups."""
     order = np.asarray(order)
     if order.shape != (n_workgroups,) or not np.issubdtype(order.dtype, np.integer):
         raise ReplayError(
@@ -191,12 +185,7 @@ def _check_policy(gpu: Gpu) -> None:
 
 
 def check_clusters(clusters: Clusters, gpu: Gpu, programs: int | None = None) -> None:
-    """Refuse clusters that a GPU does not dispatch, or that are not modelled.
-
-    Raises
-    ------
-    ReplayError
-    """
+    """Refuse clusters that a GPU does not dispatch, or that are not modelled."""
     most = gpu.limits.workgroups_per_cluster or 1
     if clusters.size > min(most, gpu.cus_per_xcd):
         has = f"at most {most} workgroups, on {gpu.cus_per_xcd} CUs" if most > 1 else "no clusters"
@@ -306,13 +295,7 @@ class Caches:
     mall_keeps: frozenset[tuple[int, int]] = field(repr=False)
 
     def begin(self, plan: Plan, *, workgroups_per_cu: int) -> Machine:
-        """Drop what does not outlive a launch; return the machine of a launch of so many workgroups a CU.
-
-        Raises
-        ------
-        ReplayError
-            If they are those of another GPU, or of launches that do not read what this one reads.
-        """
+        """Drop what does not outlive a launch; return the machine of a launch of so many workgroups a CU."""
         if self.gpu != plan.gpu or (self.mall_keeps and not plan.loaded <= self.mall_keeps):
             raise ReplayError(
                 f"these caches are not those of {plan.gpu.name} and of this launch: make new ones with cold_caches, of "
@@ -347,30 +330,10 @@ def cold_caches(plan: Plan, *others: Plan) -> Caches:
 def replay_launches(
     plans: Sequence[Plan], replay_one: Callable[[Plan, Caches], Traffic], launches: int
 ) -> tuple[Traffic, ...]:
-    """Repeat a round of kernels, caches warm, until a round is like the one before it.
+    """Repeat a round of kernels that share one address space, caches warm, until it is like the round before it.
 
-    Parameters
-    ----------
-    plans : sequence of Plan
-        One round: a single kernel, or several in turn that share one address space (the two directions of a
-        ping-pong). More than one needs plans made with ``symmetry=False``.
-    replay_one : callable
-        ``replay_one(plan, caches) -> Traffic``, such as a partial `xcd_model.replay_lockstep`.
-    launches : int
-        Rounds at most, 1 to `MAX_LAUNCHES`.
-
-    Returns
-    -------
-    traffic : tuple of Traffic
-        Of the last round, each with its ``launch`` number from 1, and ``steady``: whether no total of a column, nor the
-        time, differs from the round before by more than the share `STEADY`. From round `PATIENCE` on a column may
-        differ by that share of all requests to the L2s, a tenth of a point of their hit rate: a few hundred stores
-        that miss in millions can go up and down for ever. Where nearly all hits, that is more of what is left to miss.
-
-    Raises
-    ------
-    ReplayError
-        If there is no plan, launches is out of range, or the plans do not share GPU and tensors.
+    No count of a kernel, nor its time, may differ by more than `STEADY` of itself or, of counts, of the requests to the
+    L2s: a few hundred stores that miss in millions can go up and down for ever. Traffic is that of the last round.
     """
     if not plans or not 1 <= launches <= MAX_LAUNCHES:
         raise ReplayError(

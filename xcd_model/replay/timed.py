@@ -43,13 +43,12 @@ from xcd_model.replay.events import (
     event_queue_of,
     read_queue,
 )
-from xcd_model.replay.lockstep import MAX_BINS
 from xcd_model.replay.memory_path import ACTIVATION
 from xcd_model.replay.plan import Caches, Plan, cold_caches
 from xcd_model.replay.service_times import IssueModel, ServiceTimes, check_times, service_times_of
 from xcd_model.replay.through_l1 import L1, Scratch, empty_l1, scratch_of
 from xcd_model.replay.through_l2 import flush_all
-from xcd_model.replay.traffic import COLUMNS, Tally, Traffic
+from xcd_model.replay.traffic import COLUMNS, MAX_BINS, Tally, Traffic
 
 SPAN_COLUMNS = 5  # of ``spans``: begin, end, slot, L2 requests, L2 misses
 
@@ -124,7 +123,7 @@ class TimedState(NamedTuple):
 
 def timed_state(plan: Plan, machine: Machine, in_flight: int, caches: Caches) -> TimedState:
     """Everything idle, at time 0; the caches as they are."""
-    seats = seats_of(machine.xcds, machine.cus, machine.slots // machine.cus, machine.cluster)
+    seats = seats_of(machine.xcds, machine.cus, machine.slots // machine.cus)
     (n_cus, _), n_slots, n_instructions = seats.on.shape, seats.xcd.size, plan.trace.n_instructions
     slots, scratch = slots_of(machine, plan.stream.multicast), scratch_of(machine)
     l1 = empty_l1(machine, n_instructions=n_instructions)

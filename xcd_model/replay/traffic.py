@@ -31,6 +31,7 @@ COLUMNS = (
 )
 INSTRUCTIONS, READ_REQUESTS, WRITE_REQUESTS, READ_MISSES, WRITE_MISSES = range(5)
 WRITEBACKS, MALL_REQUESTS, MALL_HITS, L1_REQUESTS, L1_HITS = range(5, 10)
+MAX_BINS = 4096  # of a timeline while it is filled: pairs of bins are merged when they are full
 
 
 class Tally(NamedTuple):
@@ -185,13 +186,6 @@ def levels(counts: np.ndarray, *, fetch_bytes: int, write_request_bytes: int) ->
     counts : (n_columns,) int64
         Columns of `COLUMNS`.
     fetch_bytes, write_request_bytes : int [bytes]
-
-    Returns
-    -------
-    levels : dict
-        ``l1``: reads of the waves; writes go past it. ``l2``: as TCC_REQ, TCC_HIT and TCC_MISS count, with
-        ``writebacks`` in write requests. ``mall``: line fills, with the write requests that pass through. ``hbm``:
-        bytes. ``read_bytes`` and ``write_bytes`` are what a level takes from, or gives to, the one behind it.
     """
     c = [int(value) for value in counts]
     misses = c[READ_MISSES] + c[WRITE_MISSES]
@@ -247,17 +241,6 @@ def instruction_fetches(gpu: Gpu, resources: Resources, n_workgroups: int, clust
     Each instruction cache that serves a CU with work fetches the code once a launch, since a launch begins with empty
     ones. Of a large launch that is nothing; of a launch of 64 small workgroups it is a third of the L2's hits. The
     fetches are added to a replay's counts afterwards: code takes next to no room in an L2.
-
-    Parameters
-    ----------
-    gpu : Gpu
-        One without ``l1i`` counts none.
-    resources : Resources
-        With ``code_bytes``; 0 counts none.
-    n_workgroups : int
-        Workgroups, or persistent programs, of the launch.
-    cluster : int
-        Workgroups that are dealt to an XCD together; those of one are dealt to its caches in turn, like any others.
 
     Returns
     -------

@@ -23,24 +23,7 @@ OWN_KEYS = ("base", "other_chip", "without")
 
 
 def laid_on_base(data: dict[str, Any], under: Mapping[str, Any], file: str, modes: Sequence[str]) -> dict[str, Any]:
-    """Parsed TOML of a description laid upon that of its base.
-
-    Parameters
-    ----------
-    data : dict
-        What the file states, ``base`` included.
-    under : mapping
-        What its base amounts to.
-    file : str
-        Name of the file.
-    modes : sequence of str
-        Tables that divide the base's XCDs: left out where the file states its own number.
-
-    Raises
-    ------
-    SpecError
-        If ``other_chip`` or ``without`` has no sense; names the rule.
-    """
+    """Parsed TOML of a description laid upon that of its base."""
     base, other, without = (data.get(key) for key in OWN_KEYS)
     own = {key: item for key, item in data.items() if key not in OWN_KEYS}
     if other is not None and not isinstance(other, bool):

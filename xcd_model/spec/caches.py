@@ -58,11 +58,6 @@ def complete_rows(rows: Sequence[int], n: int) -> list[int]:
 
     The lowest bit of a row is its name. The remaining set bits are plain: the lowest line bits that name no row. A row
     whose name is ``n`` or above is dropped.
-
-    Raises
-    ------
-    SpecError
-        If two rows have the same lowest bit.
     """
     names = [(row & -row).bit_length() - 1 for row in rows]
     if len(set(names)) < len(names):
@@ -73,23 +68,7 @@ def complete_rows(rows: Sequence[int], n: int) -> list[int]:
 
 
 def reduce_rows(rows: Sequence[int]) -> list[int]:
-    """Bring rows to the form ``low bits ^ hash(tag)``.
-
-    Parameters
-    ----------
-    rows : sequence of n int
-        Each a mask of line bits.
-
-    Returns
-    -------
-    hash_rows : list of n int
-        For bit i of the set, a mask of tag bits (line bits from n on).
-
-    Raises
-    ------
-    SpecError
-        If set and tag do not determine the line.
-    """
+    """Bring rows to the form ``low bits ^ hash(tag)``."""
     n = len(rows)
     rows = list(rows)
     for bit in range(n):

@@ -84,13 +84,7 @@ class Fact:
         object.__setattr__(self, "fitted_to", tuple(rows))
 
     def range(self) -> Range:
-        """The value with its range.
-
-        Raises
-        ------
-        SpecError
-            If low or high is missing, or the three are not in order.
-        """
+        """The value with its range."""
         return Range(low=self.low, value=self.value, high=self.high)  # type: ignore[arg-type]  # Range checks
 
 

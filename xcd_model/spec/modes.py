@@ -86,13 +86,7 @@ class Modes:
 
 
 def read_modes(data: Mapping[str, Any], xcds: int) -> Modes:
-    """Read the tables of modes of a description; both may be missing.
-
-    Raises
-    ------
-    SpecError
-        Names the key, the value and the rule that it breaks.
-    """
+    """Read the tables of modes of a description; both may be missing."""
     facts: dict[str, Fact] = {}
     for key in TABLES:
         check_table(key, data.get(key, {}))
@@ -133,26 +127,7 @@ def _share(rates: EnergyRates, devices: int) -> EnergyRates:
 
 
 def device_of(chip: Gpu, modes: Modes, partition: str, memory_mode: str) -> Gpu:
-    """Describe one device of a whole chip in another mode.
-
-    Parameters
-    ----------
-    chip : Gpu
-        The description of the file.
-    modes : Modes
-    partition, memory_mode : str
-        In capitals.
-
-    Returns
-    -------
-    device : Gpu
-        Named after the chip and the mode, as in ``mi300x-cpx-nps4``; the chip itself in the mode of its description.
-
-    Raises
-    ------
-    SpecError
-        If this chip does not combine the two; the message lists the pairs it does.
-    """
+    """Describe one device of a whole chip in another mode."""
     own = (chip.partition, chip.memory_mode)
     if (partition, memory_mode) == own:
         return chip

@@ -31,13 +31,6 @@ def box_lines(
     strides : (n_axes,) int [bytes]
         From one item to the next along each axis, none negative.
     item_bytes, line_bytes : int [bytes]
-    at_once : int
-        As `coalesce` takes it.
-
-    Returns
-    -------
-    Touched
-        As `coalesce` of the items' addresses, found row by row where rows are contiguous and lanes load at once.
     """
     runs = [side & -side if stride == item_bytes else 1 for side, stride in zip(size, strides, strict=True)]
     axes = sorted(range(len(runs)), key=runs.__getitem__)  # as `xcd_model.trace.coalesce.lane_axes` has them

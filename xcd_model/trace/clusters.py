@@ -56,24 +56,7 @@ class Clusters:
 
 
 def spread(trace: Trace, clusters: Clusters) -> Trace:
-    """Trace of the workgroups of a trace's programs.
-
-    Parameters
-    ----------
-    trace : Trace
-        Of programs, each of them one cluster.
-    clusters : Clusters
-
-    Returns
-    -------
-    Trace
-        Of ``clusters.size`` workgroups a program; of a multicast load each has what it fetches of it.
-
-    Raises
-    ------
-    UnknownName
-        If the trace has no tensor of a name that is common.
-    """
+    """Trace of the workgroups of a trace's programs."""
     names = [tensor.name for tensor in trace.tensors]
     for name in clusters.common:
         if name not in names:
@@ -143,13 +126,6 @@ def check_together(order: np.ndarray, size: int) -> None:
     ----------
     order : (n,) int array
         ``order[w]`` is what hardware workgroup ``w`` computes: a permutation.
-    size : int
-        Workgroups of a cluster.
-
-    Raises
-    ------
-    TornCluster
-        If the workgroups of a cluster would not compute those of one, each in its place.
     """
     computed = order.reshape(-1, size)
     torn = (computed[:, 0] % size != 0) | (computed != computed[:, :1] + np.arange(size)).any(axis=1)

@@ -57,12 +57,6 @@ def lane_axes(address: np.ndarray, item_bytes: int) -> tuple[int, ...]:
     address : int64 array [bytes]
         Pointers of the tile, before any mask.
     item_bytes : int [bytes]
-
-    Returns
-    -------
-    tuple of int
-        Axes by contiguity, which is the longest run of items (a power of two) that lie next to each other in memory all
-        over the tile; equal ones in the order of the tile.
     """
     contiguity = [_contiguity(np.moveaxis(address, axis, -1), item_bytes) for axis in range(address.ndim)]
     return tuple(sorted(range(address.ndim), key=contiguity.__getitem__))
@@ -89,13 +83,6 @@ def coalesce(address: np.ndarray, item_bytes: int, line_bytes: int, *, at_once: 
         First byte of each item, the last axis fastest in the order of lanes (`lane_axes`); -1 for an item that is
         masked out.
     item_bytes, line_bytes : int [bytes]
-    at_once : int, optional
-        Most items that one instruction of a lane loads, a power of two; no bound where not given.
-
-    Returns
-    -------
-    Touched
-        Without lines where every item is masked out.
     """
     address = address.reshape(-1)
     kept = np.flatnonzero(address >= 0)
@@ -145,11 +132,6 @@ def gather_lines(address: np.ndarray, item_bytes: int, line_bytes: int) -> Gathe
         First byte of each item, -1 where masked out; a multiple of ``item_bytes``.
     item_bytes, line_bytes : int [bytes]
         ``item_bytes`` divides a sector, so that no item lies in two.
-
-    Returns
-    -------
-    Gathered
-        No entries for an instruction whose items are all masked out.
     """
     n, n_items = address.shape
     of, item = np.nonzero(address >= 0)

@@ -22,24 +22,10 @@ def padded(trace: Trace, tensor: str, *, pitch_bytes: int, more_bytes: int) -> T
 
     Parameters
     ----------
-    trace : Trace
-    tensor : str
-        Its name.
     pitch_bytes : int [bytes]
         From one of its rows to the next, as traced.
     more_bytes : int [bytes]
         Added to that.
-
-    Returns
-    -------
-    trace : Trace
-
-    Raises
-    ------
-    UnknownName
-        If the trace has no such tensor.
-    TraceError
-        If pitch or padding is no whole number of lines, or a tile runs over the end of a row.
     """
     names = [one.name for one in trace.tensors]
     if tensor not in names:

@@ -48,12 +48,6 @@ def check_waits(order: np.ndarray, waits: Waits) -> None:
     ----------
     order : (n_workgroups,) int array
         ``order[t]`` is what id ``t`` computes: a permutation.
-    waits : Waits
-
-    Raises
-    ------
-    Deadlock
-        Names the first id that would wait, and the last that it would wait for.
     """
     handed_out = np.empty(order.size, np.int64)
     handed_out[order] = np.arange(order.size)
@@ -76,7 +70,6 @@ def waited_fs(spans: np.ndarray, order: np.ndarray, waits: Waits) -> np.ndarray:
         Of a timed replay: begin and end [fs] first, by id.
     order : (n_workgroups,) int array
         Workgroup that each id computes.
-    waits : Waits
 
     Returns
     -------
