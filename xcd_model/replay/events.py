@@ -192,7 +192,7 @@ def _compute_fs(issue, tile, position, last):
             return np.int64(0)
     if issue.speed_variation == 0:
         return times * issue.compute_fs
-    # compute_fs * (1 + d),  d even on -variation .. variation, one draw a workgroup whatever its id
+    # compute_fs * (1 + d),  d even on -variation .. variation: one draw for a tile, whichever id computes it
     draw = _mix(_mix(issue.seed) ^ np.uint64(tile)) % np.uint64(2 * issue.speed_variation + 1)
     return times * (issue.compute_fs + issue.compute_fs // VARIATION_UNIT * (np.int64(draw) - issue.speed_variation))
 
