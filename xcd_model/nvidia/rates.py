@@ -30,7 +30,7 @@ be, room for those that fit and no more.
 
 Sources: Nsight Compute's counters of the coalescer (``lrc__*``), a microbenchmark and counts on one H200
 (docs/laboratory/h200-l2.md#reads-that-meet-on-their-way-to-the-l2); NVIDIA Hopper Tuning Guide for the carve-outs, and
-``benchmarks/validation/data/machine/h200_carve_outs.csv``, of which the rule gives 239 (`swizzle_benchmarks.lab.caches`).
+``benchmarks/validation/data/machine/h200_carve_outs.csv``, of which the rule gives 239.
 """
 
 from __future__ import annotations
