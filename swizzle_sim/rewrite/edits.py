@@ -1,150 +1,121 @@
-"""A set of edits to one file, and their application in a single walk that leaves all else as it was."""
+"""Edits of one file: pieces of text put in place of others, which leave all else as it was."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import ast
+import re
+from collections.abc import Callable
 
-import libcst as cst
+from swizzle_sim.rewrite.source import EditableSource, first_line
+from swizzle_sim.triton_source.source_file import defaults_of, parameters_of
 
-Block = cst.FunctionDef | cst.For | cst.While
+_BLANK = re.compile(r"(?:\s|#[^\r\n]*|\\\r?\n)*")  # white space and comments, over lines
+_LINE_REST = re.compile(r"[ \t]*(,?)[ \t]*(?:#[^\r\n]*)?(?=[\r\n])")
 
 
-@dataclass
 class Edits:
-    """What changes, by the identity of the node it happens at.
+    """What changes in a file."""
 
-    Parameters
-    ----------
-    replace : dict of int to node
-        New expression or statement for a node.
-    remove : set of int
-        Statements that go.
-    at_top : dict of int to statements
-        Put first in a function (after its docstring) or loop.
-    first_parameters : dict of int to list of str
-        Positional parameters to put before a function's own.
-    constexpr : dict of int to str
-        Text of a parameter to put after a function's own, such as ``NUM_XCDS: tl.constexpr = 8``.
-    first_arguments : dict of int to list of str
-        Names to put before a call's own arguments.
-    before, after : dict of int to statements
-        Put before or after a statement.
-    """
+    def __init__(self, source: EditableSource):
+        self.source = source
+        self._pieces: list[tuple[int, int, str]] = []
 
-    replace: dict[int, cst.CSTNode] = field(default_factory=dict)
-    remove: set[int] = field(default_factory=set)
-    at_top: dict[int, list[cst.BaseStatement]] = field(default_factory=dict)
-    first_parameters: dict[int, list[str]] = field(default_factory=dict)
-    constexpr: dict[int, str] = field(default_factory=dict)
-    first_arguments: dict[int, list[str]] = field(default_factory=dict)
-    before: dict[int, list[cst.BaseStatement]] = field(default_factory=dict)
-    after: dict[int, list[cst.BaseStatement]] = field(default_factory=dict)
+    def apply(self) -> bytes:
+        """Return the file with every edit made; of two at one place the earlier stands first."""
+        text, done, found = self.source.text, 0, []
+        for begin, end, new in sorted(self._pieces, key=lambda one: one[:2]):
+            found += [text[done:begin], new]
+            done = end
+        return "".join([*found, text[done:]]).encode(self.source.encoding)
 
-    def apply(self, module: cst.Module) -> cst.Module:
-        """Return the module with every edit made."""
-        changed = module.visit(_Walk(self))
-        assert isinstance(changed, cst.Module)
-        return changed
+    def replace(self, node: ast.expr | ast.stmt, text: str) -> None:
+        """Put other text where a node is."""
+        begin, end = self.source.span(node)
+        self._put(begin, end, text)
 
+    def remove(self, stmt: ast.stmt) -> None:
+        """Take a statement away that has lines of its own, and the blank lines above it."""
+        begin = self.source.line_end(self.source.line_above(stmt.lineno))
+        self._put(begin, self.source.line_end(stmt.end_lineno or 0), "")
 
-class _Walk(cst.CSTTransformer):
-    def __init__(self, edits: Edits):
-        super().__init__()
-        self.edits = edits
+    def after(self, stmt: ast.stmt, spelled: Callable[[str], str]) -> None:
+        """Put a statement after another, indented as it is; ``spelled`` gives its text behind an indentation."""
+        indent = self.source.indent_of(stmt)
+        self._below(stmt.end_lineno or 0, [indent + spelled(indent)])
 
-    def on_leave(self, original_node, updated_node):
-        edits, key = self.edits, id(original_node)
-        if key in edits.remove:
-            return cst.RemoveFromParent()
-        if key in edits.replace:
-            return edits.replace[key]
-        if key in edits.first_arguments:
-            updated_node = _with_arguments(updated_node, edits.first_arguments[key])
-        if key in edits.first_parameters:
-            updated_node = _with_parameters(updated_node, edits.first_parameters[key])
-        if key in edits.constexpr:
-            updated_node = with_last_parameter(updated_node, edits.constexpr[key])
-        if key in edits.at_top:
-            updated_node = _with_statements(updated_node, edits.at_top[key])
-        if key in edits.after:
-            return cst.FlattenSentinel([updated_node, *edits.after[key]])
-        if key in edits.before:
-            return cst.FlattenSentinel([*edits.before[key], updated_node])
-        return updated_node
+    def before(self, function: ast.FunctionDef, lines: list[str]) -> None:
+        """Put lines before a function, its decorators and the comments above it."""
+        indent = self.source.indent_of(function)
+        new = [f"{indent}{line}" if line else "" for line in lines]
+        self._below(self.source.line_above(first_line(function), f"{indent}#"), new)
 
+    def import_lines(self, lines: list[str]) -> None:
+        """Put lines after the last import at the top level, or a text that begins the file."""
+        body = self.source.facts.tree.body
+        first = body[:1] if ast.get_docstring(self.source.facts.tree, clean=False) is not None else []
+        last = [*first, *(one for one in body if isinstance(one, ast.Import | ast.ImportFrom))][-1:]
+        self._below((last[0].end_lineno or 0) if last else self.source.line_above(body[0].lineno), lines)
 
-def _with_arguments(call: cst.Call, names: list[str]) -> cst.Call:
-    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    bare = cst.MaybeSentinel.DEFAULT
-    first = [
-        cst.Arg(cst.Name(name), comma=comma if k < len(names) - 1 or call.args else bare)
-        for k, name in enumerate(names)
-    ]
-    return call.with_changes(args=[*first, *call.args])
+    def at_top(self, block: ast.FunctionDef | ast.For | ast.While, spelled: Callable[[str], str]) -> None:
+        """Put a statement first in a function (after its docstring) or loop, as `after` does."""
+        source, first = self.source, block.body[0]
+        if not (indent := source.indent_of(first)):  # "for ...: one; two": give it lines
+            indent = source.indent_of(block) + source.indent
+            for k, stmt in enumerate(block.body):
+                begin = source.span(stmt)[0]
+                new = f"{source.newline}{indent}{spelled(indent)}" if k == 0 else ""
+                self._put(len(source.text[:begin].rstrip(" \t;")), begin, f"{new}{source.newline}{indent}")
+            return
+        if isinstance(block, ast.FunctionDef) and ast.get_docstring(block, clean=False) is not None:
+            head = first.end_lineno or 0
+        else:
+            head = source.line_above(first_line(first), "#")
+        self._below(head, [indent + spelled(indent)])
 
+    def first_arguments(self, call: ast.Call, names: list[str]) -> None:
+        """Put names before a call's own arguments."""
+        self._first(self.source.span(call.func)[1], names)
 
-def _with_parameters(function: cst.FunctionDef, names: list[str]) -> cst.FunctionDef:
-    given = function.params
-    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    first = [cst.Param(cst.Name(name), comma=comma) for name in names]
-    if given.posonly_params:
-        return function.with_changes(params=given.with_changes(posonly_params=[*first, *given.posonly_params]))
-    if not given.params:
-        first[-1] = first[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-    return function.with_changes(params=given.with_changes(params=[*first, *given.params]))
+    def first_parameters(self, function: ast.FunctionDef, names: list[str]) -> None:
+        """Put positional parameters before a function's own."""
+        self._first(self.source.span(function)[0], names)
 
+    def last_parameter(self, function: ast.FunctionDef, text: str) -> None:
+        """Append a parameter such as ``NUM_XCDS: tl.constexpr = 8``, laid out as the last one is.
 
-def with_last_parameter(function: cst.FunctionDef, text: str) -> cst.FunctionDef:
-    """Append a parameter, laid out as the last one is: on a line of its own where those before have one.
+        It is on a line of its own where those before have one; a comment beside the last one stays there.
+        """
+        source, given = self.source, function.args
+        listed = given.kwonlyargs or ([given.vararg] if given.vararg else []) or given.args or given.posonlyargs
+        if not listed:
+            return self._first(source.span(function)[0], [text])
+        default = defaults_of(function).get(listed[-1].arg)
+        end = source.bracketed(default)[1] if default else source.span(listed[-1])[1]
+        if given.posonlyargs == listed:
+            end = source.text.index("/", end) + 1
+        indents = [source.indent_of(one) for one in (*reversed(listed), parameters_of(function)[0])]
+        indent = next(filter(None, indents), None)
+        if indent is None:
+            return self._put(end, end, f", {text}")
+        rest = _LINE_REST.match(source.text, end)
+        if rest is None:
+            return self._put(end, end, f",{source.newline}{indent}{text}")
+        if not rest[1]:
+            self._put(end, end, ",")
+        self._put(rest.end(), rest.end(), f"{source.newline}{indent}{text}{rest[1]}")
 
-    Parameters
-    ----------
-    function : libcst.FunctionDef
-    text : str
-        Such as ``NUM_XCDS: tl.constexpr = 8``.
-    """
-    new = cst.ensure_type(cst.parse_statement(f"def f({text}): pass"), cst.FunctionDef).params.params[0]
-    given = function.params
-    listed = "kwonly_params" if given.kwonly_params else "params"
-    if isinstance(given.star_arg, cst.Param):
-        listed = "kwonly_params"
-    before = list(getattr(given, listed))
-    if not before:
-        return function.with_changes(params=given.with_changes(**{listed: [new]}))
-    last = before[-1]
-    line_break = _line_break(function, before)
-    if line_break is None:
-        before[-1] = last.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
-        new = new.with_changes(comma=last.comma, whitespace_after_param=last.whitespace_after_param)
-        return function.with_changes(params=given.with_changes(**{listed: [*before, new]}))
-    has_comma = isinstance(last.comma, cst.Comma)
-    ending = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_param
-    if isinstance(ending, cst.ParenthesizedWhitespace):
-        line_break = line_break.with_changes(first_line=ending.first_line)  # the comment on the last line stays there
-        ending = ending.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
-    before[-1] = last.with_changes(
-        comma=cst.Comma(whitespace_after=line_break), whitespace_after_param=cst.SimpleWhitespace("")
-    )
-    if has_comma:
-        new = new.with_changes(comma=cst.Comma(whitespace_after=ending))
-    else:
-        new = new.with_changes(whitespace_after_param=ending)
-    return function.with_changes(params=given.with_changes(**{listed: [*before, new]}))
+    def _first(self, at: int, names: list[str]) -> None:
+        """Put names first in the brackets that open at or after a character."""
+        opened = self.source.text.index("(", at) + 1
+        rest = _BLANK.sub("", self.source.text[opened:], count=1)
+        begin, more = (opened, "") if rest.startswith(")") else (len(self.source.text) - len(rest), ", ")
+        self._put(begin, begin, ", ".join(names) + more)
 
+    def _below(self, number: int, lines: list[str]) -> None:
+        """Put lines below one, counted from 1; 0 puts them first in the file."""
+        end = self.source.newline
+        at = self.source.line_end(number) if number else 0
+        self._put(at, at, "".join(f"{end}{line}" if number else f"{line}{end}" for line in lines))
 
-def _line_break(function: cst.FunctionDef, listed: list[cst.Param]) -> cst.ParenthesizedWhitespace | None:
-    """Return the white space that puts the next parameter on a line of its own; None where they share one line."""
-    own = [one.comma.whitespace_after for one in listed[:-1] if isinstance(one.comma, cst.Comma)]
-    for space in (*reversed(own), function.whitespace_before_params):
-        if isinstance(space, cst.ParenthesizedWhitespace):
-            return space.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
-    return None
-
-
-def _with_statements(block: Block, statements: list[cst.BaseStatement]) -> Block:
-    body = block.body
-    if isinstance(body, cst.SimpleStatementSuite):  # "for ...: one; two": give it lines
-        body = cst.IndentedBlock(body=[cst.SimpleStatementLine(body=[stmt]) for stmt in body.body])
-    lines = list(body.body)
-    at = 1 if isinstance(block, cst.FunctionDef) and block.get_docstring() is not None else 0
-    return block.with_changes(body=body.with_changes(body=[*lines[:at], *statements, *lines[at:]]))
+    def _put(self, begin: int, end: int, text: str) -> None:
+        self._pieces.append((begin, end, text))
