@@ -14,8 +14,7 @@ import numpy as np
 from swizzle_sim.base.disk_cache import cache_home
 from swizzle_sim.capture.capture import LINE_BYTES
 from swizzle_sim.capture.declare import PEAK
-from swizzle_sim.capture.manifest import check_manifest
-from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, write_trace
+from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, check_manifest, digest_of, write_trace
 from swizzle_sim.capture.user_kernel import load
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.lattice import lattice_like

@@ -8,8 +8,7 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from swizzle_sim.language.emit import INDENT
-from swizzle_sim.language.emit_triton import emit_triton
+from swizzle_sim.language.emit import INDENT, emit_triton
 from swizzle_sim.language.ir import Form
 from swizzle_sim.language.variables import arguments
 from swizzle_sim.rewrite.guard import Guarded

@@ -14,6 +14,7 @@ import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from swizzle_sim.capture.sliced_module import module_name
 from swizzle_sim.rewrite.source import read_kernel
 from swizzle_sim.triton_source.imports import Imports
 from swizzle_sim.triton_source.source_file import SourceFile, literal_axis, parameters_of
@@ -144,7 +145,7 @@ class _Copies:
         if (source.filename, name) not in self.names:
             found = self.names[source.filename, name] = self._fresh(name)
             alias = f" as {found}" if found != name else ""
-            self.imports.append(f"from {_module_of(Path(source.filename))} import {name}{alias}")
+            self.imports.append(f"from {module_name(Path(source.filename))} import {name}{alias}")
         return self.names[source.filename, name]
 
     def _fresh(self, name: str) -> str:
@@ -195,12 +196,3 @@ def _replaced(source: SourceFile, renamed: Iterable[_Renamed]) -> list[str]:
         line = lines[node.lineno - 1]
         lines[node.lineno - 1] = line[: node.col_offset] + text.encode() + line[node.end_col_offset :]
     return [line.decode() for line in lines]
-
-
-def _module_of(path: Path) -> str:
-    """Dotted name of a file's module, from the outermost folder that is a package."""
-    parts, folder = [path.stem] if path.name != "__init__.py" else [], path.parent
-    while (folder / "__init__.py").is_file():
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    return ".".join(parts)

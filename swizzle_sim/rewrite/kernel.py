@@ -10,9 +10,7 @@ from swizzle_sim.capture.workload import Workload
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.language.variables import arguments
-from swizzle_sim.rewrite.edits import Edits
-from swizzle_sim.rewrite.emission import GENERAL, Emission
-from swizzle_sim.rewrite.guard import Guarded, guarded
+from swizzle_sim.rewrite.guard import GENERAL, Emission, Guarded, guarded
 from swizzle_sim.rewrite.helper import Helper, Spelling, helper_lines, spelling_of
 from swizzle_sim.rewrite.imported_helpers import with_own_helpers
 from swizzle_sim.rewrite.normal import XCDS, axes_of, reads_of
@@ -175,11 +173,11 @@ def _edited(
     lattice: list[Point],
 ) -> tuple[bytes, str]:
     """Text of the rewritten file, and the name of the parameter for the number of XCDs, empty where it needs none."""
-    edits, spelled = Edits(source), spelling_of(source, calls)
+    spelled = spelling_of(source, calls)
     if spelled.missing:
-        edits.import_lines(spelled.missing)
+        source.import_lines(spelled.missing)
     name = source.fresh("swizzle")
-    constexpr = _constexpr(source, safe, launch, spelled, edits)
+    constexpr = _constexpr(source, safe, launch, spelled)
     total = loops[0].count if loops else f"{spelled.language}.num_programs(0)"
     terms = _terms(source, safe, launch, lattice, spelled.language, total)
     terms |= dict.fromkeys(XCDS, constexpr)
@@ -189,23 +187,23 @@ def _edited(
             raise RewriteError("coordinates are handed over where the program's one id is remapped", path=launch.path)
         points: list[Point] = [(safe.grid, None), *lattice]
         columns = partial(is_count_of_columns, definitions=_definitions(source), launch=launch, points=points)
-        place_coordinates(source, edits, calls, helper, columns)
+        place_coordinates(source, calls, helper, columns)
     elif loops:
-        place_in_loops(source, edits, loops, helper)
+        place_in_loops(source, loops, helper)
     else:
-        place_in_program(source, edits, calls, helper, len(launch.grid))
-    edits.before(source.function, helper_lines(safe, name, spelled, source.indent))
-    return edits.apply(), constexpr
+        place_in_program(source, calls, helper, len(launch.grid))
+    source.before(source.function, helper_lines(safe, name, spelled, source.indent))
+    return source.apply(), constexpr
 
 
-def _constexpr(source: EditableSource, safe: Guarded, launch: Launch, spelled: Spelling, edits: Edits) -> str:
+def _constexpr(source: EditableSource, safe: Guarded, launch: Launch, spelled: Spelling) -> str:
     """Name of the kernel's parameter for the number of XCDs, added where it has none."""
     if not set(safe.form.inputs) & set(XCDS):
         return ""
     if launch.constexprs.get("NUM_XCDS") == safe.num_xcds:
         return "NUM_XCDS"
     name = source.fresh("NUM_XCDS")
-    edits.last_parameter(source.function, f"{name}: {spelled.language}.constexpr = {safe.num_xcds}")
+    source.last_parameter(source.function, f"{name}: {spelled.language}.constexpr = {safe.num_xcds}")
     return name
 
 

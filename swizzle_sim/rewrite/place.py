@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from swizzle_sim.rewrite.edits import Edits
 from swizzle_sim.rewrite.helper import Helper
 from swizzle_sim.rewrite.persistent import TileLoop
 from swizzle_sim.rewrite.source import EditableSource, nodes
@@ -15,7 +14,7 @@ from swizzle_sim.triton_source.source_file import ProgramId, parameters_of
 WIDTH = 120
 
 
-def place_in_program(source: EditableSource, edits: Edits, calls: list[ProgramId], helper: Helper, rank: int) -> None:
+def place_in_program(source: EditableSource, calls: list[ProgramId], helper: Helper, rank: int) -> None:
     """Remap program ids.
 
     Where the kernel gives each id to a name once, as kernels do, those lines become one; a single use elsewhere is
@@ -24,8 +23,6 @@ def place_in_program(source: EditableSource, edits: Edits, calls: list[ProgramId
     Parameters
     ----------
     source : EditableSource
-    edits : Edits
-        Output.
     calls : list of AxisCall
         Of the launch's axes.
     helper : Helper
@@ -40,28 +37,27 @@ def place_in_program(source: EditableSource, edits: Edits, calls: list[ProgramId
         first = min(lines.values(), key=lambda line: line.lineno)
         targets = [_target(lines[axis]) if axis in lines else source.fresh(name) for axis, name in enumerate(results)]
         ids.update({one.axis: source.code(one.call) for one in calls if one.axis is not None})
-        edits.replace(first, assignment(targets, helper, ids, source, source.indent_of(first)))
+        source.replace(first, assignment(targets, helper, ids, source, source.indent_of(first)))
         for line in lines.values():
             if line is not first:
-                edits.remove(line)
+                source.remove(line)
         return
     if free and rank == 1 and len(calls) == 1 and calls[0].function == source.kernel and _fits(source, calls[0]):
         ids[0] = source.code(calls[0].call)
         text = helper.call(ids)
         if len(text) - len(ids[0]) + len(source.line(calls[0].line).strip()) < WIDTH:
-            edits.replace(calls[0].call, text)
+            source.replace(calls[0].call, text)
             return
     names = {axis: source.fresh(f"swizzled_{name}") for axis, name in enumerate(results)}
-    edits.at_top(source.function, partial(assignment, list(names.values()), helper, ids, source))
+    source.at_top(source.function, partial(assignment, list(names.values()), helper, ids, source))
     for one in calls:
         if one.axis is not None:
-            edits.replace(one.call, names[one.axis])
-    _hand_down(source, edits, calls, names)
+            source.replace(one.call, names[one.axis])
+    _hand_down(source, calls, names)
 
 
 def place_coordinates(
     source: EditableSource,
-    edits: Edits,
     calls: list[ProgramId],
     helper: Helper,
     is_columns: Callable[[str], bool],
@@ -71,8 +67,6 @@ def place_coordinates(
     Parameters
     ----------
     source : EditableSource
-    edits : Edits
-        Output.
     calls : list of AxisCall
         Of the launch's one axis.
     helper : Helper
@@ -97,23 +91,23 @@ def place_coordinates(
             case ast.BinOp(left, ast.FloorDiv() | ast.Mod() as kind, right) as whole if left is read and is_columns(
                 ast.unparse(right)
             ):
-                edits.replace(whole, names[isinstance(kind, ast.Mod)])
+                source.replace(whole, names[isinstance(kind, ast.Mod)])
             case _:
                 raise source.refuse(f"{read.id} is read here otherwise than as a row or a column of tiles", read)
     text = assignment(list(names), helper, {0: source.code(calls[0].call)}, source, source.indent_of(line))
-    edits.replace(line, text)
+    source.replace(line, text)
 
 
-def place_in_loops(source: EditableSource, edits: Edits, loops: list[TileLoop], helper: Helper) -> None:
+def place_in_loops(source: EditableSource, loops: list[TileLoop], helper: Helper) -> None:
     """Remap tile ids, once at the top of each loop's body; ids that run along, where they are used."""
     for stored in _stored(source, helper):
         raise source.refuse(f"the swizzle reads {stored.id}, which is changed here", stored)
     done: set[str] = set()
     for loop in loops:
         name = source.fresh(f"swizzled_{loop.variable}")
-        edits.at_top(loop.loop, partial(assignment, [name], helper, {0: loop.variable}, source))
+        source.at_top(loop.loop, partial(assignment, [name], helper, {0: loop.variable}, source))
         for read in loop.reads:
-            edits.replace(read, name)
+            source.replace(read, name)
         for counter in loop.counters:
             if counter.name in done:
                 continue
@@ -121,9 +115,9 @@ def place_in_loops(source: EditableSource, edits: Edits, loops: list[TileLoop], 
             text = helper.call({0: counter.name})
             if counter.advance is not None:
                 text = source.fresh(f"swizzled_{counter.name}")
-                edits.after(counter.advance, partial(assignment, [text], helper, {0: counter.name}, source))
+                source.after(counter.advance, partial(assignment, [text], helper, {0: counter.name}, source))
             for read in counter.reads:
-                edits.replace(read, text)
+                source.replace(read, text)
 
 
 def assignment(targets: list[str], helper: Helper, ids: Mapping[int, str], source: EditableSource, indent: str) -> str:
@@ -178,7 +172,7 @@ def _fits(source: EditableSource, one: ProgramId) -> bool:
     return not any(isinstance(node, ast.For | ast.While) for node in source.holders(one.call))
 
 
-def _hand_down(source: EditableSource, edits: Edits, calls: list[ProgramId], names: Mapping[int, str]) -> None:
+def _hand_down(source: EditableSource, calls: list[ProgramId], names: Mapping[int, str]) -> None:
     """Give helpers that call ``tl.program_id`` the remapped ids, through every function on the way."""
     needs: dict[str, set[int]] = {}
     for call in calls:
@@ -195,6 +189,6 @@ def _hand_down(source: EditableSource, edits: Edits, calls: list[ProgramId], nam
                 todo.append(caller)
     for function, axes in needs.items():
         given = [names[axis] for axis in sorted(axes)]
-        edits.first_parameters(source.functions[function], given)
+        source.first_parameters(source.functions[function], given)
         for site, _ in sites[function]:
-            edits.first_arguments(site, given)
+            source.first_arguments(site, given)

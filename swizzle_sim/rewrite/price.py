@@ -1,6 +1,6 @@
 """What a swizzle costs a kernel, by compiling it as launched and as rewritten, and scores that count it.
 
-Each spelling of `swizzle_sim.rewrite.emission` is tried until one takes no more registers than the kernel as launched;
+Each spelling of `swizzle_sim.rewrite.guard` is tried until one takes no more registers than the kernel as launched;
 where none does, the one with the most workgroups a CU, then the fewest spills and registers, then the shortest code.
 """
 
@@ -25,7 +25,7 @@ from swizzle_sim.language.lattice import lattice_like
 from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.rewrite.emission import ALL, Emission, emissions, named
+from swizzle_sim.rewrite.guard import ALL, Emission, emissions, named
 from swizzle_sim.rewrite.kernel import rewrite_workload
 from swizzle_sim.rewrite.rewritten import Rewritten
 from swizzle_sim.workload.kernels import Kernel

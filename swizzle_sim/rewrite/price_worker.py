@@ -21,7 +21,7 @@ from swizzle_sim.capture.workload import Workload
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.rewrite.check import on_path, relaunched
-from swizzle_sim.rewrite.emission import named
+from swizzle_sim.rewrite.guard import named
 from swizzle_sim.rewrite.kernel import rewrite_workload
 from swizzle_sim.rewrite.rewritten import Rewritten
 from swizzle_sim.workload.launch import Launch, SizesAt

@@ -1,4 +1,4 @@
-"""A kernel's file to edit: its text, where each node of its syntax tree stands in it, and its program ids."""
+"""A kernel's file to edit: where each node stands in its text, its program ids, and the pieces of text that change."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from swizzle_sim.triton_source import SourceFile, parse_source
-from swizzle_sim.triton_source.source_file import ProgramId
+from swizzle_sim.triton_source.source_file import ProgramId, defaults_of, parameters_of
 from xcd_model.errors import LanguageError, RewriteError
 
 _BLOCKS = (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try)
 _LINE_END = re.compile("\r\n|\r|\n")
+_BLANK = re.compile(r"(?:\s|#[^\r\n]*|\\\r?\n)*")  # white space and comments, over lines
+_LINE_REST = re.compile(r"[ \t]*(,?)[ \t]*(?:#[^\r\n]*)?(?=[\r\n])")
 
 
 class EditableSource:
@@ -45,6 +47,7 @@ class EditableSource:
         self._ends = [*(end.start() for end in ends), len(self.text)]
         self._parents = {inner: node for node in nodes(self.facts.tree) for inner in ast.iter_child_nodes(node)}
         tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
+        self._pieces: list[tuple[int, int, str]] = []  # of the edits: first character, end, text in their place
         self._names = {token.string for token in tokens if token.type == tokenize.NAME}
 
     @property
@@ -187,6 +190,108 @@ class EditableSource:
                     node,
                 )
             yield parent, within[node]
+
+    # edits: what changes in the file
+
+    def apply(self) -> bytes:
+        """Return the file with every edit made; of two at one place the earlier stands first."""
+        text, done, found = self.text, 0, []
+        for begin, end, new in sorted(self._pieces, key=lambda one: one[:2]):
+            found += [text[done:begin], new]
+            done = end
+        return "".join([*found, text[done:]]).encode(self.encoding)
+
+    def replace(self, node: ast.expr | ast.stmt, text: str) -> None:
+        """Put other text where a node is."""
+        begin, end = self.span(node)
+        self._put(begin, end, text)
+
+    def remove(self, stmt: ast.stmt) -> None:
+        """Take a statement away that has lines of its own, and the blank lines above it."""
+        begin = self.line_end(self.line_above(stmt.lineno))
+        self._put(begin, self.line_end(stmt.end_lineno or 0), "")
+
+    def after(self, stmt: ast.stmt, spelled: Callable[[str], str]) -> None:
+        """Put a statement after another, indented as it is; ``spelled`` gives its text behind an indentation."""
+        indent = self.indent_of(stmt)
+        self._below(stmt.end_lineno or 0, [indent + spelled(indent)])
+
+    def before(self, function: ast.FunctionDef, lines: list[str]) -> None:
+        """Put lines before a function, its decorators and the comments above it."""
+        indent = self.indent_of(function)
+        new = [f"{indent}{line}" if line else "" for line in lines]
+        self._below(self.line_above(first_line(function), f"{indent}#"), new)
+
+    def import_lines(self, lines: list[str]) -> None:
+        """Put lines after the last import at the top level, or a text that begins the file."""
+        body = self.facts.tree.body
+        first = body[:1] if ast.get_docstring(self.facts.tree, clean=False) is not None else []
+        last = [*first, *(one for one in body if isinstance(one, ast.Import | ast.ImportFrom))][-1:]
+        self._below((last[0].end_lineno or 0) if last else self.line_above(body[0].lineno), lines)
+
+    def at_top(self, block: ast.FunctionDef | ast.For | ast.While, spelled: Callable[[str], str]) -> None:
+        """Put a statement first in a function (after its docstring) or loop, as `after` does."""
+        first = block.body[0]
+        if not (indent := self.indent_of(first)):  # "for ...: one; two": give it lines
+            indent = self.indent_of(block) + self.indent
+            for k, stmt in enumerate(block.body):
+                begin = self.span(stmt)[0]
+                new = f"{self.newline}{indent}{spelled(indent)}" if k == 0 else ""
+                self._put(len(self.text[:begin].rstrip(" \t;")), begin, f"{new}{self.newline}{indent}")
+            return
+        if isinstance(block, ast.FunctionDef) and ast.get_docstring(block, clean=False) is not None:
+            head = first.end_lineno or 0
+        else:
+            head = self.line_above(first_line(first), "#")
+        self._below(head, [indent + spelled(indent)])
+
+    def first_arguments(self, call: ast.Call, names: list[str]) -> None:
+        """Put names before a call's own arguments."""
+        self._first(self.span(call.func)[1], names)
+
+    def first_parameters(self, function: ast.FunctionDef, names: list[str]) -> None:
+        """Put positional parameters before a function's own."""
+        self._first(self.span(function)[0], names)
+
+    def last_parameter(self, function: ast.FunctionDef, text: str) -> None:
+        """Append a parameter such as ``NUM_XCDS: tl.constexpr = 8``, laid out as the last one is.
+
+        It is on a line of its own where those before have one; a comment beside the last one stays there.
+        """
+        given = function.args
+        listed = given.kwonlyargs or ([given.vararg] if given.vararg else []) or given.args or given.posonlyargs
+        if not listed:
+            return self._first(self.span(function)[0], [text])
+        default = defaults_of(function).get(listed[-1].arg)
+        end = self.bracketed(default)[1] if default else self.span(listed[-1])[1]
+        if given.posonlyargs == listed:
+            end = self.text.index("/", end) + 1
+        indents = [self.indent_of(one) for one in (*reversed(listed), parameters_of(function)[0])]
+        indent = next(filter(None, indents), None)
+        if indent is None:
+            return self._put(end, end, f", {text}")
+        rest = _LINE_REST.match(self.text, end)
+        if rest is None:
+            return self._put(end, end, f",{self.newline}{indent}{text}")
+        if not rest[1]:
+            self._put(end, end, ",")
+        self._put(rest.end(), rest.end(), f"{self.newline}{indent}{text}{rest[1]}")
+
+    def _first(self, at: int, names: list[str]) -> None:
+        """Put names first in the brackets that open at or after a character."""
+        opened = self.text.index("(", at) + 1
+        rest = _BLANK.sub("", self.text[opened:], count=1)
+        begin, more = (opened, "") if rest.startswith(")") else (len(self.text) - len(rest), ", ")
+        self._put(begin, begin, ", ".join(names) + more)
+
+    def _below(self, number: int, lines: list[str]) -> None:
+        """Put lines below one, counted from 1; 0 puts them first in the file."""
+        end = self.newline
+        at = self.line_end(number) if number else 0
+        self._put(at, at, "".join(f"{end}{line}" if number else f"{line}{end}" for line in lines))
+
+    def _put(self, begin: int, end: int, text: str) -> None:
+        self._pieces.append((begin, end, text))
 
     def _at(self, line: int, column: int) -> int:
         """Index of a character; ``ast`` counts columns in bytes of UTF-8."""

@@ -87,7 +87,7 @@ class RemapPrice:
     ----------
     before, after : CompiledKernel
     emission : str
-        How the remapping is spelled in the rewritten kernel, see `swizzle_sim.rewrite.emission`.
+        How the remapping is spelled in the rewritten kernel, see `swizzle_sim.rewrite.guard`.
     offer : mapping of str to int
         Compile options that give lost workgroups back, ``maxnreg`` or ``waves_per_eu``; empty for none.
     offered : CompiledKernel, optional
