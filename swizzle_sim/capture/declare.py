@@ -343,7 +343,7 @@ class KernelDeclaration:
             "sharing": self.sharing,
             "problem": dict(s),
             "dtype": self.dtype,
-            "tiles": list(grid.tiles) if grid.tiles else None,
+            "tiles": grid.as_dict()["tiles"],
             "programs": min(grid.num_pids, Grid(launch.grid).num_pids) if self.programs else None,
             **self._claims_at(Sizes({**launch.constexprs, **s}), launch),
             "flops": float(self._value("flops", self.flops, s)) if self.flops else None,

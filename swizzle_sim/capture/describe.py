@@ -98,17 +98,14 @@ def describe(
     build = TraceBuilder(n_workgroups=where.num_pids, line_bytes=LINE_BYTES)
     touches(build, Ids(where))
     trace = build.trace()
-    others = [] if problem else [other for other in lattice_like(where)]
-    tiles = list(where.tiles) if where.tiles else None
+    others = [] if problem else lattice_like(where)
     manifest: dict[str, Any] = {
         "facts": {
             "name": name, "summary": f"{name}, as described", "sharing": "", "problem": problem, "dtype": dtype,
-            "tiles": tiles, "programs": None, "flops": flops,
+            "tiles": where.as_dict()["tiles"], "programs": None, "flops": flops,
         },
         "grid": list(where.launch),
-        "grids": [
-            {"grid": list(one.launch), "tiles": list(one.tiles) if one.tiles else None, "sizes": {}} for one in others
-        ],
+        "grids": [{**one.as_dict(), "sizes": {}} for one in others],
         "launch": {}, "source": "", "triton": "", "how": "described by hand", "paths": 0, "checked_workgroups": [],
         "dependencies": {}, "resources": {"gfx942": _resources(name, resources)},
     }  # fmt: skip

@@ -23,8 +23,9 @@ from xcd_model.errors import CaptureError, LanguageError
 
 SHORT = {long: short for short, long in TORCH_DTYPES.items()} | {"half": "fp16", "float": "fp32", "long": "int64"}
 MADE = ("empty", "zeros", "ones", "full", "randn", "rand", "new_empty", "new_zeros", "randint")
-SAME = ("contiguous", "clone", "to", "cuda", "detach")
-SAME += ("empty_like", "zeros_like", "ones_like", "rand_like", "randn_like")
+SAME = (
+    "contiguous", "clone", "to", "cuda", "detach", "empty_like", "zeros_like", "ones_like", "rand_like", "randn_like",
+)  # fmt: skip
 CALLED = {"cdiv": "triton.cdiv", "next_power_of_2": "triton.next_power_of_2", "min": "min", "max": "max"}
 DEPTH, CALLERS = 8, 2
 

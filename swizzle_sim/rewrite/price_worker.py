@@ -133,13 +133,11 @@ def _work(request: Mapping[str, Any]) -> Workload:
     return Workload(
         name=request["name"],
         problem=request["sizes"],
-        grid=_grid(request["grid"]),
+        grid=Grid.from_dict(request["grid"]),
         launch=Launch.from_dict(request["launch"]),
-        others=tuple((_grid(grid), sizes and SizesAt(sizes, known)) for grid, sizes, known in request["lattice"]),
+        others=tuple(
+            (Grid.from_dict(grid), sizes and SizesAt(sizes, known)) for grid, sizes, known in request["lattice"]
+        ),
         at=lambda sizes: (_ for _ in ()).throw(NotImplementedError("a price is of one size")),
         programs=request["programs"],
     )
-
-
-def _grid(sides: list[Any]) -> Grid:
-    return Grid(tuple(sides[0]), tuple(sides[1]) if sides[1] else None)

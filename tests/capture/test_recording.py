@@ -23,7 +23,7 @@ def recorded(tmp_path_factory):
     if importlib.util.find_spec("triton") is None:
         pytest.skip("needs the triton extra")
     folder = tmp_path_factory.mktemp("node")
-    shutil.copy(ROOT / "swizzle_sim" / "recorder.py", folder)
+    shutil.copy(ROOT / "swizzle_sim" / "capture" / "recorder.py", folder)
     shutil.copy(ROOT / "tests" / "capture" / "recorded_calls.py", folder)
     left_out = ("PYTHONPATH", "TRITON_INTERPRET")
     done = subprocess.run(

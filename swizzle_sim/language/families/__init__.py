@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from swizzle_sim.language.families.family import PLACEMENTS, Family, Parameter
 from swizzle_sim.language.families.hierarchical import BLOCKS, BOXES, CURVES
 from swizzle_sim.language.families.order import ATTENTION, ORDERS, PANELS
+from swizzle_sim.language.families.placement import PLACEMENTS, Family, Parameter
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.ir import evaluate
 from swizzle_sim.language.parse import parse_condition

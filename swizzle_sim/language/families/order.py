@@ -8,7 +8,7 @@ which XCD gets which panel.
 
 from __future__ import annotations
 
-from swizzle_sim.language.families.family import CHUNK, Family, Parameter, chunked_text, contiguous_text, dealt_text
+from swizzle_sim.language.families.placement import CHUNK, Family, Parameter, chunked_text, contiguous_text, dealt_text
 
 
 def _row() -> str:

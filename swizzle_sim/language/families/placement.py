@@ -1,4 +1,9 @@
-"""`Family`, a published swizzle as a text of the language with parameters."""
+"""`Family`, a published swizzle as a text with parameters, and the families that decide which XCD gets which ids.
+
+Placements map ``pid`` to ``pid``, on any grid. The hardware runs workgroup w on XCD ``(w + offset) % num_xcds``, so
+``pid % num_xcds`` names the XCD (up to a relabelling without effect on any L2) and ``pid // num_xcds`` counts the
+earlier workgroups of this XCD.
+"""
 
 from __future__ import annotations
 
@@ -61,12 +66,6 @@ class Family:
     def results(self) -> tuple[str, ...]:
         """Coordinates that its text computes."""
         return {0: ("pid",), 2: ("pid_m", "pid_n"), 3: ("pid_x", "pid_y", "pid_z")}[self.axes]
-
-
-# Families that decide which XCD gets which ids: they map ``pid`` to ``pid``, on any grid.
-#
-# The hardware runs workgroup w on XCD ``(w + offset) % num_xcds``, so ``pid % num_xcds`` names the XCD (up to a
-# relabelling without effect on any L2) and ``pid // num_xcds`` counts the earlier workgroups of this XCD.
 
 
 def _identity() -> str:
