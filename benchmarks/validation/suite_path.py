@@ -22,7 +22,7 @@ from swizzle_sim.capture.occupancy import compiled_for
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.rewrite.emission import GENERAL
+from swizzle_sim.rewrite.guard import GENERAL
 from swizzle_sim.rewrite.price import price, resources_after
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.price import CompiledKernel

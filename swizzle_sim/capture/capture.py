@@ -35,7 +35,7 @@ class Captured:
     n_paths : int or None
         Control-flow paths that the workgroups take; None where all were interpreted.
     flops : dict of str to float
-        Operations of the matrix products of all workgroups by type, see `swizzle_sim.capture.products`.
+        Operations of the matrix products of all workgroups by type, see `swizzle_sim.capture.language`.
     dependencies : dict of str to str
         Digest of each of the user's files that the kernel was loaded with.
     """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.capture.kernel_file import line_of
 from swizzle_sim.capture.target import OPTIONS, Target, chosen
 from swizzle_sim.language.grid import MAX_WORKGROUPS, Grid
 from swizzle_sim.triton_source.source_file import read_source
@@ -32,9 +32,7 @@ PEAK = {
 
 def _line(given: Any, error: BaseException) -> str:
     """``file:line`` of the innermost frame in the file that a function comes from."""
-    path = getattr(getattr(given, "__code__", None), "co_filename", "")
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
-    return f"{Path(path).name}:{lines[-1]}" if lines else Path(path).name
+    return line_of(error, Path(getattr(getattr(given, "__code__", None), "co_filename", "")))
 
 
 class Sizes(dict):
@@ -343,7 +341,7 @@ class KernelDeclaration:
             "sharing": self.sharing,
             "problem": dict(s),
             "dtype": self.dtype,
-            "tiles": list(grid.tiles) if grid.tiles else None,
+            "tiles": grid.as_dict()["tiles"],
             "programs": min(grid.num_pids, Grid(launch.grid).num_pids) if self.programs else None,
             **self._claims_at(Sizes({**launch.constexprs, **s}), launch),
             "flops": float(self._value("flops", self.flops, s)) if self.flops else None,

@@ -14,8 +14,7 @@ import numpy as np
 from swizzle_sim.base.disk_cache import cache_home
 from swizzle_sim.capture.capture import LINE_BYTES
 from swizzle_sim.capture.declare import PEAK
-from swizzle_sim.capture.manifest import check_manifest
-from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, write_trace
+from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, check_manifest, digest_of, write_trace
 from swizzle_sim.capture.user_kernel import load
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.lattice import lattice_like
@@ -99,17 +98,14 @@ def describe(
     build = TraceBuilder(n_workgroups=where.num_pids, line_bytes=LINE_BYTES)
     touches(build, Ids(where))
     trace = build.trace()
-    others = [] if problem else [other for other in lattice_like(where)]
-    tiles = list(where.tiles) if where.tiles else None
+    others = [] if problem else lattice_like(where)
     manifest: dict[str, Any] = {
         "facts": {
             "name": name, "summary": f"{name}, as described", "sharing": "", "problem": problem, "dtype": dtype,
-            "tiles": tiles, "programs": None, "flops": flops,
+            "tiles": where.as_dict()["tiles"], "programs": None, "flops": flops,
         },
         "grid": list(where.launch),
-        "grids": [
-            {"grid": list(one.launch), "tiles": list(one.tiles) if one.tiles else None, "sizes": {}} for one in others
-        ],
+        "grids": [{**one.as_dict(), "sizes": {}} for one in others],
         "launch": {}, "source": "", "triton": "", "how": "described by hand", "paths": 0, "checked_workgroups": [],
         "dependencies": {}, "resources": {"gfx942": _resources(name, resources)},
     }  # fmt: skip

@@ -6,15 +6,296 @@ import ast
 import copy
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from swizzle_sim.capture.launch_call import LaunchCall, Tensor, launch_of
-from swizzle_sim.triton_source import SourceFile, read_source
+from swizzle_sim.capture.stand_ins import TORCH_DTYPES
 from swizzle_sim.triton_source.definitions import Filled
 from swizzle_sim.triton_source.parameters import FunctionFacts, Parameter, facts_of
+from swizzle_sim.triton_source.source_file import SourceFile, parameters_of, read_source
 from swizzle_sim.triton_source.tile_axes import TileAxes
 from xcd_model.errors import CaptureError, LanguageError
+
+# What a kernel's launch in the same file says of its arguments. The host function around ``kernel[grid](...)`` is read,
+# not run: ``M, K = a.shape`` names sizes, ``torch.empty((M, N))`` and ``empty_like`` give shapes, ``a.stride(0)`` is a
+# product of sides. What cannot be told stays open.
+
+SHORT = {long: short for short, long in TORCH_DTYPES.items()} | {"half": "fp16", "float": "fp32", "long": "int64"}
+MADE = ("empty", "zeros", "ones", "full", "randn", "rand", "new_empty", "new_zeros", "randint")
+SAME = (
+    "contiguous", "clone", "to", "cuda", "detach", "empty_like", "zeros_like", "ones_like", "rand_like", "randn_like",
+)  # fmt: skip
+CALLED = {"cdiv": "triton.cdiv", "next_power_of_2": "triton.next_power_of_2", "min": "min", "max": "max"}
+DEPTH, CALLERS = 8, 2
+
+
+@dataclass
+class Tensor:
+    """A tensor of the host: texts of its sides, None where they are not known, and of its type."""
+
+    sides: list[str] | None = None
+    dtype: str = ""
+
+
+@dataclass
+class LaunchCall:
+    """Answers of one launch, as texts for a declaration that reads sizes as ``s.NAME``.
+
+    Parameters
+    ----------
+    line : int
+    arguments : dict of str to str
+        Scalars and constants by parameter.
+    tensors : dict of str to Tensor
+    grid : list of str
+    options : dict of str to str
+    sizes : list of str
+    """
+
+    line: int
+    arguments: dict[str, str] = field(default_factory=dict)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    grid: list[str] = field(default_factory=list)
+    options: dict[str, str] = field(default_factory=dict)
+    sizes: list[str] = field(default_factory=list)
+
+
+def launch_of(source: SourceFile, facts: FunctionFacts) -> LaunchCall | None:
+    """Answers of the first launch of a kernel in its file; None where there is none.
+
+    Parameters
+    ----------
+    source : SourceFile
+    facts : FunctionFacts
+        Of the kernel.
+    """
+    found = _call_in(
+        source.tree, lambda called: isinstance(called, ast.Subscript) and _last(called.value) == facts.function
+    )
+    if found is None:
+        return None
+    return _Host(*found, _outer(source.tree, found[0], CALLERS)).launch(facts.parameters)
+
+
+def _outer(tree: ast.Module, host: ast.FunctionDef, left: int) -> _Host | None:
+    """Read the function of the file that calls a host function, which may know what it hands over."""
+    found = _call_in(tree, lambda called: _last(called) == host.name) if left else None
+    if found is None or found[0] is host:
+        return None
+    return _Host(*found, _outer(tree, found[0], left - 1))
+
+
+def _call_in(tree: ast.Module, is_it: Callable[[ast.expr], bool]) -> tuple[ast.FunctionDef, ast.Call] | None:
+    """First function with a call of something, and that call."""
+    for host in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        for node in ast.walk(host):
+            if isinstance(node, ast.Call) and is_it(node.func):
+                return host, node
+    return None
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+class _Host:
+    """A host function up to a call in it, with what its own caller hands it."""
+
+    def __init__(self, host: ast.FunctionDef, call: ast.Call, caller: _Host | None = None):
+        self.call, self.known = call, dict[str, str]()
+        self.tensors: dict[str, Tensor] = {}
+        self.values: dict[str, ast.expr] = {}
+        self.functions: dict[str, ast.FunctionDef] = {}
+        self.sizes: list[str] = caller.sizes if caller else []
+        if caller:
+            for name, value in caller.given(host).items():
+                self.tensors[name] = caller._tensor(value)
+                if (text := caller.text(value)) is not None:
+                    self.known[name] = text
+        before = [node for node in ast.walk(host) if isinstance(node, ast.stmt) and node.lineno < call.lineno]
+        for stmt in sorted(before, key=lambda node: node.lineno):
+            if isinstance(stmt, ast.FunctionDef) and stmt is not host:
+                self.functions[stmt.name] = stmt
+            elif isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
+                self._assign(stmt.targets[0], stmt.value)
+        for stmt in before:
+            if isinstance(stmt, ast.Assert):
+                self._equal_sides(stmt.test)
+
+    def launch(self, parameters: Sequence[Parameter]) -> LaunchCall:
+        found = LaunchCall(self.call.lineno)
+        kinds = {one.name: one.kind for one in parameters}
+        given = dict(zip(kinds, self.call.args, strict=False))
+        given |= {one.arg: one.value for one in self.call.keywords if one.arg}
+        for name, value in given.items():  # what the host does not explain is a size of its own
+            if kinds.get(name) == "size" and self.text(value) is None:
+                self.known[ast.unparse(value)] = self._size(name)
+        for name, value in given.items():
+            text = self.text(value)
+            if kinds.get(name) == "pointer" and text != "None":
+                found.tensors[name] = self._tensor(value)
+            elif text is not None:
+                (found.arguments if name in kinds else found.options)[name] = text
+        found.grid = self._grid()
+        found.sizes = self.sizes
+        return found
+
+    def given(self, host: ast.FunctionDef) -> dict[str, ast.expr]:
+        """Arguments of the call by the parameters of the function that it calls."""
+        names = [one.arg for one in parameters_of(host)]
+        found = dict(zip(names, self.call.args, strict=False))
+        return found | {one.arg: one.value for one in self.call.keywords if one.arg in names}
+
+    def _size(self, name: str) -> str:
+        if name not in self.sizes:
+            self.sizes.append(name)
+        return f"s.{name}"
+
+    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+        match target, value:
+            case ast.Tuple(names), ast.Attribute(tensor, "shape"):
+                self._unpacked(names, [tensor] if len(names) else [])
+            case ast.Tuple(names), ast.Call(ast.Attribute(tensor, "size" | "shape"), []):
+                self._unpacked(names, [tensor])
+            case ast.Tuple(names), ast.Tuple([ast.Starred(ast.Attribute(tensor, "shape")), *rest]):
+                self._unpacked(names[: len(names) - len(rest)], [tensor])
+                for one, part in zip(names[len(names) - len(rest) :], rest, strict=True):
+                    self._assign(one, part)
+            case ast.Tuple(names), ast.Tuple(values) if len(names) == len(values):
+                for one, part in zip(names, values, strict=True):
+                    self._assign(one, part)
+            case ast.Name(name), _:
+                made = self._made(value)
+                if made is not None:
+                    self.tensors[name] = made
+                elif self._is_side(value) and self.text(value) is None:
+                    self.known[ast.unparse(value)] = self._size(name)
+                several = name in self.values and ast.unparse(self.values[name]) != ast.unparse(value)
+                self.values[name] = ast.Constant(...) if several and made is None else value
+
+    def _unpacked(self, names: Sequence[ast.expr], tensors: Sequence[ast.expr]) -> None:
+        sides = []
+        for place, one in enumerate(names):
+            if not isinstance(one, ast.Name):
+                return
+            self.values.pop(one.id, None)
+            # ``_, N = b.shape``: the side is what another tensor calls it, and has no name here
+            sides.append("..." if one.id.startswith("_") else self._size(one.id))
+            for tensor in tensors:
+                self.known[f"{ast.unparse(tensor)}.shape[{place}]"] = sides[-1]
+        for tensor in tensors:
+            dtype = self.tensors.get(ast.unparse(tensor), Tensor()).dtype
+            self.tensors[ast.unparse(tensor)] = Tensor(sides, dtype)
+
+    def _equal_sides(self, test: ast.expr) -> None:
+        """Fill sides in that an ``assert a.shape[1] == b.shape[0]`` gives."""
+        for node in ast.walk(test):
+            match node:
+                case ast.Compare(left, [ast.Eq()], [right]):
+                    for one, other in ((left, right), (right, left)):
+                        text = self.text(other)
+                        match one:
+                            case ast.Subscript(ast.Attribute(tensor, "shape"), side) if text and self.text(one) is None:
+                                sides, place = self._tensor(tensor).sides, _integer(side)
+                                if sides is not None and place is not None and place < len(sides):
+                                    sides[place] = text
+
+    def _is_side(self, value: ast.expr) -> bool:
+        match value:
+            case ast.Subscript(ast.Attribute(_, "shape"), _) | ast.Call(ast.Attribute(_, "size"), [_]):
+                return True
+            case ast.Call(ast.Attribute(_, "numel"), []):
+                return True
+        return False
+
+    def _made(self, value: ast.expr) -> Tensor | None:
+        """Tensor that an expression makes; None where it makes none that is understood."""
+        match value:
+            case ast.Call(ast.Attribute(owner, name), given) if name in (*MADE, *SAME):
+                dtype = next((self._dtype(one.value) for one in value.keywords if one.arg == "dtype"), "fp32")
+                given_dtype = any(one.arg == "dtype" for one in value.keywords)
+                if name in SAME:
+                    like = self._tensor(given[0] if name.endswith("_like") and given else owner)
+                    return Tensor(like.sides, dtype if given_dtype else like.dtype)
+                sides = given[0].elts if given and isinstance(given[0], ast.Tuple | ast.List) else given
+                sides = sides[:1] if name == "full" and sides is given else sides
+                return Tensor([self.text(side) or "..." for side in sides], dtype) if sides else None
+        return None
+
+    def _dtype(self, value: ast.expr) -> str:
+        match value:
+            case ast.Attribute(ast.Name("torch"), name):
+                return SHORT.get(name, "")
+            case ast.Attribute(tensor, "dtype"):
+                return self._tensor(tensor).dtype
+        return ""
+
+    def _tensor(self, value: ast.expr) -> Tensor:
+        return self.tensors.get(ast.unparse(value)) or self._made(value) or Tensor()
+
+    def _grid(self) -> list[str]:
+        subscript = self.call.func
+        assert isinstance(subscript, ast.Subscript)
+        grid: ast.expr | None = subscript.slice
+        if isinstance(grid, ast.Name):
+            helper = self.functions.get(grid.id)
+            returned = [one.value for one in ast.walk(helper) if isinstance(one, ast.Return)] if helper else []
+            grid = returned[0] if returned else self.values.get(grid.id)
+        grid = grid.body if isinstance(grid, ast.Lambda) else grid
+        sides = grid.elts if isinstance(grid, ast.Tuple | ast.List) else [grid] if grid is not None else []
+        texts = [self.text(side) for side in sides]
+        return ["..." if text is None else ast.unparse(ast.parse(text, mode="eval")) for text in texts]
+
+    def text(self, node: ast.expr, depth: int = DEPTH) -> str | None:
+        """Text of an expression over sizes; None where it is not known."""
+        if (known := self.known.get(ast.unparse(node))) is not None:
+            return None if known == "..." else known
+        found: str | None = None
+        match node:
+            case ast.Constant(bool() | int() | float() | str() | None):
+                found = repr(node.value)
+            case ast.Name(name) if name in self.values and depth:
+                found = self.text(self.values[name], depth - 1)
+            case ast.Name(name) if name in self.sizes:
+                found = f"s.{name}"
+            case ast.Subscript(ast.Name(), ast.Constant(str(name))):  # META["BLOCK_M"]
+                found = f"s.{name}"
+            case ast.Subscript(ast.Attribute(tensor, "shape"), side) | ast.Call(ast.Attribute(tensor, "size"), [side]):
+                found = self._side(tensor, side)
+            case ast.Call(ast.Attribute(tensor, "stride"), [axis]):
+                found = self._stride(tensor, axis)
+            case ast.BinOp(left, op, right):
+                parts = [self.text(left, depth), self.text(right, depth)]
+                word = ast.unparse(ast.BinOp(ast.Name("a"), op, ast.Name("b")))[1:-1]
+                found = None if None in parts else f"({word.join(filter(None, parts))})"
+            case ast.Call(ast.Attribute(_, name) | ast.Name(name), given, []) if name in CALLED:
+                parts = [self.text(one, depth) for one in given]
+                found = None if None in parts else f"{CALLED[name]}({', '.join(filter(None, parts))})"
+            case ast.IfExp(_, yes, _):
+                found = self.text(yes, depth)
+        return found
+
+    def _side(self, tensor: ast.expr, side: ast.expr) -> str | None:
+        sides = self._tensor(tensor).sides
+        place = _integer(side)
+        if sides is None or place is None or not -len(sides) <= place < len(sides) or sides[place] == "...":
+            return None
+        return sides[place]
+
+    def _stride(self, tensor: ast.expr, axis: ast.expr) -> str | None:
+        """Stride of a tensor that lies row by row."""
+        sides, place = self._tensor(tensor).sides, _integer(axis)
+        if sides is None or place is None or not -len(sides) <= place < len(sides):
+            return None
+        inner = sides[place % len(sides) + 1 :]
+        return None if "..." in inner else " * ".join(inner) or "1"
+
+
+def _integer(node: ast.expr) -> int | None:
+    value = ast.literal_eval(node) if isinstance(node, ast.Constant | ast.UnaryOp) else None
+    return value if type(value) is int else None
+
 
 BLOCKS = re.compile(r"^(BLOCK|TILE)|SIZE$")
 GROUPS = re.compile(r"GROUP")

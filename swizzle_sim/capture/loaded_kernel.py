@@ -66,7 +66,7 @@ class LoadedKernel:
         Returns
         -------
         flops : Counter of str
-            Operations of one workgroup by type, see `swizzle_sim.capture.products.Products`.
+            Operations of one workgroup by type, see `swizzle_sim.capture.language.Products`.
 
         Raises
         ------

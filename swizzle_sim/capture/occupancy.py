@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,9 @@ from swizzle_sim.nvidia.sass import Controlled
 from swizzle_sim.nvidia.waves import cycles_of
 from swizzle_sim.workload.kernels import Kernel
 from swizzle_sim.workload.launch import Array, Launch
-from swizzle_sim.workload.price import CompiledKernel
-from xcd_model import Gpu, Resources, workgroups_per_cu
-from xcd_model.errors import CompileError
+from swizzle_sim.workload.price import CodeFigures, CompiledKernel
+from xcd_model import Gpu, Resources, gpu, workgroups_per_cu
+from xcd_model.errors import CompileError, ReplayError
 
 ARCHITECTURES = ("gfx942", "gfx950", "gfx1250", "sm_90a", "sm_100a", "sm_121a")
 COMPILE_TIMEOUT_S = 600.0
@@ -36,13 +36,12 @@ _WORKER = "swizzle_sim.capture.occupancy_worker"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compiled:
+class Compiled(CodeFigures):
     """One kernel compiled for one architecture.
 
     Parameters
     ----------
-    function, arch, triton : str
-        ``triton`` is the compiler's version.
+    function : str
     options : mapping
         All compile options, defaults included.
     threads : int
@@ -50,70 +49,37 @@ class Compiled:
     vgprs : int
         Vector registers a lane that the descriptor allocates, accumulation registers among them; on NVIDIA registers a
         thread.
-    vgprs_used, agprs_used, sgprs : int
+    vgprs_used, agprs_used : int
         Registers that the code uses, as LLVM counts them.
-    lds_bytes, scratch_bytes : int [bytes]
-        A workgroup, with what the system reserves of it; a lane.
+    scratch_bytes : int [bytes]
+        Of a lane.
     vgpr_spills, sgpr_spills : int
         Registers that did not fit; on NVIDIA words of 4 bytes of a thread's stack.
-    loads : sequence of (int, int)
-        Global loads in the code: bytes a lane (0 for a tile by NVIDIA's TMA), and how many, widest first.
-    instructions_before_loop : int
-        Instructions before the first loop, on NVIDIA before the first with loads or products; of all the code where
-        there is none.
-    instructions_in_curves : int
-        Of those the ones in loops of their own; 0 on AMD.
-    code_bytes : int [bytes]
-        Length of the code, of the functions that it calls too.
     llvm_waves_per_simd : int
         Occupancy as LLVM sees it, from registers alone; 0 on NVIDIA.
     loads_per_step : int
         Loads in the body of the kernel's main loop.
     pipelined : bool
         Whether the compiler pipelined the main loop.
-    instructions_in_flight : int
-        Assumed: see `swizzle_sim.capture.occupancy_code`.
-    step_instructions, after_products, past_l1 : int, bool and bool
-        Of the main loop, see `xcd_model.Resources`; 0 and false on AMD, where they were not measured.
     compile_s : float [s]
     files : mapping of str to str
         SHA-256 of every source file that took part, by path.
-    step_cycles, ahead_cycles, burst_loads, burst_cycles, busy_cycles : int
-        Of a pipelined loop and of one that is not, see `xcd_model.Resources`; 0 where the architecture is none of
-        `swizzle_sim.nvidia.waves.TIMED`.
     """
 
     function: str
-    arch: str
-    triton: str
     options: Mapping[str, Any]
     threads: int
     vgprs: int
     vgprs_used: int
     agprs_used: int
-    sgprs: int
-    lds_bytes: int
     scratch_bytes: int
     vgpr_spills: int
     sgpr_spills: int
-    loads: Sequence[tuple[int, int]]
-    instructions_before_loop: int
-    instructions_in_curves: int
-    code_bytes: int
     llvm_waves_per_simd: int
     loads_per_step: int
     pipelined: bool
-    instructions_in_flight: int
-    step_instructions: int
-    after_products: bool
-    past_l1: bool
     compile_s: float
     files: Mapping[str, str] = field(repr=False)
-    step_cycles: int = 0
-    ahead_cycles: int = 0
-    burst_loads: int = 0
-    burst_cycles: int = 0
-    busy_cycles: int = 0
 
     @property
     def resources(self) -> Resources:
@@ -144,28 +110,15 @@ class Compiled:
         ReplayError
             If not even one workgroup fits.
         """
+        figures = {one.name: getattr(self, one.name) for one in fields(CodeFigures)}
+        counted = self.resources
+        figures |= {name: getattr(counted, name) for name in ("step_instructions", "after_products", "past_l1")}
         return CompiledKernel(
-            arch=self.arch,
-            triton=self.triton,
+            **{**figures, "loads": tuple((width, count) for width, count in self.loads)},
             registers=self.vgprs,
             agprs=self.agprs_used,
-            sgprs=self.sgprs,
             spills=self.vgpr_spills + self.sgpr_spills,
-            lds_bytes=self.lds_bytes,
-            workgroups_per_cu=workgroups_per_cu(self.resources, gpu),
-            loads=tuple((width, count) for width, count in self.loads),
-            instructions_before_loop=self.instructions_before_loop,
-            instructions_in_curves=self.instructions_in_curves,
-            instructions_in_flight=self.instructions_in_flight,
-            code_bytes=self.code_bytes,
-            step_instructions=self.resources.step_instructions,
-            after_products=self.resources.after_products,
-            past_l1=self.resources.past_l1,
-            step_cycles=self.step_cycles,
-            ahead_cycles=self.ahead_cycles,
-            burst_loads=self.burst_loads,
-            burst_cycles=self.burst_cycles,
-            busy_cycles=self.busy_cycles,
+            workgroups_per_cu=workgroups_per_cu(counted, gpu),
         )
 
 
@@ -360,3 +313,81 @@ def _cached(entry: Any, arguments: dict[str, Any]) -> Compiled | None:
     if values is not None and values != arguments:  # heuristics look at values, not at their class
         return None
     return found if all(digest(where) == known for where, known in found.files.items()) else None
+
+
+# Resources of a captured kernel: those on AMD's two GPUs are kept with its trace, those on another are compiled for.
+#
+# A kernel that none of the two takes, such as one with PTX in it or with tiles beyond their LDS, is captured if an H200
+# takes it.
+
+ARCHS = ("gfx942", "gfx950")
+NVIDIA = ("sm_90a",)
+GPUS = {"gfx942": "mi300x", "gfx950": "mi355x", "sm_90a": "h200"}  # whose limits a configuration is chosen by
+
+
+def check_compiles(launch: Launch, arch: str | None = None, *, fits: bool = False) -> None:
+    """Refuse a launch that compiles for nothing that it is for, before a capture, which may take minutes.
+
+    Parameters
+    ----------
+    launch : Launch
+    arch : str, optional
+        Architecture that asks; by default it is enough that one does.
+    fits : bool
+        Whether it has to compile for that one, and a workgroup to fit a CU of its GPU, as an autotuner would find out.
+
+    Raises
+    ------
+    CompileError
+    """
+    wanted: Sequence[Sequence[str]] = (ARCHS, NVIDIA)
+    if arch is not None:
+        wanted = (ARCHS if arch in ARCHS and not fits else (arch,),)
+    errors = [_errors(launch, archs, fits=fits) for archs in wanted]
+    if all(errors):
+        raise errors[0][0]
+
+
+def _errors(launch: Launch, archs: Sequence[str], *, fits: bool) -> list[CompileError]:
+    """Why a launch compiles for none of some architectures; nothing where it does for one: a tile may not fit all."""
+    errors = []
+    for arch, found in zip(archs, compile_for(launch, archs), strict=True):
+        if isinstance(found, CompileError):
+            errors.append(found)
+        elif fits and arch in GPUS:
+            try:
+                workgroups_per_cu(found.resources, gpu(GPUS[arch]))
+            except ReplayError as error:
+                errors.append(CompileError(str(error)))
+    return errors if len(errors) == len(archs) else []
+
+
+def resources_by_arch(launch: Launch) -> dict[str, Any]:
+    """For each of `ARCHS` the resources, or why there are none, as a manifest has them."""
+    return {
+        arch: {"error": str(one)} if isinstance(one, CompileError) else asdict(one.resources)
+        for arch, one in zip(ARCHS, compile_for(launch, ARCHS), strict=True)
+    }
+
+
+def stored_resources(manifest: Mapping[str, Any], arch: str) -> Resources:
+    """Resources that a manifest has for an architecture, or for one of `ARCHS` where the GPU has another.
+
+    Raises
+    ------
+    CompileError
+        If the kernel does not compile for it.
+    """
+    kept: Mapping[str, Any] = manifest["resources"]
+    if arch in kept:
+        found = kept[arch]
+    else:
+        found = next((one for one in kept.values() if "error" not in one), None) or _compiled(manifest, arch)
+    if "error" in found:
+        raise CompileError(f"{manifest['facts']['name']} does not compile for {arch}: {found['error']}")
+    return Resources(**found)
+
+
+def _compiled(manifest: Mapping[str, Any], arch: str) -> dict[str, Any]:
+    (found,) = compile_for(Launch.from_dict(manifest["launch"]), (arch,))
+    return {"error": str(found)} if isinstance(found, CompileError) else asdict(found.resources)

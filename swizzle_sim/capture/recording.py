@@ -6,15 +6,19 @@ but the kernels' sources, which a capture runs as it runs any kernel's file.
 
 from __future__ import annotations
 
+import ast
 import base64
 import contextlib
 import hashlib
 import itertools
 import json
 import math
+import re
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,8 +27,6 @@ import numpy as np
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.disk_cache import cache_home
 from swizzle_sim.capture.declare import KernelDeclaration, Sizes
-from swizzle_sim.capture.recorded_sizes import RecordedSizes
-from swizzle_sim.capture.recorded_source import RecordedSource, check_functions
 from swizzle_sim.capture.recorder import FORMAT, VERSION
 from swizzle_sim.capture.stand_ins import TORCH_DTYPES
 from swizzle_sim.capture.target import OPTIONS
@@ -252,3 +254,314 @@ def _unpacked(function: str, text: str) -> Path:
     except (OSError, RunError) as error:
         raise CaptureError(f"{path}: the kernel's source cannot be written ({error})", code="declaration") from None
     return path
+
+
+# What a recorded launch would be at other sizes: sides, strides and grid as expressions of its integer arguments.
+#
+# A recording has numbers. A side that equals the argument ``M`` is taken for M, arguments that are equal are scaled
+# together, a side of the grid may be a quotient of the source. At the recorded sizes all is as recorded; at others this
+# is a guess, which the bounds checks of a capture test.
+
+Expression = Callable[[Mapping[str, int]], int]
+PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Sides and strides of a tensor as expressions.
+
+    Parameters
+    ----------
+    sides, strides : tuple of callable
+        Each ``expression(sizes) -> int``.
+    """
+
+    sides: tuple[Expression, ...]
+    strides: tuple[Expression, ...]
+
+
+class RecordedSizes:
+    """Mapping[str, int] of a recorded launch, and what depends on them.
+
+    Parameters
+    ----------
+    scalars : mapping of str to int
+        Integer arguments.
+    tensors : mapping of str to (shape, strides)
+    fixed : set of str
+        Tensors whose values are recorded, so their shape stays.
+    grid : sequence of int
+    quotients : sequence of callable
+        ``quotient(values) -> int or None``, counts of tiles in the kernel's source, of arguments by name.
+    """
+
+    def __init__(
+        self,
+        scalars: Mapping[str, int],
+        tensors: Mapping[str, tuple[Sequence[int], Sequence[int]]],
+        fixed: set[str],
+        grid: Sequence[int],
+        quotients: Sequence[Callable[[Mapping[str, int]], int | None]] = (),
+    ):
+        self.defaults: dict[str, int] = {}
+        self._scalars, self._quotients = scalars, quotients
+        for name, value in scalars.items():
+            if value >= 2 and "stride" not in name.lower() and value not in self.defaults.values():
+                self.defaults[name] = value
+        explained = [any(q(scalars) == side for q in quotients) for side in grid]
+        for axis, (side, known) in enumerate(zip(grid, explained, strict=True)):
+            is_side = any(side in shape for name, (shape, _) in tensors.items() if name not in fixed)
+            if side >= 2 and is_side and not known and side not in self.defaults.values():
+                self.defaults[f"programs_{'xyz'[axis]}"] = side
+        self.layouts = {name: self._layout(shape, strides, name in fixed) for name, (shape, strides) in tensors.items()}
+        self.scalars = {name: self._scalar(name, value) for name, value in scalars.items()}
+        self.grid = tuple(self._side_of_grid(side) for side in grid)
+
+    def values(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Integer arguments at given sizes."""
+        return {name: expression(sizes) for name, expression in self.scalars.items()}
+
+    def _named(self, value: int) -> Expression | None:
+        """Size or product of two with a value."""
+        for name, size in self.defaults.items():
+            if size == value:
+                return lambda s, name=name: s[name]  # type: ignore[misc]
+        for one, other in combinations(self.defaults, 2):
+            if self.defaults[one] * self.defaults[other] == value:
+                return lambda s, one=one, other=other: s[one] * s[other]  # type: ignore[misc]
+        return None
+
+    def _layout(self, shape: Sequence[int], strides: Sequence[int], is_fixed: bool) -> Layout:
+        sides = [None if is_fixed else self._named(side) for side in shape]
+        whole = [found or _literal(side) for found, side in zip(sides, shape, strict=True)]
+        steps: list[Expression] = [_literal(stride) for stride in strides]
+        before: tuple[int, Expression] = (1, _literal(1))  # length of the axes inside, as recorded and at other sizes
+        for axis in sorted(range(len(shape)), key=lambda k: (strides[k], shape[k])):
+            if strides[axis] and shape[axis] > 1:
+                length, inside = before
+                if strides[axis] % length == 0:
+                    steps[axis] = _times(_literal(strides[axis] // length), inside)
+                before = (strides[axis] * shape[axis], _times(steps[axis], whole[axis]))
+        return Layout(tuple(whole), tuple(steps))
+
+    def _scalar(self, name: str, value: int) -> Expression:
+        """Integer argument: a size, or a stride or length of a tensor."""
+        if "stride" not in name.lower() and value in self.defaults.values():
+            found = self._named(value)
+            assert found is not None
+            return found
+        if value < 2:
+            return _literal(value)
+        strides = [one for layout in self.layouts.values() for one in layout.strides]
+        lengths = [
+            _product(layout.sides[axis:]) for layout in self.layouts.values() for axis in range(len(layout.sides))
+        ]
+        return self._only(value, [strides, lengths]) or _literal(value)
+
+    def _side_of_grid(self, side: int) -> Expression:
+        if side < 2:
+            return _literal(side)
+        counts: list[Expression] = [lambda s, q=q: q({**s, **self.values(s)}) or 0 for q in self._quotients]  # type: ignore[misc]
+        names = [_size(name) for name in self.defaults]
+        pairs = [_times(one, other) for one, other in combinations(counts, 2)]
+        triples = [_times(_times(one, other), name) for one, other in combinations(counts, 2) for name in names]
+        mixed = [_times(one, name) for one in counts for name in names]
+        sides = [
+            _times(one, other)
+            for layout in self.layouts.values()
+            for one, other in combinations(layout.sides, 2)
+        ]  # fmt: skip
+        return self._only(side, [counts, pairs, names, mixed, sides, triples]) or _literal(side)
+
+    def _only(self, value: int, groups: Sequence[Sequence[Expression]]) -> Expression | None:
+        """The first expression of the first group that has a value; None where that group has several that differ."""
+        scaled = {name: size * prime for (name, size), prime in zip(self.defaults.items(), PRIMES * 4, strict=False)}
+        for group in groups:
+            fitting = [one for one in group if one(self.defaults) == value]
+            if fitting:
+                return fitting[0] if len({one(scaled) for one in fitting}) == 1 else None
+        return None
+
+
+def _literal(value: int) -> Expression:
+    return lambda s: value
+
+
+def _size(name: str) -> Expression:
+    return lambda s: s[name]
+
+
+def _times(one: Expression, other: Expression) -> Expression:
+    return lambda s: one(s) * other(s)
+
+
+def _product(factors: Sequence[Expression]) -> Expression:
+    def product(s: Mapping[str, int]) -> int:
+        found = 1
+        for factor in factors:
+            found *= factor(s)
+        return found
+
+    return product
+
+
+# Source of a recorded kernel as one file: its functions, and what the globals mean that they read.
+
+MODULE = re.compile(r"math|triton(\.\w+)*")
+VALUE_CALLS = ("triton.language.constexpr", "float")
+
+
+class RecordedSource:
+    """File made of a recording's functions, the kernel last.
+
+    Parameters
+    ----------
+    functions : sequence of mapping
+        As the recording has them, checked by `check_functions`; the first is the kernel.
+
+    Attributes
+    ----------
+    text : str
+    name : str
+        Of the kernel.
+    """
+
+    def __init__(self, functions: Sequence[Mapping[str, Any]]):
+        self._functions = functions
+        self._defined: dict[str, Any] = {"triton": "import triton"}  # what each name of the file means
+        self._written: list[str] = []
+        self.name = self._function(0, functions[0]["name"])
+        lines = [line for line in self._defined.values() if isinstance(line, str)]
+        head = sorted(lines, key=lambda line: (" = " in line, not line.startswith("import triton"), line))
+        self.text = "\n".join(head) + "".join(f"\n\n\n{one}" for one in self._written) + "\n"
+
+    def _bind(self, name: str, meaning: Any) -> str:
+        """Name that stands for something: the given one, with a number where that is taken."""
+        tried = (name if k == 1 else f"{name}_{k}" for k in itertools.count(1))
+        name = next(one for one in tried if self._defined.get(one, meaning) == meaning)
+        self._defined[name] = meaning
+        return name
+
+    def _function(self, place: int, wanted: str) -> str:
+        known = [name for name, meaning in self._defined.items() if meaning == place]
+        if known:
+            return known[0]
+        found = self._functions[place]
+        name = self._bind(wanted, place)
+        text = self._edited(found)
+        if name != found["name"]:
+            text = re.sub(rf"\bdef\s+{found['name']}\b", f"def {name}", text, count=1)
+        options = ", ".join(f"{key}={value!r}" for key, value in found["options"].items())
+        self._written.append(f"@triton.{found['kind']}{f'({options})' if options else ''}\n{text}")
+        return name
+
+    def _edited(self, found: Mapping[str, Any]) -> str:
+        function = ast.parse(found["text"]).body[0]
+        assert isinstance(function, ast.FunctionDef)
+        edits = [*_unannotated(function, found["reads"])]
+        dropped = {id(part) for node, _ in edits for part in ast.walk(node)}
+        todo: list[ast.AST] = [function]
+        while todo:
+            node = todo.pop()
+            if id(node) in dropped:
+                continue
+            chain = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+            if chain in found["reads"]:
+                new = self._meaning(found["reads"][chain], chain.rpartition(".")[2])
+                edits += [(node, new)] if new != chain else []
+            else:
+                todo += ast.iter_child_nodes(node)
+        return _applied(found["text"], edits)
+
+    def _meaning(self, meaning: Mapping[str, Any], name: str) -> str:
+        """Name in the file for what a kernel calls ``name``."""
+        if "function" in meaning:
+            return self._function(meaning["function"], name)
+        if "value" in meaning:
+            return self._bind(name, f"{name} = {meaning['value']}")
+        # the device library that goes by the GPU that compiles, in place of the one of the GPU that recorded
+        module = re.sub(r"\.(cuda|hip)\.libdevice$", ".libdevice", meaning["module"])
+        own = meaning.get("name", "")
+        line = f"from {module} import {own}" if own else f"import {module}"
+        return self._bind(name, line + (f" as {name}" if name != (own or module) else ""))
+
+
+def check_functions(functions: Any, most_bytes: int) -> str:
+    """Reason why functions of a recording cannot be made a file; empty where they can.
+
+    Parameters
+    ----------
+    functions : object
+        As JSON has them.
+    most_bytes : int
+        Of their text together.
+    """
+    if not isinstance(functions, list) or not functions or not all(isinstance(one, dict) for one in functions):
+        return "a list of functions"
+    if sum(len(str(one.get("text"))) for one in functions) > most_bytes:
+        return f"functions of at most {most_bytes} bytes"
+    return next((wrong for one in functions if (wrong := _wrong(one, len(functions)))), "")
+
+
+def _wrong(function: Mapping[str, Any], n_functions: int) -> str:
+    try:
+        body = ast.parse(function.get("text", 0)).body
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return "functions that parse"
+    only, options, reads = body[0] if len(body) == 1 else None, function.get("options"), function.get("reads")
+    if not isinstance(only, ast.FunctionDef) or only.decorator_list or only.name != function.get("name"):
+        return "one function each, without decorators, and its name"
+    if function.get("kind") not in ("jit", "constexpr_function") or not isinstance(options, dict):
+        return "the kind of each function, and its options"
+    if not set(options) <= {"do_not_specialize", "noinline"}:
+        return "options do_not_specialize and noinline"
+    is_known = isinstance(reads, dict) and all(_is_meaning(value, n_functions) for value in reads.values())
+    return "" if is_known else "what each name means that a function reads"
+
+
+def _is_meaning(meaning: Any, n_functions: int) -> bool:
+    if not isinstance(meaning, dict):
+        return False
+    if "function" in meaning:
+        return type(meaning["function"]) is int and 0 <= meaning["function"] < n_functions
+    if "value" in meaning:
+        return isinstance(meaning["value"], str) and _is_value(meaning["value"])
+    name, module = meaning.get("name", "x"), meaning.get("module")
+    return isinstance(module, str) and MODULE.fullmatch(module) is not None and str(name).isidentifier()
+
+
+def _is_value(text: str) -> bool:
+    """Whether a text is a literal, a type of the language, or a constexpr of one."""
+    try:
+        node = ast.parse(text, mode="eval").body
+        while isinstance(node, ast.Call) and ast.unparse(node.func) in VALUE_CALLS and len(node.args) == 1:
+            node = node.args[0]
+        if re.fullmatch(r"triton\.language\.\w+", ast.unparse(node)):
+            return True
+        ast.literal_eval(node)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _unannotated(function: ast.FunctionDef, reads: Mapping[str, Any]) -> list[tuple[ast.AST, str]]:
+    """Parameters whose annotations name what is not in the recording, and what is left of each."""
+    found: list[tuple[ast.AST, str]] = []
+    roots = {chain.partition(".")[0] for chain in reads}
+    for one in ast.walk(function.args):
+        if isinstance(one, ast.arg) and one.annotation is not None:
+            names = {node.id for node in ast.walk(one.annotation) if isinstance(node, ast.Name)}
+            found += [(one, one.arg)] if names - roots else []
+    if function.returns is not None:
+        found.append((function.returns, "None"))
+    return found
+
+
+def _applied(text: str, edits: Sequence[tuple[Any, str]]) -> str:
+    """Text with nodes replaced; the count of its lines stays."""
+    lines = [line.encode() for line in text.splitlines()]
+    places = [(n.lineno, n.col_offset, n.end_lineno, n.end_col_offset, new) for n, new in edits]
+    for first, begin, last, end, new in sorted(places, reverse=True):
+        whole = lines[first - 1][:begin] + new.encode() + lines[last - 1][end:]
+        lines[first - 1 : last] = [whole, *[b""] * (last - first)]
+    return b"\n".join(lines).decode()

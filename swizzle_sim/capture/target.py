@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.capture.module_files import file_of_module
-from swizzle_sim.capture.sliced_module import SlicedModule, sliced_module
+from swizzle_sim.capture.sliced_module import SlicedModule, file_of_module, sliced_module
 from swizzle_sim.capture.stand_ins import StandIn, TensorStandIn
 from swizzle_sim.triton_source.source_file import SourceFile, defaults_of, parameters_of, read_source
 from swizzle_sim.workload.launch import Array

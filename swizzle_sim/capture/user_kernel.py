@@ -22,8 +22,15 @@ from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_a
 from swizzle_sim.capture.check import check_tiles
 from swizzle_sim.capture.declare import PEAK
 from swizzle_sim.capture.kernel_file import digest
+from swizzle_sim.capture.occupancy import (
+    ARCHS,
+    NVIDIA,
+    check_compiles,
+    compiled_for,
+    resources_by_arch,
+    stored_resources,
+)
 from swizzle_sim.capture.process import OnProgress, check_installed, shared_worker, worker_reply
-from swizzle_sim.capture.resources_by_arch import ARCHS, NVIDIA, check_compiles, resources_by_arch, stored_resources
 from swizzle_sim.capture.trace_file import ARRAYS, SUFFIX, digest_of, read_trace, write_trace
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.workload.kernels import Kernel, declared_name, file_of, is_user_kernel
@@ -98,8 +105,6 @@ def kernel(name: str | os.PathLike[str], *, gpu: Gpu | str | None = None, **size
     found = load(word, sizes, arch) if is_user_kernel(word) else registered(word, **sizes)
     if device is None:
         return found
-    from swizzle_sim.capture.occupancy import compiled_for  # noqa: PLC0415
-
     return compiled_for(found, device)
 
 
@@ -251,17 +256,14 @@ def capture_kernel(kernel: Kernel, **options: Any) -> tuple[Trace, dict[str, Any
             "sharing": kernel.sharing,
             "problem": dict(kernel.problem),
             "dtype": kernel.dtype,
-            "tiles": list(kernel.grid.tiles) if kernel.grid.tiles else None,
+            "tiles": kernel.grid.as_dict()["tiles"],
             "programs": kernel.programs,
             **({"claims": asdict(kernel.claims)} if kernel.claims else {}),
             "flops": kernel.flops,
             "issued_flops": kernel.issued_flops,
         },
         "grid": list(by_tile.grid),
-        "grids": [
-            {"grid": list(grid.launch), "tiles": list(grid.tiles) if grid.tiles else None, "sizes": dict(sizes)}
-            for grid, sizes in kernel.at_grids()
-        ],
+        "grids": [{**grid.as_dict(), "sizes": dict(sizes)} for grid, sizes in kernel.at_grids()],
     }
     return found.trace, {**described, **manifest_of(found, kernel.triton_source)}
 
@@ -306,7 +308,7 @@ def kernel_of(
         summary=facts["summary"],
         problem=facts["problem"],
         dtype=facts["dtype"],
-        grid=grid_of(manifest["grid"], facts["tiles"]),
+        grid=Grid.from_dict({**facts, **manifest}),
         flops=facts["flops"],
         issued_flops=facts.get("issued_flops", facts["flops"]),  # files of earlier versions have one number
         resources=stored_resources(manifest, arch),
@@ -320,9 +322,7 @@ def kernel_of(
             if manifest["triton"]
             else manifest["how"],
         ),
-        at_grids=lambda: [
-            (grid_of(at["grid"], at["tiles"]), SizesAt(at["sizes"], at.get("values", {}))) for at in manifest["grids"]
-        ],
+        at_grids=lambda: other_grids(manifest),
         programs=facts["programs"],
         claims=Claims(**facts["claims"]) if "claims" in facts else None,
         make_launch=(lambda: Launch.from_dict(manifest["launch"], inputs_of(request))) if request else None,
@@ -340,9 +340,9 @@ def _digest(trace: Trace, manifest: Mapping[str, Any]) -> str:
     return found.hexdigest()
 
 
-def grid_of(sides: Any, tiles: Any) -> Grid:
-    """Grid as a manifest has it: sides, and tile rows and columns or None."""
-    return Grid(tuple(sides), (tiles[0], tiles[1]) if tiles else None)
+def other_grids(manifest: Mapping[str, Any]) -> list[tuple[Grid, SizesAt]]:
+    """Other grids of a kernel, each with its sizes and the integers that its parameters are there."""
+    return [(Grid.from_dict(at), SizesAt(at["sizes"], at.get("values", {}))) for at in manifest["grids"]]
 
 
 def inputs_of(request: Mapping[str, Any] | None):

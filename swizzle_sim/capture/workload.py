@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.workload.kernels import Kernel, is_user_kernel, kernel
-from swizzle_sim.workload.launch import Launch, SizesAt
+from swizzle_sim.workload.launch import Launch
 from xcd_model import Resources, Waits
 from xcd_model.errors import CompileError, RewriteError
 
@@ -89,7 +89,7 @@ def of_kernel(found: Kernel) -> Workload:
 
 
 def _declared(name: str, sizes: Mapping[str, int], config: Mapping[str, int] | None = None) -> Workload:
-    from swizzle_sim.capture.user_kernel import describe, grid_of, inputs_of, request_of  # noqa: PLC0415
+    from swizzle_sim.capture.user_kernel import describe, inputs_of, other_grids, request_of  # noqa: PLC0415
 
     described, request = describe({**request_of(name, sizes), **(config or {})})
     pinned = {key: request[key] for key in ("config",) if key in request}
@@ -97,11 +97,9 @@ def _declared(name: str, sizes: Mapping[str, int], config: Mapping[str, int] | N
     return Workload(
         name=facts["name"],
         problem=facts["problem"],
-        grid=grid_of(described["grid"], facts["tiles"]),
+        grid=Grid.from_dict({**facts, **described}),
         launch=Launch.from_dict(described["launch"], inputs_of(request)),
-        others=tuple(
-            (grid_of(at["grid"], at["tiles"]), SizesAt(at["sizes"], at["values"])) for at in described["grids"]
-        ),
+        others=tuple(other_grids(described)),
         at=lambda other: _declared(name, other, pinned),
         programs=facts["programs"],
     )

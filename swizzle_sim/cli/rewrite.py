@@ -57,7 +57,7 @@ def rewrite(
     from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
     from swizzle_sim.cli.output import print_json
     from swizzle_sim.rewrite import check_rewritten, check_target, rewrite_workload, write_rewritten
-    from swizzle_sim.rewrite.emission import GENERAL, emissions
+    from swizzle_sim.rewrite.guard import GENERAL, emissions
     from swizzle_sim.rewrite.price import cheapest
     from swizzle_sim.workload.kernels import is_user_kernel
     from xcd_model import gpu as load_gpu

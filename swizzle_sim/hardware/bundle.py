@@ -24,7 +24,7 @@ from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.waiting import with_flags_unset
 from swizzle_sim.rewrite import check_rewritten, rewrite_workload
-from swizzle_sim.rewrite.emission import GENERAL, named
+from swizzle_sim.rewrite.guard import GENERAL, named
 from swizzle_sim.workload.kernels import Kernel
 from swizzle_sim.workload.launch import Launch
 from xcd_model.errors import HardwareError

@@ -16,8 +16,8 @@ from swizzle_sim.base.release import version
 from swizzle_sim.capture.process import run_worker
 from swizzle_sim.hardware.device import Device
 from swizzle_sim.hardware.node.manifest import PACKAGE
+from swizzle_sim.language.emit import emit_triton
 from swizzle_sim.language.emit_hip import emit_hip
-from swizzle_sim.language.emit_triton import emit_triton
 from swizzle_sim.language.grid import Grid, bind
 from swizzle_sim.language.ir import Form
 from swizzle_sim.language.variables import arguments

@@ -33,7 +33,6 @@ LIBRARIES = (
     "matplotlib",
     "typer",
     "rich",
-    "libcst",
     "optuna",
     "scipy",
     "diskcache",

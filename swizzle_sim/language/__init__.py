@@ -3,9 +3,8 @@
 ``Swizzle.parse(text)`` returns a candidate; ``swizzle.verify(grid, num_xcds)`` proves or disproves it.
 """
 
-from swizzle_sim.language.emit import emit_text
+from swizzle_sim.language.emit import emit_text, emit_triton
 from swizzle_sim.language.emit_hip import emit_hip
-from swizzle_sim.language.emit_triton import emit_triton
 from swizzle_sim.language.families import (
     FAMILIES,
     Family,

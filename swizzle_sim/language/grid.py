@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from swizzle_sim.language.ir import AXES, GRID_NAMES
 from swizzle_sim.language.rules import INT32_MAX, INT32_MIN
@@ -133,6 +133,15 @@ class Grid:
             elif name.startswith("program_id"):
                 counts[name.replace("program_id", "num_programs")] = digit.extent
         return counts
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {"grid": list(self.launch), "tiles": list(self.tiles) if self.tiles else None}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Grid:
+        """Inverse of `as_dict`."""
+        return cls(tuple(values["grid"]), tuple(values["tiles"]) if values["tiles"] else None)
 
     @classmethod
     def parse(cls, text: str) -> Grid:

@@ -179,6 +179,16 @@ def parts(node: Expr | Cond) -> tuple[Expr | Cond, ...]:
     return ()
 
 
+def statements(body: Iterable[Stmt]) -> Iterator[Stmt]:
+    """Yield the statements of a block and of the blocks in it, in text order."""
+    for stmt in body:
+        yield stmt
+        if not isinstance(stmt, Assign):
+            yield from statements(stmt.body)
+        if isinstance(stmt, If):
+            yield from statements(stmt.orelse)
+
+
 def nodes(body: Iterable[Stmt]) -> Iterator[Expr | Cond]:
     """Yield every expression and condition of statements, and their parts, in text order."""
     todo: list[Stmt | Expr | Cond] = [*reversed(tuple(body))]
@@ -193,6 +203,16 @@ def nodes(body: Iterable[Stmt]) -> Iterator[Expr | Cond]:
         else:
             yield node
             todo += parts(node)[::-1]
+
+
+def names_in(body: Iterable[Stmt]) -> set[str]:
+    """Names that statements read, at any depth."""
+    return {node.name for node in nodes(body) if isinstance(node, Name)}
+
+
+def names_set(body: Iterable[Stmt]) -> set[str]:
+    """Names that statements assign, at any depth, loop variables among them."""
+    return {one.var if isinstance(one, For) else one.target for one in statements(body) if not isinstance(one, If)}
 
 
 def literals(body: Iterable[Stmt]) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,6 +22,7 @@ from swizzle_sim.language.ir import (
     Not,
     Select,
     Stmt,
+    names_set,
     parts,
 )
 
@@ -85,7 +85,7 @@ def compile_form(form: Form) -> Bytecode:
     -------
     Bytecode
     """
-    compiler = _Compiler(form.inputs, set(_targets(form.body)))
+    compiler = _Compiler(form.inputs, names_set(form.body))
     compiler.block(form.body)
     homes = {name: compiler.inputs[name] for name in form.inputs}
     registers = np.zeros(compiler.used, np.int64)
@@ -94,17 +94,6 @@ def compile_form(form: Form) -> Bytecode:
     code = np.array(compiler.code, np.int32).reshape(-1, 6)
     results = {name: compiler.variables[name] for name in form.results}
     return Bytecode(code, registers, homes, results, compiler.input_lines, compiler.line)
-
-
-def _targets(body: tuple[Stmt, ...]) -> Iterator[str]:
-    for stmt in body:
-        if isinstance(stmt, Assign):
-            yield stmt.target
-        elif isinstance(stmt, If):
-            yield from _targets(stmt.body + stmt.orelse)
-        else:
-            yield stmt.var
-            yield from _targets(stmt.body)
 
 
 class _Compiler:

@@ -6,9 +6,22 @@ Python creates variables on the way, C++ and Triton need them beforehand, so emi
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
-from swizzle_sim.language.ir import COORDINATES, COUNTS, Assign, For, Form, If, Int, Stmt, names_read
+from swizzle_sim.language.ir import (
+    COORDINATES,
+    COUNTS,
+    Assign,
+    For,
+    Form,
+    If,
+    Int,
+    Stmt,
+    names_in,
+    names_read,
+    names_set,
+    statements,
+)
 from swizzle_sim.language.rules import RESERVED
 from xcd_model.errors import LanguageError
 
@@ -69,20 +82,7 @@ def check_function_name(name: str, taken: Iterable[str]) -> None:
 
 def used(form: Form) -> set[str]:
     """Every name in a candidate."""
-    return {*_mentioned(form.body), *form.results, *form.inputs}
-
-
-def _mentioned(body: tuple[Stmt, ...]) -> Iterator[str]:
-    for stmt in body:
-        if isinstance(stmt, Assign):
-            yield stmt.target
-            yield from names_read(stmt.value)
-        elif isinstance(stmt, If):
-            yield from names_read(stmt.condition)
-            yield from (*_mentioned(stmt.body), *_mentioned(stmt.orelse))
-        else:
-            yield stmt.var
-            yield from (*names_read(stmt.start), *names_read(stmt.stop), *_mentioned(stmt.body))
+    return names_in(form.body) | names_set(form.body) | {*form.results, *form.inputs}
 
 
 def live_before(body: tuple[Stmt, ...], live: Collection[str]) -> set[str]:
@@ -127,17 +127,9 @@ def live_inside(loop: For, live_after: Collection[str]) -> set[str]:
     return set(live_after) | live_before(loop.body, live_after)
 
 
-def assigned(body: tuple[Stmt, ...]) -> set[str]:
+def assigned(body: Iterable[Stmt]) -> set[str]:
     """Names that a block assigns at any depth, without loop variables."""
-    names: set[str] = set()
-    for stmt in body:
-        if isinstance(stmt, Assign):
-            names.add(stmt.target)
-        elif isinstance(stmt, If):
-            names |= assigned(stmt.body) | assigned(stmt.orelse)
-        else:
-            names |= assigned(stmt.body)
-    return names
+    return {stmt.target for stmt in statements(body) if isinstance(stmt, Assign)}
 
 
 def with_initial_values(body: tuple[Stmt, ...], live: Collection[str], alive: set[str]) -> tuple[Stmt, ...]:

@@ -162,20 +162,9 @@ def _parts(trace: Trace, instructions: np.ndarray, values: np.ndarray | None = N
     yield from np.split(instructions if values is None else values, cuts)
 
 
-def axes_of(grid: Grid) -> dict[str, tuple[int, int]]:
-    """Stride and extent of each tile axis of a grid, by name: tile ``= sum(coordinate * stride)``."""
-    if grid.tiles:
-        return {"pid_m": (grid.tiles[1], grid.tiles[0]), "pid_n": (1, grid.tiles[1])}
-    if len(grid.launch) == 1:
-        return {"pid": (1, grid.launch[0])}
-    names = ("pid_m", "pid_n") if len(grid.launch) == 2 else ("pid_x", "pid_y", "pid_z")
-    strides = np.cumprod((1, *grid.launch[:-1])).tolist()
-    return dict(zip(names, zip(strides, grid.launch, strict=True), strict=True))
-
-
 def middle_of(grid: Grid) -> int:
     """Tile in the middle of a grid: the one that has neighbours on all sides, if any has."""
-    return sum(extent // 2 * stride for stride, extent in axes_of(grid).values())
+    return sum(digit.extent // 2 * digit.stride for digit in grid.axes.values())
 
 
 def sharing_words(
@@ -235,12 +224,12 @@ def _who(sharers: np.ndarray, grid: Grid, workgroup: int) -> str:
     """Name a set of workgroups by where they lie."""
     if sharers.size == grid.num_pids - 1:
         return "every workgroup of the grid"
-    axes = axes_of(grid)
-    own = {name: workgroup // stride % extent for name, (stride, extent) in axes.items()}
-    away = {name: sharers // stride % extent - own[name] for name, (stride, extent) in axes.items()}
-    fixed = [name for name in axes if axes[name][1] > 1 and not away[name].any()]
-    free = [name for name in axes if axes[name][1] > 1 and away[name].any()]
-    members = int(np.prod([axes[name][1] for name in free])) - 1
+    axes = grid.axes
+    own = {name: workgroup // digit.stride % digit.extent for name, digit in axes.items()}
+    away = {name: sharers // digit.stride % digit.extent - own[name] for name, digit in axes.items()}
+    fixed = [name for name in axes if axes[name].extent > 1 and not away[name].any()]
+    free = [name for name in axes if axes[name].extent > 1 and away[name].any()]
+    members = int(np.prod([axes[name].extent for name in free])) - 1
     same = " and ".join(f"{name} = {own[name]}" for name in fixed)
     if fixed and sharers.size == members:
         return f"all with {same}"
@@ -250,7 +239,7 @@ def _who(sharers: np.ndarray, grid: Grid, workgroup: int) -> str:
         return f"{'the one' if sharers.size == 1 else 'those'} at {listed} from it in ({', '.join(axes)})"
     if len(axes) == 1 and (distances := _by_distance(np.concatenate([sharers - workgroup, [0]]))):
         return distances
-    reach = ", ".join(_reach(name, away[name], axes[name][1]) for name in free)
+    reach = ", ".join(_reach(name, away[name], axes[name].extent) for name in free)
     box = int(np.prod([max(0, int(away[name].max())) - min(0, int(away[name].min())) + 1 for name in free])) - 1
     near = all(int(abs(away[name]).max()) <= NEAR for name in free)
     kind = "neighbours" if near else "all" if box == sharers.size else "some"

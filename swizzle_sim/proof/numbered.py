@@ -23,6 +23,7 @@ from swizzle_sim.language.ir import (
     Select,
     Stmt,
     Unary,
+    statements,
 )
 from swizzle_sim.language.variables import assigned, live_before
 from swizzle_sim.proof.launches import Launches
@@ -52,7 +53,8 @@ def numbered(body: tuple[Stmt, ...], results: tuple[str, ...], launches: Launche
         Without a condition: what is shown of all launches is shown of those of one.
     """
     sides = launches.sides
-    if len(sides) != 2 or len(results) != 1 or _NUMBER in assigned(body) or _loops(body):
+    loops = any(isinstance(one, For) for one in statements(body))
+    if len(sides) != 2 or len(results) != 1 or _NUMBER in assigned(body) or loops:
         return None
     known, kept = {side: side for side in sides}, list[Stmt]()
     for stmt in body:
@@ -69,10 +71,6 @@ def numbered(body: tuple[Stmt, ...], results: tuple[str, ...], launches: Launche
     if not read & set(GRID_NAMES) <= given or results[0] in known:
         return None
     return tuple(kept), replace(launches, kind="line", where=None)
-
-
-def _loops(body: tuple[Stmt, ...]) -> bool:
-    return any(isinstance(one, For) or (isinstance(one, If) and _loops((*one.body, *one.orelse))) for one in body)
 
 
 def _statement(stmt: Stmt, known: dict[str, str], sides: tuple[str, ...]) -> Stmt:

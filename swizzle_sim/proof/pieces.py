@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from swizzle_sim.language.ir import COORDINATES, Assign, If, Stmt, literals, names_read
+from swizzle_sim.language.ir import COORDINATES, Assign, If, Stmt, literals, names_in, names_read
 from swizzle_sim.language.variables import assigned, live_before
 
 
@@ -25,7 +25,7 @@ def _separable(prefix: tuple[Stmt, ...], needed: set[str]) -> bool:
     """Whether the statements that are the same for all workgroups give, by themselves, all that is needed later."""
     kept = same_for_all(prefix)
     dropped = assigned(tuple(stmt for stmt in prefix if not any(stmt is one for one in kept)))
-    return dropped.isdisjoint(needed.union(*(_reads(stmt) for stmt in kept)))
+    return dropped.isdisjoint(needed.union(*(names_in((stmt,)) for stmt in kept)))
 
 
 def _taint(body: tuple[Stmt, ...], varying: set[str]) -> None:
@@ -69,19 +69,9 @@ def same_for_all(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         before = set(varying)
         _taint((stmt,), varying)
         targets = assigned((stmt,))
-        if targets and targets.isdisjoint(varying) and before.isdisjoint(_reads(stmt)):
+        if targets and targets.isdisjoint(varying) and before.isdisjoint(names_in((stmt,))):
             kept.append(stmt)
     return tuple(kept)
-
-
-def _reads(stmt: Stmt) -> set[str]:
-    if isinstance(stmt, Assign):
-        return set(names_read(stmt.value))
-    if isinstance(stmt, If):
-        inner = {name for one in (*stmt.body, *stmt.orelse) for name in _reads(one)}
-        return inner | set(names_read(stmt.condition))
-    inner = {name for one in stmt.body for name in _reads(one)}
-    return inner | {*names_read(stmt.start), *names_read(stmt.stop)}
 
 
 def largest_literal(body: tuple[Stmt, ...]) -> int:

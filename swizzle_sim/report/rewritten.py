@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from swizzle_sim.language import Swizzle
+from swizzle_sim.rewrite.kernel import rewrite_kernel
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import SwizzleSimError
@@ -52,8 +53,6 @@ def rewritten(kernel: Kernel, source: str, gpu: Gpu, folder: Path) -> Code:
     """
     if kernel.launch is None:
         return Code(why_not=f"{kernel.name} comes without the launch of a Triton kernel, as a trace file does")
-    from swizzle_sim.rewrite.kernel import rewrite_kernel  # noqa: PLC0415  (LibCST is slow to import)
-
     try:
         found = rewrite_kernel(
             kernel.launch,

@@ -10,8 +10,8 @@ from typing import Any
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.text import percent
 from swizzle_sim.language import Swizzle
+from swizzle_sim.language.emit import emit_triton
 from swizzle_sim.language.emit_hip import emit_hip
-from swizzle_sim.language.emit_triton import emit_triton
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import pictures

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import libcst as cst
-
-from swizzle_sim.language.emit_triton import emit_triton
+from swizzle_sim.language.emit import INDENT, emit_triton
 from swizzle_sim.language.ir import Form
 from swizzle_sim.language.variables import arguments
 from swizzle_sim.rewrite.guard import Guarded
-from swizzle_sim.rewrite.source import AxisCall, EditableSource
+from swizzle_sim.rewrite.source import EditableSource
+from swizzle_sim.triton_source.source_file import ProgramId
 
 _WIDTH = 110
 
@@ -67,11 +68,12 @@ class Helper:
         return f"{self.name}({', '.join(self.words(ids))})"
 
 
-def spelling_of(source: EditableSource, calls: list[AxisCall]) -> Spelling:
+def spelling_of(source: EditableSource, calls: list[ProgramId]) -> Spelling:
     """Read a file's own spelling off its imports and its calls of ``tl.program_id``."""
     aliases = source.facts.aliases
     missing: list[str] = []
-    prefixes = (source.code(call.node.func.value) for call in calls if isinstance(call.node.func, cst.Attribute))
+    functions = (one.call.func for one in calls)
+    prefixes = (ast.unparse(one.value) for one in functions if isinstance(one, ast.Attribute))
     language = next(prefixes, None) or aliases.name_of("triton.language")
     if language is None:
         language = source.fresh("tl")
@@ -83,30 +85,21 @@ def spelling_of(source: EditableSource, calls: list[AxisCall]) -> Spelling:
     return Spelling(language, jit or f"{triton}.jit", missing)
 
 
-def helper_statements(guarded: Guarded, name: str, spelling: Spelling, indent: str) -> list[cst.BaseStatement]:
-    """Return the function that computes a swizzle, with a comment on where it holds.
+def helper_lines(guarded: Guarded, name: str, spelling: Spelling, indent: str) -> list[str]:
+    """Return the function that computes a swizzle, below two blank lines and a comment on where it holds.
 
     Nothing of the candidate's own text is in it: it is printed from the parsed form, and the comment from the verdict.
-
-    Parameters
-    ----------
-    guarded : Guarded
-    name : str
-    spelling : Spelling
-    indent : str
-        One level of the file's indentation.
     """
-    text = emit_triton(guarded.form, name)
-    _, _, text = text.partition("\n\n\n")  # without its imports: the file has its own
-    module = cst.parse_module(text)
-    module = module.visit(_Spelled(spelling))
-    statement = cst.ensure_type(module.body[0], cst.FunctionDef)
-    comments = [line.comment.value for line in module.header if line.comment]
-    comments += [f"# {line}" for line in textwrap.wrap(_domain(guarded), _WIDTH)]
-    lines = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
-    lines += [cst.EmptyLine(comment=cst.Comment(line)) for line in comments]
-    body = cst.ensure_type(statement.body, cst.IndentedBlock)
-    return [statement.with_changes(leading_lines=lines, lines_after_decorators=[], body=_indented(body, indent))]
+    text = emit_triton(guarded.form, name).partition("\n\n\n")[2]  # without its imports: the file has its own
+    lines = text.rstrip("\n").split("\n")
+    code = next(k for k, line in enumerate(lines) if not line.startswith("#"))
+    comments = [*lines[:code], *(f"# {line}" for line in textwrap.wrap(_domain(guarded), _WIDTH))]
+    found = []
+    for line in lines[code:]:
+        own = re.sub(r"\btriton\.jit\b", spelling.jit, re.sub(r"\btl\.", f"{spelling.language}.", line))
+        bare = own.lstrip(" ")
+        found.append(indent * ((len(own) - len(bare)) // len(INDENT)) + bare)
+    return ["", "", *comments, *found]
 
 
 def _domain(guarded: Guarded) -> str:
@@ -124,26 +117,3 @@ def _domain(guarded: Guarded) -> str:
         f"{where}, and wherever the condition below holds, as tested on {verdict.tested} grids and XCD counts. "
         "Elsewhere: launch order."
     )
-
-
-def _indented(block: cst.IndentedBlock, indent: str) -> cst.IndentedBlock:
-    """Give a block the file's indentation, where it has none of its own."""
-    return block.with_changes(indent=None) if block.indent in (None, indent) else block
-
-
-class _Spelled(cst.CSTTransformer):
-    """Puts a file's names for Triton and its language in place of the usual ones."""
-
-    def __init__(self, spelling: Spelling):
-        super().__init__()
-        self.language = cst.parse_expression(spelling.language)
-        self.jit = cst.parse_expression(spelling.jit)
-
-    def leave_Attribute(self, original_node: cst.Attribute, updated_node: cst.Attribute) -> cst.BaseExpression:
-        """Respell ``tl.x`` and ``triton.jit``."""
-        if isinstance(original_node.value, cst.Name):
-            if original_node.value.value == "tl":
-                return updated_node.with_changes(value=self.language)
-            if original_node.value.value == "triton":
-                return self.jit
-        return updated_node

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-import io
 import re
 import textwrap
-import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from swizzle_sim.rewrite.source import read_kernel
+from swizzle_sim.capture.sliced_module import module_name
+from swizzle_sim.rewrite.source import EditableSource
 from swizzle_sim.triton_source.imports import Imports
-from swizzle_sim.triton_source.source_file import SourceFile, literal_axis, parameters_of
+from swizzle_sim.triton_source.source_file import SourceFile, literal_axis, parameters_of, parse_source
 from xcd_model.errors import RewriteError
 
 _Renamed = tuple[ast.expr, str]  # a mention of a name, and what stands there in the copy
@@ -41,26 +40,24 @@ def with_own_helpers(path: Path, text: bytes, kernel: str) -> bytes:
     RewriteError
         If the text is no Python, has no such function, or a helper cannot be copied; names the line.
     """
-    source = read_kernel(path, text, kernel)
+    source = EditableSource(path, text, kernel)
     copies = _Copies(source)
-    function = source.functions[source.inner(kernel)]
-    mentions = [one for inner in source.reachable(function) for one in copies.mentions(inner, source)]
+    reached = source.facts.reachable(source.function)
+    mentions = [one for function in reached for one in copies.mentions(function, source.facts)]
     if not mentions:
         return text
-    lines = _replaced(source, mentions)
-    at = min([function.lineno, *(one.lineno for one in function.decorator_list)]) - 1
-    end = "\r\n" if "\r\n" in source.text else "\n"
-    added = "\n\n\n".join([*filter(None, ["\n".join(copies.imports)]), *copies.texts]).split("\n")
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(text).readline)
-    return end.join([*lines[:at], *added, "", "", *lines[at:]]).encode(encoding)
+    for node, new in mentions:
+        source.replace(node, new)
+    blocks = [*filter(None, ["\n".join(copies.imports)]), *copies.texts]
+    source.before(source.function, [line for block in blocks for line in ("", "", *block.split("\n"))])
+    return source.apply()
 
 
 class _Copies:
     """Copies of helpers for one file, and the imports that they need."""
 
-    def __init__(self, source: SourceFile):
-        self.source = source
-        self.taken = set(re.findall(r"\w+", source.text))
+    def __init__(self, source: EditableSource):
+        self.source, self.fresh = source.facts, source.fresh
         self.names: dict[tuple[str, str], str] = {}
         self.texts: list[str] = []
         self.imports: list[str] = []
@@ -113,15 +110,18 @@ class _Copies:
         """Name of the copy of a function, made the first time."""
         if (source.filename, name) in self.names:
             return self.names[source.filename, name]
-        copy = self.names[source.filename, name] = self._fresh(name)
-        function = source.functions[name]
+        copy = self.names[source.filename, name] = self.fresh(name)
+        edited = EditableSource(Path(source.filename), Path(source.filename).read_bytes(), name)
+        source, function = edited.facts, edited.function
         renamed = list(self.mentions(function, source))
         renamed += self._globals(function, source, {id(one) for node, _ in renamed for one in ast.walk(node)})
-        lines = _replaced(source, renamed)[function.lineno - 1 : function.end_lineno]
+        for node, new in renamed:
+            edited.replace(node, new)
         jit = source.aliases.jit_decorator(function)
         own = next(one for one in function.decorator_list if any(node is jit for node in ast.walk(one)))
-        decorator = _replaced(source, renamed)[own.lineno - 1 : own.end_lineno]
-        text = textwrap.dedent("\n".join([*decorator, *lines]))
+        lines = parse_source(edited.apply(), source.filename).lines
+        kept = [*lines[own.lineno - 1 : own.end_lineno], *lines[function.lineno - 1 : function.end_lineno]]
+        text = textwrap.dedent("\n".join(kept))
         self.texts.append(re.sub(rf"^def {name}\b", f"def {copy}", text, count=1, flags=re.MULTILINE))
         return copy
 
@@ -142,17 +142,10 @@ class _Copies:
         if name in self.names.values() and (source.filename, name) not in self.names:
             return name  # the copy itself, which calls itself
         if (source.filename, name) not in self.names:
-            found = self.names[source.filename, name] = self._fresh(name)
+            found = self.names[source.filename, name] = self.fresh(name)
             alias = f" as {found}" if found != name else ""
-            self.imports.append(f"from {_module_of(Path(source.filename))} import {name}{alias}")
+            self.imports.append(f"from {module_name(Path(source.filename))} import {name}{alias}")
         return self.names[source.filename, name]
-
-    def _fresh(self, name: str) -> str:
-        found, number = name, 1
-        while found in self.taken:
-            found, number = f"{name}_{number}", number + 1
-        self.taken.add(found)
-        return found
 
 
 def _reads_ids(source: SourceFile, name: str) -> bool:
@@ -186,21 +179,3 @@ def _named(function: ast.AST) -> Iterator[ast.expr]:
 
 def _is_dotted(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_dotted(node.value))
-
-
-def _replaced(source: SourceFile, renamed: Iterable[_Renamed]) -> list[str]:
-    """Lines of a file with other text for some expressions, each on one line."""
-    lines = [line.encode() for line in source.lines]
-    for node, text in sorted(renamed, key=lambda one: (one[0].lineno, one[0].col_offset), reverse=True):
-        line = lines[node.lineno - 1]
-        lines[node.lineno - 1] = line[: node.col_offset] + text.encode() + line[node.end_col_offset :]
-    return [line.decode() for line in lines]
-
-
-def _module_of(path: Path) -> str:
-    """Dotted name of a file's module, from the outermost folder that is a package."""
-    parts, folder = [path.stem] if path.name != "__init__.py" else [], path.parent
-    while (folder / "__init__.py").is_file():
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    return ".".join(parts)

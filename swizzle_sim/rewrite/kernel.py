@@ -6,24 +6,21 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
-import libcst as cst
-
 from swizzle_sim.capture.workload import Workload
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.language.variables import arguments
-from swizzle_sim.rewrite.edits import Edits
-from swizzle_sim.rewrite.emission import GENERAL, Emission
-from swizzle_sim.rewrite.guard import Guarded, guarded
-from swizzle_sim.rewrite.helper import Helper, Spelling, helper_statements, spelling_of
+from swizzle_sim.rewrite.guard import GENERAL, Emission, Guarded, guarded
+from swizzle_sim.rewrite.helper import Helper, Spelling, helper_lines, spelling_of
 from swizzle_sim.rewrite.imported_helpers import with_own_helpers
 from swizzle_sim.rewrite.normal import XCDS, axes_of, reads_of
 from swizzle_sim.rewrite.persistent import TileLoop, tile_loops
 from swizzle_sim.rewrite.place import place_coordinates, place_in_loops, place_in_program
 from swizzle_sim.rewrite.rewritten import Rewritten
-from swizzle_sim.rewrite.source import AxisCall, EditableSource
+from swizzle_sim.rewrite.source import EditableSource
 from swizzle_sim.rewrite.tile_counts import Point, grid_of_tiles, is_count_of_columns, tile_counts
 from swizzle_sim.triton_source.definitions import Definitions
+from swizzle_sim.triton_source.source_file import ProgramId
 from swizzle_sim.workload.launch import Launch
 from xcd_model.errors import RewriteError
 from xcd_model.trace.waits import check_waits
@@ -82,7 +79,7 @@ def rewrite_kernel(
     except OSError as error:
         raise RewriteError(f"cannot be read ({error.strerror})", path=path) from None
     source = EditableSource(path, with_own_helpers(path, original, launch.function), launch.function)
-    calls = [call for call in source.program_ids() if call.axis < len(launch.grid)]
+    calls = [one for one in source.program_ids() if one.axis is not None and one.axis < len(launch.grid)]
     if not calls:
         raise RewriteError(f"{launch.function} calls no tl.program_id of the launch's axes", path=path)
     loops, note = _loops(source, calls, at)
@@ -154,7 +151,7 @@ def rewrite_workload(
     )
 
 
-def _loops(source: EditableSource, calls: list[AxisCall], at: str) -> tuple[list[TileLoop], str]:
+def _loops(source: EditableSource, calls: list[ProgramId], at: str) -> tuple[list[TileLoop], str]:
     """Return the loops whose tile ids to remap, and why there are none where one might expect some."""
     try:
         found = tile_loops(source, calls)
@@ -171,14 +168,16 @@ def _edited(
     source: EditableSource,
     launch: Launch,
     safe: Guarded,
-    calls: list[AxisCall],
+    calls: list[ProgramId],
     loops: list[TileLoop],
     lattice: list[Point],
 ) -> tuple[bytes, str]:
     """Text of the rewritten file, and the name of the parameter for the number of XCDs, empty where it needs none."""
-    edits, spelled = Edits(), spelling_of(source, calls)
+    spelled = spelling_of(source, calls)
+    if spelled.missing:
+        source.import_lines(spelled.missing)
     name = source.fresh("swizzle")
-    constexpr = _constexpr(source, safe, launch, spelled, edits)
+    constexpr = _constexpr(source, safe, launch, spelled)
     total = loops[0].count if loops else f"{spelled.language}.num_programs(0)"
     terms = _terms(source, safe, launch, lattice, spelled.language, total)
     terms |= dict.fromkeys(XCDS, constexpr)
@@ -188,23 +187,23 @@ def _edited(
             raise RewriteError("coordinates are handed over where the program's one id is remapped", path=launch.path)
         points: list[Point] = [(safe.grid, None), *lattice]
         columns = partial(is_count_of_columns, definitions=_definitions(source), launch=launch, points=points)
-        place_coordinates(source, edits, calls, helper, columns)
+        place_coordinates(source, calls, helper, columns)
     elif loops:
-        place_in_loops(source, edits, loops, helper)
+        place_in_loops(source, loops, helper)
     else:
-        place_in_program(source, edits, calls, helper, len(launch.grid))
-    edits.before[id(source.function)] = helper_statements(safe, name, spelled, source.module.default_indent)
-    return _with_imports(edits.apply(source.module), spelled.missing).bytes, constexpr
+        place_in_program(source, calls, helper, len(launch.grid))
+    source.before(source.function, helper_lines(safe, name, spelled, source.indent))
+    return source.apply(), constexpr
 
 
-def _constexpr(source: EditableSource, safe: Guarded, launch: Launch, spelled: Spelling, edits: Edits) -> str:
+def _constexpr(source: EditableSource, safe: Guarded, launch: Launch, spelled: Spelling) -> str:
     """Name of the kernel's parameter for the number of XCDs, added where it has none."""
     if not set(safe.form.inputs) & set(XCDS):
         return ""
     if launch.constexprs.get("NUM_XCDS") == safe.num_xcds:
         return "NUM_XCDS"
     name = source.fresh("NUM_XCDS")
-    edits.constexpr[id(source.function)] = f"{name}: {spelled.language}.constexpr = {safe.num_xcds}"
+    source.last_parameter(source.function, f"{name}: {spelled.language}.constexpr = {safe.num_xcds}")
     return name
 
 
@@ -244,19 +243,3 @@ def _target_tiles(
     if found is None:
         raise source.refuse(f"cannot tell how many tiles {count} is from the kernel's parameters", loops[0].loop)
     return found, lattice if found == grid else None
-
-
-def _with_imports(module: cst.Module, lines: list[str]) -> cst.Module:
-    """Add import lines after the file's last import at the top level."""
-    if not lines:
-        return module
-    body = list(module.body)
-    at = 0
-    for k, statement in enumerate(body):
-        if isinstance(statement, cst.SimpleStatementLine):
-            first = statement.body[0]
-            is_text = isinstance(first, cst.Expr) and isinstance(first.value, cst.SimpleString) and k == 0
-            if isinstance(first, cst.Import | cst.ImportFrom) or is_text:
-                at = k + 1
-    new = [cst.parse_statement(line) for line in lines]
-    return module.with_changes(body=[*body[:at], *new, *body[at:]])

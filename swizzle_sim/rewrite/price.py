@@ -1,6 +1,6 @@
 """What a swizzle costs a kernel, by compiling it as launched and as rewritten, and scores that count it.
 
-Each spelling of `swizzle_sim.rewrite.emission` is tried until one takes no more registers than the kernel as launched;
+Each spelling of `swizzle_sim.rewrite.guard` is tried until one takes no more registers than the kernel as launched;
 where none does, the one with the most workgroups a CU, then the fewest spills and registers, then the shortest code.
 """
 
@@ -20,12 +20,11 @@ from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.occupancy import BURST, COMPILE_TIMEOUT_S, compile_launch
 from swizzle_sim.capture.process import run_worker, triton_version
 from swizzle_sim.capture.workload import Workload
-from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.lattice import lattice_like
 from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.rewrite.emission import ALL, Emission, emissions, named
+from swizzle_sim.rewrite.guard import ALL, Emission, emissions, named
 from swizzle_sim.rewrite.kernel import rewrite_workload
 from swizzle_sim.rewrite.rewritten import Rewritten
 from swizzle_sim.workload.kernels import Kernel
@@ -36,7 +35,7 @@ from xcd_model.errors import CompileError, NotBijective, RewriteError
 
 _WORKER = "swizzle_sim.rewrite.price_worker"
 _FORMAT = 5  # of the entries on disk
-_CODE = ("capture", "rewrite", "swizzle", "triton_source")  # packages that decide what is emitted and how it is read
+_CODE = ("capture", "rewrite", "language", "triton_source")  # packages that decide what is emitted and how it is read
 
 
 def price(kernel: Kernel | Workload, swizzle: Swizzle, gpu: Gpu, *, spellings: Sequence[Emission] = ALL) -> RemapPrice:
@@ -202,18 +201,14 @@ def _request(
         "launch": {**kernel.launch.as_dict(), "path": str(Path(kernel.launch.path).resolve())},
         "name": kernel.name,
         "programs": kernel.programs,
-        "grid": _of_grid(kernel.grid),
+        "grid": kernel.grid.as_dict(),
         "sizes": dict(kernel.problem),
-        "lattice": [[_of_grid(grid), dict(sizes) if sizes else None, known_at(sizes or {})] for grid, sizes in others],
+        "lattice": [[grid.as_dict(), dict(sizes) if sizes else None, known_at(sizes or {})] for grid, sizes in others],
         "swizzle": swizzle.source,
         "spellings": [one.name for one in spellings],
         "gpu": gpu.as_dict(),
         "before": asdict(before),
     }
-
-
-def _of_grid(grid: Grid) -> list[Any]:
-    return [list(grid.launch), list(grid.tiles) if grid.tiles else None]
 
 
 def _key(request: Mapping[str, Any], path: Path) -> str:

@@ -21,7 +21,7 @@ from swizzle_sim.capture.workload import Workload
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.swizzle import Swizzle
 from swizzle_sim.rewrite.check import on_path, relaunched
-from swizzle_sim.rewrite.emission import named
+from swizzle_sim.rewrite.guard import named
 from swizzle_sim.rewrite.kernel import rewrite_workload
 from swizzle_sim.rewrite.rewritten import Rewritten
 from swizzle_sim.workload.launch import Launch, SizesAt
@@ -133,13 +133,11 @@ def _work(request: Mapping[str, Any]) -> Workload:
     return Workload(
         name=request["name"],
         problem=request["sizes"],
-        grid=_grid(request["grid"]),
+        grid=Grid.from_dict(request["grid"]),
         launch=Launch.from_dict(request["launch"]),
-        others=tuple((_grid(grid), sizes and SizesAt(sizes, known)) for grid, sizes, known in request["lattice"]),
+        others=tuple(
+            (Grid.from_dict(grid), sizes and SizesAt(sizes, known)) for grid, sizes, known in request["lattice"]
+        ),
         at=lambda sizes: (_ for _ in ()).throw(NotImplementedError("a price is of one size")),
         programs=request["programs"],
     )
-
-
-def _grid(sides: list[Any]) -> Grid:
-    return Grid(tuple(sides[0]), tuple(sides[1]) if sides[1] else None)

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.capture.manifest import LATER, RESOURCES
-from swizzle_sim.capture.trace_file import ARRAYS, digest_of, read_trace, write_trace
+from swizzle_sim.capture.trace_file import ARRAYS, LATER, RESOURCES, digest_of, read_trace, write_trace
 from swizzle_sim.capture.user_kernel import kernel_of
 from tests.attack.conftest import attack
 from tests.capture.test_trace_file import MANIFEST

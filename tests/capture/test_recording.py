@@ -9,9 +9,7 @@ import sys
 
 import pytest
 
-from swizzle_sim.capture.recorded_sizes import RecordedSizes
-from swizzle_sim.capture.recorded_source import RecordedSource, check_functions
-from swizzle_sim.capture.recording import read_recording
+from swizzle_sim.capture.recording import RecordedSizes, RecordedSource, check_functions, read_recording
 from swizzle_sim.capture.user_kernel import capture_file, request_of
 from swizzle_sim.workload.kernels import declared_name, file_of, is_user_kernel
 from tests.capture.uncompiled import uncompiled  # noqa: F401

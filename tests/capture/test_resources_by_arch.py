@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from swizzle_sim.capture.resources_by_arch import ARCHS, NVIDIA, check_compiles, resources_by_arch, stored_resources
+from swizzle_sim.capture.occupancy import ARCHS, NVIDIA, check_compiles, resources_by_arch, stored_resources
 from swizzle_sim.workload.launch import Launch
 from xcd_model import Resources
 from xcd_model.errors import CompileError

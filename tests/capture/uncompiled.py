@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import pytest
 
-from swizzle_sim.capture.resources_by_arch import ARCHS
+from swizzle_sim.capture.occupancy import ARCHS
 from xcd_model import Resources
 
 

@@ -9,7 +9,7 @@ from swizzle_sim.capture.workload import of_kernel, workload
 from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.rewrite import rewrite_kernel, rewrite_workload
 from swizzle_sim.rewrite.check import run_side_by_side
-from swizzle_sim.rewrite.emission import ALL, GENERAL, emissions, named
+from swizzle_sim.rewrite.guard import ALL, GENERAL, emissions, named
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array, Launch
 from tests.in_process import runner

@@ -13,7 +13,7 @@ from swizzle_sim.language import Swizzle, family
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.rewrite import price as pricing
-from swizzle_sim.rewrite.emission import GENERAL
+from swizzle_sim.rewrite.guard import GENERAL
 from swizzle_sim.workload.kernels import kernel
 from tests.unit.test_price import LAUNCHED, REWRITTEN
 from xcd_model import Resources, gpu

@@ -193,6 +193,17 @@ def test_line_ends_tabs_and_encoding_are_the_files_own(tmp_path):
     assert b"\r\n\txcd = pid % NUM_XCDS\r\n" in found and b"    " not in found.replace(b"#     ", b"")
 
 
+def test_one_line_blocks_semicolons_and_a_byte_order_mark_stay(tmp_path):
+    text = HEAD + "def k(x_ptr, N, S: tl.constexpr):\n    for t in range(tl.program_id(0), N, S): a = t; f(a)  # é\n"
+    launch = launch_of(tmp_path / "k.py", text)
+    launch.path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    found = rewritten(launch, "contiguous").text
+    body = "N, S):\n        swizzled_t = swizzle(t, N, NUM_XCDS)\n        a = swizzled_t\n        f(a)  # é\n"
+    assert found.startswith(b"\xef\xbb\xbfimport triton\n") and found.decode().endswith(body)
+    launch = launch_of(tmp_path / "k.py", PLAIN.replace("(0)\n", "(0);  # é\n"))
+    assert "NUM_XCDS);  # é\n" in rewritten(launch).text.decode()
+
+
 # ---- guard
 
 

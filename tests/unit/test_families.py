@@ -144,22 +144,6 @@ def test_an_order_holds_on_no_grid_without_tiles():
         holds("row", Grid((8, 8)), 0)
 
 
-@given(st.integers(1, 3000), st.integers(1, 16))
-def test_contiguous_gives_each_xcd_one_run(num_pids, num_xcds):
-    ids = permutation("contiguous", Grid((num_pids,)), num_xcds)
-    for xcd in range(min(num_xcds, num_pids)):
-        run = ids[xcd::num_xcds]
-        np.testing.assert_array_equal(run, np.arange(run[0], run[0] + run.size))
-
-
-def test_chunked_gives_each_xcd_its_chunk_and_leaves_the_tail():
-    ids = permutation("chunked(chunk=4)", Grid((70,)), 8)
-    assert list(ids[3:32:8]) == [12, 13, 14, 15]
-    assert list(ids[64:]) == list(range(64, 70))
-    small = permutation("chunked(chunk=64)", Grid((511,)), 8)  # less than one block: as launched
-    np.testing.assert_array_equal(small, np.arange(511))
-
-
 @pytest.mark.parametrize("side", [2, 4, 8, 16, 32, 64])
 def test_neighbours_on_the_hilbert_curve_touch(side):
     ids = permutation("hilbert", Grid((side * side,), (side, side)), 8)
@@ -191,6 +175,83 @@ def test_identities_between_families(grid):
     same("morton_blocks(rows=65536, cols=65536)", "morton")
     same("row_bands(rows=65536)+row", "contiguous+row")
     same("column_panels(width=65536)", "contiguous+row")
+
+
+def test_the_published_attention_remap_needs_heads_that_the_xcds_share_evenly():
+    assert condition_of("head_first_swizzled") == "num_pid_n % num_xcds == 0 or num_pids == 1"
+    for heads in range(1, 33):
+        grid = Grid((5, heads))
+        assert holds("head_first_swizzled", grid, 8) == (heads % 8 == 0)
+        if heads % 8:
+            assert permutation("head_first_swizzled", grid, 8) is None
+        else:
+            np.testing.assert_array_equal(
+                permutation("head_first_swizzled", grid, 8), permutation("contiguous+column", grid, 8)
+            )
+        permutation("contiguous+column", grid, 8)  # the exact form: any number of heads
+
+
+def test_boxes_group_the_tiles_of_each_gemm_of_a_batch():
+    """Columns along x, rows along y, batch along z: boxes of 1 x G x 1 are group_m(size=G) plane by plane."""
+    ids = permutation("boxes(x=1, y=4, z=1)", Grid((6, 10, 3)), 8)
+    plane = permutation("group_m(size=4)", Grid((60,), (10, 6)), 8)
+    np.testing.assert_array_equal(ids, np.concatenate([plane + 60 * z for z in range(3)]))
+
+
+# The published spellings of "a contiguous run for each XCD", as texts, and where they are bijections.
+NAIVE = """
+ids_per_xcd = num_pids // num_xcds
+pid = (pid % num_xcds) * ids_per_xcd + pid // num_xcds
+"""
+NAIVE_CEIL = """
+ids_per_xcd = tl.cdiv(num_pids, num_xcds)
+pid = (pid % num_xcds) * ids_per_xcd + pid // num_xcds
+"""
+EXACT_TALL = """
+ids_per_xcd = (num_pids + num_xcds - 1) // num_xcds
+tall = num_pids % num_xcds
+if tall == 0:
+    tall = num_xcds
+xcd = pid % num_xcds
+local = pid // num_xcds
+if xcd < tall:
+    pid = xcd * ids_per_xcd + local
+else:
+    pid = tall * ids_per_xcd + (xcd - tall) * (ids_per_xcd - 1) + local
+"""
+EXACT_MIN = """
+xcd = pid % num_xcds
+pid = xcd * (num_pids // num_xcds) + min(xcd, num_pids % num_xcds) + pid // num_xcds
+"""
+EXACT_SELECT = """
+short = num_pids // num_xcds
+extra = num_pids % num_xcds
+xcd = pid % num_xcds
+first = tl.where(xcd < extra, xcd * (short + 1), extra + xcd * short)
+pid = first + pid // num_xcds
+"""
+
+
+@pytest.mark.parametrize("text", [NAIVE, NAIVE_CEIL])
+def test_naive_contiguous_forms_fail_on_grids_that_do_not_divide(text):
+    swizzle = Swizzle.parse(text)
+    for n in range(2, 130):
+        if n % 8 == 0:
+            np.testing.assert_array_equal(swizzle.permutation(Grid((n,)), 8), permutation("contiguous", Grid((n,)), 8))
+        elif text is NAIVE or (n % 8 < 7 and n > 8):
+            with pytest.raises(NotBijective):
+                swizzle.permutation(Grid((n,)), 8)
+
+
+@pytest.mark.parametrize("text", [EXACT_TALL, EXACT_MIN, EXACT_SELECT])
+def test_exact_contiguous_forms_are_one_map(text):
+    swizzle = Swizzle.parse(text)
+    for n in (*range(1, 70), 255, 256, 257, 1000):
+        for num_xcds in (1, 2, 3, 6, 8):
+            np.testing.assert_array_equal(
+                swizzle.permutation(Grid((n,)), num_xcds), permutation("contiguous", Grid((n,)), num_xcds)
+            )
+    assert swizzle.verify(Grid((63,)), 8).bijective
 
 
 def test_every_family_is_documented_and_reads_what_it_says():

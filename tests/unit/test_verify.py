@@ -194,15 +194,6 @@ def test_a_loop_over_a_name_of_the_grid_gets_no_verdict():
         check(f"a = 0\nfor num_xcds in range(3):\n    a = a + num_xcds\n{CHUNKED}", Grid((9,)))
 
 
-@settings(max_examples=60, deadline=None)
-@given(num_pids=st.integers(1, 300), num_xcds=st.integers(1, 9))
-def test_balanced_chunks_are_a_permutation(num_pids, num_xcds):
-    tiles = Swizzle.parse(BALANCED).permutation(Grid((num_pids,)), num_xcds)
-    assert sorted(tiles) == list(range(num_pids))
-    for xcd in range(min(num_xcds, num_pids)):  # each XCD gets neighbours, in order
-        assert (np.diff(tiles[xcd::num_xcds]) == 1).all()
-
-
 KEPT = ["identity", "pid_m = pid_m", "pid_n = pid_n\npid_m = pid_m", "a = pid_m\npid_m = pid_n\npid_m = a"]
 MOVED = ["pid_m = pid_n\npid_n = pid_m", "pid_m = 0", "pid_m = pid_m + 0", "a = pid_m\nif a:\n    pid_m = a"]
 

@@ -1,21 +1,23 @@
 """The published families of swizzles, as texts of the language with parameters.
 
 A *placement* decides which XCD gets which ids, an *order* walks the tile grid; a spec such as
-``contiguous+group_m(size=8)`` composes them.
+``contiguous+group_m(size=8)`` composes them: a placement maps ``pid`` to ``pid`` and an order reads ``pid``, so their
+texts follow one another, and every temporary of a family is assigned before it is read.
 """
 
-from swizzle_sim.language.families.family import Family, Parameter
-from swizzle_sim.language.families.spec import (
-    FAMILIES,
-    condition_of,
-    families_table,
-    family,
-    holds,
-    is_spec,
-    names_of,
-    parse_spec,
-    spec_of,
-)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+
+from swizzle_sim.language.families.hierarchical import BLOCKS, BOXES, CURVES
+from swizzle_sim.language.families.order import ATTENTION, ORDERS, PANELS
+from swizzle_sim.language.families.placement import PLACEMENTS, Family, Parameter
+from swizzle_sim.language.grid import Grid
+from swizzle_sim.language.ir import evaluate
+from swizzle_sim.language.parse import parse_condition
+from xcd_model.errors import LanguageError, SizeError, UnknownName
 
 __all__ = [
     "FAMILIES",
@@ -30,3 +32,231 @@ __all__ = [
     "parse_spec",
     "spec_of",
 ]
+
+FAMILIES: dict[str, Family] = {
+    family.name: family for family in (*PLACEMENTS, *ORDERS, *CURVES, *BLOCKS, *PANELS, *ATTENTION, *BOXES)
+}
+
+Part = tuple[Family, dict[str, int]]
+
+# One alternative per character class and nothing nested: hostile text costs linear time.
+_PART = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(?:\(([^()+\n]*)\))?\s*")
+_PARAMETER = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(\S+)\s*")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_LONGEST = 1000
+
+
+def is_spec(text: str) -> bool:
+    """Whether a text has the shape of a spec, rather than of a candidate; the names in it may still be unknown."""
+    one_line = len(text) <= _LONGEST and "\n" not in text.strip()
+    return one_line and all(_PART.fullmatch(part) for part in text.strip().split("+"))
+
+
+def names_of(spec: str) -> set[str]:
+    """Names in a text with the shape of a spec."""
+    return {part.partition("(")[0].strip() for part in spec.split("+")}
+
+
+def parse_spec(spec: str) -> tuple[Part, ...]:
+    """Families and parameters of a spec, defaults filled in.
+
+    Parameters
+    ----------
+    spec : str
+        ``name`` or ``name(parameter=integer, ...)``, joined by ``+``: placements first, then at most one order.
+
+    Returns
+    -------
+    parts : tuple of (Family, dict of str to int)
+
+    Raises
+    ------
+    UnknownName
+        If no family, or no parameter of it, has that name; offers the nearest.
+    LanguageError
+        With code ``parameter`` if a value is not an integer in range or is given twice, with code ``syntax`` if the
+        text is no spec, with code ``result`` if something follows an order.
+    """
+    if not is_spec(spec):
+        shown = spec if len(spec) <= 80 else spec[:77] + "..."
+        raise LanguageError(
+            f"{shown!r} is not a spec: write family or family(parameter=integer), joined by +, "
+            "such as contiguous+group_m(size=8)",
+            filename="<spec>",
+            code="syntax",
+        )
+    parts = tuple(_parse_part(part) for part in spec.strip().split("+"))
+    for (before, _), (after, _) in pairwise(parts):
+        if before.axes:
+            raise LanguageError(
+                f"{spec.strip()!r}: {before.name} assigns {', '.join(before.results)}, so {after.name} cannot follow "
+                f"it; write placements ({', '.join(one.name for one in PLACEMENTS)}) first and one order last",
+                filename="<spec>",
+                code="result",
+            )
+    return parts
+
+
+def spec_of(parts: Iterable[tuple[Family | str, Mapping[str, int]]]) -> str:
+    """Spec of families and parameters, in canonical spelling, every parameter written: undoes `parse_spec`.
+
+    Raises
+    ------
+    UnknownName, LanguageError
+        As `parse_spec` does.
+    """
+    pieces = []
+    for one, params in parts:
+        name = one if isinstance(one, str) else one.name
+        given = ", ".join(f"{key}={value}" for key, value in params.items())
+        pieces.append(f"{name}({given})" if given else name)
+    return "+".join(_spelled(one, params) for one, params in parse_spec("+".join(pieces)))
+
+
+def family(spec: str) -> str:
+    """Text in the language of a spec.
+
+    Parameters
+    ----------
+    spec : str
+        As `parse_spec` reads it.
+
+    Returns
+    -------
+    text : str
+        Ready for `parse_form`.
+
+    Raises
+    ------
+    UnknownName, LanguageError
+        As `parse_spec` does.
+    """
+    parts = parse_spec(spec)
+    if len(parts) == 1:
+        return parts[0][0].text(**parts[0][1])
+    return "".join(f"# {_spelled(one, params)}\n{one.text(**params)}" for one, params in parts)
+
+
+def _spelled(one: Family, params: Mapping[str, int]) -> str:
+    given = ", ".join(f"{key}={params[key]}" for key in one.parameters)
+    return f"{one.name}({given})" if given else one.name
+
+
+def _parse_part(part: str) -> Part:
+    match = _PART.fullmatch(part)
+    if match is None:  # is_spec has checked
+        raise LanguageError(f"{part!r} is not family(parameter=integer)", filename="<spec>", code="syntax")
+    name, given = match.groups()
+    if name not in FAMILIES:
+        raise UnknownName("swizzle family", name, FAMILIES)
+    one = FAMILIES[name]
+    params = {key: parameter.default for key, parameter in one.parameters.items()}
+    seen = set()
+    for piece in given.split(",") if given and given.strip() else ():
+        key, value = _parse_parameter(one, piece)
+        if key in seen:
+            raise LanguageError(f"{name}: {key} is given twice", filename="<spec>", code="parameter")
+        seen.add(key)
+        params[key] = value
+    return one, params
+
+
+def _parse_parameter(one: Family, piece: str) -> tuple[str, int]:
+    match = _PARAMETER.fullmatch(piece)
+    if match is None:
+        known = ", ".join(f"{key}=integer" for key in one.parameters) or "none"
+        raise LanguageError(
+            f"{one.name}: {piece.strip()!r} is not parameter=integer; its parameters: {known}",
+            filename="<spec>",
+            code="parameter",
+        )
+    key, value = match.groups()
+    if key not in one.parameters:
+        raise UnknownName(f"parameter of {one.name}", key, one.parameters)
+    rule = one.parameters[key]
+    if not _INTEGER.fullmatch(value) or not rule.low <= int(value) <= rule.high:
+        raise LanguageError(
+            f"{one.name}: {key} = {value[:40]}; it is an integer from {rule.low} to {rule.high} ({rule.doc})",
+            filename="<spec>",
+            code="parameter",
+        )
+    return key, int(value)
+
+
+def condition_of(spec: str) -> str:
+    """Condition under which a spec is a bijection, in addition to an order's need for a grid with its axes.
+
+    A composition is a bijection exactly where each part is: once a map of a finite set onto itself has lost an id, no
+    other map restores it.
+
+    Returns
+    -------
+    condition : str
+        ``"always"`` or a condition of the language.
+    """
+    parts = dict.fromkeys(one.condition for one, _ in parse_spec(spec) if one.condition != "always")
+    if len(parts) > 1:
+        return " and ".join(f"({part})" for part in parts)
+    return next(iter(parts), "always")
+
+
+def holds(spec: str, grid: Grid, num_xcds: int) -> bool:
+    """Whether a spec is a bijection of a grid, decided from its stated condition without enumeration.
+
+    Parameters
+    ----------
+    spec : str
+    grid : Grid
+    num_xcds : int
+        At least 1.
+
+    Returns
+    -------
+    holds : bool
+        False also if an order needs two or three axes that the grid lacks.
+
+    Raises
+    ------
+    UnknownName, LanguageError
+        As `parse_spec` does.
+    SizeError
+        If ``num_xcds`` is below 1.
+    """
+    if num_xcds < 1:
+        raise SizeError(f"num_xcds = {num_xcds}: a GPU has at least one XCD")
+    for one, params in parse_spec(spec):
+        if (one.axes == 2 and grid.shape is None) or (one.axes == 3 and len(grid.launch) != 3):
+            return False
+        values = {**grid.counts, "num_xcds": num_xcds, **params}
+        if one.condition != "always" and not evaluate(parse_condition(one.condition), values):
+            return False
+    return True
+
+
+_HEAD = """\
+# Families
+
+<!-- Generated: python -m swizzle_sim.language.families > docs/families.md -->
+
+A spec names families, joined by `+`: placements first, one order last, as in `contiguous+group_m(size=8)`. A
+placement maps `pid` to `pid` and works on any grid. An order reads `pid` as a rank, assigns `pid_m, pid_n`, and needs
+a grid with two tile axes; a 3-D order assigns `pid_x, pid_y, pid_z` and needs a launch of three axes. For attention the
+rows are query blocks and the columns heads. *Bijective where* is exact: there and nowhere else, on grids with the axes.
+
+| family | kind | parameters (default, range) | bijective where | what it does | source |
+| --- | --- | --- | --- | --- | --- |
+"""
+
+
+def families_table() -> str:
+    """Text of ``docs/families.md``."""
+    return _HEAD + "".join(_row(one) for one in FAMILIES.values())
+
+
+def _row(one: Family) -> str:
+    parameters = "<br>".join(
+        f"`{key}`: {rule.doc} ({rule.default}, {rule.low} to {rule.high})" for key, rule in one.parameters.items()
+    )
+    kind = {0: "placement", 2: "order", 3: "order, 3-D"}[one.axes]
+    where = one.condition if one.condition == "always" else f"`{one.condition}`"
+    return f"| `{one.name}` | {kind} | {parameters} | {where} | {one.summary} | {one.source} |\n"

@@ -12,7 +12,7 @@ plane (a GEMM of a batch), a box as deep as the grid is a pillar (a stencil that
 
 from __future__ import annotations
 
-from swizzle_sim.language.families.family import Family, Parameter
+from swizzle_sim.language.families.placement import Family, Parameter
 
 # floor(log2(longest side - 1)) is found by bisection: five steps instead of thirty-one.
 
