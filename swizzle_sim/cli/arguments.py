@@ -61,8 +61,14 @@ def run_folders() -> Iterable[str]:
     return [str(folder) for folder in runs_in("runs")]
 
 
+def option(*names: str, help: str, metavar: str | None = None, panel: str | None = None, **more: Any) -> Any:
+    """Option of a command; those of a panel are told by ``--help-all`` alone."""
+    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **more)
+
+
 REPLAY_PANEL = "The replay"
 REPLAY_WORDS = ("timed", "lockstep")
+SWIZZLE_WORDS = "FAMILY|TEXT|FILE"
 
 KernelName = Annotated[
     str,
@@ -76,65 +82,27 @@ Sizes = Annotated[
     list[str] | None, typer.Argument(metavar="NAME=SIZE", help="Problem sizes, such as M=4096 N=4096 K=8192.")
 ]
 GpuName = Annotated[
-    str, typer.Option("--gpu", metavar="GPU", help="GPU by name, or a TOML file.", autocompletion=offer(known_gpus))
+    str, option("--gpu", metavar="GPU", help="GPU by name, or a TOML file.", autocompletion=offer(known_gpus))
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
-Replay = Annotated[
-    str,
-    typer.Option(
-        "--replay",
-        metavar="REPLAY",
-        help="Replay that the counts come from: timed, or lockstep (fast, screens orders).",
-        autocompletion=offer(lambda: REPLAY_WORDS),
-    ),
-]
-Lengths = Annotated[
-    int,
-    typer.Option(
-        "--lengths",
-        metavar="N",
-        min=1,
-        max=1_000,
-        help="Draws of a kernel's group lengths, its SEED; prints mean and spread of the gain.",
-        rich_help_panel="Of one order",
-    ),
-]
-Seed = Annotated[
-    int,
-    typer.Option(
-        "--seed",
-        metavar="N",
-        help="Seed of the timed replay: speeds of workgroups, and jitter.",
-        rich_help_panel=REPLAY_PANEL,
-    ),
-]
-Jitter = Annotated[
-    float,
-    typer.Option(
-        "--jitter",
-        metavar="NS",
-        min=0,
-        max=1e6,
-        help="Timed replay: largest random delay of a load, in ns.",
-        rich_help_panel=REPLAY_PANEL,
-    ),
-]
+Json = Annotated[bool, option("--json", help="Print one JSON document on stdout.")]
+_REPLAY = "Replay that the counts come from: timed, or lockstep (fast, screens orders)."
+Replay = Annotated[str, option("--replay", metavar="REPLAY", help=_REPLAY, autocompletion=offer(lambda: REPLAY_WORDS))]
+_SEED = "Seed of the timed replay: speeds of workgroups, and jitter."
+Seed = Annotated[int, option("--seed", metavar="N", help=_SEED, panel=REPLAY_PANEL)]
+_JITTER = "Timed replay: largest random delay of a load, in ns."
+Jitter = Annotated[float, option("--jitter", metavar="NS", help=_JITTER, panel=REPLAY_PANEL, min=0, max=1e6)]
+_COMPILE = "Compile the kernel, as launched and as rewritten, and score it so."
 Compile = Annotated[
-    bool,
-    typer.Option(
-        "--compile/--no-compile",
-        help="Compile the kernel, as launched and as rewritten, and score it so.",
-        envvar="SWIZZLE_SIM_COMPILE",
-        rich_help_panel=REPLAY_PANEL,
-    ),
+    bool, option("--compile/--no-compile", help=_COMPILE, panel=REPLAY_PANEL, envvar="SWIZZLE_SIM_COMPILE")
 ]
+_SWIZZLE = "A family such as 'group_m(size=8)', a text, a file, or - for stdin."
 SwizzleText = Annotated[
-    str,
-    typer.Option(
-        "--swizzle",
-        metavar="FAMILY|TEXT|FILE",
-        help="A family such as 'group_m(size=8)', a text, a file, or - for stdin.",
-        autocompletion=offer(known_families),
+    str, option("--swizzle", metavar=SWIZZLE_WORDS, help=_SWIZZLE, autocompletion=offer(known_families))
+]
+Swizzles = Annotated[
+    list[str] | None,
+    option(
+        "--swizzle", metavar=SWIZZLE_WORDS, help=f"{_SWIZZLE[:-1]}; repeatable.", autocompletion=offer(known_families)
     ),
 ]
 
