@@ -184,7 +184,7 @@ def parse_sizes(words: Sequence[str] | None) -> dict[str, int]:
         if not (
             equals and name.isidentifier() and number.lstrip("-").isdigit() and number.isascii() and len(number) < 20
         ):
-            raise SizeError(f"{word!r}: a size is written NAME=INTEGER, such as M=4096")
+            raise SizeError(f"{word!r}: a size is written NAME=INTEGER, of at most 19 digits, such as M=4096")
         if name in sizes:
             raise SizeError(f"{name} is given twice: {sizes[name]} and {value}")
         sizes[name] = int(number)

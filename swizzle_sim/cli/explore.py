@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Sizes, known_kernels, offer
+from swizzle_sim.base.release import install_hint
+from swizzle_sim.cli.arguments import GpuName, Sizes, known_kernels, load_swizzle, offer, parse_sizes
+from xcd_model.errors import SwizzleSimError
 
 Kernel = Annotated[
     str,
@@ -38,9 +40,6 @@ def explore(
 ) -> None:
     """Serve a local page: type a swizzle, pick kernel, sizes and GPU, and see verdict, map, score and bound change."""
     import webbrowser
-
-    from swizzle_sim.base.release import install_hint
-    from xcd_model.errors import SwizzleSimError
 
     if importlib.util.find_spec("dash") is None:
         raise SwizzleSimError(f"the page needs Dash, which is not installed: {install_hint('explore')}")
@@ -76,7 +75,6 @@ def _has_screen() -> bool:
 
 def _query(name: str, words: list[str] | None, chip: str, swizzle: str) -> str:
     """Address of what was typed, refused here rather than on the page if it cannot be."""
-    from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
     from swizzle_sim.explore.offered import serve, start_sizes
     from swizzle_sim.explore.state import State
     from swizzle_sim.language import is_spec

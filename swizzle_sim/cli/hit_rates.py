@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swizzle_sim.base.progress import Progress
 from swizzle_sim.cli.arguments import GpuName, Json, Replay, grouped
 from swizzle_sim.cli.check import AllowSkips, Exclude, Junit
+from swizzle_sim.cli.output import print_json, say
 
 if TYPE_CHECKING:
     from swizzle_sim.testing.locality import Before, Declared, How
@@ -53,7 +55,6 @@ def hit_rates(
     captured or compared, or there is none.
     """
     from swizzle_sim.cli.check_results import document, print_annotations, print_results
-    from swizzle_sim.cli.output import print_json, say
     from swizzle_sim.testing import formats
     from swizzle_sim.testing.locality import How, declared_in, stored
     from swizzle_sim.testing.run import exit_status
@@ -83,7 +84,6 @@ def hit_rates(
 def _compared(
     kernels: Sequence[Declared], how: How, paths: Sequence[str], comparison: Comparison
 ) -> tuple[list[CheckResult], list[dict[str, Any]]]:
-    from swizzle_sim.base.progress import Progress
     from swizzle_sim.testing.locality import compare, gone
 
     results, rates = [], []

@@ -53,12 +53,7 @@ class Worker:
         return self._ready.is_set()
 
     def evaluate(
-        self,
-        query: str,
-        *,
-        anyway: bool = False,
-        stale: Callable[[], bool] = lambda: False,
-        told: Told | None = None,
+        self, query: str, *, anyway: bool = False, stale: Callable[[], bool] = lambda: False, told: Told | None = None
     ) -> Result | None:
         """Evaluate the state of an address.
 

@@ -141,9 +141,7 @@ def _as_sm_reads(score: Mapping[str, Any] | None, one: Measurement) -> Mapping[s
 
 
 def _compare(
-    figure: Figure,
-    predicted: Mapping[str, Mapping[str, Any] | None],
-    measured: Sequence[Measurement],
+    figure: Figure, predicted: Mapping[str, Mapping[str, Any] | None], measured: Sequence[Measurement]
 ) -> Comparison | None:
     rows = []
     for one in measured:

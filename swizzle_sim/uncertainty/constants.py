@@ -93,10 +93,7 @@ def constants_of(gpu: Gpu, resources: Resources, *, jitter_ns: float = 0.0) -> l
     -------
     constants : list of Constant
     """
-    run = {
-        "instructions_in_flight": resources.instructions_in_flight,
-        "jitter_ns": jitter_ns,
-    }
+    run = {"instructions_in_flight": resources.instructions_in_flight, "jitter_ns": jitter_ns}
     found: dict[str, Constant] = {}
     for entry in _ranges()["range"]:
         key = entry["key"]
