@@ -16,7 +16,6 @@ from swizzle_sim.language.grid import Grid
 from swizzle_sim.pricing.scores import Balance, Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import figures
-from swizzle_sim.report.balance import balance_figure
 from swizzle_sim.report.display.colours import AFTER, BEFORE, BOUND, INK, OTHER
 from swizzle_sim.report.display.picture import png
 from swizzle_sim.report.display.tiles import MAX_SIDE, NO_TILE, is_ribbon, plane, tile_map
@@ -122,7 +121,7 @@ def _balance(scorer: Scorer, before: Balance, after: Balance) -> Drawing:
         f"the best swizzle. End of the last XCD over that of the first: {before.last_over_first:.2f} and "
         f"{after.last_over_first:.2f}."
     )
-    return Drawing("balance", alt, lambda wide: balance_figure(scorer, before, after, wide=wide))
+    return Drawing("balance", alt, lambda wide: figures.balance(scorer, before, after, wide=wide))
 
 
 def _maps(scorer: Scorer, replayed: tuple[Replayed, Replayed]) -> list[Drawing]:
