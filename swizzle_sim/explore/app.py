@@ -1,25 +1,29 @@
-"""The Dash application: which change of the page updates what. Everything is computed elsewhere."""
+"""The Dash application and its server: which change of the page updates what. Everything is computed elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import logging
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_update
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
 from dash.exceptions import DashException, PreventUpdate
 from flask import request
+from werkzeug.serving import BaseWSGIServer, make_server
 
-from swizzle_sim.explore import compared, layout, show
+from swizzle_sim.explore import layout, offered, show
 from swizzle_sim.explore import state as states
-from swizzle_sim.explore.controls import controls, slider_labels, values
 from swizzle_sim.explore.evaluate import Problem, Result
 from swizzle_sim.explore.guard import policy, refusal
-from swizzle_sim.explore.request_queue import LatestOnlyQueue
-from swizzle_sim.explore.timed_jobs import TimedJobs
+from swizzle_sim.explore.request_queue import LatestOnlyQueue, TimedJobs, Worker
+from swizzle_sim.language import family, is_spec, parse_spec, spec_of
 from xcd_model import gpu
 from xcd_model.errors import SwizzleSimError
 
+PORT = 8765
+TRIED = 20  # ports after the first, where none was given
 MAX_REQUEST_BYTES = 4 * 2**20
 COMPILING = "compiling ..."
 # What a body that the page never sends runs into, in Dash or here.
@@ -162,7 +166,7 @@ def _timed(jobs: TimedJobs, query: str | None, tab: str) -> tuple[Any, ...]:
         jobs.drop(tab)
         return [], True
     job = jobs.submit(tab, replace(state, xcd=None).query())  # a look at one XCD needs no other replay
-    return compared.timed(job, state.xcd), job.over
+    return show.timed(job, state.xcd), job.over
 
 
 def _protect(app: Dash, host: str, port: int) -> None:
@@ -187,7 +191,7 @@ def _protect(app: Dash, host: str, port: int) -> None:
 
 def _malformed(error: Exception) -> Any:
     """Answer to a body that the page does not send; an error of a GET is raised again, as no body made it."""
-    if request.method != "POST":
+    if request.method != "POST" and not isinstance(error, DashException):  # of a GET: a part of no package
         raise error
     why = f"malformed request ({type(error).__name__})"
     return why, 400, {"Content-Type": "text/plain; charset=utf-8"}
@@ -247,7 +251,7 @@ def _evaluate(queue: LatestOnlyQueue, given: Controls) -> tuple[Any, ...]:
         ["card" if one["family"] in result.fits else "card elsewhere" for one in given.families],
         f"{result.seconds:.2f} s",
         "",
-        layout.panel_of_pins(compared.side_by_side(result)),
+        layout.panel_of_pins(show.side_by_side(result)),
     )
 
 
@@ -266,3 +270,171 @@ def _nothing(error: SwizzleSimError, n_families: int) -> tuple[Any, ...]:
         "old",
         no_update,
     )
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Effect of one control on the others, in the order of the outputs of `controls`; what is left out stays."""
+
+    kernel: Any = no_update
+    sizes: Any = no_update
+    gpu: Any = no_update
+    text: Any = no_update
+    steps: Any = no_update
+    at: Sequence[Any] = (no_update,) * len(states.SLIDERS)
+    last: Sequence[Any] = (no_update,) * len(states.SLIDERS)
+    notice: Any = no_update
+    pins: Any = no_update
+    xcd: Any = no_update
+    timed: Any = no_update
+
+    def outputs(self) -> tuple[Any, ...]:
+        """As Dash takes them."""
+        return tuple(list(value) if name in ("at", "last") else value for name, value in vars(self).items())
+
+
+def controls(address: Mapping[str, str] | None, kernel: str | None, chip: str | None, *given: Any) -> tuple[Any, ...]:
+    """Effect of one control on the others: the address on all, a kernel on the sizes, a GPU on the sliders ..."""
+    text, pins, xcd = given[-3:]
+    by = ctx.triggered_id
+    if by is None or "address.data" in ctx.triggered_prop_ids:  # new buttons count as triggers too
+        if address is None:  # the browser has not sent it yet
+            raise PreventUpdate
+        return _restored(address["search"]).outputs()
+    if not ctx.triggered[0]["value"]:  # a button that has just been made
+        raise PreventUpdate
+    return _effect(by, kernel or "", chip or "", text or "", [*(pins or ())], xcd).outputs()
+
+
+def _effect(by: Any, kernel: str, chip: str, text: str, pins: list[str], xcd: int | None) -> Effect:
+    if not isinstance(by, str):
+        return _effect_of_one(dict(by), pins, xcd)
+    if by == "kernel":
+        return Effect(sizes=layout.size_boxes(kernel, offered.start_sizes(kernel)))
+    if by == "write-out":
+        return Effect(text=_written_out(text))
+    if by == "pin":
+        kept = [one for one in pins if one != text]
+        return Effect(pins=[*kept, text][-states.MAX_PINS :])  # the oldest makes room
+    return Effect(*(no_update,) * 4, *_sliders(chip, {}))
+
+
+def _effect_of_one(by: dict[str, Any], pins: list[str], xcd: int | None) -> Effect:
+    """Effect of one button of many: of a pinned order, an XCD or a family."""
+    if "unpin" in by:
+        return Effect(pins=[one for at, one in enumerate(pins) if at != by["unpin"]])
+    if "edit" in by:
+        return Effect(text=pins[by["edit"]])
+    if "xcd" in by:
+        return Effect(xcd=None if by["xcd"] == xcd else by["xcd"])
+    return Effect(text=spec_of(parse_spec(by["family"])))
+
+
+def _restored(search: str) -> Effect:
+    """All controls, from an address; an address with unknown names shows the start, and why."""
+    notice: Any = None
+    try:
+        state = states.read_query(search)
+        state.check_names()
+        sizes = {**offered.default_sizes(state.kernel), **dict(state.sizes)}
+    except SwizzleSimError as error:
+        text = f"The address cannot be shown, so this is the start instead. {error}"
+        notice = html.P(show.shown_text(text), className="notice")
+        state = states.read_query("")
+        sizes = dict(state.sizes)
+    steps = _sliders(state.gpu, dict(state.changes))
+    boxes, timed = layout.size_boxes(state.kernel, sizes), ["timed"] if state.replay == "timed" else []
+    return Effect(state.kernel, boxes, state.gpu, state.swizzle, *steps, notice, list(state.pins), state.xcd, timed)
+
+
+def _sliders(name: str, changes: Mapping[str, int]) -> tuple[dict[str, list[int]], list[int], list[int]]:
+    """Steps of the sliders, where each stands, and its last step."""
+    own = states.slider_values(gpu(name))
+    now = {**own, **changes}
+    steps = {key: layout.choices(key, own[key], now[key]) for key in states.SLIDERS}
+    at = [steps[key].index(now[key]) for key in states.SLIDERS]
+    return steps, at, [len(steps[key]) - 1 for key in states.SLIDERS]
+
+
+def slider_labels(at: Sequence[int], steps: Mapping[str, list[int]], name: str | None) -> list[str]:
+    """What stands beside each slider."""
+    if not steps or not name:
+        raise PreventUpdate
+    own, now = states.slider_values(gpu(name)), values(at, steps)
+    return [layout.shown_value(key, now[key], own[key]) for key in states.SLIDERS]
+
+
+def values(at: Sequence[int], steps: Mapping[str, list[int]]) -> dict[str, int]:
+    """Values that the sliders stand at."""
+    return {key: steps[key][min(int(i), len(steps[key]) - 1)] for key, i in zip(states.SLIDERS, at, strict=True)}
+
+
+def _written_out(text: str) -> Any:
+    """Text of the language that a family's specification stands for."""
+    try:
+        return family(text) if is_spec(text) else no_update
+    except SwizzleSimError:  # the verdict names the error
+        return no_update
+
+
+class Server:
+    """The page on one address, with the process that evaluates for it.
+
+    Parameters
+    ----------
+    host : str
+    port : int or None
+        None for `PORT`, or the next one that is free; 0 for any that is.
+
+    Raises
+    ------
+    OSError
+        If the address cannot be bound.
+    """
+
+    def __init__(self, *, host: str = "127.0.0.1", port: int | None = None):
+        self._socket = _bound(host, range(PORT, PORT + TRIED) if port is None else [port])
+        self.host, self.port = host, int(self._socket.getsockname()[1])
+        self._worker = Worker()
+        self._jobs = TimedJobs()
+        self.app = make_app(LatestOnlyQueue(self._worker), host=host, port=self.port, jobs=self._jobs)
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)  # no line for every request
+        self._server: BaseWSGIServer = make_server(
+            host, self.port, self.app.server, threaded=True, fd=self._socket.fileno()
+        )
+
+    @property
+    def address(self) -> str:
+        """Where a browser finds it."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
+
+    def run(self, *, started: Callable[[], None] = lambda: None) -> None:
+        """Serve until `close` is called from another thread, or Ctrl-C."""
+        try:
+            started()
+            self._server.serve_forever()
+        finally:
+            self._worker.close()
+            self._jobs.close()
+            self._server.server_close()
+            self._socket.close()
+
+    def close(self) -> None:
+        """End `run`."""
+        self._server.shutdown()
+
+
+def _bound(host: str, ports: range | list[int]) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    problem: OSError | None = None
+    for port in ports:
+        one = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind((host, port))
+            one.listen()
+            return one
+        except OSError as error:
+            one.close()
+            problem = error
+    raise problem or OSError("no port")
