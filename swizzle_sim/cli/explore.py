@@ -43,8 +43,8 @@ def explore(
 
     if importlib.util.find_spec("dash") is None:
         raise SwizzleSimError(f"the page needs Dash, which is not installed: {install_hint('explore')}")
-    from swizzle_sim.explore.guard import is_loopback
     from swizzle_sim.explore.app import Server
+    from swizzle_sim.explore.guard import is_loopback
 
     query = _query(kernel, sizes, gpu, swizzle)
     try:

@@ -250,8 +250,7 @@ def agreement(
 
 def _stored(where: Path, found: list[Agreement]) -> list[str]:
     """Write the picture and the rows of each; only what was measured makes rows."""
-    from swizzle_sim.hardware.agreement import draw_agreement
-    from swizzle_sim.hardware.fidelity_rows import csv_of
+    from swizzle_sim.hardware.agreement import csv_of, draw_agreement
 
     written = []
     for one in found:

@@ -1,6 +1,7 @@
 """Do the commands do what they say, for people and for programs?"""
 
 import contextlib
+import os
 import shlex
 import signal
 import subprocess
