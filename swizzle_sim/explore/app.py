@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
 from dash.exceptions import DashException, PreventUpdate
@@ -70,6 +71,52 @@ def make_app(queue: LatestOnlyQueue, *, host: str, port: int, jobs: TimedJobs | 
     return app
 
 
+SET = {  # what one control sets of the others
+    "kernel": Output("kernel", "value"),
+    "sizes": Output("sizes", "children"),
+    "gpu": Output("gpu", "value"),
+    "text": Output("text", "value"),
+    "steps": Output("steps", "data"),
+    "at": Output({"slider": ALL}, "value"),
+    "last": Output({"slider": ALL}, "max"),
+    "notice": Output("notice", "children"),
+    "pins": Output("pins", "data"),
+    "xcd": Output("xcd", "data"),
+    "timed": Output("timed", "value"),
+}
+BUTTONS = ({"family": ALL}, "own", "write-out", "pin", {"unpin": ALL}, {"edit": ALL}, {"xcd": ALL})
+SHOWN = {  # what a candidate is shown as
+    "verdict": Output("verdict", "children"),
+    "maps": Output("maps", "children"),
+    "score": Output("score", "children"),
+    "note": Output("note", "children"),
+    "anyway": Output("anyway", "hidden"),
+    "command": Output("command", "children"),
+    "query": Output("query", "data"),
+    "summary": Output("kernel-says", "children"),
+    "cards": Output({"family": ALL}, "className"),
+    "status": Output("status", "children", allow_duplicate=True),
+    "page": Output("page", "className"),
+    "pinned": Output("pinned", "children"),
+}
+CANDIDATE = {  # by what it is given
+    "text": Input("typed", "data"),
+    "kernel": Input("kernel", "value"),
+    "sizes": Input({"size": ALL}, "value"),
+    "names": State({"size": ALL}, "id"),
+    "chip": Input("gpu", "value"),
+    "at": Input({"slider": ALL}, "value"),
+    "steps": Input("steps", "data"),
+    "ready": Input("ready", "data"),
+    "anyway": Input("anyway", "n_clicks"),
+    "pins": Input("pins", "data"),
+    "xcd": Input("xcd", "data"),
+    "timed": Input("timed", "value"),
+    "families": State({"family": ALL}, "id"),
+    "tab": State("tab", "data"),
+}
+
+
 def _answer_controls(app: Dash, queue: LatestOnlyQueue) -> None:
     """Fill the controls: from the address, from the kernel and the GPU that are picked, from the gallery."""
     app.callback(
@@ -79,31 +126,11 @@ def _answer_controls(app: Dash, queue: LatestOnlyQueue) -> None:
         Output("status", "children"),
         Input("waiting", "n_intervals"),
     )(lambda _: _wait(queue))
+    picked = {"address": Input("address", "data"), "kernel": Input("kernel", "value"), "chip": Input("gpu", "value")}
     app.callback(
-        Output("kernel", "value"),
-        Output("sizes", "children"),
-        Output("gpu", "value"),
-        Output("text", "value"),
-        Output("steps", "data"),
-        Output({"slider": ALL}, "value"),
-        Output({"slider": ALL}, "max"),
-        Output("notice", "children"),
-        Output("pins", "data"),
-        Output("xcd", "data"),
-        Output("timed", "value"),
-        Input("address", "data"),
-        Input("kernel", "value"),
-        Input("gpu", "value"),
-        Input({"family": ALL}, "n_clicks"),
-        Input("own", "n_clicks"),
-        Input("write-out", "n_clicks"),
-        Input("pin", "n_clicks"),
-        Input({"unpin": ALL}, "n_clicks"),
-        Input({"edit": ALL}, "n_clicks"),
-        Input({"xcd": ALL}, "n_clicks"),
-        State("text", "value"),
-        State("pins", "data"),
-        State("xcd", "data"),
+        output=SET,
+        inputs={**picked, "buttons": [Input(name, "n_clicks") for name in BUTTONS]},
+        state={"text": State("text", "value"), "pins": State("pins", "data"), "xcd": State("xcd", "data")},
     )(controls)
     app.callback(
         Output({"shown": ALL}, "children"),
@@ -116,35 +143,11 @@ def _answer_controls(app: Dash, queue: LatestOnlyQueue) -> None:
 def _answer_candidate(app: Dash, queue: LatestOnlyQueue) -> None:
     """Show verdict, maps and score whenever the candidate or what it runs on changes."""
     app.callback(
-        Output("verdict", "children"),
-        Output("maps", "children"),
-        Output("score", "children"),
-        Output("note", "children"),
-        Output("anyway", "hidden"),
-        Output("command", "children"),
-        Output("query", "data"),
-        Output("kernel-says", "children"),
-        Output({"family": ALL}, "className"),
-        Output("status", "children", allow_duplicate=True),
-        Output("page", "className"),
-        Output("pinned", "children"),
-        Input("typed", "data"),
-        Input("kernel", "value"),
-        Input({"size": ALL}, "value"),
-        State({"size": ALL}, "id"),
-        Input("gpu", "value"),
-        Input({"slider": ALL}, "value"),
-        Input("steps", "data"),
-        Input("ready", "data"),
-        Input("anyway", "n_clicks"),
-        Input("pins", "data"),
-        Input("xcd", "data"),
-        Input("timed", "value"),
-        State({"family": ALL}, "id"),
-        State("tab", "data"),
+        output=SHOWN,
+        inputs=CANDIDATE,
         running=[(Output("status", "className"), "status busy", "status")],
         prevent_initial_call=True,
-    )(lambda *given: _evaluate(queue, Controls(*given)))
+    )(lambda **given: _evaluate(queue, SimpleNamespace(**given)))
 
 
 def _answer_timed(app: Dash, jobs: TimedJobs) -> None:
@@ -204,27 +207,8 @@ def _wait(queue: LatestOnlyQueue) -> tuple[Any, ...]:
     return show.gallery(queue.cards), True, True, no_update
 
 
-class Controls(NamedTuple):
-    """Values that the callback of the candidate gets, in the order of its inputs."""
-
-    text: str | None
-    kernel: str | None
-    sizes: Sequence[str | None]
-    names: Sequence[Mapping[str, str]]
-    chip: str | None
-    at: Sequence[int]
-    steps: Mapping[str, list[int]]
-    ready: bool
-    anyway: int | None
-    pins: Sequence[str]
-    xcd: int | None
-    timed: Sequence[str]
-    families: Sequence[Mapping[str, str]]
-    tab: str
-
-
-def _evaluate(queue: LatestOnlyQueue, given: Controls) -> tuple[Any, ...]:
-    """Everything on the right of the page, for the controls on the left."""
+def _evaluate(queue: LatestOnlyQueue, given: SimpleNamespace) -> dict[str, Any]:
+    """Everything on the right of the page, for the controls on the left, by the names of `CANDIDATE`."""
     if not (given.ready and given.steps and given.kernel and given.chip):
         raise PreventUpdate
     state = states.State(kernel=given.kernel, gpu=given.chip, swizzle=given.text or "")
@@ -235,102 +219,68 @@ def _evaluate(queue: LatestOnlyQueue, given: Controls) -> tuple[Any, ...]:
         state = replace(state, sizes=typed, changes=changes, pins=tuple(given.pins or ()), xcd=given.xcd)
         result = queue.submit(given.tab, state.query(), anyway=ctx.triggered_id == "anyway")
         state = replace(state, replay="timed" if given.timed else "lockstep")
-    except SwizzleSimError as error:
-        return _nothing(error, len(given.families))
+    except SwizzleSimError as error:  # alone; earlier figures stay, greyed
+        refused = Result(state=states.State(), problem=Problem(code=error.code, message=str(error)))
+        said = {"verdict": show.verdict(refused), "command": "", "status": "refused", "page": "old"}
+        return {**dict.fromkeys(SHOWN, no_update), "cards": [no_update] * len(given.families), **said}
     if result is None:  # superseded by a newer request
         raise PreventUpdate
-    return (
-        show.verdict(result),
-        show.maps(result),
-        show.score(result),
-        show.note(result),
-        not result.too_large,
-        state.command(),
-        state.query(),
-        result.summary,
-        ["card" if one["family"] in result.fits else "card elsewhere" for one in given.families],
-        f"{result.seconds:.2f} s",
-        "",
-        layout.panel_of_pins(show.side_by_side(result)),
-    )
+    return {
+        "verdict": show.verdict(result),
+        "maps": show.maps(result),
+        "score": show.score(result),
+        "note": show.note(result),
+        "anyway": not result.too_large,
+        "command": state.command(),
+        "query": state.query(),
+        "summary": result.summary,
+        "cards": ["card" if one["family"] in result.fits else "card elsewhere" for one in given.families],
+        "status": f"{result.seconds:.2f} s",
+        "page": "",
+        "pinned": layout.panel_of_pins(show.side_by_side(result)),
+    }
 
 
-def _nothing(error: SwizzleSimError, n_families: int) -> tuple[Any, ...]:
-    """The error alone; earlier figures stay, greyed."""
-    result = Result(state=states.State(), problem=Problem(code=error.code, message=str(error)))
-    rest = (no_update,) * 4
-    return (
-        show.verdict(result),
-        *rest,
-        "",
-        no_update,
-        no_update,
-        [no_update] * n_families,
-        "refused",
-        "old",
-        no_update,
-    )
+def _set(**changed: Any) -> dict[str, Any]:
+    """Effect of one control on the others, by the names of `SET`; what is left out stays."""
+    stay = [no_update] * len(states.SLIDERS)
+    return {**dict.fromkeys(SET, no_update), "at": stay, "last": stay, **changed}
 
 
-@dataclass(frozen=True)
-class Effect:
-    """Effect of one control on the others, in the order of the outputs of `controls`; what is left out stays."""
-
-    kernel: Any = no_update
-    sizes: Any = no_update
-    gpu: Any = no_update
-    text: Any = no_update
-    steps: Any = no_update
-    at: Sequence[Any] = (no_update,) * len(states.SLIDERS)
-    last: Sequence[Any] = (no_update,) * len(states.SLIDERS)
-    notice: Any = no_update
-    pins: Any = no_update
-    xcd: Any = no_update
-    timed: Any = no_update
-
-    def outputs(self) -> tuple[Any, ...]:
-        """As Dash takes them."""
-        return tuple(list(value) if name in ("at", "last") else value for name, value in vars(self).items())
-
-
-def controls(address: Mapping[str, str] | None, kernel: str | None, chip: str | None, *given: Any) -> tuple[Any, ...]:
+def controls(address: Mapping[str, str] | None, kernel: str | None, chip: str | None, **given: Any) -> dict[str, Any]:
     """Effect of one control on the others: the address on all, a kernel on the sizes, a GPU on the sliders ..."""
-    text, pins, xcd = given[-3:]
     by = ctx.triggered_id
     if by is None or "address.data" in ctx.triggered_prop_ids:  # new buttons count as triggers too
         if address is None:  # the browser has not sent it yet
             raise PreventUpdate
-        return _restored(address["search"]).outputs()
+        return _restored(address["search"])
     if not ctx.triggered[0]["value"]:  # a button that has just been made
         raise PreventUpdate
-    return _effect(by, kernel or "", chip or "", text or "", [*(pins or ())], xcd).outputs()
-
-
-def _effect(by: Any, kernel: str, chip: str, text: str, pins: list[str], xcd: int | None) -> Effect:
+    text, pins = given["text"] or "", [*(given["pins"] or ())]
     if not isinstance(by, str):
-        return _effect_of_one(dict(by), pins, xcd)
+        return _effect_of_one(dict(by), pins, given["xcd"])
     if by == "kernel":
-        return Effect(sizes=layout.size_boxes(kernel, offered.start_sizes(kernel)))
+        return _set(sizes=layout.size_boxes(kernel or "", offered.start_sizes(kernel or "")))
     if by == "write-out":
-        return Effect(text=_written_out(text))
+        return _set(text=_written_out(text))
     if by == "pin":
         kept = [one for one in pins if one != text]
-        return Effect(pins=[*kept, text][-states.MAX_PINS :])  # the oldest makes room
-    return Effect(*(no_update,) * 4, *_sliders(chip, {}))
+        return _set(pins=[*kept, text][-states.MAX_PINS :])  # the oldest makes room
+    return _set(**_sliders(chip or "", {}))
 
 
-def _effect_of_one(by: dict[str, Any], pins: list[str], xcd: int | None) -> Effect:
+def _effect_of_one(by: dict[str, Any], pins: list[str], xcd: int | None) -> dict[str, Any]:
     """Effect of one button of many: of a pinned order, an XCD or a family."""
     if "unpin" in by:
-        return Effect(pins=[one for at, one in enumerate(pins) if at != by["unpin"]])
+        return _set(pins=[one for at, one in enumerate(pins) if at != by["unpin"]])
     if "edit" in by:
-        return Effect(text=pins[by["edit"]])
+        return _set(text=pins[by["edit"]])
     if "xcd" in by:
-        return Effect(xcd=None if by["xcd"] == xcd else by["xcd"])
-    return Effect(text=spec_of(parse_spec(by["family"])))
+        return _set(xcd=None if by["xcd"] == xcd else by["xcd"])
+    return _set(text=spec_of(parse_spec(by["family"])))
 
 
-def _restored(search: str) -> Effect:
+def _restored(search: str) -> dict[str, Any]:
     """All controls, from an address; an address with unknown names shows the start, and why."""
     notice: Any = None
     try:
@@ -342,18 +292,20 @@ def _restored(search: str) -> Effect:
         notice = html.P(show.shown_text(text), className="notice")
         state = states.read_query("")
         sizes = dict(state.sizes)
-    steps = _sliders(state.gpu, dict(state.changes))
-    boxes, timed = layout.size_boxes(state.kernel, sizes), ["timed"] if state.replay == "timed" else []
-    return Effect(state.kernel, boxes, state.gpu, state.swizzle, *steps, notice, list(state.pins), state.xcd, timed)
+    return {
+        **{"kernel": state.kernel, "sizes": layout.size_boxes(state.kernel, sizes), "gpu": state.gpu},
+        **{"text": state.swizzle, **_sliders(state.gpu, dict(state.changes)), "notice": notice},
+        **{"pins": list(state.pins), "xcd": state.xcd, "timed": ["timed"] if state.replay == "timed" else []},
+    }
 
 
-def _sliders(name: str, changes: Mapping[str, int]) -> tuple[dict[str, list[int]], list[int], list[int]]:
+def _sliders(name: str, changes: Mapping[str, int]) -> dict[str, Any]:
     """Steps of the sliders, where each stands, and its last step."""
     own = states.slider_values(gpu(name))
     now = {**own, **changes}
     steps = {key: layout.choices(key, own[key], now[key]) for key in states.SLIDERS}
     at = [steps[key].index(now[key]) for key in states.SLIDERS]
-    return steps, at, [len(steps[key]) - 1 for key in states.SLIDERS]
+    return {"steps": steps, "at": at, "last": [len(steps[key]) - 1 for key in states.SLIDERS]}
 
 
 def slider_labels(at: Sequence[int], steps: Mapping[str, list[int]], name: str | None) -> list[str]:
