@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from swizzle_sim.pricing.scores import Balance, Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report.display.colours import AFTER, BEFORE, BOUND, INK, OTHER, family_colours, family_of
 from swizzle_sim.report.display.tiles import MAX_SIDE, draw_pixels, draw_xcds, legend_of_xcds
-from swizzle_sim.report.titles import give_titles
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking
 from xcd_model import Traffic
@@ -352,6 +351,11 @@ def hit_rate_over_time(traffic: Traffic) -> tuple[np.ndarray, np.ndarray, np.nda
 
 def _rate(hits: np.ndarray, requests: np.ndarray) -> np.ndarray:
     return np.divide(hits, requests, out=np.full(requests.size, np.nan), where=requests > 0)
+
+
+def give_titles(artist: Any, titles: Sequence[str]) -> None:
+    """Give an artist of matplotlib a title a marker, or one for a bar: what a browser shows where the pointer rests."""
+    artist.titles = list(titles)
 
 
 def figure_of(width_inches: float, height_inches: float) -> Figure:

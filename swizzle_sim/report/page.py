@@ -16,9 +16,8 @@ from swizzle_sim.pricing.access_patterns import uncoalesced
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import content
-from swizzle_sim.report.pictures import NAMES, Drawing, most_misses, slider_data
+from swizzle_sim.report.pictures import MOST_TOUCHES, NAMES, Drawing, Replayed, most_misses, slider_data
 from swizzle_sim.report.rank_stability import stored_lines
-from swizzle_sim.report.replays import MOST_TOUCHES, Replayed
 from swizzle_sim.report.spending import Spending
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.ranking import Ranking, times_note, times_rank

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from swizzle_sim.report import figures
+from swizzle_sim.report.figures import give_titles
 from swizzle_sim.report.page import LONGEST_COLOURED, coloured
 from swizzle_sim.report.pictures import inline_svg
-from swizzle_sim.report.titles import give_titles
 
 HOSTILE = "</title><script>alert(1)</script>\u202e"
 
