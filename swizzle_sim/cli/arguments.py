@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from xcd_model.errors import ReplayError, RunError, SizeError, SwizzleSimError
+
 if TYPE_CHECKING:
     from swizzle_sim.base.progress import Progress
     from swizzle_sim.language import Swizzle
@@ -106,6 +108,20 @@ Swizzles = Annotated[
     ),
 ]
 
+OF_ONE = "Of one order"
+_SEEDS = "Seeds to try; prints mean and spread."
+Seeds = Annotated[int, option("--seeds", help=_SEEDS, panel=OF_ONE, min=1, max=10_000)]
+_LENGTHS = "Draws of a kernel's group lengths, its SEED; prints mean and spread of the gain."
+Lengths = Annotated[int, option("--lengths", metavar="N", help=_LENGTHS, panel=OF_ONE, min=1, max=1_000)]
+_PLOTS = "Draw hit rate over time and per XCD there (PNG)."
+Plots = Annotated[Path | None, option("--plots", metavar="FOLDER", help=_PLOTS, panel=OF_ONE)]
+_PERFETTO = "Write when each workgroup runs, by XCD and CU, for ui.perfetto.dev."
+Perfetto = Annotated[Path | None, option("--perfetto", metavar="FILE", help=_PERFETTO, panel=OF_ONE)]
+_UNCERTAIN = "Range of each number over the plausible constants of the model."
+Uncertain = Annotated[bool, option("--uncertainty", help=_UNCERTAIN, panel=OF_ONE)]
+_DRAWS = "Draws of all constants at once, with --uncertainty."
+Draws = Annotated[int | None, option("--draws", help=_DRAWS, panel=OF_ONE, min=2, max=10_000)]
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -131,6 +147,29 @@ class ReplayOptions:
     seed: Seed = 0
     jitter: Jitter = 0.0
     compile: Compile = True
+
+
+@dataclass(frozen=True)
+class OfOne:
+    """What is told of one order on one GPU alone."""
+
+    seeds: Seeds = 1
+    lengths: Lengths = 1
+    uncertainty: Uncertain = False
+    draws: Draws = None
+    plots: Plots = None
+    perfetto: Perfetto = None
+
+    def check(self, replay: str, *, one: bool) -> None:
+        """Refuse what cannot be told, or not of more than one order on one GPU."""
+        if self.draws is not None and not self.uncertainty:
+            raise ReplayError("--draws belongs to --uncertainty: add it")
+        if self.perfetto is not None and replay == "lockstep":
+            raise ReplayError("--perfetto shows times, and lockstep has none: use --replay timed")
+        given = {"--seeds": self.seeds > 1, "--uncertainty": self.uncertainty, "--plots": self.plots is not None}
+        given |= {"--lengths": self.lengths > 1, "--perfetto": self.perfetto is not None}
+        if not one and (typed := [name for name, is_given in given.items() if is_given]):
+            raise ReplayError(f"{', '.join(typed)}: of one swizzle on one GPU; name one of each")
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -175,8 +214,6 @@ def parse_sizes(words: Sequence[str] | None) -> dict[str, int]:
     SizeError
         If a word is not a name, an equals sign and an integer, or a name comes twice.
     """
-    from xcd_model.errors import SizeError
-
     sizes: dict[str, int] = {}
     for word in words or ():
         name, equals, value = word.partition("=")
@@ -228,7 +265,6 @@ def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu, compile: bool
         If none fits; names smaller tiles where the kernel has tile sizes.
     """
     from xcd_model import workgroups_per_cu
-    from xcd_model.errors import ReplayError
 
     found = load_kernel(name, words, gpu.arch)
     if compile and not found.resources.source.startswith(f"compiled for {gpu.arch} "):
@@ -254,8 +290,6 @@ def one_folder(out: Path | None, resume: Path | None, what: str = "run") -> Path
     RunError
         If both are.
     """
-    from xcd_model.errors import RunError
-
     if out and resume:
         raise RunError(f"--out makes a new {what} and --resume goes on with one: give one of them")
     return resume or out
@@ -272,7 +306,6 @@ def load_swizzle(where: str) -> Swizzle:
         If there are no words.
     """
     from swizzle_sim.language import Swizzle
-    from xcd_model.errors import SwizzleSimError
 
     if where == "-":
         return Swizzle.parse(sys.stdin.read(), name="stdin", filename="<stdin>")

@@ -15,9 +15,8 @@ from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.capture.own_remap import OwnRemap, own_remap
 from swizzle_sim.cli import output
-from swizzle_sim.cli.arguments import Launch, ReplayOptions
+from swizzle_sim.cli.arguments import Launch, OfOne, ReplayOptions
 from swizzle_sim.cli.output import line, table
-from swizzle_sim.cli.score import OfOne
 from swizzle_sim.language import Swizzle, Verdict
 from swizzle_sim.pricing.access_patterns import pitch_note, uncoalesced
 from swizzle_sim.pricing.fitted import fitted_constants
