@@ -5,17 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from swizzle_sim.cli.arguments import GpuName, Json
+from swizzle_sim.cli.arguments import GpuName, Json, option
 from swizzle_sim.cli.output import line, print_json, table
 from xcd_model.errors import HardwareError
 
-Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.toml", help="Description to write.")]
-Kept = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Where to keep what the program printed.")]
+Out = Annotated[Path | None, option("--out", "-o", metavar="FILE.toml", help="Description to write.")]
+Kept = Annotated[Path | None, option("--csv", metavar="FILE", help="Where to keep what the program printed.")]
 Given = Annotated[
-    Path | None,
-    typer.Option("--measured", metavar="FILE", help="What the program printed elsewhere: measures nothing."),
+    Path | None, option("--measured", metavar="FILE", help="What the program printed elsewhere: measures nothing.")
 ]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes, capture_progress, counted, parse_sizes
+from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes, capture_progress, counted, option, parse_sizes
 from swizzle_sim.cli.output import line, print_json, sizes_text, table
 from xcd_model.errors import CaptureError, CompileError
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 File = Annotated[
     str, typer.Argument(metavar="FILE.py", help="File with a Kernel(...) declaration, FILE.py:NAME, or a suite kernel.")
 ]
-Out = Annotated[Path, typer.Option("--output", "--out", "-o", help="Trace file to write, such as my.trace.npz.")]
-Full = Annotated[bool, typer.Option("--full", help="Interpret every workgroup on real data: slow, follows anything.")]
-LineBytes = Annotated[int, typer.Option("--line-bytes", help="Cache line that the trace is for, in bytes.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the inputs and of the workgroups that are checked.")]
+Out = Annotated[Path, option("--output", "--out", "-o", help="Trace file to write, such as my.trace.npz.")]
+Full = Annotated[bool, option("--full", help="Interpret every workgroup on real data: slow, follows anything.")]
+LineBytes = Annotated[int, option("--line-bytes", help="Cache line that the trace is for, in bytes.")]
+Seed = Annotated[int, option("--seed", help="Seed of the inputs and of the workgroups that are checked.")]
 
 
 def capture(
@@ -130,7 +130,7 @@ def init_kernel(
     function: Annotated[str, typer.Argument(metavar="FILE:FUNCTION", help="A @triton.jit function in a Python file.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "--out", "-o", help="File to write; by default FUNCTION_kernel.py next to FILE."),
+        option("--output", "--out", "-o", help="File to write; by default FUNCTION_kernel.py next to FILE."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -6,10 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from swizzle_sim.base.progress import Progress
-from swizzle_sim.cli.arguments import GpuName, Json, Launch, grouped
+from swizzle_sim.cli.arguments import GpuName, Json, Launch, grouped, option
 from swizzle_sim.cli.output import console, line, pct, print_json, say, sizes_text, table
 from xcd_model.errors import ReplayError, RunError
 
@@ -171,10 +169,10 @@ def _size(size_bytes: int) -> str:
 def show(
     launch: Launch,
     workgroup: Annotated[
-        int | None, typer.Option("--workgroup", help="Tile whose sharers are shown; by default the middle one.")
+        int | None, option("--workgroup", help="Tile whose sharers are shown; by default the middle one.")
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE.png", help="Draw the shared lines as a PNG.")
+        Path | None, option("--picture", metavar="FILE.png", help="Draw the shared lines as a PNG.")
     ] = None,
     json: Json = False,
 ) -> None:

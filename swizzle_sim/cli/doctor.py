@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from swizzle_sim.base.release import install_hint, version
-from swizzle_sim.cli.arguments import Json
+from swizzle_sim.cli.arguments import Json, option
 from swizzle_sim.cli.output import print_json, table
 
 GROUP = "swizzle_sim.checks"
@@ -20,7 +20,7 @@ EXTRA_OF = {"triton": "triton"}
 
 
 Report = Annotated[
-    bool, typer.Option("--report", help="Print a block for an issue: versions and hardware, no names, paths or keys.")
+    bool, option("--report", help="Print a block for an issue: versions and hardware, no names, paths or keys.")
 ]
 
 

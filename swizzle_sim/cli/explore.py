@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from swizzle_sim.base.release import install_hint
-from swizzle_sim.cli.arguments import GpuName, Sizes, known_kernels, load_swizzle, offer, parse_sizes
+from swizzle_sim.cli.arguments import GpuName, Sizes, known_kernels, load_swizzle, offer, option, parse_sizes
 from xcd_model.errors import SwizzleSimError
 
 Kernel = Annotated[
@@ -21,12 +21,12 @@ Kernel = Annotated[
         autocompletion=offer(known_kernels),
     ),
 ]
-Text = Annotated[str, typer.Option("--swizzle", metavar="FAMILY|TEXT|FILE", help="Swizzle to begin with.")]
-Host = Annotated[str, typer.Option("--host", help="Address to serve on; only this machine reaches the default.")]
+Text = Annotated[str, option("--swizzle", metavar="FAMILY|TEXT|FILE", help="Swizzle to begin with.")]
+Host = Annotated[str, option("--host", help="Address to serve on; only this machine reaches the default.")]
 Port = Annotated[
-    int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 for any; by default 8765, or the next free one")
+    int | None, option("--port", min=0, max=65535, help="Port; 0 for any; by default 8765, or the next free one")
 ]
-Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")]
+Browser = Annotated[bool, option("--browser/--no-browser", help="Open the page in a browser.")]
 
 
 def explore(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from swizzle_sim.base.progress import Progress
-from swizzle_sim.cli.arguments import GpuName, Json, Replay, grouped
+from swizzle_sim.cli.arguments import GpuName, Json, Replay, grouped, option
 from swizzle_sim.cli.check import AllowSkips, Exclude, Junit
 from swizzle_sim.cli.output import print_json, say
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 Paths = Annotated[list[str], typer.Argument(metavar="PATH", help="Files that declare kernels, and folders of them.")]
 Against = Annotated[
-    str, typer.Option("--against", metavar="FILE|REV", help="Rates stored by --out, or a revision of this checkout.")
+    str, option("--against", metavar="FILE|REV", help="Rates stored by --out, or a revision of this checkout.")
 ]
 Tolerance = Annotated[
-    float, typer.Option("--tolerance", metavar="POINTS", min=0, max=100, help="Loss that passes, in percentage points.")
+    float, option("--tolerance", metavar="POINTS", min=0, max=100, help="Loss that passes, in percentage points.")
 ]
-Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Store the rates there.")]
+Out = Annotated[Path | None, option("--out", metavar="FILE", help="Store the rates there.")]
 
 
 @dataclass(frozen=True)

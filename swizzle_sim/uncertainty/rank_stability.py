@@ -10,9 +10,8 @@ import numpy as np
 
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.uncertainty.constants import Constant
+from swizzle_sim.uncertainty.constants import Constant, counting_settings, drawn_constants, latin_hypercube_settings
 from swizzle_sim.uncertainty.perturbed_scorer import OnReplay, perturbed, replay_draws
-from swizzle_sim.uncertainty.sampling import counting_settings, drawn_constants, latin_hypercube_settings
 
 DRAWS, FEWEST_DRAWS = 8, 2
 LOOKUPS = 1e9  # that the draws may take, but for the fewest, as `Scorer.lookups`: about 8 s on two cores
