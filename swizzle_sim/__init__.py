@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from swizzle_sim.language import Grid, Swizzle, Verdict, emit_hip, emit_triton, family, verify
     from swizzle_sim.pricing.scores import Score
     from swizzle_sim.pricing.scoring import Scorer, score
-    from swizzle_sim.report.display import Picture, show_map
+    from swizzle_sim.report.display.picture import Picture, show_map
     from swizzle_sim.search.history import Attempt, History
     from swizzle_sim.search.optimize import Run, optimize
     from swizzle_sim.search.what_if import what_if
@@ -32,7 +32,7 @@ _HOME = {
     "History": "swizzle_sim.search.history",
     "Kernel": "swizzle_sim.workload.kernels",
     "NotBijective": "xcd_model.errors",
-    "Picture": "swizzle_sim.report.display",
+    "Picture": "swizzle_sim.report.display.picture",
     "Run": "swizzle_sim.search.optimize",
     "Score": "swizzle_sim.pricing.scores",
     "Scorer": "swizzle_sim.pricing.scoring",
@@ -50,7 +50,7 @@ _HOME = {
     "optimize": "swizzle_sim.search.optimize",
     "record": "swizzle_sim.capture.recorder",
     "score": "swizzle_sim.pricing.scoring",
-    "show_map": "swizzle_sim.report.display",
+    "show_map": "swizzle_sim.report.display.picture",
     "verify": "swizzle_sim.language",
     "version": "swizzle_sim.base.release",
     "what_if": "swizzle_sim.search.what_if",

@@ -6,6 +6,7 @@ Exit status: 0 for success, 1 for a negative verdict (not a bijection), 2 for mi
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from importlib import metadata
@@ -119,6 +120,10 @@ for _name in [*_BY_TASK, *sorted(set(_COMMANDS) - set(_BY_TASK))]:
 def main(commands: typer.Typer = app) -> None:
     """Run the command line, or other commands as it runs its own."""
     os.environ.pop("FORCE_COLOR", None)  # it would have a log full of bars, and columns cut to 80
+    if os.environ.get("COLUMNS") == "0":  # rich would print no sentence at all
+        del os.environ["COLUMNS"]
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a "?" for "µ" where the terminal takes ASCII alone
+        sys.stdout.reconfigure(errors="replace")
     try:
         try:
             _run(commands)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from xcd_model.errors import ReplayError, RunError, SizeError, SwizzleSimError
+
 if TYPE_CHECKING:
     from swizzle_sim.base.progress import Progress
     from swizzle_sim.language import Swizzle
@@ -61,8 +63,14 @@ def run_folders() -> Iterable[str]:
     return [str(folder) for folder in runs_in("runs")]
 
 
+def option(*names: str, help: str, metavar: str | None = None, panel: str | None = None, **more: Any) -> Any:
+    """Option of a command; those of a panel are told by ``--help-all`` alone."""
+    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **more)
+
+
 REPLAY_PANEL = "The replay"
 REPLAY_WORDS = ("timed", "lockstep")
+SWIZZLE_WORDS = "FAMILY|TEXT|FILE"
 
 KernelName = Annotated[
     str,
@@ -76,67 +84,43 @@ Sizes = Annotated[
     list[str] | None, typer.Argument(metavar="NAME=SIZE", help="Problem sizes, such as M=4096 N=4096 K=8192.")
 ]
 GpuName = Annotated[
-    str, typer.Option("--gpu", metavar="GPU", help="GPU by name, or a TOML file.", autocompletion=offer(known_gpus))
+    str, option("--gpu", metavar="GPU", help="GPU by name, or a TOML file.", autocompletion=offer(known_gpus))
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
-Replay = Annotated[
-    str,
-    typer.Option(
-        "--replay",
-        metavar="REPLAY",
-        help="Replay that the counts come from: timed, or lockstep (fast, screens orders).",
-        autocompletion=offer(lambda: REPLAY_WORDS),
-    ),
-]
-Lengths = Annotated[
-    int,
-    typer.Option(
-        "--lengths",
-        metavar="N",
-        min=1,
-        max=1_000,
-        help="Draws of a kernel's group lengths, its SEED; prints mean and spread of the gain.",
-        rich_help_panel="Of one order",
-    ),
-]
-Seed = Annotated[
-    int,
-    typer.Option(
-        "--seed",
-        metavar="N",
-        help="Seed of the timed replay: speeds of workgroups, and jitter.",
-        rich_help_panel=REPLAY_PANEL,
-    ),
-]
-Jitter = Annotated[
-    float,
-    typer.Option(
-        "--jitter",
-        metavar="NS",
-        min=0,
-        max=1e6,
-        help="Timed replay: largest random delay of a load, in ns.",
-        rich_help_panel=REPLAY_PANEL,
-    ),
-]
+Json = Annotated[bool, option("--json", help="Print one JSON document on stdout.")]
+_REPLAY = "Replay that the counts come from: timed, or lockstep (fast, screens orders)."
+Replay = Annotated[str, option("--replay", metavar="REPLAY", help=_REPLAY, autocompletion=offer(lambda: REPLAY_WORDS))]
+_SEED = "Seed of the timed replay: speeds of workgroups, and jitter."
+Seed = Annotated[int, option("--seed", metavar="N", help=_SEED, panel=REPLAY_PANEL)]
+_JITTER = "Timed replay: largest random delay of a load, in ns."
+Jitter = Annotated[float, option("--jitter", metavar="NS", help=_JITTER, panel=REPLAY_PANEL, min=0, max=1e6)]
+_COMPILE = "Compile the kernel, as launched and as rewritten, and score it so."
 Compile = Annotated[
-    bool,
-    typer.Option(
-        "--compile/--no-compile",
-        help="Compile the kernel, as launched and as rewritten, and score it so.",
-        envvar="SWIZZLE_SIM_COMPILE",
-        rich_help_panel=REPLAY_PANEL,
-    ),
+    bool, option("--compile/--no-compile", help=_COMPILE, panel=REPLAY_PANEL, envvar="SWIZZLE_SIM_COMPILE")
 ]
+_SWIZZLE = "A family such as 'group_m(size=8)', a text, a file, or - for stdin."
 SwizzleText = Annotated[
-    str,
-    typer.Option(
-        "--swizzle",
-        metavar="FAMILY|TEXT|FILE",
-        help="A family such as 'group_m(size=8)', a text, a file, or - for stdin.",
-        autocompletion=offer(known_families),
+    str, option("--swizzle", metavar=SWIZZLE_WORDS, help=_SWIZZLE, autocompletion=offer(known_families))
+]
+Swizzles = Annotated[
+    list[str] | None,
+    option(
+        "--swizzle", metavar=SWIZZLE_WORDS, help=f"{_SWIZZLE[:-1]}; repeatable.", autocompletion=offer(known_families)
     ),
 ]
+
+OF_ONE = "Of one order"
+_SEEDS = "Seeds to try; prints mean and spread."
+Seeds = Annotated[int, option("--seeds", help=_SEEDS, panel=OF_ONE, min=1, max=10_000)]
+_LENGTHS = "Draws of a kernel's group lengths, its SEED; prints mean and spread of the gain."
+Lengths = Annotated[int, option("--lengths", metavar="N", help=_LENGTHS, panel=OF_ONE, min=1, max=1_000)]
+_PLOTS = "Draw hit rate over time and per XCD there (PNG)."
+Plots = Annotated[Path | None, option("--plots", metavar="FOLDER", help=_PLOTS, panel=OF_ONE)]
+_PERFETTO = "Write when each workgroup runs, by XCD and CU, for ui.perfetto.dev."
+Perfetto = Annotated[Path | None, option("--perfetto", metavar="FILE", help=_PERFETTO, panel=OF_ONE)]
+_UNCERTAIN = "Range of each number over the plausible constants of the model."
+Uncertain = Annotated[bool, option("--uncertainty", help=_UNCERTAIN, panel=OF_ONE)]
+_DRAWS = "Draws of all constants at once, with --uncertainty."
+Draws = Annotated[int | None, option("--draws", help=_DRAWS, panel=OF_ONE, min=2, max=10_000)]
 
 
 @dataclass(frozen=True)
@@ -163,6 +147,29 @@ class ReplayOptions:
     seed: Seed = 0
     jitter: Jitter = 0.0
     compile: Compile = True
+
+
+@dataclass(frozen=True)
+class OfOne:
+    """What is told of one order on one GPU alone."""
+
+    seeds: Seeds = 1
+    lengths: Lengths = 1
+    uncertainty: Uncertain = False
+    draws: Draws = None
+    plots: Plots = None
+    perfetto: Perfetto = None
+
+    def check(self, replay: str, *, one: bool) -> None:
+        """Refuse what cannot be told, or not of more than one order on one GPU."""
+        if self.draws is not None and not self.uncertainty:
+            raise ReplayError("--draws belongs to --uncertainty: add it")
+        if self.perfetto is not None and replay == "lockstep":
+            raise ReplayError("--perfetto shows times, and lockstep has none: use --replay timed")
+        given = {"--seeds": self.seeds > 1, "--uncertainty": self.uncertainty, "--plots": self.plots is not None}
+        given |= {"--lengths": self.lengths > 1, "--perfetto": self.perfetto is not None}
+        if not one and (typed := [name for name, is_given in given.items() if is_given]):
+            raise ReplayError(f"{', '.join(typed)}: of one swizzle on one GPU; name one of each")
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -207,8 +214,6 @@ def parse_sizes(words: Sequence[str] | None) -> dict[str, int]:
     SizeError
         If a word is not a name, an equals sign and an integer, or a name comes twice.
     """
-    from xcd_model.errors import SizeError
-
     sizes: dict[str, int] = {}
     for word in words or ():
         name, equals, value = word.partition("=")
@@ -216,7 +221,7 @@ def parse_sizes(words: Sequence[str] | None) -> dict[str, int]:
         if not (
             equals and name.isidentifier() and number.lstrip("-").isdigit() and number.isascii() and len(number) < 20
         ):
-            raise SizeError(f"{word!r}: a size is written NAME=INTEGER, such as M=4096")
+            raise SizeError(f"{word!r}: a size is written NAME=INTEGER, of at most 19 digits, such as M=4096")
         if name in sizes:
             raise SizeError(f"{name} is given twice: {sizes[name]} and {value}")
         sizes[name] = int(number)
@@ -260,7 +265,6 @@ def load_fitting(name: str, words: Sequence[str] | None, gpu: Gpu, compile: bool
         If none fits; names smaller tiles where the kernel has tile sizes.
     """
     from xcd_model import workgroups_per_cu
-    from xcd_model.errors import ReplayError
 
     found = load_kernel(name, words, gpu.arch)
     if compile and not found.resources.source.startswith(f"compiled for {gpu.arch} "):
@@ -286,8 +290,6 @@ def one_folder(out: Path | None, resume: Path | None, what: str = "run") -> Path
     RunError
         If both are.
     """
-    from xcd_model.errors import RunError
-
     if out and resume:
         raise RunError(f"--out makes a new {what} and --resume goes on with one: give one of them")
     return resume or out
@@ -304,7 +306,6 @@ def load_swizzle(where: str) -> Swizzle:
         If there are no words.
     """
     from swizzle_sim.language import Swizzle
-    from xcd_model.errors import SwizzleSimError
 
     if where == "-":
         return Swizzle.parse(sys.stdin.read(), name="stdin", filename="<stdin>")

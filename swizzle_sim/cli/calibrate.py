@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from swizzle_sim.cli.arguments import GpuName, Json, option
+from swizzle_sim.cli.output import line, print_json, table
+from xcd_model.errors import HardwareError
 
-from swizzle_sim.cli.arguments import GpuName, Json
-
-Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.toml", help="Description to write.")]
-Kept = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Where to keep what the program printed.")]
+Out = Annotated[Path | None, option("--out", "-o", metavar="FILE.toml", help="Description to write.")]
+Kept = Annotated[Path | None, option("--csv", metavar="FILE", help="Where to keep what the program printed.")]
 Given = Annotated[
-    Path | None,
-    typer.Option("--measured", metavar="FILE", help="What the program printed elsewhere: measures nothing."),
+    Path | None, option("--measured", metavar="FILE", help="What the program printed elsewhere: measures nothing.")
 ]
 
 
@@ -23,7 +22,6 @@ def calibrate(
     """Measure this machine's GPU (with nvcc or hipcc, 20 s) and write its description; --gpu: the one to start from."""
     from swizzle_sim.hardware import calibrate as calibration
     from xcd_model import gpu as gpu_named
-    from xcd_model.errors import HardwareError
     from xcd_model.spec.load import shipped
 
     device = gpu_named(gpu)
@@ -41,8 +39,6 @@ def calibrate(
         base = Path(gpu) if gpu.endswith(".toml") else shipped(gpu.partition("-")[0])
         calibration.write(out, calibration.description(base.read_text(encoding="utf-8"), name, found, device))
     if json:
-        from swizzle_sim.cli.output import print_json
-
         print_json(
             {
                 **{"kind": "measured", "on": name, "gpu": device.name, "facts": rows, "l2_lines_kept": kept},
@@ -59,8 +55,6 @@ def calibrate(
 def _print(
     name: str, rows: list[dict[str, Any]], functions: dict[str, int], kept: dict[int, int], in_turn: bool | None
 ) -> None:
-    from swizzle_sim.cli.output import console, table
-
     def figure(value: Any) -> str:
         return "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
@@ -76,7 +70,7 @@ def _print(
     table("Index functions of the L2", ("function", "strides at which it keeps as many"), agree)
     if in_turn is not None:
         words = "in turn" if in_turn else "in another order than in turn"
-        console(wide=True).print(f"workgroups come to XCDs {words}", markup=False)
+        line(f"workgroups come to XCDs {words}")
 
 
 def _percent(value: float | None) -> str:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes
+from swizzle_sim.cli.arguments import GpuName, Json, KernelName, Sizes, capture_progress, counted, option, parse_sizes
+from swizzle_sim.cli.output import line, print_json, sizes_text, table
+from xcd_model.errors import CaptureError, CompileError
 
 if TYPE_CHECKING:
     from swizzle_sim.capture.occupancy import Compiled, OccupancyLimits
@@ -19,10 +21,10 @@ if TYPE_CHECKING:
 File = Annotated[
     str, typer.Argument(metavar="FILE.py", help="File with a Kernel(...) declaration, FILE.py:NAME, or a suite kernel.")
 ]
-Out = Annotated[Path, typer.Option("--output", "--out", "-o", help="Trace file to write, such as my.trace.npz.")]
-Full = Annotated[bool, typer.Option("--full", help="Interpret every workgroup on real data: slow, follows anything.")]
-LineBytes = Annotated[int, typer.Option("--line-bytes", help="Cache line that the trace is for, in bytes.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the inputs and of the workgroups that are checked.")]
+Out = Annotated[Path, option("--output", "--out", "-o", help="Trace file to write, such as my.trace.npz.")]
+Full = Annotated[bool, option("--full", help="Interpret every workgroup on real data: slow, follows anything.")]
+LineBytes = Annotated[int, option("--line-bytes", help="Cache line that the trace is for, in bytes.")]
+Seed = Annotated[int, option("--seed", help="Seed of the inputs and of the workgroups that are checked.")]
 
 
 def capture(
@@ -36,9 +38,6 @@ def capture(
 ) -> None:
     """Capture what every workgroup of a Triton kernel touches, with no GPU; other commands take the trace file."""
     from swizzle_sim.capture.trace_file import write_trace
-    from swizzle_sim.cli.arguments import capture_progress, counted, parse_sizes
-    from swizzle_sim.cli.output import console, print_json, sizes_text
-    from xcd_model.errors import CaptureError
 
     if output.suffix != ".npz":
         raise CaptureError(f"{output}: a trace file ends in .npz, such as {output.stem}.trace.npz", code="trace-file")
@@ -71,27 +70,23 @@ def capture(
     if json:
         print_json(document)
         return
-    out = console(wide=True)
     programs = document["programs"]
     tiles = f"tiles of {programs} programs" if programs else "workgroups"
     title = f"{document['kernel']} {sizes_text(document['problem'])}"
-    out.print(
+    line(
         f"{title}: {trace.n_workgroups} {tiles}, {trace.n_touches:,} line touches in "
-        f"{trace.n_instructions:,} tensor instructions",
-        markup=False,
+        f"{trace.n_instructions:,} tensor instructions"
     )
-    out.print(_how(document), markup=False)
+    line(_how(document))
     if manifest["launch"].get("config"):
-        out.print(f"autotuner's configuration {_config(manifest['launch'])}", markup=False)
-    out.print(f"written: {output} ({document['bytes'] / 1e6:.1f} MB, {document['seconds']:.1f} s)", markup=False)
+        line(f"autotuner's configuration {_config(manifest['launch'])}")
+    line(f"written: {output} ({document['bytes'] / 1e6:.1f} MB, {document['seconds']:.1f} s)")
     print(f"next: swizzle-sim optimize {output}")
 
 
 def _check_writable(folder: Path) -> None:
     """Refuse a folder that takes no file, before anything is captured."""
     import tempfile
-
-    from xcd_model.errors import CaptureError
 
     try:
         with tempfile.TemporaryFile(dir=folder):
@@ -135,22 +130,20 @@ def init_kernel(
     function: Annotated[str, typer.Argument(metavar="FILE:FUNCTION", help="A @triton.jit function in a Python file.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "--out", "-o", help="File to write; by default FUNCTION_kernel.py next to FILE."),
+        option("--output", "--out", "-o", help="File to write; by default FUNCTION_kernel.py next to FILE."),
     ] = None,
     json: Json = False,
 ) -> None:
     """Write the Kernel(...) declaration of a Triton function, as far as its source tells."""
     from swizzle_sim.capture.init_kernel import write_declaration
-    from swizzle_sim.cli.output import console, print_json
 
     path, open_points = write_declaration(function, output)
     if json:
         print_json({"written": str(path), "to_complete": open_points})
         return
-    out = console(wide=True)
-    out.print(f"written: {path}", markup=False)
+    line(f"written: {path}")
     if open_points:
-        out.print("to complete (... in the file): " + ", ".join(open_points), markup=False)
+        line("to complete (... in the file): " + ", ".join(open_points))
     print(f"next: complete it, then swizzle-sim optimize {path}")
 
 
@@ -159,10 +152,7 @@ def occupancy(kernel: KernelName, sizes: Sizes = None, gpu: GpuName = "mi300x", 
     from swizzle_sim.capture.occupancy import compile_launch, limits_of
     from swizzle_sim.capture.process import triton_version
     from swizzle_sim.capture.workload import workload
-    from swizzle_sim.cli.arguments import parse_sizes
-    from swizzle_sim.cli.output import print_json, sizes_text
     from xcd_model import gpu as load_gpu
-    from xcd_model.errors import CompileError
 
     work, device = workload(kernel, parse_sizes(sizes)), load_gpu(gpu)
     compiled, reason = None, ""
@@ -198,8 +188,6 @@ def occupancy(kernel: KernelName, sizes: Sizes = None, gpu: GpuName = "mi300x", 
 def _print_occupancy(
     title: str, gpu: Gpu, compiled: Compiled | None, resources: Resources, limits: OccupancyLimits, reason: str
 ) -> None:
-    from swizzle_sim.cli.output import console, table
-
     alone = ", ".join(f"{name} {fits}" for name, fits in limits.alone.items())
     rows: list[tuple[str, str]] = [("threads a workgroup", str(resources.threads))]
     if compiled:
@@ -213,11 +201,9 @@ def _print_occupancy(
     ]
     table(title, ("", ""), rows, left=2)
     if not compiled:
-        console(wide=True).print(f"Not compiled: {reason}. Resources are as the kernel declares.", markup=False)
+        line(f"Not compiled: {reason}. Resources are as the kernel declares.")
     elif compiled.vgpr_spills or compiled.sgpr_spills:
-        console(wide=True).print(
-            "Registers are spilled to memory: a smaller tile or more warps would help.", markup=False
-        )
+        line("Registers are spilled to memory: a smaller tile or more warps would help.")
 
 
 def _compiled_rows(compiled: Compiled) -> list[tuple[str, str]]:

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from swizzle_sim.cli.arguments import GpuName, Json, Launch, grouped
+from swizzle_sim.base.progress import Progress
+from swizzle_sim.cli.arguments import GpuName, Json, Launch, grouped, option
+from swizzle_sim.cli.output import console, line, pct, print_json, say, sizes_text, table
+from xcd_model.errors import ReplayError, RunError
 
 FIGURES = (
     *("workgroups_per_cu", "instructions", "line_touches", "distinct_lines", "ideal_reuse", "footprint_bytes"),
@@ -37,7 +38,6 @@ def _assumed(gpu: Gpu, key: str) -> bool:
 
 def gpus(json: Json = False) -> None:
     """List the GPUs of the model."""
-    from swizzle_sim.cli.output import print_json, table
     from xcd_model import gpu, gpu_modes, gpu_names
 
     found = [gpu(name) for name in gpu_names()]
@@ -78,7 +78,6 @@ def gpus(json: Json = False) -> None:
 
 def kernels(gpu: GpuName = "mi300x", json: Json = False) -> None:
     """List the kernels of the suite at their default sizes: what they touch, and the bound on the hit rate."""
-    from swizzle_sim.cli.output import pct, print_json, table
     from swizzle_sim.workload.kernels import kernel, kernel_names
     from xcd_model import gpu as load_gpu
 
@@ -117,10 +116,7 @@ def kernels(gpu: GpuName = "mi300x", json: Json = False) -> None:
 
 def _all_facts(found: list[Kernel], device: Gpu) -> list[tuple[Kernel, Facts | None]]:
     """Facts of all kernels, None where one does not fit the GPU; with progress on stderr where they are not cached."""
-    from swizzle_sim.base.progress import Progress
-    from swizzle_sim.cli.output import say
     from swizzle_sim.search.suite.facts import facts_of, is_known
-    from xcd_model.errors import ReplayError
 
     unknown = sum(k.runs_on(device) and not is_known(k, device) for k in found)
     if unknown and not sys.stderr.isatty():
@@ -173,15 +169,14 @@ def _size(size_bytes: int) -> str:
 def show(
     launch: Launch,
     workgroup: Annotated[
-        int | None, typer.Option("--workgroup", help="Tile whose sharers are shown; by default the middle one.")
+        int | None, option("--workgroup", help="Tile whose sharers are shown; by default the middle one.")
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option("--picture", metavar="FILE.png", help="Draw the shared lines as a PNG.")
+        Path | None, option("--picture", metavar="FILE.png", help="Draw the shared lines as a PNG.")
     ] = None,
     json: Json = False,
 ) -> None:
     """Explain what a kernel touches, which workgroups share it, and the bound on its hit rate."""
-    from swizzle_sim.cli.output import print_json
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.pricing.sharing import middle_of, sharing, sharing_words
     from swizzle_sim.search.suite.facts import work_out
@@ -226,21 +221,15 @@ def show(
     _print_facts(k, scorer.gpu, facts, {"tensors": ", ".join(tensors), "work": str(scorer.work)})
     _print_sharing(k, words, shared, chosen)
     if picture:
-        from swizzle_sim.cli.output import console
-
-        console(wide=True).print(f"\nwritten: {picture}", markup=False)
+        line(f"\nwritten: {picture}")
 
 
 def _check_picture(picture: Path | None) -> None:
-    from xcd_model.errors import RunError
-
     if picture and picture.suffix.lower() != ".png":
         raise RunError(f"--picture {picture}: pictures are PNG files, so the name ends in .png")
 
 
 def _write(path: Path, data: bytes) -> None:
-    from xcd_model.errors import RunError
-
     try:
         path.write_bytes(data)
     except OSError as error:
@@ -248,8 +237,6 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _print_facts(k: Kernel, gpu: Gpu, facts: Facts, more: dict[str, str]) -> None:
-    from swizzle_sim.cli.output import pct, sizes_text, table
-
     times = f"{k.launches} times in a row; caches are warm" if k.launches > 1 else "once"
     rows = [
         ("sizes", sizes_text(k.problem)),
@@ -267,17 +254,15 @@ def _print_facts(k: Kernel, gpu: Gpu, facts: Facts, more: dict[str, str]) -> Non
 
 
 def _print_sharing(k: Kernel, words: list[str], shared: Any, chosen: int) -> None:
-    from swizzle_sim.cli.output import console
     from swizzle_sim.report.display.sharing_map import draw_text
 
     out = console()
     width = out.width if out.is_terminal else 110
-    text = console(wide=True)
     if k.sharing:
-        text.print(" ".join(k.sharing.split()), markup=False)
-    text.print()
+        line(" ".join(k.sharing.split()))
+    line("")
     for said in words:
-        text.print(f"- {said}", markup=False)
+        line(f"- {said}")
     unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
-    text.print()
-    text.print(draw_text(shared, k.grid, chosen, width, unicode), markup=False)
+    line("")
+    line(draw_text(shared, k.grid, chosen, width, unicode))

@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
-from swizzle_sim.cli.arguments import Json
+from swizzle_sim.base.release import install_hint, version
+from swizzle_sim.cli.arguments import Json, option
+from swizzle_sim.cli.output import print_json, table
 
 GROUP = "swizzle_sim.checks"
 LIBRARIES = ("numpy", "numba", "pandas", "matplotlib", "triton")
@@ -18,13 +20,12 @@ EXTRA_OF = {"triton": "triton"}
 
 
 Report = Annotated[
-    bool, typer.Option("--report", help="Print a block for an issue: versions and hardware, no names, paths or keys.")
+    bool, option("--report", help="Print a block for an issue: versions and hardware, no names, paths or keys.")
 ]
 
 
 def doctor(report: Report = False, json: Json = False) -> None:
     """Say what works on this machine and what is missing; exit 1 if something needed is."""
-    from swizzle_sim.cli.output import print_json, table
     from swizzle_sim.hardware.doctor import checks
 
     if report:
@@ -46,8 +47,6 @@ def doctor(report: Report = False, json: Json = False) -> None:
 
 
 def _libraries() -> Iterator[tuple[str, str, str]]:
-    from swizzle_sim.base.release import install_hint, version
-
     yield "swizzle-sim", "ok", version()
     yield "Python", "ok", f"{sys.version.split()[0]} on {platform.system()} {platform.machine()}"
     for name in LIBRARIES:

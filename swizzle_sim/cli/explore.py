@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Sizes, known_kernels, offer
+from swizzle_sim.base.release import install_hint
+from swizzle_sim.cli.arguments import GpuName, Sizes, known_kernels, load_swizzle, offer, option, parse_sizes
+from xcd_model.errors import SwizzleSimError
 
 Kernel = Annotated[
     str,
@@ -19,12 +21,12 @@ Kernel = Annotated[
         autocompletion=offer(known_kernels),
     ),
 ]
-Text = Annotated[str, typer.Option("--swizzle", metavar="FAMILY|TEXT|FILE", help="Swizzle to begin with.")]
-Host = Annotated[str, typer.Option("--host", help="Address to serve on; only this machine reaches the default.")]
+Text = Annotated[str, option("--swizzle", metavar="FAMILY|TEXT|FILE", help="Swizzle to begin with.")]
+Host = Annotated[str, option("--host", help="Address to serve on; only this machine reaches the default.")]
 Port = Annotated[
-    int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 for any; by default 8765, or the next free one")
+    int | None, option("--port", min=0, max=65535, help="Port; 0 for any; by default 8765, or the next free one")
 ]
-Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")]
+Browser = Annotated[bool, option("--browser/--no-browser", help="Open the page in a browser.")]
 
 
 def explore(
@@ -39,13 +41,10 @@ def explore(
     """Serve a local page: type a swizzle, pick kernel, sizes and GPU, and see verdict, map, score and bound change."""
     import webbrowser
 
-    from swizzle_sim.base.release import install_hint
-    from xcd_model.errors import SwizzleSimError
-
     if importlib.util.find_spec("dash") is None:
         raise SwizzleSimError(f"the page needs Dash, which is not installed: {install_hint('explore')}")
+    from swizzle_sim.explore.app import Server
     from swizzle_sim.explore.guard import is_loopback
-    from swizzle_sim.explore.serve import Server
 
     query = _query(kernel, sizes, gpu, swizzle)
     try:
@@ -76,7 +75,6 @@ def _has_screen() -> bool:
 
 def _query(name: str, words: list[str] | None, chip: str, swizzle: str) -> str:
     """Address of what was typed, refused here rather than on the page if it cannot be."""
-    from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
     from swizzle_sim.explore.offered import serve, start_sizes
     from swizzle_sim.explore.state import State
     from swizzle_sim.language import is_spec

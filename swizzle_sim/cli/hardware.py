@@ -9,32 +9,34 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.cli.arguments import (
     REPLAY_WORDS,
+    SWIZZLE_WORDS,
     GpuName,
     Json,
+    Launch,
     Sizes,
     grouped,
     known_families,
     known_kernels,
+    load_swizzle,
     offer,
+    option,
     run_folders,
 )
+from swizzle_sim.cli.output import line, pct, print_json, sizes_text, table
+from xcd_model.errors import CompileError, HardwareError, RunError
 
 if TYPE_CHECKING:
     from swizzle_sim.hardware.agreement import Agreement
 
-Top = Annotated[int, typer.Option("--top", min=1, max=100, help="How many of the best candidates.")]
-Check = Annotated[bool, typer.Option("--check/--no-check", help="Interpret and compile each rewritten kernel first.")]
+Top = Annotated[int, option("--top", min=1, max=100, help="How many of the best candidates.")]
+Check = Annotated[bool, option("--check/--no-check", help="Interpret and compile each rewritten kernel first.")]
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.", autocompletion=offer(run_folders))]
+_SWIZZLES = "Of a KERNEL: a candidate; repeatable."
 Swizzles = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--swizzle",
-        metavar="FAMILY|TEXT|FILE",
-        help="Of a KERNEL: a candidate; repeatable.",
-        autocompletion=offer(known_families),
-    ),
+    list[str] | None, option("--swizzle", metavar=SWIZZLE_WORDS, help=_SWIZZLES, autocompletion=offer(known_families))
 ]
 
 
@@ -57,17 +59,15 @@ def bundle(
             autocompletion=offer(lambda: [*run_folders(), *known_kernels()]),
         ),
     ],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder to make; by default NAME-bundle.")] = None,
+    out: Annotated[Path | None, option("--out", "-o", help="Folder to make; by default NAME-bundle.")] = None,
     top: Top = 3,
     candidates: Candidates = Candidates(),
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the inputs.")] = 0,
+    seed: Annotated[int, option("--seed", help="Seed of the inputs.")] = 0,
     check: Check = True,
     json: Json = False,
 ) -> None:
     """Make a folder that confirms candidates on a node with the GPU: needs only ROCm (or CUDA), PyTorch and Triton."""
-    from swizzle_sim.cli.output import console, print_json
     from swizzle_sim.hardware.runs import bundle_run
-    from xcd_model.errors import HardwareError
 
     run = Path(what)
     folder = out or Path(f"{run.name or what}-bundle")
@@ -84,13 +84,12 @@ def bundle(
         names = [one["name"] for one in manifest["candidates"]]
         print_json({"folder": str(folder), **{key: manifest[key] for key in keys}, "candidates": names})
         return
-    say = console(wide=True)
     for one in manifest["candidates"]:
-        say.print(f"  {one['file']}: {one['name']}{price_of(one)}", markup=False)
+        line(f"  {one['file']}: {one['name']}{price_of(one)}")
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    say.print(f"written: {folder}/ ({len(manifest['files']) + 1} files, {size / 1e6:.1f} MB)", markup=False)
-    say.print(f"on the node: python {folder.name}/confirm.py", markup=False)
-    say.print(f"back here: swizzle-sim import {folder.name}/result.json", markup=False)
+    line(f"written: {folder}/ ({len(manifest['files']) + 1} files, {size / 1e6:.1f} MB)")
+    line(f"on the node: python {folder.name}/confirm.py")
+    line(f"back here: swizzle-sim import {folder.name}/result.json")
 
 
 def price_of(candidate: dict[str, Any]) -> str:
@@ -105,12 +104,10 @@ def price_of(candidate: dict[str, Any]) -> str:
 
 
 def _of_kernel(name: str, given: Candidates, folder: Path, seed: int, check: bool) -> dict[str, Any]:
-    from swizzle_sim.cli.arguments import Launch, load_swizzle
     from swizzle_sim.hardware.bundle import Finalist, make_bundle
     from swizzle_sim.hardware.device import device_of
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.rewrite.price import score_as_compiled
-    from xcd_model.errors import CompileError, HardwareError, RunError
 
     if Path(name).is_dir():
         raise RunError(f"{name}: no run here (no history.sqlite); `swizzle-sim runs` lists the runs there are")
@@ -135,7 +132,7 @@ def import_(
         Path, typer.Argument(metavar="RESULT", help="result.json of confirm.py, or a profiler's own file to look into.")
     ],
     run: Annotated[
-        Path | None, typer.Option("--run", help="Run (or bundle) it belongs to; by default the one it names.")
+        Path | None, option("--run", help="Run (or bundle) it belongs to; by default the one it names.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -160,7 +157,6 @@ def _look_into(path: Path, json: bool) -> None:
     """Show what a profiler's own file says; nothing is stored."""
     from dataclasses import asdict
 
-    from swizzle_sim.cli.output import console, print_json, table
     from swizzle_sim.hardware.readers import read_profile
 
     found = read_profile(path)
@@ -182,10 +178,9 @@ def _look_into(path: Path, json: bool) -> None:
     if rows:
         table(f"{path}: {found.format}", ("kernel", "launch", "time [µs]", "counter", "value"), rows, left=1)
     for agent in found.agents:
-        line = f"{agent.name} {agent.product}: {agent.xcds} XCDs, {agent.compute_units} CUs"
-        console(wide=True).print(line, markup=False)
+        line(f"{agent.name} {agent.product}: {agent.xcds} XCDs, {agent.compute_units} CUs")
     for note in found.notes:
-        console(wide=True).print(f"note: {note}", markup=False)
+        line(f"note: {note}")
 
 
 def _home_of(path: Path, result: dict[str, Any]) -> Path:
@@ -193,7 +188,6 @@ def _home_of(path: Path, result: dict[str, Any]) -> Path:
     from swizzle_sim.hardware.node.manifest import MANIFEST
     from swizzle_sim.hardware.results import BUNDLES, read_json
     from swizzle_sim.search.history import runs_in
-    from xcd_model.errors import HardwareError
 
     manifest = path.parent / MANIFEST
     named = read_json(manifest).get("run") if manifest.is_file() else ""
@@ -211,9 +205,9 @@ def _home_of(path: Path, result: dict[str, Any]) -> Path:
 def confirm(
     run: RunFolder,
     top: Top = 3,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Bundle to make; by default RUN-bundle.")] = None,
-    profiler: Annotated[str | None, typer.Option("--profiler", help="Path of rocprofv3 or ncu.")] = None,
-    samples: Annotated[int, typer.Option("--samples", min=50, help="Timed launches a candidate.")] = 100,
+    out: Annotated[Path | None, option("--out", "-o", help="Bundle to make; by default RUN-bundle.")] = None,
+    profiler: Annotated[str | None, option("--profiler", help="Path of rocprofv3 or ncu.")] = None,
+    samples: Annotated[int, option("--samples", min=50, help="Timed launches a candidate.")] = 100,
     check: Check = False,
     json: Json = False,
 ) -> None:
@@ -243,7 +237,7 @@ def agreement(
     ],
     replay: Annotated[
         str | None,
-        typer.Option("--replay", help="Predict anew: lockstep or timed.", autocompletion=offer(lambda: REPLAY_WORDS)),
+        option("--replay", help="Predict anew: lockstep or timed.", autocompletion=offer(lambda: REPLAY_WORDS)),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -256,9 +250,7 @@ def agreement(
 
 def _stored(where: Path, found: list[Agreement]) -> list[str]:
     """Write the picture and the rows of each; only what was measured makes rows."""
-    from swizzle_sim.base.atomic_write import write_whole
-    from swizzle_sim.hardware.agreement import draw_agreement
-    from swizzle_sim.hardware.fidelity_rows import csv_of
+    from swizzle_sim.hardware.agreement import csv_of, draw_agreement
 
     written = []
     for one in found:
@@ -273,15 +265,13 @@ def _stored(where: Path, found: list[Agreement]) -> list[str]:
 
 
 def _show(found: list[Agreement], json: bool, written: list[str]) -> None:
-    from swizzle_sim.cli.output import console, print_json
-
     if json:
         print_json({"agreements": [_document(one) for one in found], "written": written})
         return
     for one in found:
         _print(one)
     for path in written:
-        console(wide=True).print(f"written: {path}", markup=False)
+        line(f"written: {path}")
 
 
 def _document(one: Agreement) -> dict[str, Any]:
@@ -307,8 +297,6 @@ def _document(one: Agreement) -> dict[str, Any]:
 
 
 def _print(one: Agreement) -> None:
-    from swizzle_sim.cli.output import console, pct, sizes_text, table
-
     def times(value: float | None) -> str:
         return "-" if value is None else f"{value:.1f}"
 
@@ -339,15 +327,14 @@ def _print(one: Agreement) -> None:
         left=2,
         note=f"simulated by the {replay} replay; {kind} on {one.result['machine']['name']}",
     )
-    say = console(wide=True)
     for c in one.comparisons:
         if c.nothing_to_rank:
-            say.print(f"{c.figure.name}: {c.nothing_to_rank}", markup=False)
+            line(f"{c.figure.name}: {c.nothing_to_rank}")
             continue
         rho = "-" if c.rank_correlation is None else f"{c.rank_correlation:+.2f}"
         same = "the same winner" if c.same_winner else "another winner"
-        say.print(f"{c.figure.name}: rank correlation {rho} over {len(c.candidates)} orders, {same}", markup=False)
+        line(f"{c.figure.name}: rank correlation {rho} over {len(c.candidates)} orders, {same}")
     if kind == "replayed":
-        say.print("replayed: these counts come from a stand-in or a recording; nothing here was measured", markup=False)
+        line("replayed: these counts come from a stand-in or a recording; nothing here was measured")
     for doubt in dict.fromkeys(f"{m.name}: {text}" for m in one.measurements for text in m.doubts):
-        say.print(f"doubt: {doubt}", markup=False)
+        line(f"doubt: {doubt}")

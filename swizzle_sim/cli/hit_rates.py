@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from swizzle_sim.cli.arguments import GpuName, Json, Replay, grouped
+from swizzle_sim.base.progress import Progress
+from swizzle_sim.cli.arguments import GpuName, Json, Replay, grouped, option
 from swizzle_sim.cli.check import AllowSkips, Exclude, Junit
+from swizzle_sim.cli.output import print_json, say
 
 if TYPE_CHECKING:
     from swizzle_sim.testing.locality import Before, Declared, How
@@ -19,12 +21,12 @@ if TYPE_CHECKING:
 
 Paths = Annotated[list[str], typer.Argument(metavar="PATH", help="Files that declare kernels, and folders of them.")]
 Against = Annotated[
-    str, typer.Option("--against", metavar="FILE|REV", help="Rates stored by --out, or a revision of this checkout.")
+    str, option("--against", metavar="FILE|REV", help="Rates stored by --out, or a revision of this checkout.")
 ]
 Tolerance = Annotated[
-    float, typer.Option("--tolerance", metavar="POINTS", min=0, max=100, help="Loss that passes, in percentage points.")
+    float, option("--tolerance", metavar="POINTS", min=0, max=100, help="Loss that passes, in percentage points.")
 ]
-Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Store the rates there.")]
+Out = Annotated[Path | None, option("--out", metavar="FILE", help="Store the rates there.")]
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,6 @@ def hit_rates(
     captured or compared, or there is none.
     """
     from swizzle_sim.cli.check_results import document, print_annotations, print_results
-    from swizzle_sim.cli.output import print_json, say
     from swizzle_sim.testing import formats
     from swizzle_sim.testing.locality import How, declared_in, stored
     from swizzle_sim.testing.run import exit_status
@@ -83,7 +84,6 @@ def hit_rates(
 def _compared(
     kernels: Sequence[Declared], how: How, paths: Sequence[str], comparison: Comparison
 ) -> tuple[list[CheckResult], list[dict[str, Any]]]:
-    from swizzle_sim.base.progress import Progress
     from swizzle_sim.testing.locality import compare, gone
 
     results, rates = [], []

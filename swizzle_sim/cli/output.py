@@ -79,6 +79,11 @@ def console(*, wide: bool = False) -> Console:
     return _Clean(highlight=False, soft_wrap=wide)
 
 
+def line(text: str, *, style: str | None = None) -> None:
+    """Print a sentence on stdout, as long as it is; a terminal folds it at its words."""
+    console(wide=True).print(text, style=style, markup=False)
+
+
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, note: str = "") -> None:
     """Print a table; the first ``left`` columns are text, the others figures.
 
@@ -100,13 +105,13 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, 
         _lists(title, heads, cells, note)
         return
     out.width = min(out.width, max(needs, FOLDED))
-    console(wide=True).print(title, style="bold", markup=False)  # not the table's own title, which it would fold
+    line(title, style="bold")  # not the table's own title, which it would fold
     out.print(shown)
     if note:
-        out.print(note, markup=False) if out.is_terminal else console(wide=True).print(note, markup=False)
+        out.print(note, markup=False) if out.is_terminal else line(note)
     if len(kept) < len(heads):
         away = ", ".join(heads[i].replace("\n", " ") for i in range(len(heads)) if i not in kept)
-        console(wide=True).print(f"left out at {console().width} columns: {away} (wider, or --json)", markup=False)
+        line(f"left out at {console().width} columns: {away} (wider, or --json)")
 
 
 def _drawn(
@@ -135,14 +140,13 @@ def _ends_in(head: str, least: str) -> bool:
 
 
 def _lists(title: str, columns: Sequence[str], cells: Sequence[Sequence[str]], note: str) -> None:
-    out = console(wide=True)
-    for line in (title, *(["(" + note + ")"] if note else [])):
-        out.print(line, markup=False)
+    for said in (title, *([f"({note})"] if note else [])):
+        line(said)
     for row in cells:
-        out.print()
+        line("")
         for column, cell in zip(columns, row, strict=True):
             if cell:
-                out.print(f"{column.replace(chr(10), ' ') or '-'}: {cell}", markup=False)
+                line(f"{column.replace(chr(10), ' ') or '-'}: {cell}")
 
 
 def pct(rate: float | None) -> str:
@@ -179,10 +183,9 @@ def simulated(gpu: str, replay: str) -> str:
 
 def print_advice(advice: Advice) -> None:
     """Print what to do, on the first line, and the commands that do it."""
-    out = console(wide=True)
-    out.print(visible(advice.line), style="bold", markup=False)
+    line(visible(advice.line), style="bold")
     for command in advice.next:
-        out.print(f"  next: {visible(command)}", markup=False)
+        line(f"  next: {visible(command)}")
 
 
 def score_cells(score: Score) -> list[str]:
@@ -211,21 +214,17 @@ def print_verdict(candidate: Swizzle, grid: str, num_xcds: int, verdict: Verdict
     """Say whether a candidate is a bijection here, and where else."""
     from swizzle_sim.language.lattice import claim_of
 
-    out = console(wide=True)
     answer = "a bijection" if verdict.bijective else "NOT a bijection"
     if verdict.counterexample and verdict.counterexample.code == "deadlock":
         answer = "a bijection that may WAIT FOR EVER"
-    out.print(f"{candidate.name}: {answer} at grid {grid}, {num_xcds} XCDs", markup=False)
+    line(f"{candidate.name}: {answer} at grid {grid}, {num_xcds} XCDs")
     if verdict.counterexample:
-        out.print(f"  {verdict.counterexample.message}", markup=False)
-    out.print(
-        f"  {claim_of(verdict)}; {verdict.passed} of {verdict.tested} grids and XCD counts pass",
-        markup=False,
-    )
+        line(f"  {verdict.counterexample.message}")
+    line(f"  {claim_of(verdict)}; {verdict.passed} of {verdict.tested} grids and XCD counts pass")
     if not verdict.complete:
-        out.print("  other grids took too long: untested", markup=False)
+        line("  other grids took too long: untested")
     if verdict.bijective and verdict.lattice_counterexample:
-        out.print(f"  elsewhere: {verdict.lattice_counterexample.message}", markup=False)
+        line(f"  elsewhere: {verdict.lattice_counterexample.message}")
 
 
 def scored_on(scorer: Scorer) -> dict[str, Any]:
@@ -294,13 +293,12 @@ def cores() -> int:
 
 def print_price(scorer: Scorer, price: RemapPrice | None, not_priced: str) -> None:
     """Print what the remapping costs, or by which resources it was scored instead."""
-    say = console(wide=True)
     if price is None:
         own = scorer.kernel.resources
-        say.print(f"price of the remap: not compiled ({not_priced}); resources: {own.source}", markup=False)
+        line(f"price of the remap: not compiled ({not_priced}); resources: {own.source}")
         return
     lost = " (workgroups lost)" if price.loses_occupancy else ""
     compiled = f"{price.after.arch}, Triton {price.after.triton}"
-    say.print(f"price of the remap: {price}{lost}, written as: {price.emission} ({compiled})", markup=False)
+    line(f"price of the remap: {price}{lost}, written as: {price.emission} ({compiled})")
     if price.advice:
-        say.print(price.advice, markup=False)
+        line(price.advice)

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from swizzle_sim.cli.arguments import Json, Launch, SwizzleText, grouped, offer
+from swizzle_sim.cli.arguments import Json, Launch, SwizzleText, grouped, load_swizzle, offer, option, parse_sizes
+from swizzle_sim.cli.output import print_json
+from xcd_model.errors import SwizzleSimError
 
 if TYPE_CHECKING:
     from swizzle_sim.rewrite import Checked, Rewritten
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from swizzle_sim.workload.price import RemapPrice
     from xcd_model import Gpu
 
-Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write; without it the text goes to stdout.")]
-Diff = Annotated[bool, typer.Option("--diff", help="Print a unified diff.")]
-Check = Annotated[bool, typer.Option("--check/--no-check", help="Run both in Triton's interpreter, compile both.")]
+Out = Annotated[Path | None, option("--out", "-o", help="File to write; without it the text goes to stdout.")]
+Diff = Annotated[bool, option("--diff", help="Print a unified diff.")]
+Check = Annotated[bool, option("--check/--no-check", help="Run both in Triton's interpreter, compile both.")]
 At = Annotated[
     str,
-    typer.Option(
+    option(
         "--at",
         help="Ids to remap: program, tile, or auto: the tile's where programs=... is declared.",
         autocompletion=offer(lambda: ("auto", "program", "tile")),
@@ -32,7 +32,7 @@ At = Annotated[
 
 Elsewhere = Annotated[
     str,
-    typer.Option(
+    option(
         "--elsewhere",
         help="At other sizes than these: general (the swizzle), launch-order, or any: what costs least here.",
         autocompletion=offer(lambda: ("any", "general", "launch-order")),
@@ -54,8 +54,6 @@ def rewrite(
     """Put a swizzle into a kernel's file; nothing is written unless the result computes the same."""
     from swizzle_sim.capture.process import shared_worker
     from swizzle_sim.capture.workload import workload
-    from swizzle_sim.cli.arguments import load_swizzle, parse_sizes
-    from swizzle_sim.cli.output import print_json
     from swizzle_sim.rewrite import check_rewritten, check_target, rewrite_workload, write_rewritten
     from swizzle_sim.rewrite.guard import GENERAL, emissions
     from swizzle_sim.rewrite.price import cheapest
@@ -185,7 +183,6 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
     from swizzle_sim.rewrite.price import cheapest
     from swizzle_sim.search.history import History
     from swizzle_sim.search.ranking import ranking_of
-    from xcd_model.errors import SwizzleSimError
 
     if not kernel.file:
         return _none(f"{kernel.name} is the suite's: swizzle-sim rewrite {kernel.name} --swizzle {run.folder}/best.txt")

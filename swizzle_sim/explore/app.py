@@ -1,25 +1,30 @@
-"""The Dash application: which change of the page updates what. Everything is computed elsewhere."""
+"""The Dash application and its server: which change of the page updates what. Everything is computed elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+import socket
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
-from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_update
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update
 from dash.exceptions import DashException, PreventUpdate
 from flask import request
+from werkzeug.serving import BaseWSGIServer, make_server
 
-from swizzle_sim.explore import compared, layout, show
+from swizzle_sim.explore import layout, offered, show
 from swizzle_sim.explore import state as states
-from swizzle_sim.explore.controls import controls, slider_labels, values
 from swizzle_sim.explore.evaluate import Problem, Result
 from swizzle_sim.explore.guard import policy, refusal
-from swizzle_sim.explore.request_queue import LatestOnlyQueue
-from swizzle_sim.explore.timed_jobs import TimedJobs
+from swizzle_sim.explore.request_queue import LatestOnlyQueue, TimedJobs, Worker
+from swizzle_sim.language import family, is_spec, parse_spec, spec_of
 from xcd_model import gpu
 from xcd_model.errors import SwizzleSimError
 
+PORT = 8765
+TRIED = 20  # ports after the first, where none was given
 MAX_REQUEST_BYTES = 4 * 2**20
 COMPILING = "compiling ..."
 # What a body that the page never sends runs into, in Dash or here.
@@ -66,6 +71,52 @@ def make_app(queue: LatestOnlyQueue, *, host: str, port: int, jobs: TimedJobs | 
     return app
 
 
+SET = {  # what one control sets of the others
+    "kernel": Output("kernel", "value"),
+    "sizes": Output("sizes", "children"),
+    "gpu": Output("gpu", "value"),
+    "text": Output("text", "value"),
+    "steps": Output("steps", "data"),
+    "at": Output({"slider": ALL}, "value"),
+    "last": Output({"slider": ALL}, "max"),
+    "notice": Output("notice", "children"),
+    "pins": Output("pins", "data"),
+    "xcd": Output("xcd", "data"),
+    "timed": Output("timed", "value"),
+}
+BUTTONS = ({"family": ALL}, "own", "write-out", "pin", {"unpin": ALL}, {"edit": ALL}, {"xcd": ALL})
+SHOWN = {  # what a candidate is shown as
+    "verdict": Output("verdict", "children"),
+    "maps": Output("maps", "children"),
+    "score": Output("score", "children"),
+    "note": Output("note", "children"),
+    "anyway": Output("anyway", "hidden"),
+    "command": Output("command", "children"),
+    "query": Output("query", "data"),
+    "summary": Output("kernel-says", "children"),
+    "cards": Output({"family": ALL}, "className"),
+    "status": Output("status", "children", allow_duplicate=True),
+    "page": Output("page", "className"),
+    "pinned": Output("pinned", "children"),
+}
+CANDIDATE = {  # by what it is given
+    "text": Input("typed", "data"),
+    "kernel": Input("kernel", "value"),
+    "sizes": Input({"size": ALL}, "value"),
+    "names": State({"size": ALL}, "id"),
+    "chip": Input("gpu", "value"),
+    "at": Input({"slider": ALL}, "value"),
+    "steps": Input("steps", "data"),
+    "ready": Input("ready", "data"),
+    "anyway": Input("anyway", "n_clicks"),
+    "pins": Input("pins", "data"),
+    "xcd": Input("xcd", "data"),
+    "timed": Input("timed", "value"),
+    "families": State({"family": ALL}, "id"),
+    "tab": State("tab", "data"),
+}
+
+
 def _answer_controls(app: Dash, queue: LatestOnlyQueue) -> None:
     """Fill the controls: from the address, from the kernel and the GPU that are picked, from the gallery."""
     app.callback(
@@ -75,31 +126,11 @@ def _answer_controls(app: Dash, queue: LatestOnlyQueue) -> None:
         Output("status", "children"),
         Input("waiting", "n_intervals"),
     )(lambda _: _wait(queue))
+    picked = {"address": Input("address", "data"), "kernel": Input("kernel", "value"), "chip": Input("gpu", "value")}
     app.callback(
-        Output("kernel", "value"),
-        Output("sizes", "children"),
-        Output("gpu", "value"),
-        Output("text", "value"),
-        Output("steps", "data"),
-        Output({"slider": ALL}, "value"),
-        Output({"slider": ALL}, "max"),
-        Output("notice", "children"),
-        Output("pins", "data"),
-        Output("xcd", "data"),
-        Output("timed", "value"),
-        Input("address", "data"),
-        Input("kernel", "value"),
-        Input("gpu", "value"),
-        Input({"family": ALL}, "n_clicks"),
-        Input("own", "n_clicks"),
-        Input("write-out", "n_clicks"),
-        Input("pin", "n_clicks"),
-        Input({"unpin": ALL}, "n_clicks"),
-        Input({"edit": ALL}, "n_clicks"),
-        Input({"xcd": ALL}, "n_clicks"),
-        State("text", "value"),
-        State("pins", "data"),
-        State("xcd", "data"),
+        output=SET,
+        inputs={**picked, "buttons": [Input(name, "n_clicks") for name in BUTTONS]},
+        state={"text": State("text", "value"), "pins": State("pins", "data"), "xcd": State("xcd", "data")},
     )(controls)
     app.callback(
         Output({"shown": ALL}, "children"),
@@ -112,35 +143,11 @@ def _answer_controls(app: Dash, queue: LatestOnlyQueue) -> None:
 def _answer_candidate(app: Dash, queue: LatestOnlyQueue) -> None:
     """Show verdict, maps and score whenever the candidate or what it runs on changes."""
     app.callback(
-        Output("verdict", "children"),
-        Output("maps", "children"),
-        Output("score", "children"),
-        Output("note", "children"),
-        Output("anyway", "hidden"),
-        Output("command", "children"),
-        Output("query", "data"),
-        Output("kernel-says", "children"),
-        Output({"family": ALL}, "className"),
-        Output("status", "children", allow_duplicate=True),
-        Output("page", "className"),
-        Output("pinned", "children"),
-        Input("typed", "data"),
-        Input("kernel", "value"),
-        Input({"size": ALL}, "value"),
-        State({"size": ALL}, "id"),
-        Input("gpu", "value"),
-        Input({"slider": ALL}, "value"),
-        Input("steps", "data"),
-        Input("ready", "data"),
-        Input("anyway", "n_clicks"),
-        Input("pins", "data"),
-        Input("xcd", "data"),
-        Input("timed", "value"),
-        State({"family": ALL}, "id"),
-        State("tab", "data"),
+        output=SHOWN,
+        inputs=CANDIDATE,
         running=[(Output("status", "className"), "status busy", "status")],
         prevent_initial_call=True,
-    )(lambda *given: _evaluate(queue, Controls(*given)))
+    )(lambda **given: _evaluate(queue, SimpleNamespace(**given)))
 
 
 def _answer_timed(app: Dash, jobs: TimedJobs) -> None:
@@ -162,7 +169,7 @@ def _timed(jobs: TimedJobs, query: str | None, tab: str) -> tuple[Any, ...]:
         jobs.drop(tab)
         return [], True
     job = jobs.submit(tab, replace(state, xcd=None).query())  # a look at one XCD needs no other replay
-    return compared.timed(job, state.xcd), job.over
+    return show.timed(job, state.xcd), job.over
 
 
 def _protect(app: Dash, host: str, port: int) -> None:
@@ -187,7 +194,7 @@ def _protect(app: Dash, host: str, port: int) -> None:
 
 def _malformed(error: Exception) -> Any:
     """Answer to a body that the page does not send; an error of a GET is raised again, as no body made it."""
-    if request.method != "POST":
+    if request.method != "POST" and not isinstance(error, DashException):  # of a GET: a part of no package
         raise error
     why = f"malformed request ({type(error).__name__})"
     return why, 400, {"Content-Type": "text/plain; charset=utf-8"}
@@ -200,27 +207,8 @@ def _wait(queue: LatestOnlyQueue) -> tuple[Any, ...]:
     return show.gallery(queue.cards), True, True, no_update
 
 
-class Controls(NamedTuple):
-    """Values that the callback of the candidate gets, in the order of its inputs."""
-
-    text: str | None
-    kernel: str | None
-    sizes: Sequence[str | None]
-    names: Sequence[Mapping[str, str]]
-    chip: str | None
-    at: Sequence[int]
-    steps: Mapping[str, list[int]]
-    ready: bool
-    anyway: int | None
-    pins: Sequence[str]
-    xcd: int | None
-    timed: Sequence[str]
-    families: Sequence[Mapping[str, str]]
-    tab: str
-
-
-def _evaluate(queue: LatestOnlyQueue, given: Controls) -> tuple[Any, ...]:
-    """Everything on the right of the page, for the controls on the left."""
+def _evaluate(queue: LatestOnlyQueue, given: SimpleNamespace) -> dict[str, Any]:
+    """Everything on the right of the page, for the controls on the left, by the names of `CANDIDATE`."""
     if not (given.ready and given.steps and given.kernel and given.chip):
         raise PreventUpdate
     state = states.State(kernel=given.kernel, gpu=given.chip, swizzle=given.text or "")
@@ -231,38 +219,174 @@ def _evaluate(queue: LatestOnlyQueue, given: Controls) -> tuple[Any, ...]:
         state = replace(state, sizes=typed, changes=changes, pins=tuple(given.pins or ()), xcd=given.xcd)
         result = queue.submit(given.tab, state.query(), anyway=ctx.triggered_id == "anyway")
         state = replace(state, replay="timed" if given.timed else "lockstep")
-    except SwizzleSimError as error:
-        return _nothing(error, len(given.families))
+    except SwizzleSimError as error:  # alone; earlier figures stay, greyed
+        refused = Result(state=states.State(), problem=Problem(code=error.code, message=str(error)))
+        said = {"verdict": show.verdict(refused), "command": "", "status": "refused", "page": "old"}
+        return {**dict.fromkeys(SHOWN, no_update), "cards": [no_update] * len(given.families), **said}
     if result is None:  # superseded by a newer request
         raise PreventUpdate
-    return (
-        show.verdict(result),
-        show.maps(result),
-        show.score(result),
-        show.note(result),
-        not result.too_large,
-        state.command(),
-        state.query(),
-        result.summary,
-        ["card" if one["family"] in result.fits else "card elsewhere" for one in given.families],
-        f"{result.seconds:.2f} s",
-        "",
-        layout.panel_of_pins(compared.side_by_side(result)),
-    )
+    return {
+        "verdict": show.verdict(result),
+        "maps": show.maps(result),
+        "score": show.score(result),
+        "note": show.note(result),
+        "anyway": not result.too_large,
+        "command": state.command(),
+        "query": state.query(),
+        "summary": result.summary,
+        "cards": ["card" if one["family"] in result.fits else "card elsewhere" for one in given.families],
+        "status": f"{result.seconds:.2f} s",
+        "page": "",
+        "pinned": layout.panel_of_pins(show.side_by_side(result)),
+    }
 
 
-def _nothing(error: SwizzleSimError, n_families: int) -> tuple[Any, ...]:
-    """The error alone; earlier figures stay, greyed."""
-    result = Result(state=states.State(), problem=Problem(code=error.code, message=str(error)))
-    rest = (no_update,) * 4
-    return (
-        show.verdict(result),
-        *rest,
-        "",
-        no_update,
-        no_update,
-        [no_update] * n_families,
-        "refused",
-        "old",
-        no_update,
-    )
+def _set(**changed: Any) -> dict[str, Any]:
+    """Effect of one control on the others, by the names of `SET`; what is left out stays."""
+    stay = [no_update] * len(states.SLIDERS)
+    return {**dict.fromkeys(SET, no_update), "at": stay, "last": stay, **changed}
+
+
+def controls(address: Mapping[str, str] | None, kernel: str | None, chip: str | None, **given: Any) -> dict[str, Any]:
+    """Effect of one control on the others: the address on all, a kernel on the sizes, a GPU on the sliders ..."""
+    by = ctx.triggered_id
+    if by is None or "address.data" in ctx.triggered_prop_ids:  # new buttons count as triggers too
+        if address is None:  # the browser has not sent it yet
+            raise PreventUpdate
+        return _restored(address["search"])
+    if not ctx.triggered[0]["value"]:  # a button that has just been made
+        raise PreventUpdate
+    text, pins = given["text"] or "", [*(given["pins"] or ())]
+    if not isinstance(by, str):
+        return _effect_of_one(dict(by), pins, given["xcd"])
+    if by == "kernel":
+        return _set(sizes=layout.size_boxes(kernel or "", offered.start_sizes(kernel or "")))
+    if by == "write-out":
+        return _set(text=_written_out(text))
+    if by == "pin":
+        kept = [one for one in pins if one != text]
+        return _set(pins=[*kept, text][-states.MAX_PINS :])  # the oldest makes room
+    return _set(**_sliders(chip or "", {}))
+
+
+def _effect_of_one(by: dict[str, Any], pins: list[str], xcd: int | None) -> dict[str, Any]:
+    """Effect of one button of many: of a pinned order, an XCD or a family."""
+    if "unpin" in by:
+        return _set(pins=[one for at, one in enumerate(pins) if at != by["unpin"]])
+    if "edit" in by:
+        return _set(text=pins[by["edit"]])
+    if "xcd" in by:
+        return _set(xcd=None if by["xcd"] == xcd else by["xcd"])
+    return _set(text=spec_of(parse_spec(by["family"])))
+
+
+def _restored(search: str) -> dict[str, Any]:
+    """All controls, from an address; an address with unknown names shows the start, and why."""
+    notice: Any = None
+    try:
+        state = states.read_query(search)
+        state.check_names()
+        sizes = {**offered.default_sizes(state.kernel), **dict(state.sizes)}
+    except SwizzleSimError as error:
+        text = f"The address cannot be shown, so this is the start instead. {error}"
+        notice = html.P(show.shown_text(text), className="notice")
+        state = states.read_query("")
+        sizes = dict(state.sizes)
+    return {
+        **{"kernel": state.kernel, "sizes": layout.size_boxes(state.kernel, sizes), "gpu": state.gpu},
+        **{"text": state.swizzle, **_sliders(state.gpu, dict(state.changes)), "notice": notice},
+        **{"pins": list(state.pins), "xcd": state.xcd, "timed": ["timed"] if state.replay == "timed" else []},
+    }
+
+
+def _sliders(name: str, changes: Mapping[str, int]) -> dict[str, Any]:
+    """Steps of the sliders, where each stands, and its last step."""
+    own = states.slider_values(gpu(name))
+    now = {**own, **changes}
+    steps = {key: layout.choices(key, own[key], now[key]) for key in states.SLIDERS}
+    at = [steps[key].index(now[key]) for key in states.SLIDERS]
+    return {"steps": steps, "at": at, "last": [len(steps[key]) - 1 for key in states.SLIDERS]}
+
+
+def slider_labels(at: Sequence[int], steps: Mapping[str, list[int]], name: str | None) -> list[str]:
+    """What stands beside each slider."""
+    if not steps or not name:
+        raise PreventUpdate
+    own, now = states.slider_values(gpu(name)), values(at, steps)
+    return [layout.shown_value(key, now[key], own[key]) for key in states.SLIDERS]
+
+
+def values(at: Sequence[int], steps: Mapping[str, list[int]]) -> dict[str, int]:
+    """Values that the sliders stand at."""
+    return {key: steps[key][min(int(i), len(steps[key]) - 1)] for key, i in zip(states.SLIDERS, at, strict=True)}
+
+
+def _written_out(text: str) -> Any:
+    """Text of the language that a family's specification stands for."""
+    try:
+        return family(text) if is_spec(text) else no_update
+    except SwizzleSimError:  # the verdict names the error
+        return no_update
+
+
+class Server:
+    """The page on one address, with the process that evaluates for it.
+
+    Parameters
+    ----------
+    host : str
+    port : int or None
+        None for `PORT`, or the next one that is free; 0 for any that is.
+
+    Raises
+    ------
+    OSError
+        If the address cannot be bound.
+    """
+
+    def __init__(self, *, host: str = "127.0.0.1", port: int | None = None):
+        self._socket = _bound(host, range(PORT, PORT + TRIED) if port is None else [port])
+        self.host, self.port = host, int(self._socket.getsockname()[1])
+        self._worker = Worker()
+        self._jobs = TimedJobs()
+        self.app = make_app(LatestOnlyQueue(self._worker), host=host, port=self.port, jobs=self._jobs)
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)  # no line for every request
+        self._server: BaseWSGIServer = make_server(
+            host, self.port, self.app.server, threaded=True, fd=self._socket.fileno()
+        )
+
+    @property
+    def address(self) -> str:
+        """Where a browser finds it."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
+
+    def run(self, *, started: Callable[[], None] = lambda: None) -> None:
+        """Serve until `close` is called from another thread, or Ctrl-C."""
+        try:
+            started()
+            self._server.serve_forever()
+        finally:
+            self._worker.close()
+            self._jobs.close()
+            self._server.server_close()
+            self._socket.close()
+
+    def close(self) -> None:
+        """End `run`."""
+        self._server.shutdown()
+
+
+def _bound(host: str, ports: range | list[int]) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    problem: OSError | None = None
+    for port in ports:
+        one = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind((host, port))
+            one.listen()
+            return one
+        except OSError as error:
+            one.close()
+            problem = error
+    raise problem or OSError("no port")

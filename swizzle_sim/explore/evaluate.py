@@ -2,35 +2,47 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from swizzle_sim.capture.occupancy import compiled_for
 from swizzle_sim.explore.gallery import fits
-from swizzle_sim.explore.one_xcd import OneXcd, look_at
 from swizzle_sim.explore.state import State, read_order, read_query
-from swizzle_sim.explore.watched import Told, untold, watched_traffic
 from swizzle_sim.language import FAMILIES, Swizzle, Verdict
 from swizzle_sim.language.vm import permutation_of
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report.display.tiles import tile_map
 from swizzle_sim.workload.kernels import Kernel
-from xcd_model import Trace, xcd_of
+from xcd_model import Trace, Traffic, xcd_of
+from xcd_model.analysis.bounds import touched_bytes
 from xcd_model.errors import LanguageError, SizeError, SwizzleSimError
+from xcd_model.replay.timed import SPAN_COLUMNS
 
 MAX_WORKGROUPS = 1 << 20
 MAX_INSTRUCTIONS = 400_000  # of a trace: bounds what preparing it and its bound take
 MAX_LOOKUPS = 25e6  # line look-ups of one replay: about a third of a second, and there are two
 REUSED = 6  # of each: a step back and forth is free, memory stays small
+LOOK_EVERY_S = 0.2
 SCORES = 60  # small: pinned orders over some kernels and GPUs
 
 T = TypeVar("T")
+
+
+class Told(Protocol):
+    """What is told how far a timed replay is: ``done`` of ``total`` workgroups of the order ``what`` have ended."""
+
+    def __call__(self, what: str, done: int, total: int) -> None: ...  # noqa: D102
+
+
+def untold(what: str, done: int, total: int) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +71,28 @@ class Pinned:
     problem: str = ""
     tiles: np.ndarray | None = field(default=None, repr=False)
     score: Score | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneXcd:
+    """What one XCD does under one order.
+
+    Parameters
+    ----------
+    l2_hit_rate : float
+        Of its own L2; nan for an XCD without work.
+    touched_bytes : int [bytes]
+        That all of its workgroups touch: compulsory misses, if each is fetched once.
+    resident : int
+        Workgroups that run on it at once, at the start.
+    resident_bytes : int [bytes]
+        That those touch together.
+    """
+
+    l2_hit_rate: float
+    touched_bytes: int
+    resident: int
+    resident_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -174,8 +208,8 @@ class Evaluator:
             found["assigned_bound"] = replays.assigned_bound(order, state.swizzle)
         found["pinned"] = tuple(_pinned(scorer, replays, text, xcd) for text in state.pins)
         if replays and state.xcd is not None and state.xcd < gpu.xcds:
-            launched = look_at(scorer, np.arange(xcd.size), replays.baseline, state.xcd)
-            mine = look_at(scorer, order, found["score"], state.xcd) if found.get("score") else None
+            launched = _look_at(scorer, np.arange(xcd.size), replays.baseline, state.xcd)
+            mine = _look_at(scorer, order, found["score"], state.xcd) if found.get("score") else None
             found["one_xcd"] = launched, mine
 
     def _judge(self, found: dict[str, Any], scorer: Scorer, state: State, xcd: np.ndarray) -> Swizzle | None:
@@ -281,7 +315,7 @@ class _Replays:
         return self._evaluator._keep(what, (self._machine, text), make, SCORES)
 
     def _replayed(self, order: np.ndarray, what: str, baseline_us: float | None) -> Score:
-        traffic = watched_traffic(self._scorer, order, what, self._told)
+        traffic = _watched_traffic(self._scorer, order, what, self._told)
         return self._scorer.score_traffic(traffic, baseline_us=baseline_us)
 
 
@@ -310,3 +344,38 @@ def _map_of(scorer: Scorer, swizzle: Swizzle, xcd: np.ndarray) -> np.ndarray | N
     reached = np.full(grid.num_pids, -1, np.int64)
     reached[run.ids[inside]] = xcd[inside]
     return tile_map(grid, reached, np.arange(grid.num_pids))
+
+
+def _look_at(scorer: Scorer, order: np.ndarray, score: Score, xcd: int) -> OneXcd:
+    """One XCD of an order that has a score."""
+    mine = np.flatnonzero(xcd_of(order.size, scorer.gpu, scorer.kernel.programs) == xcd)
+    resident = mine[: scorer.gpu.cus_per_xcd * scorer.occupancy]
+    return OneXcd(
+        l2_hit_rate=score.per_xcd_l2_hit_rate[xcd],
+        touched_bytes=touched_bytes(scorer.trace, order[mine], scorer.gpu),
+        resident=resident.size,
+        resident_bytes=touched_bytes(scorer.trace, order[resident], scorer.gpu),
+    )
+
+
+def _watched_traffic(scorer: Scorer, order: np.ndarray, what: str, told: Told) -> Traffic:
+    """Traffic of an order in the scorer's replay; of the timed one, ``told`` hears how far it is.
+
+    Another thread looks at the times that the replay writes; of several launches it counts the one under way.
+    """
+    if scorer.replay != "timed":
+        return scorer.traffic(order)
+    spans, over = np.full((order.size, SPAN_COLUMNS), -1, np.int64), threading.Event()
+
+    def look() -> None:
+        told(what, 0, order.size)
+        while not over.wait(LOOK_EVERY_S):
+            told(what, int(np.count_nonzero(spans[:, 1] >= 0)), order.size)
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
+    try:
+        return scorer.traffic_and_spans(order, spans)[0]
+    finally:
+        over.set()
+        watcher.join()

@@ -26,16 +26,11 @@ CHOICES = {
 
 def page() -> html.Div:
     """Build the page, anew for each tab: a tab has a name of its own, so that only its newest request is evaluated."""
+    kept: dict[str, Any] = {"tab": uuid.uuid4().hex, "ready": False, "steps": {}, "pins": []}
     return html.Div(
         [
-            dcc.Store(id="tab", data=uuid.uuid4().hex),
-            dcc.Store(id="address"),
-            dcc.Store(id="typed"),
-            dcc.Store(id="query"),
-            dcc.Store(id="ready", data=False),
-            dcc.Store(id="steps", data={}),
-            dcc.Store(id="pins", data=[]),
-            dcc.Store(id="xcd"),
+            *(dcc.Store(id=name, data=data) for name, data in kept.items()),
+            *(dcc.Store(id=name) for name in ("address", "typed", "query", "xcd")),
             dcc.Interval(id="waiting", interval=300),
             dcc.Interval(id="watching", interval=500, disabled=True),
             html.Div(id="history", hidden=True),
@@ -52,8 +47,8 @@ def _head() -> html.Header:
         [
             html.H1([html.B("swizzle-sim"), html.Span(" explore")]),
             html.Span("starting ...", id="status", className="status busy", role="status"),
-            html.Button("Copy link", id="copy-link", className="button", type="button"),
-            html.Button("Light / dark", id="theme", className="button", type="button"),
+            show.button("Copy link", "copy-link", "button"),
+            show.button("Light / dark", "theme", "button"),
         ]
     )
 
@@ -73,10 +68,8 @@ def _left() -> list[Any]:
                 html.Div(
                     [
                         html.Span("a family, or statements over pid, num_pids, num_pid_m, num_xcds ..."),
-                        html.Button(
-                            "Pin", id="pin", className="button small", type="button", title="Keep it beside the next"
-                        ),
-                        html.Button("Write out", id="write-out", className="button small", type="button"),
+                        show.button("Pin", "pin", title="Keep it beside the next"),
+                        show.button("Write out", "write-out"),
                     ],
                     className="under",
                 ),
@@ -97,12 +90,7 @@ def _left() -> list[Any]:
             "GPU",
             [
                 html.Div(
-                    [
-                        _dropdown("gpu", known_gpus()),
-                        html.Button(
-                            "Reset", id="own", className="button small", type="button", title="The GPU's own numbers"
-                        ),
-                    ],
+                    [_dropdown("gpu", known_gpus()), show.button("Reset", "own", title="The GPU's own numbers")],
                     className="row",
                 ),
                 html.Div([_slider(key) for key in SLIDERS], className="sliders"),
@@ -141,7 +129,7 @@ def _right() -> list[Any]:
                 html.Div(
                     [
                         html.P(id="note", className="soft"),
-                        html.Button("Replay it anyway", id="anyway", className="button", type="button", hidden=True),
+                        show.button("Replay it anyway", "anyway", "button", hidden=True),
                     ],
                     className="under",
                 ),
@@ -159,10 +147,7 @@ def _right() -> list[Any]:
             "The same on the command line",
             [
                 html.Div(
-                    [
-                        html.Pre(id="command", className="command", tabIndex=0),
-                        html.Button("Copy", id="copy-command", className="button small", type="button"),
-                    ],
+                    [html.Pre(id="command", className="command", tabIndex=0), show.button("Copy", "copy-command")],
                     className="row",
                 )
             ],

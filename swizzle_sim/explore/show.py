@@ -11,18 +11,22 @@ import numpy as np
 from dash import html
 
 from swizzle_sim.base.text import gigabytes, visible
-from swizzle_sim.explore.evaluate import Result
+from swizzle_sim.explore.evaluate import Pinned, Result
 from swizzle_sim.explore.gallery import Card
+from swizzle_sim.language import is_spec
 from swizzle_sim.language.lattice import claim_of
 from swizzle_sim.report.display.colours import AFTER, BEFORE, BOUND, xcd_colour
 from swizzle_sim.report.display.tiles import MAX_SIDE, map_png
 
 if TYPE_CHECKING:
+    from swizzle_sim.explore.request_queue import Job
     from swizzle_sim.pricing.scores import Score
 
 COLUMNS = ("L2 hit rate", "Infinity Cache hits", "HBM traffic", "Time, predicted", "Energy, assumed rates")
 NONE = "–"
 MAX_MESSAGE = 1200
+LONGEST_NAME = 60
+TIMED = "Simulated in the timed replay, not measured: workgroups drift apart as their misses delay them."
 MARKS = {"good": "✓", "bad": "✕", "none": "!"}  # in addition to the colour
 NO_XCD = 255  # in the browser: a tile that no XCD computes
 WIDEST, TALLEST = 2.5, 1.6  # of a map's sides, beyond which its tiles are no squares
@@ -49,6 +53,11 @@ def starting() -> html.Div:
         [head, html.P("The first start compiles, which takes about half a minute; later ones take seconds.")],
         className="verdict none",
     )
+
+
+def button(text: str, name: str | dict[str, int], style: str = "button small", **more: Any) -> html.Button:
+    """Button of the page."""
+    return html.Button(text, id=name, className=style, type="button", **more)
 
 
 def score(result: Result) -> list[Any]:
@@ -78,23 +87,29 @@ def _bars(result: Result) -> html.Div:
 def table(result: Result, table_id: str) -> html.Table:
     """Table of figures, launch order and swizzle side by side; ``table_id`` names it on the page."""
     before, after = result.baseline, result.score
-    change = changes(before, after)
+    tones = {1: "n better", -1: "n worse", 0: "n"}
     rows = []
-    for name, one, other, (text, tone) in zip(COLUMNS, cells(before), cells(after), change, strict=True):
-        tones = {1: "n better", -1: "n worse", 0: "n"}
-        rows.append(html.Tr([html.Th(name, scope="row"), *_figures(one, other), html.Td(text, className=tones[tone])]))
-    speedup = [NONE if one is None else f"{one.speedup:.3f} ×" for one in (before, after)]
-    rows.append(html.Tr([html.Th("Speedup, predicted", scope="row"), *_figures(*speedup), html.Td("")]))
-    limiter = [NONE if one is None else one.limiter for one in (before, after)]
-    rows.append(html.Tr([html.Th("Limited mostly by", scope="row"), *_figures(*limiter), html.Td("")]))
-    head = html.Tr(
-        [html.Th(text, scope="col", className="n") for text in ("", "launch order", "this swizzle", "change")]
-    )
-    return html.Table([html.Thead(head), html.Tbody(rows)], id=table_id)
+    for name, one, other, (text, tone) in zip(
+        COLUMNS, cells(before), cells(after), changes(before, after), strict=True
+    ):
+        rows.append(_row(name, one, other, html.Td(text, className=tones[tone])))
+    for name, text_of in (
+        ("Speedup, predicted", lambda one: f"{one.speedup:.3f} ×"),
+        ("Limited mostly by", lambda one: one.limiter),
+    ):
+        rows.append(_row(name, *(NONE if one is None else text_of(one) for one in (before, after)), html.Td("")))
+    return _table(table_id, ("", "launch order", "this swizzle", "change"), rows)
 
 
-def _figures(*texts: str) -> list[html.Td]:
-    return [html.Td(text, className="n") for text in texts]
+def _row(name: Any, *figures: str | html.Td) -> html.Tr:
+    """Row of a table: its name, and figures."""
+    texts = [html.Td(one, className="n") if isinstance(one, str) else one for one in figures]
+    return html.Tr([html.Th(name, scope="row"), *texts])
+
+
+def _table(name: str, heads: Sequence[str], rows: list[html.Tr]) -> html.Table:
+    head = html.Tr([html.Th(text, scope="col", className="n") for text in heads])
+    return html.Table([html.Thead(head), html.Tbody(rows)], id=name)
 
 
 def maps(result: Result) -> list[Any]:
@@ -121,24 +136,17 @@ def _one_xcd(result: Result) -> list[Any]:
     if result.one_xcd is None:
         return []
     before, after = result.one_xcd
-    rows: list[Any] = []
-    for name, figures in (
-        ("Hit rate of its L2", [percent(one.l2_hit_rate) if one else NONE for one in (before, after)]),
-        ("Touched in all", [mib_text(one.touched_bytes) if one else NONE for one in (before, after)]),
-        (
-            f"Touched by the first {before.resident}",
-            [mib_text(one.resident_bytes) if one else NONE for one in (before, after)],
-        ),
-    ):
-        rows.append(html.Tr([html.Th(name, scope="row"), *_figures(*figures)]))
-    head = html.Tr([html.Th(text, scope="col", className="n") for text in ("", "launch order", "this swizzle")])
+    shown = {
+        "Hit rate of its L2": lambda one: percent(one.l2_hit_rate),
+        "Touched in all": lambda one: mib_text(one.touched_bytes),
+        f"Touched by the first {before.resident}": lambda one: mib_text(one.resident_bytes),
+    }
+    both = (before, after)
+    rows = [_row(name, *(text(one) if one else NONE for one in both)) for name, text in shown.items()]
     held = mib_text(result.state.load_gpu().l2.size_bytes)
     said = f"XCD {result.state.xcd} alone. Its L2 holds {held}; {before.resident} workgroups run on it at once."
-    return [
-        html.Div(
-            [html.P(said), html.Table([html.Thead(head), html.Tbody(rows)], id="one-xcd-figures")], className="one-xcd"
-        )
-    ]
+    figures = _table("one-xcd-figures", ("", "launch order", "this swizzle"), rows)
+    return [html.Div([html.P(said), figures], className="one-xcd")]
 
 
 def mib_text(size_bytes: float) -> str:
@@ -304,3 +312,87 @@ def shown_text(text: str) -> str:
     """Text with hidden characters spelt out, no longer than a panel."""
     shown = visible(text)
     return shown if len(shown) <= MAX_MESSAGE else shown[:MAX_MESSAGE] + " ..."
+
+
+def name_of(text: str) -> str:
+    """What an order is called: a specification as it is, a text by its last line."""
+    if is_spec(text):
+        return text.strip()
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
+    last = shown_text(lines[-1] if lines else "(empty)")
+    return last if len(last) <= LONGEST_NAME else last[:LONGEST_NAME] + " ..."
+
+
+def side_by_side(result: Result) -> list[Any]:
+    """Order in view and the pinned ones, each with its map and figures; nothing without pins."""
+    if not result.pinned:
+        return []
+    now = Pinned(text=result.state.swizzle, tiles=result.after, score=result.score)
+    cards = [_card(result, now, "in view", [])]
+    for at, one in enumerate(result.pinned):
+        both = [button("Edit", {"edit": at}), button("Remove", {"unpin": at})]
+        cards.append(_card(result, one, "pinned", both))
+    return [html.Div(cards, className="compared")]
+
+
+def _card(result: Result, one: Pinned, role: str, buttons: list[Any]) -> html.Article:
+    before, score = result.baseline, one.score
+    rows = [
+        ("L2 hits", percent(score.l2_hit_rate) if score else NONE),
+        ("HBM", cells(score)[2]),
+        ("Time", time_text(score.time_us) if score else NONE),
+        ("change", changes(before, score)[3][0]),
+    ]
+    lines: list[Any] = []
+    for name, value in rows:
+        lines += [html.Dt(name), html.Dd(value)]
+    picture = map_image(one.tiles, result) if one.tiles is not None else html.Div("no map", className="empty")
+    head = html.H3([html.Span(role, className="soft"), html.Code(name_of(one.text))])
+    problem = [html.P(shown_text(one.problem), className="soft")] if one.problem else []
+    return html.Article([head, picture, html.Dl(lines), *problem, html.Div(buttons, className="under")])
+
+
+def timed(job: Job, xcd: int | None) -> list[Any]:
+    """Timed replay of a page: how far it is, or its figures.
+
+    Parameters
+    ----------
+    job : Job
+    xcd : int or None
+        The XCD that is looked at alone.
+    """
+    if job.error:
+        return [html.P(f"No timed replay: {shown_text(job.error)}", className="notice")]
+    if job.result is None:
+        return [_progress(job)]
+    result = job.result
+    if result.problem is not None and result.baseline is None:
+        return [html.P(shown_text(result.problem.message), className="notice")]
+    parts = [table(result, "timed-figures"), *_pinned_rows(result)]
+    if xcd is not None and result.baseline is not None and xcd < result.num_xcds:
+        rates = [one.per_xcd_l2_hit_rate[xcd] for one in (result.baseline, result.score) if one]
+        said = " to ".join(percent(rate) for rate in rates)
+        parts.append(html.P(f"XCD {xcd} alone, L2 hit rate: {said}"))
+    took = f" It took {result.seconds:.1f} s." if result.seconds > 0.1 else ""  # nothing, of a state seen before
+    return [*parts, html.P(TIMED + took, className="soft")]
+
+
+def _pinned_rows(result: Result) -> list[Any]:
+    """Table of the pinned orders."""
+    rows = []
+    for one in result.pinned:
+        time_us = time_text(one.score.time_us) if one.score else NONE
+        change = changes(result.baseline, one.score)[3][0]
+        rows.append(_row(html.Code(name_of(one.text)), cells(one.score)[0], time_us, change))
+    return [_table("timed-pins", ("pinned", "L2 hit rate", "time", "to launch order"), rows)] if rows else []
+
+
+def _progress(job: Job) -> html.Div:
+    """Bar of the order under way."""
+    share = job.done / job.total if job.total else 0.0
+    left = f", about {job.left_s:.0f} s left of this order" if job.left_s is not None else ""
+    of = f": {job.done:,} of {job.total:,} workgroups{left}" if job.total else ""
+    name = job.what if job.what == "launch order" else name_of(job.what)
+    said = f"replaying {name}{of}" if job.what else "starting, or waiting for another page's replay"
+    bar = html.Span(html.Span(style={"width": f"{100 * share:.1f}%"}), className="bar", **HIDDEN)
+    return html.Div([bar, html.P(said, id="timed-says", className="soft")], className="progress")

@@ -16,11 +16,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,17 +37,8 @@ TIMEOUT_S = 600
 LOST = 0.15  # part of the way from the latency of a hit to that of a miss, from which a ring counts as not kept
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """One constant of a GPU as it was measured.
-
-    Parameters
-    ----------
-    key : str
-        Dotted key of the description.
-    value : float or int
-    how : str
-    """
+class Measured(NamedTuple):
+    """One constant of a GPU as it was measured, by its dotted key in the description."""
 
     key: str
     value: float | int
@@ -133,47 +124,38 @@ def facts(lines: Lines, gpu: Gpu) -> list[Measured]:
     """Constants that the lines give, by the keys of a GPU's description."""
     l2, clock = _latency(lines, gpu.l2.size_bytes // 8, gpu.l2.size_bytes // 2), _clock_ghz(lines, gpu)
     last = gpu.mall.size_bytes if gpu.mall else gpu.l2.size_bytes * (2 if gpu.l2_partitions else gpu.xcds)
+    gap = "from one workgroup to the next"
+    mib = f"pointer chase over {4 * last >> 20} to {8 * last >> 20} MiB"
+    chased = "cycles over nanoseconds of a pointer chase in the L2"
+    succeeded = "median from the last clock of a workgroup to the first of its successor"
     found = [
-        Measured(
-            key="clock_mhz", value=round(1000 * clock), how="cycles over nanoseconds of a pointer chase in the L2"
-        ),
-        Measured(key="l2.latency_ns", value=l2, how="pointer chase over an eighth to half of the L2"),
-        Measured(
-            key="hbm.latency_ns",
-            value=_latency(lines, 4 * last, 8 * last),
-            how=f"pointer chase over {4 * last >> 20} to {8 * last >> 20} MiB",
-        ),
-        Measured(key="hbm.bandwidth_gbps", value=round(_one(lines, "copied", "GB/s")), how="copy, read plus written"),
-        Measured(
-            key="limits.workgroup_gap_ns",
-            value=round(_one(lines, "from one workgroup to the next", "cycles") / clock, 1),
-            how="median from the last clock of a workgroup to the first of its successor",
-        ),
-        Measured(key="dispatch_offset", value=_xcds(lines)[0], how="XCD of workgroup 0"),
+        Measured("clock_mhz", round(1000 * clock), chased),
+        Measured("l2.latency_ns", l2, "pointer chase over an eighth to half of the L2"),
+        Measured("hbm.latency_ns", _latency(lines, 4 * last, 8 * last), mib),
+        Measured("hbm.bandwidth_gbps", round(_one(lines, "copied", "GB/s")), "copy, read plus written"),
+        Measured("limits.workgroup_gap_ns", round(_one(lines, gap, "cycles") / clock, 1), succeeded),
+        Measured("dispatch_offset", _xcds(lines)[0], "XCD of workgroup 0"),
     ]
     if gpu.l1:
         low = min(ns for n, stride, ns in lines["latency through the L1", "ns"] if n * stride <= gpu.l1.size_bytes // 2)
-        found.append(Measured(key="l1.latency_ns", value=round(low, 1), how="pointer chase over up to half of the L1"))
+        found.append(Measured("l1.latency_ns", round(low, 1), "pointer chase over up to half of the L1"))
     if gpu.mall:
         wide = _latency(lines, 8 * gpu.l2.size_bytes, gpu.mall.size_bytes // 2)
-        found.append(Measured(key="mall.latency_ns", value=wide, how="pointer chase beyond the L2"))
+        found.append(Measured("mall.latency_ns", wide, "pointer chase beyond the L2"))
     if gpu.hbm_rows:
         for what, key in (("read", "read_ps"), ("written", "write_ps")):
             ps = next(v for first, _, v in lines[f"{what} in random order", "ps"] if first == 64)
-            found.append(Measured(key=f"hbm_rows.{key}", value=round(ps, 1), how="64 B in random order over 4 GiB"))
+            found.append(Measured(f"hbm_rows.{key}", round(ps, 1), "64 B in random order over 4 GiB"))
     return found
 
 
-def _median(lines: Lines, what: str, low: int, high: int) -> float:
+def _latency(lines: Lines, low: int, high: int) -> float:
     """Median nanoseconds of the rings between two sizes [bytes]."""
+    what = "latency past the L1"
     values = [value for n, stride, value in lines[what, "ns"] if low <= n * stride <= high]
     if not values:
         raise HardwareError(f"calibrate: no {what} was measured between {low} and {high} B")
     return round(median(values), 1)
-
-
-def _latency(lines: Lines, low: int, high: int) -> float:
-    return _median(lines, "latency past the L1", low, high)
 
 
 def _clock_ghz(lines: Lines, gpu: Gpu) -> float:

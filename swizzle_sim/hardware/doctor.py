@@ -26,16 +26,8 @@ from swizzle_sim.hardware.node.machine import amd_topology, rocm_version
 Check = tuple[str, str, str]  # name, state (ok, off, missing), what was found or the command that fixes it
 PROFILING = Path("/proc/driver/nvidia/params")
 LIBRARIES = (
-    "numpy",
-    "numba",
-    "llvmlite",
-    "pandas",
-    "matplotlib",
-    "typer",
-    "rich",
-    "optuna",
-    "scipy",
-    "diskcache",
+    *("numpy", "numba", "llvmlite", "pandas", "matplotlib", "typer", "rich"),
+    *("optuna", "scipy", "diskcache"),
 )
 EXTRAS = {
     "triton": ("triton",),

@@ -47,7 +47,7 @@ def _finite(text: str) -> float:
 
 
 @contextlib.contextmanager
-def _of_kinds(what: str) -> Iterator[None]:
+def of_kinds(what: str) -> Iterator[None]:
     """Say in one line that a document holds a value of the wrong kind, or lacks one.
 
     Raises
@@ -95,7 +95,7 @@ def read_result(path: Path) -> dict[str, Any]:
     return found
 
 
-@_of_kinds("the result, or its bundle's manifest")
+@of_kinds("the result, or its bundle's manifest")
 def check_result(result: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
     """Refuse a result that is not of this bundle, or not of the machine it is for.
 
@@ -133,7 +133,7 @@ def _same(result: Mapping[str, Any], manifest: Mapping[str, Any], code: str, *ke
             raise HardwareError(f"the result's {key} is {result[key]}, the bundle's {manifest[key]}", code=code)
 
 
-@_of_kinds("the result")
+@of_kinds("the result")
 def measurements_of(result: Mapping[str, Any]) -> list[Measurement]:
     """Measurement of each candidate, the launch order first."""
     vendor = result["gpu"]["vendor"]
@@ -150,7 +150,7 @@ def keep_result(run: Path, result: Mapping[str, Any]) -> Path:
     return _keep(run / MEASUREMENTS, result)
 
 
-@_of_kinds("the document to keep")
+@of_kinds("the document to keep")
 def _keep(folder: Path, document: Mapping[str, Any]) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -161,7 +161,7 @@ def _keep(folder: Path, document: Mapping[str, Any]) -> Path:
     return path
 
 
-@_of_kinds("the result, or a manifest beside it")
+@of_kinds("the result, or a manifest beside it")
 def manifest_for(result: Mapping[str, Any], where: Path) -> dict[str, Any]:
     """Manifest that a result belongs to, from a run folder or a bundle folder.
 

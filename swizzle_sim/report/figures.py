@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from swizzle_sim.base.text import cut, visible
-from swizzle_sim.pricing.scores import Score
+from swizzle_sim.pricing.replaying import work_along
+from swizzle_sim.pricing.scores import Balance, Score
+from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report.display.colours import AFTER, BEFORE, BOUND, INK, OTHER, family_colours, family_of
 from swizzle_sim.report.display.tiles import MAX_SIDE, draw_pixels, draw_xcds, legend_of_xcds
-from swizzle_sim.report.titles import give_titles
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking
 from xcd_model import Traffic
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 LAUNCHED, BEST = "launch order", "best swizzle"
 WIDE_INCHES, NARROW_INCHES = 9.5, 3.9
+MOST_VALUES = 400  # of a coordinate that are drawn one by one; more are thinned
 MAX_BINS = 200  # of the time axis: more are thinner than a line
 LOG_FROM = 300  # attempts from which the axis is logarithmic: most of what is gained comes early
 RASTER_FROM = 1000  # dots from which an SVG holds them as one image
@@ -230,6 +232,51 @@ def per_xcd(before: Score, after: Score, *, name: str = BEST, wide: bool = True)
     return finished(figure, "L2 hit rate of each XCD")
 
 
+def balance(scorer: Scorer, before: Balance, after: Balance, *, wide: bool = True) -> Figure:
+    """Work of the workgroups along their axis, and the end of each XCD in launch order and under the best swizzle.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        Of the kernel.
+    before, after : Balance
+    wide : bool
+
+    Returns
+    -------
+    figure : Figure
+    """
+    figure = figure_of(WIDE_INCHES if wide else NARROW_INCHES, 3.6 if wide else 6.0)
+    work, ends = figure.subplots(1, 2) if wide else figure.subplots(2, 1)
+    _draw_work(work, scorer)
+    _draw_ends(ends, before, after, "turns" if scorer.replay == "lockstep" else "µs")
+    legend(figure, 2)
+    return finished(figure, "Work of the workgroups, and the end of each XCD")
+
+
+def _draw_work(axes: Axes, scorer: Scorer) -> None:
+    name, digit = next(iter(scorer.kernel.grid.axes.items()))
+    if scorer.work.axis:
+        name, digit = scorer.work.axis, scorer.kernel.grid.axes[scorer.work.axis]
+    mean = work_along(scorer.trace, digit)
+    at = np.unique(np.linspace(0, mean.size - 1, min(mean.size, MOST_VALUES)).astype(int))
+    axes.fill_between(at, mean[at], step="mid", color=OTHER, linewidth=0)
+    axes.set_ylim(0, 1.08 * mean.max())
+    axes.set_xlabel(name)
+    axes.set_ylabel("tensor instructions a workgroup")
+
+
+def _draw_ends(axes: Axes, before: Balance, after: Balance, unit: str) -> None:
+    n = len(before.per_xcd_finish)
+    for one, label, colour, shift in ((before, LAUNCHED, BEFORE, -0.2), (after, BEST, AFTER, 0.2)):
+        axes.bar(np.arange(n) + shift, one.per_xcd_finish, 0.38, color=colour, label=label)
+    axes.axhline(after.ideal, color=INK, linewidth=1, linestyle=":")
+    axes.text(1.01, after.ideal, "ideal", transform=axes.get_yaxis_transform(), va="center", fontsize=8, color=INK)
+    axes.set_xticks(range(n))
+    axes.set_xlabel("XCD")
+    axes.set_ylabel(f"its last workgroup ends [{unit}]")
+
+
 def capacity(curves: tuple[CapacityCurve, CapacityCurve], size_bytes: int, ways: int, *, wide: bool = True) -> Figure:
     """L2 hit rate by the size of each XCD's L2.
 
@@ -304,6 +351,11 @@ def hit_rate_over_time(traffic: Traffic) -> tuple[np.ndarray, np.ndarray, np.nda
 
 def _rate(hits: np.ndarray, requests: np.ndarray) -> np.ndarray:
     return np.divide(hits, requests, out=np.full(requests.size, np.nan), where=requests > 0)
+
+
+def give_titles(artist: Any, titles: Sequence[str]) -> None:
+    """Give an artist of matplotlib a title a marker, or one for a bar: what a browser shows where the pointer rests."""
+    artist.titles = list(titles)
 
 
 def figure_of(width_inches: float, height_inches: float) -> Figure:

@@ -9,23 +9,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from swizzle_sim.base.text import cut, visible
 from swizzle_sim.pricing.access_patterns import uncoalesced
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.report import content, listing
-from swizzle_sim.report.coloured import coloured
-from swizzle_sim.report.measured import measured_in
-from swizzle_sim.report.pictures import NAMES, Drawing, most_misses, slider_data
+from swizzle_sim.report import content
+from swizzle_sim.report.pictures import MOST_TOUCHES, NAMES, Drawing, Replayed, most_misses, slider_data
 from swizzle_sim.report.rank_stability import stored_lines
-from swizzle_sim.report.replays import MOST_TOUCHES, Replayed
-from swizzle_sim.report.rewritten import diff_lines, rewritten
 from swizzle_sim.report.spending import Spending
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.ranking import Ranking, times_note, times_rank
 from xcd_model import Gpu
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+LONGEST_COLOURED = 60_000  # characters that are coloured: a lexer takes a microsecond or two for each
+CLASSES = {
+    "Keyword": "k", "Name.Builtin": "k", "Comment": "c", "Literal.String": "s", "Literal.Number": "m",
+    "Name.Function": "f", "Name.Decorator": "f", "Operator.Word": "k",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,8 +56,7 @@ def frame(
 ) -> dict[str, Any]:
     """The part of a page that needs no result."""
     kernel, gpu, about = scorer.kernel, scorer.gpu, history.about
-    results, fault = measured_in(history.folder)
-    shown = listing.listed(attempts, ranking)
+    results, fault = content.measured_in(history.folder)
     return {
         "about": about,
         "settings": _settings(about),
@@ -64,8 +68,8 @@ def frame(
         "gpu": gpu,
         "uncoalesced": [str(one) for one in uncoalesced(scorer.trace)],
         "facts": content.gpu_facts(gpu),
-        "counts": listing.counts(attempts),
-        "listed": listing.rows(shown, spending),
+        "counts": content.counts(attempts),
+        "listed": [content.attempt_row(one, spending) for one in content.listed(attempts, ranking)],
         "spent": spending.sentences(),
         "ranked": ranking.sentence(),
         "measured": results,
@@ -83,7 +87,6 @@ def result(
 ) -> dict[str, Any]:
     """The rest of a page that has a best swizzle."""
     before, after = replays.pair
-    code = rewritten(scorer.kernel, best.attempt.source, scorer.gpu, folder)
     rates = (before.traffic.l2_hit_rate, after.traffic.l2_hit_rate)
     return {
         "result": {
@@ -91,7 +94,7 @@ def result(
             "rows": content.best_rows(attempts, replays.baseline, ranking),
             "stability": stored_lines(folder),
             "has_energy": any(one.name == "energy" for one in ranking.objectives),
-            "name": cut(best.attempt.name, listing.LONGEST_NAME),
+            "name": cut(best.attempt.name, content.LONGEST_NAME),
             "number": best.attempt.number,
             "proposer": best.attempt.proposer,
             "is_baseline": best.attempt.number == 0,
@@ -99,8 +102,7 @@ def result(
             "price_rows": content.price_rows(best.score.price) if best.score.price else [],
             "verdict": content.verdict_lines(best.attempt.verdict, scorer.gpu.xcds),
             "sources": best.sources,
-            "code": code,
-            "diff": diff_lines(code.diff),
+            "code": content.rewritten(scorer.kernel, best.attempt.source, scorer.gpu, folder),
         },
         "reproduced": rates == (replays.baseline.l2_hit_rate, best.score.l2_hit_rate),
         "drawn": replays.drawn,
@@ -160,3 +162,28 @@ def _own(name: str) -> str:
 def _digest(text: str) -> str:
     """Source expression of a Content-Security-Policy for an inline text."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def coloured(text: str, language: str) -> Markup:
+    """Markup of a text of code; nothing of the text becomes an element.
+
+    Parameters
+    ----------
+    text : str
+        Of anybody: hidden characters are spelt out, and what is no code has no colour.
+    language : str
+        A lexer of Pygments: ``"python"``, also for texts of the language, or ``"cpp"``.
+    """
+    from markupsafe import Markup, escape
+    from pygments.lexers import get_lexer_by_name  # noqa: PLC0415  (slow to import, and only a report needs it)
+
+    text = visible(text)
+    if len(text) > LONGEST_COLOURED:
+        return escape(text)
+    parts: list[Markup] = []
+    for _, kind, piece in get_lexer_by_name(language).get_tokens_unprocessed(text):
+        name = str(kind).removeprefix("Token.")
+        style = next((style for token, style in CLASSES.items() if name.startswith(token)), "")
+        shown = escape(piece)
+        parts.append(Markup('<span class="{}">{}</span>').format(style, shown) if style and piece.strip() else shown)
+    return Markup("").join(parts)

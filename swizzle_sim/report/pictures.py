@@ -1,4 +1,4 @@
-"""The pictures of a run: each figure as SVG in the page, for screens and phones, and as PNG in its folder."""
+"""The pictures of a run, and the replays they show: each figure as SVG in the page, and as PNG in its folder."""
 
 from __future__ import annotations
 
@@ -7,39 +7,112 @@ import io
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from swizzle_sim.base.text import cut, visible
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.pricing.scores import Balance, Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import figures
-from swizzle_sim.report.balance import balance_figure
 from swizzle_sim.report.display.colours import AFTER, BEFORE, BOUND, INK, OTHER
 from swizzle_sim.report.display.picture import png
 from swizzle_sim.report.display.tiles import MAX_SIDE, NO_TILE, is_ribbon, plane, tile_map
-from swizzle_sim.report.replays import Replayed
-from swizzle_sim.report.titles import name_titled, with_titles
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import Ranking
-from xcd_model import xcd_of
-from xcd_model.analysis.schedule import Schedule
+from xcd_model import Time, Traffic, xcd_of
+from xcd_model.analysis.sampled_misses import misses_of_workgroups, sampled_touches
+from xcd_model.analysis.schedule import Schedule, schedule_of
+from xcd_model.analysis.stack_distance import MAX_DEPTH, CapacityCurve, capacity_curve
+from xcd_model.errors import SpecError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STEPS = 240  # of the slider
 NEVER = 255
+LONGEST_TITLE = 160
+MOST_TOUCHES = 2 * 10**8  # line touches of a capacity curve: some seconds
 NAMES = (figures.LAUNCHED, figures.BEST)
 FILES = {"map": "map.png", "progress": "progress.png", "over_time": "over_time.png", "per_xcd": "per_xcd.png"}
 
 # Colours of the figures that the page's style sheet chooses, lighter ones on dark paper.
 _MAP_THEME = {INK: "var(--ink)", OTHER: "var(--soft)"}  # the others are XCDs there
 _THEME = {**_MAP_THEME, BEFORE: "var(--before)", AFTER: "var(--after)", BOUND: "var(--bound)"}
+_MARKER = re.compile(r"<use ([^>]*)/>")
 _PROPERTY = re.compile(r'style="([^"]*)"')
 _FONT = re.compile(r"font: (?:(bold|\d+) )?([\d.]+)px [^;\"]*")
+
+
+@dataclass(frozen=True, eq=False)
+class Replayed:
+    """One order of a run's kernel.
+
+    Parameters
+    ----------
+    order : (n_workgroups,) int64
+    traffic : Traffic
+    time : Time
+    schedule : Schedule
+        In lockstep, whatever the run's replay; without its instructions, which fill memory.
+    misses : (n_workgroups,) float [lines]
+        Estimated, see `xcd_model.analysis.sampled_misses`.
+    curve : CapacityCurve or None
+        In lockstep, cold; None where it takes too long, or the L2 has two sides.
+    """
+
+    order: np.ndarray = field(repr=False)
+    traffic: Traffic
+    time: Time
+    schedule: Schedule
+    misses: np.ndarray = field(repr=False)
+    curve: CapacityCurve | None
+
+
+def replay_pair(scorer: Scorer, order: np.ndarray) -> tuple[Replayed, Replayed]:
+    """Replay a kernel in launch order and under another.
+
+    Parameters
+    ----------
+    scorer : Scorer
+    order : (n_workgroups,) int64
+
+    Returns
+    -------
+    before, after : Replayed
+        The same one if the order is that of the launch.
+    """
+    launched, _ = np.arange(order.size), scorer.plan
+    if np.array_equal(order, launched):
+        found = _replayed(scorer, launched)
+        return found, found
+    with ThreadPoolExecutor(2) as pool:  # compiled replays hold no lock
+        before, after = pool.map(lambda one: _replayed(scorer, one), (launched, order))
+    return before, after
+
+
+def _replayed(scorer: Scorer, order: np.ndarray) -> Replayed:
+    traffic = scorer.traffic(order)
+    schedule = schedule_of(scorer.plan, order, workgroups_per_cu=scorer.occupancy)
+    misses = misses_of_workgroups(scorer.plan, schedule, sampled_touches(scorer.plan, schedule))
+    curve = _curve(scorer, order)
+    return Replayed(order, traffic, scorer.time(traffic), schedule.without_instructions(), misses, curve)
+
+
+def _curve(scorer: Scorer, order: np.ndarray) -> CapacityCurve | None:
+    """Hit rates with the GPU's own sets, and with four times as many; None where that is not known."""
+    sets, ways = scorer.gpu.l2.sets, scorer.gpu.l2.ways
+    if scorer.plan.trace.n_touches > MOST_TOUCHES or ways > MAX_DEPTH or scorer.gpu.l2_partitions:
+        return None
+    for wanted in ([sets, 4 * sets], [sets]):
+        try:
+            return capacity_curve(scorer.plan, order, workgroups_per_cu=scorer.occupancy, sets=wanted, depth=ways)
+        except SpecError:  # an index that takes no such number of sets
+            continue
+    return None
 
 
 @dataclass(frozen=True)
@@ -122,7 +195,7 @@ def _balance(scorer: Scorer, before: Balance, after: Balance) -> Drawing:
         f"the best swizzle. End of the last XCD over that of the first: {before.last_over_first:.2f} and "
         f"{after.last_over_first:.2f}."
     )
-    return Drawing("balance", alt, lambda wide: balance_figure(scorer, before, after, wide=wide))
+    return Drawing("balance", alt, lambda wide: figures.balance(scorer, before, after, wide=wide))
 
 
 def _maps(scorer: Scorer, replayed: tuple[Replayed, Replayed]) -> list[Drawing]:
@@ -202,7 +275,7 @@ def inline_svg(figure: Figure, name: str, theme: dict[str, str]) -> str:
     for at, axes in enumerate(figure.axes):
         axes.patch.set_gid(f"plot-{at}")
         axes.patch.set_facecolor("none")  # the page's paper
-    stream, titles = io.StringIO(), name_titled(figure)
+    stream, titles = io.StringIO(), _name_titled(figure)
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "swizzle-sim"}):
         figure.savefig(stream, format="svg", facecolor="none", dpi=200, metadata={"Date": None})
     text = stream.getvalue()
@@ -214,7 +287,7 @@ def inline_svg(figure: Figure, name: str, theme: dict[str, str]) -> str:
     text = re.sub(r'(url\(|href=")#', rf"\1#{name}-", text).replace("xlink:href", "href")
     for colour, instead in theme.items():
         text = text.replace(f'"{colour}"', f'"{instead}"')
-    return with_titles(re.sub(r"\n\s*", "\n", text), name, titles)
+    return _with_titles(re.sub(r"\n\s*", "\n", text), name, titles)
 
 
 def _attributes(style: str) -> str:
@@ -224,6 +297,39 @@ def _attributes(style: str) -> str:
     found = {key.strip(): value.strip() for key, value in pairs}
     found.pop("font-family", "")
     return " ".join(f'{key}="{value}"' for key, value in found.items())
+
+
+def _name_titled(figure: Figure) -> list[list[str]]:
+    """Name the artists that have titles, before the figure is written; their titles, in the order of the names."""
+    found: list[Any] = figure.findobj(lambda artist: hasattr(artist, "titles"))
+    for at, artist in enumerate(found):
+        artist.set_gid(f"titled-{at}")
+    return [artist.titles for artist in found]
+
+
+def _with_titles(svg: str, name: str, titles: Sequence[Sequence[str]]) -> str:
+    """Put titles into an SVG text; an artist of whose markers some are not drawn gets none, rather than wrong ones."""
+    for at, mine in enumerate(titles):
+        begin = svg.find(f'<g id="{name}-titled-{at}">')
+        if begin < 0:  # drawn as an image
+            continue
+        head = svg.index(">", begin) + 1
+        after = svg.find("<g id=", head)
+        end = after if after >= 0 else len(svg)
+        body, said = svg[head:end], [_title(one) for one in mine]
+        if len(_MARKER.findall(body)) == len(said):
+            each = iter(said)
+            body = _MARKER.sub(lambda use, each=each: f"<use {use[1]}>{next(each)}</use>", body)  # type: ignore[misc]
+        elif len(said) == 1 and "<use" not in body:
+            body = said[0] + body
+        svg = svg[:head] + body + svg[end:]
+    return svg
+
+
+def _title(text: str) -> str:
+    from markupsafe import escape
+
+    return f"<title>{escape(cut(visible(text), LONGEST_TITLE))}</title>"
 
 
 def slider_data(grid: Grid, schedules: tuple[Schedule, ...]) -> dict[str, Any]:

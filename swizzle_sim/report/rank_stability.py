@@ -49,7 +49,7 @@ def check_finalists(
         order = scorer.permutation(Swizzle.parse(attempt.source, name=attempt.name))
         score = attempt.judged.score  # by this scorer, unless it was compiled otherwise
         finalists.append(Finalist(name, order, score if score and score.price is None else None))
-    found = compare_finalists(scorer, finalists, of=of, on_replay=on_replay).as_dict()
+    found = compare_finalists(scorer, finalists, of=of, on_replay=on_replay)
     for pair, number in zip(found["pairs"], list(chosen)[1:], strict=True):
         pair["number"] = number
     write_whole(run.folder / FILE, (json.dumps(found, indent=1) + "\n").encode())

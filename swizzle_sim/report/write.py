@@ -16,7 +16,6 @@ from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import pictures
 from swizzle_sim.report.page import Best, Replays, frame, render, result
-from swizzle_sim.report.replays import replay_pair
 from swizzle_sim.report.spending import spending_of
 from swizzle_sim.search.advice import advise_run
 from swizzle_sim.search.history import Attempt, History
@@ -63,7 +62,7 @@ def write_report(history: History, scorer: Scorer | None = None, *, refresh_s: i
     if ordered := ranking.order(attempts):
         first, baseline = ordered[0], _baseline(scorer, attempts)
         best = Best(first, _score_of(first), best_sources(first, about))
-        replayed = replay_pair(scorer, scorer.permutation(Swizzle.parse(first.source)))
+        replayed = pictures.replay_pair(scorer, scorer.permutation(Swizzle.parse(first.source)))
         drawn = pictures.drawings(scorer, attempts, ranking, replayed, (baseline, best.score))
         files = pictures.files(drawn, f"simulated, {scorer.replay} replay")
         files |= {name: text.encode() for name, text in best.sources.items()}

@@ -21,8 +21,7 @@ import numpy as np
 
 from swizzle_sim.base.disk_cache import DiskCache
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.uncertainty.constants import Setting
-from swizzle_sim.uncertainty.sampling import counting_settings
+from swizzle_sim.uncertainty.constants import Setting, counting_settings
 from xcd_model import Cache, Gpu, Traffic
 from xcd_model.compiled.numba_setup import source_digest
 from xcd_model.errors import SpecError

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.uncertainty.constants import Constant
+from swizzle_sim.uncertainty.constants import Constant, counting_settings, drawn_constants, latin_hypercube_settings
 from swizzle_sim.uncertainty.perturbed_scorer import OnReplay, perturbed, replay_draws
-from swizzle_sim.uncertainty.sampling import counting_settings, drawn_constants, latin_hypercube_settings
 
 DRAWS, FEWEST_DRAWS = 8, 2
 LOOKUPS = 1e9  # that the draws may take, but for the fewest, as `Scorer.lookups`: about 8 s on two cores
@@ -38,59 +37,6 @@ class Finalist:
     score: Score | None = None
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two neighbours of the ranking.
-
-    Parameters
-    ----------
-    better, worse : str
-        Names.
-    value : float
-        By how much the better is ahead in the objective, with the constants in use: of a rate the difference, of
-        anything else the logarithm of the ratio.
-    low, high : float
-        Over all draws, the same constants for both.
-    """
-
-    better: str
-    worse: str
-    value: float
-    low: float
-    high: float
-
-    @property
-    def is_stable(self) -> bool:
-        """Whether the better one is ahead in every draw."""
-        return self.low > 0
-
-
-@dataclass(frozen=True)
-class RankStability:
-    """Ranking of the finalists over all draws.
-
-    Parameters
-    ----------
-    draws : int
-    constants : tuple of str
-        Keys of the constants drawn.
-    pairs : tuple of Pair
-        The best against each other finalist.
-    of : str
-        Name of the objective.
-    """
-
-    draws: int
-    constants: tuple[str, ...]
-    pairs: tuple[Pair, ...]
-    of: str = "l2_hit_rate"
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        pairs = [{**asdict(pair), "apart": pair.is_stable} for pair in self.pairs]
-        return {"draws": self.draws, "constants": list(self.constants), "of": self.of, "pairs": pairs}
-
-
 def compare_finalists(
     scorer: Scorer,
     finalists: Sequence[Finalist],
@@ -99,27 +45,27 @@ def compare_finalists(
     draws: int | None = None,
     seed: int = 0,
     on_replay: OnReplay | None = None,
-) -> RankStability:
-    """Compare the best candidate with the others under other constants.
+) -> dict[str, Any]:
+    """Compare the best candidate with each of the others under other constants: JSON-ready.
 
     Parameters
     ----------
-    scorer : Scorer
-        Of the search.
     finalists : sequence of Finalist
-        At least one, best first; their figures are compared with the first's.
+        At least one, best first.
     of : str
         Objective, a key of `FIGURES`.
     draws : int, optional
         Points of a Latin hypercube over the constants that the objective depends on; by default `DRAWS`, and fewer of
         a kernel whose replays would need more than `LOOKUPS`.
-    seed : int
     on_replay : callable, optional
         ``on_replay(done, total)`` in sets of constants.
 
     Returns
     -------
-    RankStability
+    found : dict
+        ``draws``, the keys of the ``constants`` drawn, ``of``, and ``pairs``: names, the ``value`` by which the better
+        is ahead with the constants in use (of a rate the difference, of anything else the logarithm of the ratio),
+        ``low`` and ``high`` over all draws, and whether it is ahead in every draw (``apart``).
 
     Notes
     -----
@@ -140,8 +86,9 @@ def compare_finalists(
     for at, other in enumerate(finalists[1:], start=1):
         gap = costs[:, at] - costs[:, 0]
         low, high = float(gap.min()), float(gap.max())
-        pairs.append(Pair(finalists[0].name, other.name, float(gap[0]), low, high))
-    return RankStability(draws, tuple(one.key for one in constants), tuple(pairs), of)
+        names = {"better": finalists[0].name, "worse": other.name}
+        pairs.append({**names, "value": float(gap[0]), "low": low, "high": high, "apart": low > 0})
+    return {"draws": draws, "constants": [one.key for one in constants], "of": of, "pairs": pairs}
 
 
 def _counts(scorer: Scorer, constant: Constant, of: str) -> bool:

@@ -13,9 +13,14 @@ from typing import Any
 import numpy as np
 
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.uncertainty.constants import Constant, held_facts
+from swizzle_sim.uncertainty.constants import (
+    Constant,
+    drawn_constants,
+    held_facts,
+    latin_hypercube_settings,
+    one_at_a_time,
+)
 from swizzle_sim.uncertainty.perturbed_scorer import QUANTITIES, Figures, OnReplay, Settings, replay_draws
-from swizzle_sim.uncertainty.sampling import drawn_constants, latin_hypercube_settings, one_at_a_time
 from xcd_model.errors import ReplayError
 
 DRAWS = 16

@@ -76,3 +76,8 @@ def test_bodies_with_values_exchanged(client, honest, data):
             body[key] = data.draw(values)
     answer = client.post(UPDATE, data=json.dumps(body), headers=HEADERS)
     assert answer.status_code < 500 and b"Traceback" not in answer.data
+
+
+def test_a_part_of_no_package_is_a_line(client):
+    answer = client.get("/_dash-component-suites/nope/x.js", headers={"Host": HERE})
+    assert answer.status_code == 400 and b"Traceback" not in answer.data

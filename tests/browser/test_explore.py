@@ -20,7 +20,7 @@ HOSTILE = "# <img src=x onerror=\"document.title='stolen'\"><script>document.tit
 
 @pytest.fixture(scope="module")
 def address():
-    from swizzle_sim.explore.serve import Server
+    from swizzle_sim.explore.app import Server
 
     server = Server(port=0)
     thread = threading.Thread(target=server.run, daemon=True)

@@ -1,6 +1,7 @@
 """Do the commands do what they say, for people and for programs?"""
 
 import contextlib
+import os
 import shlex
 import signal
 import subprocess
@@ -186,3 +187,10 @@ def test_the_module_is_the_command_and_a_closed_stdout_is_no_error():
         words = ["sh", "-c", f"{shlex.quote(sys.executable)} -m swizzle_sim gpus {end}"]
         done = subprocess.run(words, capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stderr) == (code, "")
+
+
+@pytest.mark.parametrize("setting", [{"PYTHONIOENCODING": "ascii"}, {"COLUMNS": "0"}])
+def test_sentences_are_printed_whatever_the_terminal_takes(setting):
+    words = ["score", "gemm", "M=256", "N=256", "K=64", "--replay", "lockstep", "--no-compile"]
+    done = subprocess.run([COMMAND, *words], capture_output=True, text=True, timeout=60, env={**os.environ, **setting})
+    assert done.returncode == 0 and "Which replay, and which number to believe" in done.stdout

@@ -18,7 +18,7 @@ def served(monkeypatch):
     """Run the command without a server; gives its answer, and what would be served in ``hosts``."""
     for kind in ("KERNEL", "GPU"):
         monkeypatch.setenv(f"SWIZZLE_SIM_EXPLORE_{kind}", "{}")  # and put back what a command serves
-    from swizzle_sim.explore import serve
+    from swizzle_sim.explore import app as page
 
     class Server:
         def __init__(self, *, host, port):
@@ -33,7 +33,7 @@ def served(monkeypatch):
 
     served = typed
     served.hosts = []
-    monkeypatch.setattr(serve, "Server", Server)
+    monkeypatch.setattr(page, "Server", Server)
     return typed
 
 

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from swizzle_sim.explore import compared
+from swizzle_sim.explore import show
 from swizzle_sim.explore.evaluate import Evaluator
+from swizzle_sim.explore.request_queue import Job, TimedJobs
 from swizzle_sim.explore.state import State
-from swizzle_sim.explore.timed_jobs import Job, TimedJobs
 from xcd_model.errors import ReplayError
 
 SMALL = (("M", 512), ("N", 512), ("K", 128), ("BLOCK_M", 128), ("BLOCK_N", 128), ("BLOCK_K", 64))
@@ -80,21 +80,21 @@ def test_an_error_is_told(slow):
     slow.may_answer.set()
     job = TimedJobs(lambda: slow).submit("page", "wrong")
     until(lambda: job.over)
-    assert "No timed replay: stopped after" in str(compared.timed(job, None))
+    assert "No timed replay: stopped after" in str(show.timed(job, None))
 
 
 def test_what_is_shown_of_a_job():
     job = Job("q")
-    assert "starting" in str(compared.timed(job, None))
+    assert "starting" in str(show.timed(job, None))
     job.tell("row", 0, 640)
     job.began_s -= 10
     job.tell("row", 160, 640)
     assert 28 < job.left_s < 32
-    assert "replaying row: 160 of 640 workgroups, about 30 s left of this order" in str(compared.timed(job, None))
+    assert "replaying row: 160 of 640 workgroups, about 30 s left of this order" in str(show.timed(job, None))
     state = State(sizes=SMALL, swizzle="column", pins=("<b>row</b>",), replay="timed")
     job.result = Evaluator(compile=False).evaluate(state)
-    shown = str(compared.timed(job, 2))
+    shown = str(show.timed(job, 2))
     assert "timed-figures" in shown and "XCD 2 alone" in shown and "timed-pins" in shown
-    cards = str(compared.side_by_side(job.result))
+    cards = str(show.side_by_side(job.result))
     assert "in view" in cards and "<b>row</b>" in cards and "dangerously" not in cards
-    assert compared.side_by_side(Evaluator(compile=False).evaluate(State(sizes=SMALL))) == []
+    assert show.side_by_side(Evaluator(compile=False).evaluate(State(sizes=SMALL))) == []

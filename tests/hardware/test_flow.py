@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from swizzle_sim.hardware.bundle import Finalist, make_bundle
-from swizzle_sim.hardware.node.manifest import check_files, identity, read_manifest
+from swizzle_sim.hardware.node.manifest import check_files, digest, identity, read_manifest
 from swizzle_sim.language import family
 from tests.capture.same_trace import needs_triton
 from tests.hardware.conftest import H200, STAND_IN, small
@@ -133,6 +133,16 @@ def test_a_link_in_place_of_a_file_or_a_folder_is_refused(bundle, confirm, tmp_p
     assert done.code == 2 and "is a link, or lies in one" in done.err and done.result is None
 
 
+def sealed_anew(bundle, changed):
+    """Write files into a bundle and their digests into its manifest, so that every digest fits."""
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    for name, data in changed.items():
+        (bundle / name).write_bytes(data)
+        manifest["files"][name] = digest(data)
+    manifest["bundle"] = identity(manifest)
+    (bundle / "manifest.json").write_text(json.dumps(manifest))
+
+
 def test_a_changed_manifest_is_refused(bundle, confirm):
     manifest = json.loads((bundle / "manifest.json").read_text())
     manifest["problem"]["M"] = 4096
@@ -155,16 +165,8 @@ def test_what_a_job_queue_leaves_is_no_file_too_many(bundle):
 
 def test_an_order_that_is_no_bijection_is_refused(bundle, confirm):
     """Even where every digest fits: the node checks the permutation itself."""
-    manifest = json.loads((bundle / "manifest.json").read_text())
-    order = bundle / "candidate_1_order.bin"
-    data = bytearray(order.read_bytes())
-    data[:4] = data[4:8]
-    order.write_bytes(data)
-    import hashlib
-
-    manifest["files"][order.name] = hashlib.sha256(data).hexdigest()
-    manifest["bundle"] = identity(manifest)
-    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    data = (bundle / "candidate_1_order.bin").read_bytes()
+    sealed_anew(bundle, {"candidate_1_order.bin": data[4:8] + data[4:]})
     done = confirm(bundle, *COUNT)
     assert done.code == 2 and "no bijection of the 9 workgroups" in done.err
 
@@ -172,17 +174,11 @@ def test_an_order_that_is_no_bijection_is_refused(bundle, confirm):
 @needs_triton
 def test_a_wrong_kernel_is_found_out_and_not_counted(bundle, confirm):
     """A candidate whose helper lies: outputs and permutation are checked on the GPU, not believed."""
-    import hashlib
-
-    manifest = json.loads((bundle / "manifest.json").read_text())
     for name in ("candidate_1.py", "candidate_2_probe.py"):
-        text = (bundle / name).read_text()
-        changed = text.replace("return pid\n", "return pid // 2\n")
-        assert changed != text
-        (bundle / name).write_text(changed)
-        manifest["files"][name] = hashlib.sha256(changed.encode()).hexdigest()
-    manifest["bundle"] = identity(manifest)
-    (bundle / "manifest.json").write_text(json.dumps(manifest))
+        data = (bundle / name).read_bytes()
+        changed = data.replace(b"return pid\n", b"return pid // 2\n")
+        assert changed != data
+        sealed_anew(bundle, {name: changed})
     done = confirm(bundle, *COUNT)
     entries = done.result["candidates"]
     assert entries["candidate_1"]["check_before"]["how"] == "differs"
@@ -194,14 +190,7 @@ def test_a_wrong_kernel_is_found_out_and_not_counted(bundle, confirm):
 @needs_triton
 def test_a_candidate_that_takes_its_process_with_it_costs_itself_only(bundle, confirm):
     """As a kernel that hangs, or writes where it must not and so ends the GPU's context."""
-    import hashlib
-
-    manifest = json.loads((bundle / "manifest.json").read_text())
-    changed = (bundle / "candidate_1.py").read_text() + "\nimport os\nos._exit(3)\n"
-    (bundle / "candidate_1.py").write_text(changed)
-    manifest["files"]["candidate_1.py"] = hashlib.sha256(changed.encode()).hexdigest()
-    manifest["bundle"] = identity(manifest)
-    (bundle / "manifest.json").write_text(json.dumps(manifest))
+    sealed_anew(bundle, {"candidate_1.py": (bundle / "candidate_1.py").read_bytes() + b"\nimport os\nos._exit(3)\n"})
     done = confirm(bundle, *COUNT)
     entries = done.result["candidates"]
     assert done.code == 1 and entries["candidate_1"]["check_before"]["how"] == "failed"

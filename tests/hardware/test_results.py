@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from swizzle_benchmarks.validation import contributed
-from swizzle_sim.hardware.agreement import FIGURES, Comparison, agreement, draw_agreement, spearman
-from swizzle_sim.hardware.fidelity_rows import csv_of
+from swizzle_sim.hardware.agreement import FIGURES, Comparison, agreement, csv_of, draw_agreement, spearman
 from swizzle_sim.hardware.measurement import Measurement, measurement_of
 from swizzle_sim.hardware.node.manifest import identity
 from swizzle_sim.hardware.results import check_result, measurements_of, pairs_in, read_result
@@ -178,6 +177,8 @@ def test_what_was_replayed_is_no_row():
     manifest, result = pair()
     with pytest.raises(HardwareError, match="replayed, not measured"):
         csv_of(agreement(manifest, {**result, "kind": "replayed"}, predict))
+    with pytest.raises(HardwareError, match="a value is missing or of the wrong kind"):
+        csv_of(agreement(manifest, {**result, "machine": {**result["machine"], "versions": 5}}, predict))
     with pytest.raises(HardwareError, match="one of measured, replayed"):
         Measurement(candidate="a", name="a", kind="simulated", right="bitwise")
 

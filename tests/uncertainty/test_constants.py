@@ -5,9 +5,16 @@ import dataclasses
 import numpy as np
 import pytest
 
-from swizzle_sim.uncertainty.constants import NO_RANGE, Constant, constants_of, held_facts
+from swizzle_sim.uncertainty.constants import (
+    NO_RANGE,
+    Constant,
+    constants_of,
+    held_facts,
+    latin_hypercube,
+    latin_hypercube_settings,
+    one_at_a_time,
+)
 from swizzle_sim.uncertainty.perturbed_scorer import low_bit_rows, perturbed_gpu, random_rows
-from swizzle_sim.uncertainty.sampling import latin_hypercube, latin_hypercube_settings, one_at_a_time
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu, gpu_names
 from xcd_model.spec.facts import Fact

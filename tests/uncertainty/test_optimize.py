@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 
 from swizzle_sim.cli.app import app
 from swizzle_sim.report.rank_stability import stability_lines
-from swizzle_sim.uncertainty import Pair, RankStability
 
 WORDS = [
     "optimize",
@@ -23,20 +22,22 @@ WORDS = [
 ]
 
 
+def pair(worse, low, high):
+    return {"better": "a", "worse": worse, "low": low, "high": high, "apart": low > 0}
+
+
 def test_signs_decide_who_is_ahead():
-    level = Pair("a", "b", 0.01, -0.002, 0.02)
-    equal = Pair("a", "c", 0.0, 0.0, 0.0)
-    touching = Pair("a", "d", 0.01, 0.0, 0.02)
-    ahead = Pair("a", "e", 0.05, 0.03, 0.07)
-    assert [pair.is_stable for pair in (level, equal, touching, ahead)] == [False, False, False, True]
-    close, far, drawn = stability_lines(RankStability(8, ("l2.ways",), (level, equal, touching, ahead)).as_dict())
+    ahead = pair("e", 0.03, 0.07)
+    pairs = [pair("b", -0.002, 0.02), pair("c", 0.0, 0.0), pair("d", 0.0, 0.02), ahead]
+    found = {"draws": 8, "constants": ["l2.ways"], "of": "l2_hit_rate", "pairs": pairs}
+    close, far, drawn = stability_lines(found)
     assert close == (
         "a is not distinguishable within model uncertainty from: b (-0.20 to +2.00 points), c (equal), "
         "d (+0.00 to +2.00 points)"
     )
     assert far == "a is ahead in every draw of: e (+3.00 to +7.00 points)"
     assert "8 draws of l2.ways" in drawn
-    assert len(stability_lines(RankStability(8, (), (ahead,)).as_dict())) == 2
+    assert len(stability_lines({**found, "pairs": [ahead]})) == 2
 
 
 @pytest.fixture(scope="module")

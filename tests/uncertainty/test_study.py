@@ -11,8 +11,8 @@ from swizzle_sim.cli.app import app
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.uncertainty import Finalist, compare_finalists, perturbed_scorer, uncertainty
+from swizzle_sim.uncertainty.constants import RATE_ENDS, RATES, drawn_constants
 from swizzle_sim.uncertainty.perturbed_scorer import ReplayCache, perturbed
-from swizzle_sim.uncertainty.sampling import RATE_ENDS, RATES, drawn_constants
 from swizzle_sim.uncertainty.study import span_of
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
@@ -160,10 +160,10 @@ def test_relabelled_xcds_are_equal_and_a_worse_order_is_stably_worse():
     scattered = np.random.default_rng(0).permutation(best.size)
     finalists = [Finalist("best", best), Finalist("turned", turned), Finalist("scattered", scattered)]
     found = compare_finalists(scorer, finalists)
-    (same, worse) = found.pairs
-    assert (same.is_stable, same.value, same.low, same.high) == (False, 0, 0, 0)
-    assert worse.is_stable and 0 < worse.low <= worse.value <= worse.high
-    assert "l2.ways" in found.constants and "hbm.latency_ns" not in found.constants
+    (same, worse) = found["pairs"]
+    assert (same["apart"], same["value"], same["low"], same["high"]) == (False, 0, 0, 0)
+    assert worse["apart"] and 0 < worse["low"] <= worse["value"] <= worse["high"]
+    assert "l2.ways" in found["constants"] and "hbm.latency_ns" not in found["constants"]
 
 
 @pytest.mark.parametrize("replay", ["lockstep", "timed"])

@@ -31,18 +31,9 @@ from xcd_model import gpu
 from xcd_model.errors import RunError
 
 LAUNCHED = CompiledKernel(
-    arch="gfx942",
-    triton="3.9.0",
-    registers=118,
-    agprs=0,
-    sgprs=0,
-    spills=0,
-    lds_bytes=65536,
-    workgroups_per_cu=2,
-    loads=((16, 16), (2, 1)),
-    instructions_before_loop=272,
-    instructions_in_flight=4,
-    code_bytes=11008,
+    **{"arch": "gfx942", "triton": "3.9.0", "registers": 118, "agprs": 0, "sgprs": 0, "spills": 0},
+    **{"lds_bytes": 65536, "workgroups_per_cu": 2, "loads": ((16, 16), (2, 1)), "instructions_before_loop": 272},
+    **{"instructions_in_flight": 4, "code_bytes": 11008},
 )
 PRICE = RemapPrice(
     before=LAUNCHED,
@@ -77,15 +68,8 @@ def attempt(scorer, number, name, source, scored=True):
     verdict = scorer.verify(swizzle)
     score = scorer.score(swizzle) if verdict.bijective and scored else None
     why = verdict.counterexample.message if verdict.counterexample else "" if score else "the same as an earlier one"
-    return Attempt(
-        number=number,
-        name=name,
-        source=source,
-        proposer="test",
-        verdict=verdict.as_dict(),
-        score=score,
-        critique=why,
-    )
+    about = {"proposer": "test", "verdict": verdict.as_dict(), "score": score, "critique": why}
+    return Attempt(number=number, name=name, source=source, **about)
 
 
 def fill(history, scorer):
@@ -206,7 +190,7 @@ def test_of_many_attempts_the_best_and_the_first_are_listed(start, scorer):
     history = start()
     half, first = attempt(scorer, 1, "half", "pid = pid // 2\n"), attempt(scorer, 0, "identity", family("identity"))
     best = attempt(scorer, 399, "last and best", family("contiguous+group_m(size=4)"))
-    many = [Attempt(**{**vars(half), "number": n, "name": f"half{n}"}) for n in range(1, 399)]
+    many = [replace(half, number=n, name=f"half{n}") for n in range(1, 399)]
     history.append_all([first, *many, best])
     text = write_report(history).read_text(encoding="utf-8")
     assert "300 of 400, the best among them" in text
@@ -253,7 +237,7 @@ def test_a_run_whose_counts_changed_says_so(start, scorer):
     history = start()
     first = attempt(scorer, 0, "identity", family("identity"))
     other = Score.from_dict(first.score.as_dict() | {"l2_hit_rate": 0.5})
-    history.append(Attempt(**{**vars(first), "score": other}))
+    history.append(replace(first, score=other))
     assert "predicts other hit rates" in write_report(history).read_text(encoding="utf-8")
 
 
@@ -289,7 +273,7 @@ def test_pages_of_long_runs_are_small(tmp_path, monkeypatch, sizes, number, char
     for n in range(1, number):
         text = draw.bytes(chars // 2).hex()
         told_of = {"name": "<&>" * 50, "proposer": "llm:<&>", "source": f"# {text}\n{first.source}", "critique": text}
-        long.append(Attempt(**{**vars(first), "number": n, **told_of}))
+        long.append(replace(first, number=n, **told_of))
     history.append_all([*long, best])
     assert 100_000 < write_report(history).stat().st_size < 3_000_000
 
@@ -305,7 +289,7 @@ def test_a_run_is_ranked_by_its_own_objective(tmp_path, scorer):
     for number, (name, source, rate, speedup) in enumerate([("near", near, 0.9, 1.1), ("fast", fast, 0.6, 1.5)], 1):
         figures = {"l2_hit_rate": rate, "time_us": given["time_us"] / speedup, "speedup": speedup}
         score = replace(Score.from_dict(given | figures), price=PRICE if name == "fast" else None)
-        history.append(Attempt(**{**vars(attempt(scorer, number, name, source)), "score": score}))
+        history.append(replace(attempt(scorer, number, name, source), score=score))
     text = write_report(history).read_text(encoding="utf-8")
     assert "118 -&gt; 128 registers, 2 -&gt; 2 workgroups a CU; written as: folded" in text
     assert "Compiled for gfx942 with Triton 3.9.0" in text and "with waves_per_eu=2" in text
@@ -338,10 +322,10 @@ def test_two_objectives_show_their_front(tmp_path, scorer):
     about = told(scorer) | {"objectives": ["hbm_bytes", "energy"], "search": {"sizes": [{"M": 1024}]}}
     history = History.create(tmp_path / "run", about)
     first = attempt(scorer, 0, "identity", family("identity"))
-    history.append(Attempt(**{**vars(first), "verdict": {**first.verdict, "costs": [0.0, 0.0]}}))
+    history.append(replace(first, verdict={**first.verdict, "costs": [0.0, 0.0]}))
     for number, costs in enumerate(([-1.0, 2.0], [2.0, -1.0], [1.0, 1.0]), 1):
         one = attempt(scorer, number, f"costs {costs}", family(f"group_m(size={2**number})"))
-        history.append(Attempt(**{**vars(one), "verdict": {**one.verdict, "costs": costs}}))
+        history.append(replace(one, verdict={**one.verdict, "costs": costs}))
     text = write_report(history).read_text(encoding="utf-8")
     assert "Objectives: HBM bytes and energy, the mean gain over 2 problem sizes." in text
     assert (history.folder / "best.txt").read_text() == family("group_m(size=2)")

@@ -18,8 +18,7 @@ from swizzle_sim.report import png
 from swizzle_sim.report.display.colours import family_of
 from swizzle_sim.report.display.tiles import tile_map
 from swizzle_sim.report.figures import best_so_far, capacity_points, hit_rate_over_time, per_xcd, xcd_map
-from swizzle_sim.report.pictures import NEVER, STEPS, inline_svg, slider_data
-from swizzle_sim.report.replays import replay_pair
+from swizzle_sim.report.pictures import NEVER, STEPS, inline_svg, replay_pair, slider_data
 from swizzle_sim.report.spending import spending_of
 from swizzle_sim.report.write import BIN_FS
 from swizzle_sim.search.history import Attempt

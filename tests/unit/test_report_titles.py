@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from swizzle_sim.report import figures
-from swizzle_sim.report.coloured import LONGEST, coloured
+from swizzle_sim.report.figures import give_titles
+from swizzle_sim.report.page import LONGEST_COLOURED, coloured
 from swizzle_sim.report.pictures import inline_svg
-from swizzle_sim.report.titles import give_titles
 
 HOSTILE = "</title><script>alert(1)</script>\u202e"
 
@@ -70,4 +70,4 @@ def test_keywords_numbers_and_comments_have_their_colour_and_long_texts_none():
     shown = str(coloured("def f(a):\n    return a // 8  # note", "python"))
     for style, piece in (("k", "def"), ("f", "f"), ("m", "8"), ("c", "# note")):
         assert f'<span class="{style}">{piece}</span>' in shown
-    assert "<span" not in str(coloured("def " * LONGEST, "python"))
+    assert "<span" not in str(coloured("def " * LONGEST_COLOURED, "python"))

@@ -19,7 +19,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 def main(folder: Path = FOLDER) -> None:
     """Serve the page, and photograph its start."""
-    from swizzle_sim.explore.serve import Server  # noqa: PLC0415  (an extra, as Playwright is)
+    from swizzle_sim.explore.app import Server  # noqa: PLC0415  (an extra, as Playwright is)
 
     server = Server(port=0)
     thread = threading.Thread(target=server.run, daemon=True)

@@ -15,8 +15,7 @@ from swizzle_benchmarks.validation.rows import DATA, Row, all_rows
 from swizzle_benchmarks.validation.split import LATER, place_of, split
 from swizzle_benchmarks.validation.variants import predict
 from swizzle_benchmarks.validation.workloads.from_row import tiles_of, workload
-from swizzle_sim.hardware.agreement import agreement
-from swizzle_sim.hardware.fidelity_rows import csv_of
+from swizzle_sim.hardware.agreement import agreement, csv_of
 from swizzle_sim.hardware.results import pairs_in
 from swizzle_sim.language import family
 from xcd_model import gpu, workgroups_per_cu

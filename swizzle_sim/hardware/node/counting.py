@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from .counted_launch import CountedLaunch, chosen
 from .manifest import Refused
@@ -19,55 +19,21 @@ REPLAYED = "replay"  # in the version of a stand-in, whose results are never cal
 Passes = list[dict[str, Any]]
 
 
-class Profiler(Protocol):
-    """A program that reads hardware counters.
-
-    ``passes`` are groups of counters that one run can count together; ``fallbacks`` of a pass are smaller groups to
-    try where the whole is refused.
-    """
-
-    @property
-    def name(self) -> str:
-        """Name of the program."""
-
-    @property
-    def passes(self) -> tuple[tuple[str, ...], ...]:
-        """Groups of counters."""
-
-    @property
-    def cold(self) -> str:
-        """In what state the caches are before a counted launch."""
-
-    def version(self, program: str, log: Path) -> str:
-        """Version as the program says it; empty if it says none."""
-
-    def command(
-        self, program: str, counters: Sequence[str], folder: Path, function: str, work: Sequence[str]
-    ) -> list[str]:
-        """Words that count one run of ``work``."""
-
-    def read(self, folder: Path) -> tuple[list[CountedLaunch], list[str]]:
-        """Launches in the files of a run, and notes on what those lack."""
-
-    def fallbacks(self, counters: Sequence[str]) -> list[tuple[str, ...]]:
-        """Smaller groups."""
-
-
-def profiler_for(vendor: str) -> Profiler:
-    """Profiler of a GPU's vendor.
+def profiler_for(vendor: str) -> Rocprofv3 | NsightCompute:
+    """Program that reads the hardware counters of a vendor's GPUs.
 
     Raises
     ------
     Refused
         For a vendor without one.
     """
-    found: dict[str, Profiler] = {"amd": Rocprofv3(), "nvidia": NsightCompute()}
+    found: dict[str, Rocprofv3 | NsightCompute] = {"amd": Rocprofv3(), "nvidia": NsightCompute()}
     if vendor not in found:
         raise Refused(f"GPU vendor {vendor!r}: one of {', '.join(found)}")
     return found[vendor]
 
 
-def find_program(profiler: Profiler, named: str | None) -> str | None:
+def find_program(profiler: Rocprofv3 | NsightCompute, named: str | None) -> str | None:
     """Path of the program: the named one, or the first on the PATH or where its vendor installs it."""
     if named is not None:
         return shutil.which(named)
@@ -96,7 +62,7 @@ class Counting:
         Counters that this machine does not count: not requested, and added to.
     """
 
-    profiler: Profiler
+    profiler: Rocprofv3 | NsightCompute
     program: str
     function: str
     cwd: Path

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .counting import REPLAYED, Counting, Profiler, find_program, medians, profiler_for, summary
+from .counting import REPLAYED, Counting, find_program, medians, profiler_for, summary
 from .machine import amd_topology, check_compiler, check_machine, nvidia_driver, rocm_version
 from .manifest import FORMAT, RAW, RESULT, Refused, Store, check_files, lines_of, read_manifest, read_order
 from .processes import run
@@ -204,7 +204,7 @@ class Flow:
             skip.append(lost)
 
     def _count(self, right: list[str]) -> None:
-        profiler: Profiler = profiler_for(self.manifest["gpu"]["vendor"])
+        profiler = profiler_for(self.manifest["gpu"]["vendor"])
         program = find_program(profiler, self.given.profiler)
         if program is None:
             self._note(f"no {self.given.profiler or profiler.name} found: nothing is counted. {MISSING[profiler.name]}")
@@ -223,11 +223,8 @@ class Flow:
                 entry["passes"].append(found)
                 entry["counters"] = medians(entry["passes"])
                 self.store.save()
-                print(
-                    f"confirm: {name}: {', '.join(found['asked'][:3])} ...: {found['state']}",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                said = f"confirm: {name}: {', '.join(found['asked'][:3])} ...: {found['state']}"
+                print(said, file=sys.stderr, flush=True)
 
             work = self._worker("count", "--candidate", name, "--out", str(self.raw / f"{name}.jsonl"))
             counting.count(work, self.raw / name, on_pass)
@@ -244,9 +241,8 @@ class Flow:
             cold = entry.get("time_us", {}).get("cold", {}).get("median")
             counted = {key: value["value"] for key, value in entry.get("counters", {}).items()}
             pair = next((p for p in PAIRS if p[0] in counted and p[1] in counted), None)
-            rate = (
-                "-" if pair is None else f"{100 * counted[pair[0]] / max(counted[pair[0]] + counted[pair[1]], 1):.2f} %"
-            )
+            hits, misses = (counted[key] for key in pair) if pair else (0, 0)
+            rate = f"{100 * hits / max(hits + misses, 1):.2f} %" if pair else "-"
             time = "-" if cold is None else f"{cold:.1f} us"
             print(f"  {name:12} {entry['name'][:40]:40} cold {time:>12}   L2 hit rate {rate:>9}{_price(known[name])}")
         print(f"written: {self.store.path}; on your machine: swizzle-sim import {self.store.path.name}")

@@ -14,34 +14,11 @@ from .counted_launch import CountedLaunch, name_pattern
 from .processes import version_of
 
 FIRST = '"ID"'
+COUNTS = ("sector", "request", "inst", "cycle", "block", "cluster", "thread", "warp", "pass", "SM", "register/thread")
 SCALE = {  # to counts, bytes and nanoseconds
-    "": 1.0,
-    "byte": 1.0,
-    "Kbyte": 1e3,
-    "Mbyte": 1e6,
-    "Gbyte": 1e9,
-    "sector": 1.0,
-    "request": 1.0,
-    "inst": 1.0,
-    "cycle": 1.0,
-    "block": 1.0,
-    "cluster": 1.0,
-    "thread": 1.0,
-    "warp": 1.0,
-    "pass": 1.0,
-    "SM": 1.0,
-    "register/thread": 1.0,
-    "byte/block": 1.0,
-    "Kbyte/block": 1e3,
-    "%": 1.0,
-    "ns": 1.0,
-    "us": 1e3,
-    "usecond": 1e3,
-    "ms": 1e6,
-    "msecond": 1e6,
-    "nsecond": 1.0,
-    "s": 1e9,
-    "second": 1e9,
+    **dict.fromkeys(("", *COUNTS, "byte", "byte/block", "%", "ns", "nsecond"), 1.0),
+    **{"Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Kbyte/block": 1e3},
+    **{"us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9},
 }
 OWN_WISH = "unmodified GPU clocks"  # ncu's remark on --clock-control none
 SKIPPED = ("device__", "nvlink__", "numa__", "c2clink__", "profiler__")  # facts of the machine, not of a launch
@@ -131,25 +108,9 @@ class NsightCompute:
     ) -> list[str]:
         """Words of one counting run, a table in base units in a file of its own."""
         return [
-            program,
-            "--metrics",
-            ",".join(counters),
-            "--kernel-name",
-            f"regex:{name_pattern(function)}",
-            "--target-processes",
-            "all",
-            "--cache-control",
-            "all",
-            "--clock-control",
-            "none",
-            "--csv",
-            "--page",
-            "raw",
-            "--print-units",
-            "base",
-            "--log-file",
-            str(folder / TABLE),
-            *work,
+            *(program, "--metrics", ",".join(counters), "--kernel-name", f"regex:{name_pattern(function)}"),
+            *("--target-processes", "all", "--cache-control", "all", "--clock-control", "none"),
+            *("--csv", "--page", "raw", "--print-units", "base", "--log-file", str(folder / TABLE), *work),
         ]
 
     def read(self, folder: Path) -> tuple[list[CountedLaunch], list[str]]:

@@ -104,21 +104,8 @@ class Rocprofv3:
         self, program: str, counters: Sequence[str], folder: Path, function: str, work: Sequence[str]
     ) -> list[str]:
         """Words of one counting run, CSV output, filtered by kernel name."""
-        return [
-            program,
-            "--pmc",
-            *counters,
-            "--kernel-include-regex",
-            name_pattern(function),
-            "--output-format",
-            "csv",
-            "-d",
-            str(folder),
-            "-o",
-            OUT,
-            "--",
-            *work,
-        ]
+        where = ("--output-format", "csv", "-d", str(folder), "-o", OUT)
+        return [program, "--pmc", *counters, "--kernel-include-regex", name_pattern(function), *where, "--", *work]
 
     def read(self, folder: Path) -> tuple[list[CountedLaunch], list[str]]:
         """Launches of every ``counter_collection.csv`` below a folder; some versions add a level of folders."""
