@@ -1,6 +1,6 @@
 """The audit: every formula printed in the paper, checked as printed, replayed as run, and repaired.
 
-python -m swizzle_benchmarks.evidence.paper.audit          # writes docs/audit.md, some minutes
+python -m swizzle_benchmarks.evidence.paper.audit          # writes pages/audit.md, some minutes
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.workload.kernels import Kernel, kernel
 from xcd_model import Gpu, gpu
 
+from .. import PAGES
 from .formulas import FORMULAS, Formula
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "audit.md"
+PAGE = PAGES / "audit.md"
 GPU = "mi300x"
 
 

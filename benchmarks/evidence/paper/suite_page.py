@@ -1,6 +1,6 @@
 """The page of the suite: what the kernels are, and what the families are worth on each.
 
-python -m swizzle_benchmarks.evidence.paper.suite_page          # writes docs/suite.md, some minutes
+python -m swizzle_benchmarks.evidence.paper.suite_page          # writes pages/suite.md, some minutes
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from swizzle_sim.search.suite import PAPER, Suite, facts_of, score_suite, suite_
 from swizzle_sim.workload.kernels import Kernel, kernel, kernel_names
 from xcd_model import Gpu, gpu
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "suite.md"
+from .. import PAGES
+
+PAGE = PAGES / "suite.md"
 GPU, CLUSTERED_GPU = "mi300x", "h200"  # the latter for kernels in clusters, which an MI300X does not dispatch
 # L2 hit rate in launch order [%], from the public logs behind arXiv 2508.20258, and the range over their runs.
 MEASURED = {
