@@ -3,7 +3,7 @@
 ``l1`` compiles and runs `l1.cu` and counts its launches: ``l1.csv`` (cycles of a load by the length of its ring and by
 carve-out), ``l1_drawn.csv`` (rings of drawn lines) and ``carve_outs.csv`` (shared memory that the driver takes for a
 launch). The GPU's description takes the L1's size from the first; no model has the tags that the second shows
-(decision 0028); `xcd_model.nvidia.shared_memory` has its rule from the third.
+(decision 0022); `xcd_model.nvidia.shared_memory` has its rule from the third.
 
 ``l1-passes`` runs `l1_passes.cu`: ``l1_passes.csv`` has the cycles of a warp's load by where its lanes read.
 

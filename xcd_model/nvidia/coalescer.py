@@ -6,10 +6,10 @@
 
 Each of the other readers' requests is under way with one for a small part of the time, ``under_way``: they start
 together and drift apart. Workgroups go to GPC after GPC, neighbours in the order to one. An SM takes in what others
-asked for no faster than what it asked for itself. Decision 0060.
+asked for no faster than what it asked for itself. Decision 0022.
 
 Source: Nsight Compute's counters of the unit (``lrc__*``); a microbenchmark and counts on one H200
-(docs/laboratory/h200-l2.md#reads-that-meet-on-their-way-to-the-l2).
+(benchmarks/evidence/pages/laboratory/h200-l2.md).
 """
 
 from __future__ import annotations

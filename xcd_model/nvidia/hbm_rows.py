@@ -10,7 +10,7 @@ they lie, and which bank a row is in, are hashes, so that no distance is worse t
 line hits open rows where whole spans were written at about the same time, and misses them where they were not.
 
 Source: that writes by tiles a line wide take up to 37 % longer in some orders than in others, and reads do not, was
-measured on one H200 (docs/decisions/0022-l1-beside-lds-and-rows-of-memory.md); how far apart the blocks lie on two more
+measured on one H200 (docs/decisions/0022-the-h200-beside-the-mi300x.md); how far apart the blocks lie on two more
 (0027-how-far-a-row-of-memory-reaches.md).
 """
 

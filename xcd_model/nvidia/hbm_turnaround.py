@@ -5,7 +5,7 @@
 where busy and writing are shares of the last microsecond: a read may come at any moment of what its channel is at, and
 from a quarter of writes on, more of them make it wait no longer.
 
-Source: measured on one H200, docs/decisions/0023-reads-between-writes-and-a-workgroups-start.md; JEDEC's names for what
+Source: measured on one H200, docs/decisions/0022-the-h200-beside-the-mi300x.md; JEDEC's names for what
 a channel loses when it changes direction are tWTR and tRTW.
 """
 

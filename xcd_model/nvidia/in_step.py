@@ -9,7 +9,7 @@ Workgroups that wait for the same lines load at the same time: whoever is ahead 
 finds the lines there. What they ask for the L2 gives out in turn. ``alone`` is the time of a request at the rate of the
 SM's own way in, ``together`` at its part of what the L2 gives out; both are measured, no constant is fitted. Where the
 L2 has room for all that the workgroups load which run at once, nobody waits for memory, and nobody is in step. Four
-windows of the order are looked at, and eight workgroups of each. Decision 0059.
+windows of the order are looked at, and eight workgroups of each. Decision 0022.
 """
 
 from __future__ import annotations

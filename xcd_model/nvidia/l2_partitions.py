@@ -8,7 +8,7 @@
 Each partition replaces its own lines, so a line that is read from its copy grows old at its point of coherence.
 
 Source: latencies and memory reads by partition of the SM and point of coherence of the line, on one H200
-(docs/decisions/0026-two-sides-of-the-l2.md).
+(docs/decisions/0022-the-h200-beside-the-mi300x.md).
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ _INTRO = """\
 # GPU descriptions
 
 Generated from `xcd_model/spec/gpus/*.toml` by `python -m swizzle_benchmarks.evidence.docs.regenerate`. An unmarked
-value is documented; (m) is measured; (f) is fitted: chosen by how well the model then meets measured rows; (a) is assumed.
-`swizzle-sim gpus --json` and the TOML files have the source of every value.
+value is documented; (m) is measured; (f) is fitted: chosen by how well the model then meets measured rows; (a) is
+assumed. `swizzle-sim gpus --json` and the TOML files have the source of every value.
 Nothing was measured for this project on a GPU that is described upon another (column *upon*): what is measured of the
 other, or fitted to it, is assumed of this one.
 The energy rates are ranges, written value [low to high]; only differences between candidates on one GPU mean anything.

@@ -70,7 +70,7 @@ def clusters(found: Suite) -> list[str]:
     return [
         "## In clusters",
         "",
-        f"Launched in clusters of workgroups (decision 0048), which an MI300X does not dispatch: on {CLUSTERED_GPU}.",
+        f"Launched in clusters of workgroups (decision 0047), which an MI300X does not dispatch: on {CLUSTERED_GPU}.",
         "",
         _kernels(kernels, gpu(CLUSTERED_GPU)),
         "",
@@ -103,7 +103,7 @@ def _measured(paper: Suite) -> str:
         rate, low, high = MEASURED[found.kernel]
         spread = f"{low} to {high}" if low < high else "same"
         lines.append(f"| `{found.kernel}` | {100 * found.baseline.l2_hit_rate:.1f} | {rate} | {spread} |")
-    note = "`fdtd_2d` was counted of a kernel with other masks, which stores two fields item by item (decision 0031)."
+    note = "`fdtd_2d` was counted of a kernel with other masks, which stores two fields item by item (decision 0003)."
     return "\n".join([*lines, "", note])
 
 

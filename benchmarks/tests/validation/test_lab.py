@@ -42,9 +42,9 @@ def test_the_list_names_every_command_and_tables_that_are_there(capsys):
     unused = {path.name for path in (DATA / "machine").iterdir()} - {
         table.rpartition("/")[2] for command in lab.COMMANDS.values() for table in command.tables
     }
-    by_hand = {"h200_attention.csv", "h200_attention_shapes.csv"}  # `ncu`, decision 0024
+    by_hand = {"h200_attention.csv", "h200_attention_shapes.csv"}  # `ncu`, decision 0022
     of_draws = {"h200_coalesced.csv", "h200_merged.csv", "h200_rewritten.csv"}  # what drawn launches showed
-    assert unused == by_hand | of_draws | {"h200_attention_suite.csv", "h200_remap_instructions.csv"}  # decision 0050
+    assert unused == by_hand | of_draws | {"h200_attention_suite.csv", "h200_remap_instructions.csv"}  # decision 0043
 
 
 def test_an_unknown_command_is_refused_with_the_known_ones():

@@ -134,7 +134,7 @@ def test_lines_any_power_of_two_apart_find_the_same_room():
 
 @pytest.mark.parametrize("percent", ["0", "20"])
 def test_drawn_lines_miss_as_512_sets_of_4_tags_would(percent):
-    """Whatever the carve-out leaves of the array; the model has no such tags (decision 0028)."""
+    """Whatever the carve-out leaves of the array; the model has no such tags (decision 0022)."""
     with (DATA / "machine" / "h200_l1_drawn.csv").open(encoding="utf-8", newline="") as file:
         rings = [one for one in csv.DictReader(file) if one["carve_out_pct"] == percent]
     hit, miss = 45.0, 280.0  # cycles, see `swizzle_benchmarks.lab.caches`
