@@ -53,7 +53,7 @@ class FollowingBuilder:
     table : Patterns
     recorder : InstructionRecorder
     pids : (3, n) int64
-        LoadedKernel ids of the workgroups that the run stands for.
+        Program ids of the workgroups that the run stands for.
     grid : tuple of 3 int
     index_data : dict of int to 1-D array
         Items of the index tensors, by position in the space.
@@ -140,7 +140,7 @@ class FollowingBuilder:
     # programs
 
     def create_get_program_id(self, axis: int) -> Known:
-        """LoadedKernel ids of all workgroups."""
+        """Program ids of all workgroups."""
         zero = self._table.intern(np.zeros(1, np.int64))
         ids = self._pids[axis]
         same = bool((ids == ids[0]).all())

@@ -30,6 +30,7 @@ from .readme_words import run_words
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = {"M": 4096, "N": 4096, "K": 8192}
+EXCHANGE = "benchmarks/evidence/pages/exchange.md"
 PREDICTED = "benchmarks/evidence/pages/predicted.md"
 PICTURES = ("map.png", "progress.png")
 
@@ -41,7 +42,7 @@ def pages() -> dict[str, str]:
         "docs/families.md": families_table(),
         "docs/cli.md": commands_markdown(),
         "docs/language.md": language_page(),
-        "docs/agent.md": fill("docs/agent.md", "exchange", exchange()),
+        EXCHANGE: fill(EXCHANGE, "exchange", exchange()),
         "docs/believe.md": fill("docs/believe.md", "measured", measured_table()),
         PREDICTED: predicted(),
         "README.md": fill("README.md", "run", run_words()),
