@@ -1,4 +1,4 @@
-# make run: from a clone to a better order of causal attention.  make test: everything CI checks.
+# make run: from a clone to a better order of causal attention.  make test: lint, and the tests of the product.  CI runs `make evidence` too.
 # Both make .venv and install what they need there; `make test` also installs Chromium with apt-get where none is found.
 
 PYTHON ?= python3

@@ -71,7 +71,6 @@ def test_no_help_text_is_taken_for_markup():
         ("report runs/mi", {"runs/mine"}),
         ("optimize gemm --resume runs/mi", {"runs/mine"}),
         ("optimize gemm --proposer s", {"search"}),
-        ("fidelity --kernel softm", {"softmax"}),
         ("what", {"what-if"}),
     ],
 )

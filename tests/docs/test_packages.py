@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "benchmarks/tests"  # not installed, so imported from the checkout
 CLASHING = ("agent", "benchmarks")
 PROBE = """
 import importlib, pkgutil, sys
@@ -64,11 +65,11 @@ def test_nothing_is_installed_under_a_name_of_others(built):
 
 
 def test_every_module_of_the_folders_is_installed(built):
-    for name, folder in (("swizzle_agent", "agent"), ("swizzle_benchmarks", "benchmarks")):
+    for folder in ("agent", "benchmarks/suite"):
         for path in (ROOT / folder).rglob("*.py"):
-            assert (built / name / path.relative_to(ROOT / folder)).is_file(), path
-    for path in ("agent/prices.toml", "benchmarks/validation/data/split.csv", "benchmarks/lab/l1.cu"):
-        assert (built / f"swizzle_{path}").is_file(), path
+            assert (built / f"swizzle_{path.relative_to(ROOT)}").is_file(), path
+    assert (built / "swizzle_agent/prices.toml").is_file()
+    assert sorted(path.name for path in (built / "swizzle_benchmarks").iterdir()) == ["__init__.py", "suite"]
 
 
 def test_nobody_imports_the_folders_by_their_own_names():
@@ -78,7 +79,7 @@ def test_nobody_imports_the_folders_by_their_own_names():
         path.relative_to(ROOT)
         for folder in (*CLASHING, "swizzle_sim", "tests", "notebooks")
         for path in (ROOT / folder).rglob("*.*")
-        if path.suffix in (".py", ".ipynb") and path != Path(__file__)
+        if path.suffix in (".py", ".ipynb") and path != Path(__file__) and not path.is_relative_to(TESTS)
         if pattern.search(path.read_text(encoding="utf-8"))
     ]
     assert found == []
@@ -90,14 +91,9 @@ def test_ours_are_imported_next_to_theirs(built, project):
     assert "swizzle_benchmarks.suite.gemm" in done.stdout and "swizzle_agent.loop" in done.stdout
 
 
-def test_commands_find_kernels_proposers_and_rows(built, project):
+def test_commands_find_kernels_and_proposers(built, project):
     scored = command(built, project, "score", "gemm", "M=512", "N=512", "K=64", "--swizzle", "row", "--json")
     assert scored.returncode == 0, scored.stderr
     assert json.loads(scored.stdout)["kernel"] == "gemm"
-    compared = command(
-        built, project, "fidelity", "--rows", "fused_elementwise@64:baseline", "--variant", "lockstep", "--json"
-    )
-    assert compared.returncode == 0, compared.stderr
-    assert json.loads(compared.stdout)["rows"][0]["measured"] == 31.7
     checked = command(built, project, "doctor")
     assert "swizzle_agent" not in checked.stderr and "No module" not in checked.stdout + checked.stderr

@@ -2,9 +2,9 @@
 
 import pytest
 
-from benchmarks.tests.paper_figures import FIGURES
 from swizzle_sim.language import parse_form
 from swizzle_sim.language.ir import GRID_NAMES, Assign, Binary, Compare, Connect, Form, Int, Name, Select, Unary
+from tests.paper_figures import FIGURES
 from xcd_model.errors import LanguageError
 
 PID = Name("pid")

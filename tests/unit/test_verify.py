@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.tests.paper_figures import FIGURES
 from swizzle_sim.language import Grid, Swizzle, verify, vm
 from swizzle_sim.language.verdict import PROVED, REFUTED, TESTED, THIS_GRID_ONLY
+from tests.paper_figures import FIGURES
 from xcd_model.errors import LanguageError, NotBijective, SizeError
 
 verify_module = importlib.import_module("swizzle_sim.language.swizzle")

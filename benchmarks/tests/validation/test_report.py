@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 
 from benchmarks.tests.validation.tables import lines_of
 from swizzle_benchmarks.validation import statistics
+from swizzle_benchmarks.validation.__main__ import app
 from swizzle_benchmarks.validation.page.report import write
 from swizzle_benchmarks.validation.page.targets import checks
 from swizzle_benchmarks.validation.predict import Prediction, key_of, overridden, predict_all, read_sets
 from swizzle_benchmarks.validation.rows import all_rows, quick_rows
 from swizzle_benchmarks.validation.variants import VARIANTS
-from swizzle_sim.cli.app import app
 from xcd_model import gpu
 from xcd_model.errors import SpecError, SwizzleSimError, UnknownName
 
@@ -111,22 +111,20 @@ def test_the_whole_way_on_a_few_rows(tmp_path):
 
 
 def test_the_command_prints_and_refuses(tmp_path):
-    run = CliRunner().invoke(
-        app, ["fidelity", "--rows", "fused_elementwise@64:baseline", "--variant", "lockstep", "--json"]
-    )
+    run = CliRunner().invoke(app, ["--rows", "fused_elementwise@64:baseline", "--variant", "lockstep", "--json"])
     assert run.exit_code == 0
     (row,) = json.loads(run.stdout)["rows"]
     hits, requests = 64 * (16 + 17) - 8 * 9, 64 * (80 + 17)  # each workgroup's cache fetches 17 lines of code
     assert (row["measured"], row["predicted"]) == (31.7, pytest.approx(100 * hits / requests))
-    shown = CliRunner().invoke(app, ["fidelity", "--rows", "fused_elementwise@64:baseline", "--variant", "lockstep"])
+    shown = CliRunner().invoke(app, ["--rows", "fused_elementwise@64:baseline", "--variant", "lockstep"])
     assert "fit" in shown.stdout and "+1.2" in shown.stdout
     for words in (["--gpu", "mi999"], ["--variant", "magic"], ["--rows", "nothing-like-it"], ["--half", "better"]):
-        assert isinstance(CliRunner().invoke(app, ["fidelity", *words]).exception, UnknownName)
+        assert isinstance(CliRunner().invoke(app, [*words]).exception, UnknownName)
     for words, why in (
         (["--half", "fit", "--kernel", "spmv"], "all are of the held out half"),
         (["--gpu", "h200", "--set", "mi300x.clock_mhz=2000"], "mi300x: .* none of the [0-9]+ rows is of that GPU"),
     ):
-        refused = CliRunner().invoke(app, ["fidelity", *words]).exception
+        refused = CliRunner().invoke(app, [*words]).exception
         assert isinstance(refused, SwizzleSimError) and re.search(why, str(refused))
     (tmp_path / "a file").write_text("")
-    assert CliRunner().invoke(app, ["fidelity", "--quick", "--out", str(tmp_path / "a file")]).exit_code == 2
+    assert CliRunner().invoke(app, ["--quick", "--out", str(tmp_path / "a file")]).exit_code == 2
