@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import swizzle_sim.language
-import swizzle_sim.search.templates
-import swizzle_sim.tuning
+import swizzle_sim.search
 from swizzle_benchmarks.validation.sources import kernel_modules
 from swizzle_sim.workload.kernels import Kernel
 
@@ -24,10 +23,7 @@ def _modules(*packages) -> tuple[str, ...]:
 
 
 SCORES = ("swizzle_sim.pricing.replaying", "swizzle_sim.pricing.scoring", *_modules(swizzle_sim.language))
-SEARCHES = (
-    *("swizzle_sim.search.candidates", "swizzle_sim.search.optimize", *SCORES),
-    *_modules(swizzle_sim.search.templates, swizzle_sim.tuning),
-)
+SEARCHES = (*SCORES, *_modules(swizzle_sim.search))
 
 
 def arms_job(settings: Settings, name: str) -> Job:
