@@ -1,4 +1,4 @@
-# make run: from a clone to a better order of causal attention.  make test: everything CI checks.
+# make run: from a clone to a better order of causal attention.  make test: lint, and the tests of the product.  CI runs `make evidence` too.
 # Both make .venv and install what they need there; `make test` also installs Chromium with apt-get where none is found.
 
 PYTHON ?= python3
@@ -73,14 +73,14 @@ docs: .venv/installed-test  ## rewrite generated pages, and build the site into 
 pages: .venv/installed-test  ## and the pages and pictures that take minutes
 	$(BIN)/python -m swizzle_benchmarks.evidence.docs.regenerate --all
 
-speed: .venv/installed-test  ## measure the replay and its peers, and rewrite docs/speed.md
+speed: .venv/installed-test  ## measure the replay and its peers, and rewrite speed.md of the evidence
 	$(PIP) --editable '.[bench]'
 	$(BIN)/python -m swizzle_benchmarks.evidence.docs.speed
 
-fidelity: .venv/installed-test  ## replay every measured row and rewrite docs/fidelity.md, its table and pictures
-	$(BIN)/python -m swizzle_benchmarks.validation --out docs
+fidelity: .venv/installed-test  ## replay every measured row and rewrite the fidelity pages
+	$(BIN)/python -m swizzle_benchmarks.validation --out benchmarks/evidence/pages
 
-paper: .venv/installed-test  ## the figures of arXiv 2508.20258 next to ours, into docs/paper; stopped, it goes on
+paper: .venv/installed-test  ## the figures of arXiv 2508.20258 next to ours, into the evidence pages; stopped, it goes on
 	$(BIN)/python -m swizzle_benchmarks.evidence.paper
 
 FIND_CHROMIUM = for name in "$$SWIZZLE_SIM_CHROMIUM" chromium chromium-browser google-chrome; do \

@@ -50,7 +50,7 @@ COMMANDS = {
         ("h200_again.csv", "contributed.csv"), f"{TORCH}, ncu with access to the counters; 4 min for all", True),
     "bundles": Command(
         "bundles_counted:bundles_counted", "time and counters of every order of many bundles, in two processes",
-        ("h200_held_out.csv", "h100_held_out.csv"), f"{TORCH}, ncu with access to the counters; 3 min for 80 orders",
+        ("held_out_counted.csv",), f"{TORCH}, ncu with access to the counters; 3 min for 80 orders",
         "...",
     ),
     "fdtd-stores": Command(

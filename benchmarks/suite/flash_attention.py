@@ -45,7 +45,7 @@ def softmax_ops(d: int, keys: int) -> float:
     """Lane instructions a score between the two products: an exponential, and at every step of keys what a query costs.
 
     Source: an H200 executes 15.7, 20.8, 13.9 and 17.3 a score for D = 128 with 64 and 32 keys a step and D = 64 with 64
-    and 32 (Nsight Compute, decision 0024): the three constants; taken to be as many elsewhere.
+    and 32 (Nsight Compute, decision 0022): the three constants; taken to be as many elsewhere.
     """
     return SOFTMAX_OPS + (ROW_OPS + SUM_OPS * d) / keys
 

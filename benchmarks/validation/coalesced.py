@@ -29,7 +29,7 @@ from xcd_model import Gpu, gpu
 from xcd_model.nvidia.rates import requests_by_readers, share_sent
 
 from .draws import DRAWS, KERNELS
-from .held_out import LAUNCHED, kernel_of
+from .held_out import LAUNCHED, counted_of, kernel_of, predicted_of
 from .rows import DATA
 
 COUNTED = [name for name in DRAWS if name.startswith("h200")][:14]  # later ones test what these were fitted to
@@ -86,13 +86,9 @@ def fitted(lines: Iterable[Coalesced], device: Gpu) -> float:
 def counted(device: Gpu) -> Iterator[Coalesced]:
     """Lines of orders whose workgroups share loads within a GPC."""
     for draw in COUNTED:
-        with (
-            (DATA / f"{draw}_held_out_predicted.csv").open(encoding="utf-8", newline="") as file,
-            (DATA / f"{draw}_held_out.csv").open(encoding="utf-8", newline="") as found,
-        ):
-            measured = {(line["bundle"], line["candidate"]): line for line in csv.DictReader(found)}
-            for _, of in itertools.groupby(csv.DictReader(file), lambda line: line["bundle"]):
-                yield from _of_launch(draw, list(of), measured, device)
+        measured = {(line["bundle"], line["candidate"]): line for line in counted_of(draw)}
+        for _, of in itertools.groupby(predicted_of(draw), lambda line: line["bundle"]):
+            yield from _of_launch(draw, list(of), measured, device)
 
 
 def _of_launch(draw: str, lines: list[dict], measured: dict, device: Gpu) -> Iterator[Coalesced]:

@@ -170,26 +170,28 @@ KERNELS = PUBLISHED | {
 
 @dataclass(frozen=True)
 class Draw:
-    """The seed of a draw's committed tables, what heads its table, and how often it launches each kernel."""
+    """The seed of a draw's committed launches, what it is of, and how often it launches each kernel."""
 
     seed: int
-    heading: str
+    what: str
     launches: dict[str, int]
 
 
 DRAWS = {  # by name, which begins with the GPU's
     "h200": Draw(
         31,
-        "On an H200",
+        "the suite",
         {
             **{"gemm": 5, "attention": 3, "transpose": 2, "stencil_2d": 2},
             **{"batched_gemm": 2, "stencil_3d": 2, "moe_gemm": 1},
         },
     ),
-    "h100": Draw(32, "On an H100", {"gemm": 2, "attention": 1, "transpose": 1, "stencil_2d": 1, "batched_gemm": 1}),
+    "h100": Draw(
+        32, "the suite, on an H100", {"gemm": 2, "attention": 1, "transpose": 1, "stencil_2d": 1, "batched_gemm": 1}
+    ),
     "h200_second": Draw(
         36,
-        "On an H200 again, after steps of copies and what it takes to remap were in the model",
+        "after steps of copies and what it takes to remap were in the model",
         {
             **{"gemm": 4, "batched_gemm": 2, "transpose": 1},
             **{"attention_gqa": 2, "conv_2d": 2, "attention_decode": 2},
@@ -197,20 +199,18 @@ DRAWS = {  # by name, which begins with the GPU's
     ),
     "h200_third": Draw(
         37,
-        "On an H200, after a step waits for what its compiled code waits for",
+        "after a step waits for what its compiled code waits for",
         {"gemm": 4, "batched_gemm": 2, "transpose": 1, "attention_gqa": 1, "conv_2d": 2},
     ),
-    "h200_fourth": Draw(
-        38, "With them, two kernels that had never been counted", {"mla_decode": 1, "attention_varlen": 2}
-    ),
+    "h200_fourth": Draw(38, "two kernels that had never been counted", {"mla_decode": 1, "attention_varlen": 2}),
     "h200_fifth": Draw(
         39,
-        "On an H200 once more, with two kernels that no draw had",
+        "two kernels that no draw had",
         {"gemm": 7, "batched_gemm": 1, "transpose": 1, "conv_2d": 1, "grouped_gemm": 2, "gemm_jagged": 1},
     ),
     "h200_sixth": Draw(
         40,
-        "On an H200, after the last line of a burst is asked for late and fewer reads break a tie",
+        "after the last line of a burst is asked for late and fewer reads break a tie",
         {
             **{"gemm": 5, "batched_gemm": 2, "transpose": 1, "conv_2d": 1},
             **{"attention_gqa": 1, "smith_waterman": 1, "attention_paged": 2},
@@ -218,7 +218,7 @@ DRAWS = {  # by name, which begins with the GPU's
     ),
     "h200_seventh": Draw(
         41,
-        "On an H200, after loops of a remap are counted as often as they turn",
+        "after loops of a remap are counted as often as they turn",
         {
             **{"gemm": 5, "batched_gemm": 1, "grouped_gemm": 1, "gemm_jagged": 1, "conv_2d": 1},
             **{"transpose": 1, "smith_waterman": 1, "attention_persistent": 1, "mla_decode": 1},
@@ -226,7 +226,7 @@ DRAWS = {  # by name, which begins with the GPU's
     ),
     "h200_eighth": Draw(
         42,
-        "On an H200, attention and decoding after loops that are not pipelined take what their code takes",
+        "attention and decoding after loops that are not pipelined take what their code takes",
         {
             **{"attention": 2, "attention_gqa": 2, "attention_varlen": 2, "attention_persistent": 2},
             **{"mla_decode": 2, "attention_decode": 1, "attention_paged": 1, "gemm": 1},
@@ -234,17 +234,17 @@ DRAWS = {  # by name, which begins with the GPU's
     ),
     "h200_ninth": Draw(
         43,
-        "On an H200, decoding after lanes that meet on a bank take turns",
+        "decoding after lanes that meet on a bank take turns",
         {"attention_decode": 2, "attention_paged": 2, "mla_decode": 2, "attention": 1, "attention_gqa": 1},
     ),
     "h200_tenth": Draw(
         44,
-        "On an H200, products that others published",
+        "products that others published",
         {"flag-gems mm": 2, "torchao int8_mm": 2, "aiter gemm_a16w16": 2, "sglang fused_moe": 2},
     ),
     "h200_eleventh": Draw(
         45,
-        "On an H200, what else others published",
+        "what else others published",
         {
             **{"flashinfer persistent": 1, "fla chunk_o": 1, "flag-gems conv2d": 1},
             **{"sglang decode": 1, "conch unified": 1, "sage attention": 1},
@@ -252,25 +252,23 @@ DRAWS = {  # by name, which begins with the GPU's
     ),
     "h200_twelfth": Draw(
         46,
-        "On an H200, after workgroups that load the same are in step",
+        "after workgroups that load the same are in step",
         {"gemm": 7, "batched_gemm": 1, "grouped_gemm": 1, "conv_2d": 1, "attention_gqa": 1, "transpose": 1},
     ),
     "h200_thirteenth": Draw(
         47,
-        "With them, what others published, of which two no draw had",
+        "what others published, of which two no draw had",
         {"applied-ai moe": 2, "mlstm": 1, "flag-gems mm": 1, "flashinfer persistent": 1},
     ),
-    "h200_fourteenth": Draw(
-        48, "With them, what the rule is about: GEMM in tiles of 128 x 256", {"gemm of wide tiles": 8}
-    ),
+    "h200_fourteenth": Draw(48, "GEMM in tiles of 128 x 256", {"gemm of wide tiles": 8}),
     "h200_fifteenth": Draw(
         49,
-        "On an H200, after reads of a GPC that meet go to its L2 as one",
+        "after reads of a GPC that meet go to its L2 as one",
         {"gemm": 4, "gemm of wide tiles": 1, "batched_gemm": 1, "grouped_gemm": 1, "conv_2d": 1},
     ),
     "h200_sixteenth": Draw(
         50,
-        "With them, what others published, of which two no draw had",
+        "what others published, of which two no draw had",
         {
             **{"flag-gems mm": 2, "sglang fused_moe": 1, "applied-ai moe": 1, "aiter gemm_a16w16": 1},
             **{"torchao int8_mm": 1, "flag-gems addmm": 2, "sglang block_int8": 2},
@@ -278,7 +276,7 @@ DRAWS = {  # by name, which begins with the GPU's
     ),
     "h200_seventeenth": Draw(
         51,
-        "On an H200 by the same code, other kernels of the suite",
+        "other kernels of the suite",
         {
             **{"gemm": 2, "attention": 1, "attention_gqa": 1, "transpose": 1},
             **{"stencil_2d": 1, "batched_gemm": 1, "mla_decode": 1},
@@ -286,7 +284,7 @@ DRAWS = {  # by name, which begins with the GPU's
     ),
     "h200_eighteenth": Draw(
         52,
-        "With them, other published kernels, of which two no draw had",
+        "other published kernels, of which two no draw had",
         {
             **{"torchao int_mm": 2, "flag-gems bmm": 2, "flashinfer persistent": 1},
             **{"conch unified": 1, "sage attention": 1, "flag-gems conv2d": 1},
@@ -294,7 +292,7 @@ DRAWS = {  # by name, which begins with the GPU's
     ),
     "h200_nineteenth": Draw(
         53,
-        "On an H200, after loads pass its L1 by banks",
+        "after loads pass its L1 by banks",
         {
             **{"gemm": 3, "gemm of wide tiles": 1, "batched_gemm": 1, "attention": 1},
             **{"stencil_2d": 3, "transpose": 1, "mla_decode": 1, "smith_waterman": 1},
@@ -302,7 +300,7 @@ DRAWS = {  # by name, which begins with the GPU's
     ),
     "h200_twentieth": Draw(
         54,
-        "With them, what others published, of which two no draw had",
+        "what others published, of which two no draw had",
         {
             **{"torchao fp8_mm": 2, "torchao matmul": 2, "flag-gems mm": 1, "flag-gems addmm": 1},
             **{"aiter gemm_a16w16": 1, "sglang fused_moe": 1, "torchao int8_mm": 1, "flag-gems bmm": 1},
@@ -310,7 +308,7 @@ DRAWS = {  # by name, which begins with the GPU's
     ),
     "h200_twentyfirst": Draw(
         55,
-        "On an H200, after no option is offered that spills",
+        "after no option is offered that spills",
         {
             **{"torchao fp8_mm": 2, "torchao matmul": 1, "flag-gems mm": 1, "flag-gems bmm": 1},
             **{"sage attention": 1, "applied-ai moe": 1, "aiter gemm_a16w16": 1, "gemm": 2, "stencil_2d": 1},
@@ -318,7 +316,7 @@ DRAWS = {  # by name, which begins with the GPU's
     ),
     "h200_twentysecond": Draw(
         56,
-        "On an H200, after a loop counts as pipelined only where its own loads are sent ahead",
+        "after a loop counts as pipelined only where its own loads are sent ahead",
         {
             **{"gemm": 2, "gemm of wide tiles": 1, "batched_gemm": 1, "attention_gqa": 1},
             **{"transpose": 1, "stencil_2d": 1, "torchao fp8_mm": 1, "sglang block_int8": 1},
@@ -328,7 +326,7 @@ DRAWS = {  # by name, which begins with the GPU's
     ),
     "h200_twentythird": Draw(
         57,
-        "On an H200, after workgroups of an SM wait for each other in its queues",
+        "after workgroups of an SM wait for each other in its queues",
         {
             **{"gemm": 2, "batched_gemm": 2, "conv_2d": 1, "moe_gemm": 1, "attention": 1},
             **{"torchao fp8_mm": 2, "aiter gemm_a16w16": 1, "flag-gems mm": 1, "flag-gems block_fp8": 1},
@@ -337,7 +335,7 @@ DRAWS = {  # by name, which begins with the GPU's
     ),
     "h200_twentyfourth": Draw(
         58,
-        "On an H200, after code that a step's next loads wait for is timed as such",
+        "after code that a step's next loads wait for is timed as such",
         {
             **{"gemm": 2, "gemm of wide tiles": 1, "batched_gemm": 1, "grouped_gemm": 1, "attention_varlen": 1},
             **{"transpose": 1, "torchao fp8_mm": 1, "aiter blockscale": 1, "flag-gems block_fp8": 1},

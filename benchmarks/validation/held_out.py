@@ -15,8 +15,9 @@ import argparse
 import csv
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import mean, median
 from typing import Protocol
@@ -39,9 +40,15 @@ from .draws import DRAWS, KERNELS, drawn
 from .rows import DATA
 from .statistics import right_way_round
 
+Line = dict[str, str]  # of a table, by the names of its columns
 LAUNCHED = "launch order"
 DECLARATIONS = Path(__file__).parents[1] / "evidence" / "kernels_tried" / "declarations"
 PREDICTED = ("bundle", "kernel", "problem", "candidate", "order", "time_us", "dram_read_bytes", "workgroups", "place")
+
+
+def gpu_of(draw: str) -> str:
+    """Name of the GPU that a draw's name begins with."""
+    return draw.partition("_")[0]
 
 
 def kernel_of(what: str, sizes: dict[str, int], device: Gpu) -> Kernel:
@@ -56,7 +63,7 @@ def kernel_of(what: str, sizes: dict[str, int], device: Gpu) -> Kernel:
 def draw(folder: Path, name: str, seed: int) -> None:
     """Write a bundle for each launch, and ``predicted.csv``, which is to be committed before anything is counted."""
     folder.mkdir(parents=True)
-    device = gpu(name.partition("_")[0])
+    device = gpu(gpu_of(name))
     launches = list(drawn(name, seed))
     with (
         Progress("predicting", "launches") as progress,
@@ -140,28 +147,46 @@ class Ran:
 
 def read(predicted: Path, counted: Path) -> list[Ran]:
     """Orders that were both predicted and counted, right results only."""
-    with counted.open(encoding="utf-8", newline="") as file:
-        ran = {(one["bundle"], one["candidate"]): one for one in csv.DictReader(file)}
-    found = []
-    with predicted.open(encoding="utf-8", newline="") as file:
-        for one in csv.DictReader(file):
-            other = ran.get((one["bundle"], one["candidate"]))
-            if other is None or other["result"] == "differs" or not other["dram_read_bytes"]:
-                continue
-            found.append(
-                Ran(
-                    *(one[key] for key in ("bundle", "kernel", "problem", "order")),
-                    float(one["time_us"]), float(other["time_cold_us"]), float(one["dram_read_bytes"]),
-                    float(other["dram_read_bytes"]), 32 * float(other["read_sectors"]),
-                    int(one["place"]) if one.get("place") else None,
-                )
-            )  # fmt: skip
-    return found
+    return _joined(_lines(predicted), _lines(counted))
 
 
 def committed(name: str) -> list[Ran]:
-    """Orders of the committed tables of a draw, one of `DRAWS`."""
-    return read(DATA / f"{name}_held_out_predicted.csv", DATA / f"{name}_held_out.csv")
+    """Orders of a draw, one of `DRAWS`, from the committed tables."""
+    return _joined(predicted_of(name), counted_of(name))
+
+
+def predicted_of(name: str) -> list[Line]:
+    """Committed predictions of a draw."""
+    return [one for one in _lines(DATA / "held_out_predicted.csv") if one["draw"] == name]
+
+
+def counted_of(name: str) -> list[Line]:
+    """Committed counts of a draw."""
+    return [one for one in _lines(DATA / "held_out_counted.csv") if one["draw"] == name]
+
+
+@cache
+def _lines(table: Path) -> list[Line]:
+    with table.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _joined(predicted: Iterable[Line], counted: Iterable[Line]) -> list[Ran]:
+    ran = {(one["bundle"], one["candidate"]): one for one in counted}
+    found = []
+    for one in predicted:
+        other = ran.get((one["bundle"], one["candidate"]))
+        if other is None or other["result"] == "differs" or not other["dram_read_bytes"]:
+            continue
+        found.append(
+            Ran(
+                *(one[key] for key in ("bundle", "kernel", "problem", "order")),
+                float(one["time_us"]), float(other["time_cold_us"]), float(one["dram_read_bytes"]),
+                float(other["dram_read_bytes"]), 32 * float(other["read_sectors"]),
+                int(one["place"]) if one.get("place") else None,
+            )
+        )  # fmt: skip
+    return found
 
 
 def of_launch(found: Iterable[Ran]) -> list[list[Ran]]:
@@ -204,14 +229,22 @@ def regrets(found: Sequence[Ran]) -> dict[str, float]:
     return {name: mean(regret(group, pick(group)) for group in groups) for name, pick in picks.items()}
 
 
-def table(found: Sequence[Ran]) -> str:
-    """Summary by kernel, Markdown."""
-    lines = [
-        "| kernel | orders run | reads within 20 % | median error of reads [%] | hit rate, mean error [points] | "
-        "pairs over 3 % apart ranked by predicted time | by the tool | regret of the tool's choice [%] | "
-        "of the least predicted time | of the launch order | of `group_m(size=8)`, boxes of 4 |",
-        "| --- " * 11 + "|",
-    ]
+HEADS = (
+    *("draw", "kernel", "orders run", "reads within 20 %", "median error of reads [%]"),
+    *("hit rate, mean error [points]", "pairs over 3 % apart ranked by predicted time", "by the tool"),
+    *("regret of the tool's choice [%]", "of the least predicted time", "of the launch order"),
+    "of `group_m(size=8)`, boxes of 4",
+)
+
+
+def table(draws: Mapping[str, Sequence[Ran]]) -> str:
+    """Summary by draw and kernel, Markdown."""
+    heads = [f"| {' | '.join(HEADS)} |", "| --- " * len(HEADS) + "|"]
+    return "\n".join([*heads, *(line for name, found in draws.items() for line in _rows(name, found))])
+
+
+def _rows(draw: str, found: Sequence[Ran]) -> list[str]:
+    lines = []
     for name in (*dict.fromkeys(one.kernel for one in found), "all"):
         mine = [one for one in found if name in (one.kernel, "all")]
         near = sum(abs(one.read_error) <= 0.2 for one in mine)
@@ -219,18 +252,25 @@ def table(found: Sequence[Ran]) -> str:
         tool = ranked(mine)
         regretted = [f"{100 * value:.2f}" for value in regrets(mine).values()]
         lines.append(
-            f"| {name} | {len(mine)} | {near} | {100 * median(abs(one.read_error) for one in mine):.2f} | "
+            f"| {draw} | {name} | {len(mine)} | {near} | {100 * median(abs(one.read_error) for one in mine):.2f} | "
             f"{mean(abs(one.points) for one in mine):.2f} | {right} of {every} | "
             + (f"{tool[0]} of {tool[1]} | " if tool else "- | ")
             + " | ".join([*["-"] * (4 - len(regretted)), *regretted])
             + " |"
         )
-    return "\n".join(lines)
+    return lines
 
 
-def tables() -> str:
-    """Summaries of the committed launches, a heading for each draw, Markdown."""
-    return "\n\n".join(f"{one.heading}:\n\n{table(committed(name))}" for name, one in DRAWS.items())
+def draws_table() -> str:
+    """What each draw was of and when, Markdown."""
+    heads = ["| draw | seed | what it is of | launches |", "| --- | --- | --- | --- |"]
+    lines = [f"| {name} | {one.seed} | {one.what} | {sum(one.launches.values())} |" for name, one in DRAWS.items()]
+    return "\n".join([*heads, *lines])
+
+
+def committed_table() -> str:
+    """Summary of all committed launches, Markdown."""
+    return table({name: committed(name) for name in DRAWS})
 
 
 def main() -> None:
@@ -249,7 +289,7 @@ def main() -> None:
         draw(given.folder, given.draw, given.seed)
     else:
         try:
-            print(table(read(given.predicted, given.counted)))
+            print(table({given.predicted.parent.name: read(given.predicted, given.counted)}))
         except OSError as error:
             sys.exit(f"{error.filename}: {error.strerror}")
 

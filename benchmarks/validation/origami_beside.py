@@ -6,7 +6,7 @@ Needs ``rocm-origami`` (PyPI, 0.0.3), which no wheel brings and no test uses: it
 Debian's ``hipcc`` and ``libamdhip64-dev`` its build fetches what is not reachable everywhere (rocm-cmake, nanobind by
 git); g++ on ``src/origami``, ``src/simulator/tensilelite``, ``python/src/origami/bindings.cpp`` and nanobind's
 ``nb_combined.cpp``, with ``-D__HIP_PLATFORM_AMD__`` and ``-lamdhip64``, makes the module. Rows and our predictions are
-those of ``docs/fidelity.csv``. Its estimate is of reads alone, without order but the group; ours and the counts are of
+those of ``fidelity.csv``. Its estimate is of reads alone, without order but the group; ours and the counts are of
 all requests. Its groups are of columns: rows and columns are exchanged here.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 
 from .rows import Row, all_rows
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.csv"
+PAGE = Path(__file__).resolve().parents[1] / "evidence/pages/fidelity.csv"
 ARCHITECTURES = {"mi300x": ("gfx942", 304, 65536, 2_100_000), "mi355x": ("gfx950", 256, 163840, 2_400_000)}
 L2_BYTES = 4 << 20
 ORDER = re.compile(r"contiguous\+group(\d+)")

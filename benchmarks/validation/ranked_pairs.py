@@ -6,7 +6,7 @@ orders whose times are no further apart than that, also those that were measured
 predicted to read at least a tenth less from HBM, and how often that one was faster. Where that is a rule
 (`swizzle_sim.search.ranking.evidence.Evidence.ranks`), pairs of times are ranked as the tool ranks them, ties
 by reads.
-Rows of ``docs/fidelity.csv``; the speedups of the paper's logs on the MI300X, whose orders are replayed (cached); and
+Rows of ``fidelity.csv``; the speedups of the paper's logs on the MI300X, whose orders are replayed (cached); and
 the launches drawn by a seed for an H200 and an H100, as they were predicted before they were counted.
 """
 
@@ -29,8 +29,8 @@ from .rows import DATA, paper_rows
 from .statistics import TOLD_APART
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = ROOT / "swizzle_sim" / "search" / "ranking" / "ranked_pairs.toml"
-PAGE = "docs/fidelity.csv"
+TABLE = ROOT / "swizzle_sim/search/ranking/ranked_pairs.toml"
+PAGE = "benchmarks/evidence/pages/fidelity.csv"
 OF = {"time_us": "time", "l2_hit_pct": "l2_hit_rate", "dram_read_bytes": "hbm_bytes"}  # quantity: objective
 APART = {True: math.log(TOLD_APART), False: 1.0}  # measured gap of a pair that is ranked; of a rate in points
 LADDER = {True: (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05), False: (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)}
@@ -103,7 +103,7 @@ def gaps(values: Sequence[tuple[str, float, float]], relative: bool) -> tuple[Pa
 
 
 def from_page(text: Iterable[str]) -> list[Known]:
-    """What the rows of ``docs/fidelity.csv`` say, by GPU and objective."""
+    """What the rows of ``fidelity.csv`` say, by GPU and objective."""
     values: dict[tuple[str, str], list[tuple[str, float, float]]] = {}
     for row in csv.DictReader(text):
         if row["variant"] == "timed" and row["bijective"] == "True" and row["predicted"] and row["quantity"] in OF:
@@ -135,12 +135,12 @@ def from_speedups() -> Known:
 
 def from_held_out() -> list[Known]:
     """What the drawn launches of `held_out` say."""
-    found = []
-    for name in held_out.DRAWS:
-        ran = held_out.committed(name)
-        times = [(one.bundle, one.measured_us, one.predicted_us) for one in ran]
-        reads = [(one.bundle, one.counted_bytes, one.predicted_bytes) for one in ran]
-        source, device = f"benchmarks/validation/data/{name}_held_out.csv", name.partition("_")[0]
+    source, found = "benchmarks/validation/data/held_out_counted.csv", []
+    for device in dict.fromkeys(held_out.gpu_of(name) for name in held_out.DRAWS):
+        draws = [name for name in held_out.DRAWS if held_out.gpu_of(name) == device]
+        ran = [(f"{name} {one.bundle}", one) for name in draws for one in held_out.committed(name)]
+        times = [(place, one.measured_us, one.predicted_us) for place, one in ran]
+        reads = [(place, one.counted_bytes, one.predicted_bytes) for place, one in ran]
         found += [
             Known(device, "time", True, gaps(times, True), f"{source}, time_cold_us"),
             Known(device, "hbm_bytes", True, gaps(reads, True), f"{source}, dram_read_bytes"),
@@ -160,7 +160,7 @@ class Order:
 
 
 def timed_orders(text: Iterable[str]) -> list[Order]:
-    """Permutations whose time and reads were counted: rows of ``docs/fidelity.csv``, and the drawn launches."""
+    """Permutations whose time and reads were counted: rows of ``fidelity.csv``, and the drawn launches."""
     of: dict[tuple[str, str, str], dict[str, tuple[float, float]]] = {}
     for row in csv.DictReader(text):
         if row["variant"] == "timed" and row["bijective"] == "True" and row["predicted"]:
@@ -173,9 +173,7 @@ def timed_orders(text: Iterable[str]) -> list[Order]:
     ]
     for name in held_out.DRAWS:
         found += [
-            Order(
-                name.partition("_")[0], f"{name} {one.bundle}", one.measured_us, one.predicted_us, one.predicted_bytes
-            )
+            Order(held_out.gpu_of(name), f"{name} {one.bundle}", one.measured_us, one.predicted_us, one.predicted_bytes)
             for one in held_out.committed(name)
         ]
     return found
@@ -230,7 +228,7 @@ def losses(gpu: str, tells_apart: float, *, by_reads: bool) -> tuple[Pair, ...]:
     """
     found = []
     for name in held_out.DRAWS:
-        for group in held_out.of_launch(held_out.committed(name)) if name.partition("_")[0] == gpu else ():
+        for group in held_out.of_launch(held_out.committed(name)) if held_out.gpu_of(name) == gpu else ():
             least = min(one.predicted_us for one in group)
             tied = [one for one in group if math.log(one.predicted_us / least) <= tells_apart]
             fewest = min(one.predicted_bytes for one in tied)

@@ -252,7 +252,7 @@ def _h200_values(line: Mapping[str, str]) -> Iterator[tuple[str, str, float]]:
 
 
 def contributed_rows() -> Iterator[Row]:
-    """Rows that others have measured, see docs/fidelity.md for the format."""
+    """Rows that others have measured, see the fidelity page for the format."""
     for line in contributed.read(DATA / "contributed.csv"):
         yield Row(**line)
 

@@ -3,7 +3,7 @@
 Tensor instructions in flight are assumed, not measured: a pipelined loop keeps as many steps in flight as it has
 stages, each with all loads of its body; a loop that is not pipelined, the loads of one step. A loop counts as pipelined
 if pipelining left a copy of one of its loads, known by its place in the source, in front of it or in a further loop
-(decision 0062).
+(decision 0022).
 
 Source: LLVM, "User Guide for AMDGPU Backend", tables "Kernel Descriptor" and "compute_pgm_rsrc1 for GFX6-GFX12".
 """

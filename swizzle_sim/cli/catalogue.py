@@ -67,7 +67,7 @@ def gpus(json: Json = False) -> None:
         "HBM\n[GiB]",
         "HBM\n[TB/s]",
     )
-    note = "every number has a source and a status: docs/gpus.md, or --json"
+    note = "every number has a status (docs/gpus.md) and a source (--json)"
     for g in found:
         if guessed := [name for name, keys in _SHOWN.items() if any(_assumed(g, key) for key in keys)]:
             note += f"\n{g.name}: assumed, not published: {', '.join(guessed)}"

@@ -25,7 +25,9 @@ from xcd_model.trace.waits import check_waits
 if TYPE_CHECKING:
     from swizzle_sim.pricing.knobs import Knobs
 
-INSTRUCTION = 40  # lookups that take as long as what else an instruction costs: 0.4 us and 11 ns (docs/speed.md)
+INSTRUCTION = (
+    40  # lookups that take as long as what else an instruction costs: 0.4 us and 11 ns (speed.md of the evidence)
+)
 
 
 class Scorer(Replayer[Kernel]):

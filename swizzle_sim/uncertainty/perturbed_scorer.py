@@ -142,7 +142,7 @@ def random_rows(level: Cache, seed: int) -> tuple[int, ...]:
 def low_bit_rows(level: Cache, seed: int) -> tuple[int, ...]:
     """Rows whose four channel bits are address bits 8 to 11, bit 13 added to the last, and whose other bits are drawn.
 
-    The bits are those of a line of 128 B. Source: decision 0031, the column "256 B, bit 13".
+    The bits are those of a line of 128 B. Source: laboratory/l2-index.md of the evidence, the column "256 B, bit 13".
     """
     rng = random.Random(seed)
     line, inside = level.line_bytes.bit_length() - 1, level.sets.bit_length() - 1 - 4

@@ -96,11 +96,7 @@ def test_an_h200_multiplies_and_stores_at_the_same_time_as_shared_memory_allows(
     assert len(off) == 56
     mean, most = 100 * sum(map(abs, off)) / len(off), 100 * max(map(math.expm1, map(abs, off)))
     factor = math.exp(sum(products_alone) / len(off))
-    text = (DATA.parents[2] / "docs/decisions/0063-products-read-shared-memory-too.md").read_text(encoding="utf-8")
-    assert (
-        f"is {mean:.0f} % off in the mean, at most {most:.0f}; products alone are off by a factor of {factor:.1f}"
-        in text
-    )
+    assert (round(mean), round(most), round(factor, 1)) == (3, 6, 1.6)
 
 
 def test_loads_that_are_waited_for_in_turn_are_bursts():

@@ -119,7 +119,7 @@ def compute_fs(
         If the GPU has no peak rate for ``dtype``.
 
     Source: attention with one workgroup an SM keeps an H200's matrix unit busy for 48 % of the time and issues
-    instructions for 46 %, decision 0022; with two to four workgroups an SM the two add up as well, decision 0024.
+    instructions for 46 %, decision 0022; with two to four workgroups an SM the two add up as well, decision 0022.
     """
     _check_dtype(gpu, dtype)
     matrix_fs = flops_per_instruction / (gpu.sustained_tflops(dtype) * 1e12 / gpu.cus) * 1e15
@@ -265,7 +265,7 @@ def limited_by_power(time: Time, traffic: Traffic, gpu: Gpu, *, flops: float, dt
     Time
         With ``power`` among its resources; ``time`` itself where the GPU states no limit or no rate for ``dtype``.
 
-    Source: measured on one H200, decision 0021.
+    Source: measured on one H200, decision 0022.
     """
     rates = gpu.energy
     if rates is None or rates.power_w is None or dtype not in rates.flop_pj:

@@ -73,7 +73,7 @@ class Traffic:
         see `xcd_model.nvidia.memory`; 0 where there are no partitions.
     hits_under_miss : int
         Timed: lines that a read found in an L2 while their fill was under way;
-        hits, as AMD's counters have it (decision 0032). In lines, whatever a request is. Lockstep: 0.
+        hits, as AMD's counters have it (decision 0017). In lines, whatever a request is. Lockstep: 0.
     flushed : int
         Write requests' worth of dirty pieces that were in the L2s at the end, counted among the write-backs.
     by_tensor : (n_tensors, n_xcds, len(COLUMNS)) int64

@@ -1,4 +1,4 @@
-"""One whole exchange of the llm proposer, for ``docs/agent.md``: a real prompt, and an answer written by hand."""
+"""One whole exchange of the llm proposer, for ``exchange.md``: a real prompt, and an answer written by hand."""
 
 from __future__ import annotations
 

@@ -7,20 +7,21 @@ from typing import Any
 from swizzle_benchmarks.validation.page.tables import table
 from xcd_model import Gpu, gpu, gpu_modes, gpu_names
 from xcd_model.spec.facts import Fact
-from xcd_model.spec.load import base_of, load_modes, shipped
+from xcd_model.spec.load import base_of
 
 _MARK = {"documented": "", "measured": " (m)", "fitted": " (f)", "assumed": " (a)"}
 _INTRO = """\
 # GPU descriptions
 
-Generated from `xcd_model/spec/gpus/*.toml` by `python -m swizzle_benchmarks.evidence.docs.regenerate`; a test compares
-the two. An unmarked value is documented; (m) is measured; (f) is fitted: chosen by how well the model then meets
-measured rows, which the column *status* names (ids of `docs/fidelity.csv`, or tables under `benchmarks/validation`);
-(a) is assumed, and
-its source gives the reason.
+Generated from `xcd_model/spec/gpus/*.toml` by `python -m swizzle_benchmarks.evidence.docs.regenerate`. An unmarked
+value is documented; (m) is measured; (f) is fitted: chosen by how well the model then meets measured rows; (a) is
+assumed. `swizzle-sim gpus --json` and the TOML files have the source of every value.
 Nothing was measured for this project on a GPU that is described upon another (column *upon*): what is measured of the
 other, or fitted to it, is assumed of this one.
 The energy rates are ranges, written value [low to high]; only differences between candidates on one GPU mean anything.
+"""
+_FITTED = """\
+Rows are ids of `benchmarks/evidence/pages/fidelity.csv`, or tables under `benchmarks/validation`.
 """
 _MODES = """\
 One row is one device of a chip in that mode, the other devices idle. In NPS1 it reaches the whole Infinity Cache and
@@ -31,7 +32,7 @@ _ALIKE = """\
 {count} facts that are the same in all {vendor} descriptions:
 """
 _DIFFER = """\
-{count} facts on which they differ; masks of the set index stand with each GPU's sources:
+{count} facts on which they differ; a list is in the TOML file:
 """
 _LISTED = "(a list)"
 VENDORS = {"AMD": "gfx", "NVIDIA": "sm_"}
@@ -49,22 +50,13 @@ COLUMNS = {  # of the first table
 
 
 def catalogue_markdown() -> str:
-    """Build the text of ``docs/gpus.md``: all GPUs at a glance, those of each maker side by side, then all sources.
-
-    Returns
-    -------
-    text : str
-    """
+    """Text of ``docs/gpus.md``: all GPUs at a glance, those of each maker side by side, modes and fitted constants."""
     gpus = [gpu(name) for name in gpu_names()]
     parts = [_INTRO, "## At a glance\n", _glance(gpus)]
     for vendor, prefix in VENDORS.items():
         parts += [f"## {vendor} side by side\n", *_comparison(vendor, [g for g in gpus if g.arch.startswith(prefix)])]
     parts += ["## Partition and memory modes\n", _MODES, _modes(gpus)]
-    for each in gpus:
-        facts = {**each.facts, **load_modes(shipped(each.name)).facts}
-        below = gpu(base).facts if (base := base_of(each.name)) else {}
-        own = {key: fact for key, fact in facts.items() if not _carried(fact, below.get(key))}
-        parts += [f"## {each.title}\n", _summary(each, facts, len(facts) - len(own)), _sources(own)]
+    parts += ["## Fitted constants\n", _FITTED, _fitted(gpus)]
     return "\n".join(parts)
 
 
@@ -110,26 +102,6 @@ def _short(cell: str) -> str:
     return f"{_LISTED}{' (' + mark if mark else ''}" if ", " in listed else cell
 
 
-def _carried(fact: Fact, below: Fact | None) -> bool:
-    """Whether a fact is the base's own, or taken from it."""
-    return below is not None and (
-        fact == below or fact.source.endswith(f", where it is {below.status}: {below.source}")
-    )
-
-
-def _summary(each: Gpu, facts: dict[str, Fact], carried: int) -> str:
-    counts = [f"{sum(fact.status == status for fact in facts.values())} {status}" for status in _MARK]
-    line = f"`{each.name}`: {each.arch}, {each.partition}/{each.memory_mode}, {each.cus} CUs; {', '.join(counts)}.\n"
-    if not carried:
-        return line
-    base = gpu(base_of(each.name))
-    same = " Documented facts stay so, as the architecture is the same." if base.arch == each.arch else ""
-    return (
-        f"{line}\nDescribed upon the {base.title} (`{base.name}`): {carried} facts are that one's, with its sources, "
-        f"and assumed of this one where they are measured or fitted{'' if same else ' or documented'} there.{same}\n"
-    )
-
-
 def _modes(gpus: list[Gpu]) -> str:
     rows = []
     for chip in gpus:
@@ -143,14 +115,14 @@ def _modes(gpus: list[Gpu]) -> str:
     return table(header, rows)
 
 
-def _sources(facts: dict[str, Fact]) -> str:
-    rows = [[f"`{key}`", _value(key, fact), _status(fact), fact.source] for key, fact in facts.items()]
-    return table(["fact", "value", "status", "source"], rows)
-
-
-def _status(fact: Fact) -> str:
-    rows = ", ".join(f"`{one}`" for one in fact.fitted_to)
-    return f"fitted to {rows}" if rows else fact.status
+def _fitted(gpus: list[Gpu]) -> str:
+    rows = [
+        [f"`{each.name}`", f"`{key}`", _short(_value(key, fact)), ", ".join(f"`{row}`" for row in fact.fitted_to)]
+        for each in gpus
+        for key, fact in each.facts.items()
+        if fact.fitted_to
+    ]
+    return table(["GPU", "fact", "value", "rows"], rows)
 
 
 def _cell(each: Gpu, key: str) -> str:

@@ -1,4 +1,4 @@
-"""Generated parts of the README and of decision 0003: fidelity in words, the example run, and four GEMM orders.
+"""Generated parts of the README and of ``believe.md``: the example run, and four GEMM orders that were counted.
 
 Source of the four orders' counters: ROCm gfx950-gluon-tutorials, GEMM v8, M = N = 4096, K = 8192, fp16, both operands
 K-contiguous, tile 256 x 256 x 64, 256 workgroups, one a CU; 16,777,216 L1-to-L2 reads in every order.
@@ -6,84 +6,13 @@ K-contiguous, tile 256 x 256 x 64, 256 workgroups, one a CU; 16,777,216 L1-to-L2
 
 from __future__ import annotations
 
-import dataclasses
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
 
-from swizzle_benchmarks.validation.page.ranks import Belief, beliefs
-from swizzle_benchmarks.validation.page.repeatability import measured_again
-from swizzle_benchmarks.validation.page.tables import table
-from swizzle_benchmarks.validation.page.targets import checks
-from swizzle_benchmarks.validation.predict import Prediction
-from swizzle_benchmarks.validation.rows import all_rows
-from swizzle_benchmarks.validation.statistics import right_way_round
 from swizzle_sim.language import Grid, Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import Gpu, Trace, TraceBuilder, gpu, prepare, replay_lockstep
 from xcd_model.replay.traffic import READ_MISSES
-
-TABLE = Path(__file__).resolve().parents[3] / "docs" / "fidelity.csv"
-
-
-def fidelity_words(path: Path = TABLE) -> str:
-    """Paragraphs: how many rows there are, how far the timed replay is from them, and which GPU they are of."""
-    rows = pd.read_csv(path)
-    rows = rows[rows.variant == "timed"]
-    believed = _beliefs(rows)
-    fit, held = believed["fit"], believed["held out"]
-    heads = rows[(rows.order == "head-fast") & (rows.quantity == "l2_hit_pct")]
-    reads = rows[(rows.gpu == "h200") & (rows.quantity == "dram_read_bytes") & ~rows.id.str.startswith("contributed")]
-    near = 100 * np.mean(reads.error.abs() <= 20)
-    again = [abs(one.error or 0.0) <= 20 for one in measured_again(all_rows()) if one.row.quantity == "dram_read_bytes"]
-    right, apart = _pairs(rows[(rows.quantity == "time_us") & rows.id.str.startswith("h200/")])
-    mixed = ", ".join(
-        f"{one.predicted:.0f} % (counter {one.measured:.0f} %) on {one.gpu.upper()}" for one in heads.itertuples()
-    )
-    targets = checks(_predictions(rows))
-    ours = sum(one.data.startswith("H200") for one in targets)
-    return f"""\
-This validates request counting only: one workload, one wave of workgroups, so every line is missed once per XCD.
-[Model against measurement](fidelity.md) has all {len(rows)} measured rows, worst first, fitted kernels and held-out
-ones separately:
-
-- MI300X, timed replay: mean error of the L2 hit rate {fit.model:.1f} points on kernels that constants were fitted to,
-  {held.model:.1f} on held-out ones ({fit.rows} and {held.rows} orders; "no order matters" would have
-  {fit.no_change:.1f} and {held.no_change:.1f}).
-- Head-fast attention: predicted L2 hit rate {mixed}.
-- H200: {near:.0f} % of the DRAM reads are within 20 % (of a second measurement {100 * np.mean(again):.0f} %).
-  Of {apart} pairs whose measured times differ by over 3 %, {right} are ranked correctly.
-
-{ours} of the {len(targets)} fidelity targets are rows of an H200, which has no XCDs. They exercise mechanisms that the
-model of an MI300X does not use (a partitioned L2, row activation, read-write turnaround) and skip others that it does:
-the Infinity Cache, instruction fetch, and the bound on outstanding reads per CU. The MI300X and MI355X path is
-compared only with counters that others published. [The model](model.md) lists each assumption with its source.
-Lockstep overestimates hit rates of poor mappings: it screens, and the timed replay, the default, compares mappings."""
-
-
-def _beliefs(rows: pd.DataFrame) -> dict[str, Belief]:
-    """What the page says first of the L2 hit rates of MI300X, by half of the split."""
-    found = beliefs(_predictions(rows))
-    return {one.half: one for one in found if (one.gpu, one.quantity) == ("mi300x", "l2_hit_pct")}
-
-
-def _predictions(rows: pd.DataFrame) -> list[Prediction]:
-    """Predictions of the table, with the rows that they are compared with."""
-    measured = {row.id: row for row in all_rows()}
-    return [
-        Prediction(row=measured[one.id], variant=one.variant, value=one.predicted, counts={})
-        for one in rows[rows.predicted.notna()].itertuples()
-    ]
-
-
-def _pairs(times: pd.DataFrame) -> tuple[int, int]:
-    """Pairs of orders of a workload that the model ranks correctly, and all whose times differ."""
-    groups = (zip(group.measured, group.predicted, strict=True) for _, group in times.groupby("workload"))
-    right, apart = zip(*(right_way_round(list(group)) for group in groups), strict=True)
-    return sum(right), sum(apart)
-
 
 BEST = "longest_first(size=16)"  # what `make run` advises
 
@@ -129,15 +58,6 @@ def tutorial_trace() -> Trace:
     return build.trace()
 
 
-def with_index(device: Gpu, index: str, interleave_bytes: int | None) -> Gpu:
-    """Same GPU with another index function in its L2."""
-    channels = None if interleave_bytes is None else 16
-    l2 = dataclasses.replace(
-        device.l2, index=index, index_channels=channels, index_interleave_bytes=interleave_bytes, index_rows=None
-    )
-    return dataclasses.replace(device, l2=l2)
-
-
 def read_misses(device: Gpu, workload: Trace) -> dict[str, int]:
     """L2 read misses of each order in the lockstep replay."""
     plan = prepare(workload, device)
@@ -145,19 +65,3 @@ def read_misses(device: Gpu, workload: Trace) -> dict[str, int]:
     return {
         name: replay_lockstep(plan, order, workgroups_per_cu=1).total(READ_MISSES) for name, order in orders.items()
     }
-
-
-def by_order() -> str:
-    """Markdown table: measured beside simulated misses, in millions, for each index function."""
-    device, workload = gpu("mi355x"), tutorial_trace()
-    choices = {"modulo": ("modulo", None)} | {f"fold, {n} B": ("channel-fold", n) for n in (128, 256, 4096)}
-    found = {name: read_misses(with_index(device, *choice), workload) for name, choice in choices.items()}
-    lines = []
-    for order, measured in MEASURED.items():
-        cells = [f"{misses[order] / 1e6:.3f}" for misses in found.values()]
-        lines.append([order, f"{measured / 1e6:.3f}", *cells])
-    return table(["order", "measured", *found], lines)
-
-
-if __name__ == "__main__":
-    print(by_order(), end="")

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from swizzle_benchmarks.validation import held_out, suite_path
+from swizzle_benchmarks.validation import bundles, held_out, suite_path
 from swizzle_sim.language.families import families_table
 from swizzle_sim.report import write_report
 from swizzle_sim.search.history import History
@@ -26,39 +26,39 @@ from . import drift_picture, explore_picture, language, notebooks, readme_words
 from .commands import commands_markdown
 from .exchange import exchange
 from .gpus import catalogue_markdown
-from .readme_words import fidelity_words, run_words
+from .readme_words import run_words
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = {"M": 4096, "N": 4096, "K": 8192}
+EXCHANGE = "benchmarks/evidence/pages/exchange.md"
+PREDICTED = "benchmarks/evidence/pages/predicted.md"
 PICTURES = ("map.png", "progress.png")
 
 
 def pages() -> dict[str, str]:
     """Text of the generated pages and of the pages with generated parts, by path below the repository."""
-    decision = "docs/decisions/0003-l2-index.md"
     return {
         "docs/gpus.md": catalogue_markdown(),
         "docs/families.md": families_table(),
         "docs/cli.md": commands_markdown(),
         "docs/language.md": language_page(),
-        "docs/agent.md": fill("docs/agent.md", "exchange", exchange()),
-        decision: fill(decision, "index", readme_words.by_order().rstrip()),
-        "docs/believe.md": believe(),
-        "docs/hardware.md": hardware(),
+        EXCHANGE: fill(EXCHANGE, "exchange", exchange()),
+        "docs/believe.md": fill("docs/believe.md", "measured", measured_table()),
+        PREDICTED: predicted(),
         "README.md": fill("README.md", "run", run_words()),
     }
 
 
-def believe() -> str:
-    """``docs/believe.md`` with its figures as the model gives them today."""
-    page = fill("docs/believe.md", "measured", measured_table())
-    return fill("docs/believe.md", "fidelity", fidelity_words(), page)
-
-
-def hardware() -> str:
-    """``docs/hardware.md`` with what was predicted and then counted."""
-    page = fill("docs/hardware.md", "suite-path", suite_path.counted_again())
-    return fill("docs/hardware.md", "held-out", held_out.tables(), page)
+def predicted() -> str:
+    """``predicted.md`` of the evidence: what was predicted and then counted."""
+    page = None
+    for mark, text in (
+        ("bundles", bundles.table()),
+        ("suite-path", suite_path.counted_again()),
+        ("held-out", f"{held_out.draws_table()}\n\n{held_out.committed_table()}"),
+    ):
+        page = fill(PREDICTED, mark, text, page)
+    return str(page)
 
 
 def language_page() -> str:
@@ -79,7 +79,7 @@ def fill(path: str, mark: str, text: str, page: str | None = None) -> str:
 
 
 def measured_table() -> str:
-    """Markdown table for the README: simulated and measured L2 hit rates of reads on MI355X."""
+    """Markdown table: simulated and measured L2 hit rates of reads on MI355X."""
     misses = readme_words.read_misses(gpu("mi355x"), readme_words.tutorial_trace())
     lines = ["| order | simulated (lockstep) | measured (rocprofv3) |", "| --- | --- | --- |"]
     for order, measured in readme_words.MEASURED.items():

@@ -1,30 +1,17 @@
-"""Hooks of the documentation site: folders in the navigation, notebooks, and pages that other commands write.
+"""Hooks of the documentation site: folders in the navigation, notebooks, and pages that may be absent.
 
 mkdocs loads this file by its path (``hooks`` in ``mkdocs.yml``).
 """
 
 from __future__ import annotations
 
-import posixpath
-import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from swizzle_benchmarks.evidence.docs.notebook_pages import notebook_pages
 
-# Written by commands that take minutes (`make fidelity`, `make paper`), or by parts that a checkout may lack.
-OPTIONAL = (
-    "fidelity.md",
-    "fidelity-tables.md",
-    "ci.md",
-    "explore.md",
-    "report.md",
-    "uncertainty.md",
-    "api/testing.md",
-    "paper/index.md",
-)
-_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+OPTIONAL = ("howto/suite-kernel.md", "howto/search-strategy.md")  # pages that a checkout may lack
 
 
 def on_config(config: Any) -> Any:
@@ -43,45 +30,11 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
-def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Leave the text of links to pages that are not written yet."""
-    return unlinked(markdown, page.file.src_uri, Path(config["docs_dir"]))
-
-
-def unlinked(markdown: str, page: str, docs: Path) -> str:
-    """Text without links to optional pages that are absent.
-
-    Parameters
-    ----------
-    markdown : str
-    page : str
-        Path of the page below ``docs``.
-    docs : Path
-    """
-
-    def kept(found: re.Match[str]) -> str:
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), found[2]))
-        return found[1] if target in OPTIONAL and not (docs / target).exists() else found[0]
-
-    return _LINK.sub(kept, markdown)
-
-
 def complete(nav: list[Any], docs: Path, generated: Iterable[str] = ()) -> list[Any]:
-    """Navigation with each folder replaced by its pages, and without optional pages that are absent.
+    """Navigation with each folder (``name/``) replaced by its pages, and without optional pages that are absent.
 
-    Parameters
-    ----------
-    nav : list
-        As in ``mkdocs.yml``: paths, or one-entry dicts of title to path, folder (``name/``) or list.
-    docs : Path
-        The folder of the pages.
-    generated : iterable of str
-        Pages that are made while building, by path below ``docs``.
-
-    Returns
-    -------
-    nav : list
-        Other pages that do not exist stay in it, so that a strict build names them.
+    ``generated`` are pages made while building, by path below ``docs``. Other pages that do not exist stay, so that a
+    strict build names them.
     """
     made = list(generated)
     return _each(nav, lambda path: _pages(path, docs, made))

@@ -1,4 +1,4 @@
-"""Write the tables of docs/speed.md anew: ``make speed``."""
+"""Write the tables of ``speed.md`` anew: ``make speed``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 from .regenerate import ROOT, fill
 
-PAGE = "docs/speed.md"
+PAGE = "benchmarks/evidence/pages/speed.md"
 
 
 def main() -> None:

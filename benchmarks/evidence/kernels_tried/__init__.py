@@ -1,1 +1,1 @@
-"""Published kernels, declared and tried: ``docs/kernels-tried.md`` is what came of it."""
+"""Published kernels, declared and tried: ``pages/kernels-tried.md`` is what came of it."""

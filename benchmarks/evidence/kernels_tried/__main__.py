@@ -1,4 +1,4 @@
-"""Try published kernels, as their packages have them, and write ``docs/kernels-tried.md``.
+"""Try published kernels, as their packages have them, and write ``pages/kernels-tried.md``.
 
 python -m swizzle_benchmarks.evidence.kernels_tried FOLDER                # fetch packages, try all without a result
 python -m swizzle_benchmarks.evidence.kernels_tried FOLDER liger:rope     # this one

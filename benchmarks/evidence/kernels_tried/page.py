@@ -1,14 +1,15 @@
-"""``docs/kernels-tried.md``: the results of the last run, one row a kernel."""
+"""``pages/kernels-tried.md``: the results of the last run, one row a kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from .. import PAGES
 from .sources import HERE, KERNELS, SOURCES
 
 RESULTS = HERE / "results.json"
-PAGE = HERE.parents[2] / "docs" / "kernels-tried.md"
+PAGE = PAGES / "kernels-tried.md"
 TEXT = """# Published kernels tried
 
 Kernels that nobody of this project wrote, each loaded from its untouched file with no torch and no GPU, as

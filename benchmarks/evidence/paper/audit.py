@@ -1,6 +1,6 @@
 """The audit: every formula printed in the paper, checked as printed, replayed as run, and repaired.
 
-python -m swizzle_benchmarks.evidence.paper.audit          # writes docs/audit.md, some minutes
+python -m swizzle_benchmarks.evidence.paper.audit          # writes pages/audit.md, some minutes
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.workload.kernels import Kernel, kernel
 from xcd_model import Gpu, gpu
 
+from .. import PAGES
 from .formulas import FORMULAS, Formula
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "audit.md"
+PAGE = PAGES / "audit.md"
 GPU = "mi300x"
 
 
@@ -163,7 +164,7 @@ def _notes() -> list[str]:
         "  experiment logs behind the paper; where no log has the formula, the paper's own words are quoted below.",
         "- Simulated: lockstep replay of the MI300X. That of a formula which is no bijection is a raw schedule's: what",
         "  the hardware did, not a score. How far it is from the hardware in launch order shows how much to trust it.",
-        "  FDTD was counted of a kernel with other masks, which stores two of its fields item by item (decision 0031).",
+        "  FDTD was counted of a kernel with other masks, which stores two of its fields item by item (decision 0003).",
         "- Holds on: decided by trying every grid up to 20 x 20 tiles, and rows up to 300 workgroups, with 8 XCDs.",
     ]
 

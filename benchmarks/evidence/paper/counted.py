@@ -49,7 +49,7 @@ def measured(name: str) -> dict[str, Any]:
 
 
 def same_orders(names: Sequence[str], settings: Settings) -> list[dict[str, Any]]:
-    """Measured orders that are bijections, beside the replay of each; kept where `swizzle-sim fidelity` keeps its own.
+    """Measured orders that are bijections, beside the replay of each; kept where `make fidelity` keeps its own.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Write docs/paper: pictures, the numbers behind them, and one page that is made from those numbers alone."""
+"""Write ``pages/paper``: pictures, the numbers behind them, and one page that is made from those numbers alone."""
 
 from __future__ import annotations
 

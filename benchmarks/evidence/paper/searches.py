@@ -23,10 +23,7 @@ def _modules(*packages) -> tuple[str, ...]:
 
 
 SCORES = ("swizzle_sim.pricing.replaying", "swizzle_sim.pricing.scoring", *_modules(swizzle_sim.language))
-SEARCHES = (
-    *SCORES,
-    *_modules(swizzle_sim.search),
-)
+SEARCHES = (*SCORES, *_modules(swizzle_sim.search))
 
 
 def arms_job(settings: Settings, name: str) -> Job:

@@ -1,6 +1,6 @@
 """The page of the suite: what the kernels are, and what the families are worth on each.
 
-python -m swizzle_benchmarks.evidence.paper.suite_page          # writes docs/suite.md, some minutes
+python -m swizzle_benchmarks.evidence.paper.suite_page          # writes pages/suite.md, some minutes
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from swizzle_sim.search.suite import PAPER, Suite, facts_of, score_suite, suite_
 from swizzle_sim.workload.kernels import Kernel, kernel, kernel_names
 from xcd_model import Gpu, gpu
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "suite.md"
+from .. import PAGES
+
+PAGE = PAGES / "suite.md"
 GPU, CLUSTERED_GPU = "mi300x", "h200"  # the latter for kernels in clusters, which an MI300X does not dispatch
 # L2 hit rate in launch order [%], from the public logs behind arXiv 2508.20258, and the range over their runs.
 MEASURED = {
@@ -68,7 +70,7 @@ def clusters(found: Suite) -> list[str]:
     return [
         "## In clusters",
         "",
-        f"Launched in clusters of workgroups (decision 0048), which an MI300X does not dispatch: on {CLUSTERED_GPU}.",
+        f"Launched in clusters of workgroups (decision 0047), which an MI300X does not dispatch: on {CLUSTERED_GPU}.",
         "",
         _kernels(kernels, gpu(CLUSTERED_GPU)),
         "",
@@ -101,7 +103,7 @@ def _measured(paper: Suite) -> str:
         rate, low, high = MEASURED[found.kernel]
         spread = f"{low} to {high}" if low < high else "same"
         lines.append(f"| `{found.kernel}` | {100 * found.baseline.l2_hit_rate:.1f} | {rate} | {spread} |")
-    note = "`fdtd_2d` was counted of a kernel with other masks, which stores two fields item by item (decision 0031)."
+    note = "`fdtd_2d` was counted of a kernel with other masks, which stores two fields item by item (decision 0003)."
     return "\n".join([*lines, "", note])
 
 

@@ -1,9 +1,8 @@
-"""``docs/remaps.md``: the corpus with its verdicts; no number in it is written by hand."""
+"""``pages/remaps.md``: the corpus with its verdicts; no number in it is written by hand."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from .. import PAGES
 from .corpus import EVERY, PUBLIC, WRONG
 from .judge import Judged, judge
 from .printed import PRINTED
@@ -14,19 +13,19 @@ _HEAD = """\
 <!-- Generated: python -m swizzle_benchmarks.evidence.docs.regenerate --all -->
 
 Formulas of public kernels, of the SwizzlePerf paper and some that are wrong in a realistic way, re-written in
-[the language](language.md) (formulas carry over, code does not; what is wrong is wrong in the formula as published at
-the time). *No hint* is what `swizzle-sim check` says of the text alone: **proved** for every grid, or **refuted** with
-the smallest launch that fails of those tried. *Where it is right* is a condition that suffices; *it is* says whether
-that is proved or only tested. Nothing was run on a GPU.
+[the language](../../../docs/language.md) (formulas carry over, code does not; what is wrong is wrong in the formula as
+published at the time). *No hint* is what `swizzle-sim check` says of the text alone: **proved** for every grid, or
+**refuted** with the smallest launch that fails of those tried. *Where it is right* is a condition that suffices; *it
+is* says whether that is proved or only tested. Nothing was run on a GPU.
 
 """
 
 
 def main() -> None:
     """Write the page."""
-    path = Path(__file__).resolve().parents[3] / "docs" / "remaps.md"
+    path = PAGES / "remaps.md"
     path.write_text(remaps_page(), encoding="utf-8")
-    print("written: docs/remaps.md")
+    print("written:", path)
 
 
 def remaps_page() -> str:

@@ -2,7 +2,7 @@
 
 python -m swizzle_benchmarks.evidence.search.compare                      # ten kernels: 20 minutes of a core
 python -m swizzle_benchmarks.evidence.search.compare --kernels gemm softmax --evaluations 20 --seeds 2
-python -m swizzle_benchmarks.evidence.search.compare --write              # the first, and rewrite docs/search.md
+python -m swizzle_benchmarks.evidence.search.compare --write              # the first, and rewrite pages/search.md
 
 Trials are stored in runs/compare as they finish: an interrupted comparison goes on, and no trial is run twice.
 """
@@ -23,11 +23,11 @@ from swizzle_sim.search.ranking import default_objectives
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 
+from .. import PAGES
 from . import optimum
 from .methods import METHODS, timed
 from .page import by_gpu, draw, page, picture_of, table
 
-ROOT = Path(__file__).resolve().parents[3]
 EVALUATIONS, SEEDS = 60, 5
 SIZES: dict[str, dict[str, dict[str, int]]] = {
     "mi300x": {  # the paper's ten kernels, at sizes whose replay takes milliseconds
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=EVALUATIONS)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--cache", type=Path, default=Path("runs/compare"))
-    parser.add_argument("--write", action="store_true", help="write docs/search.md and its pictures")
+    parser.add_argument("--write", action="store_true", help="write pages/search.md and its pictures")
     options = parser.parse_args()
     points = points_of(options.kernels, options.evaluations, options.seeds)
     rows = compare(points, options.cache)
@@ -109,10 +109,10 @@ def main() -> None:
         for name, mine, of in by_gpu(points, rows):
             print(f"{name}\n\n{table(mine, of)}\n")
         return
-    (ROOT / "docs/search.md").write_text(page(points, rows, optimum_text(options.cache)), encoding="utf-8")
+    (PAGES / "search.md").write_text(page(points, rows, optimum_text(options.cache)), encoding="utf-8")
     for name, mine, of in by_gpu(points, rows):
-        draw(mine, of, ROOT / "docs" / picture_of(name))
-    print("written: docs/search.md and its pictures")
+        draw(mine, of, PAGES / picture_of(name))
+    print("written: pages/search.md and its pictures")
 
 
 if __name__ == "__main__":

@@ -211,7 +211,7 @@ def picture_of(gpu: str) -> str:
 
 
 def page(points: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]], optimum: str) -> str:
-    """docs/search.md."""
+    """``pages/search.md``."""
     first = points[0]
     setup = SETUP.format(evaluations=first["evaluations"], seeds=len({point["seed"] for point in points}))
     return PAGE.format(

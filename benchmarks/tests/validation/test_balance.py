@@ -1,12 +1,11 @@
 """Does balance have the sign that others published, and does the page hold what its script prints?"""
 
-from pathlib import Path
-
 import pytest
 
+from swizzle_benchmarks.evidence import PAGES
 from swizzle_benchmarks.validation.balance import attention_cases, jagged_cases, main
 
-PAGE = Path(__file__).parents[3] / "docs" / "laboratory" / "balance.md"
+PAGE = PAGES / "laboratory/balance.md"
 
 
 @pytest.fixture(scope="module")

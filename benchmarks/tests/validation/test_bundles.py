@@ -1,12 +1,11 @@
 """Do the page's tables of the bundles that an H200 ran come from the committed predictions and counts?"""
 
-from pathlib import Path
-
 import pytest
 
+from swizzle_benchmarks.evidence import PAGES
 from swizzle_benchmarks.validation.bundles import GROUPED, LAUNCHED, Order, orders, regrets, table
 
-PAGE = Path(__file__).parents[3] / "docs" / "hardware.md"
+PAGE = PAGES / "predicted.md"
 
 
 def test_the_page_has_the_tables_that_the_script_prints():

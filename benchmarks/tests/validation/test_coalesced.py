@@ -1,15 +1,14 @@
 """Is how often reads of a GPC meet what the counted sectors say?"""
 
-from pathlib import Path
-
 import numpy as np
 
 from benchmarks.tests.validation.tables import lines_of
+from swizzle_benchmarks.evidence import PAGES
 from swizzle_benchmarks.validation.coalesced import fitted, read, report, rms
+from swizzle_benchmarks.validation.held_out import predicted_of
 from swizzle_benchmarks.validation.rows import DATA
 from xcd_model import gpu
 
-ROOT = Path(__file__).parents[3]
 H200 = gpu("h200")
 LINES = read()
 
@@ -37,7 +36,7 @@ def both_counts():
     merged = {(one["draw"], one["bundle"], one["order"]): one for one in lines_of(DATA / "machine" / "h200_merged.csv")}
     ran = {}
     for draw in {draw for draw, _, _ in merged}:
-        for one in lines_of(DATA / f"{draw}_held_out_predicted.csv"):
+        for one in predicted_of(draw):
             ran[draw, one["kernel"], one["problem"], one["order"]] = merged[draw, one["bundle"], one["order"]]
     found = [(line, ran.get((line.draw, line.kernel, line.problem, line.order))) for line in LINES]
     return [(line, int(of["arrived"]), int(of["given"])) for line, of in found if of]
@@ -66,7 +65,7 @@ def test_more_readers_meet_more_with_one_workgroup_an_sm_and_hardly_more_with_tw
     def ends(most):
         return lambda k: 1 + most * (1 - 1 / k)
 
-    text = (ROOT / "docs/laboratory/h200-l2.md").read_text(encoding="utf-8")
+    text = (PAGES / "laboratory/h200-l2.md").read_text(encoding="utf-8")
     (one, linear), (_, saturated) = agree(1, grows(0.22)), agree(1, ends(1.1))
     assert f"{one} orders of GEMM with one workgroup an SM to {linear} (0.22), the second to {saturated} (1.1)" in text
     (two, linear), (_, saturated) = agree(2, grows(0.03)), agree(2, ends(0.25))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from swizzle_benchmarks.evidence import PAGES
 from swizzle_benchmarks.lab import __main__ as lab
 from swizzle_benchmarks.lab import bundles_counted
 from swizzle_benchmarks.lab.memory import fills
@@ -83,7 +84,7 @@ def test_a_folder_without_bundles_is_refused(tmp_path):
 
 
 def test_the_page_of_bursts_has_the_figures_of_the_committed_table():
-    page = (Path(__file__).parents[3] / "docs" / "laboratory" / "h200-sm.md").read_text(encoding="utf-8")
+    page = (PAGES / "laboratory/h200-sm.md").read_text(encoding="utf-8")
     with (DATA / "machine" / "h200_fill.csv").open(encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
     kinds = fills(lines)
@@ -109,7 +110,7 @@ def test_the_page_of_bursts_has_the_figures_of_the_committed_table():
 def test_what_is_said_of_reads_that_meet_was_counted():
     with (DATA / "machine" / "h200_coalescer.csv").open(encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
-    text = (Path(__file__).parents[3] / "docs/laboratory/h200-l2.md").read_text(encoding="utf-8")
+    text = (PAGES / "laboratory/h200-l2.md").read_text(encoding="utf-8")
 
     def shares(kind, late="0", members=None):
         mine = [one for one in lines if one["kind"] == kind and one["late"] == late]
@@ -133,7 +134,7 @@ def test_what_is_said_of_reads_that_meet_was_counted():
 
 
 def test_what_is_said_of_sms_that_read_the_same_was_counted():
-    text = (Path(__file__).parents[3] / "docs/laboratory/h200-l2.md").read_text(encoding="utf-8")
+    text = (PAGES / "laboratory/h200-l2.md").read_text(encoding="utf-8")
     with (DATA / "machine" / "h200_meeting.csv").open(encoding="utf-8", newline="") as file:
         lines = [{name: float(value) for name, value in one.items()} for one in csv.DictReader(file)]
     assert {one["sms"] for one in lines} == {120}

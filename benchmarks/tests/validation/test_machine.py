@@ -8,6 +8,7 @@ from statistics import mean, median
 import numpy as np
 import pytest
 
+from swizzle_benchmarks.evidence import PAGES
 from swizzle_benchmarks.lab import hbm_rows, operands, passes, power, steps, walks
 from swizzle_benchmarks.lab.caches import CARVE_OUT_COUNTERS, carve_outs, most_held, words_of
 from swizzle_benchmarks.lab.memory import fills, middles, turnarounds
@@ -133,7 +134,7 @@ def test_lines_any_power_of_two_apart_find_the_same_room():
 
 @pytest.mark.parametrize("percent", ["0", "20"])
 def test_drawn_lines_miss_as_512_sets_of_4_tags_would(percent):
-    """Whatever the carve-out leaves of the array; the model has no such tags (decision 0028)."""
+    """Whatever the carve-out leaves of the array; the model has no such tags (decision 0022)."""
     with (DATA / "machine" / "h200_l1_drawn.csv").open(encoding="utf-8", newline="") as file:
         rings = [one for one in csv.DictReader(file) if one["carve_out_pct"] == percent]
     hit, miss = 45.0, 280.0  # cycles, see `swizzle_benchmarks.lab.caches`
@@ -292,7 +293,7 @@ def test_a_step_waits_longer_when_its_last_operand_comes_from_memory():
     assert [one.from_memory for one in chosen] == ["none", "A", "B", "both"]
     assert first.ns - none.ns < 60 and min(last.ns, both.ns) - none.ns > 250
     assert first.simulated - none.simulated < 60 and min(last.simulated, both.simulated) - none.simulated > 150
-    text = (DATA.parents[2] / "docs/laboratory/h200-sm.md").read_text(encoding="utf-8")
+    text = (PAGES / "laboratory/h200-sm.md").read_text(encoding="utf-8")
     for one in (none, first, last, both):
         error = 100 * (one.simulated / one.ns - 1)
         assert f"| yes | row | {one.from_memory} | {one.ns:.0f} | {one.simulated:.0f} | {error:+.0f} % |" in text

@@ -1,15 +1,15 @@
 """Does the page of the SM say what was measured of products, and do two workgroups wait for each other in the model?"""
 
 import importlib.util
-from pathlib import Path
 
 import pytest
 
 from benchmarks.tests.validation.tables import lines_of
+from swizzle_benchmarks.evidence import PAGES
 from swizzle_benchmarks.lab.product_steps import measured_steps, named, simulated
 from swizzle_benchmarks.validation.rows import DATA
 
-TEXT = (Path(__file__).parents[3] / "docs/laboratory/h200-sm.md").read_text(encoding="utf-8")
+TEXT = (PAGES / "laboratory/h200-sm.md").read_text(encoding="utf-8")
 
 
 def test_the_page_says_what_steps_took_by_workgroups():

@@ -95,7 +95,10 @@ def test_the_whole_way_on_a_few_rows(tmp_path):
     rows = [row for row in quick_rows(ROWS) if "16384" not in row.id]
     found = predict_all(rows, ["timed", "analytic"], processes=1)
     assert len(found) == 2 * len(rows)
-    committed = {(line["id"], line["variant"]): line["predicted"] for line in lines_of(ROOT / "docs" / "fidelity.csv")}
+    committed = {
+        (line["id"], line["variant"]): line["predicted"]
+        for line in lines_of(ROOT / "benchmarks/evidence/pages/fidelity.csv")
+    }
     for one in found:
         stated = committed[one.row.id, one.variant]
         assert one.value == (pytest.approx(float(stated), rel=1e-5) if stated else None), f"{one.row.id}: make fidelity"

@@ -2,7 +2,7 @@
 
 import csv
 
-from swizzle_benchmarks.evidence.docs.readme_words import TABLE
+from swizzle_benchmarks.evidence import PAGES
 from swizzle_benchmarks.validation.page.page import STANDINGS, explanations, is_far, why_section
 from swizzle_benchmarks.validation.predict import Prediction
 from swizzle_benchmarks.validation.rows import all_rows
@@ -11,7 +11,7 @@ ROWS = {row.id: row for row in all_rows()}
 
 
 def of_the_page():
-    with TABLE.open(encoding="utf-8", newline="") as file:
+    with (PAGES / "fidelity.csv").open(encoding="utf-8", newline="") as file:
         lines = [line for line in csv.DictReader(file) if line["variant"] == "timed" and line["predicted"]]
     return [
         Prediction(row=ROWS[line["id"]], variant="timed", value=float(line["predicted"]), counts={}) for line in lines

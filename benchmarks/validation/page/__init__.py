@@ -1,1 +1,1 @@
-"""The text, tables and pictures of docs/fidelity.md."""
+"""The text, tables and pictures of the fidelity page."""

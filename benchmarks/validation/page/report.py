@@ -1,4 +1,4 @@
-"""Write docs/fidelity.md, fidelity.csv and the plots: ``make fidelity``."""
+"""Write fidelity.md, fidelity.csv and the plots: ``make fidelity``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write(predictions: Sequence[Prediction], folder: Path) -> list[Path]:
     ----------
     predictions : sequence of Prediction
     folder : Path
-        Such as ``docs``; pictures go to ``pictures`` in it.
+        Such as ``benchmarks/evidence/pages``; pictures go to ``pictures`` in it.
 
     Returns
     -------

@@ -18,7 +18,8 @@ Constants were fitted to kernels of the fit half; the held-out half tests them e
 `benchmarks/validation/data/split.csv`. A kernel that a constant was fitted to, or that a search for one has looked at,
 stays in the fit half; a test proves that no row that a fitted constant names is held out. Held out does not mean
 unseen: what a decision took or left was judged with all rows in view. The last column counts and names the fitted
-constants that the predictions of a kernel used, the GPU's (their rows are in [the catalogue](gpus.md)) and its own.
+constants that the predictions of a kernel used, the GPU's (their rows: [the catalogue](../../../docs/gpus.md)) and its
+own.
 
 """
 

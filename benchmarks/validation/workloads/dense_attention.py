@@ -95,7 +95,7 @@ def items_of(name: str, size: Mapping[str, int], xcds: int) -> np.ndarray:
 
 ITEM_BYTES = 2
 STORED_COLUMNS = 8  # of O, in one store of a wave: 16 bytes of each of its 32 rows
-FITTED = {**OF_SOFTMAX, "loads of Q merged by the L1": ("dense/mi355x-*",)}  # decision 0030
+FITTED = {**OF_SOFTMAX, "loads of Q merged by the L1": ("dense/mi355x-*",)}  # decision 0003
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ SLICE = 4 * WARP * 4  # items that the four waves of a stencil load at once, fou
 PIPELINED = ("gemm", "attention")  # loops of two loads a step
 STEP_INSTRUCTIONS = {(128, 128): 78, (128, 256): 82}  # of GEMM's tiles, as Triton 3.6.0 compiles the table's source
 FITTED = {
-    "stencil": dict.fromkeys(("SLICE", "instructions_in_flight"), ("h200/stencil-*:time_us",)),  # decision 0023
+    "stencil": dict.fromkeys(("SLICE", "instructions_in_flight"), ("h200/stencil-*:time_us",)),  # decision 0022
     "attention": OF_SOFTMAX,
 }
 
@@ -173,7 +173,7 @@ def _stencil(size: Sizes, line_bytes: int) -> Trace:
 
     The masks are no whole groups of items, so Triton compiles the four loads item by item: of PTX for sm_90, 16 ``b32``
     for one ``v4.b32``. The compiler does not load a tile five times over: it loads the five values of some items and
-    adds them up, then those of the next (docs/decisions/0023-reads-between-writes-and-a-workgroups-start.md).
+    adds them up, then those of the next (docs/decisions/0022-the-h200-beside-the-mi300x.md).
     """
     build, row, col = _tiled(size, line_bytes)
     x, y = (build.array(name, rows=size["M"], cols=size["N"], item_bytes=4) for name in "xy")
@@ -211,7 +211,7 @@ def _copies(size: Sizes) -> int:
     A product that another follows is dealt to waves by 16 queries each: eight waves have 128, and where a tile has
     fewer they compute its scores and exponentials again. Products with values are dealt by columns too.
 
-    Source: ``warpsPerCTA = [8, 1]``, then ``[4, 2]``, in what Triton 3.6.0 makes of 64 queries, decision 0024.
+    Source: ``warpsPerCTA = [8, 1]``, then ``[4, 2]``, in what Triton 3.6.0 makes of 64 queries, decision 0022.
     """
     return max(1, KERNELS["attention"].warps * 16 // size["BQ"])
 
