@@ -8,7 +8,7 @@ from typing import Any
 
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.search.history import Attempt, History
-from swizzle_sim.search.optimize import Run
+from swizzle_sim.search.loop import Run
 from swizzle_sim.search.proposers import Proposed, Task
 from xcd_model.errors import ModelError
 

@@ -21,7 +21,7 @@ from swizzle_sim.cli.run_end import End, print_end, print_run, print_run_json, s
 if TYPE_CHECKING:
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.search.history import Attempt
-    from swizzle_sim.search.optimize import Run
+    from swizzle_sim.search.loop import Run
     from swizzle_sim.search.proposers import Proposed
     from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
@@ -116,8 +116,8 @@ def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: flo
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.search.candidates import family_specs
     from swizzle_sim.search.history import FILE
-    from swizzle_sim.search.optimize import optimize as search
     from swizzle_sim.search.ranking import BestSoFar, chosen_objectives
+    from swizzle_sim.search.strategies.families import optimize as search
 
     folder = given.resume or given.out or next_folder(Path(RUNS), f"{work.name}-{device.name}")
     settings: dict[str, Any] = {"replay": given.replay or "timed", "seed": given.seed, "jitter_ns": given.jitter}
@@ -188,7 +188,7 @@ def _print_so_far(folder: Path, json: bool) -> None:
     """Print the table of a run that was interrupted, if any of it was stored."""
     from swizzle_sim.search.advice import advise_run
     from swizzle_sim.search.history import FILE, History
-    from swizzle_sim.search.optimize import Run
+    from swizzle_sim.search.loop import Run
     from swizzle_sim.search.ranking import ranking_of
     from swizzle_sim.search.recorded import recorded_scorer
 
@@ -222,7 +222,8 @@ def _propose(
     from swizzle_sim.search.proposers import Task, load_proposer
 
     run = load_proposer(name)
-    stem = f"{work.name}-{device.name}-{name}" if work and device else f"{Path(str(repeat)).resolve().name}-again"
+    short = name.rpartition(":")[2]
+    stem = f"{work.name}-{device.name}-{short}" if work and device else f"{Path(str(repeat)).resolve().name}-again"
     folder = given.resume or given.out or next_folder(Path(RUNS), stem)
     task = Task(
         kernel=work,
@@ -232,6 +233,7 @@ def _propose(
         objective=given.objective,
         seed=given.seed,
         jitter_ns=given.jitter,
+        threads=given.threads,
         resume=given.resume is not None,
         repeat=repeat,
         command=_command(),
@@ -275,8 +277,8 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     from swizzle_sim.report.rank_stability import check_finalists
     from swizzle_sim.search.advice import advise_run
     from swizzle_sim.search.history import History
-    from swizzle_sim.search.optimize import SETTLED
     from swizzle_sim.search.ranking import ranking_of
+    from swizzle_sim.search.strategies.families import SETTLED
 
     run = _priced(run, scorer) if given.compile else run
     with Progress("replaying finalists under other constants", "sets") as progress:

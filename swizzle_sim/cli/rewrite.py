@@ -13,7 +13,7 @@ from swizzle_sim.cli.arguments import Json, Launch, SwizzleText, grouped, offer
 
 if TYPE_CHECKING:
     from swizzle_sim.rewrite import Checked, Rewritten
-    from swizzle_sim.search.optimize import Run
+    from swizzle_sim.search.loop import Run
     from swizzle_sim.workload.kernels import Kernel
     from swizzle_sim.workload.price import RemapPrice
     from xcd_model import Gpu

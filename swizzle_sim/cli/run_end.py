@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.search.advice import Advice
     from swizzle_sim.search.history import Attempt
-    from swizzle_sim.search.optimize import Run
+    from swizzle_sim.search.loop import Run
 
 TOP = 5
 
@@ -45,7 +45,7 @@ def _entry(attempt: Attempt, places: Mapping[int, str]) -> dict[str, Any]:
         "number": attempt.number,
         "name": attempt.name,
         "source": attempt.source,
-        "verdict": dict(attempt.judged.verdict),
+        "verdict": attempt.judged.proof,
         "score": attempt.score.as_dict() if attempt.score else None,
     }
 
@@ -77,7 +77,7 @@ def print_run(end: End, scorer: Scorer) -> None:
     from swizzle_sim.cli.output import print_advice, score_cells, score_columns, simulated, sizes_text, table
     from swizzle_sim.language.lattice import unconditional
     from swizzle_sim.search.candidates import has_families
-    from swizzle_sim.search.optimize import SETTLED, is_settled
+    from swizzle_sim.search.strategies.families import SETTLED, is_settled
 
     run = end.run
     print_advice(end.advice)

@@ -57,8 +57,8 @@ def ceiling(
         sizes_text,
         table,
     )
-    from swizzle_sim.search.ceiling import ceiling as find_ceiling
     from swizzle_sim.search.lookup import check_table_folder, write_table
+    from swizzle_sim.search.strategies.ceiling import ceiling as find_ceiling
 
     workload, device = launch.load()
     given = load_swizzle(swizzle) if swizzle is not None else None
@@ -120,14 +120,10 @@ def tune_kernel(
         from swizzle_sim.cli.configurations import tune_configurations
 
         tune_configurations(launch, run, search.get("evaluations"), llm.get("max_minutes"), json)
-    elif what == "loop":
-        from swizzle_sim.cli.loop_knobs import tune_loop_knobs
+    elif what in ("loop", "layout"):
+        from swizzle_sim.cli.knobs import tune_settings
 
-        tune_loop_knobs(launch, run, search.get("evaluations"), json)
-    elif what == "layout":
-        from swizzle_sim.cli.layout_knobs import tune_layout_knobs
-
-        tune_layout_knobs(launch, run, search.get("evaluations"), json)
+        tune_settings(what, launch, run, search.get("evaluations"), json)
     else:
         _tune_tiles(launch, run, search, json)
 

@@ -17,7 +17,7 @@ from swizzle_sim.search.ranking.ranking import DRAWS
 
 if TYPE_CHECKING:
     from swizzle_sim.pricing.scoring import Scorer
-    from swizzle_sim.search.optimize import Run
+    from swizzle_sim.search.loop import Run
 
 FILE = DRAWS
 LAUNCHED = "the order as launched"  # the launch order's name in FILE and in JSON documents

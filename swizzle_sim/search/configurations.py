@@ -18,10 +18,10 @@ from swizzle_sim.capture.configurations import Configuration
 from swizzle_sim.language import family
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.arms import rounds_of
 from swizzle_sim.search.candidates import Candidate, distinct_shortlist
 from swizzle_sim.search.jobs import PointStore
 from swizzle_sim.search.ranking import default_objectives
+from swizzle_sim.search.strategies.halving import rounds_of
 
 LAUNCH_ORDER = "identity"
 FEWEST = 24  # replays, however few configurations there are

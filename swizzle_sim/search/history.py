@@ -83,6 +83,11 @@ class Attempt:
         return replace(self, score=score, critique=critique, verdict={**self.verdict, BEFORE_PRICE: before})
 
     @property
+    def proof(self) -> dict[str, Any]:
+        """Verdict without what the judge adds to it: the rung that decided, and its code."""
+        return {key: value for key, value in self.verdict.items() if key not in ("code", "stage")}
+
+    @property
     def judged(self) -> Attempt:
         """Attempt before its price: what a run that goes on, or prompts a model, has to see again."""
         if (before := self.verdict.get(BEFORE_PRICE)) is None:
@@ -310,6 +315,11 @@ def _row_of(attempt: Attempt) -> tuple:
     texts = [storable(text) for text in (attempt.name, attempt.source, attempt.proposer)]
     row = (attempt.number, *texts, json.dumps(dict(attempt.verdict)), score, storable(attempt.critique))
     return (*row, attempt.cost_ms)
+
+
+def as_stored(attempt: Attempt) -> Attempt:
+    """Attempt as it is read back."""
+    return _attempt_of(_row_of(attempt))
 
 
 def _attempt_of(row: tuple) -> Attempt:

@@ -13,10 +13,9 @@ from swizzle_sim.capture.occupancy import compiled_for
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.history import Attempt, History
-from swizzle_sim.search.optimize import Run
-from swizzle_sim.search.proposers import Task
+from swizzle_sim.search.loop import Run
+from swizzle_sim.search.proposers import Task, propose
 from swizzle_sim.search.ranking import Ranking, ranking_of
-from swizzle_sim.search.template_proposer import propose
 from tests.in_process import runner
 from xcd_model import gpu
 
@@ -54,7 +53,7 @@ def test_ceiling_looks_at_its_folder_before_it_searches(typed, monkeypatch, tmp_
     def searched(*args, **options):
         raise AssertionError("searched, and has nowhere to write to")
 
-    monkeypatch.setattr("swizzle_sim.search.ceiling.ceiling", searched)
+    monkeypatch.setattr("swizzle_sim.search.strategies.ceiling.ceiling", searched)
     (tmp_path / "file").write_text("")
     code, _, err = typed("ceiling", "gemm", *SIZES, "--out", "file")
     assert code == 2 and "file: cannot be written (File exists)" in err

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import swizzle_sim.language
+import swizzle_sim.search.strategies
 import swizzle_sim.search.templates
-import swizzle_sim.tuning
 from swizzle_benchmarks.validation.sources import kernel_modules
 from swizzle_sim.workload.kernels import Kernel
 
@@ -25,8 +25,8 @@ def _modules(*packages) -> tuple[str, ...]:
 
 SCORES = ("swizzle_sim.pricing.replaying", "swizzle_sim.pricing.scoring", *_modules(swizzle_sim.language))
 SEARCHES = (
-    *("swizzle_sim.search.candidates", "swizzle_sim.search.optimize", *SCORES),
-    *_modules(swizzle_sim.search.templates, swizzle_sim.tuning),
+    *("swizzle_sim.search.candidates", "swizzle_sim.search.judge", "swizzle_sim.search.loop", *SCORES),
+    *_modules(swizzle_sim.search.strategies, swizzle_sim.search.templates),
 )
 
 
