@@ -17,6 +17,7 @@ is spared a full replay if it is far worse, and families are all replayed.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.language import Swizzle, Verdict
+from swizzle_sim.language import FAMILIES, Swizzle, Verdict, family, is_spec
+from swizzle_sim.language.families import names_of
 from swizzle_sim.language.grid import Grid
 from swizzle_sim.language.lattice import claim_of, unconditional
 from swizzle_sim.language.verdict import Counterexample
@@ -36,7 +38,9 @@ from swizzle_sim.search.bench import Bench, costs_of, lockstep_like, score_on
 from swizzle_sim.search.candidates import Candidate, permutation_digest
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import OBJECTIVES, Objective, Ranking, default_objectives
-from xcd_model.errors import LanguageError, NotBijective, ReplayError
+from swizzle_sim.workload.kernels import Kernel
+from xcd_model import Gpu
+from xcd_model.errors import LanguageError, NotBijective, ReplayError, SearchError, UnknownName
 
 FULL_REPLAY = "full replay"
 BY_BOUND = (OBJECTIVES["l2_hit_rate"],)  # objectives that the bound of an assignment bounds
@@ -114,6 +118,16 @@ class Judge:
         self._costs: dict[int, tuple[float, ...]] = {}
         self._repeats: dict[int, int] = {}
         self._notes: dict[int, str] = {}
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, at its main size."""
+        return self.scorer.kernel
+
+    @property
+    def gpu(self) -> Gpu:
+        """The GPU."""
+        return self.scorer.gpu
 
     @property
     def ranking(self) -> Ranking:
@@ -308,12 +322,16 @@ def _attempt(look: Look) -> Attempt:
     return look.attempt
 
 
-def as_candidate(given: Candidate | str, proposer: str = "given") -> Candidate:
-    """Candidate of a text, or of a family's specification."""
+def as_candidate(given: Candidate | str, proposer: str = "given", number: int = 1) -> Candidate:
+    """Candidate of a family's specification, or of a text of the language."""
     if isinstance(given, Candidate):
         return given
-    name = given if "\n" not in given.strip() and "=" not in given.partition("(")[0] else proposer
-    return Candidate(name, given, proposer)
+    if not isinstance(given, str):
+        raise SearchError(f"a strategy yields texts or candidates, or lists of them, not {given!r}", code="strategy")
+    if is_spec(given) and names_of(given) <= FAMILIES.keys():
+        with contextlib.suppress(UnknownName):  # of a parameter: refused when it is parsed
+            return Candidate(given.strip(), family(given), proposer)
+    return Candidate(f"{proposer} {number}", given, proposer)
 
 
 def _partly(verdict: Verdict) -> str:

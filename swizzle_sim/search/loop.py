@@ -146,6 +146,7 @@ def run(
     judge: Judge,
     history: History | InMemory,
     *,
+    proposer: str = "given",
     threads: int = 1,
     end_s: float = float("inf"),
     enough: Callable[[], bool] = lambda: False,
@@ -156,7 +157,7 @@ def run(
     """Run a strategy to its end, to ``end_s``, or until ``enough()``, which is asked after each attempt.
 
     The launch order is attempt 0. ``mine`` chooses the stored attempts that are this strategy's, where several share a
-    history; ``amend`` changes an attempt before it is stored.
+    history; ``amend`` changes an attempt before it is stored; ``proposer`` is that of candidates given as texts.
 
     Raises
     ------
@@ -164,7 +165,7 @@ def run(
         If the history holds other candidates than the strategy proposes.
     """
     with ThreadPoolExecutor(threads) as pool:
-        loop = _Loop(judge, history, pool, threads, end_s, enough, on_attempt, amend)
+        loop = _Loop(judge, history, pool, proposer, threads, end_s, enough, on_attempt, amend)
         loop.know(mine)
         judge.map = pool.map
         try:
@@ -173,7 +174,7 @@ def run(
             loop.try_all([LAUNCH_ORDER])
             asked = next(strategy, None)
             while asked is not None and not (loop.is_over or loop.timed_out):
-                one = isinstance(asked, Candidate | str)
+                one = isinstance(asked, Candidate | str) or not isinstance(asked, Iterable)
                 told = loop.try_all([asked] if one else asked)
                 if not (loop.is_over or loop.timed_out):
                     asked = strategy.send(told[0] if one else told)
@@ -193,6 +194,7 @@ class _Loop:
     judge: Judge
     history: History | InMemory
     pool: ThreadPoolExecutor
+    proposer: str
     threads: int
     end_s: float
     enough: Callable[[], bool]
@@ -236,7 +238,7 @@ class _Loop:
             known = self.stored.popleft() if self.stored else None
             number = known.number if known else self.next_number
             self.next_number += known is None
-            candidate = as_candidate(place, f"candidate {number}")
+            candidate = as_candidate(place, self.proposer, number)
             if known and known.source != storable(candidate.source):
                 raise RunError(f"{self.history.folder}: cannot resume: attempt {number} is not {candidate.name}")
             look = self.judge.look(candidate, number)

@@ -6,9 +6,7 @@ and a table of its own, a callable that takes a `Task` and gives a `Proposed`. N
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from swizzle_sim.base.progress import Progress
+from swizzle_sim.capture.kernel_file import line_of, load_file, words_of
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import Attempt
@@ -28,7 +27,7 @@ from swizzle_sim.search.strategies.halving import EVALUATIONS, SearchPlan, is_ev
 from swizzle_sim.search.templates import Template, family_template, load_templates
 from swizzle_sim.workload.kernels import Kernel, registered
 from xcd_model import Gpu
-from xcd_model.errors import RunError, SearchError, UnknownName
+from xcd_model.errors import RunError, SearchError, SwizzleSimError, UnknownName
 
 GROUP = "swizzle_sim.proposers"
 SHOWN = 5
@@ -88,8 +87,10 @@ def load_proposer(name: str) -> Callable[[Task], Proposed]:
     ------
     UnknownName
         If there is none of that name.
+    CaptureError
+        If the file cannot be run; names the line.
     RunError
-        If the file cannot be run, or has no such function.
+        If it has no such function.
     """
     file, colon, function = name.rpartition(":")
     if colon and file.endswith(".py"):
@@ -105,23 +106,23 @@ def load_proposer(name: str) -> Callable[[Task], Proposed]:
 
 
 def _from_file(path: Path, function: str) -> Any:
-    """A generator function of a user's file, which is run as an import would."""
-    if not path.is_file():
-        raise RunError(f"{path}: no such file; --proposer FILE.py:FUNCTION names a strategy of one's own")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(path.stem, module)  # as dataclasses want it
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise RunError(f"{path}: cannot be run ({type(error).__name__}: {error})") from error
+    """A generator function of a user's file."""
+    module = load_file(path.resolve())
     found = getattr(module, function, None)
     if not inspect.isgeneratorfunction(found):
         listed = [key for key, value in vars(module).items() if inspect.isgeneratorfunction(value)]
         why = f"is no generator function; the file has {', '.join(listed) or 'none'}"
         raise RunError(f"{path}: {function} {why}: a strategy yields candidates, see docs/howto/search-strategy.md")
-    return found
+
+    def asked(judge: Judge) -> Any:
+        try:
+            yield from found(judge)
+        except SwizzleSimError:
+            raise
+        except Exception as error:
+            raise RunError(f"{line_of(error, path.resolve())}: {words_of(error)}") from error
+
+    return asked
 
 
 def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Proposed:
@@ -141,10 +142,9 @@ def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Propose
 
     with open_run(task.folder, about, task.resume, ("strategy",)) as history, history.running():
         with Progress(f"proposer {name}", "evaluations") as progress:
-            asked = strategy(judge)
             run(
-                asked, judge, history, threads=how.n_threads, end_s=how.end_s,
-                enough=lambda: spent >= budget, on_attempt=on_attempt,
+                strategy(judge), judge, history, proposer=name.rpartition(":")[2], threads=how.n_threads,
+                end_s=how.end_s, enough=lambda: spent >= budget, on_attempt=on_attempt,
             )  # fmt: skip
         made = Run(history.folder, tuple(history), ranking_of(about))
     return _own(made)
