@@ -262,7 +262,7 @@ def check_options(proposer: str, llm: Mapping[str, Any], search: Mapping[str, An
     from xcd_model.errors import RunError
 
     own = proposer.rpartition(":")[0].endswith(".py")
-    allowed = ("max_minutes",) if proposer == "families" or own else ()
+    allowed: tuple[str, ...] = ("max_minutes",) if proposer == "families" or own else ()
     strange = [key for key in llm if key not in allowed]
     if (proposer in ("families", "search") or own) and strange:
         raise RunError(_belong(strange, ("llm", "two-stage"), proposer))

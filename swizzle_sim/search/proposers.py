@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,13 @@ from typing import Any
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.capture.kernel_file import line_of, load_file, words_of
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.candidates import Candidate
+from swizzle_sim.search.candidates import Candidate, family_specs, has_families
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.loop import Run, RunConfig, about_run, open_run, run
-from swizzle_sim.search.ranking import BestSoFar, Objective, chosen_objectives, ranking_of
+from swizzle_sim.search.ranking import BestSoFar, Objective, ranking_of
 from swizzle_sim.search.recorded import at_sizes
+from swizzle_sim.search.strategies.families import SETTLED, is_settled, optimize
 from swizzle_sim.search.strategies.halving import EVALUATIONS, SearchPlan, is_evaluation, search
 from swizzle_sim.search.templates import Template, family_template, load_templates
 from swizzle_sim.workload.kernels import Kernel, registered
@@ -31,6 +32,7 @@ from xcd_model.errors import RunError, SearchError, SwizzleSimError, UnknownName
 
 GROUP = "swizzle_sim.proposers"
 SHOWN = 5
+WORTH_SAYING_S = 20.0  # of an estimate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,24 +62,27 @@ class Task:
         return {key: value for key, value in self.options.items() if value is not None}
 
     @property
-    def of_run(self) -> dict[str, Any]:
-        """Fields of `RunConfig`."""
+    def config(self) -> RunConfig:
+        """How the run is made."""
         names = ("replay", "objective", "seed", "jitter_ns", "threads", "resume", "command")
-        return {name: getattr(self, name) for name in names}
+        return RunConfig(**{name: getattr(self, name) for name in names}, max_minutes=self.given.get("max_minutes"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proposed:
-    """Result of a proposer: rows of the table with their labels, lines below it, and what ``--json`` says.
+    """Result of a proposer: its run, and remarks on it.
 
-    ``again(run)`` is the same of the run whose finalists were compiled since.
+    One with a table of its own gives the rows, ``beside`` with their labels, and the document of ``--json``;
+    ``again(run)`` is the same of the run whose finalists were compiled since. ``scorer`` is that of the run, where the
+    proposer has it.
     """
 
     run: Run
-    beside: tuple[tuple[str, Attempt | None], ...]
-    lines: tuple[str, ...]
-    document: Mapping[str, Any]
-    again: Callable[[Run], Proposed]
+    lines: tuple[str, ...] = ()
+    scorer: Scorer | None = None
+    beside: tuple[tuple[str, Attempt | None], ...] = ()
+    document: Mapping[str, Any] = field(default_factory=dict)
+    again: Callable[[Run], Proposed] | None = None
 
 
 def load_proposer(name: str) -> Callable[[Task], Proposed]:
@@ -92,6 +97,8 @@ def load_proposer(name: str) -> Callable[[Task], Proposed]:
     RunError
         If it has no such function.
     """
+    if name == "families":
+        return families
     file, colon, function = name.rpartition(":")
     if colon and file.endswith(".py"):
         found = _from_file(Path(file), function)
@@ -125,40 +132,83 @@ def _from_file(path: Path, function: str) -> Any:
     return asked
 
 
-def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Proposed:
-    """Run a strategy: as many replays as ``--evaluations`` and as long as ``--max-minutes`` say."""
+def _task_of(task: Task) -> tuple[Kernel, Gpu]:
+    """Kernel and GPU of a task that is no repetition."""
     if task.kernel is None or task.gpu is None or task.repeat is not None:
         raise SearchError("a search is repeated by the same command with the same seed: name a kernel and a GPU")
-    how = RunConfig(**task.of_run, max_minutes=task.given.get("max_minutes"))
-    scorer = Scorer(task.kernel, task.gpu, **how.of_scorer)
-    judge = Judge(scorer, how.objectives_on(task.gpu))
+    return task.kernel, task.gpu
+
+
+def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Proposed:
+    """Run a strategy: as many replays as ``--evaluations`` and as long as ``--max-minutes`` say."""
+    kernel, gpu = _task_of(task)
+    how = task.config
+    judge = Judge(Scorer(kernel, gpu, **how.of_scorer), how.objectives_on(gpu))
     budget, spent, best = task.given.get("evaluations", EVALUATIONS), 0, BestSoFar(judge.objectives[0])
-    about = {**about_run(scorer, how.command, judge.objectives), "strategy": name, "evaluations": budget}
+    about = {**about_run(judge.scorer, how.command, judge.objectives), "strategy": name, "evaluations": budget}
 
     def on_attempt(attempt: Attempt) -> None:
         nonlocal spent
         spent += is_evaluation(attempt)
         progress(spent, budget, note=best(attempt.score))
 
-    with open_run(task.folder, about, task.resume, ("strategy",)) as history, history.running():
-        with Progress(f"proposer {name}", "evaluations") as progress:
-            run(
-                strategy(judge), judge, history, proposer=name.rpartition(":")[2], threads=how.n_threads,
-                end_s=how.end_s, enough=lambda: spent >= budget, on_attempt=on_attempt,
-            )  # fmt: skip
+    with (
+        open_run(task.folder, about, task.resume, ("strategy",)) as history,
+        history.running(),
+        Progress(f"proposer {name}", "evaluations") as progress,
+    ):
+        run(
+            strategy(judge), judge, history, proposer=name.rpartition(":")[2], threads=how.n_threads,
+            end_s=how.end_s, enough=lambda: spent >= budget, on_attempt=on_attempt,
+        )  # fmt: skip
         made = Run(history.folder, tuple(history), ranking_of(about))
-    return _own(made)
+    return Proposed(run=made, scorer=judge.scorer)
 
 
-def _own(made: Run) -> Proposed:
-    """Result of a user's strategy: the best attempts in the run's ranking."""
-    shown = [one for one in made.ranked if one.number][:SHOWN]
-    places = made.ranking.places(made.attempts)
-    scored = sum(one.score is not None for one in made.attempts[1:])
-    lines = [f"{len(made.attempts) - 1} candidates: {scored} replayed, {_others(made.counts)}"]
-    beside = (("launch order", made.baseline), *((places[one.number], one) for one in shown))
-    document = {"counts": made.counts, "best": [_entry(one) for one in shown]}
-    return Proposed(run=made, beside=beside, lines=tuple(lines), document=document, again=_own)
+def families(task: Task) -> Proposed:
+    """Try the known families: what ``--proposer families`` does."""
+    kernel, gpu = _task_of(task)
+    how, began = task.config, time.monotonic()
+    scorer, best = Scorer(kernel, gpu, **how.of_scorer), BestSoFar(how.objectives_on(gpu)[0])
+    costs: list[float] = []
+
+    def on_attempt(attempt: Attempt, done: int, total: int) -> None:
+        if attempt.number and attempt.score and not costs:  # the launch order was replayed before
+            costs.append(attempt.cost_ms / 1e3)
+            if not task.resume and (estimate := _estimate(costs[0], total, scorer, how)):
+                task.say(estimate)
+        progress(done, total, note=best(attempt.score))
+
+    with Progress(f"optimizing {kernel.name} on {gpu.title}", "candidates") as progress:
+        made = optimize(kernel, gpu, task.folder, scorer=scorer, **vars(replace(how, on_attempt=on_attempt)))
+    if how.max_minutes is not None and time.monotonic() - began > 60 * how.max_minutes:
+        task.say(f"stopped after {how.max_minutes:g} minutes: --resume {task.folder} goes on")
+    return Proposed(run=made, scorer=scorer, lines=_of_families(made, scorer))
+
+
+def _estimate(each: float, total: int, scorer: Scorer, how: RunConfig) -> str:
+    """How long all may take, at so many seconds each; empty where that is soon."""
+    seconds = each * (total - 1) / how.n_threads
+    if seconds < WORTH_SAYING_S:
+        return ""
+    minutes, every = max(1, round(seconds / 60)), 1 + sum(1 for _ in family_specs(scorer.kernel, scorer.gpu))
+    if how.max_minutes is not None and how.max_minutes < minutes:
+        most = f"as many as {how.max_minutes:g} min allow, most promising first"
+        return f"{total} candidates at about {each:.1f} s: {most}"
+    many = f"{total} of {every} candidates, most promising first," if total < every else f"{total} candidates"
+    more = "; --max-minutes tries more" if total < every else ""
+    return f"{many} at about {each:.1f} s: about {minutes} min at most{more}"
+
+
+def _of_families(made: Run, scorer: Scorer) -> tuple[str, ...]:
+    """Why a run of families is as short as it is."""
+    if not has_families(scorer.kernel, scorer.gpu):
+        return ("no family orders it otherwise: a line of workgroups on one XCD, whose work is even or falls",)
+    if len(made.attempts) > SETTLED or not is_settled(scorer):
+        return ()
+    tried = "no other was" if len(made.attempts) == 1 else f"{made.attempts[1].name} alone was"
+    why = "workgroups share next to no lines, or the launch order is at the bound"
+    return (f"no order can raise the hit rate ({why}): {tried} tried",)
 
 
 def propose(task: Task) -> Proposed:
@@ -169,23 +219,20 @@ def propose(task: Task) -> Proposed:
     SearchError
         If an option is invalid, or a space is empty.
     """
-    if task.kernel is None or task.gpu is None or task.repeat is not None:
-        raise SearchError("a search is repeated by the same command with the same seed: name a kernel and a GPU")
+    kernel, device = _task_of(task)
     given = task.given
     plan = SearchPlan(
-        templates=tuple(templates_of(given.get("templates", ()), task.kernel, task.gpu)),
-        objectives=chosen_objectives(task.objective, task.gpu.name, task.replay),
+        templates=tuple(templates_of(given.get("templates", ()), kernel, device)),
+        objectives=task.config.objectives_on(device),
         sampler=given.get("sampler", "auto"),
         evaluations=given.get("evaluations", EVALUATIONS),
     )
-    kernels, device = [task.kernel, *_at(task, given.get("sizes", ()))], task.gpu
+    kernels = [kernel, *_at(task, given.get("sizes", ()))]
     held_out = _at(task, given.get("held_out", ()))
     began, best = time.perf_counter(), BestSoFar(plan.objectives[0])
     with Progress("searching", "evaluations") as progress:
-        found = search(
-            kernels, device, task.folder, plan, **task.of_run,
-            on_attempt=lambda attempt, done, total: progress(done, total, note=best(attempt.score)),
-        )  # fmt: skip
+        how = replace(task.config, on_attempt=lambda one, done, total: progress(done, total, note=best(one.score)))
+        found = search(kernels, device, task.folder, plan, **vars(how))
     took_s = None if task.resume else time.perf_counter() - began  # the time of earlier commands is unknown
     rows = cache(lambda source: held_out_rows(source, kernels, held_out, task, device))
 
