@@ -97,6 +97,11 @@ def score_on(scorer: Scorer, order: np.ndarray) -> Score:
     return scorer.score_order(order, baseline_us=scorer.baseline.time_us)
 
 
+def score_alone(scorer: Scorer, order: np.ndarray) -> Score:
+    """Score of a permutation without a speedup, so that the launch order is not replayed."""
+    return scorer.score_order(order, baseline_us=None)
+
+
 class MemoScorer(Scorer):
     """Scorer that remembers its latest replay, so that the report on a scored order needs no second one."""
 

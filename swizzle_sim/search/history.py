@@ -222,6 +222,9 @@ class History:
         finally:
             lock.close()
 
+    def find(self, candidate: object, number: int) -> None:
+        """Attempts are known by their order, which the loop follows."""
+
     def append(self, attempt: Attempt) -> None:
         """Store an attempt; on disk when this returns."""
         self.append_all([attempt])

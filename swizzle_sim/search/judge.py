@@ -34,7 +34,7 @@ from swizzle_sim.language.lattice import claim_of, unconditional
 from swizzle_sim.language.verdict import Counterexample
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.bench import Bench, costs_of, lockstep_like, score_on
+from swizzle_sim.search.bench import Bench, costs_of, lockstep_like, score_alone, score_on
 from swizzle_sim.search.candidates import Candidate, permutation_digest
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import OBJECTIVES, Objective, Ranking, default_objectives
@@ -94,7 +94,8 @@ class Judge:
     """Judges the candidates of one run; a permutation that was judged before is refused as a duplicate.
 
     ``bench`` is a scorer, or scorers at several sizes: then a candidate must be a bijection at each, and the mean gain
-    counts. ``prunes`` adds the rungs of a search, ``far_worse`` the small replay where hits are the objective.
+    counts. ``prunes`` adds the rungs of a search, ``far_worse`` the small replay where hits are the objective; ``alone``
+    leaves out the launch order, whose replay the speedup takes.
     """
 
     def __init__(
@@ -104,11 +105,12 @@ class Judge:
         *,
         prunes: bool = False,
         far_worse: bool = False,
+        alone: bool = False,
     ):
         self.bench = bench if isinstance(bench, Bench) else Bench(bench)
         self.scorer = scorer = self.bench.main
         self.objectives = tuple(objectives) or default_objectives(scorer.gpu.name, scorer.replay)
-        self.prunes = prunes
+        self.prunes, self._score = prunes, score_alone if alone else score_on
         quick = lockstep_like(scorer) if far_worse and self.objectives[0].name == "l2_hit_rate" else scorer
         self._quick = None if quick is scorer else quick
         self.map: Callable[..., Iterable[Any]] = map  # that of the loop's threads, while there is one
@@ -256,7 +258,7 @@ class Judge:
         try:
             if look.number and self._quick is not None and (why := self._far_worse(self._quick, look.orders[0])):
                 return _attempt(look.refused("small replay", "small-replay-worse", why))
-            scores = [score_on(*pair) for pair in zip(self.bench.scorers, look.orders, strict=True)]
+            scores = [self._score(*pair) for pair in zip(self.bench.scorers, look.orders, strict=True)]
         except ReplayError as error:
             return _attempt(look.refused("bound", "above-bound", str(error)))
         plain, partial = {"bijective": True, "domain": "this grid"}, ""
@@ -315,6 +317,37 @@ class Judge:
         if attempt.verdict.get("stage") == "sampled":
             return tuple(attempt.verdict["screened"])  # an estimate of the same figure: better than none
         return self._costs.get(self._repeats.get(attempt.number, attempt.number))
+
+
+class Judges:
+    """Judge of several kernels, such as one kernel in several configurations; ``of(candidate)`` is that of each."""
+
+    prunes, screens = False, ""
+
+    def __init__(self, of: Callable[[Candidate], Judge]):
+        self._of, self._by_number = of, dict[int, Judge]()
+        self.bench = Bench()
+        self.map: Callable[..., Iterable[Any]] = map
+
+    def look(self, candidate: Candidate, number: int) -> Look:
+        """As `Judge.look` of the candidate's kernel."""
+        self._by_number[number] = self._of(candidate)
+        return self._by_number[number].look(candidate, number)
+
+    def screen(self, looks: Sequence[Look]) -> None:
+        """Nothing: candidates of several kernels do not compare."""
+
+    def replay(self, look: Look) -> Attempt:
+        """As `Judge.replay`."""
+        return self._by_number[look.number].replay(look)
+
+    def worded(self, attempt: Attempt) -> Attempt:
+        """As `Judge.worded`."""
+        return self._by_number[attempt.number].worded(attempt)
+
+    def learn(self, attempt: Attempt) -> None:
+        """As `Judge.learn`."""
+        self._by_number[attempt.number].learn(attempt)
 
 
 def _attempt(look: Look) -> Attempt:

@@ -11,17 +11,19 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from swizzle_sim.base.release import version
+from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import LAUNCH_ORDER, Candidate
 from swizzle_sim.search.history import Attempt, History, as_stored, storable
-from swizzle_sim.search.judge import FULL_REPLAY, Judge, Look, as_candidate
+from swizzle_sim.search.jobs import PointStore
+from swizzle_sim.search.judge import FULL_REPLAY, Judge, Judges, Look, as_candidate
 from swizzle_sim.search.ranking import Objective, Ranking, chosen_objectives, default_objectives, pareto_front
 from xcd_model import Gpu
 from xcd_model.errors import RunError
@@ -140,12 +142,42 @@ class InMemory(list):
 
     folder = Path(".")
 
+    def find(self, candidate: Candidate, number: int) -> None:
+        """Nothing is known before it is tried."""
+
+
+@dataclass
+class Points:
+    """Scores in a `PointStore` in place of a history, found by what was replayed and not by when.
+
+    ``point_of(name, told)`` is what a replay is stored by, ``row_of(attempt)`` what is stored.
+    """
+
+    store: PointStore
+    point_of: Callable[[str, Mapping[str, Any]], dict[str, Any]]
+    row_of: Callable[[Attempt], dict[str, Any]]
+    folder = Path(".")
+
+    def __iter__(self) -> Iterator[Attempt]:
+        return iter(())
+
+    def find(self, candidate: Candidate, number: int) -> Attempt | None:
+        """Attempt of a candidate that an earlier command replayed."""
+        row = self.store.find(self.point_of(candidate.name, candidate.told))
+        return Look(candidate, number).made(dict(candidate.told), Score.from_dict(row["score"]), "") if row else None
+
+    def append(self, attempt: Attempt) -> None:
+        """Store an attempt with a score."""
+        if attempt.score is not None:
+            self.store.add(self.point_of(attempt.name, attempt.verdict), self.row_of(attempt))
+
 
 def run(
     strategy: Strategy,
-    judge: Judge,
-    history: History | InMemory,
+    judge: Judge | Judges,
+    history: History | InMemory | Points,
     *,
+    first: Sequence[Candidate] = (LAUNCH_ORDER,),
     proposer: str = "given",
     threads: int = 1,
     end_s: float = float("inf"),
@@ -156,8 +188,9 @@ def run(
 ) -> list[Attempt]:
     """Run a strategy to its end, to ``end_s``, or until ``enough()``, which is asked after each attempt.
 
-    The launch order is attempt 0. ``mine`` chooses the stored attempts that are this strategy's, where several share a
-    history; ``amend`` changes an attempt before it is stored; ``proposer`` is that of candidates given as texts.
+    The launch order is attempt 0, unless ``first`` says otherwise. ``mine`` chooses the stored attempts that are this
+    strategy's, where several share a history; ``amend`` changes an attempt before it is stored; ``proposer`` is that of
+    candidates given as texts.
 
     Raises
     ------
@@ -171,7 +204,7 @@ def run(
         try:
             for scorer in (*judge.bench.scorers, *(judge.bench.lockstep if judge.screens == "screen" else ())):
                 _ = scorer.baseline  # trace, bound and launch order before the threads need them
-            loop.try_all([LAUNCH_ORDER])
+            loop.try_all(first)
             asked = next(strategy, None)
             while asked is not None and not (loop.is_over or loop.timed_out):
                 one = isinstance(asked, Candidate | str) or not isinstance(asked, Iterable)
@@ -191,8 +224,8 @@ def run(
 class _Loop:
     """One run: what is stored, and what is under way."""
 
-    judge: Judge
-    history: History | InMemory
+    judge: Judge | Judges
+    history: History | InMemory | Points
     pool: ThreadPoolExecutor
     proposer: str
     threads: int
@@ -243,7 +276,7 @@ class _Loop:
                 raise RunError(f"{self.history.folder}: cannot resume: attempt {number} is not {candidate.name}")
             look = self.judge.look(candidate, number)
             look.screened = tuple(known.verdict.get("screened", ())) if known else ()
-            yield look, known
+            yield look, known or self.history.find(candidate, number)
 
     def _store(self, found: Attempt | Future[Attempt]) -> None:
         """Store the next attempt, unless it is stored, and learn from it."""

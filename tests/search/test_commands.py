@@ -128,7 +128,9 @@ def test_a_curve_that_does_not_follow_is_refused_before_anything_is_replayed(typ
 
 
 def test_tune_tiles(typed, monkeypatch, mi300x, tmp_path):
-    monkeypatch.setattr("swizzle_sim.search.tiles.has_compiler", lambda gpu: False)  # a compile takes seconds
+    monkeypatch.setattr(
+        "swizzle_sim.search.strategies.tiles.has_compiler", lambda gpu: False
+    )  # a compile takes seconds
     words = ("optimize", "gemm", "M=1024", "N=1024", "K=512", "--tune", "tiles", "--evaluations", "6")
     found = document(typed(*words, "--replay", "lockstep", "-o", "tiles", "--json"))
     assert (found["objective"], found["evaluations"], len(found["best"])) == ("time", 6, 5)
