@@ -85,7 +85,6 @@ def _write(folder: Path, work: Kernel, device: Gpu, best: Setting) -> Path:
     """Write the kernel with the best order and knobs into a folder; return the file."""
     from swizzle_sim.base.atomic_write import write_whole
     from swizzle_sim.capture.workload import workload
-    from swizzle_sim.language import Swizzle
     from swizzle_sim.pricing.knobs import emit_knobs
     from swizzle_sim.pricing.knobs.emit import argument_names
     from swizzle_sim.rewrite import rewrite_workload
@@ -94,9 +93,8 @@ def _write(folder: Path, work: Kernel, device: Gpu, best: Setting) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     text = work.triton_source
     if best.order.name != "identity":
-        swizzle = Swizzle.parse(best.order.source, name=best.order.name)
         whole = workload(work.file or work.name, work.problem)
-        text = rewrite_workload(whole, swizzle, num_xcds=device.xcds).text.decode("utf-8")
+        text = rewrite_workload(whole, best.order.swizzle, num_xcds=device.xcds).text.decode("utf-8")
     trace = work.build_trace(device.l2.line_bytes)
     names = argument_names(trace, work.launch)
     axes, path = len(work.launch.grid), work.launch.path

@@ -52,6 +52,11 @@ class Candidate:
     sure: bool = False
     refusal: tuple[str, str] | None = None
 
+    @property
+    def swizzle(self) -> Swizzle:
+        """The text, parsed; raises `LanguageError` where it is outside the language."""
+        return Swizzle.parse(self.source, name=self.name)
+
 
 LAUNCH_ORDER = Candidate("identity", family("identity"), "baseline", sure=True)
 
@@ -206,7 +211,7 @@ def distinct_shortlist(scorer: Scorer) -> Iterator[tuple[Candidate, np.ndarray]]
     seen = {permutation_digest(np.arange(scorer.kernel.grid.num_pids))}
     for candidate in shortlist(scorer.kernel, scorer.gpu):
         try:
-            order = scorer.permutation(Swizzle.parse(candidate.source, name=candidate.name))
+            order = scorer.permutation(candidate.swizzle)
         except NotBijective:  # of this grid: such as a form that needs a multiple of the XCDs
             continue
         if (digest := permutation_digest(order)) not in seen:

@@ -23,6 +23,8 @@ from xcd_model.errors import RunError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from swizzle_sim.language import Swizzle
+
 FILE = "history.sqlite"
 LOCK = ".writer.lock"  # held by the command that writes the run
 FORMAT = 1  # raise when the tables change
@@ -81,6 +83,13 @@ class Attempt:
         """Attempt with the score as compiled; `judged` gives back what it was."""
         before = {"score": self.score.as_dict() if self.score else None, "critique": self.critique}
         return replace(self, score=score, critique=critique, verdict={**self.verdict, BEFORE_PRICE: before})
+
+    @property
+    def swizzle(self) -> Swizzle:
+        """The text, parsed; raises `LanguageError` where it is outside the language."""
+        from swizzle_sim.language import Swizzle
+
+        return Swizzle.parse(self.source, name=self.name)
 
     @property
     def proof(self) -> dict[str, Any]:

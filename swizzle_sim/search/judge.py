@@ -94,8 +94,8 @@ class Judge:
     """Judges the candidates of one run; a permutation that was judged before is refused as a duplicate.
 
     ``bench`` is a scorer, or scorers at several sizes: then a candidate must be a bijection at each, and the mean gain
-    counts. ``prunes`` adds the rungs of a search, ``far_worse`` the small replay where hits are the objective; ``alone``
-    leaves out the launch order, whose replay the speedup takes.
+    counts. ``prunes`` adds the rungs of a search, ``far_worse`` the small replay where hits are the objective;
+    ``alone`` leaves out the launch order, whose replay the speedup takes.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Judge:
 
     def orders(self, source: str) -> tuple[np.ndarray, ...]:
         """Permutation of a text at each size; raises NotBijective or LanguageError."""
-        swizzle = Swizzle.parse(source)
+        swizzle = as_candidate(source).swizzle
         return tuple(scorer.permutation(swizzle) for scorer in self.bench.scorers)
 
     def look(self, candidate: Candidate, number: int) -> Look:
@@ -182,7 +182,7 @@ class Judge:
             look.orders = (candidate.order,)
             return look
         try:
-            look.swizzle = Swizzle.parse(candidate.source, name=candidate.name)
+            look.swizzle = candidate.swizzle
         except LanguageError as error:
             return look.refused("parse", f"parse-{error.code}", str(error), bijective=False)
         found = []
