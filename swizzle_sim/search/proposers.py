@@ -33,6 +33,7 @@ from xcd_model.errors import RunError, SearchError, SwizzleSimError, UnknownName
 GROUP = "swizzle_sim.proposers"
 SHOWN = 5
 WORTH_SAYING_S = 20.0  # of an estimate
+IDLE = 500  # candidates without a score in a row, after which a strategy has nothing new
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,12 +145,14 @@ def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Propose
     kernel, gpu = _task_of(task)
     how = task.config
     judge = Judge(Scorer(kernel, gpu, **how.of_scorer), how.objectives_on(gpu))
-    budget, spent, best = task.given.get("evaluations", EVALUATIONS), 0, BestSoFar(judge.objectives[0])
+    budget, best = task.given.get("evaluations", EVALUATIONS), BestSoFar(judge.objectives[0])
+    spent = idle = 0
     about = {**about_run(judge.scorer, how.command, judge.objectives), "strategy": name, "evaluations": budget}
 
     def on_attempt(attempt: Attempt) -> None:
-        nonlocal spent
+        nonlocal spent, idle
         spent += is_evaluation(attempt)
+        idle = 0 if is_evaluation(attempt) else idle + 1
         progress(spent, budget, note=best(attempt.score))
 
     with (
@@ -159,8 +162,10 @@ def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Propose
     ):
         run(
             strategy(judge), judge, history, proposer=name.rpartition(":")[2], threads=how.n_threads,
-            end_s=how.end_s, enough=lambda: spent >= budget, on_attempt=on_attempt,
+            end_s=how.end_s, enough=lambda: spent >= budget or idle > IDLE, on_attempt=on_attempt,
         )  # fmt: skip
+        if idle > IDLE:
+            task.say(f"stopped: {IDLE} candidates in a row were refused, or repeat another's permutation")
         made = Run(history.folder, tuple(history), ranking_of(about))
     return Proposed(run=made, scorer=judge.scorer)
 
