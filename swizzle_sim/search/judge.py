@@ -139,8 +139,9 @@ class Judge:
     @cached_property
     def by_bound(self) -> bool:
         """Whether the bound rules candidates out; uneven work breaks the ties at the bound, so there it does not."""
-        uneven = any(scorer.work.uneven for scorer in self.bench.scorers)
-        return self.prunes and self.objectives == BY_BOUND and self.bench.is_cold and not uneven
+        if not self.prunes or self.objectives != BY_BOUND or not self.bench.is_cold:
+            return False
+        return not any(scorer.work.uneven for scorer in self.bench.scorers)
 
     @cached_property
     def screens(self) -> str:
@@ -267,6 +268,8 @@ class Judge:
                 found = self.scorer.verify(look.swizzle)
             except LanguageError as error:
                 return _attempt(look.refused("parse", f"parse-{error.code}", str(error), bijective=False))
+            if not found.bijective:  # the permutation said otherwise: a defect, and never a score
+                return _attempt(look.refused("grid", "grid-collision", "no bijection", **found.as_dict()))
             plain, partial = found.as_dict(), _partly(found)
         code = "scored-partial" if partial else "scored"
         verdict = {**plain, **look.candidate.told, "code": code, "stage": FULL_REPLAY}

@@ -152,7 +152,7 @@ def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Propose
     def on_attempt(attempt: Attempt) -> None:
         nonlocal spent, idle
         spent += is_evaluation(attempt)
-        idle = 0 if is_evaluation(attempt) else idle + 1
+        idle = idle + 1 if attempt.number and not is_evaluation(attempt) else 0
         progress(spent, budget, note=best(attempt.score))
 
     with (
@@ -162,9 +162,9 @@ def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Propose
     ):
         run(
             strategy(judge), judge, history, proposer=name.rpartition(":")[2], threads=how.n_threads,
-            end_s=how.end_s, enough=lambda: spent >= budget or idle > IDLE, on_attempt=on_attempt,
+            end_s=how.end_s, enough=lambda: spent >= budget or idle >= IDLE, on_attempt=on_attempt,
         )  # fmt: skip
-        if idle > IDLE:
+        if idle >= IDLE:
             task.say(f"stopped: {IDLE} candidates in a row were refused, or repeat another's permutation")
         made = Run(history.folder, tuple(history), ranking_of(about))
     return Proposed(run=made, scorer=judge.scorer)

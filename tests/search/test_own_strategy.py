@@ -75,7 +75,7 @@ def test_one_that_has_nothing_new_ends(typed, tmp_path, monkeypatch):
     monkeypatch.setattr("swizzle_sim.search.proposers.IDLE", 5)
     (tmp_path / "climb.py").write_text("def climb(judge):\n    while True:\n        yield 'row'\n")
     answer = typed(*WORDS, "--proposer", "climb.py:climb", "--out", "run")
-    assert answer.code == 0 and "stopped: 5 candidates in a row" in answer.err and len(names(tmp_path / "run")) == 7
+    assert answer.code == 0 and "stopped: 5 candidates in a row" in answer.err and len(names(tmp_path / "run")) == 6
 
 
 def test_texts_that_are_no_bijection_are_told_why(typed, tmp_path):
