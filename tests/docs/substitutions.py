@@ -42,7 +42,6 @@ PARSED = {  # pattern -> why it is only parsed, and what runs it instead
     r"swizzle-sim hit-rates": "needs Triton and seconds: tests/testing",
     r"--tune tiles": "compiles many kernels: tests/search",
     r"swizzle-sim suite": "minutes: tests/unit/test_suite.py runs the parts",
-    r"swizzle-sim fidelity": "minutes where nothing is kept: tests/fidelity",
     r"check (gemm\.py|src/)": "needs a kernel of one's own: tests/testing",
     r"swizzle-sim explore": "a server: tests/explore",
     r"swizzle-sim kernels": "traces every kernel once: tests/cli",

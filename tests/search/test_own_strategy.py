@@ -10,7 +10,7 @@ from swizzle_sim.search.history import History
 from tests.in_process import runner
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "search-strategy.md").read_text(encoding="utf-8")
-CLIMB = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
+CLIMB = re.search(r"```python title=\"climb.py\"\n(.*?)```", PAGE, re.DOTALL)[1]
 SIZES = ("M=512", "N=512", "K=64", "BLOCK_M=64", "BLOCK_N=64")
 WORDS = ("optimize", "gemm", *SIZES, "--replay", "lockstep", "--no-report", "--no-compile", "--no-uncertainty")
 
