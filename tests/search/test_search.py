@@ -5,8 +5,9 @@ import pytest
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import distinct_shortlist, shortlist
-from swizzle_sim.search.history import History
+from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.judge import Judge
+from swizzle_sim.search.loop import Run
 from swizzle_sim.search.ranking import OBJECTIVES, pareto_front, read_objectives
 from swizzle_sim.search.samplers import make_sampler
 from swizzle_sim.search.strategies.halving import SearchPlan, most_arms, rounds_of, search
@@ -117,6 +118,15 @@ def test_two_objectives_give_a_front(small, tight, tmp_path):
     for one in found.front:
         mine = one.verdict["costs"]
         assert not any(c != mine and c[0] <= mine[0] and c[1] <= mine[1] for c in costs)
+
+
+def test_a_run_stored_by_older_words_is_counted_alike():
+    stages = ("baseline", "replay", "full replay", "refused", "grid", "sampled", "duplicate")
+    attempts = [
+        Attempt(number=i, name="", source="", proposer="search", verdict={"stage": stage}, score=None)
+        for i, stage in enumerate(stages)
+    ]
+    assert Run(None, tuple(attempts)).counts == {"replay": 2, "refused": 2, "sampled": 1, "duplicate": 1}
 
 
 def test_pareto_front():
