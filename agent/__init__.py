@@ -9,33 +9,29 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .cascade import Cascade, Judgement, reward
     from .loop import propose, repeat_run
+    from .rewards import reward
     from .settings import Inputs, Settings
     from .study import Study, run_study
     from .transcript import Exchange, Transcript
     from .tune import tune_prompt
 
 _HOME = {
-    "Cascade": "cascade",
     "Exchange": "transcript",
     "Inputs": "settings",
-    "Judgement": "cascade",
     "Settings": "settings",
     "Study": "study",
     "Transcript": "transcript",
     "propose": "loop",
     "repeat_run": "loop",
-    "reward": "cascade",
+    "reward": "rewards",
     "run_study": "study",
     "tune_prompt": "tune",
 }
 
 __all__ = [
-    "Cascade",
     "Exchange",
     "Inputs",
-    "Judgement",
     "Settings",
     "Study",
     "Transcript",

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.candidates import Candidate, family_candidates, permutation_digest
-from swizzle_sim.search.evaluator import evaluator_like
+from swizzle_sim.search.bench import Bench, lockstep_like, score_on, scorer_like
+from swizzle_sim.search.candidates import Candidate, family_candidates
 from swizzle_sim.search.history import Attempt, History
+from swizzle_sim.search.judge import FULL_REPLAY, Judge
+from swizzle_sim.search.loop import InMemory, one_after_another, run
 from swizzle_sim.search.ranking import Objective, Ranking
-from swizzle_sim.search.template_search import search_on
+from swizzle_sim.search.strategies.halving import search_on
 
-from .cascade import quick_of
 from .prompts import Notes
 
 FAMILIES, SEARCH = "families", "search"
@@ -34,18 +34,9 @@ SCREEN_S, FINALISTS_S, SEARCH_S = 15.0, 12.0, 25.0  # together under a minute
 
 @dataclass(frozen=True)
 class Comparison:
-    """How the comparison is made.
+    """How the comparison is made: the search replays at least ``evaluations`` orders, as the models had judged.
 
-    Parameters
-    ----------
-    evaluations : int
-        Candidates of the models that were judged: the search replays at least as many.
-    seed : int
-        Of the search.
-    recorded : sequence of Attempt
-        Those of the run that is repeated; empty otherwise.
-    on_count : callable, optional
-        Called as ``on_count(done, total)``.
+    ``recorded`` are the attempts of the run that is repeated; ``on_count(done, total)`` is progress.
     """
 
     evaluations: int
@@ -55,22 +46,11 @@ class Comparison:
 
 
 def add_baselines(scorer: Scorer, history: History, ranking: Ranking, notes: Notes, how: Comparison) -> None:
-    """Append the baselines that the history lacks.
-
-    Parameters
-    ----------
-    scorer : Scorer
-    history : History
-    ranking : Ranking
-        Of the run.
-    notes : Notes
-        Of the run, for what is planned.
-    how : Comparison
-    """
-    there = list(history)
+    """Append the baselines that the history lacks; ``notes`` are those of the run, for what is planned."""
+    there, judge = list(history), Judge(scorer, ranking.objectives)
     if how.recorded:
         for one in how.recorded[len(there) :]:
-            score = scorer.score(Swizzle.parse(one.source))
+            score = score_on(scorer, judge.orders(one.source)[0])
             history.append(replace(one.judged, number=len(history), score=score))
         return
     space = family_candidates(scorer.kernel, scorer.gpu)
@@ -78,12 +58,11 @@ def add_baselines(scorer: Scorer, history: History, ranking: Ranking, notes: Not
         notes.note(PLAN, how.evaluations, _plan(*_seconds(scorer, there), len(space), how.evaluations))
     plan = notes.noted(PLAN, how.evaluations)
     total = plan["screened"] + plan["finalists"] + plan["evaluations"]
-    finalists = [one for one in there if one.proposer == FAMILIES]
-    if not finalists:
+    if not any(one.proposer == FAMILIES for one in there):
         chosen = space[:: -(-len(space) // plan["screened"])]
-        for candidate in _best_families(scorer, chosen, ranking.main, lambda done: how.on_count(done, total)):
-            if len(finalists) < plan["finalists"]:
-                finalists.append(_append(scorer, history, candidate))
+        best = _best_families(scorer, chosen, ranking.main, lambda done: how.on_count(done, total))
+        for candidate in best[: plan["finalists"]]:
+            history.append(judge.judge(candidate, len(history)))
     done = plan["screened"] + plan["finalists"]
     searched = {one.source for one in there if one.proposer == SEARCH}
     if len(searched) < plan["evaluations"]:
@@ -108,7 +87,7 @@ def _seconds(scorer: Scorer, attempts: Sequence[Attempt]) -> tuple[float, float]
         return judged, judged
     order = np.arange(scorer.kernel.grid.num_pids)[::-1].copy()
     began = time.perf_counter()
-    quick_of(scorer).score_order(order, baseline_us=1.0)
+    lockstep_like(scorer).score_order(order, baseline_us=1.0)
     screened = time.perf_counter()
     scorer.score_order(order, baseline_us=1.0)
     return screened - began, time.perf_counter() - began
@@ -126,17 +105,16 @@ def _add_search(
     """Append the replays of a search of the families' templates but those of ``searched``, which a shorter one made."""
     end_s = time.monotonic() + SEARCH_S
     found = search_on(
-        evaluator_like(scorer),
+        Bench(scorer_like(scorer)),
         evaluations=evaluations,
         seed=how.seed,
         objectives=ranking.objectives,
         on_attempt=lambda attempt, done, most: on_count(done),
         enough=lambda: time.monotonic() > end_s,
     )
-    replayed = [a for a in found.run.attempts if a.verdict["stage"] == "replay"]
+    replayed = [a for a in found.attempts[1:] if a.verdict["stage"] == FULL_REPLAY]
     for attempt in [one for one in replayed if one.source not in searched][: evaluations - len(searched)]:
-        shared = {key: value for key, value in attempt.verdict.items() if key not in SEARCHED_FOR}
-        verdict = {**shared, "code": "scored", "stage": "full replay"}
+        verdict = {key: value for key, value in attempt.verdict.items() if key not in SEARCHED_FOR}
         history.append(replace(attempt, number=len(history), verdict=verdict))
 
 
@@ -144,32 +122,10 @@ def _best_families(
     scorer: Scorer, space: Sequence[Candidate], objective: Objective, on_count: Callable[[int], None]
 ) -> list[Candidate]:
     """Best families in the lockstep replay, best first, each permutation once."""
-    quick, end_s = quick_of(scorer), time.monotonic() + SCREEN_S
-    found: dict[bytes, tuple[float, int, Candidate]] = {}
-    for number, candidate in enumerate(space):
-        order = scorer.permutation(Swizzle.parse(candidate.source))
-        digest = permutation_digest(order)
-        if digest not in found:
-            score = quick.score_order(order, baseline_us=quick.baseline.time_us)
-            found[digest] = (objective.cost(score), number, candidate)
-        on_count(number + 1)
-        if time.monotonic() > end_s:
-            break
-    return [candidate for _, _, candidate in sorted(found.values(), key=lambda row: row[:2])[:FINALISTS]]
-
-
-def _append(scorer: Scorer, history: History, candidate: Candidate) -> Attempt:
-    began = time.perf_counter()
-    swizzle = Swizzle.parse(candidate.source)
-    verdict = scorer.verify(swizzle).as_dict()
-    attempt = Attempt(
-        number=len(history),
-        name=candidate.name,
-        source=candidate.source,
-        proposer=FAMILIES,
-        verdict={**verdict, "code": "scored", "stage": "full replay"},
-        score=scorer.score(swizzle),
-        cost_ms=(time.perf_counter() - began) * 1e3,
-    )
-    history.append(attempt)
-    return attempt
+    judge = Judge(lockstep_like(scorer), (objective,))
+    found = run(
+        one_after_another(space), judge, InMemory(),
+        end_s=time.monotonic() + SCREEN_S, on_attempt=lambda attempt: on_count(attempt.number),
+    )  # fmt: skip
+    scored = sorted((one for one in found[1:] if one.score is not None), key=lambda one: (judge.cost(one), one.number))
+    return [Candidate(one.name, one.source, FAMILIES) for one in scored[:FINALISTS]]

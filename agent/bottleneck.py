@@ -18,10 +18,11 @@ from swizzle_sim.language.grid import Grid
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.advice import limit_of
+from swizzle_sim.search.bench import lockstep_like
+from swizzle_sim.search.judge import left_of
 from xcd_model import Traffic
 from xcd_model.replay import traffic as columns
 
-from .cascade import left_of, quick_of
 from .reuse import KINDS, Reuse, reuse_of
 
 CONFLICTS, DRIFT = "conflicts", "drift"
@@ -65,7 +66,7 @@ def bottleneck_of(scorer: Scorer, order: np.ndarray, score: Score, *, hardware: 
     if not hardware:
         return {**report, "misses_pct": _named({name: 100 * n / everything for name, n in misses.items()})}
     reuse = reuse_of(scorer.plan, order, workgroups_per_cu=scorer.occupancy, grid=scorer.kernel.grid)
-    lockstep = misses if scorer.replay == "lockstep" else _misses(quick_of(scorer).traffic(order))
+    lockstep = misses if scorer.replay == "lockstep" else _misses(lockstep_like(scorer).traffic(order))
     estimate = {} if _warm(scorer, score) else _estimate(reuse)
     causes = {name: _causes(estimate.get(name), lockstep[name], n) for name, n in misses.items()}
     copies = {n: round(float(c), 2) for n, c in zip(reuse.tensors, reuse.copies, strict=True) if c >= COPIES}

@@ -1,4 +1,4 @@
-"""`propose`: the loop of the paper. A model proposes, the cascade judges, and the history goes back to the model.
+"""`propose`: the loop of the paper as a strategy. A model proposes, the judge judges, the history goes to the model.
 
 Everything that decides what happens next is on disk before it does: replies in the transcript, attempts in the
 history. A run that was killed is gone through from its beginning, with every answer looked up; so resuming a run, and
@@ -10,17 +10,19 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.language import family
 from swizzle_sim.pricing.scores import Score
+from swizzle_sim.search.bench import MemoScorer
+from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import Attempt, History
-from swizzle_sim.search.optimize import Run, RunConfig, about_run, open_run
-from swizzle_sim.search.ranking import Ranking, ranking_of
+from swizzle_sim.search.judge import Judge
+from swizzle_sim.search.loop import Run, RunConfig, about_run, open_run, run
+from swizzle_sim.search.ranking import ranking_of
 from swizzle_sim.search.recorded import recorded_kernel
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
@@ -29,12 +31,12 @@ from xcd_model.errors import ModelError
 from .baselines import PLAN, Comparison, add_baselines
 from .budget import Bandit, Budget
 from .cached_lm import CachedLM, Client, Retry, candidate_text
-from .cascade import Cascade, Judgement, MemoScorer, TemplateCascade
 from .endpoint import FATAL, Endpoint, Failure
 from .prompts import Briefing, memory_program, propose_program
 from .providers import take_keys
 from .remap_price import RemapWords
 from .settings import Inputs, Settings, load_prices
+from .templates import Templates
 from .transcript import END, INPUTS, MEMORY, PROPOSE, STEP, Position, Transcript
 
 LLM = "llm:"  # before the model's name in ``Attempt.proposer``
@@ -110,7 +112,7 @@ def propose(kernel: Kernel, gpu: Gpu, folder: str | Path, settings: Settings, **
     ):
         with history.running():
             transcript.note(INPUTS, 0, (how.inputs or Inputs(prices=load_prices())).as_dict())
-            _Loop(Cascade(scorer, objectives), settings, how, history, transcript, recorded).run()
+            _Loop(Judge(scorer, objectives, far_worse=True), settings, how, history, transcript, recorded).run()
         return Run(history.folder, tuple(history), ranking_of(about))
 
 
@@ -165,15 +167,14 @@ class _Loop:
 
     def __init__(
         self,
-        cascade: Cascade,
+        judge: Judge,
         settings: Settings,
         how: LoopConfig,
         history: History,
         transcript: Transcript,
         recorded: Transcript | None,
     ):
-        self.cascade, self.settings, self.how = cascade, settings, how
-        self.ranking = Ranking(cascade.objectives, gpu=cascade.scorer.gpu.name)
+        self.judge, self.settings, self.how, self.ranking = judge, settings, how, judge.ranking
         self.history, self.transcript, self.recorded = history, transcript, recorded
         inputs = Inputs.from_dict(transcript.noted(INPUTS))
         endpoint_of = how.endpoint_of
@@ -183,24 +184,27 @@ class _Loop:
         self.budget.began_before(transcript)
         lm = CachedLM(transcript, endpoint_of, inputs.prices, settings.seed, recorded)
         self.client = Client(lm, settings, Retry(settings.tries, how.sleep, self.budget.left_s))
-        words = RemapWords(cascade.scorer, settings.compile, recorded)
-        self.briefing = Briefing(cascade.scorer, settings, transcript, inputs.docs, self.ranking, words)
+        words = RemapWords(judge.scorer, settings.compile, recorded)
+        self.briefing = Briefing(judge.scorer, settings, transcript, inputs.docs, self.ranking, words)
         self.bandit = Bandit(settings.models)
         state = None if inputs.program is None else dict(inputs.program)
         self.program = propose_program(image=settings.image, template=settings.stage_two > 0, state=state)
         self.before = _attempts(how.repeat)
-        self.earlier = [a.judged for a in history if a.proposer.startswith(LLM)]  # of a resumed run
+        self.earlier = [a for a in history if is_models(a)]  # of a resumed run
         self.attempts: list[Attempt] = []
+        self.reason = ""
 
     def run(self) -> None:
         """All iterations, then the baselines."""
-        self._launch_order()
         self.transcript.forget(END)
         if self.recorded is None:
             self.transcript.take_back(_first_refused(self.transcript.notes(STEP)), STEP, FATAL)
-        reason = self._iterations()
+        run(
+            self._iterations(), self.judge, self.history,
+            on_attempt=self.attempts.append, mine=is_models, amend=self._as_recorded,
+        )  # fmt: skip
         ended = self.recorded.noted(END) if self.recorded else None
-        self.transcript.note(END, 0, ended or {"reason": reason})
+        self.transcript.note(END, 0, ended or {"reason": self.reason})
         judged = len(self.attempts) - 1
         if not judged and not self.bandit.left and self.bandit.code != DONE:
             raise ModelError(f"no model answered: {self.bandit.why}", code=self.bandit.code)
@@ -210,29 +214,35 @@ class _Loop:
         if self.recorded is not None and (plan := self.recorded.noted(PLAN, max(1, spent))):
             self.transcript.note(PLAN, max(1, spent), plan)
         compared = Comparison(max(1, spent), self.settings.seed, self.before, self.how.on_compared)
-        add_baselines(self.cascade.scorer, self.history, self.ranking, self.transcript, compared)
+        add_baselines(self.judge.scorer, self.history, self.ranking, self.transcript, compared)
 
-    def _iterations(self) -> str:
-        """All iterations; the reason for which they ended."""
+    def _as_recorded(self, attempt: Attempt) -> Attempt:
+        """Attempt with the time that it took in the run that is repeated."""
+        return replace(attempt, cost_ms=self.before[attempt.number].cost_ms) if self.before else attempt
+
+    def _iterations(self) -> Generator[Candidate, Attempt, None]:
+        """The strategy: all iterations, and the reason for which they ended."""
         iterations = self.settings.iterations if self.recorded is None else len(self.recorded.notes(STEP))
         for iteration in range(iterations):
             if stop := self._stop(iteration):
-                return stop
+                self.reason = stop
+                return
             if not self.bandit.left:
                 why = "no model proposes any more" if self.bandit.code == DONE else "models: every one was dropped"
-                return f"{why} ({self.bandit.why})"
-            step = self._iteration(iteration)
+                self.reason = f"{why} ({self.bandit.why})"
+                return
+            step = yield from self._iteration(iteration)
             self.transcript.note(STEP, iteration, step)
             if self.how.on_step:
                 self.how.on_step(step)
-        return f"iterations: {iterations}"
+        self.reason = f"iterations: {iterations}"
 
     @cached_property
-    def templates(self) -> TemplateCascade | None:
-        """Judge of templates; None where the models write formulas."""
+    def templates(self) -> Templates | None:
+        """Search of templates; None where the models write formulas."""
         if not self.settings.stage_two:
             return None
-        return TemplateCascade(self.cascade, self.settings.stage_two, self.settings.seed)
+        return Templates(self.judge.scorer, self.judge.objectives, self.settings.stage_two, self.settings.seed)
 
     def _stop(self, iteration: int) -> str:
         if self.recorded is not None or self.transcript.noted(STEP, iteration):
@@ -243,21 +253,10 @@ class _Loop:
 
     def _at_bound(self) -> bool:
         """Whether hits are sought and no order can have more."""
-        return self.ranking.main.name == "l2_hit_rate" and self._best().l2_misses <= self.cascade.scorer.bound.l2_misses
+        return self.ranking.main.name == "l2_hit_rate" and self._best().l2_misses <= self.judge.scorer.bound.l2_misses
 
-    def _launch_order(self) -> None:
-        """Attempt 0: stored, or judged now."""
-        stored = next(iter(self.history), None)
-        if stored is None:
-            began = time.perf_counter()
-            found = self.cascade.judge(family("identity"), 0)
-            stored = self._append("identity", family("identity"), "baseline", found, began)
-        else:
-            self.cascade.remember(stored)
-        self.attempts.append(stored)
-
-    def _iteration(self, iteration: int) -> dict[str, Any]:
-        """Candidates of one model, judged."""
+    def _iteration(self, iteration: int) -> Generator[Candidate, Attempt, dict[str, Any]]:
+        """Candidates of one model, and what became of them."""
         model = self.bandit.choose()
         before = self._gained()
         outcomes: list[dict[str, Any]] = []
@@ -271,7 +270,8 @@ class _Loop:
                 answer = self.client.answer(self.program, model, question, given)
                 if self._source(answer).strip().lower() == DONE:
                     raise Failure(DONE, "expects no better order")
-                attempt = self._judge(model, answer, question)
+                attempt = yield self._candidate(model, self._source(answer), question)
+                self.briefing.report(attempt)
                 outcomes.append({"attempt": attempt.number, "code": attempt.verdict["code"]})
         except Failure as failure:
             outcomes.append({"attempt": None, "code": failure.code, "message": failure.message[:500]})
@@ -294,11 +294,11 @@ class _Loop:
         }
 
     def _best(self) -> Score:
-        return self.ranking.order(self.attempts)[0].score or self.cascade.scorer.baseline
+        return self.ranking.order(self.attempts)[0].score or self.judge.scorer.baseline
 
     def _gained(self) -> float:
         """Gain of the best attempt over the launch order, in the run's objective."""
-        return self.ranking.main.gain(self._best(), self.cascade.scorer.baseline)
+        return self.ranking.main.gain(self._best(), self.judge.scorer.baseline)
 
     def _no_more(self, iteration: int, candidate: int) -> bool:
         """Whether the budget ends an iteration between two candidates, now or when it was recorded."""
@@ -323,41 +323,20 @@ class _Loop:
     def _source(self, answer: Any) -> str:
         return candidate_text(str(answer.template if self.templates else answer.swizzle))
 
-    def _judge(self, model: str, answer: Any, question: Position) -> Attempt:
-        source = self._source(answer)
-        index = len(self.attempts) - 1
-        if index < len(self.earlier):  # judged before the run was interrupted
-            attempt = self.earlier[index]
-            if attempt.score is not None:
-                self.cascade.remember(attempt)
-        else:
-            began, number = time.perf_counter(), len(self.history)
-            name = f"{model.rpartition('/')[2]} {question.iteration}.{question.candidate}"
-            found: Judgement
-            if self.templates:
-                found = judged = self.templates.judge(source, number)
-                name, source = f"{name} {judged.name}".strip(), judged.source
-            else:
-                found = self.cascade.judge(source, number)
-            attempt = self._append(name, source, LLM + model, found, began)
-        self.attempts.append(attempt)
-        self.briefing.report(attempt)
-        return attempt
+    def _candidate(self, model: str, source: str, question: Position) -> Candidate:
+        """What a model answered; that of a template is searched for, unless it was before the run was stopped."""
+        proposer, done = LLM + model, len(self.attempts) - 1
+        if done < len(self.earlier):
+            return Candidate(self.earlier[done].name, self.earlier[done].source, proposer)
+        name = f"{model.rpartition('/')[2]} {question.iteration}.{question.candidate}"
+        if self.templates:
+            return self.templates.candidate(source, name, proposer)
+        return Candidate(name, source, proposer)
 
-    def _append(self, name: str, source: str, proposer: str, found: Judgement, began: float) -> Attempt:
-        number = len(self.history)
-        attempt = Attempt(
-            number=number,
-            name=name,
-            source=source,
-            proposer=proposer,
-            verdict=found.verdict,
-            score=found.score,
-            critique=found.feedback,
-            cost_ms=self.before[number].cost_ms if self.before else (time.perf_counter() - began) * 1e3,
-        )
-        self.history.append(attempt)
-        return list(self.history)[-1]  # as it is read back
+
+def is_models(attempt: Attempt) -> bool:
+    """Whether a model proposed it."""
+    return attempt.proposer.startswith(LLM)
 
 
 def _endpoints(settings: Settings) -> Callable[[str], Endpoint]:

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report.display.tiles import plane, tile_map
 from swizzle_sim.search.history import Attempt
@@ -185,7 +184,7 @@ class Briefing:
         return known
 
     def _order(self, attempt: Attempt) -> np.ndarray:
-        return self.scorer.permutation(Swizzle.parse(attempt.source))
+        return self.scorer.permutation(attempt.swizzle)
 
     def _past(self, attempt: Attempt, place: str | None) -> dict[str, Any]:
         """One attempt as an entry of the prompt's history."""

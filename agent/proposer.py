@@ -8,7 +8,7 @@ from typing import Any
 
 from swizzle_sim.base.progress import Progress
 from swizzle_sim.search.history import Attempt, History
-from swizzle_sim.search.optimize import Run
+from swizzle_sim.search.loop import Run
 from swizzle_sim.search.proposers import Proposed, Task
 from xcd_model.errors import ModelError
 
@@ -47,20 +47,9 @@ def llm(task: Task) -> Proposed:
     for check in preflight(settings.models, settings.api_base):
         task.say(f"{check.model}: {check.message}")
     with Progress("comparing with families and a search", "orders") as progress:
-        run = propose(
-            task.kernel,
-            task.gpu,
-            task.folder,
-            settings,
-            inputs=inputs,
-            replay=task.replay,
-            objective=task.objective,
-            jitter_ns=task.jitter_ns,
-            resume=task.resume,
-            command=task.command,
-            on_step=lambda step: task.say(step_text(step)),
-            on_compared=progress,
-        )
+        how = vars(replace(task.config, max_minutes=None))  # the settings' own
+        told = {"on_step": lambda step: task.say(step_text(step)), "on_compared": progress}
+        run = propose(task.kernel, task.gpu, task.folder, settings, inputs=inputs, **how, **told)
     return summary(run)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.rewrite.price import price
 from swizzle_sim.search.history import Attempt
@@ -35,7 +34,7 @@ class RemapWords:
         if not self._compiles or attempt.number == 0:
             return ""
         try:
-            return str(price(self._scorer.kernel, Swizzle.parse(attempt.source), self._scorer.gpu))
+            return str(price(self._scorer.kernel, attempt.swizzle, self._scorer.gpu))
         except CompileError:  # no compiler, or not for this kernel: the next would fail as well
             self._compiles = False
         except SwizzleSimError:  # this order cannot be put into the kernel

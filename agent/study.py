@@ -17,15 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report.display.colours import XCDS
+from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import FILE, Attempt, History
+from swizzle_sim.search.judge import Judge
 from swizzle_sim.search.ranking import Ranking
 from swizzle_sim.search.recorded import at_sizes
 from swizzle_sim.workload.kernels import Kernel, kernel
 from xcd_model import Gpu
-from xcd_model.errors import ModelError, NotBijective, SizeError
+from xcd_model.errors import ModelError, SizeError
 
 from .contexts import CONTEXTS
 from .loop import LLM, propose
@@ -224,19 +225,21 @@ def _row(run: StudyRun, attempts: Sequence[Attempt]) -> dict[str, Any]:
 def _size_rows(study: Study, run: StudyRun, attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
     """The best swizzle of a run, and the launch order, on other problems."""
     best = Ranking().order(attempts)[0]
-    swizzle = Swizzle.parse(best.source, name=best.name)
     rows = []
     for sizes in study.sizes:
         known = {k: v for k, v in sizes.items() if k in run.kernel.problem}
-        scorer = Scorer(at_sizes(run.kernel, known, study.gpu.arch), study.gpu, replay=study.replay)
-        try:
-            rate = scorer.score(swizzle).l2_hit_rate
-        except NotBijective:
-            rate = None  # a bijection on the grid that it was found on, and not here
-        row = {"kernel": run.kernel.name, "problem": dict(scorer.kernel.problem), "label": best.name}
+        judge = Judge(Scorer(at_sizes(run.kernel, known, study.gpu.arch), study.gpu, replay=study.replay))
+        score, launched = judge.judge(Candidate(best.name, best.source, LLM)).score, judge.scorer.baseline
         rows.append(
-            {**row, "baseline_l2_hit_rate": scorer.baseline.l2_hit_rate, "best_l2_hit_rate": rate}
-            | {"bound_l2_hit_rate": scorer.bound.l2_hit_rate, "source": best.source}
+            {
+                "kernel": run.kernel.name,
+                "problem": dict(judge.kernel.problem),
+                "label": best.name,
+                "baseline_l2_hit_rate": launched.l2_hit_rate,
+                "best_l2_hit_rate": score and score.l2_hit_rate,  # None where it is no bijection of that grid
+                "bound_l2_hit_rate": launched.bound_l2_hit_rate,
+                "source": best.source,
+            }
         )
     return rows
 

@@ -19,12 +19,12 @@ from typing import Any
 from swizzle_sim.language import family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.judge import Judge, reward_of
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
 from xcd_model.errors import ModelError
 
 from .cached_lm import CachedLM, Retry, candidate_text
-from .cascade import Cascade, reward_of
 from .endpoint import Endpoint
 from .loop import NO_ANALYSIS
 from .prompts import Briefing, propose_program
@@ -216,8 +216,8 @@ class _Judge:
 
     def judge(self, answer: Any) -> tuple[float, str]:
         """Reward of an answer, and the reason for it."""
-        found = Cascade(self._scorer).judge(candidate_text(str(answer.swizzle)), 1)
-        text = f"{found.code}. {found.feedback}"
+        found = Judge(self._scorer, far_worse=True).judge(candidate_text(str(answer.swizzle)))
+        text = f"{found.verdict['code']}. {found.critique}"
         if found.score is not None:
             score = found.score
             text = (

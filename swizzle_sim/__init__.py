@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from swizzle_sim.pricing.scoring import Scorer, score
     from swizzle_sim.report.display.picture import Picture, show_map
     from swizzle_sim.search.history import Attempt, History
-    from swizzle_sim.search.optimize import Run, optimize
+    from swizzle_sim.search.loop import Run
+    from swizzle_sim.search.strategies.families import optimize
     from swizzle_sim.search.what_if import what_if
     from swizzle_sim.workload.kernels import Kernel, kernel_names
     from xcd_model import Gpu, gpu, gpu_names
@@ -33,7 +34,7 @@ _HOME = {
     "Kernel": "swizzle_sim.workload.kernels",
     "NotBijective": "xcd_model.errors",
     "Picture": "swizzle_sim.report.display.picture",
-    "Run": "swizzle_sim.search.optimize",
+    "Run": "swizzle_sim.search.loop",
     "Score": "swizzle_sim.pricing.scores",
     "Scorer": "swizzle_sim.pricing.scoring",
     "Swizzle": "swizzle_sim.language",
@@ -47,7 +48,7 @@ _HOME = {
     "gpu_names": "xcd_model.spec.load",
     "kernel": "swizzle_sim.capture.user_kernel",
     "kernel_names": "swizzle_sim.workload.kernels",
-    "optimize": "swizzle_sim.search.optimize",
+    "optimize": "swizzle_sim.search.strategies.families",
     "record": "swizzle_sim.capture.recorder",
     "score": "swizzle_sim.pricing.scoring",
     "show_map": "swizzle_sim.report.display.picture",

@@ -20,7 +20,7 @@ from itertools import combinations
 from pathlib import Path
 
 from swizzle_sim.search.ranking.evidence import FEWEST as FEWEST_PAIRS
-from swizzle_sim.search.ranking.evidence import RANKS, READS_APART, READS_LESS, tenths_more
+from swizzle_sim.search.ranking.evidence import RANKS, READS_APART, READS_LESS, steps_more
 
 from . import held_out
 from .predict import predict_all
@@ -232,7 +232,7 @@ def losses(gpu: str, tells_apart: float, *, by_reads: bool) -> tuple[Pair, ...]:
             least = min(one.predicted_us for one in group)
             tied = [one for one in group if math.log(one.predicted_us / least) <= tells_apart]
             fewest = min(one.predicted_bytes for one in tied)
-            more = [tenths_more(one.predicted_bytes, fewest) if by_reads else 0 for one in tied]
+            more = [steps_more(one.predicted_bytes, fewest, READS_APART) if by_reads else 0 for one in tied]
             _, chosen = min(
                 zip(more, tied, strict=True), key=lambda each: (each[0], each[1] is not group[0], each[1].predicted_us)
             )

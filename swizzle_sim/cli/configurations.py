@@ -7,7 +7,6 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from swizzle_sim.base.interruption import go_on_with
@@ -15,8 +14,8 @@ from swizzle_sim.base.interruption import go_on_with
 if TYPE_CHECKING:
     from swizzle_sim.cli.arguments import Launch
     from swizzle_sim.cli.proposer_options import RunOptions
-    from swizzle_sim.search.configurations import Tuned, TuningPlan
     from swizzle_sim.search.jobs import PointStore
+    from swizzle_sim.search.strategies.configurations import Tuned
     from xcd_model import Gpu
 
 WORTH_SAYING_S = 20.0  # of an estimate
@@ -43,7 +42,6 @@ def tune_configurations(
     SearchError
         If the kernel comes from no file, ranks by anything but time, or no configuration of it can be scored.
     """
-    from swizzle_sim.search.configurations import TuningPlan
     from swizzle_sim.search.jobs import FILE, PointStore
     from xcd_model import gpu as load_gpu
 
@@ -55,12 +53,8 @@ def tune_configurations(
         every: list[Tuned] = []
         try:
             _gather(every, launch, device, run)
-            plan = TuningPlan(
-                replays=replays,
-                threads=run.threads or os.cpu_count() or 1,
-                end_s=began + 60 * max_minutes if max_minutes is not None else float("inf"),
-            )
-            _tune(every, plan, store)
+            end_s = began + 60 * max_minutes if max_minutes is not None else float("inf")
+            _tune(every, store, replays, run.threads or os.cpu_count() or 1, end_s)
         except KeyboardInterrupt:
             stopped = True
     if not any(one.scores for one in every):
@@ -90,7 +84,7 @@ def _gather(every: list[Tuned], launch: Launch, gpu: Gpu, run: RunOptions) -> No
     from swizzle_sim.capture.own_remap import own_remap
     from swizzle_sim.cli.arguments import capture_progress, counted, parse_sizes
     from swizzle_sim.pricing.scoring import Scorer
-    from swizzle_sim.search.configurations import Tuned
+    from swizzle_sim.search.strategies.configurations import Tuned
 
     with capture_progress() as progress:
         for one in configurations(launch.kernel, parse_sizes(launch.sizes), gpu, counted(progress)):
@@ -105,25 +99,25 @@ def _gather(every: list[Tuned], launch: Launch, gpu: Gpu, run: RunOptions) -> No
         print(inside.advice, file=sys.stderr, flush=True)
 
 
-def _tune(every: Sequence[Tuned], plan: TuningPlan, store: PointStore) -> None:
+def _tune(every: Sequence[Tuned], store: PointStore, replays: int | None, threads: int, end_s: float) -> None:
     from swizzle_sim.base.progress import Progress
-    from swizzle_sim.search.configurations import tune
+    from swizzle_sim.search.strategies.configurations import tune
 
     began, best = time.monotonic(), float("inf")
 
     def on_replay(done: int, budget: int, one: Tuned) -> None:
         nonlocal best, began
         best = min(best, one.time_us)
-        if done == plan.threads:  # the first compile the replay, or load it
+        if done == threads:  # the first compile the replay, or load it
             began = time.monotonic()
-        if done == 2 * plan.threads:
-            left = (time.monotonic() - began) / plan.threads * (budget - done)
+        if done == 2 * threads:
+            left = (time.monotonic() - began) / threads * (budget - done)
             if left > WORTH_SAYING_S:
                 print(f"{budget} replays at most: about {max(1, round(left / 60))} min", file=sys.stderr, flush=True)
         progress(done, budget, note=f"best {best:.1f} µs")
 
     with Progress("tuning configurations", "replays") as progress:
-        tune(every, replace(plan, on_replay=on_replay), store)
+        tune(every, store, replays=replays, threads=threads, end_s=end_s, on_replay=on_replay)
 
 
 def _nothing(kernel: str, every: Sequence[Tuned], stopped: bool) -> None:

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,18 +15,17 @@ import typer
 from swizzle_sim.base.interruption import go_on_with
 from swizzle_sim.cli.arguments import GpuName, Json, Launch, Sizes, grouped, known_kernels, offer, one_folder
 from swizzle_sim.cli.proposer_options import LlmOptions, Proposer, RunOptions, SearchOptions, check_options
-from swizzle_sim.cli.run_end import End, print_end, print_run, print_run_json, slower_lines
+from swizzle_sim.cli.run_end import End, print_end, print_run, print_run_json, print_table, slower_lines
 
 if TYPE_CHECKING:
     from swizzle_sim.pricing.scoring import Scorer
-    from swizzle_sim.search.history import Attempt
-    from swizzle_sim.search.optimize import Run
+    from swizzle_sim.search.loop import Run
     from swizzle_sim.search.proposers import Proposed
     from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
 RUNS = "runs"
-WORTH_SAYING_S = 20.0  # of an estimate
+ABOUT = ("kernel", "gpu", "problem", "replay", "seed", "kind")  # of the document of a proposer
 
 KernelName = Annotated[
     str | None,
@@ -76,11 +74,8 @@ def optimize(
         return
     check_options(proposer, llm.given(), search.given())
     work, device = launch.load(run.compile)
-    if proposer == "families":
-        _try_families(work, device, run, llm.max_minutes, json)
-    else:
-        compiled = {"compile": True} if run.compile and proposer in ("llm", "two-stage") else {}
-        _propose(proposer, work, device, run, None, {**llm.given(), **search.given(), **compiled}, json)
+    compiled = {"compile": True} if run.compile and proposer in ("llm", "two-stage") else {}
+    _propose(proposer, work, device, run, None, {**llm.given(), **search.given(), **compiled}, json)
 
 
 def _run_to_repeat(replay: str | None) -> Path | None:
@@ -110,71 +105,6 @@ def next_folder(where: Path, stem: str) -> Path:
     return where / f"{stem}-{number:03d}"
 
 
-def _try_families(work: Kernel, device: Gpu, given: RunOptions, max_minutes: float | None, json: bool) -> None:
-    """Try the known families."""
-    from swizzle_sim.base.progress import Progress
-    from swizzle_sim.pricing.scoring import Scorer
-    from swizzle_sim.search.candidates import family_specs
-    from swizzle_sim.search.history import FILE
-    from swizzle_sim.search.optimize import optimize as search
-    from swizzle_sim.search.ranking import BestSoFar, chosen_objectives
-
-    folder = given.resume or given.out or next_folder(Path(RUNS), f"{work.name}-{device.name}")
-    settings: dict[str, Any] = {"replay": given.replay or "timed", "seed": given.seed, "jitter_ns": given.jitter}
-    began = time.monotonic()
-    best = BestSoFar(chosen_objectives(given.objective, device.name, settings["replay"])[0])
-    every = 1 + sum(1 for _ in family_specs(work, device))
-    costs: list[float] = []
-
-    def on_attempt(attempt: Attempt, done: int, total: int) -> None:
-        if attempt.number and attempt.score and not costs:  # the launch order was replayed before
-            costs.append(attempt.cost_ms / 1e3)
-            if not given.resume and (estimate := _estimate(costs[0], total, every, given, max_minutes)):
-                print(estimate, file=sys.stderr, flush=True)
-        progress(done, total, note=best(attempt.score))
-
-    _say_inside(work, device)
-    go_on_with(folder, FILE)
-    try:
-        scorer = Scorer(work, device, **settings)
-        with Progress(f"optimizing {work.name} on {device.title}", "candidates") as progress:
-            run = search(
-                work,
-                device,
-                folder,
-                scorer=scorer,
-                objective=given.objective,
-                threads=given.threads,
-                resume=given.resume is not None,
-                command=_command(),
-                on_attempt=on_attempt,
-                max_minutes=max_minutes,
-            )
-        if max_minutes is not None and time.monotonic() - began > 60 * max_minutes:
-            print(f"stopped after {max_minutes:g} minutes: --resume {folder} goes on", file=sys.stderr)
-        end = _conclude(run, scorer, given)
-    except KeyboardInterrupt:
-        _print_so_far(folder, json)
-        raise
-    if json:
-        print_run_json(end, scorer)
-    else:
-        print_run(end, scorer)
-
-
-def _estimate(each: float, total: int, every: int, given: RunOptions, max_minutes: float | None) -> str:
-    """How long all may take, at so many seconds each; empty where that is soon."""
-    seconds = each * (total - 1) / (given.threads or os.cpu_count() or 1)
-    if seconds < WORTH_SAYING_S:
-        return ""
-    minutes = max(1, round(seconds / 60))
-    if max_minutes is not None and max_minutes < minutes:
-        return f"{total} candidates at about {each:.1f} s: as many as {max_minutes:g} min allow, most promising first"
-    many = f"{total} of {every} candidates, most promising first," if total < every else f"{total} candidates"
-    more = "; --max-minutes tries more" if total < every else ""
-    return f"{many} at about {each:.1f} s: about {minutes} min at most{more}"
-
-
 def _say_inside(work: Kernel, device: Gpu) -> None:
     """Name a remap that a user's kernel holds already, on stderr."""
     from swizzle_sim.capture.own_remap import own_remap
@@ -188,7 +118,7 @@ def _print_so_far(folder: Path, json: bool) -> None:
     """Print the table of a run that was interrupted, if any of it was stored."""
     from swizzle_sim.search.advice import advise_run
     from swizzle_sim.search.history import FILE, History
-    from swizzle_sim.search.optimize import Run
+    from swizzle_sim.search.loop import Run
     from swizzle_sim.search.ranking import ranking_of
     from swizzle_sim.search.recorded import recorded_scorer
 
@@ -201,10 +131,7 @@ def _print_so_far(folder: Path, json: bool) -> None:
         return
     scorer = recorded_scorer(about)
     end = End(run, advise_run(scorer, run.ranking, run.attempts, str(folder)), None, None)
-    if json:
-        print_run_json(end, scorer)
-    else:
-        print_run(end, scorer)
+    print_run_json(end, scorer) if json else print_run(end, scorer)
 
 
 def _propose(
@@ -216,13 +143,15 @@ def _propose(
     options: dict[str, Any],
     json: bool,
 ) -> None:
-    """Run a proposer of the registry, or repeat a run of it."""
+    """Run a proposer, conclude its run and print it; or repeat a run of a model."""
     from swizzle_sim.cli.output import say
-    from swizzle_sim.search.history import FILE
+    from swizzle_sim.search.history import FILE, History
     from swizzle_sim.search.proposers import Task, load_proposer
+    from swizzle_sim.search.recorded import recorded_scorer
 
     run = load_proposer(name)
-    stem = f"{work.name}-{device.name}-{name}" if work and device else f"{Path(str(repeat)).resolve().name}-again"
+    named = "" if name == "families" else f"-{name.rpartition(':')[2]}"
+    stem = f"{work.name}-{device.name}{named}" if work and device else f"{Path(str(repeat)).resolve().name}-again"
     folder = given.resume or given.out or next_folder(Path(RUNS), stem)
     task = Task(
         kernel=work,
@@ -232,19 +161,29 @@ def _propose(
         objective=given.objective,
         seed=given.seed,
         jitter_ns=given.jitter,
+        threads=given.threads,
         resume=given.resume is not None,
         repeat=repeat,
         command=_command(),
         options=options,
         say=say,
     )
+    if work and device:
+        _say_inside(work, device)
     go_on_with(folder, FILE)
     try:
         found = run(task)
-        _print_proposed(found, given, json)
+        with History(folder) as history:
+            scorer = found.scorer or recorded_scorer(history.about)
+        end = _conclude(found.run, scorer, given)
     except KeyboardInterrupt:
         _print_so_far(folder, json)
         raise
+    found = found.again(end.run) if found.again else found
+    if not found.beside:
+        print_run_json(end, scorer) if json else print_run(end, scorer, found.lines)
+    else:
+        _print_proposed(found, end, scorer, json)
 
 
 def _command() -> str:
@@ -275,8 +214,8 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     from swizzle_sim.report.rank_stability import check_finalists
     from swizzle_sim.search.advice import advise_run
     from swizzle_sim.search.history import History
-    from swizzle_sim.search.optimize import SETTLED
     from swizzle_sim.search.ranking import ranking_of
+    from swizzle_sim.search.strategies.families import SETTLED
 
     run = _priced(run, scorer) if given.compile else run
     with Progress("replaying finalists under other constants", "sets") as progress:
@@ -293,39 +232,17 @@ def _conclude(run: Run, scorer: Scorer, given: RunOptions) -> End:
     return End(run, advise_run(scorer, run.ranking, run.attempts, str(run.folder)), written, stability)
 
 
-def _print_proposed(found: Proposed, given: RunOptions, json: bool) -> None:
-    """Print the result of a proposer."""
-    from swizzle_sim.cli.output import (
-        print_advice,
-        print_json,
-        score_cells,
-        score_columns,
-        simulated,
-        sizes_text,
-        table,
-    )
-    from swizzle_sim.search.history import History
-    from swizzle_sim.search.recorded import recorded_scorer
+def _print_proposed(found: Proposed, end: End, scorer: Scorer, json: bool) -> None:
+    """Print the result of a proposer that has a table of its own."""
+    from swizzle_sim.cli.output import print_json, scored_on
 
-    run = found.run
-    with History(run.folder) as history:
-        about = history.about
-    end = _conclude(run, recorded_scorer(about), given)
-    found = found.again(end.run)
     if json:
-        document: dict[str, Any] = {key: about[key] for key in ("kernel", "gpu", "problem", "replay", "seed")}
-        document |= {"kind": "simulated", "advice": end.advice.as_dict(), "objectives": about["objectives"]}
-        document |= {"run": str(run.folder), "uncertainty": end.stability}
+        document = {key: value for key, value in scored_on(scorer).items() if key in ABOUT}
+        document |= {"advice": end.advice.as_dict(), "uncertainty": end.stability, "run": str(end.run.folder)}
+        document["objectives"] = [one.name for one in end.run.ranking.objectives]
         print_json({**document, **found.document, **(end.written.as_dict() if end.written else {})})
         return
-    print_advice(end.advice)
-    rows = [
-        [label, attempt.name, *score_cells(attempt.score)] if attempt and attempt.score else [label, "-", *"------"]
-        for label, attempt in found.beside
-    ]
-    title = f"{about['kernel']} {sizes_text(about['problem'])} on {about['gpu']}"
-    columns = ["", "swizzle", *score_columns(about["gpu"], about["replay"])]
-    table(title, columns, rows, left=2, note=simulated(about["gpu"], about["replay"]))
-    has_transcript = (run.folder / "transcript.sqlite").exists()
     lines = [end.run.ranking.sentence(), *slower_lines(end.run), *found.lines]
+    has_transcript = (end.run.folder / "transcript.sqlite").exists()
+    print_table(end, scorer, [(label, one.name if one else "-", one) for label, one in found.beside])
     print_end(end, lines, "transcript" if has_transcript else "history")

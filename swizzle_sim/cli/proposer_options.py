@@ -122,8 +122,8 @@ Proposer = Annotated[
     str,
     typer.Option(
         "--proposer",
-        metavar="NAME",
-        help="Source of candidates: families, search, llm or two-stage.",
+        metavar="NAME|FILE.py:FUNCTION",
+        help="Source of candidates: families, search, llm, two-stage, or a strategy of your own.",
         autocompletion=offer(lambda: ("families", "search", "llm", "two-stage")),
     ),
 ]
@@ -261,10 +261,12 @@ def check_options(proposer: str, llm: Mapping[str, Any], search: Mapping[str, An
     """
     from xcd_model.errors import RunError
 
-    strange = [key for key in llm if (proposer, key) != ("families", "max_minutes")]
-    if proposer in ("families", "search") and strange:
+    own = proposer.rpartition(":")[0].endswith(".py")
+    allowed: tuple[str, ...] = ("max_minutes",) if proposer == "families" or own else ()
+    strange = [key for key in llm if key not in allowed]
+    if (proposer in ("families", "search") or own) and strange:
         raise RunError(_belong(strange, ("llm", "two-stage"), proposer))
-    allowed = {"search": (*BOTH, *ONLY), "two-stage": BOTH}.get(proposer, ())
+    allowed = {"search": (*BOTH, *ONLY), "two-stage": BOTH}.get(proposer, BOTH if own else ())
     if wrong := [key for key in search if key not in allowed]:
         raise RunError(_belong(wrong, ("search", "two-stage") if set(wrong) <= set(BOTH) else ("search",), proposer))
 

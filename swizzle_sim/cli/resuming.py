@@ -52,16 +52,15 @@ def as_before(
     )
     if proposer == "families":
         proposer = _proposer_of(about)
-    if proposer == "search" and (settings := about.get("search")):
-        search = replace(
-            search,
-            evaluations=search.evaluations or settings["evaluations"],
-            sampler=search.sampler or settings["sampler"],
-        )
+    if settings := about.get("search"):
+        sampler, evaluations = search.sampler or settings["sampler"], search.evaluations or settings["evaluations"]
+        search = replace(search, sampler=sampler, evaluations=evaluations) if proposer == "search" else search
+    elif "strategy" in about:
+        search = replace(search, evaluations=search.evaluations or about["evaluations"])
     return replace(launch, kernel=kernel, sizes=sizes), proposer, run, search
 
 
 def _proposer_of(about: dict[str, Any]) -> str:
     if "settings" in about:
         return "two-stage" if about["settings"].get("stage_two") else "llm"
-    return "search" if "search" in about else "families"
+    return about.get("strategy") or ("search" if "search" in about else "families")

@@ -13,7 +13,7 @@ from xcd_model.errors import SwizzleSimError
 
 if TYPE_CHECKING:
     from swizzle_sim.rewrite import Checked, Rewritten
-    from swizzle_sim.search.optimize import Run
+    from swizzle_sim.search.loop import Run
     from swizzle_sim.workload.kernels import Kernel
     from swizzle_sim.workload.price import RemapPrice
     from xcd_model import Gpu
@@ -178,7 +178,6 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
     """
     from swizzle_sim.capture.process import shared_worker
     from swizzle_sim.capture.workload import workload
-    from swizzle_sim.language import Swizzle
     from swizzle_sim.rewrite import check_rewritten, write_rewritten
     from swizzle_sim.rewrite.price import cheapest
     from swizzle_sim.search.history import History
@@ -192,7 +191,7 @@ def rewrite_best(run: Run, kernel: Kernel, gpu: Gpu) -> Written:
         first = ranking_of(history.about, run.folder).order(run.attempts)[0]
     if first.number == run.baseline.number:
         return _none("no candidate beats the launch order")
-    best = Swizzle.parse(first.source, name=first.name)
+    best = first.swizzle
     print("rewriting the kernel and checking it ...", file=sys.stderr, flush=True)
     try:
         with shared_worker():

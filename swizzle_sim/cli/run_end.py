@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from swizzle_sim.pricing.scoring import Scorer
     from swizzle_sim.search.advice import Advice
     from swizzle_sim.search.history import Attempt
-    from swizzle_sim.search.optimize import Run
+    from swizzle_sim.search.loop import Run
 
 TOP = 5
 
@@ -45,7 +45,7 @@ def _entry(attempt: Attempt, places: Mapping[int, str]) -> dict[str, Any]:
         "number": attempt.number,
         "name": attempt.name,
         "source": attempt.source,
-        "verdict": dict(attempt.judged.verdict),
+        "verdict": attempt.judged.proof,
         "score": attempt.score.as_dict() if attempt.score else None,
     }
 
@@ -72,27 +72,28 @@ def print_run_json(end: End, scorer: Scorer) -> None:
     )
 
 
-def print_run(end: End, scorer: Scorer) -> None:
-    """Print a run: advice first, then the table, remarks and files."""
+def print_table(end: End, scorer: Scorer, shown: Sequence[tuple[str, str, Attempt | None]]) -> None:
+    """Print advice, and a row for each label, name and attempt; where each holds, if that is not every grid."""
     from swizzle_sim.cli.output import print_advice, score_cells, score_columns, simulated, sizes_text, table
     from swizzle_sim.language.lattice import unconditional
-    from swizzle_sim.search.candidates import has_families
-    from swizzle_sim.search.optimize import SETTLED, is_settled
 
-    run = end.run
     print_advice(end.advice)
-    places = run.ranking.places(run.attempts)
-    shown = [("", "launch order", run.baseline), *((places[a.number], a.name, a) for a in _top(run))]
-    rows = [[place, name, *score_cells(a.score)] for place, name, a in shown if a.score]
-    domains = [str(a.verdict["domain"]) for _, _, a in shown if a.score]
     figures = score_columns(scorer.gpu.name, scorer.replay)
+    rows = [[label, name, *(score_cells(a.score) if a and a.score else "-" * len(figures))] for label, name, a in shown]
+    domains = [str(a.verdict["domain"]) if a and a.score else "-" for _, _, a in shown]
     columns = ["", "swizzle", *figures]
-    if not all(unconditional(domain) for domain in domains):
+    if not all(unconditional(domain) or domain == "-" for domain in domains):
         columns.insert(2, "valid where")
         rows = [[*row[:2], domain, *row[2:]] for row, domain in zip(rows, domains, strict=True)]
     title = f"{scorer.kernel.name} {sizes_text(scorer.kernel.problem)} on {scorer.gpu.title}"
     table(title, columns, rows, left=len(columns) - len(figures), note=simulated(scorer.gpu.name, scorer.replay))
-    counts = _counts(run)
+
+
+def print_run(end: End, scorer: Scorer, remarks: Sequence[str] = ()) -> None:
+    """Print a run: advice first, then the table, remarks and files."""
+    run, counts = end.run, _counts(end.run)
+    places = run.ranking.places(run.attempts)
+    print_table(end, scorer, [("", "launch order", run.baseline), *((places[a.number], a.name, a) for a in _top(run))])
     lines = [
         run.ranking.sentence(),
         *slower_lines(run),
@@ -101,13 +102,7 @@ def print_run(end: End, scorer: Scorer) -> None:
     ]
     if run.best.number == run.baseline.number:
         lines.append("no candidate beats the launch order: best.* hold the identity")
-    if not has_families(scorer.kernel, scorer.gpu):
-        lines.append("no family orders it otherwise: a line of workgroups on one XCD, whose work is even or falls")
-    elif len(run.attempts) <= SETTLED and is_settled(scorer):
-        tried = "no other was" if len(run.attempts) == 1 else f"{run.attempts[1].name} alone was"
-        why = "workgroups share next to no lines, or the launch order is at the bound"
-        lines.append(f"no order can raise the hit rate ({why}): {tried} tried")
-    print_end(end, lines, "history")
+    print_end(end, [*lines, *remarks], "history")
 
 
 def slower_lines(run: Run) -> list[str]:

@@ -57,8 +57,8 @@ def ceiling(
         sizes_text,
         table,
     )
-    from swizzle_sim.search.ceiling import ceiling as find_ceiling
     from swizzle_sim.search.lookup import check_table_folder, write_table
+    from swizzle_sim.search.strategies.ceiling import ceiling as find_ceiling
 
     workload, device = launch.load()
     given = load_swizzle(swizzle) if swizzle is not None else None
@@ -120,14 +120,10 @@ def tune_kernel(
         from swizzle_sim.cli.configurations import tune_configurations
 
         tune_configurations(launch, run, search.get("evaluations"), llm.get("max_minutes"), json)
-    elif what == "loop":
-        from swizzle_sim.cli.loop_knobs import tune_loop_knobs
+    elif what in ("loop", "layout"):
+        from swizzle_sim.cli.knobs import tune_settings
 
-        tune_loop_knobs(launch, run, search.get("evaluations"), json)
-    elif what == "layout":
-        from swizzle_sim.cli.layout_knobs import tune_layout_knobs
-
-        tune_layout_knobs(launch, run, search.get("evaluations"), json)
+        tune_settings(what, launch, run, search.get("evaluations"), json)
     else:
         _tune_tiles(launch, run, search, json)
 
@@ -137,11 +133,10 @@ def _tune_tiles(launch: Launch, run: RunOptions, search: Mapping[str, Any], json
     from swizzle_sim.base.progress import Progress
     from swizzle_sim.cli.arguments import load_kernel
     from swizzle_sim.cli.output import print_json
-    from swizzle_sim.pricing.scores import Score
     from swizzle_sim.search.jobs import FILE, PointStore
     from swizzle_sim.search.ranking import read_objectives
     from swizzle_sim.search.samplers import make_sampler
-    from swizzle_sim.search.tiles import FORMULA, TileSpace, as_row, has_compiler
+    from swizzle_sim.search.strategies.tiles import FORMULA, TileSpace, has_compiler, tune_tiles
     from xcd_model import gpu as load_gpu
     from xcd_model.errors import SearchError
 
@@ -153,35 +148,22 @@ def _tune_tiles(launch: Launch, run: RunOptions, search: Mapping[str, Any], json
     space = TileSpace(work, device, has_compiler(device))
     budget = search.get("evaluations", EVALUATIONS)
     sampler = make_sampler(space, search.get("sampler", "tpe"), run.seed)
-    rows: list[dict[str, Any]] = []
     go_on_with(run.resume or run.out, FILE)
     with (
         PointStore(run.resume or run.out, resume=run.resume is not None) as store,
         Progress("tuning tiles", "evaluations") as progress,
     ):
-        while len(rows) < budget and (suggested := sampler.suggest()) is not None:
-            handle, values = suggested
-            point: dict[str, Any] = {
-                "kernel": work.name,
-                "problem": dict(work.problem),
-                "gpu": device.name,
-                "replay": replay,
-            }
-            point |= {"seed": run.seed, "values": values}
-            row = store.find(point)
-            if row is None:
-                row = as_row(*space.score(values, replay=replay, seed=run.seed), space.fit(values).resources)
-                store.add(point, row)
-            rows.append({"values": values, **row})
-            sampler.tell(handle, (objectives[0].cost(Score.from_dict(row["score"])),))
-            pruned = sum(space.pruned.values())
-            progress(len(rows), budget, note=f"{pruned} configurations pruned")
-    ranked = sorted(rows, key=lambda row: objectives[0].cost(Score.from_dict(row["score"])))
+
+        def on_replay(done: int, budget: int) -> None:
+            progress(done, budget, note=f"{sum(space.pruned.values())} configurations pruned")
+
+        how_many: dict[str, Any] = {"evaluations": budget, "replay": replay, "seed": run.seed, "on_replay": on_replay}
+        ranked = tune_tiles(space, sampler, objectives[0], store, **how_many)
     how = f"compiled for {device.arch} with Triton" if space.compiles else FORMULA
     if json:
         about: dict[str, Any] = {"kernel": work.name, "gpu": device.name, "problem": dict(work.problem)}
         about |= {"replay": replay, "seed": run.seed}
-        found = {"objective": objectives[0].name, "evaluations": len(rows), "pruned": dict(space.pruned)}
+        found = {"objective": objectives[0].name, "evaluations": len(ranked), "pruned": dict(space.pruned)}
         print_json({**about, "kind": "simulated", **found, "resources": how, "best": ranked[:TOP]})
         return
     _print_tiles(work.name, device, ranked, space.pruned, how, replay)

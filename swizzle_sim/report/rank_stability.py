@@ -17,7 +17,7 @@ from swizzle_sim.search.ranking.ranking import DRAWS
 
 if TYPE_CHECKING:
     from swizzle_sim.pricing.scoring import Scorer
-    from swizzle_sim.search.optimize import Run
+    from swizzle_sim.search.loop import Run
 
 FILE = DRAWS
 LAUNCHED = "the order as launched"  # the launch order's name in FILE and in JSON documents
@@ -33,7 +33,6 @@ def check_finalists(
     RunError
         If the run folder cannot be written.
     """
-    from swizzle_sim.language import Swizzle  # noqa: PLC0415
     from swizzle_sim.uncertainty import FINALISTS, Finalist, compare_finalists  # noqa: PLC0415
     from swizzle_sim.uncertainty.rank_stability import FIGURES  # noqa: PLC0415
 
@@ -46,7 +45,7 @@ def check_finalists(
     finalists = []
     for attempt in chosen.values():
         name = LAUNCHED if attempt.number == run.baseline.number else attempt.name
-        order = scorer.permutation(Swizzle.parse(attempt.source, name=attempt.name))
+        order = scorer.permutation(attempt.swizzle)
         score = attempt.judged.score  # by this scorer, unless it was compiled otherwise
         finalists.append(Finalist(name, order, score if score and score.price is None else None))
     found = compare_finalists(scorer, finalists, of=of, on_replay=on_replay)

@@ -9,7 +9,6 @@ from typing import Any
 
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.text import percent
-from swizzle_sim.language import Swizzle
 from swizzle_sim.language.emit import emit_triton
 from swizzle_sim.language.emit_hip import emit_hip
 from swizzle_sim.pricing.scores import Score
@@ -62,7 +61,7 @@ def write_report(history: History, scorer: Scorer | None = None, *, refresh_s: i
     if ordered := ranking.order(attempts):
         first, baseline = ordered[0], _baseline(scorer, attempts)
         best = Best(first, _score_of(first), best_sources(first, about))
-        replayed = pictures.replay_pair(scorer, scorer.permutation(Swizzle.parse(first.source)))
+        replayed = pictures.replay_pair(scorer, scorer.permutation(first.swizzle))
         drawn = pictures.drawings(scorer, attempts, ranking, replayed, (baseline, best.score))
         files = pictures.files(drawn, f"simulated, {scorer.replay} replay")
         files |= {name: text.encode() for name, text in best.sources.items()}
@@ -95,7 +94,7 @@ def write_best(history: History) -> None:
 
 def best_sources(best: Attempt, about: Mapping[str, Any]) -> dict[str, str]:
     """Return the best swizzle as files: its own text, Triton and HIP."""
-    swizzle = Swizzle.parse(best.source, name=best.name)
+    swizzle = best.swizzle
     # No name in the note: a proposer chooses it, and a line break in it would end the comment.
     rate = percent(_score_of(best).l2_hit_rate)
     note = (

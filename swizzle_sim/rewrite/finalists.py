@@ -79,7 +79,7 @@ def price_finalists(
 def _priced(one: Attempt, scorer: Scorer) -> Attempt:
     """Attempt with its score as compiled, or with the reason for which it has none."""
     try:
-        score = score_as_compiled(scorer, Swizzle.parse(one.source, name=one.name), one.score)
+        score = score_as_compiled(scorer, one.swizzle, one.score)
     except CompileError:
         raise
     except SwizzleSimError as error:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -35,20 +36,29 @@ FIRST = (
 
 @dataclass(frozen=True)
 class Candidate:
-    """A text to try.
+    """What a strategy proposes: a text of the closed language, or the specification of a family.
 
-    Parameters
-    ----------
-    name : str
-        Family specification, or the proposer's name for it.
-    source : str
-        Text in the closed language.
-    proposer : str
+    ``told`` joins its verdict, such as a template and its parameters, and ``note`` its critique. ``order`` is a
+    permutation in place of a text, ``sure`` says that no screen may drop it, ``refusal`` the code and the reason of
+    what is no candidate.
     """
 
     name: str
     source: str
     proposer: str
+    told: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    note: str = ""
+    order: np.ndarray | None = field(default=None, compare=False)
+    sure: bool = False
+    refusal: tuple[str, str] | None = None
+
+    @property
+    def swizzle(self) -> Swizzle:
+        """The text, parsed; raises `LanguageError` where it is outside the language."""
+        return Swizzle.parse(self.source, name=self.name)
+
+
+LAUNCH_ORDER = Candidate("identity", family("identity"), "baseline", sure=True)
 
 
 def placements(num_pids: int, gpu: Gpu) -> list[str]:
@@ -201,7 +211,7 @@ def distinct_shortlist(scorer: Scorer) -> Iterator[tuple[Candidate, np.ndarray]]
     seen = {permutation_digest(np.arange(scorer.kernel.grid.num_pids))}
     for candidate in shortlist(scorer.kernel, scorer.gpu):
         try:
-            order = scorer.permutation(Swizzle.parse(candidate.source, name=candidate.name))
+            order = scorer.permutation(candidate.swizzle)
         except NotBijective:  # of this grid: such as a form that needs a multiple of the XCDs
             continue
         if (digest := permutation_digest(order)) not in seen:

@@ -23,6 +23,8 @@ from xcd_model.errors import RunError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from swizzle_sim.language import Swizzle
+
 FILE = "history.sqlite"
 LOCK = ".writer.lock"  # held by the command that writes the run
 FORMAT = 1  # raise when the tables change
@@ -81,6 +83,18 @@ class Attempt:
         """Attempt with the score as compiled; `judged` gives back what it was."""
         before = {"score": self.score.as_dict() if self.score else None, "critique": self.critique}
         return replace(self, score=score, critique=critique, verdict={**self.verdict, BEFORE_PRICE: before})
+
+    @property
+    def swizzle(self) -> Swizzle:
+        """The text, parsed; raises `LanguageError` where it is outside the language."""
+        from swizzle_sim.language import Swizzle
+
+        return Swizzle.parse(self.source, name=self.name)
+
+    @property
+    def proof(self) -> dict[str, Any]:
+        """Verdict without what the judge adds to it: the rung that decided, and its code."""
+        return {key: value for key, value in self.verdict.items() if key not in ("code", "stage")}
 
     @property
     def judged(self) -> Attempt:
@@ -217,6 +231,9 @@ class History:
         finally:
             lock.close()
 
+    def find(self, candidate: object, number: int) -> None:
+        """Attempts are known by their order, which the loop follows."""
+
     def append(self, attempt: Attempt) -> None:
         """Store an attempt; on disk when this returns."""
         self.append_all([attempt])
@@ -310,6 +327,11 @@ def _row_of(attempt: Attempt) -> tuple:
     texts = [storable(text) for text in (attempt.name, attempt.source, attempt.proposer)]
     row = (attempt.number, *texts, json.dumps(dict(attempt.verdict)), score, storable(attempt.critique))
     return (*row, attempt.cost_ms)
+
+
+def as_stored(attempt: Attempt) -> Attempt:
+    """Attempt as it is read back."""
+    return _attempt_of(_row_of(attempt))
 
 
 def _attempt_of(row: tuple) -> Attempt:

@@ -1,178 +1,352 @@
-"""Orders of workgroups together with the direction of the main loop and the cache policy of loads.
+"""`run`: the one loop over candidates. A strategy proposes, the judge judges, the history stores, the strategy is told.
 
-Every setting of the knobs is replayed in lockstep under the launch order and the first of the families' shortlist; the
-best by the run's objective are replayed once more in the timed replay, beside the launch order as it is and the best
-order that leaves the knobs alone. Only settings that can be written into the kernel's source are tried.
+A strategy is a generator: it yields one candidate or several, and what it gets back is the attempt, or the list of
+them. It is told what is stored, so a run that was stopped is gone through from its beginning with the stored attempts
+looked up, and ends as one that never stopped, for any number of threads. See docs/howto/search-strategy.md.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import json
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from swizzle_sim.pricing.knobs import DEFAULT, Knobs, emit_knobs, periods
-from swizzle_sim.pricing.knobs.emit import argument_names
+from swizzle_sim.base.release import version
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.candidates import Candidate
-from swizzle_sim.search.configurations import distinct_orders
-from swizzle_sim.search.ranking import OBJECTIVES
-from swizzle_sim.workload.kernels import Kernel
+from swizzle_sim.search.candidates import LAUNCH_ORDER, Candidate
+from swizzle_sim.search.history import Attempt, History, as_stored, storable
+from swizzle_sim.search.jobs import PointStore
+from swizzle_sim.search.judge import FULL_REPLAY, Judge, Judges, Look, as_candidate
+from swizzle_sim.search.ranking import Objective, Ranking, chosen_objectives, default_objectives, pareto_front
 from xcd_model import Gpu
-from xcd_model.errors import RewriteError, SearchError
+from xcd_model.errors import RunError
 
-EVALUATIONS = 120  # lockstep replays of a search without a budget
-FINALISTS = 6  # timed replays beside those of the two that leave the knobs alone
-OnReplay = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One order with one setting of the knobs, and its scores.
-
-    Parameters
-    ----------
-    order : Candidate
-    knobs : Knobs
-    lockstep : Score
-    timed : Score, optional
-        Of a finalist.
-    """
-
-    order: Candidate
-    knobs: Knobs
-    lockstep: Score
-    timed: Score | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready."""
-        scores = {"lockstep": self.lockstep.as_dict(), "timed": self.timed and self.timed.as_dict()}
-        return {"swizzle": self.order.name, **self.knobs.as_dict(), **scores}
+Asked = Candidate | str | Iterable[Candidate | str]
+Strategy = Generator[Any, Any, None]  # yields `Asked`, gets an attempt or a list of them
+OnAttempt = Callable[[Attempt, int, int], None]
+COUNTED_AS = {FULL_REPLAY: "replay", "replay": "replay", "parse": "refused", "grid": "refused"}  # by stage, old and new
 
 
-@dataclass(frozen=True)
-class LoopSearch:
-    """What a search over orders and knobs found.
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """How a run is made, whatever proposes its candidates.
 
     Parameters
     ----------
-    ranked : list of Setting
-        Finalists by the timed replay, best first; the launch order as it is among them.
-    tried : int
-        Lockstep replays.
-    refused : dict of str to str
-        Knobs that the kernel's source does not take, with the reason.
+    replay : {"timed", "lockstep"}
+    objective : str or None
+        What attempts are ranked by: time, l2_hit_rate, hbm_bytes or energy, or two with a comma; None for time where
+        the times of the replay rank orders of the GPU, else the hit rate.
+    seed : int
+        Of the timed replay and of samplers.
+    jitter_ns : float [ns]
+        See `Scorer`.
+    threads : int or None
+        None for one a core; the result does not depend on it.
+    resume : bool
+        Go on where the run in the folder stopped; its attempts are not repeated.
+    command : str
+        Noted as the command that made the run.
+    on_attempt : callable or None
+        Called as ``on_attempt(attempt, done, total)`` after each attempt is stored.
+    max_minutes : float or None
+        No candidate is begun after that long; the run can be resumed.
     """
 
-    ranked: list[Setting]
-    tried: int
-    refused: dict[str, str] = field(default_factory=dict)
+    replay: str = "timed"
+    objective: str | None = None
+    seed: int = 0
+    jitter_ns: float = 0.0
+    threads: int | None = None
+    resume: bool = False
+    command: str = ""
+    on_attempt: OnAttempt | None = None
+    max_minutes: float | None = None
+
+    @property
+    def n_threads(self) -> int:
+        """Replays at a time."""
+        return self.threads or os.cpu_count() or 1
+
+    @property
+    def end_s(self) -> float:
+        """Point of ``time.monotonic`` after which no candidate is begun, where the run begins now."""
+        return time.monotonic() + 60 * (self.max_minutes if self.max_minutes is not None else float("inf"))
+
+    def objectives_on(self, gpu: Gpu) -> tuple[Objective, ...]:
+        """Objectives on a GPU; raises as `swizzle_sim.search.ranking.read_objectives`."""
+        return chosen_objectives(self.objective, gpu.name, self.replay)
+
+    @property
+    def of_scorer(self) -> dict[str, Any]:
+        """Keyword arguments of a `Scorer`."""
+        return {"replay": self.replay, "seed": self.seed, "jitter_ns": self.jitter_ns}
 
 
-def settings_of(kernel: Kernel, gpu: Gpu, workgroups_per_cu: int) -> tuple[list[Knobs], dict[str, str]]:
-    """Settings that can be written into a kernel's source, the default first, and why others cannot.
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished or interrupted search.
+
+    Parameters
+    ----------
+    folder : Path
+    attempts : tuple of Attempt
+        All of them; the first is the baseline.
+    ranking : Ranking
+    """
+
+    folder: Path
+    attempts: tuple[Attempt, ...]
+    ranking: Ranking = field(default_factory=Ranking)
+
+    @property
+    def baseline(self) -> Attempt:
+        """The launch order."""
+        return self.attempts[0]
+
+    @property
+    def ranked(self) -> list[Attempt]:
+        """Attempts with a score, best first."""
+        return self.ranking.order(self.attempts)
+
+    @property
+    def best(self) -> Attempt:
+        """The best attempt; the baseline if nothing beats it."""
+        return self.ranked[0]
+
+    @property
+    def front(self) -> list[Attempt]:
+        """The Pareto front of two objectives, rising by the first; of one objective the attempt of least cost."""
+        scored = [one for one in self.attempts if one.score is not None]
+        return [scored[i] for i in pareto_front([self.ranking.cost(one) for one in scored])]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Candidates by where they ended: replay, sampled, screen, bound, duplicate, refused."""
+        found: dict[str, int] = {}
+        for one in self.attempts[1:]:
+            stage = str(one.verdict.get("stage", FULL_REPLAY))
+            found[COUNTED_AS.get(stage, stage)] = found.get(COUNTED_AS.get(stage, stage), 0) + 1
+        return found
+
+
+class InMemory(list):
+    """Attempts in memory, in place of a history."""
+
+    folder = Path(".")
+
+    def find(self, candidate: Candidate, number: int) -> None:
+        """Nothing is known before it is tried."""
+
+
+@dataclass
+class Points:
+    """Scores in a `PointStore` in place of a history, found by what was replayed and not by when.
+
+    ``point_of(name, told)`` is what a replay is stored by, ``row_of(attempt)`` what is stored.
+    """
+
+    store: PointStore
+    point_of: Callable[[str, Mapping[str, Any]], dict[str, Any]]
+    row_of: Callable[[Attempt], dict[str, Any]]
+    folder = Path(".")
+
+    def __iter__(self) -> Iterator[Attempt]:
+        return iter(())
+
+    def find(self, candidate: Candidate, number: int) -> Attempt | None:
+        """Attempt of a candidate that an earlier command replayed."""
+        row = self.store.find(self.point_of(candidate.name, candidate.told))
+        return Look(candidate, number).made(dict(candidate.told), Score.from_dict(row["score"]), "") if row else None
+
+    def append(self, attempt: Attempt) -> None:
+        """Store an attempt with a score."""
+        if attempt.score is not None:
+            self.store.add(self.point_of(attempt.name, attempt.verdict), self.row_of(attempt))
+
+
+def run(
+    strategy: Strategy,
+    judge: Judge | Judges,
+    history: History | InMemory | Points,
+    *,
+    first: Sequence[Candidate] = (LAUNCH_ORDER,),
+    proposer: str = "given",
+    threads: int = 1,
+    end_s: float = float("inf"),
+    enough: Callable[[], bool] = lambda: False,
+    on_attempt: Callable[[Attempt], None] = lambda attempt: None,
+    mine: Callable[[Attempt], bool] = lambda attempt: True,
+    amend: Callable[[Attempt], Attempt] = lambda attempt: attempt,
+) -> list[Attempt]:
+    """Run a strategy to its end, to ``end_s``, or until ``enough()``, which is asked after each attempt.
+
+    The launch order is attempt 0, unless ``first`` says otherwise. ``mine`` chooses the stored attempts that are this
+    strategy's, where several share a history; ``amend`` changes an attempt before it is stored; ``proposer`` is that of
+    candidates given as texts.
 
     Raises
     ------
-    SearchError
-        With code ``tune`` if the kernel has no Triton source.
+    RunError
+        If the history holds other candidates than the strategy proposes.
     """
-    if kernel.launch is None:
-        raise SearchError(f"--tune loop: {kernel.name} has no Triton source to change", code="tune")
-    trace, refused = kernel.build_trace(gpu.l2.line_bytes), {}
-    given: dict[str, Any] = {
-        "function": kernel.launch.function,
-        "arguments": argument_names(trace, kernel.launch),
-        "axes": len(kernel.launch.grid),
-        "arch": gpu.arch,
-        "path": kernel.launch.path,
+    with ThreadPoolExecutor(threads) as pool:
+        loop = _Loop(judge, history, pool, proposer, threads, end_s, enough, on_attempt, amend)
+        loop.know(mine)
+        judge.map = pool.map
+        try:
+            for scorer in (*judge.bench.scorers, *(judge.bench.lockstep if judge.screens == "screen" else ())):
+                _ = scorer.baseline  # trace, bound and launch order before the threads need them
+            loop.try_all(first)
+            asked = next(strategy, None)
+            while asked is not None and not (loop.is_over or loop.timed_out):
+                one = isinstance(asked, Candidate | str) or not isinstance(asked, Iterable)
+                told = loop.try_all([asked] if one else asked)
+                if not (loop.is_over or loop.timed_out):
+                    asked = strategy.send(told[0] if one else told)
+        except StopIteration:
+            pass
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+            judge.map = map
+            strategy.close()
+    return loop.made
+
+
+@dataclass
+class _Loop:
+    """One run: what is stored, and what is under way."""
+
+    judge: Judge | Judges
+    history: History | InMemory | Points
+    pool: ThreadPoolExecutor
+    proposer: str
+    threads: int
+    end_s: float
+    enough: Callable[[], bool]
+    on_attempt: Callable[[Attempt], None]
+    amend: Callable[[Attempt], Attempt]
+    made: list[Attempt] = field(default_factory=list)
+    stored: deque[Attempt] = field(default_factory=deque)
+    next_number: int = 0
+    timed_out: bool = False
+    is_over: bool = False
+
+    def know(self, mine: Callable[[Attempt], bool]) -> None:
+        """Take what earlier commands stored."""
+        known = [one.judged for one in self.history]
+        self.next_number = len(known)
+        self.stored.extend(one for one in known if one.number == 0 or mine(one))
+
+    def try_all(self, asked: Iterable[Candidate | str]) -> list[Attempt]:
+        """Attempts of candidates, in their order; fewer where the run is over before."""
+        looked: Iterable[tuple[Look, Attempt | None]] = self._looked(asked)
+        if self.judge.prunes:  # by what was told before the batch, whatever the threads are at
+            looked = list(looked)
+            self.judge.screen([look for look, _ in looked])
+        waiting: deque[Attempt | Future[Attempt]] = deque()
+        first = len(self.made)
+        for look, known in looked:
+            waiting.append(known or self.pool.submit(self.judge.replay, look))
+            if len(waiting) > 2 * self.threads:
+                self._store(waiting.popleft())
+            if self.is_over:
+                return self.made[first:]
+        while waiting and not self.is_over:
+            self._store(waiting.popleft())
+        return self.made[first:]
+
+    def _looked(self, asked: Iterable[Candidate | str]) -> Iterator[tuple[Look, Attempt | None]]:
+        for place in asked:
+            if self.made and time.monotonic() > self.end_s:
+                self.timed_out = True
+                return
+            known = self.stored.popleft() if self.stored else None
+            number = known.number if known else self.next_number
+            self.next_number += known is None
+            candidate = as_candidate(place, self.proposer, number)
+            if known and known.source != storable(candidate.source):
+                raise RunError(f"{self.history.folder}: cannot resume: attempt {number} is not {candidate.name}")
+            look = self.judge.look(candidate, number)
+            look.screened = tuple(known.verdict.get("screened", ())) if known else ()
+            yield look, known or self.history.find(candidate, number)
+
+    def _store(self, found: Attempt | Future[Attempt]) -> None:
+        """Store the next attempt, unless it is stored, and learn from it."""
+        attempt = found if isinstance(found, Attempt) else self.amend(self.judge.worded(found.result()))
+        if attempt is not found:
+            if isinstance(self.history, History):
+                attempt = as_stored(attempt)  # what a strategy is told is what it would be told after a stop
+            self.history.append(attempt)
+        self.judge.learn(attempt)
+        self.made.append(attempt)
+        self.on_attempt(attempt)
+        self.is_over = self.is_over or self.enough()
+
+
+def one_after_another(candidates: Iterable[Candidate]) -> Strategy:
+    """Strategy that learns nothing: all of a list."""
+    yield candidates
+
+
+def counting(how: RunConfig, total: int, counts: Callable[[Attempt], bool]) -> Callable[[Attempt], None]:
+    """Callback of `run` that calls ``how.on_attempt(attempt, done, total)``, done being attempts that count."""
+    done = 0
+
+    def told(attempt: Attempt) -> None:
+        nonlocal done
+        done += counts(attempt)
+        if how.on_attempt:
+            how.on_attempt(attempt, done, total)
+
+    return told
+
+
+def about_run(scorer: Scorer, command: str = "", objectives: Sequence[Objective] = ()) -> dict[str, Any]:
+    """Record of a run folder: enough to score its candidates another time, and to rank them."""
+    objectives = objectives or default_objectives(scorer.gpu.name, scorer.replay)
+    return {
+        "kernel": scorer.kernel.name,
+        "kernel_file": scorer.kernel.file,
+        "kernel_digest": scorer.kernel.digest,
+        "problem": dict(scorer.kernel.problem),
+        "gpu": scorer.gpu.name,
+        "gpu_description": scorer.gpu.as_dict(),
+        "resources": asdict(scorer.kernel.resources),
+        "replay": scorer.replay,
+        "objectives": [one.name for one in objectives],
+        "seed": scorer.seed,
+        "jitter_ns": scorer.jitter_ns,
+        "version": version(),
+        "command": command,
+        **({"cluster": scorer.kernel.clusters.size} if scorer.kernel.clusters else {}),
     }
 
-    def can(knobs: Knobs, name: str) -> bool:
-        try:
-            emit_knobs(kernel.triton_source, knobs=knobs, **given)
-        except RewriteError as error:
-            refused[name] = str(error)
-            return False
-        return True
 
-    walks: tuple[int, ...] = ()
-    if kernel.programs is not None:
-        refused["direction"] = f"{kernel.name} is persistent: its programs walk several loops"
-    elif trace.trip.size == 0:
-        refused["direction"] = "the trace does not say which instructions are trips of a loop"
-    elif can(Knobs(period=1), "direction"):
-        walks = periods(gpu, workgroups_per_cu, kernel.grid.num_pids)
-    read = {int(tensor) for tensor in trace.tensor[~trace.is_write]}
-    streams = [name for i, name in enumerate(t.name for t in trace.tensors) if i in read]
-    streams = [name for name in streams if can(Knobs(streamed=(name,)), name)]
-    policies = [(), *((name,) for name in streams)]
-    return [Knobs(period, policy) for period, policy in itertools.product((0, *walks), policies)], refused
-
-
-def tune_loop(
-    kernel: Kernel,
-    gpu: Gpu,
-    *,
-    objective: str = "l2_hit_rate",
-    evaluations: int = EVALUATIONS,
-    seed: int = 0,
-    on_replay: OnReplay = lambda done, budget: None,
-) -> LoopSearch:
-    """Search orders together with the knobs.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    gpu : Gpu
-    objective : str
-        One of `swizzle_sim.search.ranking.OBJECTIVES`.
-    evaluations : int
-        Lockstep replays at most.
-    seed : int
-        Of the timed replay.
-    on_replay : callable
+def open_run(folder: Path, about: dict[str, Any], resume: bool, more_keys: Sequence[str] = ()) -> History:
+    """Create a run, or open one with the same settings; ``more_keys`` of ``about`` must agree too.
 
     Raises
     ------
-    SearchError
-        If there is no knob to set.
+    RunError
+        If the folder exists and ``resume`` is off, or the run in it has other settings.
     """
-    lockstep, timed = Scorer(kernel, gpu, replay="lockstep"), Scorer(kernel, gpu, seed=seed)
-    settings, refused = settings_of(kernel, gpu, lockstep.occupancy)
-    if settings == [DEFAULT]:
-        raise SearchError(f"--tune loop: {'; '.join(refused.values())}", code="tune")
-    orders = list(itertools.islice(distinct_orders(lockstep), max(1, evaluations // len(settings))))
-    found: list[tuple[Setting, np.ndarray]] = []
-    for place, (order, permutation) in enumerate(orders):
-        for knobs in settings[: max(2, evaluations)] if place == 0 else settings:
-            scored = lockstep.with_knobs(knobs).score_order(permutation, baseline_us=lockstep.baseline.time_us)
-            found.append((Setting(order, knobs, scored), permutation))
-            on_replay(len(found), len(orders) * len(settings))
-    cost = OBJECTIVES[objective].cost
-    found.sort(key=lambda one: cost(one[0].lockstep))
-    ranked = [_timed(one, permutation, timed) for one, permutation in _finalists(found)]
-    ranked.sort(key=lambda one: cost(one.timed or one.lockstep))
-    return LoopSearch(ranked, len(found), refused)
-
-
-def _finalists(found: Sequence[tuple[Setting, np.ndarray]]) -> Iterator[tuple[Setting, np.ndarray]]:
-    """The best, and of those that leave the knobs alone the best and the launch order."""
-    plain = [one for one in found if one[0].knobs == DEFAULT]
-    launched = next(one for one in plain if one[0].order.name == "identity")
-    best: dict[Knobs, tuple[Setting, np.ndarray]] = {}
-    for one in found:  # the best order of each setting, the best settings first
-        best.setdefault(one[0].knobs, one)
-    yield from [one for knobs, one in best.items() if knobs != DEFAULT][:FINALISTS]
-    yield plain[0]
-    if plain[0] is not launched:
-        yield launched
-
-
-def _timed(one: Setting, permutation: np.ndarray, scorer: Scorer) -> Setting:
-    score = scorer.with_knobs(one.knobs).score_order(permutation, baseline_us=scorer.baseline.time_us)
-    return Setting(one.order, one.knobs, one.lockstep, score)
+    if not resume:
+        return History.create(folder, about)
+    history = History(folder)
+    was = history.about
+    same = ("kernel", "kernel_file", "kernel_digest", "problem", "gpu", "gpu_description", "replay", "seed")
+    for key in (*same, "objectives", "jitter_ns", "version", *more_keys):
+        if was.get(key, "") != json.loads(json.dumps(about[key])):
+            history.close()
+            now = "none" if about[key] == "" else about[key]
+            changed = f": the kernel in {about['kernel_file']} changed" if key == "kernel_digest" else ""
+            raise RunError(f"{folder}: cannot resume{changed}: its {key} is {was.get(key)}, this command's is {now}")
+    return history

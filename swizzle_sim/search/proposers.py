@@ -1,47 +1,46 @@
-"""Proposers other than the families, found by name through the entry-point group ``swizzle_sim.proposers``.
+"""What ``optimize --proposer`` names: a proposer of the entry-point group ``swizzle_sim.proposers``, or a user's file.
 
-A proposer is a callable that takes a `Task` and gives a `Proposed`. This package imports none of them: what they need
-may be an extra that is not installed.
+A proposer is a strategy, a generator of `swizzle_sim.search.loop.run` that takes the `Judge`; or, where it has options
+and a table of its own, a callable that takes a `Task` and gives a `Proposed`. Nothing here imports an extra.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import inspect
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from swizzle_sim.base.progress import Progress
+from swizzle_sim.capture.kernel_file import line_of, load_file, words_of
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.candidates import Candidate, family_specs, has_families
 from swizzle_sim.search.history import Attempt
-from swizzle_sim.search.optimize import Run
+from swizzle_sim.search.judge import Judge
+from swizzle_sim.search.loop import Run, RunConfig, about_run, open_run, run
+from swizzle_sim.search.ranking import BestSoFar, Objective, ranking_of
+from swizzle_sim.search.recorded import at_sizes
+from swizzle_sim.search.strategies.families import SETTLED, is_settled, optimize
+from swizzle_sim.search.strategies.halving import EVALUATIONS, SearchPlan, is_evaluation, search
+from swizzle_sim.search.templates import Template, family_template, load_templates
 from swizzle_sim.workload.kernels import Kernel, registered
 from xcd_model import Gpu
-from xcd_model.errors import UnknownName
+from xcd_model.errors import RunError, SearchError, SwizzleSimError, UnknownName
 
 GROUP = "swizzle_sim.proposers"
+SHOWN = 5
+WORTH_SAYING_S = 20.0  # of an estimate
+IDLE = 500  # candidates without a score in a row, after which a strategy has nothing new
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Input of a proposer.
+    """Input of a proposer; kernel and GPU are None where the run in ``repeat`` is repeated, which says them itself.
 
-    Parameters
-    ----------
-    kernel, gpu
-        None where a run is to be repeated: the run says.
-    folder : Path
-    replay : str
-    objective : str or None
-        As typed; None for the default of the GPU and the replay.
-    seed : int
-    jitter_ns : float [ns]
-    resume : bool
-    repeat : Path or None
-        A run to repeat.
-    command : str
-    options : mapping
-        The proposer's own, as typed; None where not given.
-    say : callable
-        Called with a line of progress.
+    ``objective`` is as typed, ``options`` the proposer's own, None where not given; ``say`` takes a line of progress.
     """
 
     kernel: Kernel | None
@@ -51,46 +50,287 @@ class Task:
     objective: str | None = None
     seed: int = 0
     jitter_ns: float = 0.0
+    threads: int | None = None
     resume: bool = False
     repeat: Path | None = None
     command: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     say: Callable[[str], None] = print
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """Options that were typed."""
+        return {key: value for key, value in self.options.items() if value is not None}
+
+    @property
+    def config(self) -> RunConfig:
+        """How the run is made."""
+        names = ("replay", "objective", "seed", "jitter_ns", "threads", "resume", "command")
+        return RunConfig(**{name: getattr(self, name) for name in names}, max_minutes=self.given.get("max_minutes"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Proposed:
-    """Result of a proposer.
+    """Result of a proposer: its run, and remarks on it.
 
-    Parameters
-    ----------
-    run : Run
-    beside : sequence of (str, Attempt or None)
-        Rows of the table, each with its label.
-    lines : sequence of str
-        Printed below the table.
-    document : mapping
-        For ``--json``.
-    again : callable
-        ``again(run) -> Proposed`` of the run whose finalists were compiled since.
+    One with a table of its own gives the rows, ``beside`` with their labels, and the document of ``--json``;
+    ``again(run)`` is the same of the run whose finalists were compiled since. ``scorer`` is that of the run, where the
+    proposer has it.
     """
 
     run: Run
-    beside: tuple[tuple[str, Attempt | None], ...]
-    lines: tuple[str, ...]
-    document: Mapping[str, Any]
-    again: Callable[[Run], Proposed]
+    lines: tuple[str, ...] = ()
+    scorer: Scorer | None = None
+    beside: tuple[tuple[str, Attempt | None], ...] = ()
+    document: Mapping[str, Any] = field(default_factory=dict)
+    again: Callable[[Run], Proposed] | None = None
 
 
 def load_proposer(name: str) -> Callable[[Task], Proposed]:
-    """Proposer by name.
+    """Proposer of the registry, or the generator ``FUNCTION`` of ``FILE.py:FUNCTION``.
 
     Raises
     ------
     UnknownName
         If there is none of that name.
+    CaptureError
+        If the file cannot be run; names the line.
+    RunError
+        If it has no such function.
     """
-    found = registered(GROUP)
-    if name not in found:
-        raise UnknownName("proposer", name, ["families", *found])
-    return found[name].load()
+    if name == "families":
+        return families
+    file, colon, function = name.rpartition(":")
+    if colon and file.endswith(".py"):
+        found = _from_file(Path(file), function)
+    else:
+        known = registered(GROUP)
+        if name not in known:
+            raise UnknownName("proposer", name, ["families", *known, "FILE.py:FUNCTION"])
+        found = known[name].load()
+    if not inspect.isgeneratorfunction(found):
+        return found
+    return lambda task: _propose(found, name, task)
+
+
+def _from_file(path: Path, function: str) -> Any:
+    """A generator function of a user's file."""
+    module = load_file(path.resolve())
+    found = getattr(module, function, None)
+    if not inspect.isgeneratorfunction(found):
+        listed = [key for key, value in vars(module).items() if inspect.isgeneratorfunction(value)]
+        why = f"is no generator function; the file has {', '.join(listed) or 'none'}"
+        raise RunError(f"{path}: {function} {why}: a strategy yields candidates, see docs/howto/search-strategy.md")
+
+    def asked(judge: Judge) -> Any:
+        try:
+            yield from found(judge)
+        except SwizzleSimError:
+            raise
+        except Exception as error:
+            raise RunError(f"{line_of(error, path.resolve())}: {words_of(error)}") from error
+
+    return asked
+
+
+def _task_of(task: Task) -> tuple[Kernel, Gpu]:
+    """Kernel and GPU of a task that is no repetition."""
+    if task.kernel is None or task.gpu is None or task.repeat is not None:
+        raise SearchError("a search is repeated by the same command with the same seed: name a kernel and a GPU")
+    return task.kernel, task.gpu
+
+
+def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Proposed:
+    """Run a strategy: as many replays as ``--evaluations`` and as long as ``--max-minutes`` say."""
+    kernel, gpu = _task_of(task)
+    how = task.config
+    judge = Judge(Scorer(kernel, gpu, **how.of_scorer), how.objectives_on(gpu))
+    budget, best = task.given.get("evaluations", EVALUATIONS), BestSoFar(judge.objectives[0])
+    spent = idle = 0
+    about = {**about_run(judge.scorer, how.command, judge.objectives), "strategy": name, "evaluations": budget}
+
+    def on_attempt(attempt: Attempt) -> None:
+        nonlocal spent, idle
+        spent += is_evaluation(attempt)
+        idle = idle + 1 if attempt.number and not is_evaluation(attempt) else 0
+        progress(spent, budget, note=best(attempt.score))
+
+    with (
+        open_run(task.folder, about, task.resume, ("strategy",)) as history,
+        history.running(),
+        Progress(f"proposer {name}", "evaluations") as progress,
+    ):
+        run(
+            strategy(judge), judge, history, proposer=name.rpartition(":")[2], threads=how.n_threads,
+            end_s=how.end_s, enough=lambda: spent >= budget or idle >= IDLE, on_attempt=on_attempt,
+        )  # fmt: skip
+        if idle >= IDLE:
+            task.say(f"stopped: {IDLE} candidates in a row were refused, or repeat another's permutation")
+        made = Run(history.folder, tuple(history), ranking_of(about))
+    return Proposed(run=made, scorer=judge.scorer)
+
+
+def families(task: Task) -> Proposed:
+    """Try the known families: what ``--proposer families`` does."""
+    kernel, gpu = _task_of(task)
+    how, began = task.config, time.monotonic()
+    scorer, best = Scorer(kernel, gpu, **how.of_scorer), BestSoFar(how.objectives_on(gpu)[0])
+    costs: list[float] = []
+
+    def on_attempt(attempt: Attempt, done: int, total: int) -> None:
+        if attempt.number and attempt.score and not costs:  # the launch order was replayed before
+            costs.append(attempt.cost_ms / 1e3)
+            if not task.resume and (estimate := _estimate(costs[0], total, scorer, how)):
+                task.say(estimate)
+        progress(done, total, note=best(attempt.score))
+
+    with Progress(f"optimizing {kernel.name} on {gpu.title}", "candidates") as progress:
+        made = optimize(kernel, gpu, task.folder, scorer=scorer, **vars(replace(how, on_attempt=on_attempt)))
+    if how.max_minutes is not None and time.monotonic() - began > 60 * how.max_minutes:
+        task.say(f"stopped after {how.max_minutes:g} minutes: --resume {task.folder} goes on")
+    return Proposed(run=made, scorer=scorer, lines=_of_families(made, scorer))
+
+
+def _estimate(each: float, total: int, scorer: Scorer, how: RunConfig) -> str:
+    """How long all may take, at so many seconds each; empty where that is soon."""
+    seconds = each * (total - 1) / how.n_threads
+    if seconds < WORTH_SAYING_S:
+        return ""
+    minutes, every = max(1, round(seconds / 60)), 1 + sum(1 for _ in family_specs(scorer.kernel, scorer.gpu))
+    if how.max_minutes is not None and how.max_minutes < minutes:
+        most = f"as many as {how.max_minutes:g} min allow, most promising first"
+        return f"{total} candidates at about {each:.1f} s: {most}"
+    many = f"{total} of {every} candidates, most promising first," if total < every else f"{total} candidates"
+    more = "; --max-minutes tries more" if total < every else ""
+    return f"{many} at about {each:.1f} s: about {minutes} min at most{more}"
+
+
+def _of_families(made: Run, scorer: Scorer) -> tuple[str, ...]:
+    """Why a run of families is as short as it is."""
+    if not has_families(scorer.kernel, scorer.gpu):
+        return ("no family orders it otherwise: a line of workgroups on one XCD, whose work is even or falls",)
+    if len(made.attempts) > SETTLED or not is_settled(scorer):
+        return ()
+    tried = "no other was" if len(made.attempts) == 1 else f"{made.attempts[1].name} alone was"
+    why = "workgroups share next to no lines, or the launch order is at the bound"
+    return (f"no order can raise the hit rate ({why}): {tried} tried",)
+
+
+def propose(task: Task) -> Proposed:
+    """Search templates: what ``--proposer search`` does.
+
+    Raises
+    ------
+    SearchError
+        If an option is invalid, or a space is empty.
+    """
+    kernel, device = _task_of(task)
+    given = task.given
+    plan = SearchPlan(
+        templates=tuple(templates_of(given.get("templates", ()), kernel, device)),
+        objectives=task.config.objectives_on(device),
+        sampler=given.get("sampler", "auto"),
+        evaluations=given.get("evaluations", EVALUATIONS),
+    )
+    kernels = [kernel, *_at(task, given.get("sizes", ()))]
+    held_out = _at(task, given.get("held_out", ()))
+    began, best = time.perf_counter(), BestSoFar(plan.objectives[0])
+    with Progress("searching", "evaluations") as progress:
+        how = replace(task.config, on_attempt=lambda one, done, total: progress(done, total, note=best(one.score)))
+        found = search(kernels, device, task.folder, plan, **vars(how))
+    took_s = None if task.resume else time.perf_counter() - began  # the time of earlier commands is unknown
+    rows = cache(lambda source: held_out_rows(source, kernels, held_out, task, device))
+
+    def proposed(made: Run) -> Proposed:
+        shown = _shown(made, found.counts, plan.objectives, rows(made.best.source), took_s)
+        return Proposed(run=made, again=proposed, **shown)
+
+    return proposed(found)
+
+
+def _at(task: Task, several: Sequence[Mapping[str, int]]) -> list[Kernel]:
+    assert task.kernel and task.gpu
+    return [at_sizes(task.kernel, sizes, task.gpu.arch) for sizes in several]
+
+
+def templates_of(words: Sequence[str], kernel: Kernel, gpu: Gpu) -> list[Template]:
+    """Templates of files, or of family names such as ``chunked+group_m``."""
+    found: list[Template] = []
+    for word in words:
+        is_file = Path(word).suffix or "/" in word or Path(word).is_file()
+        found += load_templates(word) if is_file else [family_template(word, kernel, gpu)]
+    return found
+
+
+def held_out_rows(
+    source: str, seen: Sequence[Kernel], held_out: Sequence[Kernel], task: Task, gpu: Gpu
+) -> list[dict[str, Any]]:
+    """Hit rate and time of a candidate at every size, searched or held out."""
+    rows = []
+    for kernel in [*seen, *held_out] if len(seen) > 1 or held_out else ():
+        scorer = Scorer(kernel, gpu, replay=task.replay, seed=task.seed, jitter_ns=task.jitter_ns)
+        score = Judge(scorer).judge(Candidate("best", source, "search")).score
+        launched, row = scorer.baseline, {"problem": dict(kernel.problem), "held_out": kernel in held_out}
+        row |= {"launched_l2_hit_rate": launched.l2_hit_rate, "l2_hit_rate": score and score.l2_hit_rate}
+        rows.append(row | {"launched_time_us": launched.time_us, "time_us": score and score.time_us})
+    return rows
+
+
+def _shown(
+    made: Run,
+    counts: Mapping[str, int],
+    objectives: Sequence[Objective],
+    elsewhere: Sequence[Mapping[str, Any]],
+    took_s: float | None,
+) -> dict[str, Any]:
+    """Rows, lines and document of a `Proposed`."""
+    best, names, front = made.best, [one.name for one in objectives], made.front
+    scored = [one for one in made.ranked if one.number]
+    shown = front if len(objectives) > 1 else scored[:SHOWN]
+    label = "Pareto front" if len(objectives) > 1 else "search"
+    replayed = counts.get("replay", 0)
+    lines = [
+        f"{len(made.attempts) - 1} candidates: {replayed} replayed in full, {_others(counts)}",
+        *([f"{took_s:.1f} s, {60 * replayed / took_s:.0f} evaluations a minute"] if took_s else []),
+        f"objective {', '.join(names)}: best is attempt {best.number}, {best.name} (best.txt)",
+        *(_size_line(row) for row in elsewhere),
+    ]
+    document = {
+        "objectives": names,
+        "counts": dict(counts),
+        "front": [_entry(a) for a in front],
+        "best": [_entry(a) for a in scored[:SHOWN]],
+        "sizes": [dict(row) for row in elsewhere],
+    }
+    beside = (("launch order", made.baseline), *((f"{label} {i + 1}", a) for i, a in enumerate(shown)))
+    return {"beside": beside, "lines": tuple(lines), "document": document}
+
+
+_WORDS = {
+    "sampled": "dropped on a sample of XCDs",
+    "screen": "dropped by the lockstep replay",
+    "bound": "ruled out by the bound",
+    "duplicate": "repeat another's permutation",
+    "refused": "refused",
+}
+
+
+def _others(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{counts.get(stage, 0)} {words}" for stage, words in _WORDS.items())
+
+
+def _size_line(row: Mapping[str, Any]) -> str:
+    sizes = " ".join(f"{name}={value}" for name, value in row["problem"].items())
+    rate = "not a bijection here" if row["l2_hit_rate"] is None else f"{100 * row['l2_hit_rate']:.2f} %"
+    where = "held out" if row["held_out"] else "searched"
+    launch_order = f"{100 * row['launched_l2_hit_rate']:.2f} %"
+    return f"  {where}: {sizes}: L2 hit rate {launch_order} in launch order, {rate} with the best"
+
+
+def _entry(attempt: Attempt) -> dict[str, Any]:
+    score = attempt.score.as_dict() if attempt.score else None
+    verdict = dict(attempt.verdict)
+    return {"number": attempt.number, "name": attempt.name, "source": attempt.source} | {
+        "parameters": verdict.get("parameters", {}),
+        "score": score,
+    }

@@ -43,20 +43,22 @@ class Searchable(Protocol):
         """All combinations that are allowed."""
 
 
-class Sampler(Protocol):
-    """Suggests values of one space."""
+class Sampler:
+    """Suggests values of one space; `tell` reports the costs of a handle, less is better, None without a score."""
 
     def suggest(self) -> tuple[Any, Values] | None:
         """A handle and values that are allowed; None if the space is exhausted."""
+        raise NotImplementedError
 
     def take(self, values: Values) -> Any:
         """A handle of values that the caller suggests, which are allowed and not suggested yet."""
+        raise NotImplementedError
 
     def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
-        """Report the costs of a handle, less is better; None for a candidate without a score."""
+        """Nothing is learnt, unless a sampler says so."""
 
 
-class Exhaustive:
+class Exhaustive(Sampler):
     """Every combination, once."""
 
     def __init__(self, space: Searchable):
@@ -72,11 +74,8 @@ class Exhaustive:
         """Pass over the combination when its turn comes."""
         self._taken.append(values)
 
-    def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
-        """Nothing is learnt."""
 
-
-class Random:
+class Random(Sampler):
     """Independent draws, each combination once."""
 
     def __init__(self, space: Searchable, seed: int):
@@ -97,20 +96,9 @@ class Random:
         """Draw the combination no more."""
         self._seen.add(tuple(values.values()))
 
-    def tell(self, handle: Any, costs: Sequence[float] | None) -> None:
-        """Nothing is learnt."""
 
-
-class Optuna:
-    """Optuna's samplers; the start of the space first, and every other time a neighbour of the best.
-
-    Parameters
-    ----------
-    space : Searchable
-    method : {"tpe", "cma-es"}
-    seed : int
-    n_objectives : int
-    """
+class Optuna(Sampler):
+    """Optuna's TPE or CMA-ES; the start of the space first, and every other time a neighbour of the best."""
 
     def __init__(self, space: Searchable, method: str, seed: int, n_objectives: int = 1):
         import optuna
@@ -215,14 +203,7 @@ def _coded(one: ParameterRange, value: int) -> int:
 
 
 def make_sampler(space: Searchable, sampler: str, seed: int, *, n_objectives: int = 1, budget: int = 0) -> Sampler:
-    """Sampler by name for one space.
-
-    Parameters
-    ----------
-    space : Searchable
-    sampler : str
-        One of `SAMPLERS`; ``auto`` takes exhaustive where ``budget`` covers the space, else TPE.
-    seed, n_objectives, budget : int
+    """Sampler by name, one of `SAMPLERS`; ``auto`` is exhaustive where ``budget`` covers the space, else TPE.
 
     Raises
     ------

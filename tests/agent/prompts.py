@@ -9,14 +9,14 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
-from swizzle_agent.cascade import Cascade, MemoScorer
 from swizzle_agent.prompts import Briefing, propose_program
 from swizzle_agent.providers import load_dspy
 from swizzle_agent.settings import Settings
 from swizzle_sim.cli.arguments import parse_sizes
 from swizzle_sim.language import family
-from swizzle_sim.search.history import Attempt
-from swizzle_sim.search.ranking import Ranking
+from swizzle_sim.search.bench import MemoScorer
+from swizzle_sim.search.candidates import Candidate
+from swizzle_sim.search.judge import Judge
 from swizzle_sim.workload.kernels import kernel
 from tests.golden.commands import SIZES
 from xcd_model import gpu
@@ -48,23 +48,13 @@ def briefed(name, context="aware", gpu_name="mi300x", tried=TRIED):
     """Scorer, attempts and inputs of the question that follows the launch order and the orders tried."""
     work = kernel(name, **parse_sizes(SMALLER.get(name, SIZES[name]).split()))
     scorer = MemoScorer(work, gpu(gpu_name))
-    cascade = Cascade(scorer)
-    attempts = []
-    for number, source in enumerate([family("identity"), *tried]):
-        found = cascade.judge(source, number)
-        attempts.append(
-            Attempt(
-                number=number,
-                name=f"attempt {number}",
-                source=source,
-                proposer="llm:model",
-                verdict=found.verdict,
-                score=found.score,
-                critique=found.feedback,
-            )
-        )
+    judge = Judge(scorer, far_worse=True)
+    attempts = [
+        judge.judge(Candidate(f"attempt {number}", source, "llm:model"), number)
+        for number, source in enumerate([family("identity"), *tried])
+    ]
     settings = Settings(models=("openai/model",), context=context)
-    briefing = Briefing(scorer, settings, Notes(), None, Ranking(cascade.objectives, gpu=gpu_name))
+    briefing = Briefing(scorer, settings, Notes(), None, judge.ranking)
     return scorer, attempts, briefing.proposal(attempts, briefing.analysis)
 
 

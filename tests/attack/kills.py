@@ -33,10 +33,9 @@ from swizzle_agent.settings import Settings
 from swizzle_agent.transcript import Transcript
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.search.history import FILE, History
-from swizzle_sim.search.optimize import optimize
 from swizzle_sim.search.ranking import read_objectives
-from swizzle_sim.search.search_plan import SearchPlan
-from swizzle_sim.search.template_search import search
+from swizzle_sim.search.strategies.families import optimize
+from swizzle_sim.search.strategies.halving import SearchPlan, search
 from tests.attack.scripted_process import digest_of
 from xcd_model import gpu
 

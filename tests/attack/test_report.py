@@ -11,7 +11,7 @@ from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import write_report
 from swizzle_sim.search.history import Attempt, History
-from swizzle_sim.search.optimize import about_run
+from swizzle_sim.search.loop import about_run
 from xcd_model import gpu
 
 BEST = "contiguous+group_m(size=4)"

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.search.candidates import family_candidates
 from swizzle_sim.search.history import FILE, History
-from swizzle_sim.search.optimize import optimize
 from swizzle_sim.search.repair import repair
+from swizzle_sim.search.strategies.families import optimize
 from tests.attack.conftest import attack
 from xcd_model import gpu
 from xcd_model.errors import RunError
@@ -134,7 +134,7 @@ def test_a_disk_that_is_full_in_the_middle_ends_with_one_line_and_the_run_goes_o
     _, data, want = whole
     child = textwrap.dedent(f"""
         import resource, signal, sys
-        from swizzle_sim.search.optimize import optimize
+        from swizzle_sim.search.strategies.families import optimize
         from tests.attack.test_stores import run_in
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         import swizzle_sim.search.history

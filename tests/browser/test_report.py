@@ -13,7 +13,7 @@ from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import write_report
 from swizzle_sim.search.history import Attempt, History
-from swizzle_sim.search.optimize import about_run
+from swizzle_sim.search.loop import about_run
 from xcd_model import gpu
 
 SIZES = {"M": 8192, "N": 4096, "K": 256, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}  # 64 x 32 tiles: several waves

@@ -10,7 +10,7 @@ import pytest
 from swizzle_sim.capture.user_kernel import load
 from swizzle_sim.report import write_report
 from swizzle_sim.search.history import History
-from swizzle_sim.search.optimize import optimize
+from swizzle_sim.search.strategies.families import optimize
 from tests.capture.same_trace import needs_triton
 from tests.capture.test_commands import run as run  # noqa: PLC0414  (a fixture)
 from tests.capture.uncompiled import uncompiled  # noqa: F401  (a fixture)

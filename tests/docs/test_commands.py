@@ -12,7 +12,7 @@ from typer.main import get_command
 from swizzle_benchmarks.suite.gemm import gemm
 from swizzle_sim.cli import main
 from swizzle_sim.cli.app import app
-from swizzle_sim.search.optimize import optimize
+from swizzle_sim.search.strategies.families import optimize
 from tests.docs.scene import set_scene
 from tests.docs.substitutions import PARSED, SMALLER, STATUS, apart, only_parsed, smaller
 from tests.docs.typed import ROOT, Typed, all_typed, pages

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from swizzle_sim.search.layout import Padding, paddings_of, tune_layout
+from swizzle_sim.search.strategies.padding import Padding, paddings_of, tune_layout
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.launch import Array
 from tests.capture.same_trace import assert_same_trace, needs_triton
@@ -47,9 +47,10 @@ def test_what_a_launch_cannot_choose_is_named_with_the_reason():
 
 
 def test_of_equals_the_launch_as_it_is_wins():
-    ranked, tried, _ = tune_layout(kernel("gemm", **SMALL), gpu("mi300x"), evaluations=10)
-    assert tried == 10 and ranked[0].padding == Padding() and ranked[0].padding.instruction.startswith("leave")
-    assert all(one.timed for one in ranked) and sum(one.padding == Padding() for one in ranked) == 1
+    found = tune_layout(kernel("gemm", **SMALL), gpu("mi300x"), evaluations=10)
+    ranked = found.ranked
+    assert found.tried == 10 and ranked[0].what == Padding() and ranked[0].what.instruction.startswith("leave")
+    assert all(one.timed for one in ranked) and sum(one.what == Padding() for one in ranked) == 1
 
 
 def test_the_command_says_what_the_launch_has_to_do(typed):

@@ -7,7 +7,7 @@ import pytest
 
 from swizzle_sim.pricing.knobs import DEFAULT, Knobs
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.loop import settings_of, tune_loop
+from swizzle_sim.search.strategies.loop_direction import settings_of, tune_loop
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 from xcd_model.errors import SearchError
@@ -25,11 +25,11 @@ def small_l2():
 def test_a_sawtooth_over_the_keys_is_found_where_they_do_not_fit():
     work, device = kernel("attention", S=2048, H=4, D=64, BLOCK_M=64), small_l2()
     found = tune_loop(work, device, evaluations=12)
-    best, launched = found.ranked[0], next(one for one in found.ranked if one.knobs == DEFAULT)
-    assert best.knobs.period > 0
+    best, launched = found.ranked[0], next(one for one in found.ranked if one.what == DEFAULT)
+    assert best.what.period > 0
     for replay in ("lockstep", "timed"):
         assert getattr(best, replay).l2_misses < 0.75 * getattr(launched, replay).l2_misses
-    scorer = Scorer(work, device).with_knobs(best.knobs)
+    scorer = Scorer(work, device).with_knobs(best.what)
     order = np.arange(work.grid.num_pids)
     again = scorer.score_order(order, baseline_us=None)
     assert (again.l2_misses, again.time_us) == (best.timed.l2_misses, best.timed.time_us)

@@ -10,8 +10,8 @@ from swizzle_sim.rewrite import finalists
 from swizzle_sim.rewrite.finalists import price_finalists
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import History
-from swizzle_sim.search.optimize import optimize
 from swizzle_sim.search.ranking import Ranking
+from swizzle_sim.search.strategies.families import optimize
 from swizzle_sim.workload.kernels import kernel
 from swizzle_sim.workload.price import RemapPrice
 from tests.unit.test_price import LAUNCHED, REWRITTEN

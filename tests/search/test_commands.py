@@ -13,10 +13,9 @@ from swizzle_sim.capture.occupancy import compiled_for
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.history import Attempt, History
-from swizzle_sim.search.optimize import Run
-from swizzle_sim.search.proposers import Task
+from swizzle_sim.search.loop import Run
+from swizzle_sim.search.proposers import Task, propose
 from swizzle_sim.search.ranking import Ranking, ranking_of
-from swizzle_sim.search.template_proposer import propose
 from tests.in_process import runner
 from xcd_model import gpu
 
@@ -54,7 +53,7 @@ def test_ceiling_looks_at_its_folder_before_it_searches(typed, monkeypatch, tmp_
     def searched(*args, **options):
         raise AssertionError("searched, and has nowhere to write to")
 
-    monkeypatch.setattr("swizzle_sim.search.ceiling.ceiling", searched)
+    monkeypatch.setattr("swizzle_sim.search.strategies.ceiling.ceiling", searched)
     (tmp_path / "file").write_text("")
     code, _, err = typed("ceiling", "gemm", *SIZES, "--out", "file")
     assert code == 2 and "file: cannot be written (File exists)" in err
@@ -129,7 +128,9 @@ def test_a_curve_that_does_not_follow_is_refused_before_anything_is_replayed(typ
 
 
 def test_tune_tiles(typed, monkeypatch, mi300x, tmp_path):
-    monkeypatch.setattr("swizzle_sim.search.tiles.has_compiler", lambda gpu: False)  # a compile takes seconds
+    monkeypatch.setattr(
+        "swizzle_sim.search.strategies.tiles.has_compiler", lambda gpu: False
+    )  # a compile takes seconds
     words = ("optimize", "gemm", "M=1024", "N=1024", "K=512", "--tune", "tiles", "--evaluations", "6")
     found = document(typed(*words, "--replay", "lockstep", "-o", "tiles", "--json"))
     assert (found["objective"], found["evaluations"], len(found["best"])) == ("time", 6, 5)

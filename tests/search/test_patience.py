@@ -8,8 +8,8 @@ from swizzle_benchmarks.suite.fused_elementwise import fused_elementwise
 from swizzle_benchmarks.suite.softmax import softmax
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.pricing.sharing import lines_of, shared_lines
-from swizzle_sim.search import optimize as search
 from swizzle_sim.search.candidates import distinct_shortlist, family_specs, shortlist
+from swizzle_sim.search.strategies import families as search
 
 
 def test_a_run_without_a_time_is_cut_and_one_with_a_time_is_not(small, tight, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.evaluator import sampled_hit_rate, sampled_xcds
+from swizzle_sim.search.bench import sampled_hit_rate, sampled_xcds
 from swizzle_sim.search.what_if import what_if
 from swizzle_sim.workload.kernels import kernel
 from xcd_model.replay.traffic import READ_MISSES, READ_REQUESTS, WRITE_MISSES, WRITE_REQUESTS

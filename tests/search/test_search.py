@@ -4,21 +4,20 @@ import pytest
 
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.arms import most_arms, rounds_of
 from swizzle_sim.search.candidates import distinct_shortlist, shortlist
-from swizzle_sim.search.evaluator import Evaluator
-from swizzle_sim.search.history import History
+from swizzle_sim.search.history import Attempt, History
+from swizzle_sim.search.judge import Judge
+from swizzle_sim.search.loop import Run
 from swizzle_sim.search.ranking import OBJECTIVES, pareto_front, read_objectives
 from swizzle_sim.search.samplers import make_sampler
-from swizzle_sim.search.search_plan import SearchPlan
-from swizzle_sim.search.template_search import search
+from swizzle_sim.search.strategies.halving import SearchPlan, most_arms, rounds_of, search
 from swizzle_sim.search.templates import TemplateSpace, family_template, read_template
 from xcd_model import gpu
 from xcd_model.errors import RunError, SearchError, UnknownName
 
 
 def rows(found):
-    return [(a.number, a.name, a.verdict["stage"], a.score and a.score.l2_hit_rate) for a in found.run.attempts]
+    return [(a.number, a.name, a.verdict["stage"], a.score and a.score.l2_hit_rate) for a in found.attempts]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +52,7 @@ def test_other_samplers_find_something(sampler, small, tight, chunked, optimum, 
 def test_small_spaces_are_tried_whole(small, tight, tmp_path):
     plan = SearchPlan(templates=(family_template("group_m", small, tight),), evaluations=16)
     found = search([small], tight, tmp_path / "run", plan, replay="lockstep")
-    assert {a.verdict["parameters"]["group_m_size"] for a in found.run.attempts[1:]} == set(range(1, 17))
+    assert {a.verdict["parameters"]["group_m_size"] for a in found.attempts[1:]} == set(range(1, 17))
 
 
 def test_same_for_any_number_of_threads_and_after_an_interruption(small, tight, tmp_path):
@@ -80,7 +79,7 @@ def test_pruning_by_the_bound_loses_nothing(small, tight, chunked, tmp_path):
     found = search([small], tight, tmp_path / "run", plan, replay="lockstep", threads=2)
     assert found.counts["bound"] and found.counts["duplicate"]
     scorer, best = Scorer(small, tight, replay="lockstep"), found.front[0].score.l2_hit_rate
-    for attempt in found.run.attempts:
+    for attempt in found.attempts:
         if attempt.verdict["stage"] == "bound":
             assert scorer.score(Swizzle.parse(attempt.source)).l2_hit_rate <= best
 
@@ -88,9 +87,9 @@ def test_pruning_by_the_bound_loses_nothing(small, tight, chunked, tmp_path):
 def test_what_is_no_bijection_has_no_score(small, tight, tmp_path):
     text = "template folded(c: 1..6)\n    pid = pid // c * c\n"
     found = search([small], tight, tmp_path / "run", SearchPlan(templates=(read_template(text),)), replay="lockstep")
-    stages = [a.verdict["stage"] for a in found.run.attempts[1:]]
-    assert stages == ["duplicate", *["refused"] * 5]
-    assert all(a.score is None and "computed by nobody" in a.critique for a in found.run.attempts[2:])
+    stages = [a.verdict["stage"] for a in found.attempts[1:]]
+    assert stages == ["duplicate", *["grid"] * 5]
+    assert all(a.score is None and "computed by nobody" in a.critique for a in found.attempts[2:])
 
 
 def test_a_candidate_has_to_hold_at_every_size(small, tight, tmp_path):
@@ -101,8 +100,8 @@ def test_a_candidate_has_to_hold_at_every_size(small, tight, tmp_path):
     found = search(
         [small, other], tight, tmp_path / "r", SearchPlan(templates=(read_template(text),)), replay="lockstep"
     )
-    assert [a.verdict["stage"] for a in found.run.attempts[1:]] == ["refused", "replay"]
-    kept = found.run.attempts[2]
+    assert [a.verdict["stage"] for a in found.attempts[1:]] == ["grid", "full replay"]
+    kept = found.attempts[2]
     gains = [
         Scorer(k, tight, replay="lockstep").score(Swizzle.parse(kept.source)).l2_hit_rate
         - Scorer(k, tight, replay="lockstep").baseline.l2_hit_rate
@@ -115,10 +114,19 @@ def test_a_candidate_has_to_hold_at_every_size(small, tight, tmp_path):
 def test_two_objectives_give_a_front(small, tight, tmp_path):
     plan = SearchPlan(evaluations=40, objectives=read_objectives("l2_hit_rate,time"))
     found = search([small], tight, tmp_path / "run", plan, threads=2)
-    costs = [a.verdict["costs"] for a in found.run.attempts if a.score]
+    costs = [a.verdict["costs"] for a in found.attempts if a.score]
     for one in found.front:
         mine = one.verdict["costs"]
         assert not any(c != mine and c[0] <= mine[0] and c[1] <= mine[1] for c in costs)
+
+
+def test_a_run_stored_by_older_words_is_counted_alike():
+    stages = ("baseline", "replay", "full replay", "refused", "grid", "sampled", "duplicate")
+    attempts = [
+        Attempt(number=i, name="", source="", proposer="search", verdict={"stage": stage}, score=None)
+        for i, stage in enumerate(stages)
+    ]
+    assert Run(None, tuple(attempts)).counts == {"replay": 2, "refused": 2, "sampled": 1, "duplicate": 1}
 
 
 def test_pareto_front():
@@ -143,20 +151,19 @@ def test_a_search_of_the_families_begins_with_their_shortlist(sampler, small, ti
     plan = SearchPlan(evaluations=24, sampler=sampler, objectives=read_objectives("time"))
     found = search([small], tight, tmp_path / sampler, plan)
     published = {one.name for one in shortlist(small, tight)}
-    first = [a.name for a in found.run.attempts[1:] if a.verdict["stage"] == "replay"][:12]
+    first = [a.name for a in found.attempts[1:] if a.verdict["stage"] == "full replay"][:12]
     assert len({name.partition("(")[0] for name in first}) == len(first), "one of each template in turn"
     assert len(published & set(first)) >= 10, "the others have the middle of a range, as nothing is published"
-    names = [a.name for a in found.run.attempts]
+    names = [a.name for a in found.attempts]
     assert len(set(names)) == len(names), "nothing is suggested twice"
 
 
 def test_where_hit_rates_decide_the_best_on_a_sample_of_xcds_go_first(small, tight, tmp_path):
     found = search([small], tight, tmp_path / "run", SearchPlan(evaluations=120), replay="lockstep")
-    bench = Evaluator([small], tight, replay="lockstep")
-    costs = [bench.sample((order,)) for _, order in distinct_shortlist(bench.main)]
-    first = bench.judge(found.run.attempts[1].source, "first")
-    assert bench.sample(first.orders) <= min(costs)
-    replayed = [bench.sample(bench.judge(a.source).orders) for a in found.run.attempts[1:] if a.score][:20]
+    judge = Judge(Scorer(small, tight, replay="lockstep"))
+    costs = [judge.bench.sample((order,)) for _, order in distinct_shortlist(judge.scorer)]
+    assert judge.sample(found.attempts[1]) <= min(costs)
+    replayed = [judge.sample(a) for a in found.attempts[1:] if a.score][:20]
     assert replayed == sorted(replayed)
     assert found.counts["replay"] == 120, "what screened candidates leave of the rounds is spent too"
 
@@ -165,7 +172,7 @@ def test_times_are_not_screened_by_the_lockstep_replay(small, tight, tmp_path):
     for names, screened in (("time", 0), ("energy", 0), ("hbm_bytes", 1)):
         plan = SearchPlan(evaluations=20, objectives=read_objectives(names))
         found = search([small], tight, tmp_path / names, plan, replay="timed")
-        assert any("screened" in a.verdict for a in found.run.attempts) == screened
+        assert any("screened" in a.verdict for a in found.attempts) == screened
 
 
 def test_on_one_xcd_nothing_is_placed(small, tmp_path):
@@ -173,9 +180,9 @@ def test_on_one_xcd_nothing_is_placed(small, tmp_path):
 
     h200 = gpu("h200")
     found = search([small], h200, tmp_path / "run", SearchPlan(evaluations=20), replay="lockstep")
-    assert not any(part in a.name for a in found.run.attempts for part in ("contiguous", "chunked", "row_bands"))
+    assert not any(part in a.name for a in found.attempts for part in ("contiguous", "chunked", "row_bands"))
     rows_alone = search([softmax(M=64, N=512)], h200, tmp_path / "rows", SearchPlan(evaluations=20), replay="lockstep")
-    assert [a.name for a in rows_alone.run.attempts] == ["identity"] and rows_alone.counts == {}
+    assert [a.name for a in rows_alone.attempts] == ["identity"] and rows_alone.counts == {}
 
 
 def test_bad_questions(small, tight, chunked, tmp_path):

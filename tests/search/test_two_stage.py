@@ -7,9 +7,9 @@ import pytest
 from swizzle_agent.loop import propose, repeat_run
 from swizzle_agent.settings import Settings
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.bench import Bench
 from swizzle_sim.search.candidates import family_candidates
-from swizzle_sim.search.evaluator import Evaluator
-from swizzle_sim.search.template_search import landscape, search_on
+from swizzle_sim.search.strategies.halving import landscape, search_on
 from swizzle_sim.search.templates import family_template, read_template
 from tests.agent.conftest import dump
 from tests.agent.scripted_server import Reply, ScriptedServer, said
@@ -79,8 +79,8 @@ def test_a_template_of_no_bijection_says_so(small, tight, tmp_path):
 
 def test_the_landscape_in_words(small, tight):
     template = family_template("group_m", small, tight)
-    bench = Evaluator([small], tight, replay="lockstep")
+    bench = Bench(Scorer(small, tight, replay="lockstep"))
     found = search_on(bench, [template], evaluations=16)
-    text = landscape(template, found.run.attempts)
-    best = min((a for a in found.run.attempts[1:] if a.score), key=lambda a: a.verdict["costs"])
+    text = landscape(template, found.attempts)
+    best = min((a for a in found.attempts[1:] if a.score), key=lambda a: a.verdict["costs"])
     assert f"best at {best.verdict['parameters']['group_m_size']}" in text and "16 of 16 combinations tried" in text

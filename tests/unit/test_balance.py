@@ -16,9 +16,9 @@ from swizzle_sim.language import Grid, Swizzle, family, holds
 from swizzle_sim.pricing.replaying import balance_of, work_along, work_per_workgroup
 from swizzle_sim.pricing.scores import Balance, Score
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.bench import Bench
 from swizzle_sim.search.candidates import OF_XCDS, balancing_orders, family_specs
-from swizzle_sim.search.evaluator import Evaluator
-from swizzle_sim.search.template_search import search_on
+from swizzle_sim.search.strategies.halving import search_on
 from swizzle_sim.search.templates import family_templates
 from tests import naive, naive_balance, naive_timed
 from tests.machines import cases
@@ -210,11 +210,11 @@ def test_longest_first_ends_near_the_ideal_where_the_first_block_first_does_not(
 
 
 def test_a_search_goes_on_at_the_bound_where_even_work_breaks_the_tie():
-    evaluator = Evaluator([attention(B=1, H=64, S=2048, D=64, CAUSAL=True)], gpu("mi300x"), replay="timed")
-    known = {one.name: one for one in family_templates(evaluator.main.kernel, evaluator.main.gpu)}
-    found = search_on(evaluator, [known[name] for name in ("panel_snake", "row", "longest_first")], evaluations=9)
-    scored = [a for a in found.run.attempts if a.score]
+    bench = Bench(Scorer(attention(B=1, H=64, S=2048, D=64, CAUSAL=True), gpu("mi300x")))
+    known = {one.name: one for one in family_templates(bench.main.kernel, bench.main.gpu)}
+    found = search_on(bench, [known[name] for name in ("panel_snake", "row", "longest_first")], evaluations=9)
+    scored = [a for a in found.attempts if a.score]
     at_bound = {a.name: a.score.balance.over_ideal for a in scored if a.score.distance_to_bound < 1e-9}
     assert len({name.partition("(")[0] for name in at_bound}) > 1, "several kinds of order reach the bound"
-    assert at_bound[found.run.best.name] == min(at_bound.values()) < found.run.baseline.score.balance.over_ideal
-    assert next(iter(at_bound)) != found.run.best.name, "a later one took the place of the first"
+    assert at_bound[found.best.name] == min(at_bound.values()) < found.baseline.score.balance.over_ideal
+    assert next(iter(at_bound)) != found.best.name, "a later one took the place of the first"

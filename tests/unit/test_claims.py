@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.ceiling import ceiling
+from swizzle_sim.search.strategies.ceiling import ceiling
 from swizzle_sim.workload.kernels import kernel
 from tests import naive
 from tests.machines import cases, claimed, small_gpu

@@ -129,6 +129,24 @@ def test_a_tenth_less_read_from_hbm_breaks_a_tie_of_times_where_it_was_measured(
     assert numbers(BY_TIME.groups([*given, faster]))[0] == [4], "bytes say nothing beyond the tolerance"
 
 
+def test_of_orders_that_tie_in_hits_bytes_decide_then_times_whatever_else_was_tried():
+    """Split-K GEMM: two orders of 74.5 and 74.75 % and equal reads, of which the shorter text writes more."""
+    by_rate = Ranking(gpu="mi300x")
+    inside = 0.9 * by_rate.tolerance
+    short, long = attempt(1, 64.15, 0.8 - inside, "short"), attempt(2, 61.21, 0.8, "a longer text")
+    short, long = (
+        replace(one, score=replace(one.score, hbm_read_bytes=75_500_000, hbm_write_bytes=written))
+        for one, written in ((short, 67_100_000), (long, 40_600_000))
+    )
+    other = attempt(3, 70.0, 0.8 + inside / 10, "s")
+    other = replace(other, score=replace(other.score, hbm_read_bytes=150_000_000))
+    assert [one.number for one in by_rate.order([attempt(0, 70.0), short, long])][:2] == [2, 1]
+    assert [one.number for one in by_rate.order([attempt(0, 70.0), short, long, other])][:2] == [2, 1]
+    faster = replace(short, score=replace(short.score, hbm_write_bytes=40_600_000, time_us=60.0))
+    assert by_rate.order([attempt(0, 70.0), faster, long])[0].number == 1
+    assert "fewer HBM bytes, then a shorter predicted time" in by_rate.sentence()
+
+
 def test_reads_break_ties_where_nine_in_ten_measured_pairs_say_so():
     known = evidence_of("h200", READS_LESS)
     assert reads_break_ties("h200") == (known.pairs >= 30 and known.right >= 0.9 * known.pairs)
@@ -139,7 +157,7 @@ def test_what_other_constants_do_not_tell_from_the_best_ties_with_it(tmp_path):
     pairs = [{"number": 2, "apart": False}, {"number": 0, "apart": True}]
     (tmp_path / "uncertainty.json").write_text(json.dumps({"pairs": pairs}))
     ranking = ranking_of({"gpu": "h200", "objectives": ["time"]}, tmp_path)
-    assert numbers(ranking.groups(given)) == [[2, 1], [3], [0]]
+    assert numbers(ranking.groups(given)) == [[1, 2], [3], [0]]
     assert "of each other or that other plausible constants do not tell from the best are ties" in ranking.sentence()
     (tmp_path / "uncertainty.json").write_text("[")
     assert numbers(ranking_of({"gpu": "h200", "objectives": ["time"]}, tmp_path).groups(given)) == [[1], [2], [3], [0]]

@@ -25,7 +25,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.report import write_report
 from swizzle_sim.report.write import best_sources
 from swizzle_sim.search.history import Attempt, History
-from swizzle_sim.search.optimize import about_run
+from swizzle_sim.search.loop import about_run
 from swizzle_sim.workload.price import CompiledKernel, RemapPrice
 from xcd_model import gpu
 from xcd_model.errors import RunError

@@ -13,7 +13,7 @@ from swizzle_sim.hardware.bundle import Origin
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer, score, spread
-from swizzle_sim.search.optimize import RunConfig
+from swizzle_sim.search.loop import RunConfig
 from xcd_model import NotBijective, ReplayError, gpu
 
 SMALL = {"M": 2048, "N": 1536, "K": 256}

@@ -16,7 +16,8 @@ from swizzle_benchmarks.validation import bundles, held_out, suite_path
 from swizzle_sim.language.families import families_table
 from swizzle_sim.report import write_report
 from swizzle_sim.search.history import History
-from swizzle_sim.search.optimize import Run, optimize
+from swizzle_sim.search.loop import Run
+from swizzle_sim.search.strategies.families import optimize
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
 

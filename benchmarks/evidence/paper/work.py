@@ -19,11 +19,11 @@ from swizzle_sim.search.candidates import distinct_shortlist
 from swizzle_sim.search.history import FILE, Attempt
 from swizzle_sim.search.jobs import FILE as POINTS_FILE
 from swizzle_sim.search.jobs import PointStore, run_points
-from swizzle_sim.search.optimize import OnAttempt, optimize
+from swizzle_sim.search.loop import OnAttempt
 from swizzle_sim.search.ranking import Ranking
-from swizzle_sim.search.search_plan import SearchPlan
+from swizzle_sim.search.strategies.families import optimize
+from swizzle_sim.search.strategies.halving import SearchPlan, search
 from swizzle_sim.search.sweep import evaluate, point_of
-from swizzle_sim.search.template_search import search
 from swizzle_sim.workload.kernels import Kernel, kernel
 from xcd_model import gpu
 from xcd_model.errors import RunError
@@ -59,7 +59,7 @@ def find(about: Mapping[str, Any], folder: Path, say: Say) -> dict[str, Any]:
         plan = SearchPlan(evaluations=most)
         return search(
             [work], device, where, plan, replay=REPLAY, threads=1, resume=resume, on_attempt=_saying(say, "search")
-        ).run.attempts
+        ).attempts
 
     found = {name: list(_resumed(run, folder / name)) for name, run in (("families", families), ("search", two_stage))}
     launched = found["families"][0].score

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from swizzle_sim.language import family
 from swizzle_sim.pricing.scores import Score
-from swizzle_sim.search.candidates import family_candidates
-from swizzle_sim.search.evaluator import Evaluator
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.bench import Bench
+from swizzle_sim.search.candidates import Candidate, family_candidates
+from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.judge import Judge
+from swizzle_sim.search.loop import InMemory, run
 from swizzle_sim.search.samplers import Random
-from swizzle_sim.search.template_search import search_on
+from swizzle_sim.search.strategies.halving import search_on
 from swizzle_sim.search.templates import TemplateSpace, family_templates
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu
@@ -63,20 +67,17 @@ def _scored(work: Kernel, device: Gpu, sources: Callable[[list], Iterator[str]],
 
     ``sources(pool)`` may look at ``pool``, the (cost, text) pairs scored so far; less is better.
     """
-    bench = Evaluator([work], device, replay="timed")
-    cost = bench.objectives[0].cost
-    scores = [bench.main.baseline]
-    pool = [(cost(scores[0]), family("identity"))]
-    seen = {bench.judge(pool[0][1]).digest}
-    for tries, source in enumerate(sources(pool)):
-        if len(pool) > evaluations or tries >= TRIES * evaluations:
-            break
-        judged = bench.judge(source)
-        if judged.orders is not None and judged.digest not in seen:
-            seen.add(judged.digest)
-            scores += bench.score(judged.orders)
-            pool.append((cost(scores[-1]), source))
-    return scores
+    judge = Judge(Scorer(work, device, replay="timed"))
+    pool: list[tuple[float, str]] = []
+
+    def told(attempt: Attempt) -> None:
+        if attempt.score is not None:
+            pool.append((judge.cost(attempt), attempt.source))
+
+    texts = itertools.islice(sources(pool), TRIES * evaluations)
+    each = (Candidate("edit", source, "method") for source in texts)
+    found = run(each, judge, InMemory(), on_attempt=told, enough=lambda: len(pool) > evaluations)
+    return [attempt.score for attempt in found if attempt.score is not None]
 
 
 def families(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[Score]:
@@ -108,9 +109,8 @@ def parameters(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[S
 
 def two_stage(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[Score]:
     """The search as it is by default, over the templates of the families."""
-    bench = Evaluator([work], device, replay="timed")
-    found = search_on(bench, evaluations=evaluations, seed=seed)
-    return [a.score for a in found.run.attempts if a.score is not None]
+    found = search_on(Bench(Scorer(work, device, replay="timed")), evaluations=evaluations, seed=seed)
+    return [a.score for a in found.attempts if a.score is not None]
 
 
 def edits(work: Kernel, device: Gpu, evaluations: int, seed: int) -> list[Score]:

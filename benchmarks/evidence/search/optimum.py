@@ -10,9 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from swizzle_benchmarks.suite.gemm import gemm
-from swizzle_sim.search.evaluator import Evaluator
-from swizzle_sim.search.search_plan import SearchPlan
-from swizzle_sim.search.template_search import search
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.candidates import Candidate
+from swizzle_sim.search.judge import Judge
+from swizzle_sim.search.strategies.halving import SearchPlan, search
 from swizzle_sim.search.templates import TemplateSpace, family_templates
 from swizzle_sim.search.what_if import what_if
 from swizzle_sim.workload.kernels import Kernel
@@ -32,8 +33,8 @@ def small_case() -> tuple[Kernel, Gpu]:
 
 def exhausted(work: Kernel, device: Gpu) -> tuple[float, int, int]:
     """Best hit rate of all templates with all their parameters, how many combinations and how many permutations."""
-    bench, combinations = Evaluator([work], device, replay="lockstep"), 0
-    rates: dict[bytes, float] = {}
+    judge, combinations = Judge(Scorer(work, device, replay="lockstep")), 0
+    rates: list[float] = []
     for template in family_templates(work, device):
         try:
             space = TemplateSpace(template, [work], device)
@@ -41,10 +42,9 @@ def exhausted(work: Kernel, device: Gpu) -> tuple[float, int, int]:
             continue
         for values in space.points():
             combinations += 1
-            judged = bench.judge(template.source(values))
-            if judged.orders is not None and judged.digest not in rates:
-                rates[judged.digest] = bench.score(judged.orders)[0].l2_hit_rate
-    return max(rates.values()), combinations, len(rates)
+            one = judge.judge(Candidate(template.title(values), template.source(values), "all"), combinations)
+            rates += [one.score.l2_hit_rate] if one.score is not None else []
+    return max(rates), combinations, len(rates)
 
 
 def found(work: Kernel, device: Gpu, evaluations: int, seed: int) -> tuple[float, int]:
@@ -68,7 +68,7 @@ def optimum_table(say: Callable[[str], None]) -> str:
     """Text and table of the page."""
     work, device = small_case()
     best, combinations, permutations = exhausted(work, device)
-    launched = Evaluator([work], device, replay="lockstep").main.baseline.l2_hit_rate
+    launched = Scorer(work, device, replay="lockstep").baseline.l2_hit_rate
     text = (
         f"GEMM of 8 x 8 tiles on `{device.name}`: all {combinations} combinations of all family templates come to "
         f"{permutations} permutations, the best with {100 * best:.2f} %; the launch order has {100 * launched:.2f} %. "

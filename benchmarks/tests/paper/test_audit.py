@@ -11,7 +11,7 @@ from swizzle_benchmarks.evidence.paper.formulas import FORMULAS
 from swizzle_sim.language import Grid, Swizzle
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import Candidate
-from swizzle_sim.search.optimize import optimize
+from swizzle_sim.search.strategies.families import optimize
 from swizzle_sim.workload.kernels import kernel
 from tests.cli.conftest import typed  # noqa: F401  (a fixture)
 from xcd_model import gpu, replay_lockstep

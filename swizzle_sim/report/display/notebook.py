@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from swizzle_sim.language import Swizzle, Verdict
     from swizzle_sim.pricing.scores import Score
-    from swizzle_sim.search.optimize import Run
+    from swizzle_sim.search.loop import Run
     from swizzle_sim.workload.kernels import Kernel
     from xcd_model import Gpu
 
@@ -111,7 +111,7 @@ TABLES: Mapping[tuple[str, str], Callable[[Any], Table]] = {
     ("swizzle_sim.language.swizzle", "Swizzle"): of_swizzle,
     ("swizzle_sim.workload.kernels", "Kernel"): of_kernel,
     ("xcd_model.spec.gpu", "Gpu"): of_gpu,
-    ("swizzle_sim.search.optimize", "Run"): of_run,
+    ("swizzle_sim.search.loop", "Run"): of_run,
 }
 
 

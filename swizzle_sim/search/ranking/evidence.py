@@ -100,9 +100,9 @@ def reads_break_ties(gpu: str) -> bool:
     return evidence_of(gpu, READS_LESS).ranks
 
 
-def tenths_more(read: float, least: float) -> int:
-    """By how many steps of a tenth an order reads more than one that reads least; ties by reads go by it."""
-    return int(math.log((read + 1) / (least + 1), READS_APART))
+def steps_more(value: float, least: float, step: float) -> int:
+    """By how many steps, ratios such as `READS_APART`, a figure is above the least of those that tie."""
+    return int(math.log((value + 1) / (least + 1), step))
 
 
 def evidence_of(gpu: str, objective: str) -> Evidence:

@@ -1,12 +1,13 @@
 """`Ranking`: the order of a run's attempts by its objectives, with ties and how they are broken.
 
     conditions -> cost -> ties within the model's tolerance
-               -> reads from HBM, launch order, balance, fewer registers, shorter text
+               -> reads from HBM, launch order, balance, HBM bytes, predicted time, fewer registers, shorter text
 
 Conditions put an order behind all others where time is not what ranks: it loses occupancy, or its work ends later
 against the ideal than the launch order's by `UNEVEN`. Candidates whose costs differ by no more than the model tells
 apart are ties: a coin would rank them as well. Of predicted times that tie the order that reads at least a tenth less
-from HBM goes first, where measured orders of the GPU did; then the launch order, since it needs no remap.
+from HBM goes first, where measured orders of the GPU did; then the launch order, since it needs no remap. Of others
+that tie the one that moves a tenth fewer bytes to and from HBM, then the one predicted a hundredth faster.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from typing import Any
 
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.search.history import Attempt
-from swizzle_sim.search.ranking.evidence import READS_APART, reads_break_ties, tenths_more
+from swizzle_sim.search.ranking.evidence import READS_APART, reads_break_ties, steps_more
 from swizzle_sim.search.ranking.objectives import HIT_RATE, OBJECTIVES, Objective, pareto_front
 
 DRAWS = "uncertainty.json"  # in the run folder: its finalists under other plausible constants
 EMPTY = 2.0  # makespan over ideal of the launch order from which most CUs are idle, and balance says nothing
 UNEVEN = 1.15  # makespan over ideal from which uneven work limits the time
+STEPS = (READS_APART, READS_APART, 1.01)  # ratios from which reads, bytes and times of orders that tie differ
 SLOWER = 5e-4  # speedup below 1 from which an order is said to be predicted slower
 
 
@@ -80,8 +82,7 @@ class Ranking:
         while scored:
             best = scored[0]
             tied = [one for one in scored if one is best or self._ties(best, one, launch, first=not found)]
-            least = min(_score(one).hbm_read_bytes for one in tied)
-            found.append(sorted(tied, key=partial(self._breaks_tie, least_read=least)))
+            found.append(sorted(tied, key=partial(self._breaks_tie, least=_least(tied))))
             scored = [one for one in scored if all(one is not other for other in tied)]
         return found
 
@@ -131,11 +132,12 @@ class Ranking:
         """Whether a score goes before one that it ties with, by what it reads from HBM."""
         return self.reads_decide and one.hbm_read_bytes * READS_APART <= other.hbm_read_bytes
 
-    def _breaks_tie(self, one: Attempt, least_read: float) -> tuple[Any, ...]:
+    def _breaks_tie(self, one: Attempt, least: Sequence[float]) -> tuple[Any, ...]:
         score = _score(one)
-        more = tenths_more(score.hbm_read_bytes, least_read) if self.reads_decide else 0
+        reads, moved, time = (steps_more(*three) for three in zip(_traffic(score), least, STEPS, strict=True))
         uneven = round(uneven_of(score), 1) if uneven_of(score) > UNEVEN else 1.0
-        return (more, one.number != 0, uneven, registers_of(score), len(one.source), self.cost(one), one.number)
+        first = (reads if self.reads_decide else 0, one.number != 0, uneven, moved, time)
+        return (*first, registers_of(score), len(one.source), self.cost(one), one.number)
 
     def slower(self, attempts: Sequence[Attempt]) -> list[Attempt]:
         """Attempts ranked above the launch order although they are predicted slower."""
@@ -155,8 +157,17 @@ class Ranking:
         return (
             f"Ranked by {names}{at}. Orders within {gap} of each other{drawn} are ties (=), which "
             f"{'a tenth less read from HBM breaks, then even work' if self.reads_decide else 'even work breaks'}, "
-            "then fewer registers, then the shorter text."
+            "then fewer HBM bytes, then a shorter predicted time, then fewer registers, then the shorter text."
         )
+
+
+def _traffic(score: Score) -> tuple[float, float, float]:
+    """Figures that break ties: bytes read from HBM, all bytes to and from it, predicted time [ns]."""
+    return score.hbm_read_bytes, score.hbm_bytes, 1e3 * score.time_us
+
+
+def _least(tied: Sequence[Attempt]) -> tuple[float, ...]:
+    return tuple(min(figures) for figures in zip(*(_traffic(_score(one)) for one in tied), strict=True))
 
 
 def _score(one: Attempt) -> Score:

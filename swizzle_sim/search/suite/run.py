@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from swizzle_sim.base.atomic_write import write_whole
 from swizzle_sim.base.release import version
-from swizzle_sim.language import Swizzle, family
-from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.candidates import Candidate, distinct_shortlist, family_specs
+from swizzle_sim.search.candidates import distinct_shortlist, family_specs
 from swizzle_sim.search.history import Attempt
-from swizzle_sim.search.ranking import Ranking, default_objectives
+from swizzle_sim.search.judge import Judge
+from swizzle_sim.search.loop import InMemory, one_after_another, run
+from swizzle_sim.search.ranking import Ranking
 from swizzle_sim.search.suite.result import Result, Suite
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu, workgroups_per_cu
@@ -51,24 +48,9 @@ def score_suite(
 ) -> Suite:
     """Score kernels one after the other: launch order, and families as far as the effort goes.
 
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-    gpu : Gpu
-    folder : path
-        Run folder to make; with ``resume`` one that an earlier call left: its kernels are not repeated.
-    replay : {"timed", "lockstep"}
-    effort : float
-        Multiple of `LOOKUPS` a kernel; what is tried does not depend on the machine.
-    threads : int, optional
-        Replays at once, by default one a core; the result does not depend on it.
-    resume : bool
-    on_kernel : callable, optional
-        Called as ``on_kernel(name, done, total, best_l2_hit_rate)`` as candidates of a kernel are scored.
-
-    Returns
-    -------
-    Suite
+    ``effort`` multiplies `LOOKUPS`, so what is tried does not depend on the machine; with ``resume`` kernels that an
+    earlier call stored in the folder are not repeated. ``on_kernel(name, done, total, best_l2_hit_rate)`` is called as
+    candidates are scored.
 
     Raises
     ------
@@ -110,18 +92,25 @@ def score_kernel(
     threads: int | None = None,
     on_kernel: OnKernel | None = None,
 ) -> Result:
-    """Score one kernel; see `score_suite`."""
+    """Score one kernel, until a candidate reaches the bound where that decides; see `score_suite`."""
     began = time.perf_counter()
-    scorer = Scorer(kernel, gpu, replay=replay)
-    ranking = Ranking(default_objectives(gpu.name, replay), gpu=gpu.name)
+    judge = Judge(Scorer(kernel, gpu, replay=replay))
+    scorer, ranking, attempts = judge.scorer, judge.ranking, InMemory()
     if on_kernel:
         on_kernel(kernel.name, 0, 0, 0.0)
-    attempts = [_attempt(0, Candidate("identity", family("identity"), "baseline"), scorer.baseline)]
-    if not _cannot_be_beaten(ranking, attempts[0]):
-        tried = _Tried(scorer, ranking, attempts, most_candidates(scorer, effort), on_kernel)
-        _try(tried, threads or os.cpu_count() or 1)
+    most = most_candidates(scorer, effort)
+
+    def told(attempt: Attempt) -> None:
+        best = ranking.order(attempts)[0].score
+        if on_kernel and attempt.number and best:
+            on_kernel(kernel.name, attempt.number, most, best.l2_hit_rate)
+
+    strategy = one_after_another(one for one, _ in islice(distinct_shortlist(scorer), most))
+    run(
+        strategy, judge, attempts, threads=threads or os.cpu_count() or 1, on_attempt=told,
+        enough=lambda: _cannot_be_beaten(ranking, attempts[-1]),
+    )  # fmt: skip
     best = ranking.order(attempts)[0]
-    verdict = scorer.verify(Swizzle.parse(best.source, name=best.name))
     return Result(
         kernel=kernel.name,
         problem=dict(kernel.problem),
@@ -130,7 +119,7 @@ def score_kernel(
         baseline=scorer.baseline,
         best_name=best.name,
         best_source=best.source,
-        best_domain=verdict.domain,
+        best_domain=best.verdict["domain"],
         best=best.score or scorer.baseline,
         tried=len(attempts),
         known=sum(1 for _ in family_specs(kernel, gpu)),
@@ -141,58 +130,6 @@ def score_kernel(
 def most_candidates(scorer: Scorer, effort: float) -> int:
     """How many candidates of a kernel the effort pays for, at least `FEWEST`."""
     return max(FEWEST, int(effort * LOOKUPS / scorer.lookups))
-
-
-@dataclass(frozen=True)
-class _Tried:
-    """What was tried of one kernel, and up to how much."""
-
-    scorer: Scorer
-    ranking: Ranking
-    attempts: list[Attempt]
-    most: int
-    on_kernel: OnKernel | None
-
-
-def _try(tried: _Tried, threads: int) -> None:
-    """Replay candidates, ``threads`` at a time, and note them in order; stop at the bound."""
-    scorer = tried.scorer
-    queue: deque[tuple[Candidate, Future[Score]]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            wanted = islice(distinct_shortlist(scorer), tried.most)
-            for candidate, order in wanted:
-                queue.append((candidate, pool.submit(scorer.score_order, order, baseline_us=scorer.baseline.time_us)))
-                if len(queue) > 2 * threads and _note(tried, queue):
-                    return
-            while queue:
-                if _note(tried, queue):
-                    return
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _note(tried: _Tried, queue: deque) -> bool:
-    """Take the next score; True where nothing can be better."""
-    candidate, future = queue.popleft()
-    attempts = tried.attempts
-    attempts.append(_attempt(len(attempts), candidate, future.result()))
-    if tried.on_kernel:
-        best = tried.ranking.order(attempts)[0].score
-        name, rate = tried.scorer.kernel.name, best.l2_hit_rate if best else 0.0
-        tried.on_kernel(name, len(attempts) - 1, tried.most, rate)
-    return _cannot_be_beaten(tried.ranking, attempts[-1])
-
-
-def _attempt(number: int, candidate: Candidate, score: Score) -> Attempt:
-    return Attempt(
-        number=number,
-        name=candidate.name,
-        source=candidate.source,
-        proposer=candidate.proposer,
-        verdict={"bijective": True},
-        score=score,
-    )
 
 
 def _cannot_be_beaten(ranking: Ranking, attempt: Attempt) -> bool:

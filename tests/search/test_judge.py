@@ -1,13 +1,14 @@
-"""Does each stage say no in its turn, with its code, and does the reward follow?"""
+"""Does each rung say no in its turn, with its code, and does the reward follow?"""
 
 import dataclasses
 
 import pytest
 
-from swizzle_agent.cascade import Cascade, reward
+from swizzle_agent import reward
 from swizzle_benchmarks.suite.spmv import spmv
 from swizzle_sim.language import family
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.judge import Judge
 
 CASES = {
     "pid = (": ("parse", "parse-syntax"),
@@ -24,37 +25,40 @@ CASES = {
 }
 
 
+def code(attempt):
+    return attempt.verdict["code"]
+
+
 @pytest.mark.parametrize("text", CASES)
 def test_stage_and_code(small, mi300x, text):
-    found = Cascade(Scorer(small, mi300x, replay="lockstep")).judge(text, 1)
-    assert (found.stage, found.code) == CASES[text]
-    assert (found.score is None) == (not found.code.startswith("scored"))
-    assert found.verdict["code"] == found.code
-    assert found.feedback or found.code == "scored"
+    found = Judge(Scorer(small, mi300x, replay="lockstep")).judge(text)
+    assert (found.verdict["stage"], code(found)) == CASES[text]
+    assert (found.score is None) == (not code(found).startswith("scored"))
+    assert found.critique or code(found) == "scored"
 
 
 def test_the_same_permutation_twice(small, mi300x):
-    cascade = Cascade(Scorer(small, mi300x, replay="lockstep"))
-    assert cascade.judge(family("group_m(size=4)"), 1).code == "scored"
-    found = cascade.judge("# in other words\n" + family("group_m(size=4)"), 2)
-    assert found.code == "duplicate"
-    assert found.feedback.startswith("the same permutation as attempt 1, which had ")
+    judge = Judge(Scorer(small, mi300x, replay="lockstep"))
+    assert code(judge.judge("group_m(size=4)")) == "scored"
+    found = judge.judge("# in other words\n" + family("group_m(size=4)"), 2)
+    assert code(found) == "duplicate"
+    assert found.critique.startswith("the same permutation as attempt 1, which had ")
 
 
 def test_what_is_far_worse_in_lockstep_is_not_replayed_in_full(mi300x):
     from swizzle_benchmarks.suite.gemm import gemm
 
-    cascade = Cascade(Scorer(gemm(K=512), mi300x, replay="timed"))
-    found = cascade.judge(family("contiguous"), 1)
-    assert (found.code, found.score) == ("small-replay-worse", None)
-    assert cascade.judge("pid = num_pids - 1 - pid", 2).code == "scored"
+    judge = Judge(Scorer(gemm(K=512), mi300x, replay="timed"), far_worse=True)
+    found = judge.judge("contiguous")
+    assert (code(found), found.score) == ("small-replay-worse", None)
+    assert code(judge.judge("pid = num_pids - 1 - pid", 2)) == "scored"
 
 
 def test_beating_the_bound_is_a_defect(small, mi300x):
     scorer = Scorer(small, mi300x, replay="lockstep")
     scorer.__dict__["bound"] = dataclasses.replace(scorer.bound, l2_misses=10**9)
-    found = Cascade(scorer).judge(family("group_m(size=4)"), 1)
-    assert (found.code, found.score) == ("above-bound", None) and "report this" in found.feedback
+    found = Judge(scorer).judge("group_m(size=4)")
+    assert (code(found), found.score) == ("above-bound", None) and "report this" in found.critique
 
 
 def test_reward_orders_candidates(small, mi300x):

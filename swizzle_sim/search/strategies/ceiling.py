@@ -6,51 +6,42 @@ accepts changes by their replayed score.
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from swizzle_sim.language import Swizzle, family
+from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.bench import Bench, scorer_like
+from swizzle_sim.search.candidates import Candidate
+from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.judge import BY_BOUND, Judge
 from swizzle_sim.search.lookup import price_table
-from swizzle_sim.search.ranking import OBJECTIVES, BestSoFar
+from swizzle_sim.search.loop import InMemory, run
+from swizzle_sim.search.ranking import BestSoFar
 from swizzle_sim.search.sharing_graph import SharingGraph, improve_partition, in_waves, sharing_graph
-from swizzle_sim.search.template_search import SearchPlan, search
+from swizzle_sim.search.strategies.halving import search_on
 from swizzle_sim.workload.kernels import Kernel
 from xcd_model import Gpu, xcd_of
-from xcd_model.errors import SearchError
+from xcd_model.errors import NotBijective, SearchError
 from xcd_model.replay.traffic import READ_MISSES
 
 FORMULAS, EVALUATIONS = 120, 120  # replays for the best formula, and for the local search over permutations
 MOST_WORKGROUPS = 1 << 17
+Steps = Generator[Candidate, Attempt, None]
 
 
 @dataclass(frozen=True, eq=False)
 class Ceiling:
     """Formulas, permutations and bounds of one kernel, best last.
 
-    Parameters
-    ----------
-    baseline, formula, permutation : Score
-        Of the launch order, the best formula, the best permutation found.
-    formula_name, formula_source : str
-    order : (num_pids,) int64
-        The best permutation.
-    found_by : str
-        How it was found.
-    assigned_bound : float
-        Bound of the L2 hit rate, for any cache, with the cheapest assignment found.
-    bound : float
-        Proven bound of every balanced bijection.
-    as_table : Score
-        The best permutation read from a lookup table: one extra load a workgroup.
-    evaluations : int
-        Permutations replayed, without the formulas.
+    ``order`` is the best permutation found, (num_pids,) int64; ``assigned_bound`` bounds the L2 hit rate, for any
+    cache, with the cheapest assignment found, and ``bound`` that of every balanced bijection; ``as_table`` is the best
+    permutation read from a lookup table, one extra load a workgroup. ``evaluations`` are permutations without formulas.
     """
 
     baseline: Score
@@ -92,26 +83,10 @@ def ceiling(
     seed: int = 0,
     on_progress: Callable[..., None] = lambda *counts, **words: None,
 ) -> Ceiling:
-    """Search arbitrary balanced assignments and orders, next to the best formula.
+    """Search arbitrary balanced assignments and orders, next to the best formula, of which ``swizzle`` is one more.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    gpu : Gpu
-    replay : {"timed", "lockstep"}
-    formulas : int
-        Replays of the search for the best formula.
-    evaluations : int
-        Replays of permutations, at least 1.
-    swizzle : Swizzle, optional
-        One more formula.
-    seed : int
-    on_progress : callable
-        A `swizzle_sim.base.progress.Progress`, or what takes the same counts.
-
-    Returns
-    -------
-    Ceiling
+    ``formulas`` and ``evaluations`` are replays of formulas and of permutations, each at least 1; ``on_progress`` is a
+    `swizzle_sim.base.progress.Progress`, or what takes the same counts.
 
     Raises
     ------
@@ -127,19 +102,21 @@ def ceiling(
     if min(formulas, evaluations) < 1:
         raise SearchError(f"formulas = {formulas}, evaluations = {evaluations}: each at least 1")
     scorer = Scorer(kernel, gpu, replay=replay, seed=seed)
-    name, source, formula = _best_formula(scorer, formulas, swizzle, seed, on_progress)
-    climb = _Climb(scorer, sharing_graph(scorer.plan), seed)
-    climb.on_progress = lambda done, rate: on_progress(
-        done, evaluations, what="replaying permutations", note=f"best {100 * rate:.2f} %, formula {name}"
-    )
-    climb.offer(scorer.permutation(Swizzle.parse(source)), f"the formula {name}")
-    climb.from_partitions(scorer.permutation(Swizzle.parse(source)), evaluations)
-    climb.locally(evaluations)
+    best = _best_formula(scorer, formulas, swizzle, seed, on_progress)
+    assert best.score
+    judge = Judge(scorer, BY_BOUND)
+    climb = _Climb(scorer, sharing_graph(scorer.plan), seed, evaluations)
+
+    def told(attempt: Attempt) -> None:
+        what, note = "replaying permutations", f"best {100 * climb.score.l2_hit_rate:.2f} %, formula {best.name}"
+        on_progress(climb.evaluations, evaluations, what=what, note=note)
+
+    run(climb.propose(judge.orders(best.source)[0], best.name), judge, InMemory(), on_attempt=told)
     return Ceiling(
         baseline=scorer.baseline,
-        formula=formula,
-        formula_name=name,
-        formula_source=source,
+        formula=best.score,
+        formula_name=best.name,
+        formula_source=best.source,
         permutation=climb.score,
         order=climb.order,
         found_by=climb.found_by,
@@ -152,62 +129,65 @@ def ceiling(
 
 def _best_formula(
     scorer: Scorer, formulas: int, given: Swizzle | None, seed: int, on_progress: Callable[..., None]
-) -> tuple[str, str, Score]:
-    best = BestSoFar(OBJECTIVES["l2_hit_rate"])
-    how: dict[str, Any] = {"replay": scorer.replay, "seed": seed}
-    how["on_attempt"] = lambda attempt, done, total: on_progress(
-        done, total, what="searching formulas", note=best(attempt.score)
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        found = search([scorer.kernel], scorer.gpu, Path(folder) / "run", SearchPlan(evaluations=formulas), **how)
-    first = found.front[0] if found.front else found.run.baseline
-    name, source = first.name, first.source
-    score = scorer.score(Swizzle.parse(source))
-    if given is not None and (own := scorer.score(given)).l2_hit_rate > score.l2_hit_rate:
-        return given.name or "the swizzle given", given.source, own
-    return name, source, score
+) -> Attempt:
+    """Best attempt of a search of formulas by hit rate, or the formula given where that is better."""
+    best = BestSoFar(BY_BOUND[0])
+
+    def told(attempt: Attempt, done: int, total: int) -> None:
+        on_progress(done, total, what="searching formulas", note=best(attempt.score))
+
+    bench = Bench(scorer_like(scorer))
+    found = search_on(bench, evaluations=formulas, seed=seed, on_attempt=told, threads=os.cpu_count() or 1).front[0]
+    if given is None:
+        return found
+    own = Judge(scorer, BY_BOUND).judge(Candidate(given.name or "the swizzle given", given.source, "given"))
+    if own.score is None:
+        raise NotBijective(own.critique)
+    return own if found.score is None or own.score.l2_hit_rate > found.score.l2_hit_rate else found
 
 
 class _Climb:
-    """The best permutation so far, and ways to better ones."""
+    """The strategy: the best permutation so far, and ways to better ones."""
 
-    def __init__(self, scorer: Scorer, graph: SharingGraph, seed: int):
-        self.scorer, self.graph, self.seed = scorer, graph, seed
+    def __init__(self, scorer: Scorer, graph: SharingGraph, seed: int, most: int):
+        self.scorer, self.graph, self.seed, self.most = scorer, graph, seed, most
         n = scorer.kernel.grid.num_pids
         self.xcd = xcd_of(n, scorer.gpu, scorer.kernel.programs)
         self.slots = scorer.gpu.cus_per_xcd * scorer.occupancy
         self.order, self.score, self.found_by = np.arange(n), scorer.baseline, "the launch order"
         self.fewest_misses = graph.misses(self.xcd, scorer.gpu.xcds)
         self.evaluations = 0
-        self.on_progress: Callable[[int, float], None] = lambda done, rate: None
 
-    def offer(self, order: np.ndarray, name: str) -> bool:
-        """Replay a permutation; the better of it and the best so far stays."""
+    def propose(self, formula: np.ndarray, name: str) -> Steps:
+        """The best formula, partitions from several starts, then random changes of the best."""
+        yield from self._offer(formula, f"the formula {name}")
+        yield from self._from_partitions(formula)
+        draw = np.random.default_rng(self.seed)
+        while self.evaluations < self.most and not self.is_done:
+            changed, what = self._changed(draw)
+            yield from self._offer(changed, f"local search: {what}")
+
+    def _offer(self, order: np.ndarray, name: str) -> Steps:
+        """Have a permutation replayed; the better of it and the best so far stays."""
         part = np.empty_like(self.xcd)
         part[order] = self.xcd
         self.fewest_misses = min(self.fewest_misses, self.graph.misses(part, self.scorer.gpu.xcds))
-        score = self.scorer.score_order(order, baseline_us=self.scorer.baseline.time_us)
         self.evaluations += 1
-        better = (score.l2_hit_rate, -score.time_us) > (self.score.l2_hit_rate, -self.score.time_us)
-        if better:
+        score = (yield Candidate(name, "", "ceiling", order=order)).score
+        if score is not None and (score.l2_hit_rate, -score.time_us) > (self.score.l2_hit_rate, -self.score.time_us):
             self.order, self.score, self.found_by = order, score, name
-        self.on_progress(self.evaluations, self.score.l2_hit_rate)
-        return better
 
-    def from_partitions(self, formula: np.ndarray, evaluations: int) -> None:
+    def _from_partitions(self, formula: np.ndarray) -> Steps:
         """Partitions from several starts, each in its old order inside the XCDs and in waves."""
-        contiguous = self.scorer.permutation(Swizzle.parse(family("contiguous")))
+        contiguous = Judge(self.scorer).orders("contiguous")[0]
         random = np.random.default_rng(self.seed).permutation(self.xcd.size)
+        places = (("in its order", self._kept), ("in waves", self._waves), ("wave by wave", self._flat))
         for name, start in (("formula", formula), ("contiguous", contiguous), ("random", random)):
             for heat in (0.0, None):
-                for how, place in (
-                    ("in its order", self._kept),
-                    ("in waves", self._waves),
-                    ("wave by wave", self._flat),
-                ):
-                    if self.is_done or self.evaluations >= max(2, evaluations):
+                for how, place in places:
+                    if self.is_done or self.evaluations >= max(2, self.most):
                         return
-                    self.offer(place(start, heat), f"a partition from the {name} start, {how}")
+                    yield from self._offer(place(start, heat), f"a partition from the {name} start, {how}")
 
     @property
     def is_done(self) -> bool:
@@ -250,13 +230,6 @@ class _Climb:
         part = improve_partition(self.graph, part, n_waves * shares.size, seed=self.seed, heat=heat)
         waves = [np.flatnonzero(part == i) for i in range(n_waves * shares.size)]
         return self._together([np.concatenate(waves[x * n_waves : (x + 1) * n_waves]) for x in range(shares.size)])
-
-    def locally(self, evaluations: int) -> None:
-        """Local search: random changes of the best permutation, accepted if they score better."""
-        draw = np.random.default_rng(self.seed)
-        while self.evaluations < evaluations and not self.is_done:
-            changed, what = self._changed(draw)
-            self.offer(changed, f"local search: {what}")
 
     def _changed(self, draw: np.random.Generator) -> tuple[np.ndarray, str]:
         """The best permutation with one change that keeps the XCDs' shares."""

@@ -1,4 +1,4 @@
-"""Tile sizes, warps, stages and GROUP_M as one space, under the resources of a compute unit.
+"""`tune_tiles`: tile sizes, warps, stages and GROUP_M as one space, under the resources of a compute unit.
 
 Registers, LDS and spills come from an AMD compile where Triton is installed, else from a formula. Configurations that
 spill or do not fit a CU are pruned and counted.
@@ -9,14 +9,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from swizzle_sim.language import Swizzle, family
+from swizzle_sim.language import family
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.search.candidates import Candidate
+from swizzle_sim.search.history import Attempt
+from swizzle_sim.search.jobs import PointStore
+from swizzle_sim.search.judge import Judge, Judges
+from swizzle_sim.search.loop import Points, run
+from swizzle_sim.search.ranking import Objective
+from swizzle_sim.search.samplers import Sampler
 from swizzle_sim.search.templates.template import ParameterRange
 from swizzle_sim.workload.kernels import Kernel, kernel
 from xcd_model import Gpu, Resources, workgroups_per_cu
@@ -151,13 +158,49 @@ class TileSpace:
             raise SearchError(f"--tune tiles: {dict(values)} does not fit", code="tune")
         return replace(self._kernel(*(values[name] for name in BLOCKS)), resources=found)
 
-    def score(self, values: Mapping[str, int], *, replay: str, seed: int = 0) -> tuple[Score, str]:
-        """Score of one configuration, and the swizzle of its GROUP_M."""
-        group = values["GROUP_M"]
-        spec = "identity" if group == 0 else f"contiguous+group_m(size={group})"
-        scorer = Scorer(self.kernel(values), self.gpu, replay=replay, seed=seed)
-        order = scorer.permutation(Swizzle.parse(family(spec)))
-        return scorer.score_order(order, baseline_us=None), spec
+
+def tune_tiles(
+    space: TileSpace,
+    sampler: Sampler,
+    objective: Objective,
+    store: PointStore,
+    *,
+    evaluations: int,
+    replay: str,
+    seed: int = 0,
+    on_replay: Callable[[int, int], None] = lambda done, budget: None,
+) -> list[dict[str, Any]]:
+    """Replay configurations that a sampler suggests; their rows, best first, with the values of each.
+
+    Replays that the store holds are not repeated.
+    """
+    rows: list[dict[str, Any]] = []
+
+    def propose() -> Generator[Candidate, Attempt, None]:
+        while len(rows) < evaluations and (suggested := sampler.suggest()) is not None:
+            handle, values = suggested
+            group = values["GROUP_M"]
+            spec = "identity" if group == 0 else f"contiguous+group_m(size={group})"
+            attempt = yield Candidate(spec, family(spec), "tiles", {"values": values})
+            assert attempt.score
+            rows.append({"values": values, **row_of(attempt)})
+            sampler.tell(handle, (objective.cost(attempt.score),))
+            on_replay(len(rows), evaluations)
+
+    def judge_of(candidate: Candidate) -> Judge:
+        return Judge(Scorer(space.kernel(candidate.told["values"]), space.gpu, replay=replay, seed=seed), alone=True)
+
+    def point_of(name: str, told: Mapping[str, Any]) -> dict[str, Any]:
+        about = {"kernel": space.base.name, "problem": dict(space.base.problem), "gpu": space.gpu.name}
+        return about | {"replay": replay, "seed": seed, "values": told["values"]}
+
+    def row_of(attempt: Attempt) -> dict[str, Any]:
+        resources = space.fit(attempt.verdict["values"]).resources
+        about = {} if resources is None else {"vgprs": resources.vgprs, "lds_bytes": resources.lds_bytes}
+        return {"score": attempt.score and attempt.score.as_dict(), "swizzle": attempt.name, **about}
+
+    run(propose(), Judges(judge_of), Points(store, point_of, row_of), first=())
+    return sorted(rows, key=lambda row: objective.cost(Score.from_dict(row["score"])))
 
 
 def estimate(values: Mapping[str, int]) -> Resources:
@@ -183,9 +226,3 @@ def has_compiler(gpu: Gpu) -> bool:
         return gpu.arch in ARCHITECTURES and bool(triton_version())
     except CompileError:
         return False
-
-
-def as_row(score: Score, spec: str, resources: Resources | None) -> dict[str, Any]:
-    """Row of one configuration, JSON-ready."""
-    about = {} if resources is None else {"vgprs": resources.vgprs, "lds_bytes": resources.lds_bytes}
-    return {"score": score.as_dict(), "swizzle": spec, **about}

@@ -1,0 +1,109 @@
+"""`optimize`: the published families, all of them or as many as there is time for, most promising first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from swizzle_sim.pricing.scoring import Scorer
+from swizzle_sim.pricing.sharing import shared_lines
+from swizzle_sim.search.candidates import Candidate, distinct_shortlist, family_candidates, family_specs, shortlist
+from swizzle_sim.search.judge import Judge
+from swizzle_sim.search.loop import Run, RunConfig, about_run, counting, one_after_another, open_run, run
+from swizzle_sim.search.ranking import Objective, ranking_of
+from swizzle_sim.search.ranking.objectives import HIT_RATE
+from swizzle_sim.workload.kernels import Kernel
+from xcd_model import Gpu
+
+LOOKUPS = 3.6e9  # of a run of families without a limit of time, as `Scorer.lookups`: half a minute on two cores
+FEWEST = 12  # candidates that are tried, however long that takes
+NOTHING_TO_GAIN = 1e-3  # of the requests: the launch order is at the bound but for that
+SHARE_NOTHING = 2e-3  # of the lines: what is left is a line in which many rows have a number each, and is tried
+CORNER = 1 / 16  # of an L2: lines that all workgroups share and that fit there stay in any order
+SETTLED = 2  # candidates that are tried then: the launch order, and the first of the shortlist, for its time
+
+
+def optimize(
+    kernel: Kernel,
+    gpu: Gpu,
+    folder: str | Path,
+    *,
+    candidates: Sequence[Candidate] | None = None,
+    scorer: Scorer | None = None,
+    **options: Any,
+) -> Run:
+    """Try candidates on a kernel and rank them by time, or by L2 hit rate where times do not rank orders of the GPU.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    gpu : Gpu
+    folder : path
+        Run folder to make; with ``resume`` one that an earlier call left.
+    candidates : sequence of Candidate, optional
+        By default the published families over their parameters: all where ``max_minutes`` says how long, else as many
+        as `LOOKUPS` allows, the first of `swizzle_sim.search.candidates.shortlist`.
+    scorer : Scorer, optional
+        Of the kernel on the GPU, where the caller has use for it afterwards: the trace, the bound and the launch
+        order's replay are in it. Its replay, seed and jitter are those of the run.
+    **options
+        Fields of `RunConfig`.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    RunError
+        If the folder exists and ``resume`` is off, or the run in it has other settings.
+
+    Source: the loop and its objective are those of SwizzlePerf (arXiv 2508.20258), with a simulator for the GPU.
+    """
+    if scorer is not None:
+        options |= {"replay": scorer.replay, "seed": scorer.seed, "jitter_ns": scorer.jitter_ns}
+    how = RunConfig(**options)
+    scorer = scorer or Scorer(kernel, gpu, **how.of_scorer)
+    objectives = how.objectives_on(gpu)
+    about = about_run(scorer, how.command, objectives)
+    if candidates is None and not how.resume and (most := most_candidates(scorer, objectives, how.max_minutes)):
+        about["most_candidates"] = most
+    with open_run(Path(folder), about, how.resume) as history:
+        tried = list(_families(scorer, history.about.get("most_candidates")) if candidates is None else candidates)
+        with history.running():
+            on_attempt = counting(how, 1 + len(tried), lambda attempt: True)
+            judge, each = Judge(scorer, objectives), one_after_another(tried)
+            run(each, judge, history, threads=how.n_threads, end_s=how.end_s, on_attempt=on_attempt)
+        return Run(history.folder, tuple(history), ranking_of(history.about))
+
+
+def most_candidates(scorer: Scorer, objectives: Sequence[Objective], max_minutes: float | None = None) -> int | None:
+    """Candidates of a run of families, the launch order among them; None for all, in the order of their families."""
+    if tuple(objectives) == (HIT_RATE,) and is_settled(scorer):
+        return SETTLED
+    every = 1 + sum(1 for _ in family_specs(scorer.kernel, scorer.gpu))
+    most = every if max_minutes is not None else max(FEWEST, int(LOOKUPS / scorer.lookups))
+    return None if max_minutes is None and most >= every else most
+
+
+def is_settled(scorer: Scorer) -> bool:
+    """Whether no order can raise the hit rate, and the work is even.
+
+    The launch order is at the bound, or workgroups share next to no lines, and these fit a corner of each L2.
+    """
+    if scorer.baseline.launch > 1 or scorer.work.uneven:
+        return False
+    if scorer.baseline.distance_to_bound < NOTHING_TO_GAIN:
+        return True
+    shared, lines = shared_lines(scorer.trace)
+    return shared < SHARE_NOTHING * lines and shared * scorer.gpu.l2.line_bytes < CORNER * scorer.gpu.l2.size_bytes
+
+
+def _families(scorer: Scorer, most: int | None) -> list[Candidate]:
+    if most is None:
+        return family_candidates(scorer.kernel, scorer.gpu)
+    listed = list(shortlist(scorer.kernel, scorer.gpu))
+    new = [] if len(listed) < most else [one for one, _ in islice(distinct_shortlist(scorer), most - 1)]
+    return new if len(new) == most - 1 else listed  # those that repeat another cost no replay
