@@ -35,11 +35,12 @@ from swizzle_sim.cli import (
 )
 from swizzle_sim.cli.help import TASKS, Command, Group, task_of
 
+USAGE: Any = typer.BadParameter.__base__  # of all mistakes in options
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what a write says of a disk
 
 
 class TypedOnce(Command):
-    """A command that refuses an option that is typed twice and counts once."""
+    """A command that refuses an option that is typed twice and counts once, and says a misuse in one line."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words; what a later one would replace in silence is an error."""
@@ -48,12 +49,16 @@ class TypedOnce(Command):
         if "--help-all" in args and not ctx.resilient_parsing:
             self.format_all(ctx)
             ctx.exit()
-        typed = self.make_parser(ctx).parse_args(list(args))[2]
-        for one in self.params:
-            single = isinstance(one, TyperOption) and not (one.is_flag or one.multiple or one.count)
-            if single and typed.count(one) > 1:
-                raise SwizzleSimError(f"{one.opts[0]} is given {typed.count(one)} times, and takes one value")
-        return super().parse_args(ctx, args)
+        try:
+            typed = self.make_parser(ctx).parse_args(list(args))[2]
+            for one in self.params:
+                single = isinstance(one, TyperOption) and not (one.is_flag or one.multiple or one.count)
+                if single and typed.count(one) > 1:
+                    raise SwizzleSimError(f"{one.opts[0]} is given {typed.count(one)} times, and takes one value")
+            return super().parse_args(ctx, args)
+        except USAGE as error:
+            said = " ".join(error.format_message().split()).rstrip(".")
+            raise SwizzleSimError(f"{said}; options: swizzle-sim {ctx.info_name} --help") from None
 
 
 app = typer.Typer(

@@ -56,6 +56,8 @@ MISUSE = [
     (("sweep", "gemm", "--over", "M", "--values", "1024.."), "--values '1024..': write 1024,2048, or low..high"),
     (("optimize", "gemm", "--resume", "nowhere"), "no run here"),
     (("optimise", "gemm"), "optimize"),
+    (("score", "gemm", "--nope"), "swizzle-sim: No such option: --nope"),
+    (("score", "gemm", "--seed", "x"), "options: swizzle-sim score --help\n"),
 ]
 TEXTS = [
     ("pid = pid / 2", ["<stdin>:1:7", "use //", "^"]),
