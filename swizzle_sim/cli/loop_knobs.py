@@ -81,8 +81,7 @@ def _write(folder: Path, work: Kernel, device: Gpu, best: Setting) -> Path:
     from swizzle_sim.base.atomic_write import write_whole
     from swizzle_sim.capture.workload import workload
     from swizzle_sim.language import Swizzle
-    from swizzle_sim.pricing.knobs import emit_knobs
-    from swizzle_sim.pricing.knobs.emit import argument_names
+    from swizzle_sim.pricing.knobs import argument_names, emit_knobs
     from swizzle_sim.rewrite import rewrite_workload
 
     assert work.launch

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.pricing.knobs.emit import argument_names
+from swizzle_sim.pricing.knobs import argument_names
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import Candidate

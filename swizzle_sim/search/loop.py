@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.pricing.knobs import DEFAULT, Knobs, emit_knobs, periods
-from swizzle_sim.pricing.knobs.emit import argument_names
+from swizzle_sim.pricing.knobs import DEFAULT, Knobs, argument_names, emit_knobs, periods
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import Candidate
