@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from swizzle_sim.capture.capture import capture_all
-from swizzle_sim.pricing.knobs import Knobs, emit_knobs, periods
-from swizzle_sim.pricing.knobs.emit import argument_names
+from swizzle_sim.pricing.knobs import Knobs, argument_names, emit_knobs, periods
 from swizzle_sim.workload.kernels import kernel
 from tests.capture.same_trace import assert_equal_traces, needs_triton
 from xcd_model import gpu

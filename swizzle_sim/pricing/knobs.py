@@ -1,4 +1,6 @@
-"""A kernel's Triton source with its knobs set: the loop walked backwards by some programs, loads of tensors streamed.
+"""`Knobs`, what a search may set of a kernel beside the order of its workgroups, and its Triton source with them set.
+
+The main loop is walked backwards by some programs, and loads of some tensors are streamed:
 
     for start in range(0, K, BLOCK_K):        for start_forward in range(0, K, BLOCK_K):
         ...                                       start = tl.where(walks_back, last - start_forward, start_forward)
@@ -18,12 +20,76 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from swizzle_sim.pricing.knobs.knobs import Knobs
+import numpy as np
+
 from swizzle_sim.workload.launch import Launch
+from xcd_model import Gpu
 from xcd_model.errors import RewriteError
+from xcd_model.replay.knobs import with_knobs
+from xcd_model.replay.plan import Plan
 from xcd_model.trace.trace import Trace
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """A setting of the knobs.
+
+    Parameters
+    ----------
+    period : int
+        Hardware workgroup ``w`` walks the main loop backwards where ``w // period`` is odd; 0 where none does.
+    streamed : tuple of str
+        Tensors, by their names in the trace, whose loads leave their lines the first to be evicted from the L2.
+    """
+
+    period: int = 0
+    streamed: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        walk = f"back every {self.period}" if self.period else "forward"
+        return f"{walk}, {', '.join(self.streamed)} streamed" if self.streamed else walk
+
+    def backwards(self, order: np.ndarray) -> np.ndarray | None:
+        """Whether each workgroup of the trace walks backwards, (n_workgroups,) bool; None where none does.
+
+        Parameters
+        ----------
+        order : (n_workgroups,) int array
+            Workgroup of the trace that each hardware workgroup computes.
+        """
+        if not self.period:
+            return None
+        found = np.zeros(order.size, bool)
+        found[order] = np.arange(order.size) // self.period % 2 == 1
+        return found
+
+    def on(self, plan: Plan, order: np.ndarray) -> Plan:
+        """The plan with the knobs so set, for one order.
+
+        Raises
+        ------
+        TraceError, UnknownName
+            If the trace does not know its loop, or has no such tensor.
+        """
+        return with_knobs(plan, backwards=self.backwards(np.asarray(order)), streamed=self.streamed)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return {**asdict(self), "streamed": list(self.streamed)}
+
+
+DEFAULT = Knobs()
+
+
+def periods(gpu: Gpu, workgroups_per_cu: int, workgroups: int) -> tuple[int, ...]:
+    """Periods that a search tries: every other workgroup, every other of an XCD, and every other round of all slots."""
+    found = {1, gpu.xcds, gpu.cus * workgroups_per_cu}
+    return tuple(sorted(period for period in found if period < workgroups))
+
 
 FLAG, FORWARD = "walks_back", "_forward"
 STREAMING = {"gfx": 'cache_modifier=".cs"', "sm_": 'eviction_policy="evict_first"'}
