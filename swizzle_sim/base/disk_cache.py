@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
+import json
 import os
 import sqlite3
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+from xcd_model.compiled.source import source_digest
 
 FULL_BYTES = 1 << 30  # of one store; the least recently stored go first
 _BROKEN = (OSError, sqlite3.Error, ValueError, zlib.error)
@@ -21,6 +28,18 @@ _BROKEN = (OSError, sqlite3.Error, ValueError, zlib.error)
 def cache_home() -> Path:
     """Folder of everything that swizzle-sim caches: ``$XDG_CACHE_HOME/swizzle-sim``, or ``~/.cache/swizzle-sim``."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "swizzle-sim"
+
+
+def key_of(*about: Any, arrays: Iterable[np.ndarray] = (), code: Iterable[Path] = ()) -> str:
+    """Digest of all that a result depends on: plain data, arrays, and the source of the packages that work it out."""
+    versions = [_digest_once(package) for package in code]
+    found = hashlib.sha256(json.dumps([about, versions], sort_keys=True, default=str).encode())
+    for array in arrays:
+        found.update(f"{array.dtype.str}{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()[:32]
+
+
+_digest_once = functools.lru_cache(source_digest)
 
 
 class DiskCache:

@@ -1,4 +1,4 @@
-"""Block pointers, which kernels of many packages use and Triton 3.9 no longer has: as pointers with a mask.
+"""Block pointers, which kernels of many packages use and Triton no longer has: as pointers with a mask.
 
 ``tl.make_block_ptr``, ``tl.advance``, and ``tl.load`` and ``tl.store`` of what they give, for the interpreter and for
 the compiler: base, extents, strides and offsets are carried, and a load spreads them to a block of pointers in 64 bits,
@@ -8,16 +8,15 @@ as the pass did with which older versions lowered them.
 from __future__ import annotations
 
 import importlib
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
 
 def give_block_pointers() -> None:
-    """Put them into the language of this process, unless it has them, or they are there."""
+    """Put them into the language of this process, unless they are there."""
     tl: Any = importlib.import_module("triton.language")
     core = tl.core
-    if "boundary_check" in inspect.signature(core.load).parameters or hasattr(core, "block_pointer"):
+    if hasattr(core, "block_pointer"):
         return
     core.block_pointer = block_pointer = _kind(core)
     plain_load, plain_store = core.load, core.store

@@ -173,15 +173,15 @@ class FollowingBuilder:
 
     # memory
 
-    def create_load(self, pointer, cache_policy, is_volatile):
-        """Load without mask."""
-        return self.create_masked_load(pointer, None, None, cache_policy, is_volatile)
+    def create_load(self, pointer, *how):
+        """Load without mask; ``how`` is what each version of Triton says of caches."""
+        return self.create_masked_load(pointer, None, None)
 
-    def create_store(self, pointer, value, cache_policy):
+    def create_store(self, pointer, value, *how):
         """Store without mask."""
-        return self.create_masked_store(pointer, value, None, cache_policy)
+        return self.create_masked_store(pointer, value, None)
 
-    def create_masked_load(self, pointer, mask, other, cache_policy, is_volatile):
+    def create_masked_load(self, pointer, mask, other, *how):
         """Record a load; the items are known only of index tensors."""
         where, under, owners = self._touch(pointer, mask, "load", is_write=False)
         name = " or ".join(self._recorder.space.names[i] for i in owners)
@@ -192,7 +192,7 @@ class FollowingBuilder:
             return Unknown(f"what {line} loads from {name}, which is not declared with is_index=True")
         return Later(lambda: gather(self._table, self._recorder.space, self._index_data, where, under, other, line))
 
-    def create_masked_store(self, pointer, value, mask, cache_policy):
+    def create_masked_store(self, pointer, value, mask, *how):
         """Record a store."""
         self._touch(pointer, mask, "store", is_write=True, value=value)
 
@@ -266,15 +266,15 @@ class FollowingBuilder:
         sides = [int(n) for n in tensor_shape]
         return (known(base, "a descriptor"), shape, strides, sides)
 
-    def create_descriptor_load(self, descriptor, indices, cache_policy):
+    def create_descriptor_load(self, descriptor, indices, *how):
         """Record a block load."""
         pointer, mask = self._block(descriptor, indices)
-        return self.create_masked_load(pointer, mask, None, cache_policy, False)
+        return self.create_masked_load(pointer, mask, None)
 
     def create_descriptor_store(self, descriptor, value, indices):
         """Record a block store."""
         pointer, mask = self._block(descriptor, indices)
-        self.create_masked_store(pointer, value, mask, None)
+        self.create_masked_store(pointer, value, mask)
 
     def create_descriptor_gather(self, *args):
         """Refuse: no AMD GPU that is modelled here has it."""

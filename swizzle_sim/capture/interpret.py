@@ -104,18 +104,18 @@ class Interpreter:
         self.touches.append(Touch(base, self._shapes[key], tensor, is_write, sectors))
         return tensor
 
-    def _load(self, pointer, mask, other, cache_policy, is_volatile):
+    def _load(self, pointer, mask, other, *how, **named):
         tensor = self._touch(pointer, mask, False)
         kind = self._np_type(pointer.get_element_ty())
         if tensor is None or tensor not in self.memory:
             data = np.zeros(pointer.data.shape, kind)
             return self._handle(data, pointer.get_element_ty())
-        return self._raw["create_masked_load"](self._real(pointer, tensor), mask, other, cache_policy, is_volatile)
+        return self._raw["create_masked_load"](self._real(pointer, tensor), mask, other, *how, **named)
 
-    def _store(self, pointer, value, mask, cache_policy):
+    def _store(self, pointer, value, mask, *how, **named):
         tensor = self._touch(pointer, mask, True)
         if tensor in self.memory:
-            self._raw["create_masked_store"](self._real(pointer, tensor), value, mask, cache_policy)
+            self._raw["create_masked_store"](self._real(pointer, tensor), value, mask, *how, **named)
 
     def _rmw(self, op, pointer, value, mask, sem, scope):
         if self.space.arrays[int(self.space.owner(int(pointer.data.flat[0])))].is_counter:

@@ -12,6 +12,7 @@ import numpy as np
 from swizzle_sim.capture.kernel_file import constant, line_of, load_function, words_of
 from swizzle_sim.capture.language import Language
 from swizzle_sim.capture.memory import AddressSpace
+from swizzle_sim.capture.process import untested
 from swizzle_sim.workload.launch import Array, Launch
 from xcd_model.errors import CaptureError
 
@@ -127,7 +128,7 @@ class LoadedKernel:
         if own is not None:
             return own
         place = next((p for p in map(self._place, reversed(chain)) if ":" in p), self.launch.path.name)
-        return CaptureError(f"{place}: the kernel raises {words_of(chain[-1])}", code="kernel-raised")
+        return CaptureError(f"{place}: the kernel raises {words_of(chain[-1])}{untested()}", code="kernel-raised")
 
     def _place(self, error: BaseException) -> str:
         linecache.checkcache()

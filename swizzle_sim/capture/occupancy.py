@@ -8,15 +8,13 @@ and Triton's version.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from swizzle_sim.base.disk_cache import DiskCache
+from swizzle_sim.base.disk_cache import DiskCache, key_of
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.process import run_worker, triton_version
 from swizzle_sim.nvidia.sass import Controlled
@@ -291,8 +289,7 @@ def _key(request: dict[str, Any], path: Path, version: str) -> str:
     knobs = {name: value for name, value in os.environ.items() if name.startswith(("TRITON_", "AMDGCN_"))}
     for private in ("TRITON_CACHE_DIR", "TRITON_INTERPRET"):
         knobs.pop(private, None)
-    text = json.dumps([_FORMAT, version, digest(path), {**request, "arguments": classes}, knobs], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return key_of(_FORMAT, version, digest(path), {**request, "arguments": classes}, knobs)
 
 
 def _class_of(value: Any) -> Any:

@@ -25,7 +25,7 @@ from swizzle_sim.capture.forked import Worker, start_worker
 from xcd_model.errors import CaptureError, CompileError
 
 OnProgress = Callable[[str, int, int], None]
-TESTED = ("3.9",)  # minor versions of Triton whose interpreter the capture was tested with
+TESTED = ("3.8", "3.9")  # minor versions of Triton whose interpreter the capture was tested with
 WORKER = "swizzle_sim.capture.worker"
 COMPILER = "SWIZZLE_SIM_TRITON"  # variable with a folder whose Triton compiles, such as the GPU node's version
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,7 +60,7 @@ def check_installed() -> str:
     Raises
     ------
     CaptureError
-        If there is none or it is of an untested version; names what to install.
+        If there is none or it is older than was tested; names what to install.
     """
     try:
         version = metadata.version("triton")
@@ -71,13 +71,28 @@ def check_installed() -> str:
             "or newer (macOS and Windows have no wheel; capture on Linux and carry the trace file over)",
             code="no-triton",
         ) from None
-    if ".".join(version.split(".")[:2]) not in TESTED:
+    if _minor(version) < min(map(_minor, TESTED)):
         raise CaptureError(
-            f"Triton {version} is installed; capture was tested with {', '.join(TESTED)} only and reaches into its "
-            f"interpreter: pip install 'triton=={TESTED[-1]}.*'",
+            f"Triton {version} is installed; capture reaches into its interpreter, and was tested with "
+            f"{' and '.join(TESTED)}: pip install 'triton=={TESTED[-1]}.*'",
             code="triton-version",
         )
     return version
+
+
+def untested() -> str:
+    """Ending of an error that may be due to a Triton newer than capture was tested with; empty with another."""
+    version = metadata.version("triton")
+    if _minor(version) <= max(map(_minor, TESTED)):
+        return ""
+    return (
+        f" (Triton {version} is newer than {TESTED[-1]}, with which capture was tested: if that is the cause, "
+        f"pip install 'triton=={TESTED[-1]}.*')"
+    )
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split(".")[:2])
 
 
 def environment(*, interpret: bool, path: str | None = None) -> dict[str, str]:
@@ -114,7 +129,7 @@ def worker_reply(
     Raises
     ------
     CaptureError
-        If Triton is missing or of another version, the worker refuses, or it dies.
+        If Triton is missing or too old, the worker refuses, or it dies.
     """
     check_installed()
     with tempfile.TemporaryDirectory(prefix="swizzle-sim-") as name:
@@ -125,7 +140,8 @@ def worker_reply(
         with shared_worker() as worker:
             reply = worker.answer(folder, on_progress)
         if "error" in reply:
-            raise CaptureError(reply["error"]["message"], code=reply["error"]["code"])
+            code = reply["error"]["code"]
+            raise CaptureError(reply["error"]["message"] + (untested() if code == "capture" else ""), code=code)
         yield reply, folder
 
 
@@ -204,7 +220,8 @@ def _start(module: str, arguments: tuple[str, ...], *, interpret: bool, **more: 
 
 
 def _died(status: int, said: str) -> str:
-    return f"the process that runs Triton ended with status {status}{': ' if said else ' and said nothing'}{said}"
+    words = f": {said}" if said else " and said nothing"
+    return f"the process that runs Triton ended with status {status}{words}{untested()}"
 
 
 def run_worker(module: str, request: dict[str, Any], *, interpret: bool, timeout_s: float) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from swizzle_sim.base.disk_cache import cache_home
+from swizzle_sim.base.disk_cache import cache_home, key_of
 from swizzle_sim.capture.capture import LINE_BYTES, Captured, capture, capture_all
 from swizzle_sim.capture.check import check_tiles
 from swizzle_sim.capture.declare import PEAK
@@ -382,8 +382,5 @@ def cache_folder() -> Path:
 
 def _key(request: Mapping[str, Any], version: str) -> str:
     """Digest of a request, of Triton's version, and of the code that a capture depends on."""
-    found = hashlib.sha256(json.dumps([request, version, LINE_BYTES], sort_keys=True).encode())
     traced = Path(coalesce.__file__).parent  # lines, waves and passes of an instruction
-    for path in sorted([*Path(__file__).parent.rglob("*.py"), *traced.rglob("*.py")]):
-        found.update(path.read_bytes())
-    return found.hexdigest()[:32]
+    return key_of(request, version, LINE_BYTES, code=(Path(__file__).parent, traced))

@@ -6,8 +6,6 @@ where none does, the one with the most workgroups a CU, then the fewest spills a
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from swizzle_sim.base.disk_cache import DiskCache
+from swizzle_sim.base.disk_cache import DiskCache, key_of
 from swizzle_sim.capture.kernel_file import digest
 from swizzle_sim.capture.occupancy import BURST, COMPILE_TIMEOUT_S, compile_launch
 from swizzle_sim.capture.process import run_worker, triton_version
@@ -215,8 +213,5 @@ def _key(request: Mapping[str, Any], path: Path) -> str:
     """Digest of all that a price depends on, as far as it is known beforehand."""
     launch = {name: value for name, value in request["launch"].items() if name != "path"}
     asked = {**request, "launch": launch, "gpu": [request["gpu"][part] for part in ("name", "arch", "xcds", "limits")]}
-    found = hashlib.sha256(json.dumps([_FORMAT, triton_version(), digest(path), asked], sort_keys=True).encode())
     home = Path(__file__).parents[1]
-    for source in sorted(one for package in _CODE for one in (home / package).rglob("*.py")):
-        found.update(source.read_bytes())
-    return found.hexdigest()[:32]
+    return key_of(_FORMAT, triton_version(), digest(path), asked, code=[home / package for package in _CODE])

@@ -5,7 +5,6 @@ A study that was interrupted goes on from the draws that are cached, and a longe
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -13,17 +12,16 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from swizzle_sim.base.disk_cache import DiskCache
+import xcd_model
+from swizzle_sim.base.disk_cache import DiskCache, key_of
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.uncertainty.constants import Setting, counting_settings
 from xcd_model import Cache, Gpu, Traffic
-from xcd_model.compiled.numba_setup import source_digest
 from xcd_model.errors import SpecError
 from xcd_model.spec.facts import Range
 
@@ -33,6 +31,7 @@ OnReplay = Callable[[int, int], None]
 QUANTITIES = ("l2_hit_rate", "mall_hit_rate", "l2_misses", "hbm_bytes", "time_us")
 HASHED_BITS = 38  # address bits that a drawn hash reads: beyond any tensor
 EXPERIMENT = Path(__file__).parents[1]  # the package swizzle_sim
+MACHINE = Path(xcd_model.__file__).parent
 
 
 def perturbed(scorer: Scorer, settings: Settings) -> Scorer:
@@ -190,24 +189,13 @@ class ReplayCache:
 
 def _digest(scorer: Scorer, order: np.ndarray) -> str:
     kernel, trace = scorer.kernel, scorer.trace
-    digest = hashlib.sha256(_code().encode())
-    for array in (trace.start, trace.base, trace.template, trace.rel_start, trace.rel, trace.sectors, trace.is_write):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    digest.update(np.ascontiguousarray(trace.wave_requests).tobytes())
-    digest.update(np.ascontiguousarray(order, np.int64).tobytes())
+    touched = (trace.start, trace.base, trace.template, trace.rel_start, trace.rel, trace.sectors, trace.is_write)
     gpu = {key: value for key, value in scorer.gpu.as_dict().items() if key not in ("facts", "name", "title")}
     about = (gpu, scorer.replay, scorer.seed, scorer.jitter_ns, scorer.occupancy, kernel.programs, kernel.launches)
-    for launched in (kernel.claims, kernel.clusters):
-        digest.update(repr(launched).encode() if launched else b"")
-    digest.update(
-        json.dumps([*about, kernel.dtype, kernel.issued_flops, kernel.vector_ops, repr(kernel.resources)]).encode()
-    )
-    return digest.hexdigest()[:32]
-
-
-@cache
-def _code() -> str:
-    return source_digest() + source_digest(EXPERIMENT)
+    works = (kernel.dtype, kernel.issued_flops, kernel.vector_ops)
+    launched = [repr(one) for one in (kernel.resources, kernel.claims, kernel.clusters)]
+    arrays = (*touched, trace.wave_requests, np.asarray(order, np.int64))
+    return key_of(about, works, launched, arrays=arrays, code=(MACHINE, EXPERIMENT))
 
 
 def figures_of(traffic: Traffic, time_us: float) -> Figures:

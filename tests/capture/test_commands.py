@@ -155,7 +155,7 @@ def test_bad_declarations_are_refused_by_name(tmp_path, text, sizes, message):
     ("version", "message"),
     [
         (None, "pip install -e '.[triton]' in the checkout"),
-        ("3.4.1", "Triton 3.4.1 is installed; capture was tested with 3.9 only"),
+        ("3.4.1", "Triton 3.4.1 is installed; capture reaches into its interpreter, and was tested with 3.8 and 3.9"),
     ],
 )
 def test_without_the_right_triton_the_error_says_what_to_install(run, monkeypatch, version, message):
@@ -169,6 +169,13 @@ def test_without_the_right_triton_the_error_says_what_to_install(run, monkeypatc
     assert (status, message in err, "pip install" in err) == (2, True, True)
     if version is None:
         assert "macOS and Windows have no wheel" in err
+
+
+@pytest.mark.parametrize("version", ["3.9.1", "3.10.0", "4.0.0"])
+def test_an_error_under_a_newer_triton_says_with_which_it_worked(monkeypatch, version):
+    monkeypatch.setattr(process.metadata, "version", lambda name: version)
+    assert process.check_installed() == version
+    assert ("pip install 'triton==3.9.*'" in process.untested()) == (version != "3.9.1")
 
 
 def test_init_kernel_writes_what_the_source_tells(run, tmp_path):

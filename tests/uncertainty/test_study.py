@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from swizzle_sim.base import disk_cache
 from swizzle_sim.cli.app import app
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
@@ -16,6 +17,7 @@ from swizzle_sim.uncertainty.perturbed_scorer import ReplayCache, perturbed
 from swizzle_sim.uncertainty.study import span_of
 from swizzle_sim.workload.kernels import kernel
 from xcd_model import gpu
+from xcd_model.compiled.source import source_digest
 from xcd_model.errors import ReplayError
 
 SIZES = {"M": 1024, "N": 1024, "K": 256, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64}
@@ -125,7 +127,7 @@ def test_a_change_of_code_at_any_depth_is_another_key(tmp_path, monkeypatch):
     file = tmp_path / "package" / "folder" / "deep" / "module.py"
     file.parent.mkdir(parents=True)
     monkeypatch.setattr(perturbed_scorer, "EXPERIMENT", tmp_path / "package")
-    monkeypatch.setattr(perturbed_scorer, "_code", perturbed_scorer._code.__wrapped__)  # once a process otherwise
+    monkeypatch.setattr(disk_cache, "_digest_once", source_digest)
     order, figures = np.arange(256), {"l2_hit_rate": 0.5}
     file.write_text("FACTOR = 1")
     ReplayCache(scorer_of(), order).put({}, figures)

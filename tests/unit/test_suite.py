@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from swizzle_sim.base import disk_cache
 from swizzle_sim.base.disk_cache import DiskCache
 from swizzle_sim.language import Swizzle
 from swizzle_sim.pricing.scoring import Scorer
@@ -209,7 +210,7 @@ def test_facts_are_kept_and_forgotten_with_the_source(tmp_path, monkeypatch):
     first = facts_of(work, MI300X)
     monkeypatch.setattr(facts_module, "work_out", lambda scorer: pytest.fail("worked out again"))
     assert facts_of(kernel("gemm", M=512, N=512, K=64), MI300X) == first
-    monkeypatch.setattr(facts_module, "_source_digest", lambda folder: "other")
+    monkeypatch.setattr(disk_cache, "_digest_once", lambda folder: "other")
     with pytest.raises(pytest.fail.Exception):
         facts_of(work, MI300X)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
 import shutil
 import tempfile
@@ -19,16 +18,10 @@ from typing import Any
 import numba
 from numba.core import config
 
+from xcd_model.compiled.source import source_digest
+
 PACKAGE = Path(__file__).parents[1]
 PREFIX = "kernels-"
-
-
-def source_digest(package: Path = PACKAGE) -> str:
-    """Sixteen hexadecimal digits that change with any source file of a package, at any depth."""
-    digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def cache_folder(package: Path = PACKAGE) -> Path:

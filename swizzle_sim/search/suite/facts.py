@@ -6,24 +6,19 @@ the GPU and the source of kernel and model, so that new code computes them anew.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import json
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import xcd_model
-from swizzle_sim.base.disk_cache import DiskCache
+from swizzle_sim.base.disk_cache import DiskCache, key_of
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.pricing.sharing import shared_lines
 from swizzle_sim.workload.kernels import Kernel, kernel_names
 from xcd_model import Gpu
-from xcd_model.compiled.numba_setup import source_digest
 
 KIND = "facts"  # of the disk cache
-_source_digest = lru_cache(source_digest)
 FORMAT = 1  # raise when the figures change their meaning
 
 
@@ -115,9 +110,6 @@ def _key(kernel: Kernel, gpu: Gpu) -> str:
     folders = _folders(kernel.build_trace) if kernel.name in kernel_names() else []
     if not folders:
         return ""
-    about: dict[str, Any] = {"format": FORMAT, "problem": dict(kernel.problem), "gpu": gpu.as_dict()}
-    about |= {"grid": kernel.grid.launch, "resources": asdict(kernel.resources), "programs": kernel.programs}
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode())
-    for folder in (*folders, Path(xcd_model.__file__).parent, Path(__file__).parent):
-        digest.update(_source_digest(folder).encode())
-    return f"{kernel.name}-{digest.hexdigest()[:16]}"
+    about = (FORMAT, dict(kernel.problem), gpu.as_dict(), kernel.grid.launch, asdict(kernel.resources), kernel.programs)
+    code = (*folders, Path(xcd_model.__file__).parent, Path(__file__).parent)
+    return f"{kernel.name}-{key_of(about, code=code)}"
