@@ -161,8 +161,8 @@ def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Propose
         Progress(f"proposer {name}", "evaluations") as progress,
     ):
         run(
-            strategy(judge), judge, history, proposer=name.rpartition(":")[2], threads=how.n_threads,
-            end_s=how.end_s, enough=lambda: spent >= budget or idle >= IDLE, on_attempt=on_attempt,
+            strategy(judge), judge, history, replace(how.budget, enough=lambda: spent >= budget or idle >= IDLE),
+            proposer=name.rpartition(":")[2], on_attempt=on_attempt,
         )  # fmt: skip
         if idle >= IDLE:
             task.say(f"stopped: {IDLE} candidates in a row were refused, or repeat another's permutation")
@@ -193,7 +193,7 @@ def families(task: Task) -> Proposed:
 
 def _estimate(each: float, total: int, scorer: Scorer, how: RunConfig) -> str:
     """How long all may take, at so many seconds each; empty where that is soon."""
-    seconds = each * (total - 1) / how.n_threads
+    seconds = each * (total - 1) / how.budget.threads
     if seconds < WORTH_SAYING_S:
         return ""
     minutes, every = max(1, round(seconds / 60)), 1 + sum(1 for _ in family_specs(scorer.kernel, scorer.gpu))
