@@ -17,7 +17,7 @@ from swizzle_sim.search.bench import Bench, lockstep_like, score_on, scorer_like
 from swizzle_sim.search.candidates import Candidate, family_candidates
 from swizzle_sim.search.history import Attempt, History
 from swizzle_sim.search.judge import FULL_REPLAY, Judge
-from swizzle_sim.search.loop import InMemory, one_after_another, run
+from swizzle_sim.search.loop import Budget, InMemory, one_after_another, run
 from swizzle_sim.search.ranking import Objective, Ranking
 from swizzle_sim.search.strategies.halving import search_on
 
@@ -125,7 +125,7 @@ def _best_families(
     judge = Judge(lockstep_like(scorer), (objective,))
     found = run(
         one_after_another(space), judge, InMemory(),
-        end_s=time.monotonic() + SCREEN_S, on_attempt=lambda attempt: on_count(attempt.number),
+        Budget(end_s=time.monotonic() + SCREEN_S), on_attempt=lambda attempt: on_count(attempt.number),
     )  # fmt: skip
     scored = sorted((one for one in found[1:] if one.score is not None), key=lambda one: (judge.cost(one), one.number))
     return [Candidate(one.name, one.source, FAMILIES) for one in scored[:FINALISTS]]

@@ -37,8 +37,8 @@ def llm(task: Task) -> Proposed:
         return summary(repeat_run(task.repeat, task.folder, on_step=lambda step: task.say(step_text(step))))
     if task.kernel is None or task.gpu is None:
         raise ModelError("name a kernel and a GPU")
-    given = {key: value for key, value in task.options.items() if value is not None}
-    settings = Settings(seed=task.seed, **{**_earlier(task, given), **_own(given)})
+    given = task.options
+    settings = Settings(seed=task.how.seed, **{**_earlier(task, given), **_own(given)})
     inputs = Inputs(
         docs=read_docs(given["docs"]) if "docs" in given else None,
         program=read_program(given["program"]) if "program" in given else None,
@@ -47,7 +47,7 @@ def llm(task: Task) -> Proposed:
     for check in preflight(settings.models, settings.api_base):
         task.say(f"{check.model}: {check.message}")
     with Progress("comparing with families and a search", "orders") as progress:
-        how = vars(replace(task.config, max_minutes=None))  # the settings' own
+        how = vars(replace(task.how, max_minutes=None))  # the settings' own
         told = {"on_step": lambda step: task.say(step_text(step)), "on_compared": progress}
         run = propose(task.kernel, task.gpu, task.folder, settings, inputs=inputs, **how, **told)
     return summary(run)
@@ -57,7 +57,7 @@ def two_stage(task: Task) -> Proposed:
     """Run the loop with templates, whose parameters are searched; options as those of `llm`, and ``evaluations``."""
     options = {key: value for key, value in task.options.items() if key != "evaluations"}
     evaluations = task.options.get("evaluations")
-    if evaluations is not None or not task.resume:
+    if evaluations is not None or not task.how.resume:
         options["stage_two"] = evaluations or TEMPLATE_EVALUATIONS
     return llm(replace(task, options=options))
 
@@ -68,7 +68,7 @@ def _own(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _earlier(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of the run to resume, which options of the command line override."""
-    if not task.resume:
+    if not task.how.resume:
         if "models" not in given:
             raise ModelError("name a model, such as --model openai/gpt-4o", code="no-model")
         return {}

@@ -146,6 +146,7 @@ def _propose(
     """Run a proposer, conclude its run and print it; or repeat a run of a model."""
     from swizzle_sim.cli.output import say
     from swizzle_sim.search.history import FILE, History
+    from swizzle_sim.search.loop import RunConfig
     from swizzle_sim.search.proposers import Task, load_proposer
     from swizzle_sim.search.recorded import recorded_scorer
 
@@ -153,21 +154,17 @@ def _propose(
     named = "" if name == "families" else f"-{name.rpartition(':')[2]}"
     stem = f"{work.name}-{device.name}{named}" if work and device else f"{Path(str(repeat)).resolve().name}-again"
     folder = given.resume or given.out or next_folder(Path(RUNS), stem)
-    task = Task(
-        kernel=work,
-        gpu=device,
-        folder=folder,
+    how = RunConfig(
         replay=given.replay or "timed",
         objective=given.objective,
         seed=given.seed,
         jitter_ns=given.jitter,
         threads=given.threads,
         resume=given.resume is not None,
-        repeat=repeat,
         command=_command(),
-        options=options,
-        say=say,
+        max_minutes=options.get("max_minutes"),
     )
+    task = Task(kernel=work, gpu=device, folder=folder, how=how, repeat=repeat, options=options, say=say)
     if work and device:
         _say_inside(work, device)
     go_on_with(folder, FILE)

@@ -35,7 +35,7 @@ from swizzle_sim.language.verdict import Counterexample
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.bench import Bench, costs_of, lockstep_like, score_alone, score_on
-from swizzle_sim.search.candidates import Candidate, permutation_digest
+from swizzle_sim.search.candidates import LAUNCH_ORDER, Candidate, permutation_digest
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.ranking import OBJECTIVES, Objective, Ranking, default_objectives
 from swizzle_sim.workload.kernels import Kernel
@@ -97,6 +97,8 @@ class Judge:
     counts. ``prunes`` adds the rungs of a search, ``far_worse`` the small replay where hits are the objective;
     ``alone`` leaves out the launch order, whose replay the speedup takes.
     """
+
+    first: tuple[Candidate, ...] = (LAUNCH_ORDER,)  # judged before what a strategy proposes
 
     def __init__(
         self,
@@ -326,6 +328,7 @@ class Judges:
     """Judge of several kernels, such as one kernel in several configurations; ``of(candidate)`` is that of each."""
 
     prunes, screens = False, ""
+    first: tuple[Candidate, ...] = ()
 
     def __init__(self, of: Callable[[Candidate], Judge]):
         self._of, self._by_number = of, dict[int, Judge]()

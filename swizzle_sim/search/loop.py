@@ -20,7 +20,7 @@ from typing import Any
 from swizzle_sim.base.release import version
 from swizzle_sim.pricing.scores import Score
 from swizzle_sim.pricing.scoring import Scorer
-from swizzle_sim.search.candidates import LAUNCH_ORDER, Candidate
+from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import Attempt, History, as_stored, storable
 from swizzle_sim.search.jobs import PointStore
 from swizzle_sim.search.judge import FULL_REPLAY, Judge, Judges, Look, as_candidate
@@ -32,6 +32,18 @@ Asked = Candidate | str | Iterable[Candidate | str]
 Strategy = Generator[Any, Any, None]  # yields `Asked`, gets an attempt or a list of them
 OnAttempt = Callable[[Attempt, int, int], None]
 COUNTED_AS = {FULL_REPLAY: "replay", "replay": "replay", "parse": "refused", "grid": "refused"}  # by stage, old and new
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What a run may take: replays at a time, until when one may begin, and whether it is enough, after each attempt.
+
+    ``end_s`` is a point of ``time.monotonic``.
+    """
+
+    threads: int = 1
+    end_s: float = float("inf")
+    enough: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,14 +83,10 @@ class RunConfig:
     max_minutes: float | None = None
 
     @property
-    def n_threads(self) -> int:
-        """Replays at a time."""
-        return self.threads or os.cpu_count() or 1
-
-    @property
-    def end_s(self) -> float:
-        """Point of ``time.monotonic`` after which no candidate is begun, where the run begins now."""
-        return time.monotonic() + 60 * (self.max_minutes if self.max_minutes is not None else float("inf"))
+    def budget(self) -> Budget:
+        """What the run may take, where it begins now."""
+        end_s = time.monotonic() + 60 * (self.max_minutes if self.max_minutes is not None else float("inf"))
+        return Budget(threads=self.threads or os.cpu_count() or 1, end_s=end_s)
 
     def objectives_on(self, gpu: Gpu) -> tuple[Objective, ...]:
         """Objectives on a GPU; raises as `swizzle_sim.search.ranking.read_objectives`."""
@@ -176,35 +184,31 @@ def run(
     strategy: Strategy,
     judge: Judge | Judges,
     history: History | InMemory | Points,
+    budget: Budget = Budget(),
     *,
-    first: Sequence[Candidate] = (LAUNCH_ORDER,),
     proposer: str = "given",
-    threads: int = 1,
-    end_s: float = float("inf"),
-    enough: Callable[[], bool] = lambda: False,
     on_attempt: Callable[[Attempt], None] = lambda attempt: None,
     mine: Callable[[Attempt], bool] = lambda attempt: True,
     amend: Callable[[Attempt], Attempt] = lambda attempt: attempt,
 ) -> list[Attempt]:
-    """Run a strategy to its end, to ``end_s``, or until ``enough()``, which is asked after each attempt.
+    """Run a strategy to its end or that of its budget; what the judge has first, the launch order, is attempt 0.
 
-    The launch order is attempt 0, unless ``first`` says otherwise. ``mine`` chooses the stored attempts that are this
-    strategy's, where several share a history; ``amend`` changes an attempt before it is stored; ``proposer`` is that of
-    candidates given as texts.
+    ``mine`` chooses the stored attempts that are this strategy's, where several share a history; ``amend`` changes an
+    attempt before it is stored; ``proposer`` is that of candidates given as texts.
 
     Raises
     ------
     RunError
         If the history holds other candidates than the strategy proposes.
     """
-    with ThreadPoolExecutor(threads) as pool:
-        loop = _Loop(judge, history, pool, proposer, threads, end_s, enough, on_attempt, amend)
+    with ThreadPoolExecutor(budget.threads) as pool:
+        loop = _Loop(judge, history, budget, pool, proposer, on_attempt, amend)
         loop.know(mine)
         judge.map = pool.map
         try:
             for scorer in (*judge.bench.scorers, *(judge.bench.lockstep if judge.screens == "screen" else ())):
                 _ = scorer.baseline  # trace, bound and launch order before the threads need them
-            loop.try_all(first)
+            loop.try_all(judge.first)
             asked = next(strategy, None)
             while asked is not None and not (loop.is_over or loop.timed_out):
                 one = isinstance(asked, Candidate | str) or not isinstance(asked, Iterable)
@@ -226,11 +230,9 @@ class _Loop:
 
     judge: Judge | Judges
     history: History | InMemory | Points
+    budget: Budget
     pool: ThreadPoolExecutor
     proposer: str
-    threads: int
-    end_s: float
-    enough: Callable[[], bool]
     on_attempt: Callable[[Attempt], None]
     amend: Callable[[Attempt], Attempt]
     made: list[Attempt] = field(default_factory=list)
@@ -255,7 +257,7 @@ class _Loop:
         first = len(self.made)
         for look, known in looked:
             waiting.append(known or self.pool.submit(self.judge.replay, look))
-            if len(waiting) > 2 * self.threads:
+            if len(waiting) > 2 * self.budget.threads:
                 self._store(waiting.popleft())
             if self.is_over:
                 return self.made[first:]
@@ -265,7 +267,7 @@ class _Loop:
 
     def _looked(self, asked: Iterable[Candidate | str]) -> Iterator[tuple[Look, Attempt | None]]:
         for place in asked:
-            if self.made and time.monotonic() > self.end_s:
+            if self.made and time.monotonic() > self.budget.end_s:
                 self.timed_out = True
                 return
             known = self.stored.popleft() if self.stored else None
@@ -288,7 +290,7 @@ class _Loop:
         self.judge.learn(attempt)
         self.made.append(attempt)
         self.on_attempt(attempt)
-        self.is_over = self.is_over or self.enough()
+        self.is_over = self.is_over or self.budget.enough()
 
 
 def one_after_another(candidates: Iterable[Candidate]) -> Strategy:

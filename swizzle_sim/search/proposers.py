@@ -40,33 +40,16 @@ IDLE = 500  # candidates without a score in a row, after which a strategy has no
 class Task:
     """Input of a proposer; kernel and GPU are None where the run in ``repeat`` is repeated, which says them itself.
 
-    ``objective`` is as typed, ``options`` the proposer's own, None where not given; ``say`` takes a line of progress.
+    ``how`` is how the run is made, ``options`` are the proposer's own, as typed; ``say`` takes a line of progress.
     """
 
     kernel: Kernel | None
     gpu: Gpu | None
     folder: Path
-    replay: str
-    objective: str | None = None
-    seed: int = 0
-    jitter_ns: float = 0.0
-    threads: int | None = None
-    resume: bool = False
+    how: RunConfig
     repeat: Path | None = None
-    command: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     say: Callable[[str], None] = print
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """Options that were typed."""
-        return {key: value for key, value in self.options.items() if value is not None}
-
-    @property
-    def config(self) -> RunConfig:
-        """How the run is made."""
-        names = ("replay", "objective", "seed", "jitter_ns", "threads", "resume", "command")
-        return RunConfig(**{name: getattr(self, name) for name in names}, max_minutes=self.given.get("max_minutes"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,9 +126,9 @@ def _task_of(task: Task) -> tuple[Kernel, Gpu]:
 def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Proposed:
     """Run a strategy: as many replays as ``--evaluations`` and as long as ``--max-minutes`` say."""
     kernel, gpu = _task_of(task)
-    how = task.config
+    how = task.how
     judge = Judge(Scorer(kernel, gpu, **how.of_scorer), how.objectives_on(gpu))
-    budget, best = task.given.get("evaluations", EVALUATIONS), BestSoFar(judge.objectives[0])
+    budget, best = task.options.get("evaluations", EVALUATIONS), BestSoFar(judge.objectives[0])
     spent = idle = 0
     about = {**about_run(judge.scorer, how.command, judge.objectives), "strategy": name, "evaluations": budget}
 
@@ -156,13 +139,13 @@ def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Propose
         progress(spent, budget, note=best(attempt.score))
 
     with (
-        open_run(task.folder, about, task.resume, ("strategy",)) as history,
+        open_run(task.folder, about, task.how.resume, ("strategy",)) as history,
         history.running(),
         Progress(f"proposer {name}", "evaluations") as progress,
     ):
         run(
-            strategy(judge), judge, history, proposer=name.rpartition(":")[2], threads=how.n_threads,
-            end_s=how.end_s, enough=lambda: spent >= budget or idle >= IDLE, on_attempt=on_attempt,
+            strategy(judge), judge, history, replace(how.budget, enough=lambda: spent >= budget or idle >= IDLE),
+            proposer=name.rpartition(":")[2], on_attempt=on_attempt,
         )  # fmt: skip
         if idle >= IDLE:
             task.say(f"stopped: {IDLE} candidates in a row were refused, or repeat another's permutation")
@@ -173,14 +156,14 @@ def _propose(strategy: Callable[[Judge], Any], name: str, task: Task) -> Propose
 def families(task: Task) -> Proposed:
     """Try the known families: what ``--proposer families`` does."""
     kernel, gpu = _task_of(task)
-    how, began = task.config, time.monotonic()
+    how, began = task.how, time.monotonic()
     scorer, best = Scorer(kernel, gpu, **how.of_scorer), BestSoFar(how.objectives_on(gpu)[0])
     costs: list[float] = []
 
     def on_attempt(attempt: Attempt, done: int, total: int) -> None:
         if attempt.number and attempt.score and not costs:  # the launch order was replayed before
             costs.append(attempt.cost_ms / 1e3)
-            if not task.resume and (estimate := _estimate(costs[0], total, scorer, how)):
+            if not task.how.resume and (estimate := _estimate(costs[0], total, scorer, how)):
                 task.say(estimate)
         progress(done, total, note=best(attempt.score))
 
@@ -193,7 +176,7 @@ def families(task: Task) -> Proposed:
 
 def _estimate(each: float, total: int, scorer: Scorer, how: RunConfig) -> str:
     """How long all may take, at so many seconds each; empty where that is soon."""
-    seconds = each * (total - 1) / how.n_threads
+    seconds = each * (total - 1) / how.budget.threads
     if seconds < WORTH_SAYING_S:
         return ""
     minutes, every = max(1, round(seconds / 60)), 1 + sum(1 for _ in family_specs(scorer.kernel, scorer.gpu))
@@ -225,10 +208,10 @@ def propose(task: Task) -> Proposed:
         If an option is invalid, or a space is empty.
     """
     kernel, device = _task_of(task)
-    given = task.given
+    given = task.options
     plan = SearchPlan(
         templates=tuple(templates_of(given.get("templates", ()), kernel, device)),
-        objectives=task.config.objectives_on(device),
+        objectives=task.how.objectives_on(device),
         sampler=given.get("sampler", "auto"),
         evaluations=given.get("evaluations", EVALUATIONS),
     )
@@ -236,9 +219,9 @@ def propose(task: Task) -> Proposed:
     held_out = _at(task, given.get("held_out", ()))
     began, best = time.perf_counter(), BestSoFar(plan.objectives[0])
     with Progress("searching", "evaluations") as progress:
-        how = replace(task.config, on_attempt=lambda one, done, total: progress(done, total, note=best(one.score)))
+        how = replace(task.how, on_attempt=lambda one, done, total: progress(done, total, note=best(one.score)))
         found = search(kernels, device, task.folder, plan, **vars(how))
-    took_s = None if task.resume else time.perf_counter() - began  # the time of earlier commands is unknown
+    took_s = None if task.how.resume else time.perf_counter() - began  # the time of earlier commands is unknown
     rows = cache(lambda source: held_out_rows(source, kernels, held_out, task, device))
 
     def proposed(made: Run) -> Proposed:
@@ -268,7 +251,7 @@ def held_out_rows(
     """Hit rate and time of a candidate at every size, searched or held out."""
     rows = []
     for kernel in [*seen, *held_out] if len(seen) > 1 or held_out else ():
-        scorer = Scorer(kernel, gpu, replay=task.replay, seed=task.seed, jitter_ns=task.jitter_ns)
+        scorer = Scorer(kernel, gpu, **task.how.of_scorer)
         score = Judge(scorer).judge(Candidate("best", source, "search")).score
         launched, row = scorer.baseline, {"problem": dict(kernel.problem), "held_out": kernel in held_out}
         row |= {"launched_l2_hit_rate": launched.l2_hit_rate, "l2_hit_rate": score and score.l2_hit_rate}

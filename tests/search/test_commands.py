@@ -13,7 +13,7 @@ from swizzle_sim.capture.occupancy import compiled_for
 from swizzle_sim.language import Swizzle, family
 from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.history import Attempt, History
-from swizzle_sim.search.loop import Run
+from swizzle_sim.search.loop import Run, RunConfig
 from swizzle_sim.search.proposers import Task, propose
 from swizzle_sim.search.ranking import Ranking, ranking_of
 from tests.in_process import runner
@@ -193,10 +193,8 @@ def test_sizes_of_a_users_file(monkeypatch, small, mi300x, tmp_path):
 
     monkeypatch.setattr("swizzle_sim.capture.user_kernel.load", load)  # a capture takes seconds
     options = {"templates": ["column"], "evaluations": 1, "sizes": [{"M": 512}], "held_out": [{"M": 640, "N": 512}]}
-    task = Task(
-        **{"kernel": replace(small, file="mine.py"), "gpu": mi300x, "folder": tmp_path / "run", "replay": "lockstep"},
-        **{"seed": 0, "jitter_ns": 0.0, "resume": False, "repeat": None, "command": "", "options": options},
-    )
+    own, how = replace(small, file="mine.py"), RunConfig(replay="lockstep")
+    task = Task(kernel=own, gpu=mi300x, folder=tmp_path / "run", how=how, options=options)
     rows = propose(task).document["sizes"]
     assert [(row["problem"]["M"], row["problem"]["N"], row["held_out"]) for row in rows] == [
         *((1024, 1024, False), (512, 1024, False), (640, 512, True)),

@@ -14,7 +14,7 @@ from swizzle_sim.search.bench import Bench
 from swizzle_sim.search.candidates import Candidate, family_candidates
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import Judge
-from swizzle_sim.search.loop import InMemory, run
+from swizzle_sim.search.loop import Budget, InMemory, run
 from swizzle_sim.search.samplers import Random
 from swizzle_sim.search.strategies.halving import search_on
 from swizzle_sim.search.templates import TemplateSpace, family_templates
@@ -76,7 +76,7 @@ def _scored(work: Kernel, device: Gpu, sources: Callable[[list], Iterator[str]],
 
     texts = itertools.islice(sources(pool), TRIES * evaluations)
     each = (Candidate("edit", source, "method") for source in texts)
-    found = run(each, judge, InMemory(), on_attempt=told, enough=lambda: len(pool) > evaluations)
+    found = run(each, judge, InMemory(), Budget(enough=lambda: len(pool) > evaluations), on_attempt=told)
     return [attempt.score for attempt in found if attempt.score is not None]
 
 

@@ -17,7 +17,7 @@ from swizzle_sim.search.candidates import LAUNCH_ORDER, Candidate, distinct_shor
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.jobs import PointStore
 from swizzle_sim.search.judge import Judge, Judges
-from swizzle_sim.search.loop import Points, run
+from swizzle_sim.search.loop import Budget, Points, run
 from swizzle_sim.search.ranking import default_objectives
 from swizzle_sim.search.strategies.halving import rounds_of
 
@@ -128,4 +128,4 @@ def tune(
 
     history = Points(store, point_of, lambda one: {"score": one.score and one.score.as_dict()})
     judge = Judges(lambda candidate: judges[candidate.told["place"]])
-    run(propose(), judge, history, first=(), threads=threads, end_s=end_s, on_attempt=told)
+    run(propose(), judge, history, Budget(threads=threads, end_s=end_s), on_attempt=told)

@@ -75,7 +75,7 @@ def optimize(
         with history.running():
             on_attempt = counting(how, 1 + len(tried), lambda attempt: True)
             judge, each = Judge(scorer, objectives), one_after_another(tried)
-            run(each, judge, history, threads=how.n_threads, end_s=how.end_s, on_attempt=on_attempt)
+            run(each, judge, history, how.budget, on_attempt=on_attempt)
         return Run(history.folder, tuple(history), ranking_of(history.about))
 
 

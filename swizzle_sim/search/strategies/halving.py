@@ -22,7 +22,7 @@ from swizzle_sim.search.bench import Bench
 from swizzle_sim.search.candidates import Candidate
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import Judge
-from swizzle_sim.search.loop import InMemory, OnAttempt, Run, RunConfig, about_run, counting, open_run, run
+from swizzle_sim.search.loop import Budget, InMemory, OnAttempt, Run, RunConfig, about_run, counting, open_run, run
 from swizzle_sim.search.ranking import Objective, pareto_front
 from swizzle_sim.search.samplers import Exhaustive, Sampler, make_sampler
 from swizzle_sim.search.templates import Template, TemplateSpace, family_templates, published_values
@@ -87,7 +87,7 @@ def search(kernels: Sequence[Kernel], gpu: Gpu, folder: str | Path, plan: Search
     with open_run(Path(folder), about, how.resume, ("search",)) as history, history.running():
         halving = Halving(judge, arms, plan.evaluations)
         told = counting(how, plan.evaluations, is_evaluation)
-        attempts = run(halving.propose(), judge, history, threads=how.n_threads, on_attempt=told)
+        attempts = run(halving.propose(), judge, history, how.budget, on_attempt=told)
         return Run(history.folder, tuple(attempts), judge.ranking)
 
 
@@ -116,7 +116,7 @@ def search_on(
     arms = make_arms([scorer.kernel for scorer in bench.scorers], bench.main.gpu, plan, seed)
     told = counting(RunConfig(on_attempt=on_attempt), evaluations, is_evaluation)
     strategy = Halving(judge, arms, evaluations, enough).propose()
-    attempts = run(strategy, judge, InMemory(), threads=threads, on_attempt=told)
+    attempts = run(strategy, judge, InMemory(), Budget(threads=threads), on_attempt=told)
     return Run(InMemory.folder, tuple(attempts), judge.ranking)
 
 

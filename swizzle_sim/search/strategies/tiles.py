@@ -199,7 +199,7 @@ def tune_tiles(
         about = {} if resources is None else {"vgprs": resources.vgprs, "lds_bytes": resources.lds_bytes}
         return {"score": attempt.score and attempt.score.as_dict(), "swizzle": attempt.name, **about}
 
-    run(propose(), Judges(judge_of), Points(store, point_of, row_of), first=())
+    run(propose(), Judges(judge_of), Points(store, point_of, row_of))
     return sorted(rows, key=lambda row: objective.cost(Score.from_dict(row["score"])))
 
 

@@ -16,7 +16,7 @@ from swizzle_sim.pricing.scoring import Scorer
 from swizzle_sim.search.candidates import distinct_shortlist, family_specs
 from swizzle_sim.search.history import Attempt
 from swizzle_sim.search.judge import Judge
-from swizzle_sim.search.loop import InMemory, one_after_another, run
+from swizzle_sim.search.loop import Budget, InMemory, one_after_another, run
 from swizzle_sim.search.ranking import Ranking
 from swizzle_sim.search.suite.result import Result, Suite
 from swizzle_sim.workload.kernels import Kernel
@@ -107,8 +107,9 @@ def score_kernel(
 
     strategy = one_after_another(one for one, _ in islice(distinct_shortlist(scorer), most))
     run(
-        strategy, judge, attempts, threads=threads or os.cpu_count() or 1, on_attempt=told,
-        enough=lambda: _cannot_be_beaten(ranking, attempts[-1]),
+        strategy, judge, attempts,
+        Budget(threads=threads or os.cpu_count() or 1, enough=lambda: _cannot_be_beaten(ranking, attempts[-1])),
+        on_attempt=told,
     )  # fmt: skip
     best = ranking.order(attempts)[0]
     return Result(
